@@ -1,0 +1,69 @@
+# run     builds all, console included, and serves the demo tenant
+# test    installs what is missing, then verify, races, fuzzing and every test on both engines
+# build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
+# bench   side by side with peers and the floor; writes docs/benchmarks.md
+# prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction
+.PHONY: run test build server bench prove verify
+.DEFAULT_GOAL := build
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# -p 2 keeps the heavy compilations (SQLite, the linter) within two cores and a small memory.
+GO_BUILD := go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w'
+
+# What "make test" runs under the race detector: all of it, unless the list is cut here.
+RACE ?= ./...
+# Seconds per fuzz target, and for all of them together.
+FUZZTIME ?= 15
+FUZZ_TOTAL ?= 120
+# The tests of the goldens and of the dependency direction, by name.
+GOLDEN := Golden|Direction
+# The tests behind "make prove" have Prove in their name. They run small in "make test"; with
+# GATEHOUSE_PROVE=1 they run at the length that docs/reliability.md reports.
+PROVE ?= Prove
+
+LINT_VERSION := v2.15.0
+# The Go version is part of the name: a linter built by an older Go refuses newer code.
+LINT := .tools/bin/golangci-lint-$(LINT_VERSION)-$(firstword $(shell go env GOVERSION))
+
+run: build
+	bin/gatehouse demo
+
+build:
+	if [[ -e web/package.json ]]; then scripts/need npm; cd web; npm ci --no-audit --no-fund; npm run build; fi
+	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
+
+server:
+	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
+
+verify: $(LINT)
+	unformatted=$$(gofmt -l $$(ls -d cmd internal bench 2>/dev/null)); [[ -z $$unformatted ]] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
+	go mod tidy -diff
+	go vet ./...
+	cd bench && go vet . ./contact ./floor
+	$(LINT) run ./...
+	cd bench && ../$(LINT) run --config ../.golangci.yml . ./contact ./floor
+	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
+
+test:
+	scripts/need postgresql gcc
+	$(MAKE) verify
+	go test -race -timeout 15m $(RACE)
+	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
+	go test -timeout 15m ./...
+
+prove:
+	scripts/need postgresql gcc
+	packages=$$(scripts/packages-with '$(PROVE)'); [[ -n $$packages ]] || { echo 'no tests match $(PROVE)'; exit 1; }; \
+	GATEHOUSE_PROVE=1 go test -count=1 -v -p 1 -run '$(PROVE)' -timeout 2h $$packages
+
+# BENCH_FLAGS are the runner's, e.g. '-only read,list -rounds 1'.
+bench: server
+	scripts/need wrk taskset postgresql
+	mkdir -p .cache/bench/bin
+	cd bench && $(GO_BUILD) -o ../.cache/bench/bin/ . ./floor ./pocketbase
+	.cache/bench/bin/bench -date $$(date -u +%F) -out docs/benchmarks.md $(BENCH_FLAGS)
+
+$(LINT):
+	GOBIN=$(CURDIR)/.tools/bin go install -p 2 -trimpath -ldflags '-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	mv .tools/bin/golangci-lint $@

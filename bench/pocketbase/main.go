@@ -1,0 +1,113 @@
+// Command pocketbase is PocketBase as a contestant: the released module,
+// unchanged and with its own defaults, with one collection that has the fields
+// of the benchmark's entity type.
+//
+// At the first start it creates a user and the collection "contact" (only the
+// owner of a record may list, view, create or update it; the index serves the
+// list in its order) and fills it. At every start it prints one JSON line with
+// the user's id and a token, then serves.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/pocketbase/pocketbase"
+	"github.com/pocketbase/pocketbase/apis"
+	"github.com/pocketbase/pocketbase/core"
+	"github.com/pocketbase/pocketbase/tools/types"
+
+	"gatehouse/bench/contact"
+)
+
+func main() {
+	data := flag.String("data", "pb_data", "data directory")
+	listen := flag.String("listen", "127.0.0.1:8090", "address to serve on")
+	records := flag.Int("records", 10_000, "records to create at the first start")
+	flag.Parse()
+	if err := run(*data, *listen, *records); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(data, listen string, records int) error {
+	app := pocketbase.NewWithConfig(pocketbase.Config{DefaultDataDir: data, HideStartBanner: true})
+	if err := app.Bootstrap(); err != nil {
+		return err
+	}
+	if err := app.RunAllMigrations(); err != nil {
+		return err
+	}
+	user, err := app.FindAuthRecordByEmail("users", "owner@example.com")
+	if err != nil {
+		if user, err = seed(app, records); err != nil {
+			return err
+		}
+	}
+	token, err := user.NewAuthToken()
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(map[string]string{"user": user.Id, "token": token}); err != nil {
+		return err
+	}
+	return apis.Serve(app, apis.ServeConfig{HttpAddr: listen})
+}
+
+// seed makes the user, the collection and its records in one transaction.
+func seed(app core.App, records int) (*core.Record, error) {
+	var user *core.Record
+	err := app.RunInTransaction(func(tx core.App) error {
+		users, err := tx.FindCollectionByNameOrId("users")
+		if err != nil {
+			return err
+		}
+		user = core.NewRecord(users)
+		user.SetEmail("owner@example.com")
+		user.SetVerified(true)
+		user.SetRandomPassword()
+		if err := tx.Save(user); err != nil {
+			return err
+		}
+		contacts := collection(users)
+		if err := tx.Save(contacts); err != nil {
+			return err
+		}
+		for n := range records {
+			record := core.NewRecord(contacts)
+			record.Load(contact.Fields(n))
+			record.Set("owner", user.Id)
+			if err := tx.Save(record); err != nil {
+				return fmt.Errorf("record %d: %w", n, err)
+			}
+		}
+		return nil
+	})
+	return user, err
+}
+
+func collection(users *core.Collection) *core.Collection {
+	c := core.NewBaseCollection("contact")
+	owner := types.Pointer("owner = @request.auth.id")
+	c.ListRule, c.ViewRule, c.UpdateRule = owner, owner, owner
+	c.CreateRule = types.Pointer("@request.auth.id != '' && @request.body.owner = @request.auth.id")
+	c.Fields.Add(
+		&core.RelationField{Name: "owner", CollectionId: users.Id, MaxSelect: 1, Required: true},
+		&core.TextField{Name: "first_name", Required: true},
+		&core.TextField{Name: "last_name"},
+		&core.TextField{Name: "email"},
+		&core.TextField{Name: "phone"},
+		&core.TextField{Name: "city"},
+		&core.SelectField{Name: "stage", Values: contact.Stages, MaxSelect: 1},
+		&core.NumberField{Name: "score"},
+		&core.BoolField{Name: "subscribed"},
+		&core.TextField{Name: "notes"},
+		&core.AutodateField{Name: "created", OnCreate: true},
+		&core.AutodateField{Name: "updated", OnCreate: true, OnUpdate: true},
+	)
+	c.AddIndex("contact_owner_created", false, "owner, created DESC, id DESC", "")
+	return c
+}

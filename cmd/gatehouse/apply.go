@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/manifest"
+)
+
+// applyCommand prints each change in one line on standard output.
+func applyCommand(ctx context.Context, e *env, args []string) (err error) {
+	f := e.flags("apply")
+	file := f.StringP("file", "f", "", "the manifest; - is standard input")
+	var opts manifest.Options
+	f.BoolVar(&opts.DryRun, "dry-run", false, "do everything and print it, but keep nothing")
+	f.BoolVar(&opts.Prune, "prune", false, "remove what a section of the manifest does not name (users are deactivated)")
+	asJSON := f.Bool("json", false, "print one JSON object a line")
+	if err := f.Parse(args, "file"); err != nil {
+		return err
+	}
+	name, src, err := e.readFile(*file)
+	if err != nil {
+		return err
+	}
+	d, err := e.create(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	result, err := manifest.Apply(ctx, d, clock.System(), name, src, e.getenv, opts)
+	if err != nil {
+		return e.mistakes(err)
+	}
+	for _, w := range result.Warnings {
+		e.say("warning: %s", w)
+	}
+	if opts.DryRun {
+		e.say("dry run: nothing was kept")
+	}
+	return printChanges(e.stdout, result.Changes, *asJSON)
+}
+
+// readFile reads a file, or standard input for "-", with its name for messages.
+func (e *env) readFile(name string) (string, []byte, error) {
+	if name == "-" {
+		src, err := io.ReadAll(e.stdin)
+		return "<stdin>", src, err
+	}
+	src, err := os.ReadFile(name)
+	return name, src, err
+}
+
+// mistakes tells of several problems in a line each, and leaves one line for the end.
+func (e *env) mistakes(err error) error {
+	var p *manifest.Problems
+	if !errors.As(err, &p) || len(p.List) < 2 {
+		return err
+	}
+	e.say("%s", p.Error())
+	return fmt.Errorf("%s: %d mistakes; nothing was changed", p.File, len(p.List))
+}
+
+func printChanges(out io.Writer, changes []manifest.Change, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		for _, c := range changes {
+			if err := enc.Encode(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(changes) == 0 {
+		_, err := fmt.Fprintln(out, "nothing changed")
+		return err
+	}
+	for _, c := range changes {
+		if _, err := fmt.Fprintln(out, c.Line()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/secret"
+)
+
+func backupCommand(ctx context.Context, e *env, args []string) (err error) {
+	f := e.flags("backup")
+	f.arguments = []string{"FILE"}
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.database != "" {
+		return f.wrong("it copies an SQLite data folder; use pg_dump for PostgreSQL")
+	}
+	d, err := e.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.Backup(ctx, f.Arg(0)); err != nil {
+		return err
+	}
+	e.say("%s is a consistent copy of %s, without the master key: keep a copy of %s elsewhere, "+
+		"or the secrets in the backup can never be read.", f.Arg(0), f.data, filepath.Join(f.data, secret.MasterKeyFile))
+	return nil
+}
+
+func restoreCommand(ctx context.Context, e *env, args []string) (err error) {
+	f := e.flags("restore")
+	f.arguments = []string{"FILE"}
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.database != "" {
+		return f.wrong("it makes an SQLite data folder; use pg_restore for PostgreSQL")
+	}
+	if err := restore(ctx, f.Arg(0), f.data); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	key := filepath.Join(f.data, secret.MasterKeyFile)
+	e.say("%s holds what was backed up in %s.", f.data, f.Arg(0))
+	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
+		e.say("A backup has no master key: put the old one at %s before you serve, or the secrets in it cannot be read.", key)
+	}
+	return nil
+}
+
+// lockFile is the serving lock of a data folder, which package db holds while
+// it serves.
+const lockFile = "serve.lock"
+
+// restore makes dir a data folder with the database in file. dir must not
+// exist or hold nothing but a master key and a free lock. Whenever it ends, dir
+// has the whole database or none.
+func restore(ctx context.Context, file, dir string) (err error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := vacant(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	temp, err := os.MkdirTemp(dir, ".restore-*") // on the same file system, for the link
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	// Two names: checking may leave files of SQLite's beside the one checked.
+	checked, copied := filepath.Join(temp, "checked.db"), filepath.Join(temp, db.FileName)
+	if err := copyFile(in, checked); err != nil {
+		return err
+	}
+	if err := check(ctx, checked); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	whole, err := os.Open(checked)
+	if err != nil {
+		return err
+	}
+	defer whole.Close()
+	if err := copyFile(whole, copied); err != nil {
+		return err
+	}
+	if err := os.Link(copied, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename it replaces nothing
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// vacant reports why a folder cannot take a restored database.
+func vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == lockFile {
+			unlock, err := lock(dir)
+			if err != nil {
+				return err
+			}
+			if err := unlock(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, entry := range entries {
+		if !slices.Contains([]string{secret.MasterKeyFile, lockFile}, entry.Name()) {
+			return fmt.Errorf("%s is not empty (%s): name another folder with --data, or move this one away", dir, entry.Name())
+		}
+	}
+	return nil
+}
+
+// lock takes the folder's serving lock, so that no server starts meanwhile.
+func lock(dir string) (unlock func() error, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, errors.Join(fmt.Errorf("a server is using %s: stop it first", dir), f.Close())
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
+	}
+	return f.Close, nil
+}
+
+// copyFile writes a new file and returns when it is on the disk.
+func copyFile(in io.Reader, path string) (err error) {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+// check reports why a file is not a whole database of this program.
+func check(ctx context.Context, path string) (err error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return errNotOurs
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	conn.SetInterrupt(ctx.Done())
+	tables := 0
+	err = sqlitex.ExecuteTransient(conn, `SELECT count(*) FROM sqlite_schema WHERE type = 'table'
+		AND name IN ('schema_migrations', 'installation', 'tenants')`, &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error { tables = s.ColumnInt(0); return nil },
+	})
+	if err != nil || tables != 3 {
+		return errNotOurs
+	}
+	var problems []string
+	err = sqlitex.ExecuteTransient(conn, `PRAGMA integrity_check(3)`, &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error { problems = append(problems, s.ColumnText(0)); return nil },
+	})
+	if err != nil {
+		return fmt.Errorf("the backup is damaged: %w", err)
+	}
+	if len(problems) != 1 || problems[0] != "ok" {
+		return fmt.Errorf("the backup is damaged: %s", strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+var errNotOurs = errors.New("it is not a backup of a gatehouse database")

@@ -1,0 +1,252 @@
+// Command gatehouse is the whole product: the server, and the commands by
+// which an operator provisions and looks after it (decisions 3).
+//
+// Machine output goes to standard output and words for people to standard
+// error; a mistake is one line there and a status other than 0: 2 when the
+// command was not understood, 1 when it failed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"gatehouse/internal/fault"
+)
+
+// version is set by the Makefile with -ldflags "-X main.version=…".
+var version = ""
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// env is what a command may touch of the world around it.
+type env struct {
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// say tells the operator something, in a line on standard error.
+func (e *env) say(format string, args ...any) { fmt.Fprintf(e.stderr, format+"\n", args...) }
+
+// command is one command of the program.
+type command struct {
+	name    string // one word or two
+	usage   string // what follows the name
+	summary string
+	run     func(ctx context.Context, e *env, args []string) error
+}
+
+// commands is the whole of what the program can do.
+func commands() []command {
+	return []command{
+		{"serve", "[--listen ADDR] [--ops-listen ADDR]", "serve every tenant", serveCommand},
+		{"demo", "[--listen ADDR]", "make a demo tenant if there is none, and serve it", demoCommand},
+		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
+		{"export", "--tenant T", "print the manifest of a tenant", exportCommand},
+		{"tenant list", "[--json]", "list the tenants", tenantList},
+		{"user list", "--tenant T [--email E] [--json]", "list staff and external users", userList},
+		{
+			"user create", "--tenant T --email E --name N [--type external] [--owner] [--role R] [--permission-set P]… [--password-stdin]",
+			"create a user", userCreate,
+		},
+		{"user deactivate", "--tenant T --email E", "shut a user out", userDeactivate},
+		{"user reactivate", "--tenant T --email E", "let a user in again", userReactivate},
+		{
+			"key create", "--tenant T --user EMAIL --name N [--rate-limit N] [--cors-origin O]… [--ip-allow CIDR]… [--expires 720h]",
+			"create an API key and print its token, once", keyCreate,
+		},
+		{"key list", "--tenant T [--json]", "list the API keys", keyList},
+		{"key delete", "--tenant T --id ID", "delete an API key", keyDelete},
+		{
+			"share add", "--tenant T --entity E --record ID (--user EMAIL | --role R) [--access read|edit]",
+			"share a record with a user or a role", shareAdd,
+		},
+		{
+			"share remove", "--tenant T --entity E --record ID (--user EMAIL | --role R)",
+			"take a share back", shareRemove,
+		},
+		{"share list", "--tenant T --entity E --record ID [--json]", "list the shares of a record", shareList},
+		{
+			"audit", "--tenant T [--user EMAIL] [--endpoint PATTERN] [--errors] [--limit N] [--json]",
+			"read the audit log, newest first", auditCommand,
+		},
+		{"backup", "FILE", "copy an SQLite data folder while it is in use", backupCommand},
+		{"restore", "FILE", "make a data folder from a backup", restoreCommand},
+		{"help", "[COMMAND]", "explain the commands", helpCommand},
+		{"version", "", "print the version", versionCommand},
+	}
+}
+
+// switches are the flags of all commands that take no value. They are needed
+// to find the command's name behind flags.
+var switches = []string{"json", "errors", "dry-run", "prune", "owner", "password-stdin", "help", "h", "version"}
+
+// usageError is a command that was not understood.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run runs one command line and returns the process's exit status.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	e := &env{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	err := e.dispatch(ctx, args)
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	e.say("gatehouse: %s", oneLine(err))
+	if errors.As(err, &usageError{}) {
+		return 2
+	}
+	return 1
+}
+
+func (e *env) dispatch(ctx context.Context, args []string) error {
+	words, rest := splitCommand(args)
+	name := strings.Join(words, " ")
+	if c, ok := find(name); ok {
+		return c.run(ctx, e, rest)
+	}
+	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
+	switch {
+	case len(words) == 0 && slices.Contains(rest, "--version"):
+		return versionCommand(ctx, e, nil)
+	case len(words) == 0 && asksHelp:
+		return helpCommand(ctx, e, nil)
+	case len(words) == 0:
+		return usagef(`no command is given; "gatehouse help" lists them`)
+	case isGroup(name) && asksHelp:
+		return helpCommand(ctx, e, words)
+	case isGroup(name):
+		return usagef(`%s needs one more word; "gatehouse help %s" lists them`, name, name)
+	case len(words) == 2:
+		return usagef(`there is no command %q; "gatehouse help %s" lists them`, name, words[0])
+	}
+	return usagef(`there is no command %q; "gatehouse help" lists them`, name)
+}
+
+// splitCommand takes the words of the command's name out of the arguments,
+// wherever flags stand, and returns all others in order.
+func splitCommand(args []string) (words, rest []string) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if len(a) > 1 && a[0] == '-' {
+			rest = append(rest, a)
+			if takesValue(a) && i+1 < len(args) {
+				i++
+				rest = append(rest, args[i])
+			}
+			continue
+		}
+		words = append(words, a)
+		if len(words) == 2 || !isGroup(a) {
+			return words, append(rest, args[i+1:]...)
+		}
+	}
+	return words, rest
+}
+
+func takesValue(flag string) bool {
+	return !strings.Contains(flag, "=") && !slices.Contains(switches, strings.TrimLeft(flag, "-"))
+}
+
+func find(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return command{}, false
+}
+
+// isGroup reports whether a word begins commands of two words.
+func isGroup(word string) bool {
+	return slices.ContainsFunc(commands(), func(c command) bool { return strings.HasPrefix(c.name, word+" ") })
+}
+
+// oneLine is an error as the operator reads it: with the fields that fail, and
+// without line ends.
+func oneLine(err error) string {
+	text := err.Error()
+	var f *fault.Error
+	if errors.As(err, &f) && text == f.Error() {
+		text = f.Message
+		if fields, ok := f.Details["fields"].(map[string]string); ok {
+			var list []string
+			for name, reason := range fields {
+				list = append(list, name+": "+reason)
+			}
+			slices.Sort(list)
+			text += ": " + strings.Join(list, "; ")
+		}
+	}
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+func helpCommand(ctx context.Context, e *env, args []string) error {
+	var words []string
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") {
+			words = append(words, a)
+		}
+	}
+	name := strings.Join(words, " ")
+	if c, ok := find(name); ok && name != "help" && name != "version" {
+		return c.run(ctx, e, []string{"--help"})
+	}
+	if name == "help" || name == "version" {
+		name = ""
+	}
+	if name != "" && !isGroup(name) {
+		return usagef(`there is no command %q; "gatehouse help" lists them`, name)
+	}
+	var b strings.Builder
+	if name == "" {
+		b.WriteString("Usage: gatehouse COMMAND [FLAG]… [ARGUMENT]…\n\nCommands:\n")
+	} else {
+		b.WriteString("Usage:\n")
+	}
+	for _, c := range commands() {
+		if name == "" {
+			fmt.Fprintf(&b, "  %-16s %s\n", c.name, c.summary)
+		} else if strings.HasPrefix(c.name, name+" ") {
+			fmt.Fprintf(&b, "  gatehouse %s %s\n        %s\n", c.name, c.usage, c.summary)
+		}
+	}
+	fmt.Fprintf(&b, "\nFlags of every command:\n%s\n%s\n", e.flags("").FlagUsages(), flagRules)
+	if name == "" {
+		b.WriteString("\"gatehouse help COMMAND\" explains one command.\n")
+	}
+	_, err := io.WriteString(e.stdout, b.String())
+	return err
+}
+
+func versionCommand(_ context.Context, e *env, _ []string) error {
+	v := version
+	if v == "" {
+		v = "development"
+		if info, ok := debug.ReadBuildInfo(); ok {
+			for _, s := range info.Settings {
+				if s.Key == "vcs.revision" {
+					v += " " + s.Value
+				}
+			}
+		}
+	}
+	_, err := fmt.Fprintf(e.stdout, "gatehouse %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

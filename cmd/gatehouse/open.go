@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/user"
+)
+
+// actor is whom the change history names for what the command line does.
+const actor = "operator"
+
+// config says which database the flags name.
+func (f *flags) config() (db.Config, error) {
+	if f.database == "" {
+		return db.Config{Dir: f.data}, nil
+	}
+	if !strings.HasPrefix(f.database, "postgres://") && !strings.HasPrefix(f.database, "postgresql://") {
+		return db.Config{}, usagef("--database: expected an address that begins with postgres://")
+	}
+	return db.Config{URL: f.database}, nil
+}
+
+// open opens the database of a command that works on what is there: a data
+// folder without a database is an error, and none is made. The caller closes it.
+func (e *env) open(ctx context.Context, f *flags) (*db.DB, error) {
+	c, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	if c.URL == "" {
+		switch _, err := os.Stat(filepath.Join(c.Dir, db.FileName)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return e.openConfig(ctx, f, c)
+}
+
+// create is open for a command that may be the first: it makes the database.
+func (e *env) create(ctx context.Context, f *flags) (*db.DB, error) {
+	c, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	return e.openConfig(ctx, f, c)
+}
+
+// openConfig opens a database. With PostgreSQL the master key must be given,
+// and be the one that the installation began with.
+func (e *env) openConfig(ctx context.Context, f *flags, c db.Config) (*db.DB, error) {
+	var keyring *secret.Keyring
+	var err error
+	if c.URL != "" {
+		if keyring, err = e.keyring(f); err != nil {
+			return nil, err
+		}
+	}
+	d, err := db.Open(ctx, c)
+	if err != nil || keyring == nil {
+		return d, err
+	}
+	check, err := d.Once(ctx, "master_key_check", keyring.CheckValue())
+	if err == nil && check != keyring.CheckValue() {
+		err = errors.New("master key: this is another one than the database was set up with; every node and command needs the same")
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// keyring loads the master key: with SQLite it is made in the data folder when
+// nothing gives one.
+func (e *env) keyring(f *flags) (*secret.Keyring, error) {
+	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: e.getenv("GATEHOUSE_MASTER_KEY")}
+	if f.database == "" {
+		o.Dir, o.CreateInDir = f.data, true
+	}
+	return secret.LoadMasterKey(o)
+}
+
+// tenant is a tenant's configuration now; NOT_FOUND when there is no such tenant.
+func (e *env) tenant(ctx context.Context, d *db.DB, id string) (*access.Directory, *access.Config, error) {
+	dir := access.NewDirectory(d)
+	c, err := dir.Current(ctx, id)
+	return dir, c, err
+}
+
+// names tells user.Create which roles and permission sets there are.
+func names(ctx context.Context, q db.Querier) (user.Names, error) {
+	c, err := access.Load(ctx, q)
+	if err != nil {
+		return user.Names{}, err
+	}
+	return user.Names{Role: c.Roles.Has, Set: func(name string) bool { return c.Sets[name] != nil }}, nil
+}

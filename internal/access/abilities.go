@@ -1,0 +1,69 @@
+package access
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"gatehouse/internal/schema"
+)
+
+// Abilities is what the viewer may do as CASL raw rules, sorted (decisions 2.18).
+func (w Viewer) Abilities() []Ability {
+	if w.v == nil {
+		return []Ability{}
+	}
+	if w.v.owner {
+		return []Ability{{Action: "manage", Subject: "all"}}
+	}
+	list := []Ability{}
+	for _, name := range slices.Sorted(maps.Keys(w.v.entities)) {
+		r := w.v.entities[name]
+		for verb := Create; verb <= Delete; verb++ {
+			if r.May(verb) && !(name == schema.UserEntity && (verb == Create || verb == Delete)) {
+				list = append(list, Ability{Action: verb.String(), Subject: name, Fields: r.fieldsOf(verb)})
+			}
+		}
+	}
+	for _, p := range w.v.system {
+		list = append(list, Ability{Action: p, Subject: "system"})
+	}
+	slices.SortFunc(list, compareAbilities)
+	return list
+}
+
+// Ability is one CASL raw rule. Fields is set only where some are left out.
+type Ability struct {
+	Action  string   `json:"action"`
+	Subject string   `json:"subject"`
+	Fields  []string `json:"fields,omitempty"`
+}
+
+// fieldsOf names the fields a verb reaches, or nil when it reaches them all.
+func (r *EntityRights) fieldsOf(v Verb) []string {
+	mask := r.EditField
+	switch v {
+	case Delete:
+		return nil
+	case Read:
+		mask = r.ReadField
+	}
+	var names []string
+	for i, f := range r.Entity.Fields {
+		if mask[i] {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == len(mask) {
+		return nil
+	}
+	if names == nil {
+		return []string{"id"} // CASL refuses an empty list; nothing but the id is left
+	}
+	slices.Sort(names)
+	return names
+}
+
+func compareAbilities(a, b Ability) int {
+	return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Action, b.Action))
+}

@@ -1,0 +1,179 @@
+// Package access decides who may do what: permission sets, the role tree,
+// sharing rules, and the Viewer that carries their answer.
+//
+// The rules are those of decisions 2.13–2.17. They are pure functions here;
+// records turns a viewer's Scope into SQL, and nothing else decides.
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/schema"
+)
+
+// System permissions (decisions 4). External users never hold one.
+const (
+	ManageUsers         = "manage_users"
+	ManagePermissions   = "manage_permissions"
+	ManageEntities      = "manage_entities"
+	ManageEndpoints     = "manage_endpoints"
+	TenantSettings      = "tenant_settings"
+	LoginAs             = "login_as"
+	ManageExternalUsers = "can_manage_external_users"
+)
+
+// SystemPermissions lists them all, in the order of decisions 4.
+var SystemPermissions = []string{ManageUsers, ManagePermissions, ManageEntities, ManageEndpoints, TenantSettings,
+	LoginAs, ManageExternalUsers}
+
+// FieldGrant is what a permission set says of one field; edit implies read.
+type FieldGrant struct {
+	Read bool `json:"read" yaml:"read"`
+	Edit bool `json:"edit" yaml:"edit"`
+}
+
+// EntityGrant is what a permission set says of one entity type. A field that
+// Fields does not name may be read and edited.
+type EntityGrant struct {
+	Create bool                  `json:"create"`
+	Read   bool                  `json:"read"`
+	Update bool                  `json:"update"`
+	Delete bool                  `json:"delete"`
+	Fields map[string]FieldGrant `json:"fields,omitempty"`
+}
+
+// PermissionSet is a named bundle of rights. Sets of one user unite.
+type PermissionSet struct {
+	Name            string                 `json:"-"`
+	System          []string               `json:"system"`
+	AllEntityAccess bool                   `json:"all_entity_access"`
+	Entities        map[string]EntityGrant `json:"entities"`
+}
+
+// Check reports the first thing wrong with the set, in words for its author.
+func (p *PermissionSet) Check(s *schema.Schema) error {
+	for _, name := range p.System {
+		if !slices.Contains(SystemPermissions, name) {
+			return fmt.Errorf("permission set %s: system permission %q: expected one of %s", p.Name, name,
+				strings.Join(SystemPermissions, ", "))
+		}
+	}
+	for name, g := range p.Entities {
+		e := s.Entity(name)
+		if name == schema.UserEntity {
+			e = s.User
+		}
+		if e == nil {
+			return fmt.Errorf("permission set %s: there is no entity %q", p.Name, name)
+		}
+		for f := range g.Fields {
+			if e.Field(f) == nil && !(e == s.User && slices.Contains(UserColumns, f)) {
+				return fmt.Errorf("permission set %s: entity %s has no field %q", p.Name, name, f)
+			}
+		}
+	}
+	return nil
+}
+
+// UserColumns are the built-in members of the entity type 'user' that a
+// permission set may restrict (decisions 2.12).
+var UserColumns = []string{"email", "name", "locale", "userType", "isOwner", "active"}
+
+// Level is how far a share or sharing rule reaches.
+type Level string
+
+// The levels: ReadOnly is read, Edit is read and update.
+const (
+	ReadOnly Level = "read"
+	Edit     Level = "edit"
+)
+
+// Condition is one equality of a sharing rule's `where`; Value is canonical.
+type Condition struct {
+	Field string         `json:"field"`
+	Value jsontext.Value `json:"value"`
+}
+
+// SharingRule shares records with the users of a role and of its ancestors:
+// those whose owner has exactly the role OwnedByRole, or those that fulfil
+// every condition of Where. Exactly one of the two is set.
+type SharingRule struct {
+	Entity        string
+	OwnedByRole   string
+	Where         []Condition // by field name
+	ShareWithRole string
+	Access        Level
+}
+
+// ID identifies the rule by what it says, its level aside: two rules that
+// differ only in level are one rule, changed.
+func (r *SharingRule) ID() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q", r.Entity, r.OwnedByRole, r.ShareWithRole)
+	for _, c := range r.Where {
+		fmt.Fprintf(h, " %q=%s", c.Field, c.Value)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Role is a node of the tenant's role tree; Parent is "" at a root.
+type Role struct {
+	Name   string `json:"name"`
+	Parent string `json:"parent"`
+}
+
+// Roles is the tenant's role tree.
+type Roles struct {
+	List     []Role // in the order declared, parents may follow children
+	parent   map[string]string
+	children map[string][]string
+}
+
+// NewRoles builds the tree; a doubled name, a missing parent or a cycle is an error.
+func NewRoles(list []Role) (*Roles, error) {
+	r := &Roles{List: list, parent: map[string]string{}, children: map[string][]string{}}
+	for _, role := range list {
+		if _, twice := r.parent[role.Name]; twice {
+			return nil, fmt.Errorf("role %s is declared twice", role.Name)
+		}
+		r.parent[role.Name] = role.Parent
+	}
+	for _, role := range list {
+		if role.Parent == "" {
+			continue
+		}
+		if _, ok := r.parent[role.Parent]; !ok {
+			return nil, fmt.Errorf("role %s: there is no role %q to be its parent", role.Name, role.Parent)
+		}
+		r.children[role.Parent] = append(r.children[role.Parent], role.Name)
+	}
+	for _, role := range list {
+		for at, steps := role.Name, 0; at != ""; at, steps = r.parent[at], steps+1 {
+			if steps > len(list) {
+				return nil, fmt.Errorf("role %s is its own ancestor", role.Name)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Has reports whether there is a role of that name.
+func (r *Roles) Has(name string) bool { _, ok := r.parent[name]; return ok }
+
+// Below lists every descendant of a role, itself not included.
+func (r *Roles) Below(name string) []string {
+	var list []string
+	next := slices.Clone(r.children[name])
+	for len(next) > 0 {
+		at := next[0]
+		next = append(next[1:], r.children[at]...)
+		list = append(list, at)
+	}
+	return list
+}

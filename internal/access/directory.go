@@ -1,0 +1,223 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+)
+
+// Config is a tenant's whole configuration at one version: what decides every
+// request but the records and shares themselves. It is immutable; caches that
+// hang on it end with it, so that a change of configuration forgets them all.
+type Config struct {
+	Tenant *tenant.Tenant
+	Schema *schema.Schema
+	Roles  *Roles
+	Sets   map[string]*PermissionSet
+	Rules  []*SharingRule
+
+	viewers Cache[Viewer]
+	// Keys is for apikey: what a token's hash resolved to under this version.
+	Keys Cache[any]
+	// Origins is for apikey: the union that answers preflights.
+	Origins Cache[any]
+}
+
+// confirmEvery bounds how long a node works with a configuration without
+// asking whether it still holds: a change is seen on every node within 1 s
+// (decisions 2.19), which leaves the other half to a slow database.
+const confirmEvery = 500 * time.Millisecond
+
+// Directory finds tenants by host and viewers by user, and keeps what it found
+// for as long as the tenant's configuration has not changed.
+type Directory struct {
+	store store
+	// generation ends every answer at once when it moves.
+	generation atomic.Uint64
+
+	mu     sync.RWMutex
+	hosts  map[string]*entry
+	byName map[string]*Config
+}
+
+// entry is what a host resolved to, and when the database was asked (the clock
+// is read before the question, so a change committed later is seen in time).
+type entry struct {
+	refresh sync.Mutex // held by whoever asks the database
+	answer  atomic.Pointer[answer]
+}
+
+type answer struct {
+	config     *Config
+	generation uint64
+	asked      time.Time
+}
+
+// maxHosts bounds the cache of hosts; only hosts that exist are kept.
+const maxHosts = 100_000
+
+// ByHost finds the configuration of the tenant a canonical host belongs to;
+// NOT_FOUND, always with the same words, when there is none.
+func (d *Directory) ByHost(ctx context.Context, host string) (*Config, error) {
+	d.mu.RLock()
+	e := d.hosts[host]
+	d.mu.RUnlock()
+	if e == nil {
+		e = &entry{}
+	}
+	if c := d.fresh(e); c != nil {
+		return c, nil
+	}
+	e.refresh.Lock()
+	defer e.refresh.Unlock()
+	if c := d.fresh(e); c != nil {
+		return c, nil
+	}
+	a := &answer{generation: d.generation.Load(), asked: time.Now()}
+	id, version, ok, err := d.store.byHost(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		d.mu.Lock()
+		delete(d.hosts, host)
+		d.mu.Unlock()
+		return nil, fault.New(fault.NotFound, "there is nothing at this host")
+	}
+	if a.config, err = d.at(ctx, id, version); err != nil {
+		return nil, err
+	}
+	e.answer.Store(a)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.hosts) >= maxHosts {
+		clear(d.hosts)
+	}
+	d.hosts[host] = e
+	return a.config, nil
+}
+
+// fresh is the entry's answer while it may be used without asking again.
+func (d *Directory) fresh(e *entry) *Config {
+	a := e.answer.Load()
+	if a == nil || a.generation != d.generation.Load() || time.Since(a.asked) >= confirmEvery {
+		return nil
+	}
+	return a.config
+}
+
+// Forget makes this node ask the database again at each next request: whoever
+// changed a tenant's configuration in this process calls it once the change is
+// committed, so that it takes effect here at once.
+func (d *Directory) Forget() { d.generation.Add(1) }
+
+// Current is a tenant's configuration as the database has it now; NOT_FOUND
+// when there is no such tenant.
+func (d *Directory) Current(ctx context.Context, tenantID string) (*Config, error) {
+	version, ok, err := d.store.version(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fault.New(fault.NotFound, "there is no tenant %q", tenantID)
+	}
+	return d.at(ctx, tenantID, version)
+}
+
+// at is the configuration at a version the database was just seen to have, or a later one.
+func (d *Directory) at(ctx context.Context, id string, version int64) (*Config, error) {
+	d.mu.RLock()
+	c := d.byName[id]
+	d.mu.RUnlock()
+	if c != nil && c.Tenant.Version == version {
+		return c, nil
+	}
+	c, err := d.store.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if had := d.byName[id]; had != nil && had.Tenant.Version >= c.Tenant.Version && had.Tenant.Version >= version {
+		return had, nil
+	}
+	d.byName[id] = c
+	return c, nil
+}
+
+// Viewer is the viewer a user of the tenant is; UNAUTHORIZED when there is no
+// such user. A deactivated user is UNAUTHORIZED too unless evenInactive (an
+// external JWT outlives its user's deactivation, decisions 2.23).
+func (d *Directory) Viewer(ctx context.Context, c *Config, userID string, evenInactive bool) (Viewer, error) {
+	key := userID
+	if evenInactive {
+		key = "!" + userID
+	}
+	if v, ok := c.viewers.Get(key); ok {
+		return v, nil
+	}
+	id, active, ok, err := d.store.identity(ctx, c.Tenant.ID, userID)
+	if err != nil {
+		return Viewer{}, err
+	}
+	if !ok || !active && !evenInactive {
+		return Viewer{}, fault.New(fault.Unauthorized, "the user is unknown or not active")
+	}
+	v := viewerOf(c, id)
+	c.viewers.Put(key, v)
+	return v, nil
+}
+
+// Renew is the viewer as the database has it now, for a write that found its
+// configuration outdated.
+func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
+	c, err := d.Current(ctx, w.Tenant())
+	if err != nil {
+		return Viewer{}, err
+	}
+	if w.v.userID == "" {
+		return System(c, "renewed"), nil
+	}
+	return d.Viewer(ctx, c, w.v.userID, true)
+}
+
+// System is a viewer that may do everything with the tenant's records, and
+// acts for no user. It is for the operator's commands and for components that
+// declare execution_context: system; reason says which, for whoever greps.
+func System(c *Config, reason string) Viewer {
+	if reason == "" {
+		panic("access.System needs a reason")
+	}
+	return viewerOf(c, Identity{Owner: true})
+}
+
+// Cache is a bounded map safe for concurrent use. When full it starts anew.
+type Cache[T any] struct {
+	mu sync.RWMutex
+	m  map[string]T
+}
+
+const maxCache = 50_000
+
+// Get finds what was put under key.
+func (c *Cache[T]) Get(key string) (T, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	v, ok := c.m[key]
+	return v, ok
+}
+
+// Put keeps v under key.
+func (c *Cache[T]) Put(key string, v T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil || len(c.m) >= maxCache {
+		c.m = map[string]T{}
+	}
+	c.m[key] = v
+}

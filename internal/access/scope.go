@@ -1,0 +1,79 @@
+package access
+
+import "gatehouse/internal/schema"
+
+// Scope says which records of one entity type a verb reaches: every one, or
+// the union of the rest. records turns it into SQL; this is the whole rule.
+type Scope struct {
+	All bool
+	// Owner: records that this user owns.
+	Owner string
+	// OwnerRoles: records whose owner has one of these roles.
+	OwnerRoles []string
+	// SharedTo: records with an explicit share to one of these principals;
+	// only shares of level edit where EditOnly is set.
+	SharedTo []string
+	EditOnly bool
+	// Rules: records that one of these sharing rules by field value matches.
+	Rules []string
+}
+
+// UserPrincipal and RolePrincipal name whom a record is shared with, as the
+// table shares keeps it.
+func UserPrincipal(id string) string { return "user:" + id }
+
+// RolePrincipal is UserPrincipal for a role.
+func RolePrincipal(role string) string { return "role:" + role }
+
+// scope is decisions 2.14 and 2.15 for one entity type and verb: the owner and
+// their ancestors in the role tree do all; shares and sharing rules read, or
+// read and update; the entity's default is for internal users.
+func (v *viewer) scope(e *schema.Entity, verb Verb) Scope {
+	if verb == Create {
+		return Scope{}
+	}
+	if v.all {
+		return Scope{All: true}
+	}
+	if !v.external && verb != Delete {
+		if e.Sharing == schema.PublicReadWrite || e.Sharing == schema.PublicRead && verb == Read {
+			return Scope{All: true}
+		}
+	}
+	s := Scope{Owner: v.userID}
+	below := v.config.Roles.Below(v.role)
+	if v.role != "" {
+		s.OwnerRoles = append(s.OwnerRoles, below...)
+	}
+	if verb == Delete {
+		return s
+	}
+	s.EditOnly = verb == Update
+	s.SharedTo = []string{UserPrincipal(v.userID)}
+	if v.role == "" {
+		return s
+	}
+	mine := map[string]bool{v.role: true} // the roles whose shares reach the viewer
+	s.SharedTo = append(s.SharedTo, RolePrincipal(v.role))
+	for _, role := range below {
+		mine[role] = true
+		s.SharedTo = append(s.SharedTo, RolePrincipal(role))
+	}
+	owners := map[string]bool{}
+	for _, role := range s.OwnerRoles {
+		owners[role] = true
+	}
+	for _, rule := range v.config.Rules {
+		if rule.Entity != e.Name || !mine[rule.ShareWithRole] || s.EditOnly && rule.Access != Edit {
+			continue
+		}
+		switch {
+		case rule.OwnedByRole == "":
+			s.Rules = append(s.Rules, rule.ID())
+		case !owners[rule.OwnedByRole]:
+			owners[rule.OwnedByRole] = true
+			s.OwnerRoles = append(s.OwnerRoles, rule.OwnedByRole)
+		}
+	}
+	return s
+}

@@ -1,0 +1,149 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// NewDirectory returns the directory over a database.
+func NewDirectory(d *db.DB) *Directory {
+	return &Directory{store: store{d}, hosts: map[string]*entry{}, byName: map[string]*Config{}}
+}
+
+type store struct{ d *db.DB }
+
+func (s store) byHost(ctx context.Context, host string) (string, int64, bool, error) {
+	return tenant.ByHost(ctx, s.d, host)
+}
+
+func (s store) version(ctx context.Context, id string) (int64, bool, error) {
+	return tenant.Version(ctx, s.d.For(id))
+}
+
+// load reads a configuration that is whole: when the version moved while it
+// was read, it is read again.
+func (s store) load(ctx context.Context, id string) (*Config, error) {
+	h := s.d.For(id)
+	for range 20 {
+		c, err := Load(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		after, ok, err := tenant.Version(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		if ok && after == c.Tenant.Version {
+			return c, nil
+		}
+	}
+	return nil, fault.New(fault.Overloaded, "the configuration changes too fast to be read")
+}
+
+func (s store) identity(ctx context.Context, tenantID, userID string) (Identity, bool, bool, error) {
+	u, err := user.ByID(ctx, s.d.For(tenantID), userID)
+	if errors.Is(err, user.ErrUnknown) {
+		return Identity{}, false, false, nil
+	}
+	if err != nil {
+		return Identity{}, false, false, err
+	}
+	return Identity{UserID: u.ID, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
+}
+
+// Load reads a tenant's configuration. Outside a transaction its parts may be
+// of different versions; the Directory sees to that.
+func Load(ctx context.Context, q db.Querier) (*Config, error) {
+	t, err := tenant.Load(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{Tenant: t, Sets: map[string]*PermissionSet{}}
+	if c.Schema, err = schema.Load(ctx, q); err != nil {
+		return nil, err
+	}
+	var roles []Role
+	err = q.Query(ctx, `SELECT name, parent FROM roles WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		roles = append(roles, Role{Name: r.Text(0), Parent: r.Text(1)})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.Roles, err = NewRoles(roles); err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, `SELECT name, definition FROM permission_sets WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		p := &PermissionSet{Name: r.Text(0)}
+		c.Sets[p.Name] = p
+		return json.Unmarshal(r.Bytes(1), p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, `SELECT entity, owned_by_role, conditions, share_with_role, access
+		FROM sharing_rules WHERE tenant_id = $1 ORDER BY rule_id`, func(r db.Row) error {
+		rule := &SharingRule{Entity: r.Text(0), OwnedByRole: r.Text(1), ShareWithRole: r.Text(3), Access: Level(r.Text(4))}
+		c.Rules = append(c.Rules, rule)
+		return json.Unmarshal(r.Bytes(2), &rule.Where)
+	})
+	return c, err
+}
+
+// PutRole makes a role equal to r.
+func PutRole(ctx context.Context, tx db.Tx, r Role) error {
+	_, err := tx.Exec(ctx, `INSERT INTO roles (tenant_id, name, parent) VALUES ($1, $2, $3)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET parent = excluded.parent`, r.Name, r.Parent)
+	return err
+}
+
+// DeleteRole removes a role.
+func DeleteRole(ctx context.Context, tx db.Tx, name string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM roles WHERE tenant_id = $1 AND name = $2`, name)
+	return err
+}
+
+// PutPermissionSet makes a permission set equal to p.
+func PutPermissionSet(ctx context.Context, tx db.Tx, p *PermissionSet) error {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO permission_sets (tenant_id, name, definition) VALUES ($1, $2, $3)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET definition = excluded.definition`, p.Name, string(b))
+	return err
+}
+
+// DeletePermissionSet removes a permission set.
+func DeletePermissionSet(ctx context.Context, tx db.Tx, name string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM permission_sets WHERE tenant_id = $1 AND name = $2`, name)
+	return err
+}
+
+// PutRule makes a sharing rule equal to r. The matches of a rule by field value
+// follow through records.Reshape in the same transaction.
+func PutRule(ctx context.Context, tx db.Tx, r *SharingRule) error {
+	b, err := json.Marshal(r.Where)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO sharing_rules
+		(tenant_id, rule_id, entity, owned_by_role, conditions, share_with_role, access)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant_id, rule_id) DO UPDATE SET access = excluded.access`,
+		r.ID(), r.Entity, r.OwnedByRole, string(b), r.ShareWithRole, string(r.Access))
+	return err
+}
+
+// DeleteRule removes a sharing rule.
+func DeleteRule(ctx context.Context, tx db.Tx, id string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM sharing_rules WHERE tenant_id = $1 AND rule_id = $2`, id)
+	return err
+}

@@ -1,0 +1,81 @@
+package apikey
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/httpapi"
+)
+
+// union is every origin that an active key or External Identity lists, each
+// with the instant at which the last of them that lists it expires.
+type union struct{ until map[string]int64 }
+
+const never = math.MaxInt64
+
+// AllowsOrigin answers a preflight, which carries no credential: whether any
+// active key of the tenant, or External Identity where it is enabled, lists
+// the origin (decisions 2.20). The union is kept with cfg, and a key's expiry
+// holds at each call.
+func (s *Service) AllowsOrigin(ctx context.Context, cfg *access.Config, origin string) (bool, error) {
+	u, err := s.union(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	until, listed := u.until[origin]
+	if !listed {
+		canonical, _ := httpapi.CanonicalOrigin(origin)
+		until, listed = u.until[canonical]
+	}
+	return listed && (until == never || clock.Micros(s.clock.Now()) < until), nil
+}
+
+// UnionOrigins lists the origins that AllowsOrigin allows now, sorted.
+func (s *Service) UnionOrigins(ctx context.Context, cfg *access.Config) ([]string, error) {
+	u, err := s.union(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	now := clock.Micros(s.clock.Now())
+	list := []string{}
+	for origin, until := range u.until {
+		if now < until {
+			list = append(list, origin)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+func (s *Service) union(ctx context.Context, cfg *access.Config) (*union, error) {
+	const all = "" // the cache's only entry
+	if kept, ok := cfg.Origins.Get(all); ok {
+		return kept.(*union), nil
+	}
+	u := &union{until: map[string]int64{}}
+	if cfg.Tenant.Settings.ExternalIdentity.Enabled {
+		for _, origin := range cfg.Tenant.IdentityOrigins() {
+			if canonical, ok := httpapi.CanonicalOrigin(origin); ok {
+				u.until[canonical] = never
+			}
+		}
+	}
+	keys, err := s.store.withOrigins(ctx, cfg.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		until := k.ExpiresAt
+		if until == 0 {
+			until = never
+		}
+		for _, origin := range k.Origins {
+			u.until[origin] = max(u.until[origin], until)
+		}
+	}
+	cfg.Origins.Put(all, u)
+	return u, nil
+}

@@ -1,0 +1,21 @@
+// Package audit tells what was asked of the service and what it answered.
+//
+// The server makes one Event a request, when the answer is known, and hands it
+// to three consumers:
+//
+//   - RequestLog.Line writes one JSON object a line on standard output, always,
+//     whatever the tenant's toggles say (decisions 2.36).
+//   - Recorder.Record keeps an audit entry where Event.Persist says so, which
+//     the server takes from Persisted (specification, "Events", rule 3).
+//   - The same Record counts the request in the tenant's usage of that minute,
+//     always.
+//
+// Nothing is dropped to save time or memory. Both consumers hold a bounded
+// amount and then make their callers wait. Entries are written in batches off
+// the request's path; after kill -9 those of the last 250 ms may be missing,
+// after SIGTERM and Close none are.
+//
+// Nothing secret is stored: see redact.go for what is taken out, and encode.go
+// for what an entry holds. Entries and usage are kept for 30 days
+// (Recorder.RunRetention). Query reads them back, newest first.
+package audit

@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxQuery   = 8 << 10 // bytes kept of a query
+	maxHeader  = 1 << 10 // of an allowed header's value
+	maxHeaders = 100     // names of headers kept
+)
+
+// allowedHeaders are the headers whose values are kept; of all others only the
+// names are. Canonical, as net/http spells them, with the name that is written.
+var allowedHeaders = []struct{ canonical, name string }{
+	{"Accept", "accept"}, {"Accept-Language", "accept-language"}, {"Content-Length", "content-length"},
+	{"Content-Type", "content-type"}, {"Idempotency-Key", "idempotency-key"}, {"Origin", "origin"},
+	{"User-Agent", "user-agent"},
+}
+
+// encoder turns events into what the columns request and response hold. It is
+// used by one goroutine at a time.
+type encoder struct {
+	buf   []byte
+	names []string // scratch
+}
+
+// request appends {"query", "headers", "header_names", "body"}; what there is
+// none of is left out.
+func (e *encoder) request(ev *Event) {
+	e.buf = append(e.buf, '{')
+	if ev.Query != "" {
+		e.member("query")
+		e.buf = appendQuoted(e.buf, cut(redactPairs(ev.Query), maxQuery))
+	}
+	e.headers(ev.RequestHeader)
+	if !withheld(ev) {
+		e.body(ev.RequestBody, ev.ContentType)
+	}
+	e.buf = append(e.buf, '}')
+}
+
+// response appends {"body"}.
+func (e *encoder) response(ev *Event) {
+	e.buf = append(e.buf, '{')
+	if !withheld(ev) {
+		e.body(ev.ResponseBody, ev.ResponseContentType)
+	}
+	e.buf = append(e.buf, '}')
+}
+
+// withheld reports whether the bodies of a request are not stored at all. It
+// goes by more than the class, so that a route declared wrongly leaks nothing.
+func withheld(ev *Event) bool {
+	return ev.Class == Auth || ev.Endpoint == "/auth" || strings.HasPrefix(ev.Endpoint, "/auth/") ||
+		strings.Contains(ev.Path, "/public/v1/auth")
+}
+
+// member appends a member's name. The names are plain ASCII.
+func (e *encoder) member(name string) {
+	if e.buf[len(e.buf)-1] != '{' {
+		e.buf = append(e.buf, ',')
+	}
+	e.buf = append(e.buf, '"')
+	e.buf = append(e.buf, name...)
+	e.buf = append(e.buf, '"', ':')
+}
+
+func (e *encoder) headers(h http.Header) {
+	if len(h) == 0 {
+		return
+	}
+	found := 0
+	for _, allowed := range allowedHeaders {
+		values := h[allowed.canonical]
+		if len(values) == 0 {
+			continue
+		}
+		if found++; found == 1 {
+			e.member("headers")
+			e.buf = append(e.buf, '{')
+		}
+		e.member(allowed.name)
+		value := values[0]
+		if len(values) > 1 {
+			value = strings.Join(values, ", ")
+		}
+		e.buf = appendQuoted(e.buf, cut(maskTokens(value), maxHeader))
+	}
+	if found > 0 {
+		e.buf = append(e.buf, '}')
+	}
+	if found == len(h) {
+		return
+	}
+	e.names = e.names[:0]
+	for name := range h {
+		if !slices.ContainsFunc(allowedHeaders, func(a struct{ canonical, name string }) bool { return a.canonical == name }) {
+			e.names = append(e.names, name)
+		}
+	}
+	slices.Sort(e.names)
+	e.member("header_names")
+	e.buf = append(e.buf, '[')
+	for i, name := range e.names[:min(len(e.names), maxHeaders)] {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = appendQuoted(e.buf, cut(maskTokens(strings.ToLower(name)), maxHeader))
+	}
+	e.buf = append(e.buf, ']')
+}
+
+// body appends the member body: the JSON itself, a form as a string, the
+// beginning of a long one, or the length of one that does not parse.
+func (e *encoder) body(body []byte, contentType string) {
+	if len(body) == 0 {
+		return
+	}
+	before := len(e.buf)
+	e.member("body")
+	start := len(e.buf)
+	if isForm(contentType) && !looksLikeJSON(body) {
+		if form := string(body); parsesAsForm(form) {
+			if form = redactPairs(form); len(form) > maxBody {
+				e.truncated(form, len(body))
+			} else {
+				e.buf = appendQuoted(e.buf, form)
+			}
+			return
+		}
+	} else if out, ok := appendJSON(e.buf, body, maxBody); ok {
+		e.buf = out
+		if len(e.buf)-start > maxBody {
+			text := string(e.buf[start : start+maxBody])
+			e.buf = e.buf[:start]
+			e.truncated(text, len(body))
+		}
+		return
+	}
+	e.buf = e.buf[:before]
+	e.member("body")
+	e.buf = append(e.buf, `{"unparsed":true,"bytes":`...)
+	e.buf = strconv.AppendInt(e.buf, int64(len(body)), 10)
+	e.buf = append(e.buf, '}')
+}
+
+// truncated appends the beginning of a text that has its secrets taken out. Of
+// the whole object no more than maxBody bytes are kept, escapes included.
+func (e *encoder) truncated(text string, size int) {
+	e.buf = append(e.buf, `{"truncated":true,"bytes":`...)
+	e.buf = strconv.AppendInt(e.buf, int64(size), 10)
+	e.buf = append(e.buf, `,"start":`...)
+	room := maxBody - 64
+	for n := min(len(text), room); ; n = n * 3 / 4 {
+		mark := len(e.buf)
+		e.buf = appendQuoted(e.buf, text[:boundary(text, n)])
+		if len(e.buf)-mark <= room {
+			break
+		}
+		e.buf = e.buf[:mark]
+	}
+	e.buf = append(e.buf, '}')
+}
+
+func isForm(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+}

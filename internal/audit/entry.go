@@ -1,0 +1,74 @@
+package audit
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+)
+
+// Entry is one stored entry. It holds no secret.
+type Entry struct {
+	ID        string // grows with At; Filter.Before takes it
+	At        time.Time
+	UserID    string // "" for nobody
+	User      string // their e-mail address, now or when last seen; their id where none is known
+	Auth      string // KEY, JWT, TOKEN or SIGNED; "" for none
+	Method    string
+	Path      string
+	Endpoint  string
+	Status    int
+	IP        string
+	Duration  time.Duration
+	RequestID string
+	Request   string // JSON: {"query", "headers", "header_names", "body"}
+	Response  string // JSON: {"body"}
+}
+
+// AppendJSON appends the entry as `gatehouse audit --json` prints it
+// (decisions 3), on one line. What does not apply is null.
+func (e *Entry) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"time":"`...)
+	dst = clock.AppendRFC3339Micro(dst, clock.Micros(e.At))
+	dst = appendOrNull(append(dst, `","user":`...), e.User)
+	dst = appendOrNull(append(dst, `,"auth":`...), e.Auth)
+	dst = appendQuoted(append(dst, `,"method":`...), e.Method)
+	dst = appendQuoted(append(dst, `,"path":`...), e.Path)
+	dst = appendOrNull(append(dst, `,"endpoint":`...), e.Endpoint)
+	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(e.Status), 10)
+	dst = appendOrNull(append(dst, `,"ip":`...), e.IP)
+	dst = appendMillis(append(dst, `,"duration_ms":`...), e.Duration)
+	dst = appendOrNull(append(dst, `,"request_id":`...), e.RequestID)
+	dst = append(append(dst, `,"request":`...), e.Request...)
+	dst = append(append(dst, `,"response":`...), e.Response...)
+	return append(dst, '}')
+}
+
+// Filter says which entries are asked for; its zero value asks for all.
+type Filter struct {
+	User       string // e-mail address; a deleted user's too, while there are entries
+	Endpoint   string // '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/lead-hook'
+	ErrorsOnly bool   // status 400 and above
+	Limit      int    // 0 for all
+	Before     string // the id of an entry: only older ones
+}
+
+// Check reports what is wrong with a filter, as VALIDATION.
+func (f Filter) Check() error {
+	if f.Limit < 0 {
+		return fault.New(fault.Validation, "limit %d: expected 0 or more", f.Limit)
+	}
+	if f.Endpoint == "" || f.Endpoint == "/me" {
+		return nil
+	}
+	for _, area := range []string{"/data/", "/custom/", "/auth/"} {
+		name, ok := strings.CutPrefix(f.Endpoint, area)
+		if ok && name != "" && (name == "*" || !strings.ContainsAny(name, "*?")) {
+			return nil
+		}
+	}
+	return fault.New(fault.Validation,
+		"endpoint %q: expected '/data/*', '/data/ENTITY', '/me', '/custom/*', '/custom/SLUG' or '/auth/*'", f.Endpoint)
+}

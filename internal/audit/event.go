@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"net/http"
+	"time"
+)
+
+// How a request said who it was; Event.Auth.
+const (
+	AuthKey    = "key"    // an API key
+	AuthJWT    = "jwt"    // an external user's access token
+	AuthToken  = "token"  // a webhook token
+	AuthSigned = "signed" // a provider's signature
+	AuthNone   = "none"
+)
+
+// Event is one request and its answer. Empty strings are what does not apply;
+// the zero value of a member is always safe.
+//
+// The recorder keeps an event, its header and its bodies until they are
+// written: whoever hands it over with Persist set must change none of them
+// afterwards.
+type Event struct {
+	Tenant    string // "" for an unknown host: such a request is logged, and neither stored nor counted
+	RequestID string
+	Method    string
+	Path      string // as it came, without the query
+	Query     string // raw
+	Route     string // the pattern that matched; "" for none
+	// Endpoint is what the entry is filtered and counted by: "/data/contact",
+	// "/me", "/custom/slug", "/auth/login"; "" where there is none. Set it only
+	// for an entity type or slug that exists: a made-up one costs the tenant a
+	// row of usage a minute.
+	Endpoint  string
+	Status    int
+	ErrorCode string
+	Start     time.Time
+	Duration  time.Duration
+	IP        string
+	Auth      string // one of the Auth constants; "" is AuthNone
+
+	UserID       string
+	APIKeyID     string
+	APIKeyPrefix string
+
+	RequestHeader       http.Header
+	RequestBody         []byte
+	ContentType         string // of the request body
+	ResponseBody        []byte
+	ResponseContentType string
+
+	Class   Class
+	Persist bool // what Persisted said
+}
+
+// size is about what the event holds in memory, in bytes. It counts the header
+// too: a client chooses how long that is.
+func (ev *Event) size() int {
+	n := 1024 + len(ev.Path) + len(ev.Query) + len(ev.RequestBody) + len(ev.ResponseBody)
+	for name, values := range ev.RequestHeader {
+		n += 48 + len(name)
+		for _, v := range values {
+			n += 16 + len(v)
+		}
+	}
+	return n
+}
+
+// Class is what a route is to the audit log; each route names one.
+type Class string
+
+// The classes.
+const (
+	Standard Class = "standard" // /data/* and /me
+	Custom   Class = "custom"   // /custom/*
+	Auth     Class = "auth"     // /auth/*: bodies are never stored
+	Other    Class = "other"    // unknown paths and all else
+)
+
+// Persisted reports whether a request becomes an audit entry (specification,
+// "Events", rule 3). tenantToggle is the tenant's "log requests to standard
+// endpoints", endpointToggle the custom endpoint's "log each request".
+//
+//   - The tenant's toggle covers every request of class Standard, every 4xx and
+//     5xx of class Custom, and every early failure (401, 403, 429, 503) of any
+//     class, unknown paths included.
+//   - The endpoint's toggle covers the successes (below 400) of class Custom and
+//     nothing else: with the tenant's toggle off its failures are not kept. The
+//     request log has them all the same.
+func Persisted(class Class, status int, tenantToggle, endpointToggle bool) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return tenantToggle
+	}
+	switch {
+	case class == Standard:
+		return tenantToggle
+	case class == Custom && status < http.StatusBadRequest:
+		return endpointToggle
+	case class == Custom:
+		return tenantToggle
+	default:
+		return false
+	}
+}

@@ -1,0 +1,87 @@
+package audit
+
+import (
+	"sync"
+	"time"
+
+	"gatehouse/internal/clock"
+)
+
+const (
+	maxNames      = 16 << 10  // users known, and pending, at once
+	namesAtOnce   = 32        // looked up between two writes
+	namesNotAgain = time.Hour // after which an address is looked up again
+)
+
+// names keeps which users' e-mail addresses have to be remembered: those seen
+// for the first time in an hour. The entries have ids alone; a user may be
+// deleted, and is still asked for by address.
+type names struct {
+	mu      sync.Mutex
+	seen    map[[2]string]time.Time
+	pending map[string][]string // users by tenant
+	count   int                 // of pending
+}
+
+func newNames() names {
+	return names{seen: map[[2]string]time.Time{}, pending: map[string][]string{}}
+}
+
+func (n *names) saw(tenant, user string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := [2]string{tenant, user}
+	at, ok := n.seen[key]
+	now := time.Now()
+	if ok && now.Sub(at) < namesNotAgain || n.count >= maxNames {
+		return
+	}
+	if len(n.seen) >= maxNames {
+		clear(n.seen)
+	}
+	n.seen[key] = now
+	n.pending[tenant] = append(n.pending[tenant], user)
+	n.count++
+}
+
+// take returns a tenant and some of its users; none when nobody is pending.
+func (n *names) take() (tenant string, users []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for t, list := range n.pending {
+		count := min(len(list), namesAtOnce)
+		if count == len(list) {
+			delete(n.pending, t)
+		} else {
+			n.pending[t] = list[count:]
+		}
+		n.count -= count
+		return t, list[:count]
+	}
+	return "", nil
+}
+
+// rememberUsers looks some new users up, or all of them. A failure is no
+// trouble: the next entry of the user tries again.
+func (r *Recorder) rememberUsers(all bool) {
+	for {
+		tenant, users := r.names.take()
+		if len(users) == 0 {
+			return
+		}
+		if err := r.store.remember(r.ctx, tenant, users, clock.Micros(r.clk.Now())); err != nil {
+			r.names.forget(tenant, users)
+		}
+		if !all {
+			return
+		}
+	}
+}
+
+func (n *names) forget(tenant string, users []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, user := range users {
+		delete(n.seen, [2]string{tenant, user})
+	}
+}

@@ -1,0 +1,113 @@
+package audit
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// redactPairs is a query or form without its secrets: the values of pairs with
+// a secret name, JSON's members inside values, and our tokens. Everything else
+// stays as it was written.
+func redactPairs(s string) string {
+	if !suspiciousPairs(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		pair, separator := s, ""
+		if n := strings.IndexAny(s, "&;"); n >= 0 {
+			pair, separator = s[:n], s[n:n+1]
+		}
+		s = s[len(pair)+len(separator):]
+		b.WriteString(redactPair(pair))
+		b.WriteString(separator)
+	}
+	return b.String()
+}
+
+// suspiciousPairs says whether a query or form may hold something to take out;
+// an escape may always hide a name.
+func suspiciousPairs(s string) bool {
+	return strings.IndexByte(s, '%') >= 0 || suspicious([]byte(s))
+}
+
+func redactPair(pair string) string {
+	key, value, has := strings.Cut(pair, "=")
+	name := unescape(key)
+	if has && slices.ContainsFunc(segments(name), isSecretName) {
+		return maskTokens(key) + "=" + redacted
+	}
+	if nextToken(name, 0) >= 0 && nextToken(key, 0) < 0 {
+		key = redacted
+	}
+	if !has {
+		return maskTokens(key)
+	}
+	text := unescape(value)
+	if looksLikeJSON(text) {
+		r := redactor{nesting: 1, limit: maxBody}
+		if changed, ok := r.text([]byte(text)); ok && changed {
+			return maskTokens(key) + "=" + url.QueryEscape(string(r.out))
+		}
+	}
+	if masked := maskTokens(value); masked != value || nextToken(text, 0) < 0 {
+		return maskTokens(key) + "=" + masked
+	}
+	return maskTokens(key) + "=" + redacted
+}
+
+// segments are the parts of a name like user[password].
+func segments(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' })
+}
+
+// unescape undoes %XX and +; a % that begins no escape stands for itself.
+func unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '+':
+			b = append(b, ' ')
+		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			b = append(b, unhex(s[i+1])<<4|unhex(s[i+2]))
+			i += 2
+		default:
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c <= '9':
+		return c - '0'
+	case c <= 'F':
+		return c - 'A' + 10
+	default:
+		return c - 'a' + 10
+	}
+}
+
+// parsesAsForm reports whether a body is a form and not some other text that
+// was sent under a form's content type: every escape is whole, and no name has
+// what only other formats have in theirs.
+func parsesAsForm(s string) bool {
+	for pair := range strings.SplitSeq(s, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(key)
+		if err != nil || strings.ContainsAny(pair, ";\"<>{}\r\n") || strings.ContainsAny(name, "\"<>{}:") ||
+			strings.ContainsFunc(name, unicode.IsControl) {
+			return false
+		}
+		if _, err := url.QueryUnescape(value); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,163 @@
+package audit
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// maxBody is what is kept of one body.
+	maxBody = 64 << 10
+	// maxNesting is how many times JSON inside a string inside JSON is looked into.
+	maxNesting = 4
+)
+
+// duplicates are allowed: a body that the API refuses for them is still JSON.
+var duplicates = jsontext.AllowDuplicateNames(true)
+
+// appendJSON appends a JSON text without its secrets, on one line. What is
+// beyond limit may be left out: then the result is longer than limit but not
+// whole. ok is false, and nothing appended, when the text does not parse.
+func appendJSON(dst, body []byte, limit int) (out []byte, ok bool) {
+	if !suspicious(body) {
+		if !jsontext.Value(body).IsValid(duplicates) {
+			return dst, false
+		}
+		body = bytes.Trim(body, " \t\r\n")
+		return append(dst, body[:min(len(body), limit+1)]...), true
+	}
+	r := redactors.Get().(*redactor)
+	defer redactors.Put(r)
+	r.out, r.limit, r.nesting = dst, len(dst)+limit, 0
+	_, ok = r.text(body)
+	out, r.out = r.out, nil
+	if !ok {
+		return out[:len(dst)], false
+	}
+	return out, true
+}
+
+var redactors = sync.Pool{New: func() any { return new(redactor) }}
+
+// redactor copies JSON token by token.
+type redactor struct {
+	out     []byte
+	limit   int    // of len(out); what comes after is read but not kept
+	nesting int    // of JSON inside strings
+	name    []byte // scratch
+}
+
+// text copies one JSON text; changed says that something was taken out.
+func (r *redactor) text(body []byte) (changed, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), duplicates)
+	for {
+		kind := dec.PeekKind()
+		if dec.StackDepth() == 0 && dec.InputOffset() > 0 {
+			_, err := dec.ReadToken()
+			return changed, err == io.EOF
+		}
+		isName := r.separate(dec, kind)
+		switch kind {
+		case '{', '[', '}', ']':
+			if _, err := dec.ReadToken(); err != nil {
+				return changed, false
+			}
+			r.keep([]byte{byte(kind)})
+			continue
+		}
+		v, err := dec.ReadValue()
+		if err != nil {
+			return changed, false
+		}
+		if kind != '"' {
+			r.keep(v)
+			continue
+		}
+		c, secret := r.str(v, isName)
+		changed = changed || c || secret
+		if secret {
+			r.keep([]byte(`:"` + redacted + `"`))
+			if err := dec.SkipValue(); err != nil {
+				return changed, false
+			}
+		}
+	}
+}
+
+// separate writes what stands before the next token and says whether that is a
+// member's name.
+func (r *redactor) separate(dec *jsontext.Decoder, next jsontext.Kind) (isName bool) {
+	depth := dec.StackDepth()
+	kind, n := dec.StackIndex(depth)
+	if depth == 0 || next == '}' || next == ']' {
+		return false
+	}
+	isName = kind == '{' && n%2 == 0
+	switch {
+	case kind == '{' && !isName:
+		r.keep([]byte{':'})
+	case n > 0:
+		r.keep([]byte{','})
+	}
+	return isName
+}
+
+// str writes a string, a name or a value. secret says that it is a name whose
+// value must not be kept.
+func (r *redactor) str(quoted []byte, isName bool) (changed, secret bool) {
+	raw := quoted[1 : len(quoted)-1]
+	escaped := bytes.IndexByte(raw, '\\') >= 0
+	text := raw
+	if escaped {
+		r.name, _ = jsontext.AppendUnquote(r.name[:0], quoted)
+		text = r.name
+	}
+	if isName && isSecretName(string(text)) {
+		r.keep(quoted)
+		return false, true
+	}
+	if !isName && escaped {
+		if inner, ok := r.nested(string(text)); ok {
+			r.keep(appendQuoted(nil, inner))
+			return true, false
+		}
+	}
+	if hasToken(text) {
+		if masked := maskTokens(string(text)); masked != string(text) {
+			r.keep(appendQuoted(nil, masked))
+			return true, false
+		}
+	}
+	r.keep(quoted)
+	return false, false
+}
+
+// nested redacts JSON that a string holds; ok is false when it holds none, or
+// nothing was taken out.
+func (r *redactor) nested(text string) (inner string, ok bool) {
+	if r.nesting >= maxNesting || !looksLikeJSON(text) {
+		return "", false
+	}
+	in := redactor{nesting: r.nesting + 1, limit: maxBody}
+	changed, parsed := in.text([]byte(text))
+	return string(in.out), changed && parsed
+}
+
+// keep appends b while there is room.
+func (r *redactor) keep(b []byte) {
+	if len(r.out) <= r.limit {
+		r.out = append(r.out, b...)
+	}
+}
+
+// looksLikeJSON reports whether a text begins as an object or list does.
+func looksLikeJSON[T string | []byte](s T) bool {
+	i := 0
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r' || s[i] == '\n') {
+		i++
+	}
+	return i < len(s) && (s[i] == '{' || s[i] == '[')
+}

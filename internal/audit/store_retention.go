@@ -1,0 +1,108 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
+)
+
+const (
+	// Retention is how long entries and usage are kept (specification, "Limits").
+	Retention = 30 * 24 * time.Hour
+
+	retentionEvery = time.Hour
+	retentionBatch = 500 // rows deleted by one transaction
+)
+
+// RunRetention deletes what is older than Retention, now and every hour, until
+// ctx ends. Any number of nodes may run it at once.
+func (r *Recorder) RunRetention(ctx context.Context) {
+	s, ok := r.store.(dbStore)
+	if !ok {
+		return
+	}
+	ticker := time.NewTicker(retentionEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.expire(ctx, r.clk.Now().Add(-Retention)); err != nil && ctx.Err() == nil {
+			r.trouble.say("audit.retention_failed", map[string]any{"error": err.Error()})
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// expire deletes what is older than an instant, of every tenant. The failure
+// of one tenant does not keep the others.
+func (s dbStore) expire(ctx context.Context, before time.Time) error {
+	tenants, err := tenant.List(ctx, s.d)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, t := range tenants {
+		if err := expireTenant(ctx, s.d.For(t), before); err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// expireTenant deletes in small transactions, oldest first, each of which
+// locks its rows in the order of their keys: nodes that do the same wait for
+// each other, and find nothing left to do.
+func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
+	lock := h.Dialect().ForUpdate
+	for _, job := range []struct {
+		sql   string
+		bound any
+	}{
+		{`DELETE FROM audit_log WHERE tenant_id = $1 AND entry_id IN (SELECT entry_id FROM audit_log
+			WHERE tenant_id = $1 AND entry_id < $2 ORDER BY entry_id LIMIT $3` + lock + `)`, firstID(before)},
+		{`DELETE FROM usage_minutes WHERE tenant_id = $1 AND (minute, endpoint) IN (SELECT minute, endpoint FROM usage_minutes
+			WHERE tenant_id = $1 AND minute < $2 ORDER BY minute, endpoint LIMIT $3` + lock + `)`, clock.Micros(before)},
+		{`DELETE FROM audit_users WHERE tenant_id = $1 AND (email_key, user_id) IN (SELECT email_key, user_id FROM audit_users
+			WHERE tenant_id = $1 AND seen_at < $2 ORDER BY email_key, user_id LIMIT $3` + lock + `)`,
+			clock.Micros(before.Add(-namesNotAgain))},
+	} {
+		for {
+			begun := time.Now()
+			var deleted int64
+			err := h.Write(ctx, func(tx db.Tx) (err error) {
+				deleted, err = tx.Exec(ctx, job.sql, job.bound, retentionBatch)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if deleted == 0 {
+				break
+			}
+			if err := rest(ctx, time.Since(begun)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// firstID is the least id of an entry of an instant: ids begin with it.
+func firstID(at time.Time) string { return clock.NewID(at)[:len("00000000-0000-7000")] }
+
+// rest leaves the database to others for as long as it was used.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,103 @@
+package audit
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// plain are the bytes that stand for themselves in a JSON string.
+var plain = func() (table [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		table[c] = c != '"' && c != '\\'
+	}
+	return table
+}()
+
+// appendQuoted appends s as a JSON string that is valid, stays on one line and
+// cannot steer a terminal, whatever bytes s holds: what is not UTF-8 becomes
+// U+FFFD; control characters, line and paragraph separators and changes of
+// writing direction are escaped.
+func appendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		if plain[s[i]] {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if size > 1 && !steering(r) {
+			i += size
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == utf8.RuneError:
+			dst = append(dst, "\ufffd"...)
+		default:
+			dst = append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+		}
+		i += size
+		from = i
+	}
+	dst = append(dst, s[from:]...)
+	return append(dst, '"')
+}
+
+// steering says whether a rune outside ASCII changes how what follows is shown:
+// C1 controls, line separators, directional marks. All fit four hex digits.
+func steering(r rune) bool {
+	return r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f
+}
+
+// appendOrNull appends s as a JSON string, "" as null.
+func appendOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return appendQuoted(dst, s)
+}
+
+// appendMillis appends a duration as a JSON number of milliseconds with three
+// decimals; a negative one counts as zero.
+func appendMillis(dst []byte, d time.Duration) []byte {
+	us := max(d.Microseconds(), 0)
+	dst = strconv.AppendInt(dst, us/1000, 10)
+	rest := us % 1000
+	return append(dst, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}
+
+// cut is s, or its first max bytes and an ellipsis when it is longer. A rune is
+// never cut in two.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return s[:boundary(s, limit)] + "…"
+}
+
+// boundary is the last place at or before n where no rune is cut in two.
+func boundary(s string, n int) int {
+	for back := 0; back < utf8.UTFMax && n-back > 0; back++ {
+		if utf8.RuneStart(s[n-back]) {
+			return n - back
+		}
+	}
+	return n
+}
+
+// storable is s as every database takes it: valid UTF-8 without U+0000.
+func storable(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] == 0 || s[i] >= utf8.RuneSelf {
+			return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+		}
+	}
+	return s
+}

@@ -1,0 +1,128 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxEndpoints is how many endpoints of a tenant one process counts apart
+	// in one minute; the others count together.
+	maxEndpoints = 256
+	// maxUsageRows bounds what waits to be written, of all tenants: beyond it
+	// the database has been away for long, and callers wait.
+	maxUsageRows = 64 << 10
+	// otherEndpoint counts requests that belong to no endpoint.
+	otherEndpoint = "other"
+
+	minute = int64(time.Minute / time.Microsecond)
+)
+
+// usageKey is one row of usage_minutes; the minute is the microsecond it begins at.
+type usageKey struct {
+	tenant   string
+	minute   int64
+	endpoint string
+}
+
+// usageRow is what one row of usage_minutes grows by.
+type usageRow struct {
+	usageKey
+	requests, errors, latencyMicros int64
+	buckets                         [len(bucketLimits) + 1]int64 // each answer counts in one
+}
+
+// bucketLimits are the durations up to which an answer counts in a bucket; the
+// last bucket has the slower ones.
+var bucketLimits = [...]time.Duration{
+	5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2500 * time.Millisecond,
+}
+
+// usage counts requests until they are written. It is guarded by its owner.
+type usage struct {
+	rows      map[usageKey]*usageRow // of this minute and the one before, written ones too
+	endpoints map[string]int         // how many rows a tenant has
+	dirty     []*usageRow            // rows with something to write
+	newest    int64                  // the latest minute seen
+}
+
+func newUsage() usage {
+	return usage{rows: map[usageKey]*usageRow{}, endpoints: map[string]int{}}
+}
+
+// count adds one request.
+func (u *usage) count(ev *Event) {
+	row := u.row(ev)
+	if row.requests == 0 {
+		u.dirty = append(u.dirty, row)
+	}
+	row.requests++
+	if ev.Status >= 400 {
+		row.errors++
+	}
+	d := max(ev.Duration, 0)
+	row.latencyMicros += d.Microseconds()
+	i := 0
+	for i < len(bucketLimits) && d > bucketLimits[i] {
+		i++
+	}
+	row.buckets[i]++
+}
+
+func (u *usage) row(ev *Event) *usageRow {
+	micros := ev.Start.UnixMicro()
+	key := usageKey{tenant: ev.Tenant, minute: micros - micros%minute, endpoint: ev.Endpoint}
+	if key.minute > u.newest {
+		u.newest = key.minute
+		u.forget()
+	}
+	if row := u.rows[key]; row != nil {
+		return row
+	}
+	if key.endpoint == "" || len(key.endpoint) > maxEndpoint || u.endpoints[key.tenant] >= maxEndpoints {
+		key.endpoint = otherEndpoint
+		if row := u.rows[key]; row != nil {
+			return row
+		}
+	}
+	// A row outlives its event: it must not keep the texts of a request alive.
+	key.tenant, key.endpoint = strings.Clone(key.tenant), strings.Clone(storable(key.endpoint))
+	if row := u.rows[key]; row != nil {
+		return row
+	}
+	row := &usageRow{usageKey: key}
+	u.rows[key] = row
+	u.endpoints[key.tenant]++
+	return row
+}
+
+// forget drops the rows of past minutes that have nothing to write.
+func (u *usage) forget() {
+	for key, row := range u.rows {
+		if row.requests == 0 && key.minute < u.newest {
+			delete(u.rows, key)
+			if u.endpoints[key.tenant]--; u.endpoints[key.tenant] == 0 {
+				delete(u.endpoints, key.tenant)
+			}
+		}
+	}
+}
+
+// take returns what there is to write and begins again from zero. Rows of one
+// tenant come in the order of their keys, in which every node locks them.
+func (u *usage) take() []usageRow {
+	taken := make([]usageRow, len(u.dirty))
+	for i, row := range u.dirty {
+		taken[i] = *row
+		*row = usageRow{usageKey: row.usageKey}
+	}
+	u.dirty = u.dirty[:0]
+	slices.SortFunc(taken, func(a, b usageRow) int {
+		if a.minute != b.minute {
+			return int(min(max(a.minute-b.minute, -1), 1))
+		}
+		return strings.Compare(a.endpoint, b.endpoint)
+	})
+	return taken
+}

@@ -1,0 +1,135 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+const (
+	benchRows = 20000
+	insertRow = `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by,
+		updated_by, version, data) VALUES ($1, 'contact', $2, 'o', 'r', 1, 1, 'o', 'o', 1, $3)`
+	pointRead = `SELECT owner_id, version, data FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`
+	document  = `{"name":"Ana Example","email":"ana@example.com","city":"Lisbon","note":"a note of some length, as notes are","age":42}`
+)
+
+func fill(b *testing.B, d *db.DB) {
+	b.Helper()
+	write(b, d.For("a"), func(tx db.Tx) error {
+		for i := range benchRows {
+			if _, err := tx.Exec(b.Context(), insertRow, key(i), document); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	table(b, d, `ANALYZE records`) // the test server does not do it by itself
+}
+
+func key(i int) string { return fmt.Sprintf("%020d", i*7919%benchRows) }
+
+// BenchmarkPointRead reads one record by its key: through the handle with a
+// plain context and with one that can end, and by the bare driver.
+func BenchmarkPointRead(b *testing.B) {
+	for _, engine := range dbtest.Engines {
+		c := dbtest.Config(b, engine)
+		d := dbtest.OpenConfig(b, c)
+		h := d.For("a")
+		fill(b, d)
+		ctx, cancel := context.WithCancel(b.Context())
+		for name, ctx := range map[string]context.Context{"background": context.Background(), "cancellable": ctx} {
+			b.Run(fmt.Sprintf("%s/%s", engine, name), func(b *testing.B) {
+				b.ReportAllocs()
+				n := 0
+				each := func(r db.Row) error { n += len(r.Bytes(2)) + int(r.Int(1)); return nil }
+				id := key(77)
+				for b.Loop() {
+					if err := h.Query(ctx, pointRead, each, "contact", id); err != nil || n == 0 {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		cancel()
+		if engine == db.SQLite {
+			b.Run("sqlite/bare", func(b *testing.B) { bare(b, filepath.Join(c.Dir, db.FileName)) })
+		}
+	}
+}
+
+func bare(b *testing.B, file string) {
+	conn, err := sqlite.OpenConn(file, sqlite.OpenReadWrite)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	st, err := conn.Prepare(db.Numbered(pointRead))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	id := key(77)
+	n := 0
+	for b.Loop() {
+		st.BindText(1, "a")
+		st.BindText(2, "contact")
+		st.BindText(3, id)
+		for {
+			row, err := st.Step()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if !row {
+				break
+			}
+			n += st.ColumnReader(2).Len() + st.ColumnInt(1)
+		}
+		st.Reset()
+		st.ClearBindings()
+	}
+}
+
+// BenchmarkWrite stores one record for each caller.
+func BenchmarkWrite(b *testing.B) {
+	for _, engine := range dbtest.Engines {
+		for _, callers := range []int{1, 8, 64} {
+			b.Run(fmt.Sprintf("%s/%d", engine, callers), func(b *testing.B) {
+				h := dbtest.Open(b, engine).For("a")
+				next := make(chan string, 1024)
+				go func() {
+					defer close(next)
+					for i := range b.N {
+						next <- fmt.Sprintf("%020d", i)
+					}
+				}()
+				b.ReportAllocs()
+				b.ResetTimer()
+				done := make(chan error)
+				for range callers {
+					go func() {
+						var err error
+						for id := range next {
+							err = h.WriteOrdered(context.Background(), func(tx db.Tx) error {
+								_, err := tx.Exec(context.Background(), insertRow, id, document)
+								return err
+							})
+						}
+						done <- err
+					}()
+				}
+				for range callers {
+					if err := <-done; err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

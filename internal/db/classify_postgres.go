@@ -1,0 +1,67 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// classifyPostgres says which of the package's errors an error of PostgreSQL
+// or of the connection to it is. The original stays in the chain; one that is
+// none of them comes back as it is.
+func classifyPostgres(err error) error {
+	if err == nil || classified(err) {
+		return err
+	}
+	if known := postgresClass(err); known != nil {
+		return fmt.Errorf("%w: %w", known, err)
+	}
+	return err
+}
+
+func postgresClass(err error) error {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case "23505": // unique_violation
+			return ErrUnique
+		case "53100": // disk_full
+			return ErrFull
+		case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
+			return ErrBusy
+		case "25006", "25P03": // read_only_sql_transaction (a standby after failover), idle_in_transaction_session_timeout
+			return ErrUnavailable
+		}
+		switch {
+		case strings.HasPrefix(pg.Code, "57P"), // admin_shutdown, crash_shutdown, cannot_connect_now, …
+			strings.HasPrefix(pg.Code, "08"), // connection exceptions
+			strings.HasPrefix(pg.Code, "53"), // insufficient resources
+			strings.HasPrefix(pg.Code, "58"): // system errors
+			return ErrUnavailable
+		}
+		return nil
+	}
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	if connect || network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		pgconn.SafeToRetry(err) || errors.Is(err, pgx.ErrTxClosed) {
+		return ErrUnavailable
+	}
+	return nil
+}
+
+// lostRace: the same transaction run again may well succeed.
+func lostRace(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// standby: the server has become read-only, so its connections are of no use.
+func standby(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "25006"
+}

@@ -1,0 +1,42 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// classifySQLite says which of the package's errors an error of SQLite is. The
+// original stays in the chain; one that is none of them comes back as it is.
+func classifySQLite(err error) error {
+	if err == nil || classified(err) {
+		return err
+	}
+	code := sqlite.ErrCode(err)
+	if code == sqlite.ResultConstraintUnique || code == sqlite.ResultConstraintPrimaryKey {
+		return fmt.Errorf("%w: %w", ErrUnique, err)
+	}
+	switch code.ToPrimary() {
+	case sqlite.ResultFull, sqlite.ResultReadOnly:
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultNoMem,
+		sqlite.ResultInterrupt:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
+		return err
+	}
+}
+
+// classified: the error already says what it is, or that a context ended.
+func classified(err error) bool {
+	for _, known := range []error{ErrUnique, ErrFull, ErrUnavailable, ErrBusy, ErrServed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}

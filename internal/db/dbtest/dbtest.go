@@ -1,0 +1,159 @@
+// Package dbtest gives each test a fresh, migrated database of each engine.
+//
+// PostgreSQL is the server GATEHOUSE_TEST_POSTGRES names (a superuser's URL),
+// or else a private one that the test process starts and that ends with it. A
+// machine without PostgreSQL fails the tests: both engines are the product.
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"gatehouse/internal/db"
+)
+
+// Engines are all engines a test runs on.
+var Engines = []db.Engine{db.SQLite, db.Postgres}
+
+// Each runs fn as a subtest for each engine, on a fresh database.
+func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	for _, engine := range Engines {
+		t.Run(string(engine), func(t *testing.T) { fn(t, Open(t, engine)) })
+	}
+}
+
+// Open opens a fresh database that is closed when the test ends.
+func Open(t testing.TB, engine db.Engine) *db.DB {
+	t.Helper()
+	return OpenConfig(t, Config(t, engine))
+}
+
+// OpenConfig opens a database until the test ends: with one Config twice, two
+// nodes or processes that share it.
+func OpenConfig(t testing.TB, c db.Config) *db.DB {
+	t.Helper()
+	d, err := db.Open(t.Context(), c)
+	if err != nil {
+		t.Fatalf("open test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("close test database: %v", err)
+		}
+	})
+	return d
+}
+
+// Config names a fresh database, dropped when the test ends.
+func Config(t testing.TB, engine db.Engine) db.Config {
+	t.Helper()
+	if engine == db.SQLite {
+		return db.Config{Dir: t.TempDir()}
+	}
+	s, err := postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "t_" + strings.ToLower(rand.Text())
+	if err := s.admin("CREATE DATABASE "+name+" TEMPLATE "+s.template, true); err != nil {
+		t.Fatalf("create test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.admin("DROP DATABASE "+name+" WITH (FORCE)", false); err != nil {
+			t.Errorf("drop test database: %v", err)
+		}
+	})
+	return db.Config{URL: s.url(name)}
+}
+
+// Empty names a PostgreSQL database that nothing has migrated yet.
+func Empty(t testing.TB) db.Config {
+	t.Helper()
+	s, err := postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "t_" + strings.ToLower(rand.Text())
+	if err := s.create(name); err != nil {
+		t.Fatalf("create test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.admin("DROP DATABASE "+name+" WITH (FORCE)", false); err != nil {
+			t.Errorf("drop test database: %v", err)
+		}
+	})
+	return db.Config{URL: s.url(name)}
+}
+
+// admin runs one statement on the server's own database. With patience it
+// waits while another process uses the template.
+func (s *server) admin(sql string, patience bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil || s.conn.IsClosed() {
+		conn, err := pgx.Connect(ctx, s.url("postgres"))
+		if err != nil {
+			return err
+		}
+		s.conn = conn
+	}
+	for {
+		_, err := s.conn.Exec(ctx, sql)
+		if err == nil || !patience || !strings.Contains(err.Error(), "55006") {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// create makes an empty database whose locale does not sort bytewise, so that
+// a column without COLLATE "C" shows.
+func (s *server) create(name string) error {
+	err := s.admin("CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", false)
+	if err != nil { // a server without ICU, or before PostgreSQL 15
+		err = s.admin("CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'", false)
+	}
+	return err
+}
+
+// makeTemplate makes the migrated database that tests copy, once for each set
+// of migrations.
+func (s *server) makeTemplate() error {
+	s.template = "gatehouse_template_" + db.MigrationsHash()
+	making := s.template + "_" + strings.ToLower(rand.Text()[:8])
+	var there bool
+	if err := s.admin("SELECT 1", false); err != nil {
+		return err
+	}
+	err := s.conn.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", s.template).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	if err := s.create(making); err != nil {
+		return err
+	}
+	d, err := db.Open(context.Background(), db.Config{URL: s.url(making)})
+	if err != nil {
+		return fmt.Errorf("migrate template: %w", err)
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	// Of several processes one wins; the others use its template.
+	if err := s.admin("ALTER DATABASE "+making+" RENAME TO "+s.template, true); err != nil {
+		if !strings.Contains(err.Error(), "42P04") {
+			return err
+		}
+		return s.admin("DROP DATABASE "+making, true)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package db
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Migrations are migrations/NNNN_name.sql, one text for both engines, or
+// NNNN_name.sqlite.sql and NNNN_name.postgres.sql where they must differ.
+// They are applied in order, each once, all pending ones in one transaction.
+// One that has been released is never edited.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// ErrTooNew: a newer version of the program has migrated this database.
+var ErrTooNew = errors.New("the database was migrated by a newer version of gatehouse")
+
+// migration is one step, its text in the engine's types.
+type migration struct {
+	number int
+	name   string
+	sql    string
+}
+
+// bookkeeping are the tables this package owns.
+const bookkeeping = `
+CREATE TABLE IF NOT EXISTS schema_migrations (number INTEGER NOT NULL PRIMARY KEY, name {text} NOT NULL, applied_at BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS installation (name {text} NOT NULL PRIMARY KEY, value {text} NOT NULL)`
+
+var columnTypes = map[Engine]*strings.Replacer{
+	SQLite:   strings.NewReplacer("{text}", "TEXT", "{json}", "TEXT", "{bytes}", "BLOB", "{clustered}", "WITHOUT ROWID"),
+	Postgres: strings.NewReplacer("{text}", `TEXT COLLATE "C"`, "{json}", "JSONB", "{bytes}", "BYTEA", "{clustered}", ""),
+}
+
+// migrations are the engine's steps in order.
+func migrations(engine Engine) ([]migration, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var all []migration
+	for _, file := range names { // in the order of names, which is that of numbers
+		base := strings.TrimSuffix(path.Base(file), ".sql")
+		name, only, _ := strings.Cut(base, ".")
+		if only != "" && only != string(engine) {
+			continue
+		}
+		digits, _, _ := strings.Cut(name, "_")
+		n, err := strconv.Atoi(digits)
+		if err != nil || len(digits) != 4 {
+			return nil, fmt.Errorf("migration %s does not begin with four digits", file)
+		}
+		if len(all) > 0 && all[len(all)-1].number == n {
+			return nil, fmt.Errorf("two migrations have the number %s", digits)
+		}
+		text, err := fs.ReadFile(migrationFiles, file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, migration{number: n, name: name, sql: columnTypes[engine].Replace(string(text))})
+	}
+	return all, nil
+}
+
+// MigrationsHash names the present set of migrations; tests keep a migrated
+// template database under it.
+func MigrationsHash() string {
+	h := fnv.New64a()
+	h.Write([]byte(bookkeeping))
+	for _, engine := range []Engine{SQLite, Postgres} {
+		all, _ := migrations(engine)
+		for _, m := range all {
+			h.Write([]byte(m.name + "\x00" + m.sql + "\x00"))
+		}
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// migrate applies what is pending, all in one transaction. Nodes and processes
+// may start at once: one applies, the others wait and find it done.
+func (d *DB) migrate(ctx context.Context) error {
+	all, err := migrations(d.dialect.Engine)
+	if err != nil {
+		return err
+	}
+	h := d.Unscoped("migrations")
+	if done, err := applied(ctx, h); err == nil && done >= all[len(all)-1].number {
+		return tooNew(done, all)
+	} // else something is pending, or there is no such table yet
+	return h.Write(ctx, func(tx Tx) error {
+		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
+			if err := script(ctx, tx, `SET LOCAL lock_timeout = '5min'; SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
+				return err
+			}
+		}
+		if err := script(ctx, tx, columnTypes[d.dialect.Engine].Replace(bookkeeping)); err != nil {
+			return err
+		}
+		done, err := applied(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			if m.number <= done {
+				continue
+			}
+			if err := script(ctx, tx, m.sql); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			_, err := tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, `+d.dialect.Now+`)`,
+				m.number, m.name)
+			if err != nil {
+				return err
+			}
+		}
+		return tooNew(done, all)
+	})
+}
+
+// applied is the number of the last migration applied, 0 for none.
+func applied(ctx context.Context, q Querier) (done int, err error) {
+	err = q.Query(ctx, `SELECT coalesce(max(number), 0) FROM schema_migrations`, func(r Row) error {
+		done = int(r.Int(0))
+		return nil
+	})
+	return done, err
+}
+
+func tooNew(done int, all []migration) error {
+	if newest := all[len(all)-1].number; done > newest {
+		return fmt.Errorf("%w: it has migration %d, this program knows %d; run the newer version, or restore a backup made before it",
+			ErrTooNew, done, newest)
+	}
+	return nil
+}
+
+// script runs the statements of a text one after another.
+func script(ctx context.Context, tx Tx, sql string) error {
+	for _, part := range split(sql) {
+		if _, err := tx.Exec(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split cuts a text of several statements into them.
+func split(sql string) []string {
+	var parts []string
+	first := -1
+	for _, t := range scan(sql) {
+		switch {
+		case t.op(";"):
+			if first >= 0 {
+				parts = append(parts, sql[first:t.at])
+			}
+			first = -1
+		case first < 0:
+			first = t.at
+		}
+	}
+	if first >= 0 {
+		parts = append(parts, sql[first:])
+	}
+	return parts
+}

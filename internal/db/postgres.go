@@ -1,0 +1,292 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+const (
+	// maxRaces is how often a transaction that lost a race is run.
+	maxRaces = 5
+	// commitTimeout bounds COMMIT, which a caller's ctx must not cut short:
+	// nobody could tell whether it happened.
+	commitTimeout = 30 * time.Second
+)
+
+// sessionSettings hold for every connection unless the URL says otherwise. A
+// node that stops in the middle of a transaction must not keep its locks.
+var sessionSettings = map[string]string{
+	"application_name":                    "gatehouse",
+	"timezone":                            "UTC",
+	"default_transaction_isolation":       "read committed",
+	"statement_timeout":                   "0",
+	"lock_timeout":                        "10s",
+	"idle_in_transaction_session_timeout": "30s",
+}
+
+// postgres is the engine of many nodes.
+type postgres struct {
+	pool    *pgPool
+	mu      sync.Mutex
+	tenants map[scope]*orderedQueue // only those with ordered writes under way
+	queued  atomic.Int64
+	writes  atomic.Uint64
+	commits atomic.Uint64
+}
+
+func openPostgres(ctx context.Context, c Config) (*postgres, error) {
+	config, err := pgx.ParseConfig(c.URL)
+	if err != nil {
+		return nil, err // pgx leaves the password out
+	}
+	size := c.Readers
+	if size <= 0 {
+		size = max(8, 4*runtime.GOMAXPROCS(0))
+	}
+	if own, ok := config.RuntimeParams["pool_max_conns"]; ok {
+		if size, err = strconv.Atoi(own); err != nil || size < 1 {
+			return nil, fmt.Errorf("pool_max_conns in the database URL is not a positive number: %q", own)
+		}
+		delete(config.RuntimeParams, "pool_max_conns")
+	}
+	for name, value := range sessionSettings {
+		if _, own := config.RuntimeParams[name]; !own {
+			config.RuntimeParams[name] = value
+		}
+	}
+	// The end of a ctx cancels the statement at the server and keeps the
+	// connection: clients that hang up must not cost a reconnection each.
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
+	}
+	p := &postgres{pool: newPgPool(config, size), tenants: make(map[scope]*orderedQueue)}
+	conn, err := p.pool.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.pool.give(conn)
+	return p, nil
+}
+
+func (p *postgres) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
+	for attempt := 0; ; attempt++ {
+		rows := 0
+		err := p.queryOnce(ctx, to, st, func(r Row) error {
+			rows++
+			return each(r)
+		}, args)
+		// A server that has restarted leaves dead connections in the pool.
+		if rows > 0 || attempt > 0 || !errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
+	c, err := p.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.pool.give(c)
+	return c.rows(ctx, to, st, each, args)
+}
+
+// rows runs a statement and streams its rows.
+func (c *pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	bound, err := pgArguments(to, args)
+	if err != nil {
+		return fmt.Errorf("%w in %q", err, st.text)
+	}
+	rows, err := c.Query(ctx, st.text, append([]any{resultFormats}, bound...)...)
+	if err != nil {
+		return pgError(ctx, err)
+	}
+	defer rows.Close()
+	row := pgRow{fields: rows.FieldDescriptions()}
+	for rows.Next() {
+		row.values = rows.RawValues()
+		if row.fields == nil {
+			row.fields = rows.FieldDescriptions()
+		}
+		if err := each(&row); err != nil {
+			return err
+		}
+	}
+	return pgError(ctx, rows.Err())
+}
+
+// pgError gives the context's own error where the statement failed by it.
+func pgError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := ctx.Err(); ended != nil {
+		pg, ok := errors.AsType[*pgconn.PgError](err)
+		if ok && pg.Code == "57014" || !ok {
+			return ended
+		}
+	}
+	return classifyPostgres(err)
+}
+
+// resultFormats asks for text but for bytes, so that a row reads the same
+// whatever type the server gives an expression.
+var resultFormats = pgx.QueryResultFormatsByOID{pgtype.ByteaOID: pgx.BinaryFormatCode}
+
+// pgArguments puts the tenant first and turns numbers into text: a text
+// parameter suits a column of any type.
+func pgArguments(to scope, args []any) ([]any, error) {
+	bound := make([]any, 0, len(args)+1)
+	if to.bound {
+		bound = append(bound, to.tenant)
+	}
+	for i, arg := range args {
+		v, ok := pgArgument(arg)
+		if !ok {
+			return nil, fmt.Errorf("argument %d has the unusable type %T", i, arg)
+		}
+		bound = append(bound, v)
+	}
+	return bound, nil
+}
+
+func pgArgument(arg any) (any, bool) {
+	switch v := arg.(type) {
+	case nil, string, []byte:
+		return v, true
+	case int:
+		return strconv.Itoa(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), true
+	case bool:
+		if v {
+			return "1", true
+		}
+		return "0", true
+	case time.Time:
+		return strconv.FormatInt(v.UnixMicro(), 10), true
+	default:
+		if plain, ok := underlying(arg); ok {
+			return pgArgument(plain)
+		}
+		return nil, false
+	}
+}
+
+// write runs fn in one transaction, again when it lost a race.
+func (p *postgres) write(ctx context.Context, to scope, fn func(Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		again, err := p.writeOnce(ctx, to, fn)
+		if !again || attempt == maxRaces {
+			return err
+		}
+		if sleep(ctx, backoff(attempt)) != nil {
+			return err
+		}
+	}
+}
+
+// backoff grows and is spread, so that losers do not meet again.
+func backoff(attempt int) time.Duration {
+	most := time.Millisecond << min(attempt+1, 6)
+	return most/4 + rand.N(most)
+}
+
+// writeOnce reports whether nothing has happened and another try may help.
+func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (again bool, err error) {
+	c, err := p.pool.take(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer p.pool.give(c)
+	if err := c.control(ctx, "begin"); err != nil {
+		return errors.Is(err, ErrUnavailable), err
+	}
+	tx := &pgTx{conn: c, to: to}
+	ended := false
+	defer func() {
+		tx.over = true
+		if !ended {
+			c.rollback()
+		}
+	}()
+	err = fn(tx)
+	if tx.broken != nil {
+		if err == nil || lostRace(tx.broken) {
+			err = tx.broken
+		}
+		return lostRace(tx.broken), err
+	}
+	if err != nil {
+		return false, err
+	}
+	ended = true
+	if err := c.commit(); err != nil {
+		return lostRace(err), err
+	}
+	p.commits.Add(1)
+	p.writes.Add(1)
+	return false, nil
+}
+
+// control runs statements about the transaction itself.
+func (c *pgConn) control(ctx context.Context, sql string) error {
+	return pgError(ctx, c.PgConn().Exec(ctx, sql).Close())
+}
+
+// commit ends the transaction. It is never tried again: when the connection
+// is lost meanwhile, nobody knows whether it happened.
+func (c *pgConn) commit() error {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	results, err := c.PgConn().Exec(ctx, "commit").ReadAll()
+	if err == nil && (len(results) == 0 || results[0].CommandTag.String() != "COMMIT") {
+		return errors.New("commit ended in a rollback")
+	}
+	if err == nil {
+		return nil
+	}
+	if _, answered := errors.AsType[*pgconn.PgError](err); !answered {
+		return fmt.Errorf("%w: whether the commit happened is unknown: %w", ErrUnavailable, err)
+	}
+	return classifyPostgres(err)
+}
+
+// rollback gives the transaction up, with its connection where it must.
+func (c *pgConn) rollback() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if c.IsClosed() || c.control(ctx, "rollback") == nil {
+		return
+	}
+	_ = c.Close(ctx) // the server rolls back
+}
+
+func (p *postgres) stats() Stats {
+	return Stats{
+		Engine: Postgres, Connections: cap(p.pool.slots), InUse: len(p.pool.slots), Waiting: int(p.pool.queue.Load()),
+		WritesQueued: int(p.queued.Load()), Writes: p.writes.Load(), Commits: p.commits.Load(),
+	}
+}
+
+func (p *postgres) close() error {
+	p.pool.close()
+	return nil
+}

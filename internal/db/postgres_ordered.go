@@ -1,0 +1,191 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// maxBatchTime bounds how long after its first write a shared transaction takes
+// others in: it holds the tenant's row, for which other nodes wait.
+const maxBatchTime = 5 * time.Millisecond
+
+// orderedQueue holds one tenant's ordered writes on this node. They would
+// queue for the tenant's row anyway, each with a commit of its own; here they
+// share transactions, a savepoint each.
+type orderedQueue struct {
+	p     *postgres
+	turns []*turn // guarded by p.mu
+}
+
+func (p *postgres) writeOrdered(ctx context.Context, to scope, fn func(Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := newTurn(ctx, to, fn)
+	p.queued.Add(1)
+	p.mu.Lock()
+	q := p.tenants[to]
+	if q == nil {
+		q = &orderedQueue{p: p}
+		p.tenants[to] = q
+		go q.work(to)
+	}
+	q.turns = append(q.turns, t)
+	p.mu.Unlock()
+	return t.wait(nil)
+}
+
+// work runs batches until the tenant has no write waiting.
+func (q *orderedQueue) work(to scope) {
+	for {
+		q.p.mu.Lock()
+		if len(q.turns) == 0 {
+			delete(q.p.tenants, to)
+			q.p.mu.Unlock()
+			return
+		}
+		q.p.mu.Unlock()
+		if again := q.batch(); again != nil {
+			time.Sleep(backoff(again[0].attempts))
+			q.p.mu.Lock()
+			q.turns = append(again, q.turns...)
+			q.p.mu.Unlock()
+			q.p.queued.Add(int64(len(again)))
+		}
+	}
+}
+
+// next is the next write whose caller still waits, or nil.
+func (q *orderedQueue) next() *turn {
+	q.p.mu.Lock()
+	defer q.p.mu.Unlock()
+	for len(q.turns) > 0 {
+		t := q.turns[0]
+		q.turns = q.turns[1:]
+		q.p.queued.Add(-1)
+		if t.take() {
+			return t
+		}
+	}
+	return nil
+}
+
+// orderedBatch is one shared transaction.
+type orderedBatch struct {
+	conn            *pgConn
+	savepoint       bool    // one is open
+	good, bad, lost []*turn // to commit; failed; to be run again
+}
+
+// batch runs one transaction and returns the writes to be run again.
+func (q *orderedQueue) batch() (again []*turn) {
+	t := q.next()
+	if t == nil {
+		return nil
+	}
+	c, err := q.p.pool.take(t.ctx)
+	if err != nil {
+		t.done <- err
+		return nil
+	}
+	defer q.p.pool.give(c)
+	if err := c.control(context.Background(), "begin"); err != nil {
+		return retryOrFail([]*turn{t}, err, errors.Is(err, ErrUnavailable))
+	}
+	b := &orderedBatch{conn: c}
+	var first time.Time
+	for n := 1; t != nil; n++ {
+		if err := b.runOne(t); err != nil { // the transaction is gone, and all in it
+			c.rollback()
+			answer(b.bad)
+			return append(b.lost, retryOrFail(b.good, err, true)...)
+		}
+		if n == 1 {
+			first = time.Now()
+		}
+		if len(b.good) == 0 || n == maxBatch || time.Since(first) > maxBatchTime {
+			break
+		}
+		t = q.next()
+	}
+	q.end(b)
+	return b.lost
+}
+
+// runOne lets one write run. An error says that the transaction itself is
+// lost; what becomes of the write alone is noted in the batch. The first write
+// needs no savepoint: there is nothing to keep beside it.
+func (b *orderedBatch) runOne(t *turn) error {
+	if len(b.good) > 0 {
+		sql := "savepoint op"
+		if b.savepoint {
+			sql = "release savepoint op; savepoint op"
+		}
+		if err := b.conn.control(context.Background(), sql); err != nil {
+			b.good = append(b.good, t) // as innocent as the others
+			return err
+		}
+		b.savepoint = true
+	}
+	tx := &pgTx{conn: b.conn, to: t.to}
+	ran := t.hand(tx)
+	tx.over = true
+	t.err = ran.err
+	if t.err == nil {
+		t.err = tx.broken
+	}
+	switch {
+	case ran.finished && t.err == nil:
+		b.good = append(b.good, t)
+		return nil
+	case ran.finished && lostRace(tx.broken):
+		b.lost = append(b.lost, retryOrFail([]*turn{t}, tx.broken, true)...)
+	default:
+		b.bad = append(b.bad, t)
+	}
+	if len(b.good) == 0 {
+		return nil // all of it is rolled back
+	}
+	return b.conn.control(context.Background(), "rollback to savepoint op")
+}
+
+// end commits and answers. Failed writes are answered after the commit too:
+// they may have failed because of what the others wrote.
+func (q *orderedQueue) end(b *orderedBatch) {
+	if len(b.good) == 0 {
+		b.conn.rollback()
+		answer(b.bad)
+		return
+	}
+	err := b.conn.commit()
+	if err != nil {
+		again := retryOrFail(b.good, err, lostRace(err))
+		b.lost = append(b.lost, again...)
+		for _, t := range b.bad {
+			t.done <- err
+		}
+		return
+	}
+	q.p.commits.Add(1)
+	q.p.writes.Add(uint64(len(b.good)))
+	answer(b.good)
+	answer(b.bad)
+}
+
+// retryOrFail answers the writes with err, but for those worth another run.
+func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
+	for _, t := range turns {
+		switch {
+		case retry && t.attempts < maxRaces && t.ctx.Err() == nil:
+			t.attempts = max(t.attempts, 1)
+			again = append(again, t)
+		case retry && lostRace(err):
+			t.done <- fmt.Errorf("%w: it lost %d races: %w", ErrBusy, t.attempts, err)
+		default:
+			t.done <- err
+		}
+	}
+	return again
+}

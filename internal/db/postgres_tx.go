@@ -1,0 +1,152 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// pgTx is a transaction as one write sees it.
+type pgTx struct {
+	conn   *pgConn
+	to     scope
+	over   bool
+	broken error // the first statement that failed: the server refuses all others
+}
+
+var _ Tx = (*pgTx)(nil)
+
+func (tx *pgTx) usable(sql string) (*statement, error) {
+	st := describe(sql)
+	tx.to.check(st)
+	if tx.over {
+		return nil, errOver
+	}
+	return st, tx.broken
+}
+
+// Query reads all rows before it hands out the first: one connection cannot
+// run a statement inside the row callback of another.
+func (tx *pgTx) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
+	st, err := tx.usable(sql)
+	if err != nil {
+		return err
+	}
+	var all []pgRow
+	err = tx.conn.rows(ctx, tx.to, st, func(r Row) error {
+		all = append(all, r.(*pgRow).copied())
+		return nil
+	}, args)
+	if err != nil {
+		tx.fail(err)
+		return err
+	}
+	for i := range all {
+		if err := each(&all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	st, err := tx.usable(sql)
+	if err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		tx.fail(err)
+		return 0, err
+	}
+	bound, err := pgArguments(tx.to, args)
+	if err != nil {
+		tx.fail(err)
+		return 0, err
+	}
+	tag, err := tx.conn.Exec(ctx, st.text, bound...)
+	if err != nil {
+		err = pgError(ctx, err)
+		tx.fail(err)
+		return 0, err
+	}
+	if st.reads {
+		return 0, nil
+	}
+	return tag.RowsAffected(), nil
+}
+
+func (tx *pgTx) fail(err error) {
+	tx.broken = err
+	if standby(err) {
+		tx.conn.rollbackAndClose()
+	}
+}
+
+// rollbackAndClose keeps a connection from being used again.
+func (c *pgConn) rollbackAndClose() {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	_ = c.Close(ctx)
+}
+
+func (tx *pgTx) Dialect() Dialect { return postgresDialect }
+
+// pgRow is a row in text format (bytea in binary).
+type pgRow struct {
+	fields []pgconn.FieldDescription
+	values [][]byte
+}
+
+var _ Row = (*pgRow)(nil)
+
+// copied is the row with memory of its own, in one piece.
+func (r *pgRow) copied() pgRow {
+	size := 0
+	for _, v := range r.values {
+		size += len(v)
+	}
+	mem := make([]byte, 0, size)
+	values := make([][]byte, len(r.values))
+	for i, v := range r.values {
+		if v != nil {
+			from := len(mem)
+			mem = append(mem, v...)
+			values[i] = mem[from:len(mem):len(mem)]
+		}
+	}
+	return pgRow{fields: r.fields, values: values}
+}
+
+var truth, falsehood = []byte("1"), []byte("0")
+
+// Bytes gives a boolean as SQLite would: 1 or 0.
+func (r *pgRow) Bytes(col int) []byte {
+	v := r.values[col]
+	if r.fields[col].DataTypeOID == pgtype.BoolOID && v != nil {
+		if bytes.Equal(v, []byte("t")) {
+			return truth
+		}
+		return falsehood
+	}
+	return v
+}
+
+func (r *pgRow) Text(col int) string { return string(r.Bytes(col)) }
+func (r *pgRow) Bool(col int) bool   { return r.Int(col) != 0 }
+func (r *pgRow) Null(col int) bool   { return r.values[col] == nil }
+
+func (r *pgRow) Int(col int) int64 {
+	v := r.Bytes(col)
+	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return n
+	}
+	return int64(r.Float(col)) // a numeric or double, cut as SQLite cuts it
+}
+
+func (r *pgRow) Float(col int) float64 {
+	f, _ := strconv.ParseFloat(string(r.Bytes(col)), 64) // no number is 0, as in SQLite
+	return f
+}

@@ -1,0 +1,263 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// FileName is the database file in a data folder; SQLite keeps FileName-wal
+// and FileName-shm beside it.
+const FileName = "gatehouse.db"
+
+const (
+	busyTimeout = 10 * time.Second
+	// overflowAfter is how long a read waits for a connection before it opens
+	// one of its own: a read inside the row callback of another holds two, and
+	// when all hold one and want another, nobody would ever move.
+	overflowAfter = 250 * time.Millisecond
+	// maxOverflow bounds those extra connections.
+	maxOverflow = 64
+)
+
+// sqliteEngine reads through a pool of connections and writes through one.
+type sqliteEngine struct {
+	dir     string
+	path    string
+	lock    *os.File // the serving lock, nil without
+	writer  *sqliteWriter
+	readers int
+
+	idle     chan *sqliteConn
+	mu       sync.Mutex
+	opened   int // of the pool, at most readers
+	overflow int
+	closed   bool
+	waiting  atomic.Int64
+}
+
+func openSQLite(ctx context.Context, c Config) (*sqliteEngine, error) {
+	if c.Dir == "" {
+		return nil, errors.New("neither a data folder nor a database URL is given")
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data folder: %w", err)
+	}
+	e := &sqliteEngine{dir: c.Dir, path: filepath.Join(c.Dir, FileName), readers: c.Readers}
+	if e.readers <= 0 {
+		e.readers = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	e.idle = make(chan *sqliteConn, e.readers)
+	if c.Serve {
+		var err error
+		if e.lock, err = lockServing(c.Dir); err != nil {
+			return nil, err
+		}
+	}
+	// SQLite gives its -wal and -shm files the database's permissions.
+	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, errors.Join(err, e.unlock())
+	}
+	if err := f.Close(); err != nil {
+		return nil, errors.Join(err, e.unlock())
+	}
+	conn, err := e.openWriter(ctx)
+	if err != nil {
+		return nil, errors.Join(err, e.unlock())
+	}
+	e.writer = startSQLiteWriter(conn)
+	return e, nil
+}
+
+// openWriter opens the writing connection. Turning WAL on needs the file for
+// itself and ignores the busy timeout at times, so it is tried again.
+func (e *sqliteEngine) openWriter(ctx context.Context) (*sqliteConn, error) {
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		conn, err := e.open("journal_mode = WAL", "synchronous = FULL", "cache_size = -32768", "journal_size_limit = 67108864")
+		if err == nil || !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+			return conn, err
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (e *sqliteEngine) openReader() (*sqliteConn, error) {
+	return e.open("query_only = ON", "mmap_size = 536870912", "cache_size = -8192")
+}
+
+// open opens a connection and sets it up.
+func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
+	raw, err := sqlite.OpenConn(e.path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, classifySQLite(err)
+	}
+	raw.SetBusyTimeout(busyTimeout)
+	for _, p := range append(pragmas, "foreign_keys = OFF", "temp_store = MEMORY") {
+		if err := execute(raw, "PRAGMA "+p); err != nil {
+			return nil, errors.Join(classifySQLite(err), raw.Close())
+		}
+	}
+	return newSQLiteConn(raw), nil
+}
+
+// execute runs one statement that is not worth keeping.
+func execute(c *sqlite.Conn, sql string) error {
+	s, _, err := c.PrepareTransient(sql)
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		more, err = s.Step()
+	}
+	return errors.Join(err, s.Finalize())
+}
+
+func (e *sqliteEngine) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
+	c, extra, err := e.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.give(c, extra)
+	return c.run(ctx, to, st, each, args)
+}
+
+// take borrows a reader: an idle one, a new one while there are few, or, after
+// a wait, an extra one that give closes.
+func (e *sqliteEngine) take(ctx context.Context) (c *sqliteConn, extra bool, err error) {
+	select {
+	case c = <-e.idle:
+		return c, false, nil
+	default:
+	}
+	if e.count(&e.opened, e.readers) {
+		c, err = e.openCounted(&e.opened)
+		return c, false, err
+	}
+	if e.isClosed() {
+		return nil, false, fmt.Errorf("%w: it is closed", ErrUnavailable)
+	}
+	e.waiting.Add(1)
+	defer e.waiting.Add(-1)
+	timer := time.NewTimer(overflowAfter)
+	defer timer.Stop()
+	for {
+		select {
+		case c = <-e.idle:
+			return c, false, nil
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-timer.C:
+			if e.count(&e.overflow, maxOverflow) {
+				c, err = e.openCounted(&e.overflow)
+				return c, true, err
+			}
+			timer.Reset(overflowAfter)
+		}
+	}
+}
+
+// count adds one to a number of connections unless it is at its limit.
+func (e *sqliteEngine) count(n *int, limit int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || *n >= limit {
+		return false
+	}
+	*n++
+	return true
+}
+
+func (e *sqliteEngine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+func (e *sqliteEngine) uncount(n *int) {
+	e.mu.Lock()
+	*n--
+	e.mu.Unlock()
+}
+
+func (e *sqliteEngine) openCounted(n *int) (*sqliteConn, error) {
+	c, err := e.openReader()
+	if err != nil {
+		e.uncount(n)
+	}
+	return c, err
+}
+
+func (e *sqliteEngine) give(c *sqliteConn, extra bool) {
+	if extra {
+		_ = c.Close() // it only read
+		e.uncount(&e.overflow)
+		return
+	}
+	e.idle <- c
+}
+
+func (e *sqliteEngine) write(ctx context.Context, to scope, fn func(Tx) error) error {
+	return e.writer.write(newTurn(ctx, to, fn))
+}
+
+func (e *sqliteEngine) writeOrdered(ctx context.Context, to scope, fn func(Tx) error) error {
+	return e.write(ctx, to, fn) // the only writer orders all
+}
+
+func (e *sqliteEngine) stats() Stats {
+	e.mu.Lock()
+	opened, overflow := e.opened, e.overflow
+	e.mu.Unlock()
+	return Stats{
+		Engine: SQLite, Connections: e.readers, InUse: opened + overflow - len(e.idle), Waiting: int(e.waiting.Load()),
+		WritesQueued: len(e.writer.queue), Writes: e.writer.writes.Load(), Commits: e.writer.commits.Load(),
+	}
+}
+
+func (e *sqliteEngine) close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	opened := e.opened
+	e.mu.Unlock()
+	var errs []error
+	for range opened {
+		errs = append(errs, (<-e.idle).Close())
+	}
+	errs = append(errs, e.writer.close(), e.unlock())
+	return errors.Join(errs...)
+}
+
+func (e *sqliteEngine) unlock() error {
+	if e.lock == nil {
+		return nil
+	}
+	return e.lock.Close()
+}
+
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,328 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+const (
+	// maxBatch bounds the writes that share a commit.
+	maxBatch = 64
+	// maxLost bounds how often a write is run again because another write of
+	// its batch took the whole transaction down.
+	maxLost = 3
+	// Other processes write the same file. They poll for its lock, so a writer
+	// that never rests would starve them: after holding it for holdFor it
+	// leaves it alone for restFor, longer than pollEvery.
+	holdFor   = 100 * time.Millisecond
+	restFor   = time.Millisecond
+	pollEvery = 300 * time.Microsecond
+)
+
+// sqliteWriter owns the writing connection. Its goroutine takes a write from
+// the queue, begins a transaction, runs it and those that queue meanwhile, a
+// savepoint each, commits once and then answers them all.
+type sqliteWriter struct {
+	conn    *sqliteConn
+	queue   chan *turn
+	again   []*turn // lost with a transaction that another write broke
+	quit    chan struct{}
+	gone    chan struct{}
+	held    time.Time // since when the file's lock is hardly ever free
+	writes  atomic.Uint64
+	commits atomic.Uint64
+
+	beforeCommit func() error // a test's way to make COMMIT fail
+}
+
+func startSQLiteWriter(conn *sqliteConn) *sqliteWriter {
+	w := &sqliteWriter{conn: conn, queue: make(chan *turn, 1024), quit: make(chan struct{}), gone: make(chan struct{})}
+	conn.SetBusyTimeout(0) // begin polls by itself
+	go w.loop()
+	return w
+}
+
+// write queues a write and returns its outcome.
+func (w *sqliteWriter) write(t *turn) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case w.queue <- t:
+	case <-t.ctx.Done():
+		return t.ctx.Err()
+	case <-w.gone:
+		return fmt.Errorf("%w: it is closed", ErrUnavailable)
+	}
+	return t.wait(w.gone)
+}
+
+func (w *sqliteWriter) close() error {
+	close(w.quit)
+	<-w.gone
+	return w.conn.Close()
+}
+
+func (w *sqliteWriter) loop() {
+	defer close(w.gone)
+	for {
+		t := w.next()
+		if t == nil {
+			w.held = time.Time{}
+			select {
+			case t = <-w.queue:
+			case <-w.quit:
+				return
+			}
+		}
+		select {
+		case <-w.quit: // what has begun is finished, nothing else is begun
+			w.fail(append(w.again, t), fmt.Errorf("%w: it is closed", ErrUnavailable))
+			return
+		default:
+		}
+		w.rest()
+		w.batch(t)
+	}
+}
+
+// rest lets other processes at the file's lock from time to time.
+func (w *sqliteWriter) rest() {
+	now := time.Now()
+	switch {
+	case w.held.IsZero():
+		w.held = now
+	case now.Sub(w.held) > holdFor:
+		time.Sleep(restFor)
+		w.held = time.Now()
+	}
+}
+
+// next is a queued write, or nil when there is none.
+func (w *sqliteWriter) next() *turn {
+	if len(w.again) > 0 {
+		t := w.again[0]
+		w.again = w.again[1:]
+		return t
+	}
+	select {
+	case t := <-w.queue:
+		return t
+	default:
+		return nil
+	}
+}
+
+// batch runs t and the writes that queue meanwhile in one transaction.
+func (w *sqliteWriter) batch(t *turn) {
+	var good, bad []*turn // those to commit; those that failed after others
+	open := false
+	for n := 0; t != nil; n++ {
+		if t.take() {
+			if !open {
+				if err := w.begin(); err != nil {
+					w.fail(append(w.drain(), t), err)
+					return
+				}
+				open = true
+			}
+			ok := w.runOne(t, len(good) > 0)
+			lost := w.conn.AutocommitEnabled()
+			switch {
+			case ok && !lost:
+				good = append(good, t)
+			case lost:
+				// This write failed, or broke the transaction unnoticed.
+				open = false
+				t.done <- errOr(t.err, ErrUnavailable)
+				w.retry(good)
+				good = nil
+			case len(good) == 0:
+				w.control("ROLLBACK")
+				open = false
+				t.done <- t.err
+			default:
+				// It may have failed because of what the others wrote, so its
+				// answer waits until that is durable.
+				bad = append(bad, t)
+			}
+		}
+		if n+1 >= maxBatch {
+			break
+		}
+		t = w.next()
+	}
+	if open {
+		w.commit(good, bad)
+	} else {
+		answer(bad)
+	}
+}
+
+// runOne lets one write run and reports whether it is to be committed. A
+// first write needs no savepoint: there is nothing to keep beside it.
+func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
+	if savepoint {
+		if t.err = w.control("SAVEPOINT op"); t.err != nil {
+			return false
+		}
+	}
+	tx := &sqliteTx{conn: w.conn, to: t.to}
+	ran := t.hand(tx)
+	tx.over = true
+	t.err = ran.err
+	if ran.finished && t.err == nil {
+		t.err = tx.broken
+	}
+	if ran.finished && t.err == nil {
+		return true
+	}
+	if savepoint && !w.conn.AutocommitEnabled() {
+		// Without this the write's changes would be committed with the rest.
+		if err := errors.Join(w.control("ROLLBACK TO op"), w.control("RELEASE op")); err != nil {
+			w.control("ROLLBACK")
+		}
+	}
+	return false
+}
+
+// begin takes the file's write lock, waiting for other processes.
+func (w *sqliteWriter) begin() error {
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		err := w.control("BEGIN IMMEDIATE")
+		if err == nil || sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-w.quit:
+			return fmt.Errorf("%w: it is closed", ErrUnavailable)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// commit makes the good writes durable and answers all. If it fails, nobody's
+// write happened, and what the bad ones saw was never true.
+func (w *sqliteWriter) commit(good, bad []*turn) {
+	var err error
+	if w.beforeCommit != nil {
+		err = w.beforeCommit()
+	}
+	if err == nil {
+		err = w.control("COMMIT")
+	}
+	if err != nil {
+		if !w.conn.AutocommitEnabled() {
+			w.control("ROLLBACK")
+		}
+		w.fail(append(good, bad...), err)
+		return
+	}
+	w.commits.Add(1)
+	w.writes.Add(uint64(len(good)))
+	answer(good)
+	answer(bad)
+}
+
+// answer tells each caller how its write ended.
+func answer(turns []*turn) {
+	for _, t := range turns {
+		t.done <- t.err
+	}
+}
+
+// retry puts writes that a broken transaction lost back in the queue.
+func (w *sqliteWriter) retry(lost []*turn) {
+	for _, t := range lost {
+		if t.attempts < maxLost {
+			w.again = append(w.again, t)
+		} else {
+			t.done <- fmt.Errorf("%w: other writes broke its transaction %d times", ErrBusy, t.attempts)
+		}
+	}
+}
+
+// drain empties the queue.
+func (w *sqliteWriter) drain() []*turn {
+	var all []*turn
+	for t := w.next(); t != nil; t = w.next() {
+		all = append(all, t)
+	}
+	return all
+}
+
+// fail answers writes that did not happen.
+func (w *sqliteWriter) fail(turns []*turn, err error) {
+	for _, t := range turns {
+		if t.attempts > 0 || t.state.Load() == taken || t.take() {
+			t.done <- err
+		}
+	}
+}
+
+// control runs a statement about the transaction itself.
+func (w *sqliteWriter) control(sql string) error {
+	return w.conn.run(context.Background(), scope{}, describe(sql), nil, nil)
+}
+
+func errOr(err, fallback error) error {
+	if err != nil {
+		return err
+	}
+	return fallback
+}
+
+// sqliteTx is the writer's transaction as one write sees it.
+type sqliteTx struct {
+	conn   *sqliteConn
+	to     scope
+	over   bool
+	broken error // the first statement that failed; PostgreSQL knows no other way
+}
+
+var _ Tx = (*sqliteTx)(nil)
+
+func (tx *sqliteTx) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
+	var stopped error // each's own error does not break the transaction
+	err := tx.run(ctx, sql, func(r Row) error {
+		stopped = each(r)
+		return stopped
+	}, args)
+	if err != nil && stopped == nil {
+		tx.broken = err
+	}
+	return err
+}
+
+func (tx *sqliteTx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	if err := tx.run(ctx, sql, nil, args); err != nil {
+		tx.broken = err
+		return 0, err
+	}
+	if describe(sql).reads {
+		return 0, nil
+	}
+	return int64(tx.conn.Changes()), nil
+}
+
+func (tx *sqliteTx) run(ctx context.Context, sql string, each func(Row) error, args []any) error {
+	st := describe(sql)
+	tx.to.check(st)
+	switch {
+	case tx.over:
+		return errOver
+	case tx.broken != nil:
+		return tx.broken
+	}
+	return tx.conn.run(ctx, tx.to, st, each, args)
+}
+
+func (tx *sqliteTx) Dialect() Dialect { return sqliteDialect }
+
+var errOver = errors.New("the transaction is over")

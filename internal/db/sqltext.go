@@ -1,0 +1,179 @@
+package db
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// statement is what is known of one SQL text, worked out once per process.
+type statement struct {
+	text string
+	// numbered is the text with ?n for $n. SQLite takes $1 for a name and
+	// numbers names by their first appearance, so "$2 … $1" would bind swapped.
+	numbered string
+	// reads: nothing in the text writes.
+	reads bool
+	// params is the highest n of a $n.
+	params int
+	// problem says why the text does not bind the tenant; "" when it does.
+	problem string
+}
+
+// maxStatements bounds the cache of texts: a program that builds texts without
+// end pays with scanning, not with memory.
+const maxStatements = 8192
+
+var statements struct {
+	byText sync.Map // string → *statement
+	count  atomic.Int64
+}
+
+// describe scans a text, or answers from the cache.
+func describe(text string) *statement {
+	if st, ok := statements.byText.Load(text); ok {
+		return st.(*statement)
+	}
+	tokens := scan(text)
+	st := &statement{text: text, reads: true, problem: tenantProblem(tokens)}
+	var numbered strings.Builder
+	last := 0
+	for i, t := range tokens {
+		switch {
+		case t.is("UPDATE") && i > 0 && tokens[i-1].is("FOR"): // a row lock
+		case t.kind == param:
+			st.params = max(st.params, t.number)
+			numbered.WriteString(text[last:t.at])
+			numbered.WriteByte('?')
+			last = t.at + 1
+		case t.is("INSERT"), t.is("UPDATE"), t.is("DELETE"), t.is("CREATE"), t.is("DROP"), t.is("ALTER"):
+			st.reads = false
+		}
+	}
+	numbered.WriteString(text[last:])
+	st.numbered = numbered.String()
+	if statements.count.Add(1) > maxStatements {
+		statements.byText.Clear()
+		statements.count.Store(1)
+	}
+	statements.byText.Store(text, st)
+	return st
+}
+
+type tokenKind byte
+
+const (
+	word   tokenKind = iota + 1 // a keyword or a plain name
+	quoted                      // "name"
+	text                        // 'text'
+	number
+	param // $n
+	punct // an operator, or one of ( ) , ; .
+)
+
+// token is one lexical element of a SQL text; comments are none.
+type token struct {
+	kind   tokenKind
+	text   string // a word in upper case, a quoted name in lower case, else as written
+	number int    // of a param
+	at     int
+}
+
+func (t token) is(upper string) bool { return t.kind == word && t.text == upper }
+func (t token) op(s string) bool     { return t.kind == punct && t.text == s }
+
+// name is the name a word or quoted name stands for, in lower case.
+func (t token) name() string {
+	if t.kind == word || t.kind == quoted {
+		return strings.ToLower(t.text)
+	}
+	return ""
+}
+
+const operatorChars = "=<>!|-+*/%&~#@^?:"
+
+// scan splits a text into tokens. It knows what both engines share: ” inside
+// strings, "" inside quoted names, -- and /* */ comments, E” with backslashes.
+func scan(s string) []token {
+	var tokens []token
+	for i := 0; i < len(s); {
+		c := s[i]
+		start := i
+		switch {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			i++
+			continue
+		case strings.HasPrefix(s[i:], "--"):
+			i = end(s, i, "\n")
+			continue
+		case strings.HasPrefix(s[i:], "/*"):
+			i = end(s, i+2, "*/")
+			continue
+		case c == '\'':
+			escapes := start > 0 && (s[start-1] == 'E' || s[start-1] == 'e') &&
+				len(tokens) > 0 && tokens[len(tokens)-1].is("E")
+			i = closing(s, i, '\'', escapes)
+			tokens = append(tokens, token{kind: text, text: s[start:i], at: start})
+		case c == '"':
+			i = closing(s, i, '"', false)
+			tokens = append(tokens, token{kind: quoted, text: strings.ToLower(strings.Trim(s[start:i], `"`)), at: start})
+		case c == '$' && i+1 < len(s) && isDigit(s[i+1]):
+			n := 0
+			for i++; i < len(s) && isDigit(s[i]); i++ {
+				n = n*10 + int(s[i]-'0')
+			}
+			tokens = append(tokens, token{kind: param, text: s[start:i], number: n, at: start})
+		case isDigit(c):
+			for i < len(s) && (isWordByte(s[i]) || s[i] == '.') {
+				i++
+			}
+			tokens = append(tokens, token{kind: number, text: s[start:i], at: start})
+		case isWordByte(c):
+			for i < len(s) && isWordByte(s[i]) {
+				i++
+			}
+			tokens = append(tokens, token{kind: word, text: strings.ToUpper(s[start:i]), at: start})
+		case strings.IndexByte(operatorChars, c) >= 0:
+			for i++; i < len(s) && strings.IndexByte(operatorChars, s[i]) >= 0; i++ {
+				if strings.HasPrefix(s[i:], "--") || strings.HasPrefix(s[i:], "/*") {
+					break
+				}
+			}
+			tokens = append(tokens, token{kind: punct, text: s[start:i], at: start})
+		default:
+			i++
+			tokens = append(tokens, token{kind: punct, text: s[start:i], at: start})
+		}
+	}
+	return tokens
+}
+
+// end is the index just after the next mark, or of the end of s.
+func end(s string, from int, mark string) int {
+	if n := strings.Index(s[from:], mark); n >= 0 {
+		return from + n + len(mark)
+	}
+	return len(s)
+}
+
+// closing is the index just after the quote that closes the one at i; a
+// doubled quote stands for itself.
+func closing(s string, i int, quote byte, escapes bool) int {
+	for i++; i < len(s); i++ {
+		switch {
+		case escapes && s[i] == '\\':
+			i++
+		case s[i] == quote && i+1 < len(s) && s[i+1] == quote:
+			i++
+		case s[i] == quote:
+			return i + 1
+		}
+	}
+	return len(s)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWordByte(c byte) bool {
+	return c == '_' || isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}

@@ -1,0 +1,98 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// turn is one write that waits to share a transaction with others. Whoever
+// runs the transaction hands the Tx to the caller, who runs fn on its own
+// goroutine: a panic or a Goexit in fn then unwinds the caller alone, with its
+// stack, and can never end the goroutine that everybody's writes depend on.
+type turn struct {
+	ctx      context.Context
+	to       scope
+	fn       func(Tx) error
+	state    atomic.Int32
+	start    chan Tx    // the transaction is yours
+	ran      chan ran   // fn has ended
+	done     chan error // the outcome is known
+	err      error      // what fn returned, kept until the outcome
+	attempts int
+}
+
+// ran is how fn ended: finished is false after a panic.
+type ran struct {
+	err      error
+	finished bool
+}
+
+const (
+	waiting int32 = iota
+	taken
+	abandoned
+)
+
+func newTurn(ctx context.Context, to scope, fn func(Tx) error) *turn {
+	return &turn{
+		ctx: ctx, to: to, fn: fn,
+		start: make(chan Tx), ran: make(chan ran), done: make(chan error, 1),
+	}
+}
+
+// wait is the caller's side: it runs fn when its turn comes and returns the
+// outcome. It leaves early only while fn has not begun, when ctx ends or the
+// runner is gone.
+func (t *turn) wait(gone <-chan struct{}) error {
+	ended := t.ctx.Done()
+	for {
+		select {
+		case tx := <-t.start:
+			t.run(tx)
+		case err := <-t.done:
+			return err
+		case <-ended:
+			if t.state.CompareAndSwap(waiting, abandoned) {
+				return t.ctx.Err()
+			}
+			ended = nil // too late: the outcome must be told
+		case <-gone:
+			if t.state.CompareAndSwap(waiting, abandoned) {
+				return fmt.Errorf("%w: it is closed", ErrUnavailable)
+			}
+			gone = nil
+		}
+	}
+}
+
+func (t *turn) run(tx Tx) {
+	finished := false
+	defer func() {
+		if !finished { // a panic or Goexit goes on once the rollback is done
+			t.ran <- ran{}
+			<-t.done
+		}
+	}()
+	err := t.fn(tx)
+	finished = true
+	t.ran <- ran{err: err, finished: true}
+}
+
+// take is the runner's side: it claims the turn, unless its caller has left.
+func (t *turn) take() bool {
+	if t.attempts > 0 {
+		return true // taken before, and lost through no fault of its own
+	}
+	if t.ctx.Err() != nil {
+		return false // its caller sees the same
+	}
+	return t.state.CompareAndSwap(waiting, taken)
+}
+
+// hand lets the caller run fn and waits for its end.
+func (t *turn) hand(tx Tx) ran {
+	t.attempts++
+	t.start <- tx
+	return <-t.ran
+}

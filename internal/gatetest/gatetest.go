@@ -1,0 +1,434 @@
+// Package gatetest runs a whole server, on either engine, for tests that read
+// like the specification:
+//
+//	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+//		w.Apply(manifest)
+//		sam := w.Key("sam@acme.example")
+//		sam.Get("/public/v1/data/contact/" + id).Want(404, "NOT_FOUND")
+//	})
+package gatetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/apikey"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/manifest"
+	"gatehouse/internal/records"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/server"
+	"gatehouse/internal/user"
+)
+
+// Host is the host at which a World's first tenant answers.
+const Host = "acme.localhost"
+
+// World is a database and the nodes that serve it.
+type World struct {
+	T     testing.TB
+	Nodes []*Node
+	Clock *Clock
+
+	config  db.Config
+	keyring *secret.Keyring
+}
+
+// Node is one server process, as far as a test can tell.
+type Node struct {
+	DB     *db.DB
+	Server *server.Server
+	Log    *Buffer // what it wrote to standard output
+	URL    string
+	stop   func()
+}
+
+// Clock is the system's clock plus an offset that a test may move.
+type Clock struct {
+	mu     sync.Mutex
+	offset time.Duration
+}
+
+// Now is the present, moved.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return clock.System().Now().Add(c.offset)
+}
+
+// Advance moves the present.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offset += d
+}
+
+// Each runs a test once per engine, with one node.
+func Each(t *testing.T, fn func(t *testing.T, w *World)) {
+	t.Helper()
+	for _, engine := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(string(engine), func(t *testing.T) { fn(t, New(t, engine)) })
+	}
+}
+
+// New starts one node over a fresh database.
+func New(t testing.TB, engine db.Engine) *World {
+	t.Helper()
+	keyring, err := secret.NewKeyring(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &World{T: t, Clock: &Clock{}, config: dbtest.Config(t, engine), keyring: keyring}
+	w.AddNode()
+	return w
+}
+
+// AddNode starts another node over the same database (PostgreSQL only, but for
+// the first).
+func (w *World) AddNode() *Node {
+	w.T.Helper()
+	config := w.config
+	config.Serve = true
+	d, err := db.Open(context.Background(), config)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	n := &Node{DB: d, Log: &Buffer{}}
+	proxies, err := httpapi.ParseTrustedProxies("127.0.0.0/8")
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: w.Clock, Log: n.Log, Proxies: proxies})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	n.URL = "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Server.Serve(ctx, l, nil) }()
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.T.Errorf("node: %v", err)
+		}
+		if err := d.Close(); err != nil {
+			w.T.Errorf("database: %v", err)
+		}
+	})
+	w.T.Cleanup(n.stop)
+	w.Nodes = append(w.Nodes, n)
+	return n
+}
+
+// Stop drains the node, as SIGTERM would.
+func (n *Node) Stop() { n.stop() }
+
+// DB is the first node's database.
+func (w *World) DB() *db.DB { return w.Nodes[0].DB }
+
+// Apply provisions a tenant as `gatehouse apply` beside the running server
+// would, and waits until every node must have seen it.
+func (w *World) Apply(src string) *manifest.Result {
+	w.T.Helper()
+	res, err := w.TryApply(src, manifest.Options{})
+	if err != nil {
+		w.T.Fatalf("apply: %v", err)
+	}
+	return res
+}
+
+// TryApply is Apply for a manifest that may be refused.
+func (w *World) TryApply(src string, o manifest.Options) (*manifest.Result, error) {
+	w.T.Helper()
+	res, err := manifest.Apply(context.Background(), w.DB(), w.Clock, "test.yaml", []byte(src), func(string) string { return "" }, o)
+	w.Settle()
+	return res, err
+}
+
+// Settle makes every node take note of what was changed in the database.
+func (w *World) Settle() {
+	for _, n := range w.Nodes {
+		n.Server.Directory().Forget()
+	}
+}
+
+// Config is a tenant's configuration now.
+func (w *World) Config(tenant string) *access.Config {
+	w.T.Helper()
+	c, err := w.Nodes[0].Server.Directory().Current(context.Background(), tenant)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return c
+}
+
+// UserID is the id of the user with an e-mail address.
+func (w *World) UserID(tenant, email string) string {
+	w.T.Helper()
+	u, err := user.ByEmail(context.Background(), w.DB().For(tenant), email)
+	if err != nil {
+		w.T.Fatalf("user %s: %v", email, err)
+	}
+	return u.ID
+}
+
+// Share shares a record of the tenant acme as the operator would; principal is
+// access.UserPrincipal or access.RolePrincipal.
+func (w *World) Share(entity, id, principal string, level access.Level) {
+	w.T.Helper()
+	err := w.Nodes[0].Server.Records().As(access.System(w.Config("acme"), "test")).
+		Share(context.Background(), entity, id, records.Share{Principal: principal, Access: level})
+	if err != nil {
+		w.T.Fatalf("share: %v", err)
+	}
+}
+
+// Key makes an API key for a user of the tenant acme and returns whoever holds it.
+func (w *World) Key(email string, change ...func(*apikey.CreateSpec)) *Actor {
+	w.T.Helper()
+	return w.KeyOf("acme", Host, email, change...)
+}
+
+// KeyOf is Key for any tenant and the host it answers at.
+func (w *World) KeyOf(tenant, host, email string, change ...func(*apikey.CreateSpec)) *Actor {
+	w.T.Helper()
+	spec := apikey.CreateSpec{Email: email, Name: "test", RateLimitPerMinute: 1_000_000}
+	for _, c := range change {
+		c(&spec)
+	}
+	key, token, err := w.Nodes[0].Server.Keys().Create(context.Background(), "test", tenant, spec)
+	if err != nil {
+		w.T.Fatalf("key for %s: %v", email, err)
+	}
+	w.Settle()
+	a := w.Anyone()
+	a.Host, a.KeyID, a.Token = host, key.ID, token.Reveal()
+	return a
+}
+
+// Anyone is a caller without a credential.
+func (w *World) Anyone() *Actor {
+	return &Actor{T: w.T, Node: w.Nodes[0], Host: Host, Header: http.Header{}}
+}
+
+// Actor is whoever calls, with their credential.
+type Actor struct {
+	T      testing.TB
+	Node   *Node
+	Host   string
+	Token  string
+	KeyID  string
+	Header http.Header // sent with every call
+}
+
+// With returns the same caller, who sends one header more.
+func (a *Actor) With(name, value string) *Actor {
+	b := *a
+	b.Header = a.Header.Clone()
+	b.Header.Add(name, value)
+	return &b
+}
+
+// At returns the same caller, who calls another node.
+func (a *Actor) At(n *Node) *Actor {
+	b := *a
+	b.Node = n
+	return &b
+}
+
+// Get, Post, Patch and Delete call the API; body is JSON text.
+func (a *Actor) Get(path string) *Answer         { return a.Do(http.MethodGet, path, "") }
+func (a *Actor) Post(path, body string) *Answer  { return a.Do(http.MethodPost, path, body) }
+func (a *Actor) Patch(path, body string) *Answer { return a.Do(http.MethodPatch, path, body) }
+func (a *Actor) Delete(path string) *Answer      { return a.Do(http.MethodDelete, path, "") }
+
+// client keeps connections for the many goroutines of a test.
+var client = &http.Client{
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// Do calls the API.
+func (a *Actor) Do(method, path, body string) *Answer {
+	a.T.Helper()
+	ans, err := a.Try(method, path, body)
+	if err != nil {
+		a.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	return ans
+}
+
+// Try is Do for a call that may not be answered at all.
+func (a *Actor) Try(method, path, body string) (*Answer, error) {
+	r, err := http.NewRequest(method, a.Node.URL+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Host = a.Host
+	r.Header = a.Header.Clone()
+	if a.Token != "" && r.Header.Get("Authorization") == "" {
+		r.Header.Set("Authorization", "Bearer "+a.Token)
+	}
+	if body != "" && r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{T: a.T, Call: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: b}, nil
+}
+
+// Answer is what came back.
+type Answer struct {
+	T      testing.TB
+	Call   string
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+type envelope struct {
+	Data  json.RawMessage `json:"data"`
+	Meta  json.RawMessage `json:"meta"`
+	Error *struct {
+		Code    string         `json:"code"`
+		Message string         `json:"message"`
+		Details map[string]any `json:"details"`
+	} `json:"error"`
+}
+
+func (a *Answer) envelope() envelope {
+	a.T.Helper()
+	var e envelope
+	if err := json.Unmarshal(a.Body, &e); err != nil {
+		a.T.Fatalf("%s: %d: not the envelope: %q", a.Call, a.Status, a.Body)
+	}
+	return e
+}
+
+// Want fails the test unless the answer has the status and, for an error, the
+// code; code is "" for a success.
+func (a *Answer) Want(status int, code string) *Answer {
+	a.T.Helper()
+	if got := a.Code(); a.Status != status || got != code {
+		a.T.Fatalf("%s: got %d %s, want %d %s: %s", a.Call, a.Status, got, status, code, a.Body)
+	}
+	return a
+}
+
+// Code is the error's code, "" for a success.
+func (a *Answer) Code() string {
+	a.T.Helper()
+	if len(a.Body) == 0 {
+		return ""
+	}
+	if e := a.envelope(); e.Error != nil {
+		return e.Error.Code
+	}
+	return ""
+}
+
+// Fields are the names in details.fields, sorted.
+func (a *Answer) Fields() []string {
+	a.T.Helper()
+	e := a.envelope()
+	if e.Error == nil {
+		return nil
+	}
+	fields, _ := e.Error.Details["fields"].(map[string]any)
+	var names []string
+	for n := range fields {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Record is the data of the answer as one object.
+func (a *Answer) Record() map[string]any {
+	a.T.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(a.envelope().Data, &m); err != nil {
+		a.T.Fatalf("%s: data is no object: %s", a.Call, a.Body)
+	}
+	return m
+}
+
+// Records is the data of the answer as a list.
+func (a *Answer) Records() []map[string]any {
+	a.T.Helper()
+	var m []map[string]any
+	if err := json.Unmarshal(a.envelope().Data, &m); err != nil {
+		a.T.Fatalf("%s: data is no list: %s", a.Call, a.Body)
+	}
+	return m
+}
+
+// ID is the id of the answer's record.
+func (a *Answer) ID() string {
+	a.T.Helper()
+	id, _ := a.Record()["id"].(string)
+	return id
+}
+
+// Meta is the meta of a list.
+func (a *Answer) Meta() (m struct {
+	Count      int     `json:"count"`
+	HasMore    bool    `json:"hasMore"`
+	NextCursor *string `json:"nextCursor"`
+},
+) {
+	a.T.Helper()
+	if err := json.Unmarshal(a.envelope().Meta, &m); err != nil {
+		a.T.Fatalf("%s: meta: %s", a.Call, a.Body)
+	}
+	return m
+}
+
+// Buffer collects what a server logs.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// Lines are the log's lines, each one JSON object.
+func (b *Buffer) Lines(t testing.TB) []map[string]any {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []map[string]any
+	for line := range strings.Lines(b.b.String()) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("log line is no JSON object: %q", line)
+		}
+		list = append(list, m)
+	}
+	return list
+}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"gatehouse/internal/fault"
+)
+
+// Body caps (decisions 2.2).
+const (
+	DataBodyCap = 1 << 20  // /data and custom endpoints by default
+	AuthBodyCap = 64 << 10 // /auth
+)
+
+// Body reads the request's body, once. Over the route's cap it is
+// PAYLOAD_TOO_LARGE; one that breaks off is VALIDATION.
+func (c *Call) Body() ([]byte, error) {
+	if c.bodyRead {
+		return c.body, nil
+	}
+	limit := c.Route.BodyCap
+	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes allowed here", limit)
+	if c.Request.ContentLength > limit {
+		return nil, tooLarge
+	}
+	size := c.Request.ContentLength
+	if size < 0 {
+		size = 512
+	}
+	buf := make([]byte, 0, size+1)
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := c.Request.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return nil, tooLarge
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fault.New(fault.Validation, "the body broke off before its end")
+		}
+	}
+	c.body, c.bodyRead = buf, true
+	return buf, nil
+}
+
+// Seen is what was read of the body so far, for the audit log.
+func (c *Call) Seen() []byte { return c.body }
+
+// JSON reads the body as one JSON object. A content type other than
+// application/json in UTF-8 is UNSUPPORTED_MEDIA_TYPE.
+func (c *Call) JSON() (*Object, error) {
+	if err := checkJSON(c.Request.Header); err != nil {
+		return nil, err
+	}
+	b, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	return ParseObject(b)
+}
+
+func checkJSON(h http.Header) error {
+	values := h["Content-Type"]
+	if len(values) == 1 && values[0] == "application/json" {
+		return nil
+	}
+	unsupported := fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json")
+	if len(values) != 1 {
+		return unsupported
+	}
+	kind, params, err := mime.ParseMediaType(values[0])
+	if err != nil || kind != "application/json" {
+		return unsupported
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return fault.New(fault.UnsupportedMediaType, "Content-Type: expected charset utf-8")
+	}
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return fault.New(fault.UnsupportedMediaType, "Content-Encoding: expected none")
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+// Package httpapi is what every endpoint shares: the envelope, reading bodies
+// strictly, routes as values, hosts, origins and client addresses.
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
+
+// AppendReply writes a success in the envelope (specification, "Response
+// envelope"), or bare.
+func AppendReply(dst []byte, r *Reply) []byte {
+	data := r.Data
+	if data == nil {
+		data = []byte("null")
+	}
+	if r.Bare {
+		return append(dst, data...)
+	}
+	dst = append(dst, `{"data":`...)
+	dst = append(dst, data...)
+	dst = append(dst, `,"meta":`...)
+	if r.Meta == nil {
+		dst = append(dst, "{}"...)
+	} else {
+		dst = append(dst, r.Meta...)
+	}
+	return append(dst, '}')
+}
+
+// AppendError writes an error in the envelope; details is always an object.
+func AppendError(dst []byte, e *fault.Error) []byte {
+	dst = append(dst, `{"error":{"code":`...)
+	dst = appendText(dst, string(e.Code))
+	dst = append(dst, `,"message":`...)
+	dst = appendText(dst, e.Message)
+	dst = append(dst, `,"details":`...)
+	details, err := json.Marshal(e.Details)
+	if err != nil || e.Details == nil {
+		details = []byte("{}")
+	}
+	dst = append(dst, details...)
+	return append(dst, "}}"...)
+}
+
+// appendText quotes s; what is not UTF-8 in it becomes U+FFFD.
+func appendText(dst []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		out, _ = jsontext.AppendQuote(dst, string([]rune(s))) // runes are valid UTF-8
+	}
+	return out
+}
+
+// Public is the error that a caller may see: err itself when it is a
+// *fault.Error, else the fixed INTERNAL, which says nothing of the inside.
+func Public(err error) *fault.Error {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return errInternal
+}
+
+var errInternal = fault.New(fault.Internal, "something went wrong on our side; the request id finds it in the log")

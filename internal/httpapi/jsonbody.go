@@ -1,0 +1,305 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
+
+const (
+	// maxBodyDepth is how deeply lists and objects may be nested in a body, the
+	// body's own object included.
+	maxBodyDepth = 64
+
+	// A body with more members than this is looked up by an index.
+	maxUnindexed = 32
+
+	// A message shows no more than this of a name or of the place of a mistake:
+	// both are as long as their sender likes.
+	maxShown = 100
+)
+
+// Member is one member of a JSON object. The value's bytes are those of the
+// body it was read from, with white space inside it left as it is.
+type Member struct {
+	Name  string
+	Value jsontext.Value
+}
+
+// Object is a JSON object whose members are in the order of the body and whose
+// names differ. It belongs to one goroutine.
+type Object struct {
+	Members []Member
+	index   map[string]int
+}
+
+// Get is the value of a member, by its exact name. A member that is null is
+// there.
+func (o *Object) Get(name string) (jsontext.Value, bool) {
+	if o.index != nil {
+		i, ok := o.index[name]
+		if !ok {
+			return nil, false
+		}
+		return o.Members[i].Value, true
+	}
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			return o.Members[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// ParseObject reads a request body that must be exactly one JSON object
+// (decisions 2.8). It refuses duplicate names at any depth, trailing data,
+// invalid UTF-8, lone surrogates, U+0000, numbers beyond an IEEE double, nesting
+// over 64, an empty body and a byte order mark, with a *fault.Error VALIDATION
+// that says what is wrong and where. Whether a number is exact is for its field
+// to judge.
+//
+// The object's values are parts of body, which must not change afterwards. Each
+// of them may be handed to any JSON decoder.
+func ParseObject(body []byte) (*Object, error) {
+	if err := checkOpening(body); err != nil {
+		return nil, err
+	}
+	object := &Object{}
+	var err error
+	if object.Members, err = readMembers(body); err != nil {
+		return nil, describeSyntax(err)
+	}
+	if at, problem := scanBody(body); problem != "" {
+		return nil, badBody(problem, at, pointerAt(body, at))
+	}
+	if len(object.Members) > maxUnindexed {
+		object.index = make(map[string]int, len(object.Members))
+		for i := range object.Members {
+			object.index[object.Members[i].Name] = i
+		}
+	}
+	return object, nil
+}
+
+// checkOpening finds the mistakes that deserve a sentence of their own.
+func checkOpening(body []byte) error {
+	if bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
+		return fault.New(fault.Validation, "The body begins with a byte order mark: expected UTF-8 without one.")
+	}
+	rest := bytes.TrimLeft(body, " \t\r\n")
+	if len(rest) == 0 {
+		return fault.New(fault.Validation, "The body is empty: expected a JSON object.")
+	}
+	if rest[0] != '{' {
+		first, _ := utf8.DecodeRune(rest)
+		return fault.New(fault.Validation, "The body is no JSON object: expected { at byte offset %d, found %q.", len(body)-len(rest), first)
+	}
+	return nil
+}
+
+// jsonReader is a decoder with its input, kept for the next body.
+type jsonReader struct {
+	decoder *jsontext.Decoder
+	input   bytes.Buffer
+}
+
+var jsonReaders = sync.Pool{New: func() any { return &jsonReader{decoder: jsontext.NewDecoder(&bytes.Buffer{})} }}
+
+// withDecoder lends fn a strict decoder of text. The decoder reads text where it
+// lies, and keeps nothing of it afterwards.
+func withDecoder(text []byte, fn func(d *jsontext.Decoder) error) error {
+	r := jsonReaders.Get().(*jsonReader)
+	r.input = *bytes.NewBuffer(text)
+	r.decoder.Reset(&r.input)
+	err := fn(r.decoder)
+	r.input = bytes.Buffer{}
+	r.decoder.Reset(&r.input)
+	jsonReaders.Put(r)
+	return err
+}
+
+// readMembers reads text as one JSON object and nothing after it. The error is
+// a *jsontext.SyntacticError or errTrailing.
+func readMembers(text []byte) (members []Member, err error) {
+	err = withDecoder(text, func(d *jsontext.Decoder) error {
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		for d.PeekKind() != '}' {
+			name, err := d.ReadToken()
+			if err != nil {
+				return err
+			}
+			member := Member{Name: name.String()} // before the next read ends the token's life
+			value, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			end := d.InputOffset()
+			start := end - int64(len(value))
+			member.Value = text[start:end:end]
+			if members == nil {
+				members = make([]Member, 0, 8)
+			}
+			members = append(members, member)
+		}
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		end := int(d.InputOffset())
+		if rest := bytes.TrimLeft(text[end:], " \t\r\n"); len(rest) > 0 {
+			return trailingData(len(text) - len(rest))
+		}
+		return nil
+	})
+	return members, err
+}
+
+// trailingData is where something follows a complete body.
+type trailingData int
+
+func (trailingData) Error() string { return "more data follows the JSON object" }
+
+// describeSyntax words what the decoder found.
+func describeSyntax(err error) error {
+	var trailing trailingData
+	if errors.As(err, &trailing) {
+		return badBody(trailing.Error()+": expected one object alone", int(trailing), "")
+	}
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
+		return badBody("it ends too early", -1, "")
+	}
+	at, pointer := int(syntax.ByteOffset), syntax.JSONPointer
+	switch text := syntax.Err.Error(); {
+	case errors.Is(syntax.Err, jsontext.ErrDuplicateName):
+		return badBody("the name "+strconv.Quote(shorten(pointer.LastToken()))+" is there twice: expected each name once", at, pointer.Parent())
+	case errors.Is(syntax.Err, io.ErrUnexpectedEOF):
+		return badBody("it ends too early: expected the rest of a value", at, pointer)
+	case strings.Contains(text, "max depth"):
+		return badBody(tooDeep, at, "")
+	case strings.Contains(text, "surrogate"):
+		return badBody("half of a surrogate pair stands alone: expected \\uD800-\\uDBFF followed by \\uDC00-\\uDFFF", at, pointer)
+	default:
+		return badBody(text, at, pointer)
+	}
+}
+
+const (
+	tooDeep     = "lists and objects are nested too deeply: expected at most 64 levels"
+	hasNUL      = "U+0000 is not allowed: expected text without it"
+	notADouble  = "the number is out of range: expected one that an IEEE double can hold"
+	longestSafe = 300 // digits without an exponent that no double's range is exceeded by
+)
+
+// badBody is the answer to a body that cannot be read.
+func badBody(problem string, at int, pointer jsontext.Pointer) error {
+	var where string
+	if at >= 0 {
+		where = fmt.Sprintf(" at byte offset %d", at)
+	}
+	if pointer != "" {
+		where += " (in " + shorten(string(pointer)) + ")"
+	}
+	message := "The body cannot be read" + where + ": " + problem + "."
+	return fault.New(fault.Validation, "%s", strings.ToValidUTF8(message, "\ufffd"))
+}
+
+func shorten(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+}
+
+// scanBody checks, in a body that is valid JSON, what the decoder lets pass. It
+// answers the offset of the first problem, or "".
+func scanBody(body []byte) (at int, problem string) {
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case c == '"':
+			end, nul := scanString(body, i+1)
+			if nul >= 0 {
+				return nul, hasNUL
+			}
+			i = end
+		case c == '{' || c == '[':
+			if depth++; depth > maxBodyDepth {
+				return i, tooDeep
+			}
+		case c == '}' || c == ']':
+			depth--
+		case c == '-' || '0' <= c && c <= '9':
+			end, ok := scanNumber(body, i)
+			if !ok {
+				return i, notADouble
+			}
+			i = end - 1
+		}
+	}
+	return 0, ""
+}
+
+// scanString returns the offset of the quote that ends a string, and that of an
+// escaped U+0000 within it or -1.
+func scanString(body []byte, from int) (end, nul int) {
+	for i := from; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			return i, -1
+		case '\\':
+			if bytes.HasPrefix(body[i:], []byte(`\u0000`)) {
+				return 0, i
+			}
+			i++
+		}
+	}
+	return len(body), -1
+}
+
+// scanNumber returns the offset after a number, and whether a double holds it.
+func scanNumber(body []byte, from int) (end int, ok bool) {
+	exponent := false
+	for end = from; end < len(body); end++ {
+		switch c := body[end]; {
+		case '0' <= c && c <= '9', c == '-', c == '+', c == '.':
+		case c == 'e' || c == 'E':
+			exponent = true
+		default:
+			return end, doubleHolds(body[from:end], exponent)
+		}
+	}
+	return end, doubleHolds(body[from:end], exponent)
+}
+
+func doubleHolds(number []byte, exponent bool) bool {
+	if !exponent && len(number) <= longestSafe {
+		return true
+	}
+	_, err := strconv.ParseFloat(string(number), 64)
+	return err == nil
+}
+
+// pointerAt is the place in a valid body that the offset lies in.
+func pointerAt(body []byte, at int) (pointer jsontext.Pointer) {
+	_ = withDecoder(body, func(d *jsontext.Decoder) error {
+		for int(d.InputOffset()) <= at {
+			if _, err := d.ReadToken(); err != nil {
+				return err
+			}
+		}
+		pointer = d.StackPointer()
+		return nil
+	})
+	return pointer
+}

@@ -1,0 +1,216 @@
+package httpapi
+
+import (
+	"encoding"
+	stdjson "encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
+
+// DecodeStrict reads a body into a request struct whose fields carry json tags.
+// Beyond what ParseObject refuses, it refuses members the struct does not name
+// exactly, wrong types, and null where the field cannot be null (it can when it
+// is a pointer, an interface or raw JSON). The error names every failing member,
+// by its path, in details.fields. A member that is not sent leaves its field
+// zero: whether it is required is for the caller to say.
+//
+// For requests of a fixed form; a record's fields are the schema's affair.
+func DecodeStrict[T any](body []byte) (T, error) {
+	var value T
+	object, err := ParseObject(body)
+	if err != nil {
+		return value, err
+	}
+	d := strictDecoder{}
+	d.members(object.Members, reflect.ValueOf(&value).Elem(), "")
+	if len(d) > 0 {
+		var zero T
+		return zero, d.fault()
+	}
+	return value, nil
+}
+
+// strictDecoder collects the reason why each failing path fails.
+type strictDecoder map[string]string
+
+func (d strictDecoder) fault() error {
+	var b strings.Builder
+	for i, path := range slices.Sorted(maps.Keys(d)) {
+		if i == 10 {
+			b.WriteString("; …")
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(shorten(path) + ": " + d[path])
+	}
+	return fault.Fields(b.String(), d)
+}
+
+func (d strictDecoder) members(members []Member, into reflect.Value, path string) {
+	if into.Kind() == reflect.Map {
+		d.entries(members, into, path)
+		return
+	}
+	fields := strictFields(into.Type())
+	for _, m := range members {
+		index, known := fields[m.Name]
+		if !known {
+			d[join(path, m.Name)] = unknownMember(fields, m.Name)
+			continue
+		}
+		d.value(m.Value, into.FieldByIndex(index), join(path, m.Name))
+	}
+}
+
+func (d strictDecoder) entries(members []Member, into reflect.Value, path string) {
+	into.Set(reflect.MakeMapWithSize(into.Type(), len(members)))
+	for _, m := range members {
+		entry := reflect.New(into.Type().Elem()).Elem()
+		d.value(m.Value, entry, join(path, m.Name))
+		into.SetMapIndex(reflect.ValueOf(m.Name).Convert(into.Type().Key()), entry)
+	}
+}
+
+func unknownMember(fields map[string][]int, name string) string {
+	for known := range fields {
+		if strings.EqualFold(known, name) {
+			return "unknown; did you mean " + known + "?"
+		}
+	}
+	return "unknown"
+}
+
+func (d strictDecoder) value(v jsontext.Value, into reflect.Value, path string) {
+	kind := v.Kind()
+	if into.Kind() == reflect.Pointer {
+		if kind == 'n' {
+			return
+		}
+		into.Set(reflect.New(into.Type().Elem()))
+		d.value(v, into.Elem(), path)
+		return
+	}
+	if ownDecoding(into.Type()) {
+		if json.Unmarshal(v, into.Addr().Interface()) != nil {
+			d[path] = "not in the expected form"
+		}
+		return
+	}
+	ok, expected := false, ""
+	switch into.Kind() {
+	case reflect.Struct, reflect.Map:
+		expected = "an object"
+		if ok = kind == '{'; ok {
+			members, _ := readMembers(v) // valid: it is part of a body that was parsed
+			d.members(members, into, path)
+		}
+	case reflect.Slice:
+		expected = "a list"
+		if ok = kind == '['; ok {
+			d.list(v, into, path)
+		}
+	case reflect.String:
+		expected = "text"
+		if ok = kind == '"'; ok {
+			text, _ := jsontext.AppendUnquote(nil, v)
+			into.SetString(string(text))
+		}
+	case reflect.Bool:
+		expected = "true or false"
+		if ok = kind == 't' || kind == 'f'; ok {
+			into.SetBool(kind == 't')
+		}
+	default:
+		ok, expected = setNumber(v, into)
+	}
+	if !ok {
+		d[path] = "expected " + expected
+	}
+}
+
+func (d strictDecoder) list(v jsontext.Value, into reflect.Value, path string) {
+	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
+	_ = withDecoder(v, func(dec *jsontext.Decoder) error {
+		_, _ = dec.ReadToken()
+		for i := 0; dec.PeekKind() != ']'; i++ {
+			item, err := dec.ReadValue()
+			if err != nil {
+				return err // cannot be: v is part of a body that was parsed
+			}
+			into.Set(reflect.Append(into, reflect.Zero(into.Type().Elem())))
+			d.value(item, into.Index(i), join(path, strconv.Itoa(i)))
+		}
+		return nil
+	})
+}
+
+func setNumber(v jsontext.Value, into reflect.Value) (ok bool, expected string) {
+	switch {
+	case into.CanInt():
+		n, err := strconv.ParseInt(string(v), 10, into.Type().Bits())
+		into.SetInt(n)
+		return v.Kind() == '0' && err == nil, "a whole number"
+	case into.CanUint():
+		n, err := strconv.ParseUint(string(v), 10, into.Type().Bits())
+		into.SetUint(n)
+		return v.Kind() == '0' && err == nil, "a whole number of at least 0"
+	case into.CanFloat():
+		n, err := strconv.ParseFloat(string(v), into.Type().Bits())
+		into.SetFloat(n)
+		return v.Kind() == '0' && err == nil, "a number"
+	}
+	panic("httpapi: DecodeStrict cannot decode into " + into.Type().String())
+}
+
+// ownDecoding reports whether a type's values are read by package json as a
+// whole: the type has a method for it, or takes any JSON.
+func ownDecoding(t reflect.Type) bool {
+	if t.Kind() == reflect.Interface || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		return true
+	}
+	switch reflect.Zero(reflect.PointerTo(t)).Interface().(type) {
+	case stdjson.Unmarshaler, json.UnmarshalerFrom, encoding.TextUnmarshaler:
+		return true
+	}
+	return false
+}
+
+// strictTables holds, for each struct type, its fields by JSON name.
+var strictTables sync.Map
+
+func strictFields(t reflect.Type) map[string][]int {
+	if known, ok := strictTables.Load(t); ok {
+		return known.(map[string][]int)
+	}
+	fields := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		fields[name] = f.Index
+	}
+	strictTables.Store(t, fields)
+	return fields
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"gatehouse/internal/access"
+)
+
+// Auth says which credential a route takes. The zero value is no policy: a
+// route without one cannot be served.
+type Auth uint8
+
+// The policies.
+const (
+	_ Auth = iota
+	// Anonymous routes take no credential; whoever knows the body's secret may call.
+	Anonymous
+	// KeyOrJWT routes take an API key or an external user's JWT.
+	KeyOrJWT
+	// KeyOnly routes take an API key.
+	KeyOnly
+	// JWTOnly routes take an external user's JWT.
+	JWTOnly
+	// ByEndpoint routes take what the custom endpoint of the slug says.
+	ByEndpoint
+)
+
+func (a Auth) String() string {
+	return [...]string{"none", "anonymous", "key or JWT", "key", "JWT", "by endpoint"}[a]
+}
+
+// Limit says which rate limit a route falls under.
+type Limit uint8
+
+// The limits.
+const (
+	_ Limit = iota
+	// PerCredential is the key's or the external user's own budget; without a
+	// valid credential, the client address's.
+	PerCredential
+	// PerRule routes check the limits of External Identity themselves.
+	PerRule
+)
+
+func (l Limit) String() string { return [...]string{"none", "per credential", "per rule"}[l] }
+
+// AuditClass says which toggle decides whether a request's audit entry is kept
+// (specification, "Events" 3).
+type AuditClass uint8
+
+// The classes.
+const (
+	_ AuditClass = iota
+	// AuditStandard: /data and /me, by the tenant-wide toggle.
+	AuditStandard
+	// AuditIdentity: /auth, early failures only.
+	AuditIdentity
+	// AuditCustom: a custom endpoint, by its own toggle.
+	AuditCustom
+)
+
+func (c AuditClass) String() string { return [...]string{"none", "standard", "identity", "custom"}[c] }
+
+// Route is one line of the HTTP surface. Exactly one of Handler and Open is
+// set: Open for Anonymous routes, Handler for all others.
+type Route struct {
+	Method, Pattern string // Pattern as net/http's, without method and host
+	Auth            Auth
+	Limit           Limit
+	Audit           AuditClass
+	// BodyCap is the largest body in bytes; 0 means the method has none.
+	BodyCap int64
+	Handler func(context.Context, *Authed) (Reply, error)
+	Open    func(context.Context, *Call) (Reply, error)
+}
+
+// Check reports what a route lacks; a route that lacks anything is a
+// programming error.
+func (r *Route) Check() error {
+	if r.Method == "" || r.Pattern == "" || r.Auth == 0 || r.Limit == 0 || r.Audit == 0 {
+		return fmt.Errorf("route %s %s: method, pattern, auth, limit and audit class must be set", r.Method, r.Pattern)
+	}
+	if (r.Auth == Anonymous) != (r.Open != nil) || (r.Auth == Anonymous) == (r.Handler != nil) {
+		return fmt.Errorf("route %s %s: an anonymous route has Open, every other has Handler", r.Method, r.Pattern)
+	}
+	return nil
+}
+
+// Policy is the route as one line, for the golden list of the surface.
+func (r *Route) Policy() string {
+	return fmt.Sprintf("%-6s %-40s auth: %-11s limit: %-14s audit: %-8s body: %d", r.Method, r.Pattern, r.Auth, r.Limit, r.Audit, r.BodyCap)
+}
+
+// Call is one request, past the checks of its route.
+type Call struct {
+	Request   *http.Request
+	RequestID string
+	IP        netip.Addr
+	Config    *access.Config
+	Route     *Route
+
+	body     []byte
+	bodyRead bool
+}
+
+// Authed is a Call with a credential that was found good.
+type Authed struct {
+	*Call
+	Viewer access.Viewer
+}
+
+// Reply is a handler's answer. Data is JSON; nil stands for null.
+type Reply struct {
+	Status int // 0 is 200
+	Data   []byte
+	Meta   []byte // JSON object; nil is sent as {}
+	// Bare sends Data as the whole body, without the envelope (receipts,
+	// decisions 2.3).
+	Bare   bool
+	Header http.Header
+}

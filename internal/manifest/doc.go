@@ -1,0 +1,20 @@
+// Package manifest provisions a tenant from a YAML file and writes the file
+// back: `gatehouse apply` and `gatehouse export` (decisions 3 and 4;
+// docs/manifest.md is the reference for whoever writes one).
+//
+//   - Decoding is strict. An unknown or doubled key, a wrong type, a dangling
+//     name is a Problem with file and line, and all of them are reported
+//     together.
+//   - A manifest makes every object that it names equal to what it says. A
+//     top-level key that is absent keeps what is stored; inside an object,
+//     absent members have their defaults (but see users.go for the few that
+//     belong to the user). Prune removes what a section that is present does
+//     not name; users are deactivated, never deleted.
+//   - Everything is checked against the state read inside the transaction that
+//     changes it, through tenant.Configure: all or nothing, recorded in the
+//     change history. Applying the same manifest again changes nothing.
+//
+// A section is one value in the list of store_sections.go: what it decodes,
+// how it merges into the state, what must hold afterwards, how it is written
+// and exported. A later feature adds its own there.
+package manifest

@@ -1,0 +1,170 @@
+package manifest
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// state is a tenant's configuration as far as a manifest can say it.
+type state struct {
+	tenant     *tenant.Tenant // nil when there is none
+	entities   map[string]*schema.Entity
+	userFields []*schema.Field
+	roles      map[string]access.Role
+	sets       map[string]*access.PermissionSet
+	rules      map[string]*access.SharingRule // by ID
+	users      map[string]*user.User          // by e-mail key; in a plan, only those it is about
+}
+
+func (s *state) clone() *state {
+	return &state{tenant: s.tenant, entities: maps.Clone(s.entities), userFields: s.userFields, roles: maps.Clone(s.roles),
+		sets: maps.Clone(s.sets), rules: maps.Clone(s.rules), users: maps.Clone(s.users)}
+}
+
+func (s *state) schema() *schema.Schema {
+	entities := make([]*schema.Entity, 0, len(s.entities))
+	for _, e := range s.entities {
+		entities = append(entities, e)
+	}
+	return schema.New(entities, s.userFields)
+}
+
+// plan is one manifest held against one stored state: what is to be, and the
+// changes that lead there.
+type plan struct {
+	*Problems
+	m             *manifest
+	prune         bool
+	hash          func(userKey, stored, password string) string
+	before, after *state
+	schema        *schema.Schema // of after
+	holders       holders
+	changes       []change
+}
+
+// holders are the users, outside the plan, who have a role or permission set
+// that the plan removes: e-mail addresses by its name.
+type holders struct{ roles, sets map[string][]string }
+
+// change is one object that the plan creates, updates or deletes. key finds it
+// in the states; before and after are its views, nil where there is none.
+type change struct {
+	kind, key, name string
+	before, after   any
+}
+
+// The kinds of objects, as the change history names them.
+const (
+	kindTenant     = "tenant"
+	kindEntity     = "entity"
+	kindUserFields = "user_fields"
+	kindRole       = "role"
+	kindSet        = "permission_set"
+	kindRule       = "sharing_rule"
+	kindUser       = "user"
+)
+
+// prunes reports whether objects that a section does not name are removed.
+func (p *plan) prunes(section string) bool { return p.prune && p.m.has(section) }
+
+// removed lists the roles and permission sets that the plan takes away.
+func (p *plan) removed() (roles, sets map[string]bool) {
+	roles, sets = map[string]bool{}, map[string]bool{}
+	for name := range p.before.roles {
+		if _, ok := p.after.roles[name]; !ok {
+			roles[name] = true
+		}
+	}
+	for name := range p.before.sets {
+		if p.after.sets[name] == nil {
+			sets[name] = true
+		}
+	}
+	return roles, sets
+}
+
+// checkHolders refuses to remove what users outside the plan still have.
+func (p *plan) checkHolders(section, what string, held map[string][]string) {
+	for _, name := range sortedKeys(held) {
+		emails := held[name]
+		slices.Sort(emails)
+		if len(emails) > 3 {
+			emails = append(emails[:3:3], "…")
+		}
+		p.add(p.m.line(section), "%s %s cannot be removed: %s", what, name, holdersText(len(held[name]), emails))
+	}
+}
+
+func holdersText(n int, emails []string) string {
+	if n == 1 {
+		return "user " + emails[0] + " has it"
+	}
+	return strconv.Itoa(n) + " users have it (" + strings.Join(emails, ", ") + ")"
+}
+
+// diff lists what differs between before and after, section by section,
+// created and updated objects in the manifest's order, then deleted ones.
+func (p *plan) diff() {
+	p.changes = nil
+	b, a := p.before, p.after
+	p.note(kindTenant, "", a.tenant.ID, viewTenant(b.tenant), viewTenant(a.tenant))
+	for _, name := range order(p, "entities", b.entities, a.entities) {
+		p.note(kindEntity, name, name, viewEntity(b.entities[name]), viewEntity(a.entities[name]))
+	}
+	p.note(kindUserFields, "", kindUserFields, viewUserFields(b.userFields), viewUserFields(a.userFields))
+	for _, name := range order(p, "roles", b.roles, a.roles) {
+		was, had := b.roles[name]
+		is, has := a.roles[name]
+		p.note(kindRole, name, name, viewRole(was, had), viewRole(is, has))
+	}
+	for _, name := range order(p, "permission_sets", b.sets, a.sets) {
+		p.note(kindSet, name, name, viewSet(b.sets[name]), viewSet(a.sets[name]))
+	}
+	for _, id := range order(p, "sharing_rules", b.rules, a.rules) {
+		rule := cmp.Or(a.rules[id], b.rules[id])
+		p.note(kindRule, id, ruleName(rule), viewRule(b.rules[id]), viewRule(a.rules[id]))
+	}
+	for _, key := range order(p, "users", b.users, a.users) {
+		was, is := b.users[key], a.users[key]
+		p.note(kindUser, key, cmp.Or(is, was).Email, viewUser(was, nil), viewUser(is, was))
+	}
+}
+
+// note adds a change unless the two views are the same.
+func (p *plan) note(kind, key, name string, before, after any) {
+	if before == nil && after == nil || encoded(before) == encoded(after) {
+		return
+	}
+	p.changes = append(p.changes, change{kind, key, name, before, after})
+}
+
+func encoded(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("manifest: a view cannot be encoded: " + err.Error())
+	}
+	return string(b)
+}
+
+// order is every key of two maps: those that stay by their line, then the rest.
+func order[V any](p *plan, section string, before, after map[string]V) []string {
+	list, gone := sortedKeys(after), []string{}
+	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(p.m.line(section, x), p.m.line(section, y)) })
+	for _, key := range sortedKeys(before) {
+		if _, stays := after[key]; !stays {
+			gone = append(gone, key)
+		}
+	}
+	return append(list, gone...)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,67 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one mistake in a manifest, for its author.
+type Problem struct {
+	Line int
+	Text string
+	// Cause is the refusal of another package that the problem passes on, or nil.
+	Cause error
+}
+
+// Problems are all the mistakes found in one manifest, in the order of their
+// lines. As an error it is one line each: `FILE:LINE: what was expected`.
+type Problems struct {
+	File string
+	List []Problem
+}
+
+func (p *Problems) Error() string {
+	lines := make([]string, len(p.List))
+	for i, one := range p.List {
+		lines[i] = fmt.Sprintf("%s:%d: %s", p.File, one.Line, one.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the refusals that problems pass on, for errors.As.
+func (p *Problems) Unwrap() []error {
+	var list []error
+	for _, one := range p.List {
+		if one.Cause != nil {
+			list = append(list, one.Cause)
+		}
+	}
+	return list
+}
+
+// add notes a problem, once.
+func (p *Problems) add(line int, format string, args ...any) {
+	one := Problem{Line: max(line, 1), Text: fmt.Sprintf(format, args...)}
+	for _, had := range p.List {
+		if had.Line == one.Line && had.Text == one.Text {
+			return
+		}
+	}
+	p.List = append(p.List, one)
+}
+
+// at reports whether a problem was noted for the line.
+func (p *Problems) at(line int) bool {
+	return slices.ContainsFunc(p.List, func(one Problem) bool { return one.Line == line })
+}
+
+// err is the problems in order, or nil when there are none.
+func (p *Problems) err() error {
+	if len(p.List) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.List, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return p
+}

@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"gatehouse/internal/access"
+)
+
+// checkName is what roles and permission sets may be called: anything a person
+// would write on one line.
+func checkName(name string) error {
+	if utf8.RuneCountInString(name) > 63 || strings.TrimSpace(name) != name ||
+		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("name %s: expected at most 63 printable characters, without spaces around them", show(name))
+	}
+	return nil
+}
+
+func (d *decoder) roles(m *manifest, key string, n *yaml.Node) {
+	d.list(n, "a list of roles", func(_ int, item *yaml.Node) {
+		var r access.Role
+		var parent *yaml.Node
+		given := d.object(item, "a role",
+			member{"name", d.to(&r.Name)},
+			member{"parent", func(v *yaml.Node) { parent = v; d.to(&r.Parent)(v) }})
+		if !d.named(item, "a role", given, r.Name) || !d.nameable(m, item, "role", key, r.Name) {
+			return
+		}
+		if parent != nil {
+			m.mark(parent, key, r.Name, "parent")
+		}
+		m.roles = append(m.roles, r)
+	})
+}
+
+// nameable checks the name of a role or permission set, and marks its place.
+func (d *decoder) nameable(m *manifest, n *yaml.Node, what, key, name string) bool {
+	if err := checkName(name); err != nil {
+		d.fail(n, "%s %s", what, err)
+		return false
+	}
+	if m.names(key, name) {
+		d.fail(n, "%s %s is declared twice, first on line %d", what, name, m.line(key, name))
+		return false
+	}
+	m.mark(n, key, name)
+	return true
+}
+
+func mergeRoles(p *plan) {
+	for _, r := range p.m.roles {
+		p.after.roles[r.Name] = r
+	}
+	if p.prunes("roles") {
+		for name := range p.before.roles {
+			if !p.m.names("roles", name) {
+				delete(p.after.roles, name)
+			}
+		}
+	}
+}
+
+func checkRoles(p *plan) {
+	whole := true
+	for _, name := range sortedKeys(p.after.roles) {
+		parent := p.after.roles[name].Parent
+		if _, ok := p.after.roles[parent]; ok || parent == "" {
+			continue
+		}
+		whole = false
+		if p.m.names("roles", name) {
+			p.add(p.m.line("roles", name, "parent"), "role %s: there is no role %s to be its parent", name, show(parent))
+		} else {
+			p.add(p.m.line("roles"), "role %s cannot be removed: it is the parent of role %s", parent, name)
+		}
+	}
+	for _, name := range sortedKeys(p.after.roles) {
+		steps := 0
+		for at := p.after.roles[name].Parent; whole && at != ""; at = p.after.roles[at].Parent {
+			if at == name {
+				p.add(p.m.line("roles", name, "parent"), "role %s is its own ancestor", name)
+				break
+			}
+			if steps++; steps > len(p.after.roles) {
+				break // below a cycle, not in it
+			}
+		}
+	}
+	p.checkHolders("roles", "role", p.holders.roles)
+}
+
+func viewRole(r access.Role, ok bool) any {
+	if !ok {
+		return nil
+	}
+	return map[string]string{"parent": r.Parent}
+}
+
+// exportRoles writes the tree from its roots down, siblings by name.
+func exportRoles(s *state) []pair {
+	children := map[string][]string{}
+	for _, name := range sortedKeys(s.roles) {
+		parent := s.roles[name].Parent
+		children[parent] = append(children[parent], name)
+	}
+	var list []*yaml.Node
+	next := slices.Clone(children[""])
+	for len(next) > 0 {
+		name := next[0]
+		next = append(slices.Clone(children[name]), next[1:]...)
+		pairs := []pair{{"name", str(name)}}
+		if parent := s.roles[name].Parent; parent != "" {
+			pairs = append(pairs, pair{"parent", str(parent)})
+		}
+		list = append(list, flow(pairs...))
+	}
+	return []pair{{"roles", rows(list)}}
+}

@@ -1,0 +1,159 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
+)
+
+// Options are the choices of an apply.
+type Options struct {
+	// DryRun does everything and keeps nothing.
+	DryRun bool
+	// Prune removes the objects that a section of the manifest does not name.
+	Prune bool
+}
+
+// Result is what an apply did, or with DryRun would have done.
+type Result struct {
+	Tenant  string
+	Changes []Change // none when the tenant was so already
+	// Warnings are sentences for the operator about a manifest that was applied.
+	Warnings []string
+}
+
+// actor is whom the change history names.
+const actor = "operator: apply"
+
+// errDryRun and errRaced roll an apply back; the one is success, the other is tried again.
+var (
+	errDryRun = errors.New("dry run")
+	errRaced  = errors.New("the tenant was made by somebody else meanwhile")
+)
+
+// Apply makes a tenant what the manifest src says, all or nothing. file names
+// the manifest in messages. It fails with *Problems when the manifest is not
+// right, alone or against what is stored; a refusal of another package (a host
+// taken, data that would break) is among them with its line. Applying the same
+// manifest twice changes nothing the second time.
+func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []byte, getenv func(string) string,
+	opts Options) (*Result, error) {
+	m, problems := parse(file, src, getenv)
+	if m.tenant == "" {
+		return nil, problems.err()
+	}
+	h := d.For(m.tenant)
+	a := &application{m: m, problems: problems, clk: clk, opts: opts, passwords: newPasswords()}
+	if len(problems.List) == 0 {
+		if err := a.passwords.prepare(ctx, h, m); err != nil {
+			return nil, err
+		}
+	}
+	err := errRaced
+	for try := 0; errors.Is(err, errRaced) && try < 5; try++ {
+		err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+			return a.run(ctx, tx, log)
+		})
+	}
+	switch {
+	case errors.Is(err, errRaced):
+		return nil, fault.New(fault.Conflict, "%s: apply it again", errRaced)
+	case err != nil && !errors.Is(err, errDryRun):
+		return nil, err
+	}
+	r := &Result{Tenant: m.tenant}
+	for _, c := range a.changes {
+		r.Changes = append(r.Changes, c.public())
+	}
+	if !a.owned {
+		r.Warnings = append(r.Warnings, "tenant "+m.tenant+" has no active owner: nobody may do everything there")
+	}
+	return r, nil
+}
+
+// application is one apply; run may run more than once and leaves only what
+// the last run made.
+type application struct {
+	m         *manifest
+	problems  *Problems // of the manifest alone
+	clk       clock.Clock
+	opts      Options
+	passwords *passwords
+
+	changes []change
+	owned   bool
+}
+
+func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
+	p := &plan{
+		Problems: &Problems{File: a.m.file, List: append([]Problem{}, a.problems.List...)},
+		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash,
+	}
+	if len(a.problems.List) > 0 { // it ends in an error: save the work
+		p.hash = func(_, stored, _ string) string { return stored }
+	}
+	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now())}
+	if err := w.load(); err != nil {
+		return err
+	}
+	p.after = p.before.clone()
+	for _, s := range sections {
+		s.merge(p)
+	}
+	if err := w.loadHolders(); err != nil {
+		return err
+	}
+	for _, s := range sections {
+		s.check(p)
+	}
+	p.dropEchoes(a.problems)
+	if err := p.err(); err != nil {
+		return err
+	}
+	p.diff()
+	if len(p.changes) > 0 {
+		if err := w.write(log); err != nil {
+			return err
+		}
+	}
+	owned, err := w.owned()
+	if err != nil {
+		return err
+	}
+	a.changes, a.owned = p.changes, owned
+	if a.opts.DryRun {
+		return errDryRun
+	}
+	return nil
+}
+
+// dropEchoes leaves out what was only found because a line of the manifest
+// could not be read: of each such line the first problem counts.
+func (p *plan) dropEchoes(first *Problems) {
+	kept := append([]Problem{}, first.List...)
+	for _, one := range p.List[len(first.List):] {
+		if !first.at(one.Line) {
+			kept = append(kept, one)
+		}
+	}
+	p.List = kept
+}
+
+// Export writes the manifest of a tenant as it is stored: Apply of it changes
+// nothing. Secrets and passwords are left out. NOT_FOUND when there is no such
+// tenant.
+func Export(ctx context.Context, d *db.DB, tenantID string) ([]byte, error) {
+	s, err := exported(ctx, d.For(tenantID))
+	if err != nil {
+		return nil, err
+	}
+	var pairs []pair
+	for _, section := range sections {
+		pairs = append(pairs, section.export(s)...)
+	}
+	return render(pairs)
+}

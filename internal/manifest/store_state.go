@@ -1,0 +1,172 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// load reads the state the manifest is held against: the whole configuration,
+// and of the users those it is about.
+func (w *writer) load() (err error) {
+	w.config, err = access.Load(w.ctx, w.tx)
+	switch {
+	case errors.Is(err, fault.New(fault.NotFound, "")):
+		w.fresh = true
+		w.config = &access.Config{Schema: schema.New(nil, nil), Sets: map[string]*access.PermissionSet{}}
+		if w.config.Roles, err = access.NewRoles(nil); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	p := w.p
+	p.before = stateOf(w.config)
+	for _, decl := range p.m.users {
+		u, err := user.ByEmail(w.ctx, w.tx, decl.email)
+		if errors.Is(err, user.ErrUnknown) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		// The row again, held: the user may be changing their profile.
+		held, err := user.Lock(w.ctx, w.tx, u.ID)
+		if err != nil {
+			return err
+		}
+		held.Sets = u.Sets
+		p.before.users[decl.key] = held
+	}
+	if p.prunes("users") {
+		return w.loadStaff()
+	}
+	return nil
+}
+
+// loadStaff adds every internal user: those the manifest does not name are pruned.
+func (w *writer) loadStaff() error {
+	sets, err := user.Assignments(w.ctx, w.tx)
+	if err != nil {
+		return err
+	}
+	return user.Each(w.ctx, w.tx, func(u *user.User) error {
+		key := user.EmailKey(u.Email)
+		if u.Type == user.Internal && w.p.before.users[key] == nil {
+			u.Sets = sets[u.ID]
+			w.p.before.users[key] = u
+		}
+		return nil
+	})
+}
+
+// loadHolders finds the users, outside the plan, who have what it removes.
+func (w *writer) loadHolders() error {
+	p := w.p
+	roles, sets := p.removed()
+	if len(roles) == 0 && len(sets) == 0 {
+		return nil
+	}
+	assigned, err := user.Assignments(w.ctx, w.tx)
+	if err != nil {
+		return err
+	}
+	p.holders = holders{roles: map[string][]string{}, sets: map[string][]string{}}
+	return user.Each(w.ctx, w.tx, func(u *user.User) error {
+		if p.after.users[user.EmailKey(u.Email)] != nil {
+			return nil
+		}
+		if roles[u.Role] {
+			p.holders.roles[u.Role] = append(p.holders.roles[u.Role], u.Email)
+		}
+		for _, set := range assigned[u.ID] {
+			if sets[set] {
+				p.holders.sets[set] = append(p.holders.sets[set], u.Email)
+			}
+		}
+		return nil
+	})
+}
+
+// errFound ends a search.
+var errFound = errors.New("found")
+
+// owned reports whether the tenant has an active owner once the plan is done.
+func (w *writer) owned() (bool, error) {
+	for _, u := range w.p.after.users {
+		if u.Owner && u.Active {
+			return true, nil
+		}
+	}
+	if w.fresh {
+		return false, nil
+	}
+	err := user.Each(w.ctx, w.tx, func(u *user.User) error {
+		if u.Owner && u.Active {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+func stateOf(c *access.Config) *state {
+	s := &state{
+		tenant: c.Tenant, userFields: c.Schema.User.Fields, sets: c.Sets, entities: map[string]*schema.Entity{},
+		roles: map[string]access.Role{}, rules: map[string]*access.SharingRule{}, users: map[string]*user.User{},
+	}
+	for _, e := range c.Schema.Entities {
+		s.entities[e.Name] = e
+	}
+	for _, r := range c.Roles.List {
+		s.roles[r.Name] = r
+	}
+	for _, r := range c.Rules {
+		s.rules[r.ID()] = r
+	}
+	return s
+}
+
+// exported reads a tenant's whole state at one version of its configuration.
+func exported(ctx context.Context, h db.Handle) (*state, error) {
+	for range 20 {
+		c, err := access.Load(ctx, h)
+		if errors.Is(err, fault.New(fault.NotFound, "")) {
+			return nil, fault.New(fault.NotFound, "there is no tenant %q", h.Tenant())
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := stateOf(c)
+		sets, err := user.Assignments(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		err = user.Each(ctx, h, func(u *user.User) error {
+			u.Sets = slices.Clone(sets[u.ID])
+			s.users[user.EmailKey(u.Email)] = u
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		version, ok, err := tenant.Version(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		if ok && version == c.Tenant.Version {
+			return s, nil
+		}
+	}
+	return nil, fault.New(fault.Overloaded, "the configuration changes too fast to be read")
+}

@@ -1,0 +1,64 @@
+package records
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"gatehouse/internal/fault"
+)
+
+// cursor is where a traversal stands (decisions 2.10). It walks down from top,
+// the newest record it saw first, to after, the end of what earlier rounds have
+// delivered; before is the last record delivered. Once a round is through and
+// newer records have come, the next round walks from the newest of them down
+// to this round's top. An id carries its record's created_at, so each mark is
+// the pair (created_at, id).
+type cursor struct {
+	before string // "" at the start of a round
+	after  string // "" in the first round
+	top    string // "" until the round's first page is served
+}
+
+// cursorVersion lets a later form of cursor refuse this one.
+const cursorVersion = "1"
+
+// macSize is how much of the MAC a cursor carries: 128 bits.
+const macSize = 16
+
+// encode writes the cursor as an opaque base64url text that is good for one
+// tenant, entity and filter.
+func (c cursor) encode(key []byte, scope string) string {
+	payload := strings.Join([]string{cursorVersion, c.before, c.after, c.top}, ".")
+	return base64.RawURLEncoding.EncodeToString(append(mac(key, scope, payload), payload...))
+}
+
+var errCursor = fault.New(fault.Validation, "cursor: expected a nextCursor of this list, unchanged, with the same filter").
+	With("fields", map[string]string{"cursor": "not a cursor of this list"})
+
+// decodeCursor reads what encode wrote for the same scope; anything else is
+// VALIDATION.
+func decodeCursor(key []byte, scope, text string) (cursor, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) < macSize {
+		return cursor{}, errCursor
+	}
+	payload := string(raw[macSize:])
+	if !hmac.Equal(raw[:macSize], mac(key, scope, payload)) {
+		return cursor{}, errCursor
+	}
+	part := strings.Split(payload, ".")
+	if len(part) != 4 || part[0] != cursorVersion {
+		return cursor{}, errCursor
+	}
+	return cursor{before: part[1], after: part[2], top: part[3]}, nil
+}
+
+func mac(key []byte, scope, payload string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(scope))
+	h.Write([]byte{0})
+	h.Write([]byte(payload))
+	return h.Sum(nil)[:macSize]
+}

@@ -1,0 +1,150 @@
+package records
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+)
+
+// MaxLimit is the largest page; a larger limit is served as this
+// (specification, "Limits"; decisions 2.9).
+const MaxLimit = 200
+
+// Query says which page of which records.
+type Query struct {
+	Limit  int    // 1 to MaxLimit; larger is served as MaxLimit
+	Cursor string // "" for the first page
+	Filter []Filter
+}
+
+// Filter is one equality on a unique or indexed field; Value is its text form.
+type Filter struct{ Field, Value string }
+
+// Page is one page of a list.
+type Page struct {
+	// Records is the JSON list of the page's records.
+	Records []byte
+	Count   int
+	// Next continues the traversal; "" when it has caught up.
+	Next string
+}
+
+// filter is a checked Filter: the field and the key its value is found by.
+type filter struct{ field, key string }
+
+// List reads one page of the records of an entity type that the viewer may
+// see, newest first.
+func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
+	if entity == schema.UserEntity {
+		return s.listUsers(ctx, q)
+	}
+	r, err := s.on(entity, access.Read)
+	if err != nil {
+		return Page{}, err
+	}
+	filters, err := checkFilters(r, q.Filter)
+	if err != nil {
+		return Page{}, err
+	}
+	return s.page(ctx, entity, q, func(w window, each func(*row) error) error {
+		return s.fetch(ctx, r, w, filters, each)
+	}, func(dst []byte, rec *row) []byte { return render(dst, r, rec) })
+}
+
+// fetchFunc reads the rows of a window, newest first.
+type fetchFunc func(w window, each func(*row) error) error
+
+// page cuts one page out of a traversal (see cursor).
+func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
+	limit := min(q.Limit, MaxLimit)
+	if limit < 1 {
+		return Page{}, fault.Fields("limit: expected an integer from 1 to 200", map[string]string{"limit": "expected an integer from 1 to 200"})
+	}
+	bound := cursorScope(s.viewer.Tenant(), entity, q.Filter)
+	var at cursor
+	if q.Cursor != "" {
+		var err error
+		if at, err = decodeCursor(s.store.cursorKey, bound, q.Cursor); err != nil {
+			return Page{}, err
+		}
+	}
+	p := Page{Records: make([]byte, 0, 1024)}
+	p.Records = append(p.Records, '[')
+	more, last := false, ""
+	err := fetch(window{after: at.after, before: at.before, limit: limit + 1}, func(rec *row) error {
+		if p.Count == limit {
+			more = true
+			return nil
+		}
+		if p.Count > 0 {
+			p.Records = append(p.Records, ',')
+		}
+		if at.top == "" {
+			at.top = rec.id
+		}
+		p.Records = show(p.Records, rec)
+		p.Count++
+		last = rec.id
+		return nil
+	})
+	if err != nil {
+		return Page{}, err
+	}
+	p.Records = append(p.Records, ']')
+	if more {
+		at.before = last
+		p.Next = at.encode(s.store.cursorKey, bound)
+		return p, nil
+	}
+	// The round is through. A traversal of one page saw everything at one
+	// instant; a longer one goes on to what was inserted since it began.
+	if q.Cursor == "" || at.top == "" {
+		return p, nil
+	}
+	err = fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })
+	if err == nil && more {
+		p.Next = cursor{after: at.top}.encode(s.store.cursorKey, bound)
+	}
+	return p, err
+}
+
+// cursorScope is what a cursor is bound to.
+func cursorScope(tenant, entity string, filters []Filter) string {
+	var b strings.Builder
+	b.WriteString(tenant + "\x00" + entity)
+	for _, f := range slices.SortedFunc(slices.Values(filters), func(a, b Filter) int { return strings.Compare(a.Field, b.Field) }) {
+		b.WriteString("\x00" + f.Field + "\x00" + f.Value)
+	}
+	return b.String()
+}
+
+func checkFilters(r *access.EntityRights, list []Filter) ([]filter, error) {
+	var checked []filter
+	bad := map[string]string{}
+	for _, f := range list {
+		field := r.Entity.Field(f.Field)
+		if field == nil || !r.ReadField[field.Index] {
+			bad[f.Field] = "unknown field"
+			continue
+		}
+		if !field.Filterable() {
+			bad[f.Field] = "cannot be filtered by: it is neither indexed nor unique"
+			continue
+		}
+		v, reason := field.ParseText(f.Value)
+		if reason != "" {
+			bad[f.Field] = reason
+			continue
+		}
+		key, _ := field.Key(v)
+		checked = append(checked, filter{f.Field, key})
+	}
+	if len(bad) > 0 {
+		return nil, fault.Fields("the filter names a field it cannot use", bad)
+	}
+	return checked, nil
+}

@@ -1,0 +1,156 @@
+package records
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/schema"
+)
+
+// render appends a record as its viewer may read it: id, owner_id, created_at,
+// updated_at, then each readable declared field, null when unset (decisions 2.6).
+func render(dst []byte, r *access.EntityRights, rec *row) []byte {
+	dst = append(dst, `{"id":"`...)
+	dst = append(dst, rec.id...)
+	dst = append(dst, `","owner_id":"`...)
+	dst = append(dst, rec.owner...)
+	dst = append(dst, `","created_at":"`...)
+	dst = clock.AppendRFC3339Micro(dst, rec.createdAt)
+	dst = append(dst, `","updated_at":"`...)
+	dst = clock.AppendRFC3339Micro(dst, rec.updatedAt)
+	dst = append(dst, '"')
+	dst = renderFields(dst, r, rec.data)
+	return append(dst, '}')
+}
+
+// renderFields appends the readable declared fields, each with a comma before it.
+func renderFields(dst []byte, r *access.EntityRights, data jsontext.Value) []byte {
+	var fixed [32]jsontext.Value
+	values := fixed[:]
+	if n := len(r.Entity.Fields); n > len(values) {
+		values = make([]jsontext.Value, n)
+	}
+	split(r.Entity, data, values)
+	for i, f := range r.Entity.Fields {
+		if !r.ReadField[i] {
+			continue
+		}
+		dst = append(dst, ',')
+		dst = append(dst, f.Label...)
+		switch {
+		case values[i] == nil:
+			dst = append(dst, "null"...)
+		case f.Type == schema.JSON:
+			dst = appendCompact(dst, values[i])
+		default:
+			dst = append(dst, values[i]...)
+		}
+	}
+	return dst
+}
+
+// renderID is what a viewer who may not read gets to see of what they wrote
+// (decisions 2.16).
+func renderID(id string) Record { return Record(`{"id":` + strconv.Quote(id) + `}`) }
+
+// split points values at the stored value of each declared field, by
+// schema.Field.Index; what is not stored, or stored for a field since removed,
+// is left out. data is an object we stored ourselves: well-formed, its names
+// plain snake_case.
+func split(e *schema.Entity, data jsontext.Value, values []jsontext.Value) {
+	eachMember(data, func(name, value []byte) {
+		if f := e.FieldBytes(name); f != nil && !schema.IsNull(value) {
+			values[f.Index] = value
+		}
+	})
+}
+
+// eachMember walks the members of a stored object.
+func eachMember(data []byte, each func(name, value []byte)) {
+	i := bytes.IndexByte(data, '{') + 1
+	for i > 0 && i < len(data) {
+		if c := data[i]; c == ' ' || c == ',' {
+			i++
+			continue
+		}
+		if data[i] != '"' {
+			return
+		}
+		n := bytes.IndexByte(data[i+1:], '"')
+		if n < 0 {
+			return
+		}
+		name := data[i+1 : i+1+n]
+		i += n + 2
+		for i < len(data) && (data[i] == ':' || data[i] == ' ') {
+			i++
+		}
+		end := skipValue(data, i)
+		each(name, data[i:end])
+		i = end
+	}
+}
+
+// skipValue returns where the JSON value that starts at i ends.
+func skipValue(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i)
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // the end of the object around a bare value
+			}
+			depth--
+			if depth == 0 {
+				return i + 1
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return i
+}
+
+func skipString(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return i
+}
+
+// appendCompact appends a JSON value without the white space that PostgreSQL
+// puts between its parts.
+func appendCompact(dst, v []byte) []byte {
+	for i := 0; i < len(v); i++ {
+		switch v[i] {
+		case '"':
+			end := skipString(v, i)
+			dst = append(dst, v[i:end]...)
+			i = end - 1
+		case ' ':
+		default:
+			dst = append(dst, v[i])
+		}
+	}
+	return dst
+}

@@ -1,0 +1,204 @@
+package records
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+)
+
+// Update merges members into a record (decisions 2.8): fields it does not name
+// stay, null clears. Updates of one record run one after another, so that
+// changes of different fields all survive.
+func (s *Session) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
+	if entity == schema.UserEntity {
+		return s.updateUser(ctx, id, members)
+	}
+	var out Record
+	err := s.current(ctx, func(s *Session) error {
+		r, err := s.on(entity, access.Update)
+		if err != nil {
+			return err
+		}
+		return s.h.Write(ctx, func(tx db.Tx) error {
+			if err := s.fence(ctx, tx); err != nil {
+				return err
+			}
+			rec, err := s.lock(ctx, tx, r, id, access.Update)
+			if err != nil {
+				return err
+			}
+			if !rec.allowed {
+				return fault.New(fault.Forbidden, "you may not change this record")
+			}
+			if err := s.merge(ctx, tx, r, rec, members); err != nil {
+				return err
+			}
+			out = s.show(r, rec)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// merge applies a patch to a locked record and writes it.
+func (s *Session) merge(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, members []Member) error {
+	in, err := check(r, members)
+	if err != nil {
+		return err
+	}
+	if err := s.checkOwner(in, rec.owner); err != nil {
+		return err
+	}
+	in.checkGiven(rec)
+	before := stored(r.Entity, rec.data)
+	after := make([]jsontext.Value, len(before))
+	changed := &input{values: make([]jsontext.Value, len(before))}
+	for i := range before {
+		after[i] = before[i]
+		if in.values[i] != nil {
+			after[i] = in.values[i]
+			if !same(before[i], in.values[i]) {
+				changed.values[i] = in.values[i]
+			}
+		}
+	}
+	changed.reasons = in.reasons
+	for i, f := range r.Entity.Fields {
+		if f.Type != schema.Reference || changed.values[i] == nil || schema.IsNull(changed.values[i]) {
+			continue
+		}
+		ok, err := s.visible(ctx, tx, f.Target, schema.Unquote(changed.values[i]))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			changed.fail(f.Name, "there is no such record of "+f.Target)
+		}
+	}
+	if err := changed.err(); err != nil {
+		return err
+	}
+	if len(members) == 0 {
+		return nil // an empty patch changes nothing, not even updated_at
+	}
+	return s.rewrite(ctx, tx, r, rec, in.owner, before, after, changed.values)
+}
+
+// rewrite writes a record's new values, owner and index rows.
+func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, owner string, before, after, changed []jsontext.Value) error {
+	if err := s.holdReferences(ctx, tx, r.Entity, changed); err != nil {
+		return err
+	}
+	if err := s.checkUnique(ctx, tx, r, rec.id, changed); err != nil {
+		return err
+	}
+	rec.data = document(r.Entity, after, rec.data)
+	// A record is never older than it was: a clock that stepped back must not show.
+	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
+	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID()}
+	set := ""
+	if owner != "" && owner != rec.owner {
+		role, err := s.roleOf(ctx, tx, owner)
+		if err != nil {
+			return err
+		}
+		rec.owner, rec.ownerRole = owner, role
+		set = ", owner_id = $7, owner_role = $8"
+		args = append(args, owner, role)
+	}
+	_, err := tx.Exec(ctx, `UPDATE records SET data = $4`+tx.Dialect().JSON+`, updated_at = $5, updated_by = $6,
+		version = version + 1`+set+` WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, args...)
+	if err != nil {
+		return err
+	}
+	return s.reindex(ctx, tx, r.Entity, rec.id, before, after)
+}
+
+// Delete removes a record, its shares and its index rows, and clears every
+// reference to it (decisions 2.7).
+func (s *Session) Delete(ctx context.Context, entity, id string) error {
+	if entity == schema.UserEntity {
+		return errUsersClosed
+	}
+	return s.current(ctx, func(s *Session) error {
+		r, err := s.on(entity, access.Delete)
+		if err != nil {
+			return err
+		}
+		return s.h.Write(ctx, func(tx db.Tx) error {
+			if err := s.fence(ctx, tx); err != nil {
+				return err
+			}
+			rec, err := s.lock(ctx, tx, r, id, access.Delete)
+			if err != nil {
+				return err
+			}
+			if !rec.allowed {
+				return fault.New(fault.Forbidden, "you may not delete this record")
+			}
+			return s.remove(ctx, tx, r.Entity, rec)
+		})
+	})
+}
+
+// remove deletes a locked record and all that hangs on it.
+func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) error {
+	values := stored(e, rec.data)
+	if err := s.reindex(ctx, tx, e, rec.id, values, make([]jsontext.Value, len(values))); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
+	if err != nil {
+		return err
+	}
+	config := s.viewer.Config()
+	for _, from := range config.Schema.Entities {
+		for _, f := range from.Fields {
+			if f.Type == schema.Reference && f.Target == e.Name {
+				if err := s.clearReferences(ctx, tx, config, from, f, rec.id); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// clearReferences unsets the field f of every record that refers to id.
+func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
+	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
+		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
+		WHERE tenant_id = $1 AND entity = $2 AND record_id IN
+		(SELECT record_id FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4)`,
+		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
+		from.Name, f.Name, id)
+	if err != nil {
+		return err
+	}
+	for _, rule := range valueRules(config, from.Name) {
+		for _, c := range rule.Where {
+			// The rule asked for exactly this record: it holds for none any more.
+			if c.Field == f.Name && schema.Unquote(c.Value) == id {
+				_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2`, rule.ID())
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

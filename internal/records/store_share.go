@@ -1,0 +1,128 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/user"
+)
+
+// Share is one record shared with one principal (access.UserPrincipal,
+// access.RolePrincipal).
+type Share struct {
+	Principal string
+	Access    access.Level
+	CreatedAt int64 // microseconds UTC
+	CreatedBy string
+}
+
+// Share shares a record, or changes how far an existing share reaches. Only
+// the record's owner, their ancestors, all-access and the tenant owner may
+// (decisions 2.14); the principal must exist.
+func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
+	if share.Access != access.ReadOnly && share.Access != access.Edit {
+		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
+	}
+	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx) error {
+		if err := s.checkPrincipal(ctx, tx, share.Principal); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO shares (tenant_id, entity, record_id, principal, access, created_at, created_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
+			entity, id, share.Principal, string(share.Access), clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+		return err
+	})
+}
+
+// Unshare takes a share back; NOT_FOUND when there is none with the principal.
+func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
+	return s.shared(ctx, entity, id, func(_ *Session, tx db.Tx) error {
+		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
+			entity, id, principal)
+		if err == nil && n == 0 {
+			err = fault.New(fault.NotFound, "the record is not shared with %s", principal)
+		}
+		return err
+	})
+}
+
+// shared runs fn on a record whose shares the viewer may change.
+func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx) error) error {
+	return s.current(ctx, func(s *Session) error {
+		r, err := s.on(entity, access.Read)
+		if err != nil {
+			return err
+		}
+		return s.h.Write(ctx, func(tx db.Tx) error {
+			if err := s.fence(ctx, tx); err != nil {
+				return err
+			}
+			rec, err := s.lock(ctx, tx, r, id, access.Delete)
+			if err != nil {
+				return err
+			}
+			if !rec.allowed {
+				return fault.New(fault.Forbidden, "you may not share this record")
+			}
+			return fn(s, tx)
+		})
+	})
+}
+
+// Shares lists the explicit shares of a record that the viewer may see.
+func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
+	if _, err := s.on(entity, access.Read); err != nil {
+		return nil, err
+	}
+	ok, err := s.visible(ctx, s.h, entity, id)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errUnseen
+	}
+	var list []Share
+	err = s.h.Query(ctx, `SELECT principal, access, created_at, created_by FROM shares
+		WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`, func(r db.Row) error {
+		list = append(list, Share{Principal: r.Text(0), Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)})
+		return nil
+	}, entity, id)
+	return list, err
+}
+
+func (s *Session) checkPrincipal(ctx context.Context, q db.Querier, principal string) error {
+	kind, name, _ := strings.Cut(principal, ":")
+	switch kind {
+	case "role":
+		if s.viewer.Config().Roles.Has(name) {
+			return nil
+		}
+		return fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
+	case "user":
+		_, err := user.RoleOf(ctx, q, name)
+		if errors.Is(err, user.ErrUnknown) {
+			return fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
+		}
+		return err
+	}
+	return fault.Fields("expected a user or a role to share with", map[string]string{"principal": "expected a user or a role"})
+}
+
+// ReassignRole brings the records of a user in line with the user's new role,
+// in the transaction that changes it; config is the tenant's before or after.
+func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
+	for _, e := range config.Schema.Entities {
+		_, err := tx.Exec(ctx, `UPDATE records SET owner_role = $4 WHERE tenant_id = $1 AND entity = $2 AND owner_id = $3`,
+			e.Name, userID, role)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

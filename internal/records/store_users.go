@@ -1,0 +1,278 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// The built-in entity type 'user' (decisions 2.12): internal users with the
+// permission see every user, an external user only their own row.
+
+var (
+	errUsersClosed = fault.New(fault.Forbidden, "users are not created or deleted here")
+	errNoUser      = fault.New(fault.NotFound, "there is no such record")
+)
+
+// onUsers is the viewer's rights on 'user', when they include verb.
+func (s *Session) onUsers(verb access.Verb) (*access.EntityRights, error) {
+	r, err := s.viewer.OnUsers()
+	if err != nil {
+		return nil, err
+	}
+	if !r.May(verb) {
+		return nil, fault.New(fault.Forbidden, "you may not %s records of user", verb)
+	}
+	return r, nil
+}
+
+// mayMeet reports whether the viewer may see the user's row at all.
+func (s *Session) mayMeet(id string) bool { return !s.viewer.External() || id == s.viewer.UserID() }
+
+// Self is the viewer's own row. It needs no permission: everybody may know who
+// they are.
+func (s *Session) Self(ctx context.Context) (*user.User, error) {
+	u, err := user.ByID(ctx, s.h, s.viewer.UserID())
+	if errors.Is(err, user.ErrUnknown) {
+		return nil, fault.New(fault.Unauthorized, "the user is unknown or not active")
+	}
+	return u, err
+}
+
+func (s *Session) getUser(ctx context.Context, id string) (Record, error) {
+	r, err := s.onUsers(access.Read)
+	if err != nil {
+		return nil, err
+	}
+	if !s.mayMeet(id) {
+		return nil, errNoUser
+	}
+	u, err := user.ByID(ctx, s.h, id)
+	if errors.Is(err, user.ErrUnknown) {
+		return nil, errNoUser
+	}
+	if err != nil {
+		return nil, err
+	}
+	return renderUser(nil, r, u), nil
+}
+
+func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
+	r, err := s.onUsers(access.Read)
+	if err != nil {
+		return Page{}, err
+	}
+	only := ""
+	if s.viewer.External() {
+		only = s.viewer.UserID()
+	}
+	email, filtered, err := emailFilter(r, q.Filter)
+	if err != nil {
+		return Page{}, err
+	}
+	if filtered {
+		only, err = s.only(ctx, email, only)
+		if err != nil {
+			return Page{}, err
+		}
+	}
+	var at *user.User
+	return s.page(ctx, schema.UserEntity, q, func(w window, each func(*row) error) error {
+		if filtered && only == "" {
+			return nil
+		}
+		list, err := user.Page(ctx, s.h, only, w.after, w.before, w.limit)
+		for _, at = range list {
+			if err := each(&row{id: at.ID}); err != nil {
+				return err
+			}
+		}
+		return err
+	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
+}
+
+// emailFilter reads the one filter that 'user' takes.
+func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, err error) {
+	for _, f := range list {
+		if f.Field != "email" || !r.Column("email").Read {
+			return "", false, fault.Fields("the filter names a field it cannot use",
+				map[string]string{f.Field: "user can be filtered by email alone"})
+		}
+		email, ok = f.Value, true
+	}
+	return email, ok, nil
+}
+
+// only is the id of the user with an e-mail address, "" when there is none
+// that the viewer may see.
+func (s *Session) only(ctx context.Context, email, own string) (string, error) {
+	u, err := user.ByEmail(ctx, s.h, email)
+	if errors.Is(err, user.ErrUnknown) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if own != "" && own != u.ID {
+		return "", nil
+	}
+	return u.ID, nil
+}
+
+// updateUser changes name, locale and custom fields; everything else of a user
+// is FORBIDDEN here.
+func (s *Session) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
+	var out Record
+	err := s.current(ctx, func(s *Session) error {
+		r, err := s.onUsers(access.Update)
+		if err != nil {
+			return err
+		}
+		if !s.mayMeet(id) {
+			return errNoUser
+		}
+		return s.h.Write(ctx, func(tx db.Tx) error {
+			if err := s.fence(ctx, tx); err != nil {
+				return err
+			}
+			u, err := user.Lock(ctx, tx, id)
+			if errors.Is(err, user.ErrUnknown) {
+				return errNoUser
+			}
+			if err != nil {
+				return err
+			}
+			if err := patchUser(r, u, members); err != nil {
+				return err
+			}
+			if len(members) > 0 {
+				u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt)
+				if err := user.UpdateProfile(ctx, tx, u); err != nil {
+					return err
+				}
+			}
+			out = Record(`{"id":` + strconv.Quote(u.ID) + `}`)
+			if r.May(access.Read) {
+				out = renderUser(nil, r, u)
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// maxName bounds a user's name and locale.
+const maxName = 200
+
+func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
+	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields))}
+	forbidden := map[string]string{}
+	var custom []Member
+	for _, m := range members {
+		switch m.Name {
+		case "id", "email", "userType", "isOwner", "active", "created_at", "updated_at":
+			if !r.Column(m.Name).Read && m.Name != "id" && m.Name != "created_at" && m.Name != "updated_at" {
+				in.fail(m.Name, "unknown field")
+			} else if string(m.Value) != string(userColumn(u, m.Name)) {
+				forbidden[m.Name] = "is not changed here"
+			}
+		case "name", "locale":
+			g := r.Column(m.Name)
+			switch text := schema.Unquote(m.Value); {
+			case !g.Read:
+				in.fail(m.Name, "unknown field")
+			case !g.Edit:
+				forbidden[m.Name] = "you may not edit this field"
+			case m.Value.Kind() != '"' || len(text) > maxName || m.Name == "name" && text == "":
+				in.fail(m.Name, "expected text of 1 to 200 bytes")
+			case m.Name == "name":
+				u.Name = text
+			default:
+				u.Locale = text
+			}
+		default:
+			custom = append(custom, m)
+		}
+	}
+	rest, err := check(r, custom)
+	if err != nil {
+		return err
+	}
+	for name, reason := range rest.reasons {
+		in.fail(name, reason)
+	}
+	if len(forbidden) > 0 {
+		return fault.New(fault.Forbidden, "you may not edit some of these fields").With("fields", forbidden)
+	}
+	if rest.owner != "" {
+		in.fail("owner_id", "unknown field")
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
+	values := stored(r.Entity, u.Custom)
+	for i, v := range rest.values {
+		if v != nil {
+			values[i] = v
+		}
+	}
+	u.Custom = document(r.Entity, values, u.Custom)
+	return nil
+}
+
+// userColumn is a built-in member of a user as JSON.
+func userColumn(u *user.User, name string) jsontext.Value {
+	text := func(s string) jsontext.Value {
+		b, err := jsontext.AppendQuote(nil, s)
+		if err != nil {
+			b, _ = jsontext.AppendQuote(nil, strconv.QuoteToASCII(s))
+		}
+		return b
+	}
+	switch name {
+	case "id":
+		return text(u.ID)
+	case "email":
+		return text(u.Email)
+	case "name":
+		return text(u.Name)
+	case "locale":
+		return text(u.Locale)
+	case "userType":
+		return text(string(u.Type))
+	case "isOwner":
+		return strconv.AppendBool(nil, u.Owner)
+	case "active":
+		return strconv.AppendBool(nil, u.Active)
+	case "created_at":
+		return text(string(clock.AppendRFC3339Micro(nil, u.CreatedAt)))
+	default: // updated_at
+		return text(string(clock.AppendRFC3339Micro(nil, u.UpdatedAt)))
+	}
+}
+
+func renderUser(dst []byte, r *access.EntityRights, u *user.User) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = append(dst, userColumn(u, "id")...)
+	for _, name := range access.UserColumns {
+		if r.Column(name).Read {
+			dst = append(dst, `,"`+name+`":`...)
+			dst = append(dst, userColumn(u, name)...)
+		}
+	}
+	for _, name := range []string{"created_at", "updated_at"} {
+		dst = append(dst, `,"`+name+`":`...)
+		dst = append(dst, userColumn(u, name)...)
+	}
+	dst = renderFields(dst, r, u.Custom)
+	return append(dst, '}')
+}

@@ -1,0 +1,279 @@
+package records
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// Create adds a record, owned by the viewer unless the body names another
+// owner, and returns it as the viewer may read it: `{"id": …}` alone when they
+// may not read the entity type (decisions 2.16).
+func (s *Session) Create(ctx context.Context, entity string, members []Member) (Record, error) {
+	if entity == schema.UserEntity {
+		return nil, errUsersClosed
+	}
+	var out Record
+	err := s.current(ctx, func(s *Session) error {
+		r, err := s.on(entity, access.Create)
+		if err != nil {
+			return err
+		}
+		in, err := checkCreate(r, members)
+		if err != nil {
+			return err
+		}
+		if err := s.checkOwner(in, s.viewer.UserID()); err != nil {
+			return err
+		}
+		if err := s.checkReferences(ctx, r.Entity, in); err != nil {
+			return err
+		}
+		if err := in.err(); err != nil {
+			return err
+		}
+		return s.h.WriteOrdered(ctx, func(tx db.Tx) error {
+			if err := s.fence(ctx, tx); err != nil {
+				return err
+			}
+			rec, err := s.insert(ctx, tx, r, in)
+			if err != nil {
+				return err
+			}
+			out = s.show(r, rec)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// fence holds the configuration still for tx; errStale when it is not the one
+// the viewer was built with.
+func (s *Session) fence(ctx context.Context, tx db.Tx) error {
+	version, err := tenant.Fence(ctx, tx)
+	if err == nil && version != s.viewer.Config().Tenant.Version {
+		err = errStale
+	}
+	return err
+}
+
+// show is what the viewer gets to see of a record they wrote.
+func (s *Session) show(r *access.EntityRights, rec *row) Record {
+	if !r.May(access.Read) {
+		return renderID(rec.id)
+	}
+	return render(nil, r, rec)
+}
+
+// checkOwner sees to decisions 2.6: only the tenant owner or a viewer with
+// all_entity_access may name an owner other than the present one.
+func (s *Session) checkOwner(in *input, present string) error {
+	if in.owner == "" || in.owner == present {
+		return nil
+	}
+	if !s.viewer.AllEntityAccess() {
+		return fault.New(fault.Forbidden, "only the tenant owner or a user with all_entity_access may set owner_id").
+			With("fields", map[string]string{"owner_id": "you may not set another owner"})
+	}
+	return nil
+}
+
+// checkReferences fails each reference to a record that does not exist or that
+// the viewer may not see, alike (decisions 2.7).
+func (s *Session) checkReferences(ctx context.Context, e *schema.Entity, in *input) error {
+	for i, f := range e.Fields {
+		if f.Type != schema.Reference || in.values[i] == nil || schema.IsNull(in.values[i]) {
+			continue
+		}
+		ok, err := s.visible(ctx, s.h, f.Target, schema.Unquote(in.values[i]))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			in.fail(f.Name, "there is no such record of "+f.Target)
+		}
+	}
+	return nil
+}
+
+// insert writes a checked new record inside tx, fenced.
+func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, in *input) (*row, error) {
+	now := clock.Micros(s.store.clock.Now())
+	tick, err := tenant.Tick(ctx, tx, now)
+	if err != nil {
+		return nil, err
+	}
+	acting := s.viewer.UserID()
+	rec := &row{
+		id: clock.NewID(clock.FromMicros(tick)), owner: acting, createdAt: tick, updatedAt: tick, version: 1,
+		data: document(r.Entity, in.values, nil),
+	}
+	if in.owner != "" {
+		rec.owner = in.owner
+	}
+	if rec.ownerRole, err = s.roleOf(ctx, tx, rec.owner); err != nil {
+		return nil, err
+	}
+	if err := s.holdReferences(ctx, tx, r.Entity, in.values); err != nil {
+		return nil, err
+	}
+	if err := s.checkUnique(ctx, tx, r, rec.id, in.values); err != nil {
+		return nil, err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
+		created_by, updated_by, version, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`)`,
+		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data))
+	if err != nil {
+		return nil, err
+	}
+	return rec, s.reindex(ctx, tx, r.Entity, rec.id, make([]jsontext.Value, len(in.values)), in.values)
+}
+
+// roleOf is the role of a record's owner, true for as long as tx is fenced.
+func (s *Session) roleOf(ctx context.Context, tx db.Tx, owner string) (string, error) {
+	if owner == s.viewer.UserID() {
+		return s.viewer.Role(), nil
+	}
+	role, err := user.RoleOf(ctx, tx, owner)
+	if errors.Is(err, user.ErrUnknown) {
+		return "", fault.Fields("some fields are not valid", map[string]string{"owner_id": "there is no such user"})
+	}
+	return role, err
+}
+
+// holdReferences locks the records that values refer to, so that none can be
+// deleted before this transaction ends; one deleted meanwhile is VALIDATION.
+func (s *Session) holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []jsontext.Value) error {
+	for i, f := range e.Fields {
+		if f.Type != schema.Reference || values[i] == nil || schema.IsNull(values[i]) {
+			continue
+		}
+		found := false
+		err := tx.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+tx.Dialect().ForShare,
+			func(db.Row) error { found = true; return nil }, f.Target, schema.Unquote(values[i]))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fault.Fields("some fields are not valid", map[string]string{f.Name: "there is no such record of " + f.Target})
+		}
+	}
+	return nil
+}
+
+// checkUnique is CONFLICT, naming every field whose value another record has.
+// The unique index has the last word: a value taken in this very moment by
+// another transaction is found by it, in reindex.
+func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRights, id string, values []jsontext.Value) error {
+	taken := map[string]string{}
+	for i, f := range r.Entity.Fields {
+		key, ok := indexKey(f, values[i])
+		if !ok || !f.Unique {
+			continue
+		}
+		err := tx.Query(ctx, `SELECT 1 FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
+			AND is_unique = 1 AND record_id <> $5`, func(db.Row) error {
+			taken[f.Name] = "the value is taken"
+			return nil
+		}, r.Entity.Name, f.Name, key, id)
+		if err != nil {
+			return err
+		}
+	}
+	if len(taken) > 0 {
+		return conflict(taken)
+	}
+	return nil
+}
+
+func conflict(fields map[string]string) error {
+	return fault.New(fault.Conflict, "a unique field's value is taken").With("fields", fields)
+}
+
+// reindex brings the record's index rows and rule matches from before to after.
+func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, id string, before, after []jsontext.Value) error {
+	for i, f := range e.Fields {
+		was, had := indexKey(f, before[i])
+		is, has := indexKey(f, after[i])
+		if had == has && was == is {
+			continue
+		}
+		if had {
+			if err := deleteValue(ctx, tx, e.Name, f.Name, was, id); err != nil {
+				return err
+			}
+		}
+		if has {
+			err := insertValue(ctx, tx, e.Name, f.Name, is, id, f.Unique)
+			if errors.Is(err, db.ErrUnique) {
+				return conflict(map[string]string{f.Name: "the value is taken"})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for _, rule := range valueRules(s.viewer.Config(), e.Name) {
+		was, is := matches(e, rule, before), matches(e, rule, after)
+		if was == is {
+			continue
+		}
+		if err := setMatch(ctx, tx, rule.ID(), id, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertValue(ctx context.Context, tx db.Tx, entity, field, key, id string, unique bool) error {
+	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, record_id, is_unique)
+		VALUES ($1, $2, $3, $4, $5, $6)`, entity, field, key, id, unique)
+	return err
+}
+
+func deleteValue(ctx context.Context, tx db.Tx, entity, field, key, id string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
+		AND value = $4 AND record_id = $5`, entity, field, key, id)
+	return err
+}
+
+func setMatch(ctx context.Context, tx db.Tx, rule, id string, is bool) error {
+	if !is {
+		_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2 AND record_id = $3`, rule, id)
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO rule_matches (tenant_id, rule_id, record_id) VALUES ($1, $2, $3)
+		ON CONFLICT (tenant_id, rule_id, record_id) DO NOTHING`, rule, id)
+	return err
+}
+
+// lock reads a record that the viewer may see and holds it until tx ends;
+// allowed says whether verb reaches it too.
+func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
+	st := newStatement(`SELECT `+rowColumns+`, r.version, CASE WHEN `, r.Entity.Name, id)
+	st.reached(r.Scope(verb))
+	st.WriteString(` THEN 1 ELSE 0 END FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
+	st.reached(r.Scope(access.Read))
+	st.WriteString(tx.Dialect().ForUpdate)
+	var rec *row
+	err := tx.Query(ctx, st.String(), func(dbRow db.Row) error {
+		rec = &row{}
+		scanRow(dbRow, rec)
+		rec.data = append(jsontext.Value(nil), rec.data...)
+		rec.version, rec.allowed = dbRow.Int(5), dbRow.Bool(6)
+		return nil
+	}, st.args...)
+	if err == nil && rec == nil {
+		err = errUnseen
+	}
+	return rec, err
+}

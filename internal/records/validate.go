@@ -1,0 +1,216 @@
+package records
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+)
+
+// input is a body checked against an entity type and its viewer's rights.
+type input struct {
+	// values holds the canonical value of each field the body names, by
+	// schema.Field.Index; nil where it does not name it, schema.Null to clear.
+	values []jsontext.Value
+	owner  string // "" when the body names none
+	// given are the system members that a PATCH may repeat unchanged.
+	given   map[string]string
+	reasons map[string]string // per failing field
+}
+
+func (in *input) fail(name, reason string) {
+	if in.reasons == nil {
+		in.reasons = map[string]string{}
+	}
+	in.reasons[name] = reason
+}
+
+// err names every failing field at once (decisions 2.8).
+func (in *input) err() error {
+	if len(in.reasons) == 0 {
+		return nil
+	}
+	return fault.Fields("some fields are not valid", in.reasons)
+}
+
+// check reads a body. A field that the viewer may read but not edit is
+// FORBIDDEN, naming each; everything else that is wrong is collected in
+// reasons. A field the viewer may not read is unknown to them (decisions 2.11).
+func check(r *access.EntityRights, members []Member) (*input, error) {
+	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields))}
+	forbidden := map[string]string{}
+	for _, m := range members {
+		switch m.Name {
+		case "id", "created_at", "updated_at":
+			if in.given == nil {
+				in.given = map[string]string{}
+			}
+			in.given[m.Name] = schema.Unquote(m.Value)
+			continue
+		case "owner_id":
+			if m.Value.Kind() != '"' {
+				in.fail("owner_id", "expected the id of a user")
+				continue
+			}
+			in.owner = schema.Unquote(m.Value)
+			if in.owner == "" {
+				in.fail("owner_id", "expected the id of a user")
+			}
+			continue
+		}
+		f := r.Entity.Field(m.Name)
+		switch {
+		case f == nil || !r.ReadField[f.Index]:
+			in.fail(m.Name, "unknown field")
+		case !r.EditField[f.Index]:
+			forbidden[m.Name] = "you may not edit this field"
+		default:
+			v, reason := f.Canonical(m.Value)
+			if reason != "" {
+				in.fail(m.Name, reason)
+			} else if f.Required && schema.IsNull(v) {
+				in.fail(m.Name, "required")
+			} else {
+				in.values[f.Index] = v
+			}
+		}
+	}
+	if len(forbidden) > 0 {
+		return nil, fault.New(fault.Forbidden, "you may not edit some of these fields").With("fields", forbidden)
+	}
+	return in, nil
+}
+
+// checkCreate is check for a new record: system members are refused and
+// required fields must be there. A required field that the viewer may not edit
+// makes the create FORBIDDEN (decisions 2.16).
+func checkCreate(r *access.EntityRights, members []Member) (*input, error) {
+	locked := map[string]string{}
+	for i, f := range r.Entity.Fields {
+		if f.Required && !r.EditField[i] {
+			if r.ReadField[i] {
+				locked[f.Name] = "required, and you may not edit it"
+			} else {
+				return nil, fault.New(fault.Forbidden, "you may not create records of %s: a required field is closed to you", r.Entity.Name)
+			}
+		}
+	}
+	if len(locked) > 0 {
+		return nil, fault.New(fault.Forbidden, "you may not create records of %s: a required field is closed to you", r.Entity.Name).
+			With("fields", locked)
+	}
+	in, err := check(r, members)
+	if err != nil {
+		return nil, err
+	}
+	for name := range in.given {
+		in.fail(name, "is set by the service")
+	}
+	for i, f := range r.Entity.Fields {
+		if f.Required && in.values[i] == nil && in.reasons[f.Name] == "" {
+			in.fail(f.Name, "required")
+		}
+	}
+	return in, nil
+}
+
+// checkGiven refuses system members of a PATCH that are not exactly as stored.
+func (in *input) checkGiven(rec *row) {
+	stored := map[string]string{
+		"id":         rec.id,
+		"created_at": string(clock.AppendRFC3339Micro(nil, rec.createdAt)),
+		"updated_at": string(clock.AppendRFC3339Micro(nil, rec.updatedAt)),
+	}
+	for name, v := range in.given {
+		if v != stored[name] {
+			in.fail(name, "is set by the service and cannot be changed")
+		}
+	}
+}
+
+// document writes values as the object that is stored: fields that are set, in
+// the order declared, then what is kept of fields since removed.
+func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) jsontext.Value {
+	dst := make([]byte, 0, 256+len(before))
+	dst = append(dst, '{')
+	comma := func() {
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+	}
+	for i, f := range e.Fields {
+		if values[i] != nil && !schema.IsNull(values[i]) {
+			comma()
+			dst = append(dst, f.Label...)
+			dst = append(dst, values[i]...)
+		}
+	}
+	eachMember(before, func(name, value []byte) {
+		if e.FieldBytes(name) == nil {
+			comma()
+			dst = append(dst, '"')
+			dst = append(dst, name...)
+			dst = append(dst, '"', ':')
+			dst = append(dst, value...)
+		}
+	})
+	return append(dst, '}')
+}
+
+// stored splits a record's data into canonical values by field index.
+func stored(e *schema.Entity, data jsontext.Value) []jsontext.Value {
+	values := make([]jsontext.Value, len(e.Fields))
+	split(e, data, values)
+	for i, f := range e.Fields {
+		if values[i] != nil && (f.Type == schema.JSON || f.Type == schema.Multiselect) {
+			values[i] = appendCompact(nil, values[i])
+		}
+	}
+	return values
+}
+
+// indexKey is the key a value of a keyed field is found by; "" for none.
+func indexKey(f *schema.Field, v jsontext.Value) (string, bool) {
+	if v == nil || !f.Keyed() {
+		return "", false
+	}
+	return f.Key(v)
+}
+
+// matches reports whether a rule by field value holds for a record's values.
+func matches(e *schema.Entity, rule *access.SharingRule, values []jsontext.Value) bool {
+	for _, c := range rule.Where {
+		f := e.Field(c.Field)
+		if f == nil {
+			return false
+		}
+		want, ok := f.Key(c.Value)
+		have, set := f.Key(values[f.Index])
+		if !ok || !set || want != have {
+			return false
+		}
+	}
+	return len(rule.Where) > 0
+}
+
+// valueRules lists the sharing rules by field value of an entity type.
+func valueRules(c *access.Config, entity string) []*access.SharingRule {
+	var list []*access.SharingRule
+	for _, r := range c.Rules {
+		if r.Entity == entity && len(r.Where) > 0 {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func same(a, b jsontext.Value) bool {
+	if schema.IsNull(a) || schema.IsNull(b) {
+		return schema.IsNull(a) == schema.IsNull(b)
+	}
+	return bytes.Equal(a, b)
+}

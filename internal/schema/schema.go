@@ -1,0 +1,222 @@
+// Package schema holds a tenant's entity types and their fields: what a record
+// may contain, and what a value must look like (decisions 2.7 and 2.8).
+//
+// A Schema is immutable once loaded; a change of configuration makes a new one.
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Type is a field's type.
+type Type string
+
+// The field types of decisions 2.7.
+const (
+	Text        Type = "text"
+	Number      Type = "number"
+	Boolean     Type = "boolean"
+	Date        Type = "date"        // YYYY-MM-DD
+	Datetime    Type = "datetime"    // RFC 3339
+	Select      Type = "select"      // one of Options
+	Multiselect Type = "multiselect" // a list of distinct Options
+	Reference   Type = "reference"   // id of a record of Target
+	JSON        Type = "json"        // an object or a list
+)
+
+// Types lists every field type.
+var Types = []Type{Text, Number, Boolean, Date, Datetime, Select, Multiselect, Reference, JSON}
+
+// Sharing is an entity type's default: what every internal user with the
+// entity permission may do with records that nothing else shares with them.
+type Sharing string
+
+// The defaults of decisions 2.14.
+const (
+	Private         Sharing = "private"
+	PublicRead      Sharing = "public_read"
+	PublicReadWrite Sharing = "public_read_write"
+)
+
+// UserEntity is the API name of the built-in entity type of users (decisions 2.12).
+const UserEntity = "user"
+
+// Field is one declared field of an entity type.
+type Field struct {
+	Name     string
+	Type     Type
+	Required bool
+	Unique   bool     // no two records of the entity type hold the same value
+	Indexed  bool     // may be filtered by
+	Options  []string // of a select or multiselect
+	Target   string   // the entity type a reference points at
+	// Index is the field's place in its entity type; masks are indexed by it.
+	Index int
+	// Label is the member name as it stands in a record's JSON: `"name":`.
+	Label string
+}
+
+// Keyed reports whether each value has a row of its own to be found by.
+func (f *Field) Keyed() bool { return f.Unique || f.Indexed || f.Type == Reference }
+
+// Filterable reports whether lists may be filtered by the field (decisions 2.9).
+func (f *Field) Filterable() bool { return f.Unique || f.Indexed }
+
+// Scalar reports whether values can be compared for equality: all but
+// multiselect and json.
+func (f *Field) Scalar() bool { return f.Type != Multiselect && f.Type != JSON }
+
+// Entity is one entity type.
+type Entity struct {
+	Name    string // singular snake_case: how the API addresses it
+	Label   string
+	Sharing Sharing
+	Fields  []*Field
+	// Endpoint is how logs and rollups name the type: /data/<name>.
+	Endpoint string
+
+	byName map[string]*Field
+}
+
+// Field finds a declared field; nil when there is none of that name.
+func (e *Entity) Field(name string) *Field { return e.byName[name] }
+
+// FieldBytes is Field for a name that stands in a buffer; it copies nothing.
+func (e *Entity) FieldBytes(name []byte) *Field { return e.byName[string(name)] }
+
+// Index numbers the fields and makes them findable. Every Entity passes
+// through it before use.
+func (e *Entity) Index() *Entity {
+	e.Endpoint = "/data/" + e.Name
+	e.byName = make(map[string]*Field, len(e.Fields))
+	for i, f := range e.Fields {
+		f.Index = i
+		f.Label = strconv.Quote(f.Name) + ":"
+		e.byName[f.Name] = f
+	}
+	return e
+}
+
+// Schema is every entity type of one tenant.
+type Schema struct {
+	Entities []*Entity // by name
+	// User is the built-in entity type 'user'; its Fields are the tenant's
+	// declared custom fields of users.
+	User *Entity
+
+	byName map[string]*Entity
+}
+
+// New indexes entity types and the custom fields of users.
+func New(entities []*Entity, userFields []*Field) *Schema {
+	s := &Schema{Entities: entities, byName: make(map[string]*Entity, len(entities))}
+	slices.SortFunc(s.Entities, func(a, b *Entity) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	for _, e := range entities {
+		s.byName[e.Name] = e.Index()
+	}
+	s.User = (&Entity{Name: UserEntity, Label: "User", Sharing: Private, Fields: userFields}).Index()
+	return s
+}
+
+// Entity finds an entity type of records by its API name, or nil. The built-in
+// 'user' is not among them: it is Schema.User.
+func (s *Schema) Entity(name string) *Entity { return s.byName[name] }
+
+// nameRule is what entity types and fields may be called: snake_case.
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// reserved are the members every record has besides its fields (decisions 2.6)
+// and those that stay free for the product.
+var reserved = []string{"id", "owner_id", "created_at", "updated_at", "version", "created_by", "updated_by"}
+
+// userColumns are the members of the built-in entity type 'user' (decisions 2.12).
+var userColumns = []string{"id", "email", "password", "name", "locale", "userType", "isOwner", "active", "created_at", "updated_at"}
+
+// Check reports the first thing wrong with the declaration of an entity type,
+// in words for its author. References are checked against all, by CheckTargets.
+func (e *Entity) Check() error {
+	if !nameRule.MatchString(e.Name) {
+		return fmt.Errorf("entity %q: expected a singular snake_case name of at most 63 characters", e.Name)
+	}
+	if e.Name == UserEntity {
+		return fmt.Errorf("entity %q is built in; declare its custom fields under user_fields", e.Name)
+	}
+	if e.Sharing != Private && e.Sharing != PublicRead && e.Sharing != PublicReadWrite {
+		return fmt.Errorf("entity %s: sharing %q: expected private, public_read or public_read_write", e.Name, e.Sharing)
+	}
+	return checkFields("entity "+e.Name, e.Fields, reserved)
+}
+
+// CheckUserFields is Check for the custom fields of users.
+func CheckUserFields(fields []*Field) error {
+	for _, f := range fields {
+		if f.Unique || f.Indexed || f.Type == Reference {
+			return fmt.Errorf("user_fields: %s: unique, indexed and reference are not available for fields of users", f.Name)
+		}
+	}
+	return checkFields("user_fields", fields, userColumns)
+}
+
+func checkFields(where string, fields []*Field, taken []string) error {
+	seen := map[string]bool{}
+	for _, f := range fields {
+		if err := f.check(); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("%s: field %s is declared twice", where, f.Name)
+		}
+		if slices.Contains(taken, f.Name) {
+			return fmt.Errorf("%s: field %s: the name is reserved", where, f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+func (f *Field) check() error {
+	switch {
+	case !nameRule.MatchString(f.Name):
+		return fmt.Errorf("field %q: expected a snake_case name of at most 63 characters", f.Name)
+	case !slices.Contains(Types, f.Type):
+		return fmt.Errorf("field %s: type %q: expected one of %v", f.Name, f.Type, Types)
+	case (f.Type == Select || f.Type == Multiselect) && len(f.Options) == 0:
+		return fmt.Errorf("field %s: a %s needs options", f.Name, f.Type)
+	case f.Type != Select && f.Type != Multiselect && len(f.Options) > 0:
+		return fmt.Errorf("field %s: options belong to select and multiselect, not to %s", f.Name, f.Type)
+	case f.Type == Reference && f.Target == "":
+		return fmt.Errorf("field %s: a reference needs the entity it points at", f.Name)
+	case f.Type != Reference && f.Target != "":
+		return fmt.Errorf("field %s: entity belongs to reference, not to %s", f.Name, f.Type)
+	case (f.Unique || f.Indexed) && !f.Scalar():
+		return fmt.Errorf("field %s: a %s cannot be unique or indexed", f.Name, f.Type)
+	}
+	seen := map[string]bool{}
+	for _, o := range f.Options {
+		if o == "" || seen[o] {
+			return fmt.Errorf("field %s: options must be distinct and not empty", f.Name)
+		}
+		seen[o] = true
+	}
+	return nil
+}
+
+// CheckTargets reports the first reference to an entity type that does not exist.
+func (s *Schema) CheckTargets() error {
+	for _, e := range s.Entities {
+		for _, f := range e.Fields {
+			if f.Type == Reference && s.byName[f.Target] == nil {
+				return fmt.Errorf("entity %s: field %s: there is no entity %q", e.Name, f.Name, f.Target)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+
+	"gatehouse/internal/db"
+)
+
+// Load reads a tenant's schema.
+func Load(ctx context.Context, q db.Querier) (*Schema, error) {
+	var entities []*Entity
+	byName := map[string]*Entity{}
+	err := q.Query(ctx, `SELECT name, label, sharing FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		e := &Entity{Name: r.Text(0), Label: r.Text(1), Sharing: Sharing(r.Text(2))}
+		entities = append(entities, e)
+		byName[e.Name] = e
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var userFields []*Field
+	err = q.Query(ctx, `SELECT entity, name, type, required, is_unique, is_indexed, options, target
+		FROM fields WHERE tenant_id = $1 ORDER BY entity, position`, func(r db.Row) error {
+		f := &Field{
+			Name: r.Text(1), Type: Type(r.Text(2)), Required: r.Bool(3), Unique: r.Bool(4), Indexed: r.Bool(5),
+			Target: r.Text(7),
+		}
+		if err := json.Unmarshal(r.Bytes(6), &f.Options); err != nil {
+			return err
+		}
+		if name := r.Text(0); name == UserEntity {
+			userFields = append(userFields, f)
+		} else if e := byName[name]; e != nil {
+			e.Fields = append(e.Fields, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return New(entities, userFields), nil
+}
+
+// PutEntity makes the entity type in the database equal to e, fields included.
+// The records follow through records.Reshape in the same transaction.
+func PutEntity(ctx context.Context, tx db.Tx, e *Entity) error {
+	_, err := tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET label = excluded.label, sharing = excluded.sharing`,
+		e.Name, e.Label, string(e.Sharing))
+	if err != nil {
+		return err
+	}
+	return putFields(ctx, tx, e.Name, e.Fields)
+}
+
+// PutUserFields makes the custom fields of users equal to fields.
+func PutUserFields(ctx context.Context, tx db.Tx, fields []*Field) error {
+	return putFields(ctx, tx, UserEntity, fields)
+}
+
+// DeleteEntity removes an entity type and its fields.
+func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM entities WHERE tenant_id = $1 AND name = $2`, name); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM fields WHERE tenant_id = $1 AND entity = $2`, name)
+	return err
+}
+
+func putFields(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM fields WHERE tenant_id = $1 AND entity = $2`, entity); err != nil {
+		return err
+	}
+	for i, f := range fields {
+		options := f.Options
+		if options == nil {
+			options = []string{}
+		}
+		o, err := json.Marshal(options)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO fields
+			(tenant_id, entity, name, position, type, required, is_unique, is_indexed, options, target)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			entity, f.Name, i, string(f.Type), f.Required, f.Unique, f.Indexed, string(o), f.Target)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package schema
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Null is the JSON null.
+var Null = jsontext.Value("null")
+
+// IsNull reports whether a value is JSON null or absent.
+func IsNull(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
+
+// Canonical checks a JSON value against the field's type and returns it in the
+// one form that is stored: compact, numbers in their shortest form. When the
+// value does not fit, reason says what was expected. null always fits; whether
+// it may stand there is the caller's question (Required).
+//
+// v must be well-formed JSON without duplicate names (httpapi.ParseObject).
+func (f *Field) Canonical(v jsontext.Value) (canonical jsontext.Value, reason string) {
+	if IsNull(v) {
+		return Null, ""
+	}
+	switch f.Type {
+	case Text:
+		return canonicalString(v, "expected text")
+	case Number:
+		return canonicalNumber(v)
+	case Boolean:
+		if k := v.Kind(); k != 't' && k != 'f' {
+			return nil, "expected true or false"
+		}
+		return v, ""
+	case Date:
+		return parsed(v, "expected a date like 2026-01-31", func(s string) bool {
+			_, err := time.Parse(time.DateOnly, s)
+			return err == nil
+		})
+	case Datetime:
+		return parsed(v, "expected an RFC 3339 date and time like 2026-01-31T12:00:00Z", func(s string) bool {
+			_, err := parseDatetime(s)
+			return err == nil
+		})
+	case Select:
+		return parsed(v, "expected one of "+strings.Join(f.Options, ", "), func(s string) bool {
+			return slices.Contains(f.Options, s)
+		})
+	case Multiselect:
+		return f.canonicalList(v)
+	case Reference:
+		return parsed(v, "expected the id of a record of "+f.Target, func(s string) bool { return s != "" })
+	case JSON:
+		if k := v.Kind(); k != '{' && k != '[' {
+			return nil, "expected an object or a list"
+		}
+		c := bytes.Clone(v)
+		val := jsontext.Value(c)
+		if err := val.Compact(); err != nil {
+			return nil, "expected an object or a list"
+		}
+		return val, ""
+	}
+	return nil, "has an unknown type"
+}
+
+// parseDatetime reads RFC 3339; a comma, a lower-case t and a leap second are refused.
+func parseDatetime(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err == nil && strings.ContainsRune(s, ',') {
+		return t, strconv.ErrSyntax
+	}
+	return t, err
+}
+
+func canonicalString(v jsontext.Value, reason string) (jsontext.Value, string) {
+	if v.Kind() != '"' {
+		return nil, reason
+	}
+	s, err := jsontext.AppendUnquote(nil, v)
+	if err != nil {
+		return nil, reason
+	}
+	q, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return nil, reason
+	}
+	return q, ""
+}
+
+func parsed(v jsontext.Value, reason string, ok func(string) bool) (jsontext.Value, string) {
+	c, bad := canonicalString(v, reason)
+	if bad != "" {
+		return nil, bad
+	}
+	if !ok(Unquote(c)) {
+		return nil, reason
+	}
+	return c, ""
+}
+
+const maxInteger = 1 << 53
+
+func canonicalNumber(v jsontext.Value) (jsontext.Value, string) {
+	if v.Kind() != '0' {
+		return nil, "expected a number"
+	}
+	n, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+		return nil, "expected a number within the range of an IEEE double"
+	}
+	if n == math.Trunc(n) && math.Abs(n) > maxInteger {
+		return nil, "expected an integer of at most 2^53, which a double holds exactly"
+	}
+	if math.Abs(n) == maxInteger && isInteger(v) && strings.TrimPrefix(string(v), "-") != "9007199254740992" {
+		// 2^53+1 rounds to 2^53: it would be stored as another number.
+		return nil, "expected an integer of at most 2^53, which a double holds exactly"
+	}
+	if n == 0 {
+		n = 0 // -0 is stored as 0
+	}
+	b, err := json.Marshal(n)
+	if err != nil {
+		return nil, "expected a number"
+	}
+	return b, ""
+}
+
+func isInteger(v jsontext.Value) bool { return !bytes.ContainsAny(v, ".eE") }
+
+func (f *Field) canonicalList(v jsontext.Value) (jsontext.Value, string) {
+	reason := "expected a list of distinct options out of " + strings.Join(f.Options, ", ")
+	var list []string
+	if v.Kind() != '[' || json.Unmarshal(v, &list) != nil || list == nil {
+		return nil, reason
+	}
+	seen := map[string]bool{}
+	for _, s := range list {
+		if seen[s] || !slices.Contains(f.Options, s) {
+			return nil, reason
+		}
+		seen[s] = true
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return nil, reason
+	}
+	return b, ""
+}
+
+// Unquote is the text of a JSON string; of anything else, its JSON.
+func Unquote(v jsontext.Value) string {
+	if v.Kind() != '"' {
+		return string(v)
+	}
+	s, err := jsontext.AppendUnquote(nil, v)
+	if err != nil {
+		return string(v)
+	}
+	return string(s)
+}
+
+// maxKey bounds an index entry: PostgreSQL refuses entries over about 2,700 bytes.
+const maxKey = 400
+
+// Key is the text by which equal values of the field are found: two values are
+// equal exactly when their keys are. v is canonical; null has no key.
+func (f *Field) Key(v jsontext.Value) (key string, ok bool) {
+	if IsNull(v) || !f.Scalar() {
+		return "", false
+	}
+	key = Unquote(v)
+	if f.Type == Datetime {
+		t, err := parseDatetime(key)
+		if err != nil {
+			return "", false
+		}
+		key = t.UTC().Format("2006-01-02T15:04:05.000000000Z")
+	}
+	if len(key) > maxKey {
+		sum := sha256.Sum256([]byte(key))
+		key = strings.ToValidUTF8(key[:maxKey-70], "") + "…" + hex.EncodeToString(sum[:])
+	}
+	return key, true
+}
+
+// ParseText reads the text form of a value, as it stands in a filter of a
+// list: a text as it is, a number or boolean as in JSON.
+func (f *Field) ParseText(s string) (jsontext.Value, string) {
+	switch f.Type {
+	case Number, Boolean:
+		v := jsontext.Value(s)
+		if !v.IsValid() || strings.TrimSpace(s) != s {
+			return nil, "expected a " + string(f.Type)
+		}
+		if IsNull(v) {
+			return nil, "expected a " + string(f.Type)
+		}
+		return f.Canonical(v)
+	default:
+		q, err := jsontext.AppendQuote(nil, s)
+		if err != nil {
+			return nil, "expected valid UTF-8"
+		}
+		return f.Canonical(q)
+	}
+}

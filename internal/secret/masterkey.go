@@ -1,0 +1,151 @@
+package secret
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// MasterKeyFile is the name of the master key in a data folder.
+const MasterKeyFile = "master.key"
+
+// MasterKeyOptions says where the master key may come from, in the order in
+// which it is looked for.
+type MasterKeyOptions struct {
+	File string // --master-key-file
+	Env  string // the value of GATEHOUSE_MASTER_KEY, not its name
+	Dir  string // the data folder; empty with --database
+
+	// CreateInDir makes DIR/master.key, and DIR, when nothing gives a key.
+	CreateInDir bool
+}
+
+// LoadMasterKey finds or makes the master key: 32 bytes as 64 hex digits or as
+// base64, with white space around it ignored. Of several processes that start
+// at once in an empty folder, one makes the key and all return it. Its errors
+// are one line for the operator and never show any of the key.
+func LoadMasterKey(o MasterKeyOptions) (*Keyring, error) {
+	switch {
+	case o.File != "":
+		return readMasterKey(o.File)
+	case strings.TrimSpace(o.Env) != "":
+		return parseMasterKey("GATEHOUSE_MASTER_KEY", o.Env)
+	case o.Dir == "":
+		return nil, errors.New("master key: none given: set --master-key-file or GATEHOUSE_MASTER_KEY (the same on every node)")
+	}
+	path := filepath.Join(o.Dir, MasterKeyFile)
+	k, err := readMasterKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return k, err
+	}
+	if !o.CreateInDir {
+		return nil, fmt.Errorf("master key: %s does not exist: set --master-key-file or GATEHOUSE_MASTER_KEY", path)
+	}
+	if err := createMasterKey(o.Dir, path); err != nil {
+		return nil, fmt.Errorf("master key: cannot make %s: %w", path, err)
+	}
+	return readMasterKey(path) // not necessarily the key just made: another process may have been first
+}
+
+// createMasterKey puts a fresh key at path unless something is there. The key
+// is complete and on the disk before it gets its name, and the name is given by
+// a link, which like O_EXCL fails when it is taken: nobody reads half a key,
+// and a crash leaves none.
+func createMasterKey(dir, path string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	key := make([]byte, masterKeySize)
+	_, _ = rand.Read(key) // never fails
+	text := append(hex.AppendEncode(nil, key), '\n')
+
+	temp := fmt.Sprintf("%s.%s.tmp", path, rand.Text())
+	if err := writeNew(temp, text); err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	err := os.Link(temp, path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = writeNew(path, text) // a file system without links
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// writeNew writes a file that must not exist, readable by its owner alone, and
+// returns when it is on the disk.
+func writeNew(path string, content []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// readMasterKey reads a key file. An empty one may be another process's at its
+// birth (on a file system without links), so it is given two seconds.
+func readMasterKey(path string) (*Keyring, error) {
+	for attempt := 0; ; attempt++ {
+		content, err := readHead(path)
+		if err != nil {
+			return nil, fmt.Errorf("master key: %w", err)
+		}
+		if len(bytes.TrimSpace(content)) > 0 || attempt == 40 {
+			return parseMasterKey(path, string(content))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// readHead reads no more than a key file can hold: the path may be anything.
+func readHead(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 4096))
+}
+
+func parseMasterKey(from, text string) (*Keyring, error) {
+	text = strings.TrimSpace(text)
+	if len(text) == hex.EncodedLen(masterKeySize) {
+		if key, err := hex.DecodeString(text); err == nil {
+			return NewKeyring(key)
+		}
+	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if key, err := encoding.DecodeString(text); err == nil && len(key) == masterKeySize {
+			return NewKeyring(key)
+		}
+	}
+	return nil, fmt.Errorf("master key: %s: expected 32 bytes as 64 hex digits or as base64, found %d characters that are neither", from, len(text))
+}

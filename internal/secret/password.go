@@ -1,0 +1,115 @@
+package secret
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// The cost of a password hash: OWASP's recommendation for argon2id with 19 MiB.
+// One hash takes that much memory while it is computed, so whoever lets
+// strangers cause hashes limits how many run at once.
+const (
+	argonMemoryKiB = 19_456
+	argonTime      = 2
+	argonThreads   = 1
+	argonSaltBytes = 16
+	argonKeyBytes  = 32
+
+	minPassword = 8
+	maxPassword = 128
+)
+
+var (
+	errNotUTF8  = errors.New("the password must be valid UTF-8 text")
+	errTooShort = fmt.Errorf("the password must have at least %d characters", minPassword)
+	errTooLong  = fmt.Errorf("the password must have at most %d characters", maxPassword)
+)
+
+// CheckPassword is the rule for a new password: 8 to 128 characters. Its error
+// is a sentence for the person who chose the password.
+func CheckPassword(password string) error {
+	switch n := utf8.RuneCountInString(password); {
+	case !utf8.ValidString(password):
+		return errNotUTF8
+	case n < minPassword:
+		return errTooShort
+	case n > maxPassword:
+		return errTooLong
+	}
+	return nil
+}
+
+// HashPassword returns the argon2id hash of a password with a fresh salt, as a
+// PHC string. It refuses what CheckPassword refuses.
+func HashPassword(password string) (string, error) {
+	if err := CheckPassword(password); err != nil {
+		return "", err
+	}
+	salt := make([]byte, argonSaltBytes)
+	_, _ = rand.Read(salt) // never fails
+	return phc(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemoryKiB, argonThreads, argonKeyBytes)), nil
+}
+
+// VerifyPassword reports whether password is the one phc was made from. A phc
+// that is no argon2id hash of ours matches nothing.
+func VerifyPassword(phc, password string) bool {
+	p, ok := parsePHC(phc)
+	if !ok {
+		return false
+	}
+	key := argon2.IDKey([]byte(password), p.salt, p.time, p.memory, p.threads, uint32(len(p.key)))
+	return subtle.ConstantTimeCompare(key, p.key) == 1
+}
+
+// DummyHash is a hash that no password has, at the cost of a real one: login
+// verifies against it where there is no user, so that both take as long.
+func DummyHash() string { return dummyHash() }
+
+var dummyHash = sync.OnceValue(func() string {
+	random := make([]byte, argonSaltBytes+argonKeyBytes)
+	_, _ = rand.Read(random) // never fails
+	return phc(random[:argonSaltBytes], random[argonSaltBytes:])
+})
+
+func phc(salt, key []byte) string {
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, argonMemoryKiB, argonTime, argonThreads, b64(salt), b64(key))
+}
+
+type phcParams struct {
+	memory, time uint32
+	threads      uint8
+	salt, key    []byte
+}
+
+// parsePHC reads a hash and bounds its cost: a stored string must not be able to
+// ask for gigabytes or minutes.
+func parsePHC(phc string) (p phcParams, ok bool) {
+	parts := strings.Split(phc, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return p, false
+	}
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.time, &p.threads); err != nil || n != 3 {
+		return p, false
+	}
+	if parts[3] != fmt.Sprintf("m=%d,t=%d,p=%d", p.memory, p.time, p.threads) {
+		return p, false
+	}
+	var errSalt, errKey error
+	p.salt, errSalt = base64.RawStdEncoding.Strict().DecodeString(parts[4])
+	p.key, errKey = base64.RawStdEncoding.Strict().DecodeString(parts[5])
+	ok = errSalt == nil && errKey == nil &&
+		p.memory >= 8*uint32(p.threads) && p.memory <= 256*1024 &&
+		p.time >= 1 && p.time <= 16 && p.threads >= 1 && p.threads <= 16 &&
+		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.key) >= 16 && len(p.key) <= 64
+	return p, ok
+}

@@ -1,0 +1,153 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"gatehouse/internal/audit"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+)
+
+// buffers holds answers while they are written; one that grew large is let go.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
+
+const keepBuffer = 256 << 10
+
+// Values that never change are shared: a header's values are not written to.
+var (
+	typeJSON   = []string{"application/json"}
+	noStore    = []string{"no-store"}
+	noSniff    = []string{"nosniff"}
+	varyOrigin = []string{"Origin"}
+)
+
+// answer writes the one answer of the request and returns its status and the
+// code of its error, if it is one.
+func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code string) {
+	buf := buffers.Get().(*[]byte)
+	body := (*buf)[:0]
+	h := x.w.Header()
+	var e *fault.Error
+	if err != nil {
+		e = httpapi.Public(err)
+		status, code = e.HTTPStatus(), string(e.Code)
+		body = httpapi.AppendError(body, e)
+		if e.RetryAfter > 0 {
+			h["Retry-After"] = []string{strconv.Itoa(seconds(e.RetryAfter))}
+		}
+		if x.corsOrigin == "" {
+			x.corsOrigin = x.readableBy(x.r.Context())
+		}
+	} else {
+		status = reply.Status
+		if status == 0 {
+			status = http.StatusOK
+		}
+		for name, values := range reply.Header {
+			h[name] = values
+		}
+		if status != http.StatusNoContent {
+			body = httpapi.AppendReply(body, reply)
+		}
+	}
+	x.headers(h, len(body), status)
+	x.w.WriteHeader(status)
+	if len(body) > 0 {
+		_, _ = x.w.Write(body) // the caller hung up: the log says what was answered
+	}
+	x.body = body
+	return status, code
+}
+
+// headers sets what every response has (decisions 2.1, 2.20, 2.22).
+func (x *exchange) headers(h http.Header, size, status int) {
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	h["X-Request-Id"] = []string{x.id}
+	if status != http.StatusNoContent {
+		h["Content-Type"] = typeJSON
+		h["Content-Length"] = []string{strconv.Itoa(size)}
+	}
+	if h["Vary"] == nil {
+		h["Vary"] = varyOrigin
+	}
+	if x.corsOrigin != "" {
+		h["Access-Control-Allow-Origin"] = []string{x.corsOrigin}
+		h["Access-Control-Expose-Headers"] = exposed
+	}
+	if !x.limited {
+		x.takeAddress()
+	}
+	h["X-Ratelimit-Limit"] = []string{strconv.Itoa(x.limit.Limit)}
+	h["X-Ratelimit-Remaining"] = []string{strconv.Itoa(x.limit.Remaining)}
+	h["X-Ratelimit-Reset"] = []string{strconv.Itoa(seconds(x.limit.Reset))}
+}
+
+// seconds is a duration as headers tell it: whole, rounded up, at least 1.
+func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
+
+// record tells the logs and the metrics of the finished request.
+func (x *exchange) record(at time.Time, status int, code string) {
+	ev := &audit.Event{
+		RequestID: x.id, Method: x.r.Method, Path: x.r.URL.Path, Query: x.r.URL.RawQuery, Status: status, ErrorCode: code,
+		Start: at, Duration: time.Since(x.start), Auth: x.auth, UserID: x.userID, APIKeyPrefix: x.keyPrefix, Class: audit.Other,
+	}
+	if x.ip.IsValid() {
+		ev.IP = x.ip.String()
+	}
+	if x.key != nil {
+		ev.APIKeyID = x.key.ID
+	}
+	if x.route != nil {
+		ev.Route, ev.Class = x.route.Pattern, auditClass[x.route.Audit]
+	} else if x.identityPath() {
+		ev.Class = audit.Auth
+	}
+	persisted := false
+	if x.config != nil {
+		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
+		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, false)
+	}
+	if ev.Persist {
+		persisted = true
+		ev.RequestHeader, ev.ContentType = x.r.Header, x.r.Header.Get("Content-Type")
+		if x.call != nil {
+			ev.RequestBody = x.call.Seen()
+		}
+		ev.ResponseBody, ev.ResponseContentType = x.body, typeJSON[0]
+	}
+	x.s.log.Line(ev)
+	x.s.recorder.Record(ev)
+	x.s.metrics.observe(ev)
+	if !persisted && cap(x.body) <= keepBuffer {
+		b := x.body[:0]
+		buffers.Put(&b)
+	}
+}
+
+var auditClass = map[httpapi.AuditClass]audit.Class{
+	httpapi.AuditStandard: audit.Standard, httpapi.AuditIdentity: audit.Auth, httpapi.AuditCustom: audit.Custom,
+}
+
+// endpoint is what the request is counted and filtered by: only names that
+// exist, so that made-up paths cost nothing.
+func (x *exchange) endpoint() string {
+	if x.route == nil {
+		return ""
+	}
+	switch x.route.Pattern {
+	case "/public/v1/me":
+		return "/me"
+	default:
+		if e := x.config.Schema.Entity(x.r.PathValue("entity")); e != nil {
+			return e.Endpoint
+		}
+		if x.r.PathValue("entity") == "user" {
+			return "/data/user"
+		}
+		return ""
+	}
+}

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/apikey"
+	"gatehouse/internal/audit"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/secret"
+)
+
+// authenticate finds the viewer of the request's credential. Without a valid
+// one the request counts against its address: RATE_LIMITED when that is used
+// up, UNAUTHORIZED else.
+func (x *exchange) authenticate(ctx context.Context) (access.Viewer, error) {
+	token := bearer(x.r.Header)
+	if strings.Count(token, ".") == 2 && !x.config.Tenant.Settings.ExternalIdentity.Enabled {
+		x.takeAddress()
+		return access.Viewer{}, errIdentityOff // an access token while its issuer is off (decisions 2.4)
+	}
+	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
+	if resolved != nil {
+		x.key, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
+	} else {
+		x.keyPrefix = secret.Prefix(token)
+	}
+	if err == nil {
+		return resolved.Viewer, nil
+	}
+	if fault.CodeOf(err) != fault.Unauthorized {
+		return access.Viewer{}, err
+	}
+	x.key = nil
+	x.w.Header()["Www-Authenticate"] = challenge
+	if !x.takeAddress() {
+		return access.Viewer{}, x.rateLimited()
+	}
+	return access.Viewer{}, err
+}
+
+var challenge = []string{"Bearer"}
+
+// bearer is the token of an Authorization header of the form "Bearer <token>",
+// "" for anything else, two headers included.
+func bearer(h http.Header) string {
+	values := h["Authorization"]
+	if len(values) != 1 {
+		return ""
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.Trim(token, " ")
+}
+
+// checkKey is what a key itself restricts: addresses, origins, rate.
+func (x *exchange) checkKey() error {
+	k := x.key
+	if !k.Allowlist.Allows(x.ip) {
+		x.peekKey(k)
+		return fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip)
+	}
+	if x.origin != "" {
+		if !k.AllowsOrigin(x.origin) {
+			x.peekKey(k)
+			return fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin)
+		}
+		x.corsOrigin = x.origin
+	}
+	x.limit, x.limited = x.s.limiter.Take(k.ID, k.RateLimitPerMinute, window), true
+	if !x.limit.Allowed {
+		return x.rateLimited()
+	}
+	x.s.keys.Touch(k)
+	return nil
+}
+
+func (x *exchange) peekKey(k *apikey.Key) {
+	x.limit, x.limited = x.s.limiter.Peek(k.ID, k.RateLimitPerMinute, window), true
+}
+
+func (x *exchange) rateLimited() error {
+	return fault.New(fault.RateLimited, "too many requests; try again in %d s", seconds(x.limit.Reset)).After(x.limit.Reset)
+}
+
+// takeAddress counts the request against the budget that all requests of one
+// address without a valid credential share (decisions 2.22).
+func (x *exchange) takeAddress() bool {
+	limit := unknownHostPerMinute
+	key := "address/" + httpapi.AddressKey(x.ip)
+	if x.config != nil {
+		limit = x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute
+		key = x.config.Tenant.ID + "/" + key
+	}
+	x.limit, x.limited = x.s.limiter.Take(key, limit, window), true
+	return x.limit.Allowed
+}
+
+// unknownHostPerMinute is what the headers of answers tell where there is no
+// tenant whose limit would hold.
+const unknownHostPerMinute = 1000
+
+// preflight reports whether the request is a browser's question whether it may
+// ask; it carries no credential (decisions 2.20).
+func (x *exchange) preflight() bool {
+	return x.r.Method == http.MethodOptions && x.origin != "" && x.r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// answerPreflight says yes to every origin that an active key of the tenant, or
+// External Identity, lists.
+func (x *exchange) answerPreflight(ctx context.Context) (httpapi.Reply, error) {
+	if !x.takeAddress() {
+		return httpapi.Reply{}, x.rateLimited()
+	}
+	ok, err := x.s.keys.AllowsOrigin(ctx, x.config, x.origin)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	if !ok {
+		return httpapi.Reply{}, fault.New(fault.CORSDenied, "pages of the origin %s may not use this API", x.origin)
+	}
+	x.corsOrigin = x.origin
+	h := x.w.Header()
+	h["Access-Control-Allow-Methods"] = allowMethods
+	h["Access-Control-Allow-Headers"] = allowHeaders
+	h["Access-Control-Max-Age"] = maxAge
+	h["Vary"] = varyPreflight
+	return httpapi.Reply{Status: http.StatusNoContent, Bare: true}, nil
+}
+
+var (
+	allowMethods  = []string{"GET, POST, PATCH, DELETE"}
+	allowHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, X-Webhook-Token"}
+	maxAge        = []string{"600"}
+	varyPreflight = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id"}
+)
+
+// readableBy is the origin that may read an error for which no key is known:
+// one out of the same union as for preflights.
+func (x *exchange) readableBy(ctx context.Context) string {
+	if x.origin == "" || x.config == nil || x.key != nil {
+		return ""
+	}
+	if x.identityPath() {
+		if slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin) {
+			return x.origin
+		}
+		return ""
+	}
+	if ok, err := x.s.keys.AllowsOrigin(ctx, x.config, x.origin); err != nil || !ok {
+		return ""
+	}
+	return x.origin
+}

@@ -1,0 +1,205 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"path"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/apikey"
+	"gatehouse/internal/audit"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/ratelimit"
+)
+
+// exchange is one request and its answer on their way through the server.
+type exchange struct {
+	s     *Server
+	w     http.ResponseWriter
+	r     *http.Request
+	start time.Time
+
+	id     string // X-Request-Id
+	ip     netip.Addr
+	config *access.Config // nil until the tenant is known
+	route  *httpapi.Route // nil until a route matched
+	call   *httpapi.Call
+
+	auth      string // an audit.Auth constant
+	key       *apikey.Key
+	keyPrefix string
+	userID    string
+
+	origin     string // the request's Origin, "" for none
+	corsOrigin string // the origin that may read the answer, "" for none
+	limit      ratelimit.Result
+	limited    bool // limit is set
+
+	body []byte // the answer's
+}
+
+const window = time.Minute // of every rate limit outside /auth (decisions 2.22)
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := s.clock.Now()
+	x := &exchange{s: s, w: w, r: r, start: time.Now(), id: clock.NewID(now), auth: audit.AuthNone, origin: r.Header.Get("Origin")}
+	s.metrics.inFlight.Add(1)
+	defer s.metrics.inFlight.Add(-1)
+	reply, err := x.contained()
+	status, code := x.answer(&reply, err)
+	x.record(now, status, code)
+}
+
+// contained runs the request and turns a panic into an INTERNAL that is logged
+// with its stack. http.ErrAbortHandler passes.
+func (x *exchange) contained() (reply httpapi.Reply, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler { //nolint:errorlint // a sentinel, compared as net/http does
+			panic(p)
+		}
+		x.s.metrics.panics.Inc()
+		x.s.log.Emit("server.panic", map[string]any{
+			"request_id": x.id, "method": x.r.Method, "path": x.r.URL.Path, "panic": fmt.Sprint(p), "stack": string(debug.Stack()),
+		})
+		reply, err = httpapi.Reply{}, errPanicked
+	}()
+	reply, err = x.serve(x.r.Context())
+	if err != nil {
+		err = x.public(err)
+	}
+	return reply, err
+}
+
+var errPanicked = errors.New("panic")
+
+// serve is the way of a request; the order of its steps is decisions 2.4.
+func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
+	if err := x.findClient(); err != nil {
+		return httpapi.Reply{}, err
+	}
+	if err := x.findTenant(ctx); err != nil {
+		return httpapi.Reply{}, err
+	}
+	if err := x.checkSwitch(); err != nil {
+		return httpapi.Reply{}, err
+	}
+	if x.preflight() {
+		return x.answerPreflight(ctx)
+	}
+	if err := x.findRoute(); err != nil {
+		x.takeAddress()
+		return httpapi.Reply{}, err
+	}
+	viewer, err := x.authenticate(ctx)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	if err := x.checkKey(); err != nil {
+		return httpapi.Reply{}, err
+	}
+	x.call = &httpapi.Call{Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route}
+	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: viewer})
+}
+
+// findClient reads the client's address (decisions 2.21).
+func (x *exchange) findClient() error {
+	ip, err := x.s.proxies.ClientIP(x.r)
+	x.ip = ip
+	return err
+}
+
+var errNoHost = fault.New(fault.NotFound, "there is nothing at this host")
+
+// findTenant finds the tenant by the request's host (decisions 2.5).
+func (x *exchange) findTenant(ctx context.Context) error {
+	host, ok := httpapi.CanonicalHost(x.r.Host)
+	if !ok {
+		return errNoHost
+	}
+	config, err := x.s.directory.ByHost(ctx, host)
+	x.config = config
+	return err
+}
+
+func (x *exchange) identityPath() bool { return strings.HasPrefix(x.r.URL.Path, "/public/v1/auth/") }
+
+// checkSwitch refuses what the tenant has switched off: /auth asks only
+// External Identity, all else only the Public API.
+func (x *exchange) checkSwitch() error {
+	settings := &x.config.Tenant.Settings
+	if x.identityPath() {
+		if !settings.ExternalIdentity.Enabled {
+			x.takeAddress()
+			return errIdentityOff
+		}
+		return nil
+	}
+	if !settings.PublicAPI.Enabled {
+		x.takeAddress()
+		return fault.New(fault.APIDisabled, "the public API of this tenant is switched off")
+	}
+	return nil
+}
+
+var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of this tenant is switched off")
+
+// findRoute matches method and path; a path is taken as it stands, without the
+// redirects of net/http.
+func (x *exchange) findRoute() error {
+	p := x.r.URL.Path
+	if p == "" || p[0] != '/' || path.Clean(p) != p {
+		return errNoPath
+	}
+	handler, pattern := x.s.mux.Handler(x.r)
+	if pattern == "" {
+		return errNoPath
+	}
+	m, ok := handler.(*matched)
+	if !ok {
+		return errNoPath
+	}
+	route := m.byMethod(x.r.Method)
+	if route == nil {
+		x.w.Header().Set("Allow", m.allow)
+		return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: %s", x.r.Method, m.allow)
+	}
+	x.route = route
+	m.bind(x.r)
+	return nil
+}
+
+var errNoPath = fault.New(fault.NotFound, "there is nothing at this path")
+
+// public logs an error that a caller must not read and returns what they may.
+func (x *exchange) public(err error) error {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if x.r.Context().Err() != nil {
+		return errGone
+	}
+	if shed := x.s.overloaded(err); shed != nil {
+		return shed
+	}
+	x.s.log.Emit("server.error", map[string]any{
+		"request_id": x.id, "method": x.r.Method, "path": x.r.URL.Path, "error": err.Error(),
+	})
+	return err
+}
+
+// errGone answers a caller who hung up: nobody reads it, but the log does.
+var errGone = fault.New(fault.Overloaded, "the request ended before it was answered").After(time.Second)

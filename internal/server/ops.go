@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"gatehouse/internal/audit"
+)
+
+// metrics is what /metrics tells.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	limited  *prometheus.CounterVec
+	panics   prometheus.Counter
+	inFlight prometheus.Gauge
+
+	known map[string]*series // by route pattern; "" for none. Never written after newMetrics.
+}
+
+// series are the counters of one route, found once: a request only adds.
+type series struct {
+	byClass [6]prometheus.Counter // by status / 100
+	latency prometheus.Observer
+}
+
+func newMetrics(s *Server) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gatehouse_requests_total", Help: "Requests answered, by route and class of status.",
+		}, []string{"route", "status"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gatehouse_request_duration_seconds", Help: "From the first byte of the request's header to the last of its answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gatehouse_rate_limited_total", Help: "Requests refused with 429, by tenant.",
+		}, []string{"tenant"}),
+		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "gatehouse_panics_total", Help: "Panics contained."}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gatehouse_requests_in_flight", Help: "Requests being answered."}),
+		known:    map[string]*series{},
+	}
+	m.registry.MustRegister(m.requests, m.latency, m.limited, m.panics, m.inFlight,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gauge := func(name, help string, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("gatehouse_audit_queue_entries", "Audit entries waiting to be written.", func() float64 { return float64(s.recorder.Stats().Queued) })
+	gauge("gatehouse_database_write_queue", "Writes waiting for the writer.", func() float64 { return float64(s.db.Stats().WritesQueued) })
+	for _, pattern := range append(patterns(s), "") {
+		m.known[pattern] = m.series(pattern)
+	}
+	return m
+}
+
+func patterns(s *Server) []string {
+	var list []string
+	for _, r := range s.surface {
+		list = append(list, r.Pattern)
+	}
+	return list
+}
+
+func (m *metrics) series(pattern string) *series {
+	se := &series{latency: m.latency.WithLabelValues(pattern)}
+	for i, class := range []string{"", "1xx", "2xx", "3xx", "4xx", "5xx"} {
+		if class != "" {
+			se.byClass[i] = m.requests.WithLabelValues(pattern, class)
+		}
+	}
+	return se
+}
+
+// observe counts a finished request.
+func (m *metrics) observe(ev *audit.Event) {
+	se := m.known[ev.Route]
+	if c := ev.Status / 100; c >= 1 && c <= 5 {
+		se.byClass[c].Inc()
+	}
+	se.latency.Observe(ev.Duration.Seconds())
+	if ev.Status == http.StatusTooManyRequests {
+		m.limited.WithLabelValues(ev.Tenant).Inc()
+	}
+}
+
+// opsServer is the operator's listener: health, readiness, metrics, profiles.
+// It is for the operator's network alone.
+func (s *Server) opsServer() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return &http.Server{
+		Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: s.netLog(),
+	}
+}
+
+const readyTimeout = 2 * time.Second
+
+// readyz says whether this node should get requests: it does not drain, and its
+// database answers.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() {
+		say(w, http.StatusServiceUnavailable, "draining")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if err := s.db.Ping(ctx); err != nil {
+		say(w, http.StatusServiceUnavailable, "database unavailable")
+		return
+	}
+	say(w, http.StatusOK, "ready")
+}
+
+func say(w http.ResponseWriter, status int, word string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{"status":"` + word + `"}` + "\n"))
+}

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/apikey"
+	"gatehouse/internal/audit"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/data"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/records"
+	"gatehouse/internal/secret"
+)
+
+// Options is what a server is made of. All but Proxies must be set.
+type Options struct {
+	DB      *db.DB
+	Keyring *secret.Keyring
+	Clock   clock.Clock
+	// Log takes one JSON object a line: the request log and all else the
+	// server has to say.
+	Log     io.Writer
+	Proxies httpapi.TrustedProxies
+}
+
+// Server serves every tenant of a database.
+type Server struct {
+	db        *db.DB
+	clock     clock.Clock
+	proxies   httpapi.TrustedProxies
+	directory *access.Directory
+	records   *records.Store
+	keys      *apikey.Service
+	limiter   *ratelimit.Limiter
+	log       *audit.RequestLog
+	recorder  *audit.Recorder
+	metrics   *metrics
+	surface   []httpapi.Route
+	mux       *http.ServeMux
+
+	complaints complaints
+
+	draining  atomic.Bool
+	retention context.CancelFunc
+	retired   chan struct{}
+}
+
+// New wires a server and starts its background work; Close ends it.
+func New(o Options) *Server {
+	directory := access.NewDirectory(o.DB)
+	store := records.New(o.DB, directory, o.Clock, o.Keyring.Derive("cursor", 32))
+	log := audit.NewRequestLog(o.Log, o.Clock)
+	s := &Server{
+		db: o.DB, clock: o.Clock, proxies: o.Proxies, directory: directory, records: store,
+		keys:     apikey.New(o.DB, o.Clock, directory),
+		limiter:  ratelimit.New(o.Clock.Now, ratelimit.Options{}),
+		log:      log,
+		recorder: audit.NewRecorder(o.DB, o.Clock, audit.Options{Log: log}),
+		surface:  routes(data.New(store)),
+		retired:  make(chan struct{}),
+	}
+	s.mux = newMux(s.surface)
+	s.metrics = newMetrics(s)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.retention = cancel
+	go func() {
+		defer close(s.retired)
+		s.recorder.RunRetention(ctx)
+	}()
+	return s
+}
+
+// Time-outs of every connection. A body must be in, and an answer out, within
+// them; nothing a peer does holds a connection for longer.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 60 * time.Second
+	idleTimeout       = 120 * time.Second
+	maxHeaderBytes    = 64 << 10
+)
+
+// drainTimeout is how long a server that was told to stop lets requests finish.
+const drainTimeout = 30 * time.Second
+
+// HTTP returns the server of the public listener.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{
+		Handler: s, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: s.netLog(),
+		DisableGeneralOptionsHandler: true,
+	}
+}
+
+// Serve serves on public, and the operator's pages on ops when it is not nil,
+// until ctx ends; then it drains: it reports itself not ready, takes no new
+// connections, lets running requests finish, and writes what waits to be
+// written. The listeners are closed when it returns.
+func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
+	servers := []*http.Server{s.HTTP()}
+	failed := make(chan error, 2)
+	go func() { failed <- servers[0].Serve(enveloped{public, s}) }()
+	if ops != nil {
+		servers = append(servers, s.opsServer())
+		go func() { failed <- servers[1].Serve(ops) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.draining.Store(true)
+	drain, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	for _, h := range servers {
+		if e := h.Shutdown(drain); e != nil {
+			err = errors.Join(err, e, h.Close())
+		}
+	}
+	return errors.Join(err, s.Close(drain))
+}
+
+// Close ends the background work and writes what waits: audit entries,
+// rollups, the use of keys, log lines. It does not close the database.
+func (s *Server) Close(ctx context.Context) error {
+	s.draining.Store(true)
+	s.retention()
+	<-s.retired
+	return errors.Join(s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
+}
+
+// Directory, Keys and Records are the server's own, for what runs in the same
+// process: a change made through them takes effect at once.
+func (s *Server) Directory() *access.Directory { return s.directory }
+func (s *Server) Keys() *apikey.Service        { return s.keys }
+func (s *Server) Records() *records.Store      { return s.records }
+
+// Emit writes a line of the server's own to the log.
+func (s *Server) Emit(event string, fields map[string]any) { s.log.Emit(event, fields) }
+
+// overloaded is OVERLOADED for what the database refuses for now, nil for any
+// other error; the cause goes to the log.
+func (s *Server) overloaded(err error) error {
+	for _, e := range []error{db.ErrFull, db.ErrBusy, db.ErrUnavailable} {
+		if errors.Is(err, e) {
+			s.complaints.say(s, err)
+			return fault.New(fault.Overloaded, "the service cannot do this right now; try again soon").After(5 * time.Second)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+)
+
+// Load reads the tenant that h is bound to; NOT_FOUND when there is none.
+func Load(ctx context.Context, q db.Querier) (*Tenant, error) {
+	var t *Tenant
+	err := q.Query(ctx, `SELECT tenant_id, display_name, base_url, settings, version
+		FROM tenants WHERE tenant_id = $1`, func(r db.Row) error {
+		t = &Tenant{ID: r.Text(0), DisplayName: r.Text(1), BaseURL: r.Text(2), Version: r.Int(4), Settings: DefaultSettings()}
+		return json.Unmarshal(r.Bytes(3), &t.Settings)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, fault.New(fault.NotFound, "there is no such tenant")
+	}
+	err = q.Query(ctx, `SELECT host, admin FROM tenant_hosts WHERE tenant_id = $1 ORDER BY host`, func(r db.Row) error {
+		if r.Bool(1) {
+			t.AdminHosts = append(t.AdminHosts, r.Text(0))
+		} else {
+			t.Hosts = append(t.Hosts, r.Text(0))
+		}
+		return nil
+	})
+	return t, err
+}
+
+// Version reads the version of the tenant's configuration; ok is false when
+// there is no such tenant.
+func Version(ctx context.Context, q db.Querier) (version int64, ok bool, err error) {
+	err = q.Query(ctx, `SELECT version FROM tenants WHERE tenant_id = $1`, func(r db.Row) error {
+		version, ok = r.Int(0), true
+		return nil
+	})
+	return version, ok, err
+}
+
+// Fence holds the tenant's configuration still until tx ends and returns its
+// version. Whoever writes what depends on configuration (a record's index
+// rows, rule matches, owner's role) calls it first in the transaction and
+// starts again when the version is not the one it worked with.
+func Fence(ctx context.Context, tx db.Tx) (version int64, err error) {
+	err = tx.Query(ctx, `SELECT version FROM tenants WHERE tenant_id = $1`+tx.Dialect().ForShare, func(r db.Row) error {
+		version = r.Int(0)
+		return nil
+	})
+	return version, err
+}
+
+// ByHost finds the tenant a canonical host belongs to and the version of its
+// configuration; ok is false for an unknown host.
+func ByHost(ctx context.Context, d *db.DB, host string) (id string, version int64, ok bool, err error) {
+	err = d.Unscoped("the host is what the tenant is found by").Query(ctx,
+		`SELECT t.tenant_id, t.version FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
+		WHERE h.host = $1 AND h.admin = 0`, func(r db.Row) error {
+			id, version, ok = r.Text(0), r.Int(1), true
+			return nil
+		}, host)
+	return id, version, ok, err
+}
+
+// List names every tenant, in order.
+func List(ctx context.Context, d *db.DB) ([]string, error) {
+	var ids []string
+	err := d.Unscoped("an operator lists the tenants").Query(ctx, `SELECT tenant_id FROM tenants ORDER BY tenant_id`, func(r db.Row) error {
+		ids = append(ids, r.Text(0))
+		return nil
+	})
+	return ids, err
+}
+
+// Put makes the tenant's row and hosts equal to t. A host that another tenant
+// has is a CONFLICT that names it.
+func Put(ctx context.Context, tx db.Tx, t *Tenant, now int64) error {
+	settings, err := json.Marshal(t.Settings)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO tenants (tenant_id, display_name, base_url, settings, version, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, 1, $5, $5)
+		ON CONFLICT (tenant_id) DO UPDATE SET display_name = excluded.display_name, base_url = excluded.base_url,
+		settings = excluded.settings, updated_at = excluded.updated_at`,
+		t.DisplayName, t.BaseURL, string(settings), now)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM tenant_hosts WHERE tenant_id = $1`); err != nil {
+		return err
+	}
+	for i, list := range [][]string{t.Hosts, t.AdminHosts} {
+		for _, h := range list {
+			n, err := tx.Exec(ctx, `INSERT INTO tenant_hosts (tenant_id, host, admin) VALUES ($1, $2, $3)
+				ON CONFLICT (host) DO NOTHING`, h, i)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return fault.New(fault.Conflict, "host %s already belongs to a tenant", h)
+			}
+		}
+	}
+	return nil
+}
+
+// Tick draws the tenant's next instant: now, or one microsecond after the last
+// one drawn, whichever is later. Inside db.Handle.WriteOrdered, instants become
+// visible in their order (decisions 2.10). The unit is microseconds UTC.
+func Tick(ctx context.Context, tx db.Tx, now int64) (tick int64, err error) {
+	err = tx.Query(ctx, `INSERT INTO tenant_clocks (tenant_id, last) VALUES ($1, $2)
+		ON CONFLICT (tenant_id) DO UPDATE SET last = `+tx.Dialect().Greatest("tenant_clocks.last + 1", "excluded.last")+`
+		RETURNING last`, func(r db.Row) error {
+		tick = r.Int(0)
+		return nil
+	}, now)
+	return tick, err
+}

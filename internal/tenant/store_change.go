@@ -1,0 +1,116 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+)
+
+// Change is one entry of the change history (decisions 2.37). Before and After
+// are nil where there is nothing; neither ever holds a secret.
+type Change struct {
+	ID     string `json:"id"`
+	At     int64  `json:"-"`
+	Actor  string `json:"actor"`  // who: a user's e-mail, or "operator" for the command line
+	Action string `json:"action"` // create, update or delete
+	Kind   string `json:"kind"`   // of the object: entity, role, api_key, …
+	Name   string `json:"name"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+// History collects what one change of configuration changed.
+type History struct{ changes []Change }
+
+// Record adds one object. The action follows from which of before and after
+// is nil. Equal values are no change and are left out.
+func (h *History) Record(kind, name string, before, after any) {
+	action := "update"
+	switch {
+	case before == nil && after == nil:
+		return
+	case before == nil:
+		action = "create"
+	case after == nil:
+		action = "delete"
+	}
+	h.changes = append(h.changes, Change{Action: action, Kind: kind, Name: name, Before: before, After: after})
+}
+
+// Changes is what was recorded so far.
+func (h *History) Changes() []Change { return h.changes }
+
+// Configure is the one write path of configuration (decisions 2.37): it takes
+// the tenant's configuration exclusively, runs fn, and, when fn recorded any
+// change, raises the version, by which every node learns of it, and writes the
+// change history. When fn recorded none, nothing is kept. The tenant may not
+// exist yet: fn's Put makes it. fn may run more than once.
+func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx db.Tx, log *History) error) error {
+	err := h.Write(ctx, func(tx db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`); err != nil {
+			return err
+		}
+		log := &History{}
+		if err := fn(tx, log); err != nil {
+			return err
+		}
+		if len(log.changes) == 0 {
+			return errUnchanged
+		}
+		now := clk.Now()
+		for _, c := range log.changes {
+			before, err := encode(c.Before)
+			if err != nil {
+				return err
+			}
+			after, err := encode(c.After)
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, `INSERT INTO config_changes
+				(tenant_id, change_id, changed_at, actor, action, kind, name, before_value, after_value)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+				clock.NewID(now), clock.Micros(now), actor, c.Action, c.Kind, c.Name, before, after)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	return err
+}
+
+// errUnchanged rolls a change of configuration back that changed nothing.
+var errUnchanged = errors.New("nothing changed")
+
+func encode(v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// Changes reads the change history, newest first, at most limit entries.
+func Changes(ctx context.Context, q db.Querier, limit int) ([]Change, error) {
+	var list []Change
+	err := q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
+		FROM config_changes WHERE tenant_id = $1 ORDER BY change_id DESC LIMIT $2`, func(r db.Row) error {
+		c := Change{ID: r.Text(0), At: r.Int(1), Actor: r.Text(2), Action: r.Text(3), Kind: r.Text(4), Name: r.Text(5)}
+		if !r.Null(6) {
+			c.Before = json.RawMessage(r.Text(6))
+		}
+		if !r.Null(7) {
+			c.After = json.RawMessage(r.Text(7))
+		}
+		list = append(list, c)
+		return nil
+	}, limit)
+	return list, err
+}

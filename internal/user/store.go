@@ -1,0 +1,184 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+)
+
+const columns = `user_id, email, name, locale, user_type, is_owner, active, email_verified, role,
+	password_hash, custom_data, created_at, updated_at`
+
+func scan(r db.Row) *User {
+	return &User{
+		ID: r.Text(0), Email: r.Text(1), Name: r.Text(2), Locale: r.Text(3), Type: Type(r.Text(4)), Owner: r.Bool(5),
+		Active: r.Bool(6), EmailVerified: r.Bool(7), Role: r.Text(8), PasswordHash: r.Text(9),
+		Custom: jsontext.Value(slices.Clone(r.Bytes(10))), CreatedAt: r.Int(11), UpdatedAt: r.Int(12),
+	}
+}
+
+// ByID finds a user, permission sets included; ErrUnknown when there is none.
+func ByID(ctx context.Context, q db.Querier, id string) (*User, error) {
+	return one(ctx, q, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
+}
+
+// ByEmail finds a user by any form of their e-mail address; ErrUnknown when there is none.
+func ByEmail(ctx context.Context, q db.Querier, email string) (*User, error) {
+	return one(ctx, q, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND email_key = $2`, EmailKey(email))
+}
+
+func one(ctx context.Context, q db.Querier, sql, key string) (*User, error) {
+	var u *User
+	err := q.Query(ctx, sql, func(r db.Row) error { u = scan(r); return nil }, key)
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		return nil, ErrUnknown
+	}
+	err = q.Query(ctx, `SELECT permission_set FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2
+		ORDER BY permission_set`, func(r db.Row) error {
+		u.Sets = append(u.Sets, r.Text(0))
+		return nil
+	}, u.ID)
+	return u, err
+}
+
+// Each hands every user of the tenant to each, oldest first, without their
+// permission sets.
+func Each(ctx context.Context, q db.Querier, each func(*User) error) error {
+	return q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 ORDER BY user_id`, func(r db.Row) error {
+		return each(scan(r))
+	})
+}
+
+// Assignments reads the permission sets of every user of the tenant, by user id.
+func Assignments(ctx context.Context, q db.Querier) (map[string][]string, error) {
+	m := map[string][]string{}
+	err := q.Query(ctx, `SELECT user_id, permission_set FROM user_permission_sets WHERE tenant_id = $1
+		ORDER BY user_id, permission_set`, func(r db.Row) error {
+		m[r.Text(0)] = append(m[r.Text(0)], r.Text(1))
+		return nil
+	})
+	return m, err
+}
+
+// Page reads at most limit users with from < id < before, newest first;
+// "" is no bound. When only is not "", it is that user alone.
+func Page(ctx context.Context, q db.Querier, only, from, before string, limit int) ([]*User, error) {
+	where, args := "", []any{limit}
+	add := func(cond string, v string) {
+		if v != "" {
+			args = append(args, v)
+			where += strings.Replace(cond, "?", placeholder(len(args)+1), 1)
+		}
+	}
+	add(" AND user_id = ?", only)
+	add(" AND user_id > ?", from)
+	add(" AND user_id < ?", before)
+	var list []*User
+	err := q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1`+where+` ORDER BY user_id DESC LIMIT $2`,
+		func(r db.Row) error { list = append(list, scan(r)); return nil }, args...)
+	return list, err
+}
+
+func placeholder(n int) string { return "$" + string(rune('0'+n)) }
+
+// Insert adds a user. The e-mail address of another user, internal or
+// external, is a CONFLICT.
+func Insert(ctx context.Context, tx db.Tx, u *User) error {
+	custom := u.Custom
+	if len(custom) == 0 {
+		custom = jsontext.Value("{}")
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO users (tenant_id, user_id, email, email_key, name, locale, user_type, is_owner,
+		active, email_verified, role, password_hash, custom_data, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`+tx.Dialect().JSON+`, $14, $15)`,
+		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner,
+		u.Active, u.EmailVerified, u.Role, u.PasswordHash, string(custom), u.CreatedAt, u.UpdatedAt)
+	if errors.Is(err, db.ErrUnique) {
+		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
+	}
+	if err != nil {
+		return err
+	}
+	return putSets(ctx, tx, u.ID, u.Sets)
+}
+
+// Update makes the user's row and permission sets equal to u; the id and
+// created_at stay.
+func Update(ctx context.Context, tx db.Tx, u *User) error {
+	_, err := tx.Exec(ctx, `UPDATE users SET email = $3, email_key = $4, name = $5, locale = $6, user_type = $7,
+		is_owner = $8, active = $9, email_verified = $10, role = $11, password_hash = $12,
+		custom_data = $13`+tx.Dialect().JSON+`, updated_at = $14 WHERE tenant_id = $1 AND user_id = $2`,
+		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner, u.Active,
+		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt)
+	if errors.Is(err, db.ErrUnique) {
+		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
+	}
+	if err != nil {
+		return err
+	}
+	return putSets(ctx, tx, u.ID, u.Sets)
+}
+
+// UpdateProfile writes what a user's page may change: name, locale and custom fields.
+func UpdateProfile(ctx context.Context, tx db.Tx, u *User) error {
+	_, err := tx.Exec(ctx, `UPDATE users SET name = $3, locale = $4, custom_data = $5`+tx.Dialect().JSON+`, updated_at = $6
+		WHERE tenant_id = $1 AND user_id = $2`, u.ID, u.Name, u.Locale, string(u.Custom), u.UpdatedAt)
+	return err
+}
+
+// Lock reads a user and holds their row until tx ends; ErrUnknown when there is none.
+func Lock(ctx context.Context, tx db.Tx, id string) (*User, error) {
+	var u *User
+	err := tx.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate,
+		func(r db.Row) error { u = scan(r); return nil }, id)
+	if err == nil && u == nil {
+		err = ErrUnknown
+	}
+	return u, err
+}
+
+// RoleOf reads the role of a user; ErrUnknown when there is no such user.
+// Inside a transaction that holds tenant.Fence the answer stays true.
+func RoleOf(ctx context.Context, q db.Querier, id string) (role string, err error) {
+	found := false
+	err = q.Query(ctx, `SELECT role FROM users WHERE tenant_id = $1 AND user_id = $2`, func(r db.Row) error {
+		role, found = r.Text(0), true
+		return nil
+	}, id)
+	if err == nil && !found {
+		err = ErrUnknown
+	}
+	return role, err
+}
+
+// Delete removes a user and their assignments. Their records stay, owned by an
+// id that resolves to nobody: the caller decides what becomes of them.
+func Delete(ctx context.Context, tx db.Tx, id string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
+	return err
+}
+
+func putSets(ctx context.Context, tx db.Tx, id string, sets []string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
+		return err
+	}
+	for _, s := range sets {
+		if _, err := tx.Exec(ctx, `INSERT INTO user_permission_sets (tenant_id, user_id, permission_set)
+			VALUES ($1, $2, $3)`, id, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
