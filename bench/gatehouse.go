@@ -127,7 +127,7 @@ func (g *instance) serve(ctx context.Context, cores string) (*server, error) {
 		return nil, err
 	}
 	argv := append([]string{g.c.gatehouse, "serve", "--listen", listen, "--ops-listen", ops}, g.store...)
-	s, err := launch{name: g.name, cores: cores, logs: g.dir, argv: argv}.start(ctx)
+	s, err := launch{name: filepath.Base(g.name), cores: cores, logs: g.dir, argv: argv}.start(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log"
 	"net"
 	"os"
@@ -161,15 +160,10 @@ func (pg *cluster) instance(ctx context.Context, c *config, name string) (*insta
 	if err := pg.command(ctx, "createdb", "-h", "127.0.0.1", "-p", pg.port, "-U", "gatehouse", name); err != nil {
 		return nil, err
 	}
-	// The key must be given with --database. A folder's own key, made at its
-	// first start, has the right form whatever that is.
 	dir := filepath.Join(c.work, "postgres-"+name)
-	keyFile := filepath.Join(dir, "key", "data", "master.key")
-	if err := sqliteInstance(c, filepath.Join("postgres-"+name, "key")).apply(ctx, false); err != nil {
+	keyFile, err := masterKey(ctx, c, filepath.Join("postgres-"+name, "key"))
+	if err != nil {
 		return nil, err
-	}
-	if _, err := os.Stat(keyFile); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("apply made no master key: %w", err)
 	}
 	dsn := fmt.Sprintf("postgres://gatehouse@127.0.0.1:%s/%s?sslmode=disable", pg.port, name)
 	// What autovacuum would have done a minute later anyway.
@@ -178,6 +172,20 @@ func (pg *cluster) instance(ctx context.Context, c *config, name string) (*insta
 	}
 	store := []string{"--database", dsn, "--master-key-file", keyFile}
 	return &instance{c: c, name: "postgres-" + name, dir: dir, store: store, settle: settle}, nil
+}
+
+// masterKey makes a key file: with --database it must be given, and a folder's
+// own key, made at its first start, has the right form whatever that is.
+func masterKey(ctx context.Context, c *config, name string) (string, error) {
+	g := sqliteInstance(c, name)
+	s, err := g.serve(ctx, anyCore)
+	if err != nil {
+		return "", err
+	}
+	s.stop(syscall.SIGTERM)
+	file := filepath.Join(g.dir, "data", "master.key")
+	_, err = os.Stat(file)
+	return file, err
 }
 
 // postgresBin is the folder of initdb: on the PATH, or where Debian puts it.

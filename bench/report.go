@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -96,6 +97,9 @@ func (r *report) writePage(path, notes string) error {
 	}
 	if len(extra) > 0 {
 		text += "\n" + string(extra)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
 }

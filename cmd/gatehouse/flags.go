@@ -34,10 +34,10 @@ func (e *env) flags(name string) *flags {
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.SetOutput(io.Discard)
-	f.StringVar(&f.data, "data", "./gatehouse-data", "folder of the SQLite files, master.key and outbox/")
-	f.StringVar(&f.database, "database", "", "postgres:// address, instead of SQLite in the data folder")
+	f.StringVar(&f.data, "data", "./gatehouse-data", "data folder `DIR`: SQLite files, master.key and outbox/")
+	f.StringVar(&f.database, "database", "", "postgres:// `URL`, instead of SQLite in the data folder")
 	f.StringVar(&f.masterKeyFile, "master-key-file", "",
-		"file of the master key; without it GATEHOUSE_MASTER_KEY, or else master.key in the data folder")
+		"`FILE` that holds the master key; without it GATEHOUSE_MASTER_KEY, or else master.key in the data folder")
 	return f
 }
 

@@ -15,12 +15,12 @@ import (
 // keyCreate prints the token of a new API key, alone: nothing shows it again.
 func keyCreate(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("key create")
-	tenantID := f.String("tenant", "", "the tenant")
-	email := f.String("user", "", "e-mail address of the user whom the key acts for")
-	name := f.String("name", "", "what the key is called in lists")
-	limit := f.Int("rate-limit", apikey.DefaultRateLimit, "requests accepted per minute")
-	origins := f.StringArray("cors-origin", nil, "origin whose pages may use the key; may be repeated (none: servers only)")
-	ranges := f.StringArray("ip-allow", nil, "IPv4 address or CIDR that may use the key; may be repeated (none: any)")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	email := f.String("user", "", "e-mail `address` of the user whom the key acts for")
+	name := f.String("name", "", "`name` of the key in lists")
+	limit := f.Int("rate-limit", apikey.DefaultRateLimit, "at most `N` requests per minute")
+	origins := f.StringArray("cors-origin", nil, "`origin` whose pages may use the key; may be repeated (none: servers only)")
+	ranges := f.StringArray("ip-allow", nil, "IPv4 address or `CIDR` that may use the key; may be repeated (none: any)")
 	expires := f.Duration("expires", 0, "how long the key is valid (not given: until it is deleted)")
 	if err := f.Parse(args, "tenant", "user", "name"); err != nil {
 		return err
@@ -64,7 +64,7 @@ type keyLine struct {
 
 func keyList(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("key list")
-	tenantID := f.String("tenant", "", "the tenant")
+	tenantID := f.String("tenant", "", "the `tenant`")
 	asJSON := f.Bool("json", false, "print one JSON object a line")
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
@@ -102,8 +102,8 @@ func keyList(ctx context.Context, e *env, args []string) (err error) {
 
 func keyDelete(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("key delete")
-	tenantID := f.String("tenant", "", "the tenant")
-	id := f.String("id", "", "id of the API key, as key list shows it")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	id := f.String("id", "", "`id` of the API key, as key list shows it")
 	if err := f.Parse(args, "tenant", "id"); err != nil {
 		return err
 	}

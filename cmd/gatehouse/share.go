@@ -21,12 +21,12 @@ type shareFlags struct {
 
 func (e *env) shareFlags(command string, withPrincipal bool) *shareFlags {
 	f := &shareFlags{flags: e.flags(command)}
-	f.StringVar(&f.tenant, "tenant", "", "the tenant")
-	f.StringVar(&f.entity, "entity", "", "entity type of the record")
-	f.StringVar(&f.record, "record", "", "id of the record")
+	f.StringVar(&f.tenant, "tenant", "", "the `tenant`")
+	f.StringVar(&f.entity, "entity", "", "`entity` type of the record")
+	f.StringVar(&f.record, "record", "", "`id` of the record")
 	if withPrincipal {
-		f.StringVar(&f.user, "user", "", "e-mail address of the user to share with")
-		f.StringVar(&f.role, "role", "", "role to share with")
+		f.StringVar(&f.user, "user", "", "e-mail `address` of the user to share with")
+		f.StringVar(&f.role, "role", "", "`role` to share with")
 	}
 	return f
 }
@@ -73,7 +73,7 @@ func (s *sharing) principal(ctx context.Context, f *shareFlags) (string, error) 
 
 func shareAdd(ctx context.Context, e *env, args []string) (err error) {
 	f := e.shareFlags("share add", true)
-	level := f.String("access", string(access.ReadOnly), "read, or edit, which is read and update")
+	level := f.String("access", string(access.ReadOnly), "`level`: read, or edit, which is read and update")
 	if err := f.Parse(args, "tenant", "entity", "record"); err != nil {
 		return err
 	}

@@ -18,15 +18,15 @@ const maxPasswordInput = 4096
 // userCreate prints the id of the new user.
 func userCreate(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("user create")
-	tenantID := f.String("tenant", "", "the tenant")
+	tenantID := f.String("tenant", "", "the `tenant`")
 	var draft user.Draft
-	f.StringVar(&draft.Email, "email", "", "e-mail address")
-	f.StringVar(&draft.Name, "name", "", "name")
-	f.StringVar(&draft.Locale, "locale", "", "language tag, like en or de-AT")
-	kind := f.String("type", string(user.Internal), "internal or external")
+	f.StringVar(&draft.Email, "email", "", "e-mail `address`")
+	f.StringVar(&draft.Name, "name", "", "`name`")
+	f.StringVar(&draft.Locale, "locale", "", "`language` tag, like en or de-AT")
+	kind := f.String("type", string(user.Internal), "`type`: internal or external")
 	f.BoolVar(&draft.Owner, "owner", false, "the user owns the tenant and may do everything")
-	f.StringVar(&draft.Role, "role", "", "role")
-	f.StringArrayVar(&draft.Sets, "permission-set", nil, "permission set; may be repeated")
+	f.StringVar(&draft.Role, "role", "", "`role`")
+	f.StringArrayVar(&draft.Sets, "permission-set", nil, "permission `set`; may be repeated")
 	hasPassword := f.Bool("password-stdin", false, "read the password from the first line of standard input (not given: the user has none)")
 	if err := f.Parse(args, "tenant", "email", "name"); err != nil {
 		return err
@@ -85,8 +85,8 @@ type userLine struct {
 
 func userList(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("user list")
-	tenantID := f.String("tenant", "", "the tenant")
-	email := f.String("email", "", "only the user with this e-mail address")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	email := f.String("email", "", "only the user with this e-mail `address`")
 	asJSON := f.Bool("json", false, "print one JSON object a line")
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
@@ -139,8 +139,8 @@ func userReactivate(ctx context.Context, e *env, args []string) error {
 
 func setActive(ctx context.Context, e *env, command string, args []string, active bool) (err error) {
 	f := e.flags(command)
-	tenantID := f.String("tenant", "", "the tenant")
-	email := f.String("email", "", "e-mail address of the user")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	email := f.String("email", "", "e-mail `address` of the user")
 	if err := f.Parse(args, "tenant", "email"); err != nil {
 		return err
 	}

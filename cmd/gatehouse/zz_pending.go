@@ -9,5 +9,9 @@ import (
 
 var errPending = errors.New("this command is not there yet")
 
-func demoCommand(context.Context, *env, []string) error  { return errPending }
-func auditCommand(context.Context, *env, []string) error { return errPending }
+func demoCommand(_ context.Context, e *env, args []string) error {
+	if err := e.flags("demo").Parse(args); err != nil {
+		return err
+	}
+	return errPending
+}

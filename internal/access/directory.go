@@ -169,6 +169,7 @@ func (d *Directory) Viewer(ctx context.Context, c *Config, userID string, evenIn
 		return Viewer{}, fault.New(fault.Unauthorized, "the user is unknown or not active")
 	}
 	v := viewerOf(c, id)
+	v.v.evenInactive = evenInactive
 	c.viewers.Put(key, v)
 	return v, nil
 }
@@ -183,7 +184,7 @@ func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
 	if w.v.userID == "" {
 		return System(c, "renewed"), nil
 	}
-	return d.Viewer(ctx, c, w.v.userID, true)
+	return d.Viewer(ctx, c, w.v.userID, w.v.evenInactive)
 }
 
 // System is a viewer that may do everything with the tenant's records, and

@@ -1,6 +1,10 @@
 package access
 
-import "gatehouse/internal/schema"
+import (
+	"sync/atomic"
+
+	"gatehouse/internal/schema"
+)
 
 // Scope says which records of one entity type a verb reaches: every one, or
 // the union of the rest. records turns it into SQL; this is the whole rule.
@@ -16,6 +20,12 @@ type Scope struct {
 	EditOnly bool
 	// Rules: records that one of these sharing rules by field value matches.
 	Rules []string
+
+	// Dense and Lists are for records to remember, from one list to the next,
+	// whether the scope reaches most of the newest records. They decide how a
+	// page is read, never what it holds.
+	Dense atomic.Bool
+	Lists atomic.Uint32
 }
 
 // UserPrincipal and RolePrincipal name whom a record is shared with, as the
@@ -28,19 +38,19 @@ func RolePrincipal(role string) string { return "role:" + role }
 // scope is decisions 2.14 and 2.15 for one entity type and verb: the owner and
 // their ancestors in the role tree do all; shares and sharing rules read, or
 // read and update; the entity's default is for internal users.
-func (v *viewer) scope(e *schema.Entity, verb Verb) Scope {
+func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 	if verb == Create {
-		return Scope{}
+		return &Scope{}
 	}
 	if v.all {
-		return Scope{All: true}
+		return &Scope{All: true}
 	}
 	if !v.external && verb != Delete {
 		if e.Sharing == schema.PublicReadWrite || e.Sharing == schema.PublicRead && verb == Read {
-			return Scope{All: true}
+			return &Scope{All: true}
 		}
 	}
-	s := Scope{Owner: v.userID}
+	s := &Scope{Owner: v.userID}
 	below := v.config.Roles.Below(v.role)
 	if v.role != "" {
 		s.OwnerRoles = append(s.OwnerRoles, below...)

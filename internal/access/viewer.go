@@ -34,6 +34,8 @@ type viewer struct {
 	all      bool // every type, record and field
 	system   []string
 	entities map[string]*EntityRights
+	// evenInactive: the credential outlives its user's deactivation.
+	evenInactive bool
 }
 
 // Identity is what a Viewer is built from: a row of users. The Directory reads it.
@@ -134,7 +136,7 @@ type EntityRights struct {
 	// columns is what the sets say of the built-in members of 'user'; it is
 	// nil where nothing restricts them.
 	columns map[string]FieldGrant
-	scopes  [4]Scope
+	scopes  [4]*Scope
 }
 
 // May reports whether the entity permission for a verb is there.
@@ -149,7 +151,7 @@ func (r *EntityRights) Column(name string) FieldGrant {
 }
 
 // Scope says which records a verb reaches. Create's scope is empty.
-func (r *EntityRights) Scope(v Verb) *Scope { return &r.scopes[v] }
+func (r *EntityRights) Scope(v Verb) *Scope { return r.scopes[v] }
 
 // On is the viewer's rights on an entity type of records; NOT_FOUND when there
 // is no such type. The built-in type 'user' is asked for by OnUsers.

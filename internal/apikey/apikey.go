@@ -11,9 +11,10 @@
 // change takes effect at once on the node that made it and within a second on
 // every other.
 //
-// A user of either type may own a key. One that acts for an external user has
-// what that user has: no system permission, no all_entity_access, their own
-// records and what is shared with them (docs/decisions).
+// A user of either type may own a key: the specification does not say
+// otherwise, and a portal's backend may want one for each customer. One that
+// acts for an external user has what that user has: no system permission, no
+// all_entity_access, their own records and what is shared with them.
 package apikey
 
 import (

@@ -12,8 +12,9 @@
 //
 // Nothing is dropped to save time or memory. Both consumers hold a bounded
 // amount and then make their callers wait. Entries are written in batches off
-// the request's path; after kill -9 those of the last 250 ms may be missing,
-// after SIGTERM and Close none are.
+// the request's path. After kill -9 those of the last 250 ms may be missing: a
+// new entry is not taken while one of 200 ms ago is not written. After SIGTERM
+// and Close none are.
 //
 // Nothing secret is stored: see redact.go for what is taken out, and encode.go
 // for what an entry holds. Entries and usage are kept for 30 days

@@ -56,7 +56,7 @@ type Event struct {
 // size is about what the event holds in memory, in bytes. It counts the header
 // too: a client chooses how long that is.
 func (ev *Event) size() int {
-	n := 1024 + len(ev.Path) + len(ev.Query) + len(ev.RequestBody) + len(ev.ResponseBody)
+	n := 1024 + len(ev.Path) + len(ev.Query) + cap(ev.RequestBody) + cap(ev.ResponseBody)
 	for name, values := range ev.RequestHeader {
 		n += 48 + len(name)
 		for _, v := range values {

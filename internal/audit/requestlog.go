@@ -161,9 +161,7 @@ func (l *RequestLog) run() {
 			l.note(err)
 			l.mu.Unlock()
 		}
-		if spare = full; cap(spare) > logMaxBytes/4 { // after a jam, give the memory back
-			spare = make([]byte, 0, 2*logFlushBytes)
-		}
+		spare = full
 	}
 }
 

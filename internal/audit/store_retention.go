@@ -66,7 +66,7 @@ func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 		{`DELETE FROM audit_log WHERE tenant_id = $1 AND entry_id IN (SELECT entry_id FROM audit_log
 			WHERE tenant_id = $1 AND entry_id < $2 ORDER BY entry_id LIMIT $3` + lock + `)`, firstID(before)},
 		{`DELETE FROM usage_minutes WHERE tenant_id = $1 AND (minute, endpoint) IN (SELECT minute, endpoint FROM usage_minutes
-			WHERE tenant_id = $1 AND minute < $2 ORDER BY minute, endpoint LIMIT $3` + lock + `)`, clock.Micros(before)},
+			WHERE tenant_id = $1 AND minute < $2 ORDER BY minute, endpoint LIMIT $3` + lock + `)`, clock.Micros(before) - minute + 1}, // the whole minute is over
 		{`DELETE FROM audit_users WHERE tenant_id = $1 AND (email_key, user_id) IN (SELECT email_key, user_id FROM audit_users
 			WHERE tenant_id = $1 AND seen_at < $2 ORDER BY email_key, user_id LIMIT $3` + lock + `)`,
 			clock.Micros(before.Add(-namesNotAgain))},

@@ -37,10 +37,7 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string) (err error) 
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), destFile); err != nil { // unlike a rename it replaces nothing
-		return err
-	}
-	if err := os.Remove(f.Name()); err != nil {
+	if err := os.Rename(f.Name(), destFile); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(destFile))

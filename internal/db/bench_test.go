@@ -91,8 +91,7 @@ func bare(b *testing.B, file string) {
 			}
 			n += st.ColumnReader(2).Len() + st.ColumnInt(1)
 		}
-		st.Reset()
-		st.ClearBindings()
+		_, _ = st.Reset(), st.ClearBindings()
 	}
 }
 

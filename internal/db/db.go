@@ -67,13 +67,19 @@ type Row interface {
 
 // Querier runs a read and hands each row to each, in order; an error from
 // each stops the read and is returned. Arguments: nil, string, []byte, int,
-// int64, float64, bool (stored as 0/1), time.Time (stored as UTC microseconds).
+// int64, float64, bool (stored as 0/1), time.Time (stored as UTC microseconds),
+// and named types of these kinds. Outside a transaction it only reads, and a
+// Query inside a row callback holds a second connection meanwhile.
 type Querier interface {
 	Query(ctx context.Context, sql string, each func(Row) error, args ...any) error
 }
 
 // Tx is one transaction, bound to a tenant (or to none, from Unscoped).
-// It is valid only inside the function it was handed to.
+// It is valid only inside the function it was handed to, on its goroutine. A
+// statement that fails spoils it, on both engines: later ones fail alike, and
+// the transaction is rolled back even if fn returns nil. Row callbacks may run
+// statements of the same Tx. fn must not wait for another Write: on SQLite that
+// one waits for this.
 type Tx interface {
 	Querier
 	// Exec runs a statement and returns the number of rows it changed.

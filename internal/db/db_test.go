@@ -260,6 +260,43 @@ func TestNestedQueries(t *testing.T) {
 	})
 }
 
+// Rows read in a transaction keep their values, however many follow.
+func TestManyRowsInATransaction(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var want int64
+		write(t, d.Unscoped("test"), func(tx db.Tx) error {
+			want = 0
+			return tx.Query(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i, 'row' || i FROM n`, func(r db.Row) error {
+				if want++; r.Int(0) != want || r.Text(1) != fmt.Sprint("row", want) {
+					return fmt.Errorf("row %d is %d, %q", want, r.Int(0), r.Text(1))
+				}
+				return nil
+			})
+		})
+		if want != 20000 {
+			t.Errorf("%d rows", want)
+		}
+	})
+}
+
+// What an acknowledged write rests on.
+func TestSQLiteIsDurable(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	write(t, d.Unscoped("test"), func(tx db.Tx) error {
+		for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal"} {
+			if err := tx.Query(t.Context(), `PRAGMA `+pragma, func(r db.Row) error {
+				if r.Text(0) != want {
+					t.Errorf("%s is %s", pragma, r.Text(0))
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // More nested reads than there are connections get through all the same.
 func TestNestedQueriesExhaustReaders(t *testing.T) {
 	d := dbtest.OpenConfig(t, db.Config{Dir: t.TempDir(), Readers: 1})

@@ -19,7 +19,7 @@ func Split(sql string) string { return strings.Join(split(sql), "|") }
 
 // EndTransaction rolls SQLite's open transaction back behind the writer's
 // back, as SQLite itself does after some errors. Call it inside a write.
-func EndTransaction(d *DB) { d.engine.(*sqliteEngine).writer.control("ROLLBACK") }
+func EndTransaction(d *DB) { d.engine.(*sqliteEngine).writer.rollback() }
 
 // LimitPages makes the disk full, as far as the writer can see, at n pages.
 func LimitPages(d *DB, n int) {

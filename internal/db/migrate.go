@@ -20,7 +20,7 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// ErrTooNew: a newer version of the program has migrated this database.
+// ErrTooNew says that a newer version of the program has migrated this database.
 var ErrTooNew = errors.New("the database was migrated by a newer version of gatehouse")
 
 // migration is one step, its text in the engine's types.

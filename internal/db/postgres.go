@@ -206,7 +206,7 @@ func (p *postgres) write(ctx context.Context, to scope, fn func(Tx) error) error
 // backoff grows and is spread, so that losers do not meet again.
 func backoff(attempt int) time.Duration {
 	most := time.Millisecond << min(attempt+1, 6)
-	return most/4 + rand.N(most)
+	return most/4 + rand.N(most) //nolint:gosec // a spread, not a secret
 }
 
 // writeOnce reports whether nothing has happened and another try may help.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -80,16 +81,11 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 
 func (tx *pgTx) fail(err error) {
 	tx.broken = err
-	if standby(err) {
-		tx.conn.rollbackAndClose()
+	if standby(err) { // the pool shall connect anew, to the new primary
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = tx.conn.Close(ctx)
 	}
-}
-
-// rollbackAndClose keeps a connection from being used again.
-func (c *pgConn) rollbackAndClose() {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
-	_ = c.Close(ctx)
 }
 
 func (tx *pgTx) Dialect() Dialect { return postgresDialect }

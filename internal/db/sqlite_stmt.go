@@ -91,7 +91,7 @@ func (c *sqliteConn) evict() {
 		if !s.busy {
 			c.recent.Remove(e)
 			delete(c.prepared, s.text)
-			s.Finalize()
+			_ = s.Finalize() // it repeats the last error of Step
 		}
 		e = before
 	}
@@ -101,13 +101,13 @@ func (c *sqliteConn) evict() {
 func (c *sqliteConn) release(s *sqliteStmt) {
 	s.column = nil
 	if s.place == nil {
-		s.Finalize()
+		_ = s.Finalize()
 		return
 	}
-	// Their errors repeat the one that Step gave. Bindings that an interrupted
-	// connection keeps are bound anew before the next use.
+	// Its error repeats the one that Step gave. Bindings stay: every use binds
+	// all of them anew, and clearing them would make SQLite plan anew as well
+	// (measured: 60 to 190 µs a list instead of 5 to 20).
 	_ = s.Reset()
-	_ = s.ClearBindings()
 	s.busy = false
 }
 

@@ -16,11 +16,8 @@ const (
 	// maxLost bounds how often a write is run again because another write of
 	// its batch took the whole transaction down.
 	maxLost = 3
-	// Other processes write the same file. They poll for its lock, so a writer
-	// that never rests would starve them: after holding it for holdFor it
-	// leaves it alone for restFor, longer than pollEvery.
-	holdFor   = 100 * time.Millisecond
-	restFor   = time.Millisecond
+	// pollEvery is how often begin looks whether another process has freed the
+	// file's lock: often enough to find the gap between two of its commits.
 	pollEvery = 300 * time.Microsecond
 )
 
@@ -33,7 +30,6 @@ type sqliteWriter struct {
 	again   []*turn // lost with a transaction that another write broke
 	quit    chan struct{}
 	gone    chan struct{}
-	held    time.Time // since when the file's lock is hardly ever free
 	writes  atomic.Uint64
 	commits atomic.Uint64
 
@@ -73,7 +69,6 @@ func (w *sqliteWriter) loop() {
 	for {
 		t := w.next()
 		if t == nil {
-			w.held = time.Time{}
 			select {
 			case t = <-w.queue:
 			case <-w.quit:
@@ -86,20 +81,7 @@ func (w *sqliteWriter) loop() {
 			return
 		default:
 		}
-		w.rest()
 		w.batch(t)
-	}
-}
-
-// rest lets other processes at the file's lock from time to time.
-func (w *sqliteWriter) rest() {
-	now := time.Now()
-	switch {
-	case w.held.IsZero():
-		w.held = now
-	case now.Sub(w.held) > holdFor:
-		time.Sleep(restFor)
-		w.held = time.Now()
 	}
 }
 
@@ -143,7 +125,7 @@ func (w *sqliteWriter) batch(t *turn) {
 				w.retry(good)
 				good = nil
 			case len(good) == 0:
-				w.control("ROLLBACK")
+				w.rollback()
 				open = false
 				t.done <- t.err
 			default:
@@ -185,7 +167,7 @@ func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
 	if savepoint && !w.conn.AutocommitEnabled() {
 		// Without this the write's changes would be committed with the rest.
 		if err := errors.Join(w.control("ROLLBACK TO op"), w.control("RELEASE op")); err != nil {
-			w.control("ROLLBACK")
+			w.rollback()
 		}
 	}
 	return false
@@ -218,9 +200,7 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 		err = w.control("COMMIT")
 	}
 	if err != nil {
-		if !w.conn.AutocommitEnabled() {
-			w.control("ROLLBACK")
-		}
+		w.rollback()
 		w.fail(append(good, bad...), err)
 		return
 	}
@@ -269,6 +249,14 @@ func (w *sqliteWriter) fail(turns []*turn, err error) {
 // control runs a statement about the transaction itself.
 func (w *sqliteWriter) control(sql string) error {
 	return w.conn.run(context.Background(), scope{}, describe(sql), nil, nil)
+}
+
+// rollback gives up the open transaction, if there still is one. Without one
+// nothing is left of it; with one that resists, the next BEGIN fails.
+func (w *sqliteWriter) rollback() {
+	if !w.conn.AutocommitEnabled() {
+		_ = w.control("ROLLBACK")
+	}
 }
 
 func errOr(err, fallback error) error {

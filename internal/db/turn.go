@@ -71,7 +71,7 @@ func (t *turn) run(tx Tx) {
 	defer func() {
 		if !finished { // a panic or Goexit goes on once the rollback is done
 			t.ran <- ran{}
-			<-t.done
+			<-t.done //nolint:errcheck // the panic is the answer
 		}
 	}()
 	err := t.fn(tx)

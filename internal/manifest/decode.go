@@ -15,9 +15,27 @@ import (
 type decoder struct {
 	*Problems
 	getenv func(string) string
+	key    string // whose value is being read
 }
 
 func (d *decoder) fail(n *yaml.Node, format string, args ...any) { d.add(n.Line, format, args...) }
+
+// bad is fail for a value: it says first of which key.
+func (d *decoder) bad(n *yaml.Node, format string, args ...any) {
+	prefix := ""
+	if d.key != "" {
+		prefix = printable(d.key) + ": "
+	}
+	d.fail(n, "%s%s", prefix, fmt.Sprintf(format, args...))
+}
+
+// within reads what stands under a key that was kept for later.
+func (d *decoder) within(key string, read func()) {
+	was := d.key
+	d.key = key
+	read()
+	d.key = was
+}
 
 // member is a key that a mapping may have, and what reads its value.
 type member struct {
@@ -47,10 +65,11 @@ func (d *decoder) object(n *yaml.Node, what string, members ...member) (given ma
 // mapping reads a mapping with keys of the author's choice, each only once.
 func (d *decoder) mapping(n *yaml.Node, what string, each func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		d.wrong(n, what+" as a mapping")
+		d.wrong(n, strings.TrimPrefix(what+" as a mapping", d.key+" as "))
 		return
 	}
 	lines := map[string]int{}
+	defer func(was string) { d.key = was }(d.key)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
@@ -62,6 +81,7 @@ func (d *decoder) mapping(n *yaml.Node, what string, each func(key, value *yaml.
 			continue
 		}
 		lines[key.Value] = key.Line
+		d.key = key.Value
 		each(key, value)
 	}
 }
@@ -102,7 +122,7 @@ func (d *decoder) scalar(n *yaml.Node, expected string) (scalar, bool) {
 	}
 	text := d.getenv(m[1])
 	if text == "" {
-		d.fail(n, "the environment variable %s is not set, or empty", m[1])
+		d.bad(n, "the environment variable %s is not set, or empty", m[1])
 		return scalar{}, false
 	}
 	return scalar{text: text, tag: "env", env: true}, true
@@ -119,7 +139,7 @@ func (d *decoder) text(n *yaml.Node) (string, bool) {
 		return "", false
 	}
 	if strings.ContainsRune(s.text, 0) {
-		d.fail(n, "expected text without the character U+0000")
+		d.bad(n, "expected text without the character U+0000")
 		return "", false
 	}
 	return s.text, true
@@ -132,7 +152,7 @@ func (d *decoder) oneOf(n *yaml.Node, choice ...string) (string, bool) {
 		return "", false
 	}
 	if !slices.Contains(choice, s) {
-		d.fail(n, "expected %s, found %s", orList(choice), d.found(n))
+		d.bad(n, "expected %s, found %s", orList(choice), d.found(n))
 		return "", false
 	}
 	return s, true
@@ -147,7 +167,7 @@ func (d *decoder) texts(n *yaml.Node, what string, each func(item *yaml.Node, te
 			return
 		}
 		if seen[s] {
-			d.fail(item, "%s stands twice in the list of %s", d.found(item), what)
+			d.bad(item, "%s stands twice", d.found(item))
 			return
 		}
 		seen[s] = true
@@ -181,7 +201,7 @@ func (d *decoder) limit(n *yaml.Node) (int, bool) {
 	value, err := strconv.Atoi(s.text)
 	if (s.tag != "!!int" && !s.env) || err != nil || value < 1 || value > maxLimit {
 		if s.tag == "!!int" {
-			d.fail(n, "expected a whole number of 1 to %d, found %s", maxLimit, s.text)
+			d.bad(n, "expected a whole number of 1 to %d, found %s", maxLimit, s.text)
 		} else {
 			d.wrong(n, "a whole number of at least 1")
 		}
@@ -192,7 +212,11 @@ func (d *decoder) limit(n *yaml.Node) (int, bool) {
 
 // wrong notes that something else was expected than what the node is.
 func (d *decoder) wrong(n *yaml.Node, expected string) {
-	d.fail(n, "expected %s, found %s", expected, kindOf(n))
+	found := kindOf(n)
+	if expected == "text" && found == "a number" {
+		found += " (in quotes it is a text)"
+	}
+	d.bad(n, "expected %s, found %s", expected, found)
 }
 
 // found is the node's value for a message. What came from the environment may
@@ -246,7 +270,7 @@ func kindOf(n *yaml.Node) string {
 	case "!!bool":
 		return n.Value
 	case "!!int", "!!float":
-		return "a number (a text in quotes is a text)"
+		return "a number"
 	}
 	return "text"
 }

@@ -43,7 +43,7 @@ func (d *decoder) entities(m *manifest, key string, n *yaml.Node) {
 		}
 		m.mark(item, key, e.Name)
 		if fields != nil {
-			e.Fields = d.fields(m, fields, e.Name, key, e.Name)
+			d.within("fields", func() { e.Fields = d.fields(m, fields, e.Name, key, e.Name) })
 		}
 		m.entities = append(m.entities, e)
 	})

@@ -165,6 +165,9 @@ func (d *decoder) syntax(err error) {
 		return
 	}
 	line, _ := strconv.Atoi(m[1])
+	if strings.HasPrefix(m[2], "did not find expected") {
+		line++ // the parser counts from 0, unlike the scanner below it
+	}
 	d.add(line, "not YAML: %s", m[2])
 }
 
@@ -204,4 +207,11 @@ func (d *decoder) plain(n *yaml.Node) bool {
 		ok = d.plain(c) && ok
 	}
 	return ok
+}
+
+// Check reads a manifest without a database: what it finds does not depend on
+// what is stored. Its error is *Problems.
+func Check(file string, src []byte, getenv func(string) string) error {
+	_, problems := parse(file, src, getenv)
+	return problems.err()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,10 +156,17 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// order is every key of two maps: those that stay by their line, then the rest.
+// order is every key of two maps: first what the manifest names, by line, then
+// what else stays, then what goes.
 func order[V any](p *plan, section string, before, after map[string]V) []string {
 	list, gone := sortedKeys(after), []string{}
-	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(p.m.line(section, x), p.m.line(section, y)) })
+	place := func(key string) int {
+		if p.m.names(section, key) {
+			return p.m.line(section, key)
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(place(x), place(y)) })
 	for _, key := range sortedKeys(before) {
 		if _, stays := after[key]; !stays {
 			gone = append(gone, key)

@@ -20,12 +20,19 @@ type Problem struct {
 type Problems struct {
 	File string
 	List []Problem
+	// Left counts those beyond the first hundred, which nobody reads.
+	Left int
 }
+
+const maxProblems = 100
 
 func (p *Problems) Error() string {
 	lines := make([]string, len(p.List))
 	for i, one := range p.List {
 		lines[i] = fmt.Sprintf("%s:%d: %s", p.File, one.Line, one.Text)
+	}
+	if p.Left > 0 {
+		lines = append(lines, fmt.Sprintf("%s: and %d more", p.File, p.Left))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -48,6 +55,10 @@ func (p *Problems) add(line int, format string, args ...any) {
 		if had.Line == one.Line && had.Text == one.Text {
 			return
 		}
+	}
+	if len(p.List) == maxProblems {
+		p.Left++
+		return
 	}
 	p.List = append(p.List, one)
 }

@@ -70,7 +70,7 @@ func (d *decoder) where(m *manifest, n *yaml.Node, path []string) []whereDecl {
 	var list []whereDecl
 	d.mapping(n, "where", func(k, v *yaml.Node) {
 		m.mark(k, append(slices.Clone(path), "where", k.Value)...)
-		s, ok := d.scalar(v, "a value to compare field "+k.Value+" with")
+		s, ok := d.scalar(v, "a value to compare the field with")
 		if !ok {
 			return
 		}
@@ -78,13 +78,13 @@ func (d *decoder) where(m *manifest, n *yaml.Node, path []string) []whereDecl {
 		if s.tag == "!!int" || s.tag == "!!float" || s.tag == "!!bool" {
 			value = nil
 			if err := v.Decode(&value); err != nil {
-				d.fail(v, "expected a value to compare field %s with", k.Value)
+				d.bad(v, "expected a value to compare the field with")
 				return
 			}
 		}
 		b, err := json.Marshal(value)
 		if err != nil {
-			d.fail(v, "expected a finite number to compare field %s with", k.Value)
+			d.bad(v, "expected a finite number to compare the field with")
 			return
 		}
 		list = append(list, whereDecl{field: k.Value, value: b, env: s.env})

@@ -18,7 +18,7 @@ func (d *decoder) sets(m *manifest, key string, n *yaml.Node) {
 			member{"system", func(v *yaml.Node) {
 				d.texts(v, "system permissions", func(item *yaml.Node, name string) {
 					if !slices.Contains(access.SystemPermissions, name) {
-						d.fail(item, "there is no system permission %s: expected %s", d.found(item), orList(access.SystemPermissions))
+						d.bad(item, "there is no system permission %s: expected %s", d.found(item), orList(access.SystemPermissions))
 						return
 					}
 					set.System = append(set.System, name)
@@ -31,9 +31,11 @@ func (d *decoder) sets(m *manifest, key string, n *yaml.Node) {
 		}
 		set.System = inOrder(set.System)
 		if entities != nil {
-			d.mapping(entities, "the entities of a permission set", func(k, v *yaml.Node) {
-				m.mark(k, key, set.Name, k.Value)
-				set.Entities[k.Value] = d.grant(m, v, key, set.Name, k.Value)
+			d.within("entities", func() {
+				d.mapping(entities, "the entities of a permission set", func(k, v *yaml.Node) {
+					m.mark(k, key, set.Name, k.Value)
+					set.Entities[k.Value] = d.grant(m, v, key, set.Name, k.Value)
+				})
 			})
 		}
 		m.sets = append(m.sets, set)

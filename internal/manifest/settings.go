@@ -52,13 +52,17 @@ func (d *decoder) settings(m *manifest, key string, n *yaml.Node) {
 // hosts reads a list of host names into their canonical form.
 func (d *decoder) hosts(m *manifest, key string, n *yaml.Node) []string {
 	list := []string{}
-	d.texts(n, key, func(item *yaml.Node, text string) {
+	d.list(n, "a list of hosts", func(_ int, item *yaml.Node) {
+		text, ok := d.text(item)
+		if !ok {
+			return
+		}
 		host, ok := httpapi.CanonicalHost(text)
 		switch {
 		case !ok:
-			d.fail(item, "%s: expected a host name or address, found %s", key, d.found(item))
+			d.bad(item, "expected a host name or address, found %s", d.found(item))
 		case slices.Contains(list, host):
-			d.fail(item, "%s: the host %s stands twice in the list", key, host)
+			d.bad(item, "the host %s stands twice", host)
 		default:
 			list = append(list, host)
 			m.mark(item, key, host)
@@ -79,12 +83,17 @@ func (d *decoder) url(n *yaml.Node, withPath bool) string {
 		expected = "expected an address like https://portal.acme.example/app, without query"
 	}
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.User != nil || strings.ContainsAny(text, "?# \t\r\n") {
-		d.fail(n, "%s, found %s", expected, d.found(n))
+	if err == nil && u.User != nil {
+		d.bad(n, "%s: it has user information", expected)
 		return ""
 	}
-	if _, ok := httpapi.CanonicalHost(u.Host); !ok || (!withPath && strings.Trim(u.Path, "/") != "") {
-		d.fail(n, "%s, found %s", expected, d.found(n))
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || strings.ContainsAny(text, "?# \t\r\n") ||
+		!withPath && strings.Trim(u.Path, "/") != "" {
+		d.bad(n, "%s, found %s", expected, d.found(n))
+		return ""
+	}
+	if _, ok := httpapi.CanonicalHost(u.Host); !ok {
+		d.bad(n, "%s, found %s", expected, d.found(n))
 		return ""
 	}
 	return strings.TrimRight(text, "/")
@@ -112,9 +121,9 @@ func (d *decoder) externalIdentity(m *manifest, n *yaml.Node) tenant.ExternalIde
 				origins, err := httpapi.ParseOrigins([]string{text})
 				switch {
 				case err != nil:
-					d.fail(item, "cors_allowed_origins: %s", err)
+					d.bad(item, "%s", err)
 				case len(origins) == 0:
-					d.fail(item, "cors_allowed_origins: expected an origin like https://portal.acme.example")
+					d.bad(item, "expected an origin like https://portal.acme.example")
 				case !slices.Contains(e.CORSAllowedOrigins, origins[0]):
 					e.CORSAllowedOrigins = append(e.CORSAllowedOrigins, origins[0])
 				}

@@ -90,10 +90,11 @@ type application struct {
 
 func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
 	p := &plan{
-		Problems: &Problems{File: a.m.file, List: append([]Problem{}, a.problems.List...)},
+		Problems: &Problems{File: a.m.file, List: append([]Problem{}, a.problems.List...), Left: a.problems.Left},
 		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash,
 	}
-	if len(a.problems.List) > 0 { // it ends in an error: save the work
+	if len(a.problems.List) > 0 { // it ends in an error: what could not be read is not taken as absent
+		p.prune = false
 		p.hash = func(_, stored, _ string) string { return stored }
 	}
 	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now())}
@@ -110,7 +111,6 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 	for _, s := range sections {
 		s.check(p)
 	}
-	p.dropEchoes(a.problems)
 	if err := p.err(); err != nil {
 		return err
 	}
@@ -129,18 +129,6 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		return errDryRun
 	}
 	return nil
-}
-
-// dropEchoes leaves out what was only found because a line of the manifest
-// could not be read: of each such line the first problem counts.
-func (p *plan) dropEchoes(first *Problems) {
-	kept := append([]Problem{}, first.List...)
-	for _, one := range p.List[len(first.List):] {
-		if !first.at(one.Line) {
-			kept = append(kept, one)
-		}
-	}
-	p.List = kept
 }
 
 // Export writes the manifest of a tenant as it is stored: Apply of it changes

@@ -100,7 +100,7 @@ func (d *decoder) profile(p **string, shortest int) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		s, ok := d.text(n)
 		if ok && (len(s) < shortest || utf8.RuneCountInString(s) > user.MaxName) {
-			d.fail(n, "expected text of %d to %d characters", shortest, user.MaxName)
+			d.bad(n, "expected text of %d to %d characters", shortest, user.MaxName)
 		} else if ok {
 			*p = &s
 		}
@@ -114,7 +114,7 @@ func (d *decoder) password(n *yaml.Node) string {
 		return ""
 	}
 	if err := secret.CheckPassword(s); err != nil {
-		d.fail(n, "password: %s", err)
+		d.bad(n, "%s", err)
 		return ""
 	}
 	return s

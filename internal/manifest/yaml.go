@@ -58,12 +58,15 @@ func strs(list []string) *yaml.Node {
 // like true, which the encoder knows.
 var bare = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.@/-]*( [A-Za-z0-9_.@/-]+)*$`)
 
+// otherTools take these words for true and false, as YAML 1.1 had them.
+var otherTools = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`)
+
 // str is a text. One that looks like an environment variable is tagged !!str,
 // so that apply takes it as it is: users choose their names, and a name must
 // not become the operator's secret.
 func str(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if !bare.MatchString(s) {
+	if !bare.MatchString(s) || otherTools.MatchString(s) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	if envRule.MatchString(s) {

@@ -72,7 +72,7 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 			return Page{}, err
 		}
 	}
-	p := Page{Records: make([]byte, 0, 1024)}
+	p := Page{Records: make([]byte, 0, 512+limit*192)}
 	p.Records = append(p.Records, '[')
 	more, last := false, ""
 	err := fetch(window{after: at.after, before: at.before, limit: limit + 1}, func(rec *row) error {

@@ -34,6 +34,13 @@ func (s *statement) placeholder(n int) {
 	s.Write(strconv.AppendInt(buf[:0], int64(n), 10))
 }
 
+// limit writes the limit as a literal: SQLite plans with the value of a bound
+// one, and plans anew each time it is bound.
+func (s *statement) limit(n int) {
+	s.WriteString(" LIMIT ")
+	s.WriteString(strconv.Itoa(n))
+}
+
 func (s *statement) list(values []string) {
 	s.WriteByte('(')
 	for i, v := range values {
@@ -95,9 +102,8 @@ const everAfter = "g"
 // arms writes the ids that a scope reaches within a window as a union of index
 // ranges, one for each way a record can be reached, each cut at the limit:
 // what a page costs depends on the number of ways, not on how many records the
-// viewer may not see. It expects $2 = entity, $3 = before, $4 = after, $5 = limit.
-func (s *statement) arms(scope *access.Scope) {
-	const within = " AND record_id < $3 AND record_id > $4 ORDER BY record_id DESC LIMIT $5) "
+// viewer may not see. It expects $2 = entity, $3 = before, $4 = after.
+func (s *statement) arms(scope *access.Scope, limit int) {
 	n := 0
 	arm := func(table string, condition func()) {
 		if n > 0 {
@@ -108,8 +114,9 @@ func (s *statement) arms(scope *access.Scope) {
 		s.WriteString(table)
 		s.WriteString(" s WHERE s.tenant_id = $1 AND ")
 		condition()
-		s.WriteString(within)
-		s.WriteByte('a')
+		s.WriteString(" AND record_id < $3 AND record_id > $4 ORDER BY record_id DESC")
+		s.limit(limit)
+		s.WriteString(") a")
 		var buf [8]byte
 		s.Write(strconv.AppendInt(buf[:0], int64(n), 10))
 	}

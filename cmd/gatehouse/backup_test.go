@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+func backedUp(t *testing.T) (x *cli, file string) {
+	x = newCLI(t, db.Config{Dir: t.TempDir()})
+	x.stdin = acmeManifest
+	x.ok("apply", "-f", "-")
+	file = filepath.Join(t.TempDir(), "acme.backup")
+	_, words := x.ok("backup", file)
+	if !strings.Contains(words, "without the master key") {
+		t.Errorf("words: %q", words)
+	}
+	return x, file
+}
+
+func TestABackupRestores(t *testing.T) {
+	x, file := backedUp(t)
+	x.ok("user", "create", "--tenant", "acme", "--email", "late@acme.example", "--name", "Late")
+	x.fails(1, "exists already", "backup", file)
+
+	at := newCLI(t, db.Config{Dir: filepath.Join(t.TempDir(), "new", "data")})
+	_, words := at.ok("restore", file)
+	if !strings.Contains(words, "put the old one at") {
+		t.Errorf("words: %q", words)
+	}
+	if list := at.lines("user", "list", "--tenant", "acme"); len(list) != 2 {
+		t.Errorf("%v", list)
+	}
+	at.ok("user", "create", "--tenant", "acme", "--email", "late@acme.example", "--name", "Late")
+	entries, err := os.ReadDir(at.config.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.Contains(e.Name(), "restore") {
+			t.Errorf("left behind: %s", e.Name())
+		}
+	}
+	if info, err := os.Stat(filepath.Join(at.config.Dir, db.FileName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	at.fails(1, "is not empty ("+db.FileName, "restore", file)
+	x.fails(1, "is not empty", "restore", file)
+}
+
+func TestARestoreKeepsTheMasterKeyThatWasPutThere(t *testing.T) {
+	_, file := backedUp(t)
+	x := newCLI(t, db.Config{Dir: t.TempDir()})
+	key := filepath.Join(x.config.Dir, "master.key")
+	if err := os.WriteFile(key, []byte(masterKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, words := x.ok("restore", file); strings.Contains(words, "put the old one") {
+		t.Errorf("words: %q", words)
+	}
+	if b, err := os.ReadFile(key); err != nil || string(b) != masterKey {
+		t.Errorf("the key became %q, %v", b, err)
+	}
+}
+
+func TestARestoreRefusesWhatIsNoBackupAndLeavesNothing(t *testing.T) {
+	_, good := backedUp(t)
+	dir := t.TempDir()
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, "foreign.db")
+	conn, err := sqlite.OpenConn(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.ExecuteTransient(conn, "CREATE TABLE tenants (x)", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte{}, whole...)
+	for i := 4096 * 3; i < 4096*6; i++ {
+		damaged[i] ^= 0xff
+	}
+	files := map[string]string{foreign: "not a backup"}
+	for name, c := range map[string]struct {
+		content []byte
+		why     string
+	}{
+		"empty": {nil, "not a backup"}, "text": {[]byte("hello"), "not a backup"}, "zeros": {make([]byte, 8192), "not a backup"},
+		"cut": {whole[:len(whole)/2/4096*4096], "backup"}, "damaged": {damaged, "backup"},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files[path] = c.why
+	}
+	files[filepath.Join(dir, "absent")] = "no such file"
+	for path, why := range files {
+		x := newCLI(t, db.Config{Dir: filepath.Join(dir, "data")})
+		x.fails(1, why, "restore", path)
+		if _, err := os.Stat(x.config.Dir); err == nil {
+			t.Errorf("%s: a data folder is left behind", path)
+		}
+	}
+}
+
+func TestAFolderThatIsServedIsNotRestoredInto(t *testing.T) {
+	_, file := backedUp(t)
+	c := db.Config{Dir: t.TempDir(), Serve: true}
+	dbtest.OpenConfig(t, c)
+	x := newCLI(t, db.Config{Dir: c.Dir})
+	x.fails(1, "a server is using", "restore", file)
+}
+
+func TestBackupIsForSQLite(t *testing.T) {
+	x := newCLI(t, db.Config{})
+	x.place = []string{"--database", "postgres://127.0.0.1:1/x"}
+	x.fails(2, "pg_dump", "backup", "x")
+	x.fails(2, "pg_restore", "restore", "x")
+}

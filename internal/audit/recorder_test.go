@@ -1,0 +1,386 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/clock"
+)
+
+// entry is an event of its own, small enough to make many.
+func entry(tenant string, n int64) *Event {
+	return &Event{
+		Tenant: tenant, RequestID: fmt.Sprint(n), Method: "GET", Path: "/public/v1/me", Endpoint: "/me", Status: 200,
+		Start: noon.Add(time.Duration(n) * time.Microsecond), Duration: time.Millisecond, Class: Standard, Persist: true,
+	}
+}
+
+func closeRecorder(t *testing.T, r *Recorder) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// total counts the requests in usage.
+func (m *memory) total() (n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.usage {
+		n += u.requests
+	}
+	return n
+}
+
+func (m *memory) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.entries)
+}
+
+func TestCloseLosesNothing(t *testing.T) {
+	for round := range 20 {
+		m := &memory{}
+		r := newRecorder(m, clock.System(), Options{MaxEntries: 100})
+		var wait sync.WaitGroup
+		const callers, each = 64, 100
+		for c := range callers {
+			wait.Go(func() {
+				for i := range each {
+					ev := entry(fmt.Sprintf("t%d", c%5), int64(c*each+i))
+					ev.Persist = i%4 != 0
+					r.Record(ev)
+				}
+			})
+		}
+		wait.Wait()
+		closeRecorder(t, r)
+		if m.count() != callers*each*3/4 || m.total() != callers*each {
+			t.Fatalf("round %d: %d entries, %d requests of %d", round, m.count(), m.total(), callers*each)
+		}
+		if s := r.Stats(); s.Queued != 0 || s.QueuedBytes != 0 || s.Lost != 0 || s.Written != callers*each*3/4 {
+			t.Fatalf("%+v", s)
+		}
+	}
+}
+
+// Close begins while callers wait for room; they were there first.
+func TestCloseTakesThoseThatWait(t *testing.T) {
+	free := make(chan struct{})
+	m := &memory{before: func(context.Context, []row) error { <-free; return nil }}
+	r := newRecorder(m, clock.System(), Options{MaxEntries: 4})
+	var wait sync.WaitGroup
+	const callers = 40
+	for c := range callers {
+		wait.Go(func() { r.Record(entry("t", int64(c))) })
+	}
+	for r.Stats().Waiting != callers-4 {
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan error)
+	go func() { closed <- r.Close(context.Background()) }()
+	time.Sleep(20 * time.Millisecond)
+	close(free)
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+	if m.count() != callers {
+		t.Errorf("%d entries of %d", m.count(), callers)
+	}
+}
+
+func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		opts           Options
+		body           int
+		entries, bytes int // the most that may be held
+	}{
+		{"by entries", Options{MaxEntries: 500}, 0, 500, 1 << 30},
+		{"by bytes", Options{MaxBytes: 1 << 20}, 10_000, 4096, 1 << 20},
+		{"by age", Options{MaxEntries: 1 << 20, MaxBytes: 1 << 30}, 0, 1 << 20, 1 << 30},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stalled atomic.Bool
+			stalled.Store(true)
+			free := make(chan struct{})
+			m := &memory{before: func(context.Context, []row) error {
+				if stalled.Load() {
+					<-free
+				}
+				return nil
+			}}
+			r := newRecorder(m, clock.System(), c.opts)
+			var taken atomic.Int64
+			var wait sync.WaitGroup
+			const callers, each = 32, 200
+			for g := range callers {
+				wait.Go(func() {
+					for i := range each {
+						ev := entry("t", int64(g*each+i))
+						ev.ResponseBody = bytes.Repeat([]byte("x"), c.body)
+						r.Record(ev)
+						taken.Add(1)
+						if c.name == "by age" {
+							time.Sleep(5 * time.Millisecond)
+						}
+					}
+				})
+			}
+			held := settle(t, &taken)
+			s := r.Stats()
+			if s.Queued > c.entries || s.QueuedBytes > c.bytes || held == callers*each || s.Waiting == 0 {
+				t.Errorf("%d taken, %+v", held, s)
+			}
+			stalled.Store(false)
+			close(free)
+			wait.Wait()
+			closeRecorder(t, r)
+			if m.count() != callers*each || m.total() != callers*each {
+				t.Errorf("%d entries, %d requests of %d", m.count(), m.total(), callers*each)
+			}
+		})
+	}
+}
+
+// An age over maxAge means that more than that may be lost to kill -9, so
+// nobody may add to it.
+func TestNoEntryIsHeldForLongWhileOthersAreTaken(t *testing.T) {
+	free := make(chan struct{})
+	m := &memory{before: func(context.Context, []row) error { <-free; return nil }}
+	r := newRecorder(m, clock.System(), Options{})
+	r.Record(entry("t", 1))
+	time.Sleep(maxAge + 50*time.Millisecond)
+	done := make(chan struct{})
+	go func() { r.Record(entry("t", 2)); close(done) }()
+	select {
+	case <-done:
+		t.Error("an entry was taken while another was held for too long")
+	case <-time.After(50 * time.Millisecond):
+	}
+	notPersisted := entry("t", 3)
+	notPersisted.Persist = false
+	r.Record(notPersisted) // what is only counted never waits for entries
+	close(free)
+	<-done
+	closeRecorder(t, r)
+}
+
+func TestAnEntryIsWrittenSoon(t *testing.T) {
+	var at atomic.Int64
+	m := &memory{before: func(context.Context, []row) error { at.Store(time.Now().UnixNano()); return nil }}
+	r := newRecorder(m, clock.System(), Options{})
+	defer closeRecorder(t, r)
+	for i := range 3 {
+		begun := time.Now()
+		at.Store(0)
+		r.Record(entry("t", int64(i)))
+		for at.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if took := time.Unix(0, at.Load()).Sub(begun); took < flushEntries/2 || took > 5*time.Second {
+			t.Errorf("an entry alone waited %v", took)
+		}
+		time.Sleep(time.Duration(i) * 30 * time.Millisecond)
+	}
+}
+
+// flaky fails at random, after the write took place as often as before.
+type flaky struct {
+	memory
+	n atomic.Int64
+}
+
+func (f *flaky) write(ctx context.Context, tenant string, entries []row, usage []usageRow, retry bool) error {
+	switch f.n.Add(1) % 3 {
+	case 0:
+		return errFull
+	case 1:
+		if len(entries) > 0 { // committed, but the answer is lost
+			_ = f.memory.write(ctx, tenant, entries, usage, retry)
+			return errFull
+		}
+	}
+	return f.memory.write(ctx, tenant, entries, usage, retry)
+}
+
+func TestFailuresAreRetriedWithoutCountingTwice(t *testing.T) {
+	var out bytes.Buffer
+	log := NewRequestLog(&out, clock.System())
+	f := &flaky{memory: memory{isLasting: true}}
+	r := newRecorder(f, clock.System(), Options{Log: log})
+	var wait sync.WaitGroup
+	const callers, each = 16, 50
+	for c := range callers {
+		wait.Go(func() {
+			for i := range each {
+				r.Record(entry("t", int64(c*each+i)))
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	wait.Wait()
+	closeRecorder(t, r)
+	if f.count() != callers*each || f.total() != callers*each {
+		t.Errorf("%d entries, %d requests of %d", f.count(), f.total(), callers*each)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), `{"event":"audit.write_failed"`); n < 1 || n > 5 {
+		t.Errorf("%d lines tell of failures: %s", n, out.String())
+	}
+}
+
+func TestOneEntryThatTheDatabaseRefusesDoesNotStopTheOthers(t *testing.T) {
+	var out bytes.Buffer
+	log := NewRequestLog(&out, clock.System())
+	m := &memory{before: func(_ context.Context, rows []row) error {
+		for _, w := range rows {
+			if strings.Contains(w.path, "poison") {
+				return errors.New("invalid byte sequence")
+			}
+		}
+		return nil
+	}}
+	r := newRecorder(m, clock.System(), Options{Log: log})
+	for i := range int64(50) {
+		ev := entry("t", i)
+		if i == 20 {
+			ev.Path = "/poison"
+		}
+		r.Record(ev)
+	}
+	closeRecorder(t, r)
+	_ = log.Close()
+	if m.count() != 50 || m.total() != 50 || !strings.Contains(out.String(), `"event":"audit.entry_stripped"`) {
+		t.Errorf("%d entries, %d requests; %s", m.count(), m.total(), out.String())
+	}
+}
+
+func TestCloseGivesUpWhenItsTimeIsOverAndSaysSo(t *testing.T) {
+	m := &memory{isLasting: true, before: func(context.Context, []row) error { return errFull }}
+	r := newRecorder(m, clock.System(), Options{})
+	for i := range int64(10) {
+		r.Record(entry("t", i))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	if err := r.Close(ctx); err == nil || !strings.Contains(err.Error(), "10 audit entries") {
+		t.Errorf("Close: %v", err)
+	}
+	r.Record(entry("t", 11)) // must not hang
+	if r.Stats().Lost != 1 {
+		t.Errorf("%+v", r.Stats())
+	}
+}
+
+func TestOneTenantsBatchesNeverMeet(t *testing.T) {
+	var mu sync.Mutex
+	busy := map[string]bool{}
+	m := &memory{}
+	m.before = func(_ context.Context, rows []row) error {
+		if len(rows) > batchEntries {
+			t.Errorf("%d entries in one write", len(rows))
+		}
+		time.Sleep(time.Millisecond) // let the queue grow
+		return nil
+	}
+	s := &exclusive{memory: m, enter: func(tenant string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if busy[tenant] {
+			t.Errorf("two writes of %s at once", tenant)
+		}
+		busy[tenant] = true
+	}, leave: func(tenant string) {
+		mu.Lock()
+		defer mu.Unlock()
+		busy[tenant] = false
+	}}
+	r := newRecorder(s, clock.System(), Options{})
+	for i := range int64(5000) {
+		r.Record(entry(fmt.Sprintf("t%d", max(i%20-17, 0)), i))
+	}
+	closeRecorder(t, r)
+	if m.count() != 5000 {
+		t.Errorf("%d entries", m.count())
+	}
+}
+
+type exclusive struct {
+	*memory
+	enter, leave func(string)
+}
+
+func (e *exclusive) write(ctx context.Context, tenant string, entries []row, usage []usageRow, retry bool) error {
+	e.enter(tenant)
+	runtime.Gosched()
+	defer e.leave(tenant)
+	return e.memory.write(ctx, tenant, entries, usage, retry)
+}
+
+func TestUsage(t *testing.T) {
+	m := &memory{}
+	r := newRecorder(m, clock.System(), Options{})
+	for i, d := range []time.Duration{-1, 0, 5 * time.Millisecond, 5*time.Millisecond + 1, 100 * time.Millisecond, time.Second, time.Minute} {
+		ev := entry("t", 0)
+		ev.Duration, ev.Persist = d, i == 0
+		if i == 6 {
+			ev.Status = 400
+		}
+		r.Record(ev)
+	}
+	for i := range 3 * maxEndpoints { // made-up endpoints share a row
+		ev := entry("other", 0)
+		ev.Persist, ev.Endpoint = false, fmt.Sprintf("/data/made-up-%d", i)
+		r.Record(ev)
+		if i%100 == 0 {
+			time.Sleep(flushUsage / 2) // in several writes, too
+		}
+	}
+	unknown := entry("t", 0)
+	unknown.Endpoint, unknown.Start = "", noon.Add(time.Minute)
+	r.Record(unknown)
+	r.Record(&Event{Start: noon}) // no tenant, no usage
+	closeRecorder(t, r)
+
+	of := usageKey{"t", noon.Truncate(time.Minute).UnixMicro(), "/me"}
+	want := usageRow{usageKey: of, requests: 7, errors: 1, latencyMicros: 61_110_000, buckets: [6]int64{3, 1, 1, 0, 1, 1}}
+	if got := m.usage[of]; got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got := m.usage[usageKey{"t", noon.Truncate(time.Minute).Add(time.Minute).UnixMicro(), otherEndpoint}]; got.requests != 1 {
+		t.Errorf("%+v", got)
+	}
+	if len(m.usage) != 2+maxEndpoints+1 || m.total() != 7+1+3*maxEndpoints {
+		t.Errorf("%d rows, %d requests", len(m.usage), m.total())
+	}
+}
+
+func TestUsageOfPastMinutesIsForgottenOnceWritten(t *testing.T) {
+	u := newUsage()
+	for minute := range int64(100) {
+		for i := range int64(10) {
+			ev := entry(fmt.Sprintf("t%d", i), minute*int64(time.Minute/time.Microsecond))
+			u.count(ev)
+		}
+		if got := u.take(); len(got) != 10 {
+			t.Fatalf("%d rows are new", len(got))
+		}
+	}
+	if len(u.rows) != 10 || len(u.endpoints) != 10 {
+		t.Errorf("%d rows of %d tenants are kept", len(u.rows), len(u.endpoints))
+	}
+}

@@ -1,0 +1,234 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/user"
+)
+
+// fill records n events of many kinds and returns them, oldest first.
+func fill(t *testing.T, d *db.DB, n int) []*Event {
+	t.Helper()
+	random := rand.New(rand.NewPCG(7, 7))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	r := NewRecorder(d, clock.System(), Options{})
+	var events []*Event
+	for i := range n {
+		ev := entry("acme", int64(i))
+		ev.Endpoint = pick("/data/contact", "/data/account", "/data/user", "/me", "/custom/a", "/custom/b", "/auth/login", "/data0", "")
+		ev.UserID = pick("ana", "ana", "ben", "cem", "")
+		if random.IntN(4) == 0 {
+			ev.Status = 404
+		}
+		events = append(events, ev)
+		r.Record(ev)
+		if i%10 == 0 { // the neighbour's log is not shown
+			r.Record(entry("umbrella", int64(i)))
+		}
+	}
+	closeRecorder(t, r)
+	return events
+}
+
+func TestQueryFilters(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := makeTenant(t, d, "acme")
+		for _, name := range []string{"ana", "ben", "cem"} {
+			makeUser(t, h, name, name+"@acme.example")
+		}
+		events := fill(t, d, 3000)
+		for _, who := range []string{"", "ana@acme.example", " BEN@acme.example"} {
+			for _, endpoint := range []string{"", "/data/*", "/me", "/custom/*", "/custom/a", "/custom/none", "/data/contact", "/auth/*"} {
+				for _, errorsOnly := range []bool{false, true} {
+					for _, limit := range []int{0, 1, 32, 33} {
+						f := Filter{User: who, Endpoint: endpoint, ErrorsOnly: errorsOnly, Limit: limit}
+						if got, want := ids(t, h, f), expected(events, f); !slices.Equal(got, want) {
+							t.Errorf("%+v: %d entries %.60v…, want %d %.60v…", f, len(got), got, len(want), want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// expected is what a filter asks for, found the slow way.
+func expected(events []*Event, f Filter) (list []string) {
+	for _, ev := range slices.Backward(events) {
+		matches := f.Endpoint == "" || f.Endpoint == ev.Endpoint ||
+			strings.HasSuffix(f.Endpoint, "/*") && strings.HasPrefix(ev.Endpoint, strings.TrimSuffix(f.Endpoint, "*"))
+		if f.User != "" && strings.TrimSpace(strings.ToLower(f.User)) != ev.UserID+"@acme.example" || !matches || f.ErrorsOnly && ev.Status < 400 {
+			continue
+		}
+		if list = append(list, ev.RequestID); len(list) == f.Limit {
+			break
+		}
+	}
+	return list
+}
+
+func TestQueryGoesOnBeforeAnEntry(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := makeTenant(t, d, "acme")
+		events := fill(t, d, 300)
+		for _, endpoint := range []string{"", "/data/*", "/me"} {
+			var got []string
+			f := Filter{Endpoint: endpoint, Limit: 7}
+			for {
+				last := ""
+				err := Query(t.Context(), h, f, func(e *Entry) error { got, last = append(got, e.RequestID), e.ID; return nil })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if last == "" {
+					break
+				}
+				f.Before = last
+			}
+			if want := expected(events, Filter{Endpoint: endpoint}); !slices.Equal(got, want) {
+				t.Errorf("%s: %d entries, want %d", endpoint, len(got), len(want))
+			}
+		}
+	})
+}
+
+func TestManyEndpointsAreFoundToo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := makeTenant(t, d, "acme")
+		r := NewRecorder(d, clock.System(), Options{})
+		var events []*Event
+		for i := range 3 * maxRanges {
+			ev := entry("acme", int64(i))
+			ev.Endpoint = fmt.Sprintf("/custom/e%d", i)
+			if i%10 == 0 {
+				ev.Endpoint = "/me"
+			}
+			events = append(events, ev)
+			r.Record(ev)
+		}
+		closeRecorder(t, r)
+		f := Filter{Endpoint: "/custom/*"}
+		if got, want := ids(t, h, f), expected(events, f); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestAnEntryTellsWho(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := makeTenant(t, d, "acme")
+		makeUser(t, h, "u1", "Ana@Acme.Example")
+		makeUser(t, h, "u2", "gone@acme.example")
+		r := NewRecorder(d, clock.System(), Options{})
+		for i, who := range []string{"u1", "u2", "", "stranger"} {
+			ev := readOne()
+			ev.UserID, ev.RequestID, ev.Start = who, who, noon.Add(time.Duration(i)*time.Second)
+			ev.Auth = []string{AuthKey, AuthJWT, AuthNone, AuthToken}[i]
+			r.Record(ev)
+		}
+		closeRecorder(t, r)
+		if err := h.Write(t.Context(), func(tx db.Tx) error { return user.Delete(t.Context(), tx, "u2") }); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err := Query(t.Context(), h, Filter{}, func(e *Entry) error {
+			line := e.AppendJSON(nil)
+			names := members(t, line)
+			if want := strings.Fields("time user auth method path endpoint status ip duration_ms request_id request response"); !slices.Equal(names, want) {
+				t.Errorf("members %v", names)
+			}
+			var v struct {
+				User, Auth *string
+				Response   struct{ Body json.RawMessage }
+				Request    struct{ Headers map[string]string }
+			}
+			if err := json.Unmarshal(line, &v); err != nil {
+				return err
+			}
+			if string(v.Response.Body) != oneRecord || v.Request.Headers["user-agent"] != "curl/8.5.0" || strings.Contains(string(line), "0f0f") {
+				t.Errorf("%s", line)
+			}
+			text := func(s *string) string {
+				if s == nil {
+					return "null"
+				}
+				return *s
+			}
+			got = append(got, text(v.User)+" "+text(v.Auth))
+			return nil
+		})
+		if want := []string{"stranger TOKEN", "null null", "gone@acme.example JWT", "Ana@Acme.Example KEY"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %q %v", got, err)
+		}
+		if got := ids(t, h, Filter{User: "GONE@acme.example "}); !slices.Equal(got, []string{"u2"}) {
+			t.Errorf("of a deleted user: %v", got)
+		}
+	})
+}
+
+func TestAFilterThatMakesNoSenseIsRefused(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	h := makeTenant(t, d, "acme")
+	for _, endpoint := range []string{"/data", "/data/", "data/*", "*", "/*", "/me/*", "/custom/a*", "/custom/*/b", "/other/*", "GET /me"} {
+		err := Query(t.Context(), h, Filter{Endpoint: endpoint}, nil)
+		if fault.CodeOf(err) != fault.Validation || !strings.Contains(err.Error(), "'/custom/SLUG'") {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+	if err := Query(t.Context(), h, Filter{Limit: -1}, nil); fault.CodeOf(err) != fault.Validation {
+		t.Error(err)
+	}
+	if err := Query(t.Context(), h, Filter{User: "nobody@acme.example"}, nil); fault.CodeOf(err) != fault.NotFound {
+		t.Error(err)
+	}
+	stop := errors.New("stop")
+	fill(t, d, 10)
+	if err := Query(t.Context(), h, Filter{}, func(*Entry) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+}
+
+// The ranges of one index each: without them, a busy tenant's filters would
+// read the whole log.
+func TestFiltersUseTheirIndex(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	h := makeTenant(t, d, "acme")
+	makeUser(t, h, "ana", "ana@acme.example")
+	fill(t, d, 500)
+	for _, c := range []struct {
+		filter Filter
+		index  string
+	}{
+		{Filter{}, "sqlite_autoindex_audit_log_1"},
+		{Filter{ErrorsOnly: true}, "audit_log_errors"},
+		{Filter{Endpoint: "/me"}, "audit_log_endpoint"},
+		{Filter{Endpoint: "/data/*"}, "audit_log_endpoint"},
+		{Filter{Endpoint: "/data/*", ErrorsOnly: true}, "audit_log_endpoint"},
+		{Filter{User: "ana@acme.example"}, "audit_log_user"},
+		{Filter{User: "ana@acme.example", Endpoint: "/data/*", ErrorsOnly: true}, "audit_log_user"},
+	} {
+		ranges, err := plan(t.Context(), h, c.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range ranges {
+			plan := ""
+			sql := `EXPLAIN QUERY PLAN SELECT entry_id FROM audit_log WHERE tenant_id = $1 AND entry_id < $2` + r.where + ` ORDER BY entry_id DESC LIMIT $3`
+			err := h.Query(t.Context(), sql, func(row db.Row) error { plan += row.Text(3) + "\n"; return nil }, append([]any{r.before, 10}, r.args...)...)
+			if err != nil || !strings.Contains(plan, c.index+" ") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("%+v: %v\n%s", c.filter, err, plan)
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+func makeTenant(t *testing.T, d *db.DB, id string) db.Handle {
+	t.Helper()
+	h := d.For(id)
+	err := h.Write(t.Context(), func(tx db.Tx) error {
+		return tenant.Put(t.Context(), tx, &tenant.Tenant{ID: id, Hosts: []string{id + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func makeUser(t *testing.T, h db.Handle, id, email string) {
+	t.Helper()
+	err := h.Write(t.Context(), func(tx db.Tx) error {
+		return user.Insert(t.Context(), tx, &user.User{ID: id, Email: email, Type: user.Internal, Active: true, CreatedAt: 1, UpdatedAt: 1})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// number is the one number a question for numbers answers with.
+func number(t *testing.T, h db.Handle, sql string, args ...any) (n int64) {
+	t.Helper()
+	if err := h.Query(t.Context(), sql, func(r db.Row) error { n = r.Int(0); return nil }, args...); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func ids(t *testing.T, h db.Handle, f Filter) (list []string) {
+	t.Helper()
+	err := Query(t.Context(), h, f, func(e *Entry) error { list = append(list, e.RequestID); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestNothingIsLostOnEitherEngine(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := NewRecorder(d, clock.System(), Options{MaxEntries: 500})
+		var wait sync.WaitGroup
+		const callers, each = 64, 60
+		for c := range callers {
+			wait.Go(func() {
+				for i := range each {
+					r.Record(entry(fmt.Sprintf("t%d", c%4), int64(c*each+i)))
+				}
+			})
+		}
+		wait.Wait()
+		closeRecorder(t, r)
+		for n := range 4 {
+			h := d.For(fmt.Sprintf("t%d", n))
+			const want = callers * each / 4
+			if got := ids(t, h, Filter{}); len(got) != want {
+				t.Errorf("%d entries of %d", len(got), want)
+			}
+			if got := number(t, h, `SELECT CAST(SUM(requests) AS BIGINT) FROM usage_minutes WHERE tenant_id = $1`); got != want {
+				t.Errorf("%d requests of %d", got, want)
+			}
+		}
+	})
+}
+
+// Two nodes count in one database.
+func TestUsageOfTwoNodesAddsUp(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var wait sync.WaitGroup
+		const each = 2000
+		for range 2 {
+			wait.Go(func() {
+				r := NewRecorder(d, clock.System(), Options{})
+				for i := range each {
+					ev := entry("t", int64(i)*50_000)
+					ev.Persist, ev.Status, ev.Endpoint = false, 200+200*(i%2), fmt.Sprintf("/data/e%d", i%30)
+					r.Record(ev)
+					if i%100 == 0 {
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+				closeRecorder(t, r)
+			})
+		}
+		wait.Wait()
+		h := d.For("t")
+		for sql, want := range map[string]int64{
+			"requests": 2 * each, "errors": each, "latency_us": 2 * each * 1000, "le_5": 2 * each,
+			"le_25 + le_100 + le_500 + le_2500 + slower": 0,
+		} {
+			if got := number(t, h, `SELECT CAST(SUM(`+sql+`) AS BIGINT) FROM usage_minutes WHERE tenant_id = $1`); got != want {
+				t.Errorf("%s: %d, want %d", sql, got, want)
+			}
+		}
+	})
+}
+
+func TestHostileTextIsStoredByBothEngines(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := NewRecorder(d, clock.System(), Options{})
+		h := makeTenant(t, d, "t")
+		hostile := "a\x00b\xff\u2028\x1b" + strings.Repeat("é", 5000)
+		ev := entry("t", 1)
+		ev.Method, ev.Path, ev.Query, ev.IP, ev.RequestID, ev.UserID, ev.Endpoint = hostile, hostile, hostile, hostile, hostile, hostile, hostile
+		ev.RequestHeader = map[string][]string{"Origin": {hostile}, hostile: {hostile}}
+		ev.RequestBody, ev.ResponseBody, ev.ContentType = []byte(hostile), []byte(`{"a":"`+"\\u0000"+`"}`), hostile
+		r.Record(ev)
+		short := entry("t", 2)
+		short.Path, short.Endpoint, short.UserID = hostile[:10], hostile[:10], hostile[:10]
+		r.Record(short)
+		closeRecorder(t, r)
+		if r.Stats().Failures > 0 {
+			t.Errorf("%+v", r.Stats())
+		}
+		n := 0
+		err := Query(t.Context(), h, Filter{}, func(e *Entry) error {
+			n++
+			line := append(e.AppendJSON(nil), '\n')
+			checkLine(t, line)
+			return nil
+		})
+		if err != nil || n != 2 {
+			t.Errorf("%d entries, %v", n, err)
+		}
+	})
+}
+
+func TestRetentionDeletesWhatIsOlderAndNothingElse(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clk := clock.NewFake(noon)
+		names := []string{"a", "b"}
+		r := NewRecorder(d, clk, Options{})
+		const old, fresh = 1200, 50
+		for _, name := range names {
+			makeUser(t, makeTenant(t, d, name), "gone-"+name, "gone@"+name)
+			for i := range old {
+				ev := entry(name, 0)
+				ev.Start, ev.UserID = noon.Add(-Retention-time.Duration(i+1)*time.Second), "gone-"+name
+				r.Record(ev)
+			}
+			for i := range fresh {
+				ev := entry(name, 0)
+				ev.Start, ev.RequestID = noon.Add(-Retention+time.Duration(i)*time.Microsecond), "fresh"
+				r.Record(ev)
+			}
+		}
+		closeRecorder(t, r)
+		clk.Advance(2 * time.Hour) // addresses last as long as entries
+		nodes, stop := context.WithCancel(t.Context())
+		var wait sync.WaitGroup
+		r2 := NewRecorder(d, clock.NewFake(noon), Options{})
+		for range 3 { // three nodes at once
+			wait.Go(func() { r2.RunRetention(nodes) })
+		}
+		for _, name := range names {
+			h := d.For(name)
+			deadline := time.Now().Add(20 * time.Second)
+			for number(t, h, `SELECT COUNT(*) FROM audit_log WHERE tenant_id = $1`) > fresh && time.Now().Before(deadline) {
+				time.Sleep(5 * time.Millisecond)
+			}
+			for _, id := range ids(t, h, Filter{}) {
+				if id != "fresh" {
+					t.Fatalf("an old entry is left")
+				}
+			}
+			if n := number(t, h, `SELECT COUNT(*) FROM audit_log WHERE tenant_id = $1`); n != fresh {
+				t.Errorf("%d entries are left, want %d", n, fresh)
+			}
+		}
+		stop()
+		wait.Wait() // RunRetention returns
+		if err := (dbStore{d}).expire(t.Context(), noon.Add(-Retention)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			h := d.For(name)
+			if n := number(t, h, `SELECT COUNT(*) FROM usage_minutes WHERE tenant_id = $1`); n != 1 {
+				t.Errorf("%d minutes of usage are left, want the one that is not over", n)
+			}
+			if n := number(t, h, `SELECT COUNT(*) FROM audit_users WHERE tenant_id = $1`); n != 1 {
+				t.Errorf("%d addresses", n)
+			}
+		}
+		if err := (dbStore{d}).expire(t.Context(), noon.Add(2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, d.For("a"), `SELECT COUNT(*) FROM audit_users WHERE tenant_id = $1`); n != 0 {
+			t.Errorf("%d addresses are left of nobody", n)
+		}
+		closeRecorder(t, r2)
+	})
+}
+
+// A commit whose answer was lost is run again; nothing counts twice.
+func TestAWriteThatIsRunAgainCountsOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := makeTenant(t, d, "acme")
+		rows := encode([]item{{ev: entry("acme", 1)}, {ev: entry("acme", 2)}})
+		u := newUsage()
+		u.count(entry("acme", 1))
+		u.count(entry("acme", 2))
+		usage := u.take()
+		for _, retry := range []bool{false, true, true} {
+			if err := (dbStore{d}).write(t.Context(), "acme", rows, usage, retry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := number(t, h, `SELECT requests FROM usage_minutes WHERE tenant_id = $1`); n != 2 || len(ids(t, h, Filter{})) != 2 {
+			t.Errorf("%d requests counted, %d entries", n, len(ids(t, h, Filter{})))
+		}
+	})
+}

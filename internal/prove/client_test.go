@@ -1,0 +1,162 @@
+package prove
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+// client talks to one node as one key.
+type client struct {
+	base  string
+	token string
+	http  *http.Client
+	note  func(*answer) // told of every answer
+}
+
+// answer is what came back.
+type answer struct {
+	method, path string
+	status       int
+	header       http.Header
+	body         []byte
+	sent, at     time.Time // at is when its last byte was there
+}
+
+// patience is how long an answer may take before it counts as hung.
+const patience = 20 * time.Second
+
+func (n *node) client(token string) *client {
+	return &client{base: n.public, token: token, http: &http.Client{
+		Timeout:   patience,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute},
+	}}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+func (c *client) do(method, path, body string) (*answer, error) {
+	var in io.Reader
+	if body != "" {
+		in = bytes.NewReader([]byte(body))
+	}
+	r, err := http.NewRequest(method, c.base+path, in)
+	if err != nil {
+		return nil, err
+	}
+	r.Host = host
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	a := &answer{method: method, path: path, sent: time.Now()}
+	res, err := c.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if a.body, err = io.ReadAll(res.Body); err != nil {
+		return nil, err
+	}
+	a.at, a.status, a.header = time.Now(), res.StatusCode, res.Header
+	if c.note != nil {
+		c.note(a)
+	}
+	return a, nil
+}
+
+// hung reports whether an error means that no answer came in time.
+func hung(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err) }
+
+func isTimeout(err error) bool {
+	var u *url.Error
+	return errors.As(err, &u) && u.Timeout()
+}
+
+func (a *answer) code() string {
+	var e struct {
+		Error struct {
+			Code string `json:"code"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(a.body, &e) // no code is no envelope
+	return e.Error.Code
+}
+
+func (a *answer) String() string {
+	return fmt.Sprintf("%s %s: %d %.300s", a.method, a.path, a.status, a.body)
+}
+
+// record is a contact as the API shows it.
+type record struct {
+	ID        string          `json:"id"`
+	FirstName string          `json:"first_name"`
+	Email     string          `json:"email"`
+	Score     *int64          `json:"score"`
+	Extra     json.RawMessage `json:"extra"`
+}
+
+func (a *answer) record() (record, error) {
+	var env struct {
+		Data record `json:"data"`
+	}
+	err := json.Unmarshal(a.body, &env)
+	return env.Data, err
+}
+
+// page is an answer of a list.
+type page struct {
+	Data []record `json:"data"`
+	Meta struct {
+		Count   int    `json:"count"`
+		HasMore bool   `json:"hasMore"`
+		Next    string `json:"nextCursor"`
+	} `json:"meta"`
+}
+
+func (c *client) page(query string) (*page, error) {
+	a, err := c.do("GET", contact+"?"+query, "")
+	if err != nil {
+		return nil, err
+	}
+	if a.status != http.StatusOK {
+		return nil, fmt.Errorf("%s", a)
+	}
+	var p page
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		return nil, fmt.Errorf("%s: %w", a, err)
+	}
+	return &p, nil
+}
+
+// all is the complete traversal, with the raw bytes of its pages.
+func (c *client) all() ([]record, error) {
+	var list []record
+	query := "limit=200"
+	for {
+		p, err := c.page(query)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p.Data...)
+		if !p.Meta.HasMore {
+			return list, nil
+		}
+		query = "limit=200&cursor=" + p.Meta.Next
+	}
+}
+
+// filtered is the list of the records with one value.
+func (c *client) filtered(field, value string) ([]record, error) {
+	p, err := c.page(url.QueryEscape("filter["+field+"]") + "=" + url.QueryEscape(value))
+	if err != nil {
+		return nil, err
+	}
+	return p.Data, nil
+}

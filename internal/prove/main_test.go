@@ -1,0 +1,186 @@
+package prove
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(filepath.Dir(built)) // a folder in /tmp at worst
+	}
+	os.Exit(code)
+}
+
+// proving is set when the long figures are wanted.
+var proving = os.Getenv("GATEHOUSE_PROVE") != ""
+
+// scale is how many trials a test has: few beside other tests, fewer still
+// under the race detector, many when proving.
+func scale(short, long int) int {
+	switch {
+	case proving:
+		return long
+	case racing:
+		return max(1, short/2)
+	default:
+		return short
+	}
+}
+
+// strictly is the bound itself where the machine is the test's own, and a wider
+// one where others share it.
+func strictly(bound time.Duration) time.Duration {
+	switch {
+	case racing:
+		return 6 * bound
+	case proving:
+		return bound
+	default:
+		return 3 * bound
+	}
+}
+
+var (
+	built  string
+	binary = sync.OnceValues(func() (string, error) {
+		if given := os.Getenv("GATEHOUSE_PROVE_BINARY"); given != "" {
+			return given, nil
+		}
+		dir, err := os.MkdirTemp("", "gatehouse-prove-")
+		if err != nil {
+			return "", err
+		}
+		built = filepath.Join(dir, "gatehouse")
+		args := []string{"build", "-p", "2", "-buildvcs=false", "-o", built}
+		if racing {
+			args = append(args, "-race")
+		}
+		out, err := exec.Command("go", append(args, "gatehouse/cmd/gatehouse")...).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("build the program: %w: %s", err, out)
+		}
+		return built, nil
+	})
+)
+
+// program is the path of the program under test.
+func program(t testing.TB) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// eachEngine runs a test on both engines.
+func eachEngine(t *testing.T, fn func(t *testing.T, engine db.Engine)) {
+	t.Helper()
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) { fn(t, engine) })
+	}
+}
+
+// proof is one figure in the making.
+type proof struct {
+	t      *testing.T
+	id     string
+	engine db.Engine
+	seed   uint64
+	rand   *rand.Rand // for one goroutine
+	begun  time.Time
+
+	mu       sync.Mutex
+	trials   int
+	failures int
+	figures  map[string]any
+}
+
+// begin starts a figure; its line is printed when the test ends.
+func begin(t *testing.T, id string, engine db.Engine) *proof {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if given := os.Getenv("GATEHOUSE_PROVE_SEED"); given != "" {
+		n, err := strconv.ParseUint(given, 10, 64)
+		if err != nil {
+			t.Fatalf("GATEHOUSE_PROVE_SEED: %v", err)
+		}
+		seed = n
+	}
+	p := &proof{
+		t: t, id: id, engine: engine, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), begun: time.Now(),
+		figures: map[string]any{},
+	}
+	t.Cleanup(p.print)
+	return p
+}
+
+func (p *proof) print() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := map[string]any{
+		"id": p.id, "engine": p.engine, "trials": p.trials, "failures": p.failures, "seed": p.seed,
+		"seconds": int(time.Since(p.begun).Seconds()), "race": racing,
+	}
+	for name, value := range p.figures {
+		line[name] = value
+	}
+	b, err := json.Marshal(line)
+	if err != nil {
+		p.t.Error(err)
+	}
+	fmt.Printf("PROVE %s\n", b)
+}
+
+// fail counts a failure; the test goes on, so that its line says how many.
+func (p *proof) fail(format string, args ...any) {
+	p.t.Helper()
+	p.mu.Lock()
+	p.failures++
+	n := p.failures
+	p.mu.Unlock()
+	if n <= 20 {
+		p.t.Errorf("seed %d: "+format, append([]any{p.seed}, args...)...)
+	}
+}
+
+// tried counts trials.
+func (p *proof) tried(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trials += n
+}
+
+// add adds to a figure of the line.
+func (p *proof) add(name string, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was, _ := p.figures[name].(int)
+	p.figures[name] = was + n
+}
+
+// most keeps the longest duration of a name, in milliseconds.
+func (p *proof) most(name string, d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was, _ := p.figures[name+"_ms"].(int64)
+	p.figures[name+"_ms"] = max(was, d.Milliseconds())
+}
+
+// between is a random duration.
+func (p *proof) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(p.rand.Int64N(int64(to-from)))
+}

@@ -1,0 +1,294 @@
+package prove
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+// manifest is the tenant of these tests. Its audit log is on.
+const manifest = `
+tenant: acme
+hosts: [acme.localhost]
+public_api: {enabled: true, log_standard_requests: true}
+entities:
+  - name: contact
+    fields:
+      - {name: first_name, type: text, required: true}
+      - {name: email, type: text, unique: true}
+      - {name: score, type: number, indexed: true}
+      - {name: extra, type: json}
+roles: [{name: sales}]
+permission_sets:
+  - name: sales
+    entities:
+      contact: {create: true, read: true, update: true, delete: true}
+users:
+  - {email: olivia@acme.example, name: Olivia Owner, owner: true}
+  - {email: sam@acme.example, name: Sam Seller, role: sales, permission_sets: [sales]}
+  - {email: rita@acme.example, name: Rita Reader, permission_sets: [sales]}
+`
+
+const (
+	host    = "acme.localhost"
+	owner   = "olivia@acme.example"
+	contact = "/public/v1/data/contact"
+)
+
+// world is a database and the program's view of it.
+type world struct {
+	t      testing.TB
+	engine db.Engine
+	dir    string // the data folder; on PostgreSQL nothing is in it
+	url    string
+	env    []string
+	token  string // of the tenant's owner
+	nodes  atomic.Int64
+	logs   string
+}
+
+// bare is a world with an empty database.
+func bare(t testing.TB, engine db.Engine) *world {
+	t.Helper()
+	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: os.Environ()}
+	if engine == db.Postgres {
+		w.onPostgres(dbtest.Config(t, engine).URL)
+	}
+	return w
+}
+
+func (w *world) onPostgres(url string) {
+	w.url = url
+	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32))
+}
+
+// fresh is a world with the tenant and a key of its owner.
+func fresh(t testing.TB, engine db.Engine) *world {
+	t.Helper()
+	w := bare(t, engine)
+	w.provision()
+	return w
+}
+
+func (w *world) provision() {
+	w.t.Helper()
+	w.apply(manifest)
+	w.token = w.key(owner)
+}
+
+func (w *world) apply(text string) {
+	w.t.Helper()
+	file := filepath.Join(w.logs, "manifest.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must("apply", "-f", file)
+}
+
+func (w *world) key(email string) string {
+	w.t.Helper()
+	return strings.TrimSpace(w.must("key", "create", "--tenant", "acme", "--user", email, "--name", "prove", "--rate-limit", "100000000"))
+}
+
+func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
+	if w.url != "" {
+		args = append(args, "--database", w.url)
+	} else {
+		args = append(args, "--data", w.dir)
+	}
+	c := exec.CommandContext(ctx, program(w.t), args...)
+	c.Env = w.env
+	return c
+}
+
+// run runs a command of the program to its end.
+func (w *world) run(args ...string) (stdout, stderr string, code int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := w.command(ctx, args...)
+	var out, words bytes.Buffer
+	c.Stdout, c.Stderr = &out, &words
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatalf("%s: %v", args, err)
+	}
+	return out.String(), words.String(), c.ProcessState.ExitCode()
+}
+
+func (w *world) must(args ...string) string {
+	w.t.Helper()
+	out, words, code := w.run(args...)
+	if code != 0 {
+		w.t.Fatalf("%s: exit %d: %s", args, code, words)
+	}
+	return out
+}
+
+// node is a serving process.
+type node struct {
+	w       *world
+	cmd     *exec.Cmd
+	public  string // http://address
+	ops     string
+	started time.Time
+	ready   time.Duration // from its start
+	exited  chan struct{}
+	out     string // the file of its standard output
+	errors  string
+}
+
+// launch starts a server and does not wait for it.
+func (w *world) launch(args ...string) *node {
+	w.t.Helper()
+	base := filepath.Join(w.logs, "node"+string(rune('a'+w.nodes.Add(1)%26)))
+	n := &node{w: w, exited: make(chan struct{}), out: base + ".out", errors: base + ".err"}
+	n.cmd = w.command(context.Background(),
+		append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)...)
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stdout, err1 := os.Create(n.out)
+	stderr, err2 := os.Create(n.errors)
+	if err := errors.Join(err1, err2); err != nil {
+		w.t.Fatal(err)
+	}
+	defer stdout.Close()
+	defer stderr.Close()
+	n.cmd.Stdout, n.cmd.Stderr = stdout, stderr
+	n.started = time.Now()
+	if err := n.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		_ = n.cmd.Wait() // ProcessState has what it says
+		close(n.exited)
+	}()
+	w.t.Cleanup(n.kill)
+	return n
+}
+
+// start starts a server and waits until it is ready.
+func (w *world) start(args ...string) *node {
+	w.t.Helper()
+	n := w.launch(args...)
+	if !n.await(time.Minute) {
+		w.t.Fatalf("the server is not ready; it says: %s%s", n.said(), n.complained())
+	}
+	return n
+}
+
+// await waits until the server is ready; false when it ended, or time is up.
+func (n *node) await(limit time.Duration) bool {
+	for time.Since(n.started) < limit {
+		if n.ops == "" {
+			n.readAddresses()
+		}
+		if n.ops != "" && n.readyz() == http.StatusOK {
+			n.ready = time.Since(n.started)
+			return true
+		}
+		select {
+		case <-n.exited:
+			return false
+		case <-time.After(3 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+func (n *node) readAddresses() {
+	f, err := os.Open(n.out)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var line struct {
+			Event string `json:"event"`
+			Addr  string `json:"addr"`
+			Ops   string `json:"ops_addr"`
+		}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "server.listening" {
+			n.public, n.ops = "http://"+line.Addr, "http://"+line.Ops
+			return
+		}
+	}
+}
+
+var opsClient = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// readyz is the status of /readyz, 0 without an answer.
+func (n *node) readyz() int {
+	r, err := opsClient.Get(n.ops + "/readyz")
+	if err != nil {
+		return 0
+	}
+	defer r.Body.Close()
+	return r.StatusCode
+}
+
+// kill is kill -9.
+func (n *node) kill() {
+	_ = n.cmd.Process.Kill() // it may have ended
+	<-n.exited
+}
+
+func (n *node) terminate() { _ = n.cmd.Process.Signal(syscall.SIGTERM) }
+
+// end waits for the process to end and returns its exit status, -1 when it has
+// not after the limit.
+func (n *node) end(limit time.Duration) int {
+	select {
+	case <-n.exited:
+		return n.cmd.ProcessState.ExitCode()
+	case <-time.After(limit):
+		return -1
+	}
+}
+
+func (n *node) running() bool {
+	select {
+	case <-n.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// said is what it wrote to standard output but for the request log.
+func (n *node) said() string {
+	b, _ := os.ReadFile(n.out)
+	var other []string
+	for line := range strings.Lines(string(b)) {
+		if !strings.Contains(line, `"public_api.request"`) {
+			other = append(other, line)
+		}
+	}
+	return strings.Join(other, "")
+}
+
+func (n *node) complained() string {
+	b, _ := os.ReadFile(n.errors)
+	return string(b)
+}
+
+// panicked reports whether the process wrote of a panic, contained or not.
+func (n *node) panicked() bool {
+	all := n.complained() + n.said()
+	return strings.Contains(all, "panic:") || strings.Contains(all, "goroutine ") || strings.Contains(all, "server.panic") ||
+		strings.Contains(all, "DATA RACE") || strings.Contains(all, "SIGSEGV") || strings.Contains(all, "SIGBUS")
+}

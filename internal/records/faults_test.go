@@ -1,0 +1,202 @@
+package records_test
+
+import (
+	"maps"
+	"slices"
+)
+
+// seededFault misreads one rule of the oracle. The product and the oracle agree
+// on every cell, so a cell that tells the misread oracle from the product is
+// one by which the matrix would catch a product that misreads the rule so.
+type seededFault struct {
+	name    string
+	misread func(o *oracle)
+}
+
+var seededFaults = []seededFault{
+	{"the tenant condition is dropped", func(o *oracle) {
+		o.sameTenant = func(*person, *thing) bool { return true }
+	}},
+	{"peers of the same role see", func(o *oracle) {
+		was := o.above
+		o.above = func(u *person, role string) bool { return role != "" && u.role == role || was(u, role) }
+	}},
+	{"ancestors of the owner are missing", func(o *oracle) {
+		was := o.above
+		o.reachedBy = func(u *person, role string) bool { return u.role == role || was(u, role) }
+		o.above = func(*person, string) bool { return false }
+	}},
+	{"descendants see instead of ancestors", func(o *oracle) {
+		o.above = func(u *person, role string) bool { return below(o.w, u.role, role) }
+	}},
+	{"only the parent role sees, not its ancestors", func(o *oracle) {
+		o.above = func(u *person, role string) bool { return u.role != "" && o.w.parentOf[role] == u.role }
+	}},
+	{"shares with a role do not reach its ancestors", func(o *oracle) {
+		o.reachedBy = func(u *person, role string) bool { return u.role == role }
+	}},
+	{"shares with a role reach its descendants", func(o *oracle) {
+		was := o.reachedBy
+		o.reachedBy = func(u *person, role string) bool { return was(u, role) || below(o.w, u.role, role) }
+	}},
+	{"external users get no shares with their role", func(o *oracle) {
+		was := o.reachedBy
+		o.reachedBy = func(u *person, role string) bool { return !u.external && was(u, role) }
+	}},
+	{"the default applies to external users", func(o *oracle) {
+		was := o.defaultAllows
+		o.defaultAllows = func(u *person, entity string, v verb) bool {
+			return was(&person{tenant: u.tenant}, entity, v)
+		}
+	}},
+	{"the default public_read lets update", func(o *oracle) {
+		was := o.defaultAllows
+		o.defaultAllows = func(u *person, entity string, v verb) bool {
+			return was(u, entity, v) || v == toUpdate && was(u, entity, toRead)
+		}
+	}},
+	{"the default public_read_write lets delete", func(o *oracle) {
+		was := o.defaultAllows
+		o.defaultAllows = func(u *person, entity string, v verb) bool {
+			return was(u, entity, v) || v == toDelete && was(u, entity, toUpdate)
+		}
+	}},
+	{"the default is forgotten", func(o *oracle) {
+		o.defaultAllows = func(*person, string, verb) bool { return false }
+	}},
+	{"a share of level edit lets delete", func(o *oracle) {
+		o.shareAllows = func(s share, v verb) bool { return v == toRead || s.edit }
+	}},
+	{"a share of level read lets update (EditOnly is ignored)", func(o *oracle) {
+		o.shareAllows = func(_ share, v verb) bool { return v == toRead || v == toUpdate }
+	}},
+	{"a rule of level read lets update", func(o *oracle) {
+		o.ruleAllows = func(_ *rule, v verb) bool { return v == toRead || v == toUpdate }
+	}},
+	{"a rule of level edit lets delete", func(o *oracle) {
+		o.ruleAllows = func(q *rule, v verb) bool { return v == toRead || q.edit }
+	}},
+	{"owned_by_role reaches descendants of the role", func(o *oracle) {
+		was := o.ruleMatches
+		o.ruleMatches = func(q *rule, r *thing) bool {
+			return was(q, r) || q.entity == r.entity && q.ownedByRole != "" && below(o.w, o.roleOf(r.owner), q.ownedByRole)
+		}
+	}},
+	{"one condition of a rule is enough", func(o *oracle) {
+		was := o.ruleMatches
+		o.ruleMatches = func(q *rule, r *thing) bool {
+			for f, v := range q.where {
+				if q.entity == r.entity && r.data[f] == v {
+					return true
+				}
+			}
+			return was(q, r)
+		}
+	}},
+	{"rules ask for no entity type", func(o *oracle) {
+		was := o.ruleMatches
+		o.ruleMatches = func(q *rule, r *thing) bool {
+			any := *q
+			any.entity = r.entity
+			return was(&any, r)
+		}
+	}},
+	{"rule matches are not updated when a record is", func(o *oracle) {
+		was, then := o.ruleMatches, map[*thing]map[string]string{}
+		for _, r := range o.w.things {
+			then[r] = maps.Clone(r.data)
+		}
+		o.ruleMatches = func(q *rule, r *thing) bool {
+			old := *r
+			old.data = then[r]
+			return was(q, &old)
+		}
+	}},
+	{"a change of rules is not followed", func(o *oracle) {
+		then := slices.Clone(o.w.rules)
+		o.rules = func() []*rule { return then }
+	}},
+	{"the records do not follow their owner's change of role", func(o *oracle) {
+		then := map[string]string{}
+		for _, p := range o.w.people {
+			then[p.id] = p.role
+		}
+		o.roleOf = func(id string) string { return then[id] }
+	}},
+	{"external users keep all_entity_access", func(o *oracle) {
+		was := o.everything
+		o.everything = func(u *person) bool {
+			staff := *u
+			staff.external = false
+			return was(&staff)
+		}
+	}},
+	{"a system permission opens every record", func(o *oracle) {
+		was := o.everything
+		o.everything = func(u *person) bool {
+			return was(u) || slices.ContainsFunc(u.sets, func(s string) bool { return len(o.w.sets[s].system) > 0 })
+		}
+	}},
+	{"the owner of a record needs no entity permission", func(o *oracle) {
+		was := o.entityAllows
+		o.entityAllows = func(u *person, entity string, v verb) bool {
+			return was(u, entity, v) || v == toRead && slices.ContainsFunc(o.w.things, func(r *thing) bool { return r.owner == u.id })
+		}
+	}},
+	{"read permission is enough to update", func(o *oracle) {
+		was := o.entityAllows
+		o.entityAllows = func(u *person, entity string, v verb) bool {
+			return was(u, entity, v) || v == toUpdate && was(u, entity, toRead)
+		}
+	}},
+	{"edit of a field does not imply read", func(o *oracle) {
+		o.readsField = func(u *person, entity, field string) bool {
+			return o.someSetSays(u, entity, field, func(g fieldGrant) bool { return g.read })
+		}
+	}},
+	{"read of a field implies edit", func(o *oracle) { o.editsField = o.readsField }},
+	{"a field not named cannot be read", func(o *oracle) {
+		o.readsField = func(u *person, entity, field string) bool {
+			return namedAndSays(o.w, u, entity, field, func(g fieldGrant) bool { return g.read || g.edit })
+		}
+	}},
+	{"a field not named cannot be edited", func(o *oracle) {
+		o.editsField = func(u *person, entity, field string) bool {
+			return namedAndSays(o.w, u, entity, field, func(g fieldGrant) bool { return g.edit })
+		}
+	}},
+	{"a set that closes a field closes it in every set", func(o *oracle) {
+		was := o.readsField
+		o.readsField = func(u *person, entity, field string) bool {
+			return was(u, entity, field) && !slices.ContainsFunc(u.sets, func(s string) bool {
+				g := o.w.sets[s].entities[entity]
+				if g == nil {
+					return false
+				}
+				named, there := g.fields[field]
+				return there && !named.read && !named.edit
+			})
+		}
+	}},
+}
+
+// below: role a stands under role b in the tree.
+func below(w *world, a, b string) bool {
+	for at := w.parentOf[a]; at != ""; at = w.parentOf[at] {
+		if at == b {
+			return true
+		}
+	}
+	return false
+}
+
+func namedAndSays(w *world, u *person, entity, field string, says func(fieldGrant) bool) bool {
+	return slices.ContainsFunc(u.sets, func(s string) bool {
+		g := w.sets[s].entities[entity]
+		if g == nil {
+			return false
+		}
+		named, there := g.fields[field]
+		return there && says(named)
+	})
+}

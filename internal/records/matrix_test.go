@@ -1,0 +1,355 @@
+package records_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+)
+
+// question is one call, or one page of calls, whose answer the oracle knows.
+// Asking leaves the world as it was.
+type question struct {
+	cells  int // viewer × record × verb: how many it stands for
+	about  string
+	ask    func() string
+	expect func(o *oracle) string
+}
+
+// exam asks a provisioned world everything and counts the answers that differ
+// from the oracle's, and from those of oracles that misread a rule.
+type exam struct {
+	h      *house
+	w      *world
+	oracle *oracle
+	faulty map[string]*oracle
+
+	cells, differences int
+	caught             map[string]string // the first difference by fault
+	examples           []string
+}
+
+func newExam(h *house, w *world) *exam {
+	return &exam{h: h, w: w, oracle: newOracle(w), faulty: map[string]*oracle{}, caught: map[string]string{}}
+}
+
+// take asks the questions, several at once, and marks the answers.
+func (x *exam) take(questions []question) {
+	answers := make([]string, len(questions))
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(questions); i = next.Add(1) - 1 {
+				answers[i] = questions[i].ask()
+			}
+		})
+	}
+	wait.Wait()
+	for i, q := range questions {
+		x.mark(q, answers[i])
+	}
+}
+
+func (x *exam) mark(q question, got string) {
+	x.cells += q.cells
+	if want := q.expect(x.oracle); got != want {
+		x.differences++
+		x.examples = append(x.examples, fmt.Sprintf("%s\n   got  %s\n   want %s", q.about, got, want))
+	}
+	for name, o := range x.faulty {
+		if want := q.expect(o); x.caught[name] == "" && got != want {
+			x.caught[name] = fmt.Sprintf("%s: %s, not %s", q.about, got, want)
+		}
+	}
+}
+
+func outcome(shows string, err error) string {
+	switch code := fault.CodeOf(err); {
+	case err == nil:
+		return strings.TrimSpace("ok " + shows)
+	case code != "":
+		return string(code)
+	}
+	return err.Error()
+}
+
+// everything is asked in the order that disturbs least: what reads and what
+// writes back the present values, then creations, then deletions, each undone.
+func (x *exam) everything(there *world) {
+	var calm, creations []question
+	for _, p := range x.w.viewers() {
+		s := x.h.as(p.id)
+		for _, r := range x.w.things {
+			calm = append(calm, x.aboutRecord(s, p, r)...)
+		}
+		for i, r := range there.things {
+			if i%4 == 0 {
+				calm = append(calm, x.aboutForeign(s, p, r)...)
+			}
+		}
+		for _, entity := range typeNames {
+			calm = append(calm, x.aboutLists(s, p, entity)...)
+			creations = append(creations, x.aboutCreations(s, p, entity)...)
+		}
+	}
+	x.take(calm)
+	x.take(creations)
+	x.deletions()
+}
+
+func (x *exam) aboutRecord(s *records.Session, p *person, r *thing) []question {
+	ctx := context.Background()
+	point := func(verb string, ask func() string, expect func(o *oracle) string) question {
+		return question{cells: 1, about: x.describe(p, verb, r), ask: ask, expect: expect}
+	}
+	list := []question{
+		point("reads", func() string {
+			got, err := s.Get(ctx, r.entity, r.id)
+			return outcome(shown(got), err)
+		}, func(o *oracle) string { return o.shows(p, r, toRead) }),
+		point("updates", func() string {
+			got, err := s.Update(ctx, r.entity, r.id, nil)
+			return outcome(shown(got), err)
+		}, func(o *oracle) string { return o.shows(p, r, toUpdate) }),
+		point("shares", func() string {
+			return outcome("", s.Share(ctx, r.entity, r.id, share{user: x.w.people[witness].id}.params()))
+		}, func(o *oracle) string { return string(o.judge(p, r, toShare)) }),
+	}
+	for _, f := range slices.Concat(x.w.types[r.entity].fields, []field{{name: "nothing"}}) {
+		list = append(list, point("changes "+f.name+" of", func() string {
+			value := r.data[f.name]
+			if value == "" {
+				value = "null"
+			}
+			_, err := s.Update(ctx, r.entity, r.id, []records.Member{{Name: f.name, Value: []byte(value)}})
+			return outcome("", err)
+		}, func(o *oracle) string { return string(o.judgePatch(p, r, f.name)) }))
+	}
+	return list
+}
+
+// shows is the answer to a verb as shown writes it.
+func (o *oracle) shows(p *person, r *thing, v verb) string {
+	if verdict := o.judge(p, r, v); verdict != ok {
+		return string(verdict)
+	}
+	var parts []string
+	for _, name := range o.members(p, r.entity) {
+		value := ""
+		switch {
+		case name == "owner_id":
+			value = `"` + r.owner + `"`
+		case o.w.has(r.entity, name):
+			if value = r.data[name]; value == "" {
+				value = "null"
+			}
+		}
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return "ok " + strings.Join(parts, " ")
+}
+
+// aboutForeign asks for another tenant's record under this one's name.
+func (x *exam) aboutForeign(s *records.Session, p *person, r *thing) []question {
+	ctx := context.Background()
+	var list []question
+	for v, ask := range map[verb]func() error{
+		toRead:   func() error { _, err := s.Get(ctx, r.entity, r.id); return err },
+		toUpdate: func() error { _, err := s.Update(ctx, r.entity, r.id, nil); return err },
+		toDelete: func() error { return s.Delete(ctx, r.entity, r.id) },
+		toShare: func() error {
+			return s.Share(ctx, r.entity, r.id, share{user: x.w.people[witness].id}.params())
+		},
+	} {
+		list = append(list, question{
+			cells: 1, about: x.describe(p, string(v)+"s the other tenant's", r),
+			ask: func() string { return outcome("", ask()) }, expect: func(o *oracle) string { return string(o.judge(p, r, v)) },
+		})
+	}
+	return list
+}
+
+// aboutLists: a list shows exactly what point reads show, newest first.
+func (x *exam) aboutLists(s *records.Session, p *person, entity string) []question {
+	whole := func(o *oracle) string { return o.lists(p, entity, "", "") }
+	list := []question{
+		{cells: x.w.count(entity), about: x.describe(p, "lists", &thing{entity: entity}), ask: func() string { return traverse(s, entity, 200) }, expect: whole},
+		{cells: x.w.count(entity), about: x.describe(p, "lists by 3", &thing{entity: entity}), ask: func() string { return traverse(s, entity, 3) }, expect: whole},
+	}
+	for _, f := range x.w.types[entity].fields {
+		value := f.values[0]
+		list = append(list, question{
+			cells: 1, about: x.describe(p, "lists by "+f.name+" "+value, &thing{entity: entity}),
+			ask: func() string {
+				return traverse(s, entity, 200, records.Filter{Field: f.name, Value: strings.Trim(value, `"`)})
+			},
+			expect: func(o *oracle) string {
+				if o.may(p, entity, toRead) && (!f.indexed || !o.mayReadField(p, entity, f.name)) {
+					return string(invalid)
+				}
+				return o.lists(p, entity, f.name, value)
+			},
+		})
+	}
+	return list
+}
+
+func (w *world) count(entity string) (n int) {
+	for _, r := range w.things {
+		if r.entity == entity {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *oracle) lists(p *person, entity, field, value string) string {
+	if !o.may(p, entity, toRead) {
+		return string(forbidden)
+	}
+	ids := "ok"
+	for _, r := range o.listed(p, entity) {
+		if field == "" || r.data[field] == value {
+			ids += " " + r.id
+		}
+	}
+	return ids
+}
+
+// traverse walks a list to its end and names what it showed.
+func traverse(s *records.Session, entity string, limit int, filter ...records.Filter) string {
+	got, cursor := "ok", ""
+	for {
+		p, err := s.List(context.Background(), entity, records.Query{Limit: limit, Cursor: cursor, Filter: filter})
+		if err != nil {
+			return outcome("", err)
+		}
+		for rest := string(p.Records); ; {
+			_, after, found := strings.Cut(rest, `"id":"`)
+			if !found {
+				break
+			}
+			got, rest = got+" "+after[:36], after
+		}
+		if cursor = p.Next; cursor == "" {
+			return got
+		}
+	}
+}
+
+// aboutCreations: with the required fields alone, with each field besides, with
+// an owner. What was created is removed again.
+func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []question {
+	ctx := context.Background()
+	create := func(o *oracle, extra records.Member) string {
+		members := x.required(p, entity, extra.Name)
+		if extra.Name != "" {
+			members = append(members, extra)
+		}
+		got, err := s.Create(ctx, entity, members)
+		if err == nil {
+			shows := shown(got)
+			x.h.delete(x.h.system(), entity, id(object(x.h.t, got)))
+			return "ok " + names(shows)
+		}
+		return outcome("", err)
+	}
+	ask := func(verb string, extra records.Member, expect func(o *oracle) string) question {
+		return question{
+			cells: 1, about: x.describe(p, verb, &thing{entity: entity}),
+			ask: func() string { return create(x.oracle, extra) }, expect: expect,
+		}
+	}
+	shows := func(o *oracle, v verdict) string {
+		if v != ok {
+			return string(v)
+		}
+		return "ok " + strings.Join(o.members(p, entity), " ")
+	}
+	list := []question{
+		ask("creates", records.Member{}, func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "")) }),
+		ask("creates for themselves", records.Member{Name: "owner_id", Value: []byte(`"` + p.id + `"`)},
+			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "")) }),
+		ask("creates for another", records.Member{Name: "owner_id", Value: []byte(`"` + x.w.people[witness].id + `"`)},
+			func(o *oracle) string {
+				if v := o.judgeCreate(p, entity, ""); v != ok || o.everything(p) {
+					return shows(o, v)
+				}
+				return string(forbidden)
+			}),
+	}
+	for _, f := range slices.Concat(x.w.types[entity].fields, []field{{name: "nothing", values: []string{"1"}}}) {
+		list = append(list, ask("creates with "+f.name, records.Member{Name: f.name, Value: []byte(f.values[0])},
+			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, f.name)) }))
+	}
+	return list
+}
+
+// required is a body with the required fields, but for one.
+func (x *exam) required(p *person, entity, but string) (members []records.Member) {
+	for _, f := range x.w.types[entity].fields {
+		if f.required && f.name != but {
+			members = append(members, records.Member{Name: f.name, Value: []byte(f.values[0])})
+		}
+	}
+	return members
+}
+
+func names(shown string) string {
+	var list []string
+	for _, part := range strings.Split(shown, " ") {
+		if name, _, found := strings.Cut(part, "="); found {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// deletions: every viewer tries each record; what is deleted is made anew.
+func (x *exam) deletions() {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	gate := make(chan struct{}, 16)
+	for _, r := range x.w.things {
+		wait.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			for _, p := range x.w.viewers() {
+				q := question{cells: 1, about: x.describe(p, "deletes", r), expect: func(o *oracle) string { return string(o.judge(p, r, toDelete)) }}
+				got := outcome("", x.h.as(p.id).Delete(context.Background(), r.entity, r.id))
+				mu.Lock()
+				x.mark(q, got)
+				mu.Unlock()
+				if _, err := x.h.system().Get(context.Background(), r.entity, r.id); (err == nil) == (got == "ok") {
+					x.h.t.Errorf("%s: %s, and the record is there: %v", q.about, got, err == nil)
+				} else if got == "ok" {
+					x.h.put(r)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	slices.SortFunc(x.w.things, func(a, b *thing) int { return strings.Compare(a.id, b.id) })
+}
+
+func (x *exam) describe(p *person, verb string, r *thing) string {
+	kind := "internal"
+	if p.external {
+		kind = "external"
+	}
+	about := fmt.Sprintf("%s user %s (owner %v, role %q, sets %v) %s %s (%s)", kind, p.id[len(p.id)-4:], p.owner, p.role, p.sets,
+		verb, r.entity, x.w.types[r.entity].sharing)
+	if r.owner != "" {
+		about += fmt.Sprintf(" of role %q with %v, shared %v", x.w.roleOf(r.owner), r.data, r.shares)
+	}
+	return about
+}
+

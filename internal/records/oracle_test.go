@@ -1,0 +1,326 @@
+package records_test
+
+import (
+	"slices"
+	"sort"
+)
+
+// The oracle answers every question of the matrix from decisions 2.13 to 2.16,
+// by walking the whole world each time: no SQL, no scopes computed beforehand.
+// It was written from the decisions, not from the product's code.
+
+// world is one tenant as plain data: what the oracle judges, and what
+// provision writes into a database.
+type world struct {
+	tenant   string
+	parentOf map[string]string // every role; "" at a root
+	sets     map[string]*permSet
+	types    map[string]*recordType
+	rules    []*rule
+	people   []*person
+	things   []*thing // in the order they were created
+}
+
+type person struct {
+	id              string
+	tenant          string
+	external, owner bool
+	role            string // "" for none
+	sets            []string
+}
+
+type permSet struct {
+	system   []string
+	all      bool // all_entity_access
+	entities map[string]*grant
+}
+
+type grant struct {
+	verbs  map[verb]bool
+	fields map[string]fieldGrant
+}
+
+type fieldGrant struct{ read, edit bool }
+
+type recordType struct {
+	name    string
+	sharing string
+	fields  []field
+}
+
+type field struct {
+	name, kind        string
+	required, indexed bool
+	values            []string // JSON texts it may take
+}
+
+type rule struct {
+	entity      string
+	ownedByRole string            // or:
+	where       map[string]string // JSON text by field
+	shareWith   string
+	edit        bool
+}
+
+// thing is a record; what it holds is JSON text by field, absent when unset.
+type thing struct {
+	tenant, entity, id string
+	owner              string // a person's id
+	data               map[string]string
+	shares             []share
+}
+
+type share struct {
+	user, role string // one of them
+	edit       bool
+}
+
+type verb string
+
+const (
+	toCreate verb = "create"
+	toRead   verb = "read"
+	toUpdate verb = "update"
+	toDelete verb = "delete"
+	toShare  verb = "share"
+)
+
+// verdict is what a call comes to: ok, or the code of its error.
+type verdict string
+
+const (
+	ok        verdict = "ok"
+	forbidden verdict = "FORBIDDEN"
+	notFound  verdict = "NOT_FOUND"
+	invalid   verdict = "VALIDATION"
+)
+
+// oracle is the rule book, one function a rule, so that a seeded fault can
+// misread exactly one of them.
+type oracle struct {
+	w *world
+
+	everything    func(u *person) bool                       // owner, or all_entity_access
+	entityAllows  func(u *person, entity string, v verb) bool // some set grants the verb
+	sameTenant    func(u *person, r *thing) bool
+	roleOf        func(id string) string // "" for none
+	owns          func(u *person, r *thing) bool
+	above         func(u *person, role string) bool // u's role is an ancestor of role
+	reachedBy     func(u *person, role string) bool // a share with role reaches u
+	shareAllows   func(s share, v verb) bool
+	ruleMatches   func(q *rule, r *thing) bool
+	ruleAllows    func(q *rule, v verb) bool
+	rules         func() []*rule
+	defaultAllows func(u *person, entity string, v verb) bool
+	readsField    func(u *person, entity, field string) bool
+	editsField    func(u *person, entity, field string) bool
+}
+
+func newOracle(w *world) *oracle {
+	o := &oracle{w: w}
+	o.everything = func(u *person) bool {
+		return u.owner || !u.external && slices.ContainsFunc(u.sets, func(s string) bool { return w.sets[s].all })
+	}
+	o.entityAllows = func(u *person, entity string, v verb) bool {
+		for _, s := range u.sets {
+			if g := w.sets[s].entities[entity]; g != nil && g.verbs[v] {
+				return true
+			}
+		}
+		return false
+	}
+	o.sameTenant = func(u *person, r *thing) bool { return u.tenant == r.tenant }
+	o.roleOf = w.roleOf
+	o.owns = func(u *person, r *thing) bool { return r.owner == u.id }
+	o.above = func(u *person, role string) bool {
+		for at := w.parentOf[role]; at != ""; at = w.parentOf[at] {
+			if at == u.role {
+				return true
+			}
+		}
+		return false
+	}
+	o.reachedBy = func(u *person, role string) bool { return u.role == role || o.above(u, role) }
+	o.shareAllows = func(s share, v verb) bool { return v == toRead || v == toUpdate && s.edit }
+	o.ruleMatches = func(q *rule, r *thing) bool {
+		if q.entity != r.entity {
+			return false
+		}
+		if q.ownedByRole != "" {
+			return o.roleOf(r.owner) == q.ownedByRole
+		}
+		for f, want := range q.where {
+			if r.data[f] != want {
+				return false
+			}
+		}
+		return true
+	}
+	o.rules = func() []*rule { return w.rules }
+	o.ruleAllows = func(q *rule, v verb) bool { return v == toRead || v == toUpdate && q.edit }
+	o.defaultAllows = func(u *person, entity string, v verb) bool {
+		switch w.types[entity].sharing {
+		case "public_read":
+			return !u.external && v == toRead
+		case "public_read_write":
+			return !u.external && (v == toRead || v == toUpdate)
+		}
+		return false
+	}
+	// Sets unite: one that names the entity type and leaves the field alone
+	// gives it whole.
+	o.readsField = func(u *person, entity, field string) bool {
+		return o.someSetSays(u, entity, field, func(g fieldGrant) bool { return g.read || g.edit })
+	}
+	o.editsField = func(u *person, entity, field string) bool {
+		return o.someSetSays(u, entity, field, func(g fieldGrant) bool { return g.edit })
+	}
+	return o
+}
+
+func (o *oracle) someSetSays(u *person, entity, field string, says func(fieldGrant) bool) bool {
+	for _, s := range u.sets {
+		g := o.w.sets[s].entities[entity]
+		if g == nil {
+			continue
+		}
+		if named, there := g.fields[field]; !there || says(named) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) roleOf(id string) string {
+	for _, p := range w.people {
+		if p.id == id {
+			return p.role
+		}
+	}
+	return ""
+}
+
+// may is the entity permission that every verb needs. The decisions name none
+// for sharing: whoever may read the type may share what is theirs, since the
+// other still needs permissions of their own.
+func (o *oracle) may(u *person, entity string, v verb) bool {
+	if v == toShare {
+		v = toRead
+	}
+	return o.everything(u) || o.entityAllows(u, entity, v)
+}
+
+// reaches says whether the record itself lets u do v with it (2.14, 2.15).
+func (o *oracle) reaches(u *person, r *thing, v verb) bool {
+	if !o.sameTenant(u, r) {
+		return false
+	}
+	if o.everything(u) || o.owns(u, r) {
+		return true
+	}
+	if role := o.roleOf(r.owner); role != "" && o.above(u, role) {
+		return true
+	}
+	for _, s := range r.shares {
+		reached := s.user == u.id
+		if s.role != "" {
+			reached = o.reachedBy(u, s.role)
+		}
+		if reached && o.shareAllows(s, v) {
+			return true
+		}
+	}
+	for _, q := range o.rules() {
+		if o.ruleMatches(q, r) && o.reachedBy(u, q.shareWith) && o.ruleAllows(q, v) {
+			return true
+		}
+	}
+	return o.defaultAllows(u, r.entity, v)
+}
+
+// judge is the answer to a verb on a record that stands in a table of u's tenant.
+func (o *oracle) judge(u *person, r *thing, v verb) verdict {
+	switch {
+	case !o.may(u, r.entity, v):
+		return forbidden
+	case !o.reaches(u, r, toRead):
+		return notFound
+	case !o.reaches(u, r, v):
+		return forbidden
+	}
+	return ok
+}
+
+// judgePatch is the answer to a PATCH of one field to a value it may have.
+func (o *oracle) judgePatch(u *person, r *thing, field string) verdict {
+	if v := o.judge(u, r, toUpdate); v != ok {
+		return v
+	}
+	return o.judgeMember(u, r.entity, field)
+}
+
+func (o *oracle) judgeMember(u *person, entity, field string) verdict {
+	switch {
+	case !o.mayReadField(u, entity, field):
+		return invalid
+	case !o.mayEditField(u, entity, field):
+		return forbidden
+	}
+	return ok
+}
+
+// judgeCreate is the answer to a creation whose body holds every required
+// field that u may edit, and extra ("" for none).
+func (o *oracle) judgeCreate(u *person, entity, extra string) verdict {
+	if !o.may(u, entity, toCreate) {
+		return forbidden
+	}
+	for _, f := range o.w.types[entity].fields {
+		if f.required && !o.mayEditField(u, entity, f.name) {
+			return forbidden
+		}
+	}
+	if extra == "" {
+		return ok
+	}
+	return o.judgeMember(u, entity, extra)
+}
+
+func (o *oracle) mayReadField(u *person, entity, field string) bool {
+	return o.w.has(entity, field) && (o.everything(u) || o.readsField(u, entity, field))
+}
+
+func (o *oracle) mayEditField(u *person, entity, field string) bool {
+	return o.w.has(entity, field) && (o.everything(u) || o.editsField(u, entity, field))
+}
+
+// members are the names in the answer to a verb that went well, sorted: whoever
+// may not read the type learns the id alone.
+func (o *oracle) members(u *person, entity string) []string {
+	if !o.may(u, entity, toRead) {
+		return []string{"id"}
+	}
+	names := []string{"id", "owner_id", "created_at", "updated_at"}
+	for _, f := range o.w.types[entity].fields {
+		if o.mayReadField(u, entity, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (w *world) has(entity, name string) bool {
+	return slices.ContainsFunc(w.types[entity].fields, func(f field) bool { return f.name == name })
+}
+
+// listed is what a full traversal of the type shows u, newest first.
+func (o *oracle) listed(u *person, entity string) []*thing {
+	var all []*thing
+	for i := len(o.w.things) - 1; i >= 0; i-- {
+		if r := o.w.things[i]; r.entity == entity && o.judge(u, r, toRead) == ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,192 @@
+package records_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// provision writes a world into a database.
+func provision(t testing.TB, d *db.DB, w *world) *house {
+	h := newHouse(t, d, clock.System(), w.tenant)
+	h.configure(func(ctx context.Context, tx db.Tx) error {
+		if err := w.write(ctx, tx, change{types: true, rules: true, roles: true, sets: true}); err != nil {
+			return err
+		}
+		for _, p := range w.people {
+			if err := user.Insert(ctx, tx, p.row()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, r := range w.things {
+		h.put(r)
+	}
+	return h
+}
+
+// put creates a thing as a record, with its shares; the thing takes its id.
+func (h *house) put(r *thing) {
+	text := fmt.Sprintf(`{"owner_id": %q`, r.owner)
+	for name, value := range r.data {
+		text += fmt.Sprintf(`, %q: %s`, name, value)
+	}
+	r.id = id(h.create(h.system(), r.entity, text+"}"))
+	h.putShares(r)
+}
+
+func (h *house) putShares(r *thing) {
+	for _, s := range r.shares {
+		if err := h.system().Share(context.Background(), r.entity, r.id, s.params()); err != nil {
+			h.t.Fatalf("share %v: %v", s, describe(err))
+		}
+	}
+}
+
+func (s share) params() records.Share {
+	p := records.Share{Principal: access.RolePrincipal(s.role), Access: level(s.edit)}
+	if s.user != "" {
+		p.Principal = access.UserPrincipal(s.user)
+	}
+	return p
+}
+
+func level(edit bool) access.Level {
+	if edit {
+		return access.Edit
+	}
+	return access.ReadOnly
+}
+
+// follow brings the database in line with one change of the world.
+func (h *house) follow(w *world, c change) {
+	h.t.Helper()
+	switch {
+	case c.shared != nil:
+		h.putShares(c.shared)
+	case c.record != nil:
+		value := c.record.data[c.field]
+		if value == "" {
+			value = "null"
+		}
+		h.update(h.system(), c.record.entity, c.record.id, fmt.Sprintf(`{%q: %s, "owner_id": %q}`, c.field, value, c.record.owner))
+	default:
+		h.configure(func(ctx context.Context, tx db.Tx) error { return w.write(ctx, tx, c) })
+	}
+}
+
+func (w *world) write(ctx context.Context, tx db.Tx, c change) error {
+	var errs []error
+	for _, name := range w.roleNames() {
+		if c.roles {
+			errs = append(errs, access.PutRole(ctx, tx, access.Role{Name: name, Parent: w.parentOf[name]}))
+		}
+	}
+	for _, e := range w.types {
+		if c.types {
+			errs = append(errs, schema.PutEntity(ctx, tx, e.schema()))
+		}
+	}
+	for name, s := range w.sets {
+		if c.sets {
+			errs = append(errs, access.PutPermissionSet(ctx, tx, s.product(name)))
+		}
+	}
+	if c.noRule != nil {
+		errs = append(errs, access.DeleteRule(ctx, tx, c.noRule.product().ID()))
+	}
+	for _, q := range w.rules {
+		if c.rules {
+			errs = append(errs, access.PutRule(ctx, tx, q.product()))
+		}
+	}
+	if c.user != nil {
+		config, err := access.Load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		errs = append(errs, user.Update(ctx, tx, c.user.row()), records.ReassignRole(ctx, tx, config, c.user.id, c.user.role))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *person) row() *user.User {
+	u := &user.User{
+		ID: p.id, Email: p.id + "@example.com", Name: "n", Type: user.Internal, Owner: p.owner, Active: true, Role: p.role,
+		Sets: p.sets, Custom: jsontext.Value("{}"),
+	}
+	if p.external {
+		u.Type = user.External
+	}
+	return u
+}
+
+func (e *recordType) schema() *schema.Entity {
+	s := &schema.Entity{Name: e.name, Label: e.name, Sharing: schema.Sharing(e.sharing)}
+	for _, f := range e.fields {
+		sf := &schema.Field{Name: f.name, Type: schema.Type(f.kind), Required: f.required, Indexed: f.indexed}
+		if sf.Type == schema.Select {
+			sf.Options = []string{"new", "won", "lost"}
+		}
+		s.Fields = append(s.Fields, sf)
+	}
+	return s
+}
+
+func (s *permSet) product(name string) *access.PermissionSet {
+	p := &access.PermissionSet{Name: name, System: s.system, AllEntityAccess: s.all, Entities: map[string]access.EntityGrant{}}
+	for entity, g := range s.entities {
+		eg := access.EntityGrant{Create: g.verbs[toCreate], Read: g.verbs[toRead], Update: g.verbs[toUpdate], Delete: g.verbs[toDelete],
+			Fields: map[string]access.FieldGrant{}}
+		for f, fg := range g.fields {
+			eg.Fields[f] = access.FieldGrant{Read: fg.read, Edit: fg.edit}
+		}
+		p.Entities[entity] = eg
+	}
+	return p
+}
+
+func (q *rule) product() *access.SharingRule {
+	r := &access.SharingRule{Entity: q.entity, OwnedByRole: q.ownedByRole, ShareWithRole: q.shareWith, Access: level(q.edit)}
+	for _, f := range slices.Sorted(maps.Keys(q.where)) {
+		r.Where = append(r.Where, access.Condition{Field: f, Value: jsontext.Value(q.where[f])})
+	}
+	return r
+}
+
+// shown is a record as the matrix compares it: its declared fields and owner
+// by value, what the service sets by name.
+func shown(r []byte) string {
+	var parts []string
+	dec := jsontext.NewDecoder(strings.NewReader(string(r)))
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() == '"' {
+		name, _ := dec.ReadToken()
+		key := name.String()
+		var value jsontext.Value
+		value, err = dec.ReadValue()
+		if slices.Contains([]string{"id", "created_at", "updated_at"}, key) {
+			value = nil
+		}
+		parts = append(parts, key+"="+string(value))
+	}
+	if err != nil {
+		return err.Error()
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
+}

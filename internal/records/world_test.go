@@ -1,0 +1,245 @@
+package records_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gatehouse/internal/clock"
+)
+
+// kinds are the fields a generated type draws from.
+var kinds = []field{
+	{name: "title", kind: "text", values: []string{`"red"`, `"green"`, `"O'Hara \"x\""`}},
+	{name: "amount", kind: "number", indexed: true, values: []string{`1`, `2.5`, `-7`}},
+	{name: "open", kind: "boolean", values: []string{`true`, `false`}},
+	{name: "stage", kind: "select", indexed: true, values: []string{`"new"`, `"won"`, `"lost"`}},
+	{name: "due", kind: "date", values: []string{`"2026-01-31"`, `"2024-02-29"`}},
+}
+
+var typeNames = []string{"asset", "case_file", "deal"}
+
+// generate makes two tenants from one seed that share the names of everything:
+// users' ids, roles, sets and types. What tells them apart is the tenant alone.
+func generate(seed uint64) (here, there *world) {
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var ids []string
+	for i := range 14 {
+		ids = append(ids, clock.NewID(at.Add(time.Duration(i)*time.Second)))
+	}
+	return generateTenant(rnd, fmt.Sprintf("w%da", seed), ids), generateTenant(rnd, fmt.Sprintf("w%db", seed), ids)
+}
+
+func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
+	w := &world{tenant: tenant, parentOf: map[string]string{}, sets: map[string]*permSet{}, types: map[string]*recordType{}}
+	depth := map[string]int{"": 0}
+	for i := range 6 + rnd.IntN(4) {
+		name, parent := fmt.Sprintf("r%d", i), ""
+		if i > 0 && chance(rnd, 80) {
+			for parent = fmt.Sprintf("r%d", rnd.IntN(i)); depth[parent] == 4; {
+				parent = w.parentOf[parent]
+			}
+		}
+		w.parentOf[name], depth[name] = parent, depth[parent]+1
+	}
+	sharings := []string{"private", "public_read", "public_read_write"}
+	rnd.Shuffle(3, func(i, j int) { sharings[i], sharings[j] = sharings[j], sharings[i] })
+	for i, name := range typeNames {
+		e := &recordType{name: name, sharing: sharings[i]}
+		for _, f := range kinds {
+			f.required = chance(rnd, 15)
+			e.fields = append(e.fields, f)
+		}
+		w.types[name] = e
+	}
+	for i := range 6 {
+		w.sets[fmt.Sprintf("s%d", i)] = generateSet(rnd, i == 0 || chance(rnd, 10))
+	}
+	for i, id := range ids {
+		p := &person{id: id, tenant: tenant, owner: i == 0, external: i > 9, role: w.anyRole(rnd)}
+		if i == witness {
+			p.role = ""
+		} else {
+			for range rnd.IntN(4) {
+				p.sets = append(p.sets, fmt.Sprintf("s%d", rnd.IntN(6)))
+			}
+			if i == len(ids)-1 { // an external user with everything forged
+				p.sets = append(p.sets, "s0")
+			}
+			slices.Sort(p.sets)
+			p.sets = slices.Compact(p.sets)
+		}
+		w.people = append(w.people, p)
+	}
+	for range 6 {
+		w.addRule(generateRule(rnd, w))
+	}
+	for range 27 {
+		w.things = append(w.things, generateThing(rnd, w))
+	}
+	return w
+}
+
+// witness is the place of a user without any rights, whom records are shared
+// with to see whether they may be: it changes nothing for anybody else.
+const witness = 1
+
+func (w *world) viewers() []*person { return slices.Delete(slices.Clone(w.people), witness, witness+1) }
+
+func chance(rnd *rand.Rand, percent int) bool { return rnd.IntN(100) < percent }
+
+func pick[T any](rnd *rand.Rand, list []T) T { return list[rnd.IntN(len(list))] }
+
+func (w *world) roleNames() []string { return slices.Sorted(maps.Keys(w.parentOf)) }
+
+func (w *world) anyRole(rnd *rand.Rand) string {
+	if chance(rnd, 15) {
+		return ""
+	}
+	return pick(rnd, w.roleNames())
+}
+
+func generateSet(rnd *rand.Rand, all bool) *permSet {
+	s := &permSet{all: all, entities: map[string]*grant{}}
+	for _, p := range []string{"manage_users", "tenant_settings", "login_as"} {
+		if chance(rnd, 40) {
+			s.system = append(s.system, p)
+		}
+	}
+	for _, name := range typeNames {
+		if chance(rnd, 75) {
+			s.entities[name] = generateGrant(rnd)
+		}
+	}
+	return s
+}
+
+func generateGrant(rnd *rand.Rand) *grant {
+	g := &grant{verbs: map[verb]bool{}, fields: map[string]fieldGrant{}}
+	for v, percent := range map[verb]int{toCreate: 60, toRead: 80, toUpdate: 70, toDelete: 60} {
+		g.verbs[v] = chance(rnd, percent)
+	}
+	for _, f := range kinds {
+		if chance(rnd, 50) {
+			g.fields[f.name] = fieldGrant{read: chance(rnd, 50), edit: chance(rnd, 35)}
+		}
+	}
+	return g
+}
+
+func generateRule(rnd *rand.Rand, w *world) *rule {
+	q := &rule{entity: pick(rnd, typeNames), shareWith: pick(rnd, w.roleNames()), edit: chance(rnd, 50)}
+	if chance(rnd, 50) {
+		q.ownedByRole = pick(rnd, w.roleNames())
+		return q
+	}
+	q.where = map[string]string{}
+	for range 1 + rnd.IntN(2) {
+		f := pick(rnd, kinds)
+		q.where[f.name] = pick(rnd, f.values)
+	}
+	return q
+}
+
+// sameRule: the level aside, two rules that say the same are one.
+func sameRule(a, b *rule) bool {
+	return a.entity == b.entity && a.ownedByRole == b.ownedByRole && a.shareWith == b.shareWith && maps.Equal(a.where, b.where)
+}
+
+func (w *world) addRule(q *rule) {
+	w.rules = slices.DeleteFunc(w.rules, func(had *rule) bool { return sameRule(had, q) })
+	w.rules = append(w.rules, q)
+}
+
+func generateThing(rnd *rand.Rand, w *world) *thing {
+	r := &thing{tenant: w.tenant, entity: pick(rnd, typeNames), data: map[string]string{}}
+	for r.owner == "" || r.owner == w.people[witness].id {
+		r.owner = pick(rnd, w.people).id
+	}
+	for _, f := range w.types[r.entity].fields {
+		if f.required || chance(rnd, 80) {
+			r.data[f.name] = pick(rnd, f.values)
+		}
+	}
+	for range rnd.IntN(3) {
+		r.addShare(generateShare(rnd, w))
+	}
+	return r
+}
+
+func generateShare(rnd *rand.Rand, w *world) share {
+	if chance(rnd, 50) {
+		return share{user: pick(rnd, w.viewers()).id, edit: chance(rnd, 50)}
+	}
+	return share{role: pick(rnd, w.roleNames()), edit: chance(rnd, 50)}
+}
+
+func (r *thing) addShare(s share) {
+	r.shares = slices.DeleteFunc(r.shares, func(had share) bool { return had.user == s.user && had.role == s.role })
+	r.shares = append(r.shares, s)
+}
+
+// mutate draws one change of the world, makes it, and says what it was; apply
+// brings a database in line.
+func (w *world) mutate(rnd *rand.Rand) (what string, apply change) {
+	switch rnd.IntN(9) {
+	case 0:
+		e := w.types[pick(rnd, typeNames)]
+		e.sharing = pick(rnd, []string{"private", "public_read", "public_read_write"})
+		return fmt.Sprintf("the default of %s becomes %s", e.name, e.sharing), change{types: true}
+	case 1, 2:
+		q := generateRule(rnd, w)
+		w.addRule(q)
+		return fmt.Sprintf("a rule %+v", *q), change{rules: true}
+	case 3:
+		i := rnd.IntN(len(w.rules))
+		gone := w.rules[i]
+		w.rules = append(w.rules[:i:i], w.rules[i+1:]...)
+		return fmt.Sprintf("no rule %+v any more", *gone), change{rules: true, noRule: gone}
+	case 4:
+		name, parent := pick(rnd, w.roleNames()), w.anyRole(rnd)
+		for at := parent; at != ""; at = w.parentOf[at] {
+			if at == name {
+				parent = ""
+				break
+			}
+		}
+		w.parentOf[name] = parent
+		return fmt.Sprintf("role %s goes under %q", name, parent), change{roles: true}
+	case 5:
+		p := pick(rnd, w.viewers())
+		p.role = w.anyRole(rnd)
+		return fmt.Sprintf("user %s has role %q now", p.id, p.role), change{user: p}
+	case 6:
+		name := fmt.Sprintf("s%d", 1+rnd.IntN(5))
+		w.sets[name] = generateSet(rnd, false)
+		return "another set " + name, change{sets: true}
+	case 7:
+		r, s := pick(rnd, w.things), generateShare(rnd, w)
+		r.addShare(s)
+		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
+	default:
+		r := pick(rnd, w.things)
+		f := pick(rnd, w.types[r.entity].fields)
+		r.data[f.name] = pick(rnd, f.values)
+		if !f.required && chance(rnd, 30) {
+			delete(r.data, f.name)
+		}
+		if chance(rnd, 30) {
+			r.owner = pick(rnd, w.viewers()).id
+		}
+		return fmt.Sprintf("record %s holds %v and is of %s", r.id, r.data, r.owner), change{record: r, field: f.name}
+	}
+}
+
+// change says which part of a world is to be written again.
+type change struct {
+	types, rules, roles, sets bool
+	noRule                    *rule
+	user                      *person
+	shared, record            *thing
+	field                     string
+}
