@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
 
@@ -57,7 +58,7 @@ func (r *redactor) text(body []byte) (changed, ok bool) {
 		kind := dec.PeekKind()
 		if dec.StackDepth() == 0 && dec.InputOffset() > 0 {
 			_, err := dec.ReadToken()
-			return changed, err == io.EOF
+			return changed, errors.Is(err, io.EOF)
 		}
 		isName := r.separate(dec, kind)
 		switch kind {

@@ -27,9 +27,9 @@ type Problems struct {
 const maxProblems = 100
 
 func (p *Problems) Error() string {
-	lines := make([]string, len(p.List))
-	for i, one := range p.List {
-		lines[i] = fmt.Sprintf("%s:%d: %s", p.File, one.Line, one.Text)
+	lines := make([]string, 0, len(p.List)+1)
+	for _, one := range p.List {
+		lines = append(lines, fmt.Sprintf("%s:%d: %s", p.File, one.Line, one.Text))
 	}
 	if p.Left > 0 {
 		lines = append(lines, fmt.Sprintf("%s: and %d more", p.File, p.Left))

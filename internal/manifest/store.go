@@ -111,6 +111,9 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 	for _, s := range sections {
 		s.check(p)
 	}
+	if err := w.checkUserData(); err != nil {
+		return err
+	}
 	if err := p.err(); err != nil {
 		return err
 	}

@@ -8,7 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/secret"
@@ -319,6 +322,27 @@ func mustFail(p *place, src string) error {
 		p.Fatalf("applied:\n%s", src)
 	}
 	return err
+}
+
+func TestUsersDataStandsAgainstAChange(t *testing.T) {
+	each(t, func(p *place) {
+		acmePlace(p)
+		for email, custom := range map[string]string{"olivia@acme.example": `{"company":"Acme"}`, "sam@acme.example": `{"company":null}`} {
+			u := p.user("acme", email)
+			u.Custom = jsontext.Value(custom)
+			if err := p.d.For("acme").Write(context.Background(), func(tx db.Tx) error { return user.Update(context.Background(), tx, u) }); err != nil {
+				p.Fatal(err)
+			}
+		}
+		p.refused(manifest.Options{}, "tenant: acme\nuser_fields:\n  - {name: company, type: number}\n",
+			"acme.yaml:3: user_fields: field company cannot become number: 1 users hold a value that does not fit")
+		p.printed(p.apply("tenant: acme\nuser_fields: [{name: company, type: select, options: [Acme, Other]}]\n"),
+			"update user fields: fields.company.options none → [Acme, Other], fields.company.type text → select")
+		p.printed(p.apply("tenant: acme\nuser_fields: []\n"), "delete user fields")
+		if custom := string(p.user("acme", "olivia@acme.example").Custom); !strings.Contains(custom, "Acme") {
+			p.Errorf("a removed field took its data along: %s", custom)
+		}
+	})
 }
 
 func TestAUsersRoleMovesTheirRecords(t *testing.T) {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -93,6 +96,43 @@ func (w *writer) loadHolders() error {
 		}
 		return nil
 	})
+}
+
+// checkUserData refuses a new type of a custom field of users while it would
+// break data, with how many: values that fit the old type and not the new one.
+// What registration stored unchecked fits neither, and stands against nothing.
+func (w *writer) checkUserData() error {
+	p := w.p
+	type pair struct{ was, is *schema.Field }
+	var changed []pair
+	for _, was := range p.before.userFields {
+		is := p.schema.User.Field(was.Name)
+		if is != nil && (is.Type != was.Type || !slices.Equal(is.Options, was.Options)) && len(p.List) == 0 {
+			changed = append(changed, pair{was, is})
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	broken := map[string]int{}
+	err := user.Each(w.ctx, w.tx, func(u *user.User) error {
+		var values map[string]jsontext.Value
+		if err := json.Unmarshal(u.Custom, &values); err != nil {
+			return err
+		}
+		for _, c := range changed {
+			_, unfit := c.was.Canonical(values[c.was.Name])
+			if _, reason := c.is.Canonical(values[c.was.Name]); unfit == "" && reason != "" {
+				broken[c.was.Name]++
+			}
+		}
+		return nil
+	})
+	for _, name := range sortedKeys(broken) {
+		p.add(p.m.line("user_fields", "field", name), "user_fields: field %s cannot become %s: %d users hold a value that does not fit",
+			name, p.schema.User.Field(name).Type, broken[name])
+	}
+	return err
 }
 
 // errFound ends a search.

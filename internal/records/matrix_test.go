@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,10 +124,7 @@ func (x *exam) aboutRecord(s *records.Session, p *person, r *thing) []question {
 	}
 	for _, f := range slices.Concat(x.w.types[r.entity].fields, []field{{name: "nothing"}}) {
 		list = append(list, point("changes "+f.name+" of", func() string {
-			value := r.data[f.name]
-			if value == "" {
-				value = "null"
-			}
+			value := cmp.Or(r.data[f.name], "null")
 			_, err := s.Update(ctx, r.entity, r.id, []records.Member{{Name: f.name, Value: []byte(value)}})
 			return outcome("", err)
 		}, func(o *oracle) string { return string(o.judgePatch(p, r, f.name)) }))
@@ -146,9 +144,7 @@ func (o *oracle) shows(p *person, r *thing, v verb) string {
 		case name == "owner_id":
 			value = `"` + r.owner + `"`
 		case o.w.has(r.entity, name):
-			if value = r.data[name]; value == "" {
-				value = "null"
-			}
+			value = cmp.Or(r.data[name], "null")
 		}
 		parts = append(parts, name+"="+value)
 	}
@@ -352,4 +348,3 @@ func (x *exam) describe(p *person, verb string, r *thing) string {
 	}
 	return about
 }
-

@@ -100,7 +100,7 @@ const (
 type oracle struct {
 	w *world
 
-	everything    func(u *person) bool                       // owner, or all_entity_access
+	everything    func(u *person) bool                        // owner, or all_entity_access
 	entityAllows  func(u *person, entity string, v verb) bool // some set grants the verb
 	sameTenant    func(u *person, r *thing) bool
 	roleOf        func(id string) string // "" for none

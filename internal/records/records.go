@@ -12,44 +12,14 @@
 package records
 
 import (
-	"context"
 	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/clock"
-	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 )
-
-// Store holds the records of every tenant. It offers nothing but As.
-type Store struct {
-	d         *db.DB
-	dir       *access.Directory
-	clock     clock.Clock
-	cursorKey []byte
-}
-
-// New returns the store over a database. cursorKey authenticates cursors: it
-// must be secret, and the same on every node.
-func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
-	return &Store{d: d, dir: dir, clock: clk, cursorKey: cursorKey}
-}
-
-// As returns the store as viewer may use it.
-func (s *Store) As(viewer access.Viewer) *Session {
-	return &Session{store: s, viewer: viewer, h: s.d.For(viewer.Tenant())}
-}
-
-// Session is the store as one viewer may use it. Its methods return *fault.Error
-// for whatever the viewer may know: NOT_FOUND, FORBIDDEN, VALIDATION, CONFLICT.
-type Session struct {
-	store  *Store
-	viewer access.Viewer
-	h      db.Handle
-}
 
 // Member is one member of a record's JSON object, as a caller sent it.
 type Member struct {
@@ -59,7 +29,19 @@ type Member struct {
 
 // Record is a record as its viewer may read it: one flat JSON object
 // (decisions 2.6).
-type Record = jsontext.Value
+type Record jsontext.Value
+
+// ID is the record's id, which every form of it begins with.
+func (r Record) ID() string {
+	const before = `{"id":"`
+	if len(r) < len(before)+idLength {
+		return ""
+	}
+	return string(r[len(before) : len(before)+idLength])
+}
+
+// idLength is the length of a UUID as text.
+const idLength = 36
 
 // row is a record as it is stored.
 type row struct {
@@ -76,28 +58,6 @@ var (
 	// errStale says that the configuration moved on since the viewer was built.
 	errStale = errors.New("configuration changed")
 )
-
-// maxRenewals bounds how often a write starts again because the tenant's
-// configuration changed under it.
-const maxRenewals = 10
-
-// current runs a write with a viewer of the configuration that holds during it:
-// when fn finds the configuration moved on (errStale), the viewer is renewed.
-func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
-	at := s
-	for range maxRenewals {
-		err := fn(at)
-		if !errors.Is(err, errStale) {
-			return err
-		}
-		viewer, err := s.store.dir.Renew(ctx, at.viewer)
-		if err != nil {
-			return err
-		}
-		at = &Session{store: s.store, viewer: viewer, h: s.h}
-	}
-	return fault.New(fault.Overloaded, "the configuration changes too fast to write").After(1e9)
-}
 
 // on is the viewer's rights on an entity type, when they include verb.
 func (s *Session) on(entity string, verb access.Verb) (*access.EntityRights, error) {

@@ -55,7 +55,7 @@ func examine(t *testing.T, d *db.DB, seed uint64, faults []seededFault) *exam {
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	for stage := range 3 {
 		if stage > 0 {
-			for range 8 {
+			for range 12 {
 				what, c := here.mutate(rnd)
 				t.Logf("seed %d: %s", seed, what)
 				x.h.follow(here, c)

@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,11 +80,11 @@ func (h *house) follow(w *world, c change) {
 	case c.shared != nil:
 		h.putShares(c.shared)
 	case c.record != nil:
-		value := c.record.data[c.field]
-		if value == "" {
-			value = "null"
+		text := fmt.Sprintf(`{"owner_id": %q`, c.record.owner)
+		for _, name := range c.fields {
+			text += fmt.Sprintf(`, %q: %s`, name, cmp.Or(c.record.data[name], "null"))
 		}
-		h.update(h.system(), c.record.entity, c.record.id, fmt.Sprintf(`{%q: %s, "owner_id": %q}`, c.field, value, c.record.owner))
+		h.update(h.system(), c.record.entity, c.record.id, text+"}")
 	default:
 		h.configure(func(ctx context.Context, tx db.Tx) error { return w.write(ctx, tx, c) })
 	}

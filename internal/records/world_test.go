@@ -185,7 +185,7 @@ func (r *thing) addShare(s share) {
 // mutate draws one change of the world, makes it, and says what it was; apply
 // brings a database in line.
 func (w *world) mutate(rnd *rand.Rand) (what string, apply change) {
-	switch rnd.IntN(9) {
+	switch rnd.IntN(12) {
 	case 0:
 		e := w.types[pick(rnd, typeNames)]
 		e.sharing = pick(rnd, []string{"private", "public_read", "public_read_write"})
@@ -223,16 +223,41 @@ func (w *world) mutate(rnd *rand.Rand) (what string, apply change) {
 		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
 	default:
 		r := pick(rnd, w.things)
-		f := pick(rnd, w.types[r.entity].fields)
-		r.data[f.name] = pick(rnd, f.values)
-		if !f.required && chance(rnd, 30) {
-			delete(r.data, f.name)
+		names := []string{pick(rnd, w.types[r.entity].fields).name}
+		value := func(f field) string { return pick(rnd, f.values) }
+		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // let it hold from now on, or no more
+			names = slices.Sorted(maps.Keys(q.where))
+			meet := chance(rnd, 60)
+			value = func(f field) string {
+				if meet {
+					return q.where[f.name]
+				}
+				return pick(rnd, f.values)
+			}
+		}
+		for _, f := range w.types[r.entity].fields {
+			if !slices.Contains(names, f.name) {
+				continue
+			}
+			if r.data[f.name] = value(f); !f.required && chance(rnd, 10) {
+				delete(r.data, f.name)
+			}
 		}
 		if chance(rnd, 30) {
 			r.owner = pick(rnd, w.viewers()).id
 		}
-		return fmt.Sprintf("record %s holds %v and is of %s", r.id, r.data, r.owner), change{record: r, field: f.name}
+		return fmt.Sprintf("record %s holds %v and is of %s", r.id, r.data, r.owner), change{record: r, fields: names}
 	}
+}
+
+// valueRule is a rule by field value of the type, if there is one.
+func (w *world) valueRule(rnd *rand.Rand, entity string) *rule {
+	for _, i := range rnd.Perm(len(w.rules)) {
+		if q := w.rules[i]; q.entity == entity && q.where != nil {
+			return q
+		}
+	}
+	return nil
 }
 
 // change says which part of a world is to be written again.
@@ -241,5 +266,5 @@ type change struct {
 	noRule                    *rule
 	user                      *person
 	shared, record            *thing
-	field                     string
+	fields                    []string // of the record, that changed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -72,7 +73,7 @@ func Assignments(ctx context.Context, q db.Querier) (map[string][]string, error)
 // Page reads at most limit users with from < id < before, newest first;
 // "" is no bound. When only is not "", it is that user alone.
 func Page(ctx context.Context, q db.Querier, only, from, before string, limit int) ([]*User, error) {
-	where, args := "", []any{limit}
+	where, args := "", []any{}
 	add := func(cond string, v string) {
 		if v != "" {
 			args = append(args, v)
@@ -83,7 +84,7 @@ func Page(ctx context.Context, q db.Querier, only, from, before string, limit in
 	add(" AND user_id > ?", from)
 	add(" AND user_id < ?", before)
 	var list []*User
-	err := q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1`+where+` ORDER BY user_id DESC LIMIT $2`,
+	err := q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1`+where+` ORDER BY user_id DESC LIMIT `+strconv.Itoa(limit),
 		func(r db.Row) error { list = append(list, scan(r)); return nil }, args...)
 	return list, err
 }

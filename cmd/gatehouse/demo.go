@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/examples/demo"
+	"gatehouse/internal/access"
+	"gatehouse/internal/apikey"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/manifest"
+	"gatehouse/internal/records"
+	"gatehouse/internal/user"
+)
+
+// demoCommand makes a demo tenant when there is none, and serves it.
+func demoCommand(ctx context.Context, e *env, args []string) error {
+	f := e.serveFlags("demo")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	return e.serve(ctx, f, func(ctx context.Context, d *db.DB, l net.Listener) error {
+		if err := e.makeDemo(ctx, d); err != nil {
+			return err
+		}
+		token, example, err := demoKey(ctx, d)
+		if err != nil {
+			return err
+		}
+		e.sayDemo(l.Addr().String(), token, example)
+		return nil
+	})
+}
+
+// makeDemo provisions the demo tenant and its records; a tenant of that name
+// that is there already stays as it is.
+func (e *env) makeDemo(ctx context.Context, d *db.DB) error {
+	_, config, err := e.tenant(ctx, d, demo.Tenant)
+	if fault.CodeOf(err) == fault.NotFound {
+		_, err = manifest.Apply(ctx, d, clock.System(), "manifest.yaml", demo.Manifest, e.getenv, manifest.Options{})
+		if err == nil {
+			_, config, err = e.tenant(ctx, d, demo.Tenant)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return seedDemo(ctx, d, config)
+}
+
+// seedDemo creates the demo's records where there are none: a demo that was
+// cut off while it was made is made whole by the next.
+func seedDemo(ctx context.Context, d *db.DB, config *access.Config) error {
+	dir := access.NewDirectory(d)
+	store := records.New(d, dir, clock.System(), nil)
+	all := store.As(access.System(config, "the demo's records"))
+	page, err := all.List(ctx, "account", records.Query{Limit: 1})
+	if err != nil || page.Count > 0 {
+		return err
+	}
+	list, err := demo.Records()
+	if err != nil {
+		return err
+	}
+	ids := map[string]string{}
+	for _, rec := range list {
+		owner, err := user.ByEmail(ctx, d.For(config.Tenant.ID), rec.Owner)
+		if err != nil {
+			return fmt.Errorf("demo record %s: %w", rec.Key, err)
+		}
+		created, err := all.Create(ctx, rec.Entity, demoMembers(config, rec, owner.ID, ids))
+		if err != nil {
+			return fmt.Errorf("demo record %s: %w", rec.Key, err)
+		}
+		ids[rec.Key] = created.ID()
+	}
+	return nil
+}
+
+// demoMembers is a demo record as a body: references by id, and its owner.
+func demoMembers(config *access.Config, rec demo.Record, owner string, ids map[string]string) []records.Member {
+	members := []records.Member{{Name: "owner_id", Value: quote(owner)}}
+	entity := config.Schema.Entity(rec.Entity)
+	for name, value := range rec.Fields {
+		v := jsontext.Value(value)
+		if f := entity.Field(name); f != nil && f.Target != "" {
+			v = quote(ids[strings.Trim(string(value), `"`)])
+		}
+		members = append(members, records.Member{Name: name, Value: v})
+	}
+	return members
+}
+
+func quote(s string) jsontext.Value {
+	v, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		panic(err) // ids and our own files are valid UTF-8
+	}
+	return v
+}
+
+// demoUser is whom the demo's key acts for.
+const demoUser = "sam@demo.example"
+
+// demoKey makes a new key for the demo, as tokens cannot be shown again, in
+// place of the last one, and finds a record to show.
+func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
+	const name = "gatehouse demo"
+	dir := access.NewDirectory(d)
+	keys := apikey.New(d, clock.System(), dir)
+	old, err := keys.List(ctx, demo.Tenant)
+	if err != nil {
+		return "", "", err
+	}
+	for _, k := range slices.DeleteFunc(old, func(k apikey.Key) bool { return k.Name != name }) {
+		if err := keys.Delete(ctx, actor, demo.Tenant, k.ID); err != nil {
+			return "", "", err
+		}
+	}
+	_, made, err := keys.Create(ctx, actor, demo.Tenant, apikey.CreateSpec{
+		Email: demoUser, Name: name, RateLimitPerMinute: apikey.DefaultRateLimit,
+	})
+	if err != nil {
+		return "", "", err
+	}
+	config, err := dir.Current(ctx, demo.Tenant)
+	if err != nil {
+		return "", "", err
+	}
+	resolved, err := keys.Resolve(ctx, config, made.Reveal())
+	if err != nil {
+		return "", "", err
+	}
+	page, err := records.New(d, dir, clock.System(), nil).As(resolved.Viewer).List(ctx, "contact", records.Query{Limit: 1})
+	if err != nil {
+		return "", "", err
+	}
+	if page.Count == 0 {
+		return "", "", errors.New("the demo tenant holds no contact that its key's user may see; remove the data folder to start anew")
+	}
+	return made.Reveal(), records.Record(page.Records[1 : len(page.Records)-1]).ID(), nil
+}
+
+// sayDemo prints lines that work as pasted.
+func (e *env) sayDemo(addr, token, example string) {
+	base := "http://" + addr + "/public/v1"
+	auth := ` -H "Authorization: Bearer ` + token + `"`
+	e.say(`
+Gatehouse serves the demo tenant at http://%s. Its key acts for %s; paste into another terminal:
+
+  who am I       curl -s %s/me%s
+  list           curl -s "%s/data/contact?limit=3"%s
+  read one       curl -s %s/data/contact/%s%s
+  create         curl -s -X POST %s/data/contact%s -H "Content-Type: application/json" -d '{"first_name":"Ada","last_name":"Lovelace"}'
+  change         curl -s -X PATCH %s/data/contact/%s%s -H "Content-Type: application/json" -d '{"title":"Countess"}'
+  delete         curl -s -X DELETE %s/data/contact/%s%s
+
+Ctrl-C ends it; the data stays. docs/api.md explains every endpoint.
+`, addr, demoUser, base, auth, base, auth, base, example, auth, base, auth, base, example, auth, base, example, auth)
+}

@@ -1,0 +1,61 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+)
+
+// Store holds the records of every tenant. It offers nothing but As.
+type Store struct {
+	d         *db.DB
+	dir       *access.Directory
+	clock     clock.Clock
+	cursorKey []byte
+}
+
+// New returns the store over a database. cursorKey authenticates cursors: it
+// must be secret, and the same on every node.
+func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
+	return &Store{d: d, dir: dir, clock: clk, cursorKey: cursorKey}
+}
+
+// As returns the store as viewer may use it.
+func (s *Store) As(viewer access.Viewer) *Session {
+	return &Session{store: s, viewer: viewer, h: s.d.For(viewer.Tenant())}
+}
+
+// Session is the store as one viewer may use it. Its methods return *fault.Error
+// for whatever the viewer may know: NOT_FOUND, FORBIDDEN, VALIDATION, CONFLICT.
+type Session struct {
+	store  *Store
+	viewer access.Viewer
+	h      db.Handle
+}
+
+// maxRenewals bounds how often a write starts again because the tenant's
+// configuration changed under it.
+const maxRenewals = 10
+
+// current runs a write with a viewer of the configuration that holds during it:
+// when fn finds the configuration moved on (errStale), the viewer is renewed.
+func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
+	at := s
+	for range maxRenewals {
+		err := fn(at)
+		if !errors.Is(err, errStale) {
+			return err
+		}
+		viewer, err := s.store.dir.Renew(ctx, at.viewer)
+		if err != nil {
+			return err
+		}
+		at = &Session{store: s.store, viewer: viewer, h: s.h}
+	}
+	return fault.New(fault.Overloaded, "the configuration changes too fast to write").After(time.Second)
+}
