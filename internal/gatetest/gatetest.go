@@ -432,3 +432,8 @@ func (b *Buffer) Lines(t testing.TB) []map[string]any {
 	}
 	return list
 }
+
+// RateLimit sets a key's requests per minute.
+func RateLimit(n int) func(*apikey.CreateSpec) {
+	return func(s *apikey.CreateSpec) { s.RateLimitPerMinute = n }
+}

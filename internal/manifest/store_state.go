@@ -129,7 +129,7 @@ func (w *writer) checkUserData() error {
 		return nil
 	})
 	for _, name := range sortedKeys(broken) {
-		p.add(p.m.line("user_fields", "field", name), "user_fields: field %s cannot become %s: %d users hold a value that does not fit",
+		p.add(p.m.line("user_fields", "field", name), "user_fields: field %s cannot become %s: %d user(s) hold a value that does not fit",
 			name, p.schema.User.Field(name).Type, broken[name])
 	}
 	return err

@@ -1,0 +1,41 @@
+package manifest_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"gatehouse/internal/manifest"
+)
+
+// TestTheReferenceIsRight applies every manifest of docs/manifest.md, in order.
+func TestTheReferenceIsRight(t *testing.T) {
+	b, err := os.ReadFile("../../docs/manifest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(b)
+	each(t, func(p *place) {
+		p.vars["OLIVIA_PASSWORD"] = "correct horse battery"
+		applied := 0
+		for part := range strings.SplitSeq(doc, "```yaml\n") {
+			src, _, isBlock := strings.Cut(part, "```")
+			if isBlock && strings.HasPrefix(src, "tenant:") {
+				p.apply(src)
+				applied++
+			}
+		}
+		if applied < 4 {
+			p.Errorf("only %d manifests were found", applied)
+		}
+		p.printed(p.apply("tenant: bare\n"), "create tenant bare")
+		if _, err := p.try(p.export("bare"), manifest.Options{Prune: true}); err != nil {
+			p.Error(err)
+		}
+	})
+	for _, s := range []string{"register_per_ip_per_hour", "can_manage_external_users", "unauthenticated_per_ip_per_minute", "public_read_write"} {
+		if !strings.Contains(doc, s) {
+			t.Errorf("docs/manifest.md does not name %s", s)
+		}
+	}
+}
