@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
@@ -130,7 +132,9 @@ func DeletePermissionSet(ctx context.Context, tx db.Tx, name string) error {
 // PutRule makes a sharing rule equal to r. The matches of a rule by field value
 // follow through records.Reshape in the same transaction.
 func PutRule(ctx context.Context, tx db.Tx, r *SharingRule) error {
-	b, err := json.Marshal(r.Where)
+	// Values must come back byte for byte, as the rule's ID is made of them:
+	// encoding/json would escape <, > and &.
+	b, err := jsonv2.Marshal(r.Where)
 	if err != nil {
 		return err
 	}

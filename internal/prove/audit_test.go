@@ -146,7 +146,7 @@ func auditedLoad(p *proof, w *world, n *node, f *fleet, end func(*node)) *reques
 	var ending atomic.Bool
 	time.AfterFunc(p.between(500*time.Millisecond, 1200*time.Millisecond), func() { ending.Store(true); end(n) })
 	f.load(context.Background(), c, ending.Load)
-	<-n.exited
+	n.end(grace)
 	if n.panicked() {
 		p.fail("panic: %s%s", n.said(), n.complained())
 	}

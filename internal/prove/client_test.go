@@ -135,7 +135,7 @@ func (c *client) page(query string) (*page, error) {
 	return &p, nil
 }
 
-// all is the complete traversal, with the raw bytes of its pages.
+// all is the complete traversal.
 func (c *client) all() ([]record, error) {
 	var list []record
 	query := "limit=200"
@@ -145,6 +145,38 @@ func (c *client) all() ([]record, error) {
 			return nil, err
 		}
 		list = append(list, p.Data...)
+		if !p.Meta.HasMore {
+			return list, nil
+		}
+		query = "limit=200&cursor=" + p.Meta.Next
+	}
+}
+
+// raw is the complete traversal as the bytes of its records.
+func (c *client) raw() ([]string, error) {
+	var list []string
+	query := "limit=200"
+	for {
+		a, err := c.do("GET", contact+"?"+query, "")
+		if err != nil {
+			return nil, err
+		}
+		if a.status != http.StatusOK {
+			return nil, fmt.Errorf("%s", a)
+		}
+		var p struct {
+			Data []json.RawMessage `json:"data"`
+			Meta struct {
+				HasMore bool   `json:"hasMore"`
+				Next    string `json:"nextCursor"`
+			} `json:"meta"`
+		}
+		if err := json.Unmarshal(a.body, &p); err != nil {
+			return nil, fmt.Errorf("%s: %w", a, err)
+		}
+		for _, r := range p.Data {
+			list = append(list, string(r))
+		}
 		if !p.Meta.HasMore {
 			return list, nil
 		}

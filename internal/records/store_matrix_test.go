@@ -3,6 +3,7 @@ package records_test
 import (
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,17 +53,18 @@ func examine(t *testing.T, d *db.DB, seed uint64, faults []seededFault) *exam {
 		x.faulty[f.name] = newOracle(here)
 		f.misread(x.faulty[f.name])
 	}
-	rnd := rand.New(rand.NewPCG(seed, 3))
+	rnd, story := rand.New(rand.NewPCG(seed, 3)), []string{}
 	for stage := range 3 {
 		if stage > 0 {
 			for range 12 {
 				what, c := here.mutate(rnd)
-				t.Logf("seed %d: %s", seed, what)
+				story = append(story, what)
 				x.h.follow(here, c)
 			}
 		}
 		x.everything(there)
 		if x.differences > 0 {
+			t.Logf("seed %d: what happened before: %s", seed, strings.Join(story, "; "))
 			break
 		}
 	}

@@ -1,0 +1,110 @@
+package records_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutant is a fault in the product's own text.
+type mutant struct{ name, file, from, to string }
+
+var mutants = []mutant{
+	{"peers of the same role see", "../access/scope.go", "append(s.OwnerRoles, below...)", "append(s.OwnerRoles, append(below, v.role)...)"},
+	{"ancestors are missing", "../access/scope.go", "below := v.config.Roles.Below(v.role)", "below := []string(nil)"},
+	{"descendants instead of ancestors", "../access/access.go", "r.children[role.Parent] = append(r.children[role.Parent], role.Name)",
+		"r.children[role.Name] = append(r.children[role.Name], role.Parent)"},
+	{"only the parent", "../access/access.go", "next = append(next[1:], r.children[at]...)", "next = next[1:]"},
+	{"the default applies to externals", "../access/scope.go", "if !v.external && verb != Delete", "if verb != Delete"},
+	{"delete by the default", "../access/scope.go", "if !v.external && verb != Delete", "if !v.external"},
+	{"public_read lets update", "../access/scope.go", "e.Sharing == schema.PublicRead && verb == Read", "e.Sharing == schema.PublicRead"},
+	{"a share lets delete", "../access/scope.go", "if verb == Delete {\n\t\treturn s", "if verb == Delete && v.userID == \"\" {\n\t\treturn s"},
+	{"EditOnly is not set", "../access/scope.go", "s.EditOnly = verb == Update", "s.EditOnly = false"},
+	{"EditOnly is ignored", "predicate.go", "if scope.EditOnly {", "if false {"},
+	{"rules of level read let update", "../access/scope.go", "|| s.EditOnly && rule.Access != Edit", ""},
+	{"rules do not reach ancestors", "../access/scope.go", "mine[role] = true", "mine[role] = false"},
+	{"shares do not reach ancestors", "../access/scope.go", "s.SharedTo = append(s.SharedTo, RolePrincipal(role))", ""},
+	{"shares reach descendants", "../access/scope.go", "s.SharedTo = append(s.SharedTo, RolePrincipal(v.role))",
+		"s.SharedTo = append(s.SharedTo, RolePrincipal(v.role), RolePrincipal(v.config.Roles.parent[v.role]))"},
+	{"rules of every type", "../access/scope.go", "rule.Entity != e.Name ||", ""},
+	{"owned_by_role reaches descendants", "../access/scope.go", "s.OwnerRoles = append(s.OwnerRoles, rule.OwnedByRole)",
+		"s.OwnerRoles = append(append(s.OwnerRoles, rule.OwnedByRole), v.config.Roles.Below(rule.OwnedByRole)...)"},
+	{"externals keep all_entity_access", "../access/viewer.go", "if !id.External {\n\t\t\tv.all", "if true {\n\t\t\tv.all"},
+	{"edit does not imply read", "../access/viewer.go", "fg.Read = fg.Read || fg.Edit", ""},
+	{"a field not named is closed", "../access/viewer.go", "if !named {\n\t\treturn FieldGrant{Read: true, Edit: true}", "if !named {\n\t\treturn FieldGrant{}"},
+	{"field rights intersect", "../access/viewer.go", "r.EditField[i] = r.EditField[i] || fg.Edit", "r.EditField[i] = r.EditField[i] && fg.Edit"},
+	{"another record's share", "predicate.go", "\n\t\t\tAND s.record_id = r.record_id AND", "\n\t\t\tAND"},
+	{"another record's match", "predicate.go", "m.tenant_id = $1 AND m.record_id = r.record_id", "m.tenant_id = $1"},
+	{"lists leave rules out", "predicate.go", "for _, rule := range scope.Rules {", "for _, rule := range scope.Rules[:0] {"},
+	{"lists show shared records of any principal", "predicate.go", `s.entity = $2 AND s.principal = "`, `s.entity = $2 AND s.principal >= "`},
+	{"filters ignore the scope", "store_read.go", "st.WriteString(\" AND \")\n\tst.reached(scope)", ""},
+	{"a filter by an unreadable field", "list.go", "field == nil || !r.ReadField[field.Index]", "field == nil"},
+	{"update needs read alone", "store_write.go", "st.reached(r.Scope(verb))", "st.reached(r.Scope(access.Read))"},
+	{"rule matches are not kept true", "store_write.go", "was, is := matches(e, rule, before), matches(e, rule, after)\n\t\tif was == is {",
+		"was, is := matches(e, rule, before), matches(e, rule, after)\n\t\tif was == is || len(before) > 0 && before[0] != nil {"},
+	{"one condition is enough", "validate.go", "if !ok || !set || want != have {\n\t\t\treturn false\n\t\t}", "if ok && set && want == have {\n\t\t\treturn true\n\t\t}"},
+	{"new rules find no records", "store_reshape.go", "rulesChanged := !sameRules(r.rules, r.oldRules)", "rulesChanged := false"},
+	{"records do not follow a change of role", "store_share.go", "SET owner_role = $4 WHERE", "SET owner_role = owner_role WHERE $4 = '' AND"},
+	{"who sees may share", "store_share.go", "s.lock(ctx, tx, r, id, access.Delete)", "s.lock(ctx, tx, r, id, access.Read)"},
+	{"unreadable fields are shown", "render.go", "if !r.ReadField[i] {", "if false {"},
+	{"the unreadable is known", "validate.go", "case f == nil || !r.ReadField[f.Index]:", "case f == nil:"},
+	{"every field may be edited", "validate.go", "case !r.EditField[f.Index]:", "case false:"},
+	{"a closed required field is no matter", "validate.go", "if f.Required && !r.EditField[i] {", "if false {"},
+	{"create shows what may not be read", "store_write.go", "if !r.May(access.Read) {", "if false {"},
+	{"anybody sets the owner", "store_write.go", "if !s.viewer.AllEntityAccess() {", "if false {"},
+	{"no entity permission is needed", "records.go", "if !r.May(verb) {", "if !r.May(verb) && verb != access.Update {"},
+}
+
+// TestProveMatrixCatchesMutants builds the product with each fault in its text,
+// through an overlay, and sees the matrix fail.
+func TestProveMatrixCatchesMutants(t *testing.T) {
+	if os.Getenv("GATEHOUSE_PROVE") == "" {
+		t.Skip("a build for each mutant; GATEHOUSE_PROVE=1")
+	}
+	caught := 0
+	for _, m := range mutants {
+		if out := m.run(t); strings.Contains(out, "differences, seed") && strings.Contains(out, "--- FAIL: TestAuthorizationMatrix") {
+			caught++
+		} else {
+			t.Errorf("%s: not caught\n%s", m.name, out)
+		}
+	}
+	t.Logf("matrix: %d of %d mutants of the product caught", caught, len(mutants))
+}
+
+// run is the output of the matrix against the mutant.
+func (m mutant) run(t *testing.T) string {
+	path, err := filepath.Abs(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), m.from) != 1 {
+		t.Errorf("%s: %s holds %d times what is to be replaced: %s", m.name, m.file, strings.Count(string(text), m.from), m.from)
+		return ""
+	}
+	dir := t.TempDir()
+	changed := filepath.Join(dir, "mutant.go")
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		changed: strings.Replace(string(text), m.from, m.to, 1), filepath.Join(dir, "overlay.json"): string(overlay),
+	} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", filepath.Join(dir, "overlay.json"),
+		"-run", "^TestAuthorizationMatrix$/sqlite", ".")
+	c.Env = append(os.Environ(), "GATEHOUSE_PROVE=")
+	out, _ := c.CombinedOutput() // that it fails is what is hoped for
+	return string(out)
+}

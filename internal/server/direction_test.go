@@ -1,0 +1,184 @@
+package server_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// ban is an import that must not be, and why (docs/architecture.md, "Layout").
+// Names are folders; of ours they stand without internal/. A name that ends in
+// /... means the folders below as well; "*" is every folder of ours.
+type ban struct {
+	from []string
+	to   []string
+	why  string
+}
+
+var (
+	leaves   = []string{"fault", "clock", "secret", "ratelimit", "mail"}
+	base     = []string{"user", "schema", "tenant"}
+	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi"}, base)
+	features = []string{"data", "apikey", "endpoint", "component", "automation", "identity", "audit", "manifest", "admin"}
+	helpers  = []string{"gatetest", "db/dbtest", "prove"}
+	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
+)
+
+func bans() []ban {
+	list := []ban{
+		{leaves, []string{"*"}, "a leaf imports nothing of ours, so that anything may import it"},
+		{[]string{"db"}, append(slices.Clone(base), "access", "records", "httpapi"), "storage knows nothing of what it stores"},
+		{base, []string{"access"}, "access decides over users, not the other way round"},
+		{append(slices.Clone(base), "access"), []string{"records"}, "records is above the rules that it applies"},
+		{append(slices.Clone(base), "access", "records", "db"), []string{"httpapi", "net/http"}, "the store serves components and flows too, which know no HTTP"},
+		{append(slices.Clone(kernel), leaves...), features, "the kernel does not know what is built on it"},
+		{slices.Concat(kernel, leaves, features), []string{"server"}, "the composition root is imported by cmd alone"},
+		{[]string{"component", "automation"}, []string{"httpapi", "net/http", "db"}, "what runs a customer's code knows neither HTTP nor SQL"},
+		{slices.Concat(kernel, leaves, features, []string{"server", "cmd/gatehouse"}), append(slices.Clone(helpers), "testing"), "test helpers stay out of the binary"},
+	}
+	for _, f := range features {
+		others := slices.DeleteFunc(slices.Clone(features), func(other string) bool { return other == f })
+		list = append(list, ban{[]string{f}, others, "a feature imports no other: what they share belongs in the kernel, who needs whom is wired in server"})
+	}
+	all := slices.Concat(leaves, base, features, []string{"access", "records", "httpapi", "server", "cmd/gatehouse"})
+	return append(list, ban{all, engines, "both engines are behind db"})
+}
+
+func (b ban) forbids(from, to string) bool { return slices.Contains(b.from, from) && matchesAny(b.to, to) }
+
+func matchesAny(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		switch folder, below := strings.CutSuffix(pattern, "/..."); {
+		case pattern == "*":
+			return !strings.Contains(name, ".") && isOurs(name)
+		case below:
+			return name == folder || strings.HasPrefix(name, folder+"/")
+		default:
+			return name == pattern
+		}
+	})
+}
+
+func isOurs(name string) bool {
+	return slices.Contains(slices.Concat(leaves, kernel, features, helpers, []string{"server", "cmd/gatehouse"}), name)
+}
+
+// goFile is a source file of ours: its folder as bans name it, its name, its
+// imports as bans name them.
+type goFile struct {
+	folder, name, path string
+	imports            []string
+}
+
+// sources lists the Go files of the product and its tests.
+func sources(t *testing.T) []goFile {
+	t.Helper()
+	const root = "../.."
+	var list []goFile
+	for _, top := range []string{"internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(root, p)
+			if err != nil {
+				return err
+			}
+			f := goFile{folder: shortName(path.Dir(filepath.ToSlash(rel))), name: d.Name(), path: p}
+			for _, spec := range parsed.Imports {
+				name, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					return err
+				}
+				f.imports = append(f.imports, shortName(strings.TrimPrefix(name, "gatehouse/")))
+			}
+			list = append(list, f)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+func shortName(folder string) string { return strings.TrimPrefix(folder, "internal/") }
+
+func (f goFile) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+// exceptions are imports that a ban forbids and a reason allows.
+var exceptions = map[string]string{
+	// Restore looks into a file before package db may open, and so migrate, it.
+	"cmd/gatehouse/backup.go": "zombiezen.com/go/sqlite zombiezen.com/go/sqlite/sqlitex",
+}
+
+func TestDirectionOfImports(t *testing.T) {
+	rules := bans()
+	seen := 0
+	for _, f := range sources(t) {
+		if f.isTest() {
+			continue
+		}
+		if !isOurs(f.folder) {
+			t.Errorf("%s: the folder %s has no place in the layout: docs/architecture.md and this test should name it", f.path, f.folder)
+		}
+		for _, to := range f.imports {
+			seen++
+			for _, rule := range rules {
+				if rule.forbids(f.folder, to) && !strings.Contains(exceptions[f.folder+"/"+f.name], to) {
+					t.Errorf("%s imports %s: %s", f.path, to, rule.why)
+				}
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d imports were looked at: the test does not find the sources", seen)
+	}
+}
+
+// TestDirectionBitesWhereItShould imports what it must not, on paper.
+func TestDirectionBitesWhereItShould(t *testing.T) {
+	for _, bad := range [][2]string{
+		{"clock", "fault"}, {"db", "tenant"}, {"user", "access"}, {"tenant", "records"}, {"access", "httpapi"}, {"records", "net/http"},
+		{"httpapi", "data"}, {"fault", "server"}, {"data", "audit"}, {"manifest", "apikey"}, {"apikey", "server"}, {"automation", "db"},
+		{"server", "gatetest"}, {"server", "testing"}, {"cmd/gatehouse", "db/dbtest"}, {"records", "github.com/jackc/pgx/v5"}, {"server", "database/sql"},
+	} {
+		if !slices.ContainsFunc(bans(), func(b ban) bool { return b.forbids(bad[0], bad[1]) }) {
+			t.Errorf("nobody forbids %s to import %s", bad[0], bad[1])
+		}
+	}
+	for _, good := range [][2]string{
+		{"data", "records"}, {"data", "fault"}, {"httpapi", "access"}, {"access", "user"}, {"user", "tenant"}, {"records", "db"},
+		{"server", "audit"}, {"cmd/gatehouse", "server"}, {"gatetest", "server"}, {"db", "github.com/jackc/pgx/v5"},
+	} {
+		for _, b := range bans() {
+			if b.forbids(good[0], good[1]) {
+				t.Errorf("%s may not import %s: %s", good[0], good[1], b.why)
+			}
+		}
+	}
+}
+
+// TestDirectionOfStorage is lock 5: SQL is in one kind of file, where the test
+// of lock 4 finds it.
+func TestDirectionOfStorage(t *testing.T) {
+	free := []string{"db", "db/dbtest", "gatetest", "server", "cmd/gatehouse"}
+	for _, f := range sources(t) {
+		if f.isTest() || strings.HasPrefix(f.name, "store") || slices.Contains(free, f.folder) {
+			continue
+		}
+		if slices.Contains(f.imports, "db") {
+			t.Errorf("%s imports db: only store*.go files talk to the database, and server and cmd, which open it", f.path)
+		}
+	}
+}
