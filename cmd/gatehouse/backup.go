@@ -9,11 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
-
-	"zombiezen.com/go/sqlite"         //nolint:depguard // check looks into a file before package db may open, and so migrate, it
-	"zombiezen.com/go/sqlite/sqlitex" //nolint:depguard // as above
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/secret"
@@ -61,10 +56,6 @@ func restoreCommand(ctx context.Context, e *env, args []string) (err error) {
 	return nil
 }
 
-// lockFile is the serving lock of a data folder, which package db holds while
-// it serves.
-const lockFile = "serve.lock"
-
 // restore makes dir a data folder with the database in file. dir must not
 // exist or hold nothing but a master key and a free lock. Whenever it ends, dir
 // has the whole database or none.
@@ -81,14 +72,14 @@ func restore(ctx context.Context, file, dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	unlock, err := lock(dir)
+	lock, err := db.Lock(dir) // so that no server starts meanwhile
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, unlock())
+		err = errors.Join(err, lock.Close())
 		if err != nil && missing != nil { // leave what was found
-			_ = os.Remove(filepath.Join(dir, lockFile))
+			_ = os.Remove(filepath.Join(dir, db.LockFileName))
 			_ = os.Remove(dir)
 		}
 	}()
@@ -97,21 +88,12 @@ func restore(ctx context.Context, file, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	// Two names: checking may leave files of SQLite's beside the one checked.
-	checked, copied := filepath.Join(temp, "checked.db"), filepath.Join(temp, db.FileName)
-	if err := copyFile(in, checked); err != nil {
+	copied := filepath.Join(temp, db.FileName)
+	if err := copyFile(in, copied); err != nil {
 		return err
 	}
-	if err := check(ctx, checked); err != nil {
+	if err := db.Check(ctx, copied); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
-	}
-	whole, err := os.Open(checked)
-	if err != nil {
-		return err
-	}
-	defer whole.Close()
-	if err := copyFile(whole, copied); err != nil {
-		return err
 	}
 	if err := os.Link(copied, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename it replaces nothing
 		return err
@@ -133,37 +115,22 @@ func vacant(dir string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if entry.Name() == lockFile {
-			unlock, err := lock(dir)
+		if entry.Name() == db.LockFileName {
+			lock, err := db.Lock(dir)
 			if err != nil {
 				return err
 			}
-			if err := unlock(); err != nil {
+			if err := lock.Close(); err != nil {
 				return err
 			}
 		}
 	}
 	for _, entry := range entries {
-		if !slices.Contains([]string{secret.MasterKeyFile, lockFile}, entry.Name()) {
+		if !slices.Contains([]string{secret.MasterKeyFile, db.LockFileName}, entry.Name()) {
 			return fmt.Errorf("%s is not empty (%s): name another folder with --data, or move this one away", dir, entry.Name())
 		}
 	}
 	return nil
-}
-
-// lock takes the folder's serving lock, so that no server starts meanwhile.
-func lock(dir string) (unlock func() error, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		return nil, errors.Join(fmt.Errorf("a server is using %s: stop it first", dir), f.Close())
-	case err != nil:
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
-	}
-	return f.Close, nil
 }
 
 // copyFile writes a new file and returns when it is on the disk.
@@ -178,34 +145,3 @@ func copyFile(in io.Reader, path string) (err error) {
 	}
 	return out.Sync()
 }
-
-// check reports why a file is not a whole database of this program.
-func check(ctx context.Context, path string) (err error) {
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
-	if err != nil {
-		return errNotOurs
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	conn.SetInterrupt(ctx.Done())
-	tables := 0
-	err = sqlitex.ExecuteTransient(conn, `SELECT count(*) FROM sqlite_schema WHERE type = 'table'
-		AND name IN ('schema_migrations', 'installation', 'tenants')`, &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error { tables = s.ColumnInt(0); return nil },
-	})
-	if err != nil || tables != 3 {
-		return errNotOurs
-	}
-	var problems []string
-	err = sqlitex.ExecuteTransient(conn, `PRAGMA integrity_check(3)`, &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error { problems = append(problems, s.ColumnText(0)); return nil },
-	})
-	if err != nil {
-		return fmt.Errorf("the backup is damaged: %w", err)
-	}
-	if len(problems) != 1 || problems[0] != "ok" {
-		return fmt.Errorf("the backup is damaged: %s", strings.Join(problems, "; "))
-	}
-	return nil
-}
-
-var errNotOurs = errors.New("it is not a backup of a gatehouse database")

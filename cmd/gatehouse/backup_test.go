@@ -92,13 +92,13 @@ func TestARestoreRefusesWhatIsNoBackupAndLeavesNothing(t *testing.T) {
 	for i := 4096 * 3; i < 4096*6; i++ {
 		damaged[i] ^= 0xff
 	}
-	files := map[string]string{foreign: "not a backup"}
+	files := map[string]string{foreign: "not a gatehouse database"}
 	for name, c := range map[string]struct {
 		content []byte
 		why     string
 	}{
-		"empty": {nil, "not a backup"}, "text": {[]byte("hello"), "not a backup"}, "zeros": {make([]byte, 8192), "not a backup"},
-		"cut": {whole[:len(whole)/2/4096*4096], "backup"}, "damaged": {damaged, "backup"},
+		"empty": {nil, "not a gatehouse database"}, "text": {[]byte("hello"), "not a gatehouse database"}, "zeros": {make([]byte, 8192), "not a gatehouse database"},
+		"cut": {whole[:len(whole)/2/4096*4096], "it is damaged"}, "damaged": {damaged, "it is damaged"},
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
@@ -121,7 +121,7 @@ func TestAFolderThatIsServedIsNotRestoredInto(t *testing.T) {
 	c := db.Config{Dir: t.TempDir(), Serve: true}
 	dbtest.OpenConfig(t, c)
 	x := newCLI(t, db.Config{Dir: c.Dir})
-	x.fails(1, "a server is using", "restore", file)
+	x.fails(1, "serves this data folder", "restore", file)
 }
 
 func TestBackupIsForSQLite(t *testing.T) {

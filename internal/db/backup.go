@@ -30,8 +30,7 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string) (err error) 
 		return err
 	}
 	// It counts as a read, so the end of ctx interrupts it.
-	into := &statement{text: "VACUUM INTO $1", numbered: "VACUUM INTO ?1", reads: true}
-	if err := errors.Join(c.run(ctx, scope{}, into, nil, []any{f.Name()}), c.Close()); err != nil {
+	if err := errors.Join(c.run(ctx, scope{}, describe("VACUUM INTO $1"), nil, []any{f.Name()}), c.Close()); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

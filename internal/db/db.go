@@ -15,7 +15,6 @@ package db
 import (
 	"context"
 	"errors"
-	"time"
 )
 
 // Engine names one of the two engines.
@@ -123,6 +122,3 @@ type Dialect struct {
 	// clock's, not the transaction's.
 	Now string
 }
-
-// clockTimeout bounds a question for database time.
-const clockTimeout = 5 * time.Second

@@ -3,6 +3,8 @@ package db
 import (
 	"fmt"
 	"strings"
+
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // BeforeCommit runs in the place of SQLite's COMMIT: an error makes it fail.
@@ -24,7 +26,7 @@ func EndTransaction(d *DB) { d.engine.(*sqliteEngine).writer.rollback() }
 // LimitPages makes the disk full, as far as the writer can see, at n pages.
 func LimitPages(d *DB, n int) {
 	c := d.engine.(*sqliteEngine).writer.conn.Conn
-	if err := execute(c, fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf("PRAGMA max_page_count = %d", n), nil); err != nil {
 		panic(err)
 	}
 }

@@ -10,6 +10,17 @@ import (
 	"gatehouse/internal/db"
 )
 
+const addHost = `INSERT INTO tenant_hosts (tenant_id, host, admin) VALUES ($1, $2, 0)`
+
+func adds(t *testing.T, host string, then func() error) func(db.Tx) error {
+	return func(tx db.Tx) error {
+		if _, err := tx.Exec(t.Context(), addHost, host); err != nil || then == nil {
+			return err
+		}
+		return then()
+	}
+}
+
 // writers are both ways to write.
 func writers(h db.Handle) []func(context.Context, func(db.Tx) error) error {
 	return []func(context.Context, func(db.Tx) error) error{h.Write, h.WriteOrdered}

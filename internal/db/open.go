@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// clockTimeout bounds a question for database time.
+const clockTimeout = 5 * time.Second
+
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine  engine
@@ -40,24 +43,15 @@ func (to scope) check(st *statement) {
 // Open opens the database, making and migrating it as needed. With Serve it
 // holds the folder's serving lock until Close.
 func Open(ctx context.Context, c Config) (*DB, error) {
-	var (
-		d   *DB
-		err error
-	)
+	open, dialect := openSQLite, sqliteDialect
 	if c.URL != "" {
-		var e *postgres
-		if e, err = openPostgres(ctx, c); err == nil {
-			d = &DB{engine: e, dialect: postgresDialect}
-		}
-	} else {
-		var e *sqliteEngine
-		if e, err = openSQLite(ctx, c); err == nil {
-			d = &DB{engine: e, dialect: sqliteDialect}
-		}
+		open, dialect = openPostgres, postgresDialect
 	}
+	e, err := open(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	d := &DB{engine: e, dialect: dialect}
 	if err := d.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
 	}

@@ -89,7 +89,7 @@ func TestOneServerAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	dbtest.OpenConfig(t, c)
-	for _, name := range []string{"", db.FileName, "serve.lock"} {
+	for _, name := range []string{"", db.FileName, db.LockFileName} {
 		info, err := os.Stat(filepath.Join(c.Dir, name))
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%q: %v, %v", name, info, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -23,6 +24,10 @@ const (
 	// commitTimeout bounds COMMIT, which a caller's ctx must not cut short:
 	// nobody could tell whether it happened.
 	commitTimeout = 30 * time.Second
+	// connectTimeout and pingTimeout bound what the pool goes on with when the
+	// caller has left: a server that does not answer must not hold its slots.
+	connectTimeout = 10 * time.Second
+	pingTimeout    = 5 * time.Second
 )
 
 // sessionSettings hold for every connection unless the URL says otherwise. A
@@ -38,7 +43,8 @@ var sessionSettings = map[string]string{
 
 // postgres is the engine of many nodes.
 type postgres struct {
-	pool    *pgPool
+	pool    *pgxpool.Pool
+	waiting atomic.Int64 // for a connection
 	mu      sync.Mutex
 	tenants map[scope]*orderedQueue // only those with ordered writes under way
 	queued  atomic.Int64
@@ -46,40 +52,83 @@ type postgres struct {
 	commits atomic.Uint64
 }
 
-func openPostgres(ctx context.Context, c Config) (*postgres, error) {
-	config, err := pgx.ParseConfig(c.URL)
+// pgConn is a connection on loan from the pool.
+type pgConn struct {
+	*pgx.Conn
+	lent *pgxpool.Conn // its Release gives the connection back
+}
+
+func openPostgres(ctx context.Context, c Config) (engine, error) {
+	config, err := postgresConfig(c)
 	if err != nil {
 		return nil, err // pgx leaves the password out
 	}
-	size := c.Readers
-	if size <= 0 {
-		size = max(8, 4*runtime.GOMAXPROCS(0))
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
 	}
-	if own, ok := config.RuntimeParams["pool_max_conns"]; ok {
-		if size, err = strconv.Atoi(own); err != nil || size < 1 {
-			return nil, fmt.Errorf("pool_max_conns in the database URL is not a positive number: %q", own)
+	p := &postgres{pool: pool, tenants: make(map[scope]*orderedQueue)}
+	conn, err := p.acquire(ctx)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	conn.lent.Release()
+	return p, nil
+}
+
+// postgresConfig is what the URL says, and our defaults for what it leaves open.
+func postgresConfig(c Config) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	given, err := pgx.ParseConfig(c.URL) // it keeps the pool's settings among the parameters
+	if err != nil {
+		return nil, err
+	}
+	if given.RuntimeParams["pool_max_conns"] == "" {
+		config.MaxConns = int32(c.Readers)
+		if c.Readers <= 0 {
+			config.MaxConns = int32(max(8, 4*runtime.GOMAXPROCS(0)))
 		}
-		delete(config.RuntimeParams, "pool_max_conns")
 	}
+	if given.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if given.RuntimeParams["pool_ping_timeout"] == "" {
+		config.PingTimeout = pingTimeout
+	}
+	params := config.ConnConfig.RuntimeParams
 	for name, value := range sessionSettings {
-		if _, own := config.RuntimeParams[name]; !own {
-			config.RuntimeParams[name] = value
+		if _, own := params[name]; !own {
+			params[name] = value
 		}
 	}
 	// The end of a ctx cancels the statement at the server and keeps the
 	// connection: clients that hang up must not cost a reconnection each.
-	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 	}
-	p := &postgres{pool: newPgPool(config, size), tenants: make(map[scope]*orderedQueue)}
-	conn, err := p.pool.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.pool.give(conn)
-	return p, nil
+	return config, nil
 }
 
+// acquire borrows a connection that was alive a moment ago.
+func (p *postgres) acquire(ctx context.Context) (pgConn, error) {
+	p.waiting.Add(1)
+	c, err := p.pool.Acquire(ctx)
+	p.waiting.Add(-1)
+	if err == nil {
+		return pgConn{Conn: c.Conn(), lent: c}, nil
+	}
+	if ended := ctx.Err(); ended != nil {
+		return pgConn{}, ended
+	}
+	return pgConn{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// query runs a read, once more if the connection was dead. A server that has
+// restarted leaves no idle connection alive, so all are given up.
 func (p *postgres) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
 	for attempt := 0; ; attempt++ {
 		rows := 0
@@ -87,24 +136,24 @@ func (p *postgres) query(ctx context.Context, to scope, st *statement, each func
 			rows++
 			return each(r)
 		}, args)
-		// A server that has restarted leaves dead connections in the pool.
 		if rows > 0 || attempt > 0 || !errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
+		//p.pool.Reset()
 	}
 }
 
 func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
-	c, err := p.pool.take(ctx)
+	c, err := p.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer p.pool.give(c)
+	defer c.lent.Release()
 	return c.rows(ctx, to, st, each, args)
 }
 
 // rows runs a statement and streams its rows.
-func (c *pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
+func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -117,12 +166,9 @@ func (c *pgConn) rows(ctx context.Context, to scope, st *statement, each func(Ro
 		return pgError(ctx, err)
 	}
 	defer rows.Close()
-	row := pgRow{fields: rows.FieldDescriptions()}
+	var row pgRow
 	for rows.Next() {
-		row.values = rows.RawValues()
-		if row.fields == nil {
-			row.fields = rows.FieldDescriptions()
-		}
+		row.fields, row.values = rows.FieldDescriptions(), rows.RawValues()
 		if err := each(&row); err != nil {
 			return err
 		}
@@ -211,15 +257,15 @@ func backoff(attempt int) time.Duration {
 
 // writeOnce reports whether nothing has happened and another try may help.
 func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (again bool, err error) {
-	c, err := p.pool.take(ctx)
+	c, err := p.acquire(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer p.pool.give(c)
-	if err := c.control(ctx, "begin"); err != nil {
-		return errors.Is(err, ErrUnavailable), err
+	defer c.lent.Release()
+	if again, err := p.begin(ctx, c); err != nil {
+		return again, err
 	}
-	tx := &pgTx{conn: c, to: to}
+	tx := &pgTx{conn: c, txState: txState{to: to}}
 	ended := false
 	defer func() {
 		tx.over = true
@@ -246,14 +292,24 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 	return false, nil
 }
 
+// begin begins a transaction and reports whether another connection may do
+// better: see query.
+func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
+	err = c.control(ctx, "begin")
+	if again = errors.Is(err, ErrUnavailable); again {
+		//p.pool.Reset()
+	}
+	return again, err
+}
+
 // control runs statements about the transaction itself.
-func (c *pgConn) control(ctx context.Context, sql string) error {
+func (c pgConn) control(ctx context.Context, sql string) error {
 	return pgError(ctx, c.PgConn().Exec(ctx, sql).Close())
 }
 
 // commit ends the transaction. It is never tried again: when the connection
 // is lost meanwhile, nobody knows whether it happened.
-func (c *pgConn) commit() error {
+func (c pgConn) commit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	results, err := c.PgConn().Exec(ctx, "commit").ReadAll()
@@ -270,7 +326,7 @@ func (c *pgConn) commit() error {
 }
 
 // rollback gives the transaction up, with its connection where it must.
-func (c *pgConn) rollback() {
+func (c pgConn) rollback() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if c.IsClosed() || c.control(ctx, "rollback") == nil {
@@ -280,13 +336,15 @@ func (c *pgConn) rollback() {
 }
 
 func (p *postgres) stats() Stats {
+	pool := p.pool.Stat()
 	return Stats{
-		Engine: Postgres, Connections: cap(p.pool.slots), InUse: len(p.pool.slots), Waiting: int(p.pool.queue.Load()),
+		Engine: Postgres, Connections: int(pool.MaxConns()), InUse: int(pool.AcquiredConns()), Waiting: int(p.waiting.Load()),
 		WritesQueued: int(p.queued.Load()), Writes: p.writes.Load(), Commits: p.commits.Load(),
 	}
 }
 
+// close waits until every connection has come back.
 func (p *postgres) close() error {
-	p.pool.close()
+	p.pool.Close()
 	return nil
 }

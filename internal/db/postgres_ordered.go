@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -74,7 +73,7 @@ func (q *orderedQueue) next() *turn {
 
 // orderedBatch is one shared transaction.
 type orderedBatch struct {
-	conn            *pgConn
+	conn            pgConn
 	savepoint       bool    // one is open
 	good, bad, lost []*turn // to commit; failed; to be run again
 }
@@ -85,14 +84,14 @@ func (q *orderedQueue) batch() (again []*turn) {
 	if t == nil {
 		return nil
 	}
-	c, err := q.p.pool.take(t.ctx)
+	c, err := q.p.acquire(t.ctx)
 	if err != nil {
 		t.done <- err
 		return nil
 	}
-	defer q.p.pool.give(c)
-	if err := c.control(context.Background(), "begin"); err != nil {
-		return retryOrFail([]*turn{t}, err, errors.Is(err, ErrUnavailable))
+	defer c.lent.Release()
+	if again, err := q.p.begin(context.Background(), c); err != nil {
+		return retryOrFail([]*turn{t}, err, again)
 	}
 	b := &orderedBatch{conn: c}
 	var first time.Time
@@ -129,7 +128,7 @@ func (b *orderedBatch) runOne(t *turn) error {
 		}
 		b.savepoint = true
 	}
-	tx := &pgTx{conn: b.conn, to: t.to}
+	tx := &pgTx{conn: b.conn, txState: txState{to: t.to}}
 	ran := t.hand(tx)
 	tx.over = true
 	t.err = ran.err
@@ -179,7 +178,6 @@ func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
 	for _, t := range turns {
 		switch {
 		case retry && t.attempts < maxRaces && t.ctx.Err() == nil:
-			t.attempts = max(t.attempts, 1)
 			again = append(again, t)
 		case retry && lostRace(err):
 			t.done <- fmt.Errorf("%w: it lost %d races: %w", ErrBusy, t.attempts, err)

@@ -1,7 +1,9 @@
 package db_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,26 +103,42 @@ func kill(t *testing.T, d *db.DB, pid int64) {
 	})
 }
 
-// Connections that died while idle cost no caller an error.
+// Connections that died while idle, as all do when the server restarts, cost
+// no caller an error.
 func TestDeadIdleConnections(t *testing.T) {
 	c := dbtest.Config(t, db.Postgres)
 	d, other := dbtest.OpenConfig(t, c), dbtest.OpenConfig(t, c)
-	for i := range 4 {
-		if err := d.Ping(t.Context()); err != nil {
-			t.Fatal(err)
+	h := d.For("a")
+	use := []func() error{
+		func() error { return d.Ping(t.Context()) },
+		func() error { return h.Write(t.Context(), func(db.Tx) error { return nil }) },
+		func() error { return h.WriteOrdered(t.Context(), func(db.Tx) error { return nil }) },
+	}
+	const idle = 7 // more than any call has tries
+	for i, call := range use {
+		var met sync.WaitGroup
+		met.Add(idle)
+		var mu sync.Mutex
+		var pids []int64
+		var wg sync.WaitGroup
+		for range idle {
+			wg.Go(func() {
+				read(t, d.Unscoped("test"), `SELECT pg_backend_pid()`, func(r db.Row) error {
+					mu.Lock()
+					pids = append(pids, r.Int(0))
+					mu.Unlock()
+					met.Done()
+					met.Wait()
+					return nil
+				})
+			})
 		}
-		var pid int64
-		read(t, d.Unscoped("test"), `SELECT pg_backend_pid()`, func(r db.Row) error { pid = r.Int(0); return nil })
-		kill(t, other, pid)
-		switch i {
-		case 0:
-			if err := d.Ping(t.Context()); err != nil {
-				t.Errorf("read: %v", err)
-			}
-		default:
-			if err := writers(d.For("a"))[i%2](t.Context(), func(db.Tx) error { return nil }); err != nil {
-				t.Errorf("write %d: %v", i, err)
-			}
+		wg.Wait()
+		for _, pid := range pids {
+			kill(t, other, pid)
+		}
+		if err := call(); err != nil {
+			t.Errorf("call %d: %v", i, err)
 		}
 	}
 }
@@ -163,5 +181,54 @@ func TestPoolSizeOfTheURL(t *testing.T) {
 	wg.Wait()
 	if most.Load() > 3 {
 		t.Errorf("%d in use", most.Load())
+	}
+}
+
+// Of one connection: who waits is counted, and leaves when its ctx ends.
+func TestWaitingForAConnection(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	c.URL += "&pool_max_conns=1"
+	d := dbtest.OpenConfig(t, c)
+	write(t, d.For("a"), func(db.Tx) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() { left <- d.Ping(ctx) }()
+		eventually(t, "one waits", func() bool { return d.Stats().Waiting == 1 })
+		if n := d.Stats().InUse; n != 1 {
+			t.Errorf("%d in use", n)
+		}
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v", err)
+		}
+		return nil
+	})
+	if s := d.Stats(); s.InUse != 0 || s.Waiting != 0 {
+		t.Errorf("afterwards %d in use, %d waiting", s.InUse, s.Waiting)
+	}
+}
+
+func TestSessionSettings(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	c.URL += "&lock_timeout=3s&pool_max_conn_idle_time=1m"
+	d := dbtest.OpenConfig(t, c)
+	for name, want := range map[string]string{
+		"timezone": "UTC", "lock_timeout": "3s", "idle_in_transaction_session_timeout": "30s", "application_name": "gatehouse",
+	} {
+		read(t, d.Unscoped("test"), `SELECT current_setting($1)`, func(r db.Row) error {
+			if r.Text(0) != want {
+				t.Errorf("%s is %s, want %s", name, r.Text(0), want)
+			}
+			return nil
+		}, name)
+	}
+}
+
+func TestWrongPoolSettingsInTheURL(t *testing.T) {
+	for _, setting := range []string{"pool_max_conns=0", "pool_max_conns=many", "pool_max_conn_lifetime=x"} {
+		_, err := db.Open(t.Context(), db.Config{URL: "postgres://u:hidden@127.0.0.1:1/x?" + setting})
+		if name, _, _ := strings.Cut(setting, "="); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", setting, err)
+		}
 	}
 }

@@ -12,22 +12,11 @@ import (
 
 // pgTx is a transaction as one write sees it.
 type pgTx struct {
-	conn   *pgConn
-	to     scope
-	over   bool
-	broken error // the first statement that failed: the server refuses all others
+	txState
+	conn pgConn
 }
 
 var _ Tx = (*pgTx)(nil)
-
-func (tx *pgTx) usable(sql string) (*statement, error) {
-	st := describe(sql)
-	tx.to.check(st)
-	if tx.over {
-		return nil, errOver
-	}
-	return st, tx.broken
-}
 
 // Query reads all rows before it hands out the first: one connection cannot
 // run a statement inside the row callback of another.

@@ -3,15 +3,19 @@ package db
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 )
 
-// lockServing takes the folder's serving lock. The system frees it when the
-// process ends, however it ends; the file stays.
-func lockServing(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "serve.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+// LockFileName is the file in a data folder that a server keeps locked.
+const LockFileName = "serve.lock"
+
+// Lock takes a folder's serving lock until Close; ErrServed when it is taken.
+// The system frees it when the process ends, however it ends; the file stays.
+func Lock(dir string) (io.Closer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, LockFileName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // FileName is the database file in a data folder; SQLite keeps FileName-wal
@@ -30,9 +32,8 @@ const (
 
 // sqliteEngine reads through a pool of connections and writes through one.
 type sqliteEngine struct {
-	dir     string
 	path    string
-	lock    *os.File // the serving lock, nil without
+	lock    io.Closer // the serving lock, nil without
 	writer  *sqliteWriter
 	readers int
 
@@ -44,21 +45,21 @@ type sqliteEngine struct {
 	waiting  atomic.Int64
 }
 
-func openSQLite(ctx context.Context, c Config) (*sqliteEngine, error) {
+func openSQLite(ctx context.Context, c Config) (engine, error) {
 	if c.Dir == "" {
 		return nil, errors.New("neither a data folder nor a database URL is given")
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
-	e := &sqliteEngine{dir: c.Dir, path: filepath.Join(c.Dir, FileName), readers: c.Readers}
+	e := &sqliteEngine{path: filepath.Join(c.Dir, FileName), readers: c.Readers}
 	if e.readers <= 0 {
 		e.readers = max(4, 2*runtime.GOMAXPROCS(0))
 	}
 	e.idle = make(chan *sqliteConn, e.readers)
 	if c.Serve {
 		var err error
-		if e.lock, err = lockServing(c.Dir); err != nil {
+		if e.lock, err = Lock(c.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -93,10 +94,6 @@ func (e *sqliteEngine) openWriter(ctx context.Context) (*sqliteConn, error) {
 	}
 }
 
-func (e *sqliteEngine) openReader() (*sqliteConn, error) {
-	return e.open("query_only = ON", "mmap_size = 536870912", "cache_size = -8192")
-}
-
 // open opens a connection and sets it up.
 func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
 	raw, err := sqlite.OpenConn(e.path, sqlite.OpenReadWrite)
@@ -105,23 +102,11 @@ func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
 	}
 	raw.SetBusyTimeout(busyTimeout)
 	for _, p := range append(pragmas, "foreign_keys = OFF", "temp_store = MEMORY") {
-		if err := execute(raw, "PRAGMA "+p); err != nil {
+		if err := sqlitex.ExecuteTransient(raw, "PRAGMA "+p, nil); err != nil {
 			return nil, errors.Join(classifySQLite(err), raw.Close())
 		}
 	}
 	return newSQLiteConn(raw), nil
-}
-
-// execute runs one statement that is not worth keeping.
-func execute(c *sqlite.Conn, sql string) error {
-	s, _, err := c.PrepareTransient(sql)
-	if err != nil {
-		return err
-	}
-	for more := true; more && err == nil; {
-		more, err = s.Step()
-	}
-	return errors.Join(err, s.Finalize())
 }
 
 func (e *sqliteEngine) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
@@ -141,12 +126,8 @@ func (e *sqliteEngine) take(ctx context.Context) (c *sqliteConn, extra bool, err
 		return c, false, nil
 	default:
 	}
-	if e.count(&e.opened, e.readers) {
-		c, err = e.openCounted(&e.opened)
+	if c, full, err := e.openOne(&e.opened, e.readers); !full {
 		return c, false, err
-	}
-	if e.isClosed() {
-		return nil, false, fmt.Errorf("%w: it is closed", ErrUnavailable)
 	}
 	e.waiting.Add(1)
 	defer e.waiting.Add(-1)
@@ -159,8 +140,7 @@ func (e *sqliteEngine) take(ctx context.Context) (c *sqliteConn, extra bool, err
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
 		case <-timer.C:
-			if e.count(&e.overflow, maxOverflow) {
-				c, err = e.openCounted(&e.overflow)
+			if c, full, err := e.openOne(&e.overflow, maxOverflow); !full {
 				return c, true, err
 			}
 			timer.Reset(overflowAfter)
@@ -168,35 +148,36 @@ func (e *sqliteEngine) take(ctx context.Context) (c *sqliteConn, extra bool, err
 	}
 }
 
-// count adds one to a number of connections unless it is at its limit.
-func (e *sqliteEngine) count(n *int, limit int) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || *n >= limit {
-		return false
+// openOne opens a reader and adds it to the number of its kind, unless that is
+// at its limit.
+func (e *sqliteEngine) openOne(n *int, limit int) (c *sqliteConn, full bool, err error) {
+	if full, err = e.count(n, limit); full || err != nil {
+		return nil, full, err
 	}
-	*n++
-	return true
+	c, err = e.open("query_only = ON", "mmap_size = 536870912", "cache_size = -8192")
+	if err != nil {
+		e.uncount(n)
+	}
+	return c, false, err
 }
 
-func (e *sqliteEngine) isClosed() bool {
+func (e *sqliteEngine) count(n *int, limit int) (full bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.closed
+	switch {
+	case e.closed:
+		return false, fmt.Errorf("%w: it is closed", ErrUnavailable)
+	case *n >= limit:
+		return true, nil
+	}
+	*n++
+	return false, nil
 }
 
 func (e *sqliteEngine) uncount(n *int) {
 	e.mu.Lock()
 	*n--
 	e.mu.Unlock()
-}
-
-func (e *sqliteEngine) openCounted(n *int) (*sqliteConn, error) {
-	c, err := e.openReader()
-	if err != nil {
-		e.uncount(n)
-	}
-	return c, err
 }
 
 func (e *sqliteEngine) give(c *sqliteConn, extra bool) {

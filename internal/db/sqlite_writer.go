@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (w *sqliteWriter) batch(t *turn) {
 			case lost:
 				// This write failed, or broke the transaction unnoticed.
 				open = false
-				t.done <- errOr(t.err, ErrUnavailable)
+				t.done <- cmp.Or(t.err, ErrUnavailable)
 				w.retry(good)
 				good = nil
 			case len(good) == 0:
@@ -154,7 +155,7 @@ func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
 			return false
 		}
 	}
-	tx := &sqliteTx{conn: w.conn, to: t.to}
+	tx := &sqliteTx{conn: w.conn, txState: txState{to: t.to}}
 	ran := t.hand(tx)
 	tx.over = true
 	t.err = ran.err
@@ -240,7 +241,7 @@ func (w *sqliteWriter) drain() []*turn {
 // fail answers writes that did not happen.
 func (w *sqliteWriter) fail(turns []*turn, err error) {
 	for _, t := range turns {
-		if t.attempts > 0 || t.state.Load() == taken || t.take() {
+		if t.take() {
 			t.done <- err
 		}
 	}
@@ -259,26 +260,21 @@ func (w *sqliteWriter) rollback() {
 	}
 }
 
-func errOr(err, fallback error) error {
-	if err != nil {
-		return err
-	}
-	return fallback
-}
-
 // sqliteTx is the writer's transaction as one write sees it.
 type sqliteTx struct {
-	conn   *sqliteConn
-	to     scope
-	over   bool
-	broken error // the first statement that failed; PostgreSQL knows no other way
+	txState
+	conn *sqliteConn
 }
 
 var _ Tx = (*sqliteTx)(nil)
 
 func (tx *sqliteTx) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
 	var stopped error // each's own error does not break the transaction
-	err := tx.run(ctx, sql, func(r Row) error {
+	st, err := tx.usable(sql)
+	if err != nil {
+		return err
+	}
+	err = tx.conn.run(ctx, tx.to, st, func(r Row) error {
 		stopped = each(r)
 		return stopped
 	}, args)
@@ -289,28 +285,18 @@ func (tx *sqliteTx) Query(ctx context.Context, sql string, each func(Row) error,
 }
 
 func (tx *sqliteTx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	if err := tx.run(ctx, sql, nil, args); err != nil {
+	st, err := tx.usable(sql)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.conn.run(ctx, tx.to, st, nil, args); err != nil {
 		tx.broken = err
 		return 0, err
 	}
-	if describe(sql).reads {
+	if st.reads {
 		return 0, nil
 	}
 	return int64(tx.conn.Changes()), nil
 }
 
-func (tx *sqliteTx) run(ctx context.Context, sql string, each func(Row) error, args []any) error {
-	st := describe(sql)
-	tx.to.check(st)
-	switch {
-	case tx.over:
-		return errOver
-	case tx.broken != nil:
-		return tx.broken
-	}
-	return tx.conn.run(ctx, tx.to, st, each, args)
-}
-
 func (tx *sqliteTx) Dialect() Dialect { return sqliteDialect }
-
-var errOver = errors.New("the transaction is over")

@@ -14,8 +14,6 @@ type statement struct {
 	numbered string
 	// reads: nothing in the text writes.
 	reads bool
-	// params is the highest n of a $n.
-	params int
 	// problem says why the text does not bind the tenant; "" when it does.
 	problem string
 }
@@ -42,7 +40,6 @@ func describe(text string) *statement {
 		switch {
 		case t.is("UPDATE") && i > 0 && tokens[i-1].is("FOR"): // a row lock
 		case t.kind == param:
-			st.params = max(st.params, t.number)
 			numbered.WriteString(text[last:t.at])
 			numbered.WriteByte('?')
 			last = t.at + 1

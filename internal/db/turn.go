@@ -19,7 +19,7 @@ type turn struct {
 	ran      chan ran   // fn has ended
 	done     chan error // the outcome is known
 	err      error      // what fn returned, kept until the outcome
-	attempts int
+	attempts int        // how often it was taken
 }
 
 // ran is how fn ended: finished is false after a panic.
@@ -80,19 +80,17 @@ func (t *turn) run(tx Tx) {
 }
 
 // take is the runner's side: it claims the turn, unless its caller has left.
+// One claimed before, and lost through no fault of its own, stays claimed.
 func (t *turn) take() bool {
-	if t.attempts > 0 {
-		return true // taken before, and lost through no fault of its own
+	if t.state.Load() != taken && (t.ctx.Err() != nil || !t.state.CompareAndSwap(waiting, taken)) {
+		return false
 	}
-	if t.ctx.Err() != nil {
-		return false // its caller sees the same
-	}
-	return t.state.CompareAndSwap(waiting, taken)
+	t.attempts++
+	return true
 }
 
 // hand lets the caller run fn and waits for its end.
 func (t *turn) hand(tx Tx) ran {
-	t.attempts++
 	t.start <- tx
 	return <-t.ran
 }

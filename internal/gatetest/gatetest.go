@@ -23,6 +23,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
+	"gatehouse/internal/audit"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -134,6 +135,27 @@ func (w *World) AddNode() *Node {
 	return n
 }
 
+// AuditLog stops every node and returns what the tenant's audit log then holds,
+// by request id.
+func (w *World) AuditLog(tenant string) map[string]*audit.Entry {
+	w.T.Helper()
+	for _, n := range w.Nodes {
+		n.Stop()
+	}
+	log := map[string]*audit.Entry{}
+	err := audit.Query(context.Background(), dbtest.OpenConfig(w.T, w.config).For(tenant), audit.Filter{}, func(e *audit.Entry) error {
+		if log[e.RequestID] != nil {
+			w.T.Errorf("request %s has two audit entries", e.RequestID)
+		}
+		log[e.RequestID] = e
+		return nil
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return log
+}
+
 // Stop drains the node, as SIGTERM would.
 func (n *Node) Stop() { n.stop() }
 
@@ -184,6 +206,15 @@ func (w *World) UserID(tenant, email string) string {
 		w.T.Fatalf("user %s: %v", email, err)
 	}
 	return u.ID
+}
+
+// SetActive deactivates or reactivates a user as the operator would.
+func (w *World) SetActive(tenant, email string, active bool) {
+	w.T.Helper()
+	if _, _, err := user.SetActive(context.Background(), w.DB().For(tenant), w.Clock, "test", email, active); err != nil {
+		w.T.Fatalf("user %s: %v", email, err)
+	}
+	w.Settle()
 }
 
 // Share shares a record of the tenant acme as the operator would; principal is

@@ -69,6 +69,9 @@ func (c *Call) JSON() (*Object, error) {
 }
 
 func checkJSON(h http.Header) error {
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return fault.New(fault.UnsupportedMediaType, "Content-Encoding: expected none")
+	}
 	values := h["Content-Type"]
 	if len(values) == 1 && values[0] == "application/json" {
 		return nil
@@ -83,9 +86,6 @@ func checkJSON(h http.Header) error {
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
 		return fault.New(fault.UnsupportedMediaType, "Content-Type: expected charset utf-8")
-	}
-	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return fault.New(fault.UnsupportedMediaType, "Content-Encoding: expected none")
 	}
 	return nil
 }

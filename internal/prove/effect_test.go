@@ -34,6 +34,7 @@ func TestProveCommandsTakeEffect(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		f := newFleet(p, 2) // the folder's lock has other takers
+		f.settles = true    // the API is switched off meanwhile
 		c := e.nodes[0].client(w.token)
 		defer c.close()
 		wait.Go(func() { f.load(ctx, c, func() bool { return false }) })

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"gatehouse/internal/fault"
@@ -13,12 +14,14 @@ import (
 // the newest record it saw first, to after, the end of what earlier rounds have
 // delivered; before is the last record delivered. Once a round is through and
 // newer records have come, the next round walks from the newest of them down
-// to this round's top. An id carries its record's created_at, so each mark is
-// the pair (created_at, id).
+// to this round's top. Marks are created_at, which no two records of a tenant
+// share; the record at before is named by its id too (specification,
+// "Standard endpoints" 2).
 type cursor struct {
-	before string // "" at the start of a round
-	after  string // "" in the first round
-	top    string // "" until the round's first page is served
+	before   int64 // 0 at the start of a round
+	beforeID string
+	after    int64 // 0 in the first round
+	top      int64 // 0 until the round's first page is served
 }
 
 // cursorVersion lets a later form of cursor refuse this one.
@@ -30,7 +33,7 @@ const macSize = 16
 // encode writes the cursor as an opaque base64url text that is good for one
 // tenant, entity and filter.
 func (c cursor) encode(key []byte, scope string) string {
-	payload := strings.Join([]string{cursorVersion, c.before, c.after, c.top}, ".")
+	payload := strings.Join([]string{cursorVersion, mark(c.before), c.beforeID, mark(c.after), mark(c.top)}, ".")
 	return base64.RawURLEncoding.EncodeToString(append(mac(key, scope, payload), payload...))
 }
 
@@ -41,7 +44,7 @@ var errCursor = fault.New(fault.Validation, "cursor: expected a nextCursor of th
 // VALIDATION.
 func decodeCursor(key []byte, scope, text string) (cursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) < macSize {
+	if err != nil || len(raw) < macSize || strings.ContainsAny(text, "\r\n") { // which base64 skips
 		return cursor{}, errCursor
 	}
 	payload := string(raw[macSize:])
@@ -49,11 +52,19 @@ func decodeCursor(key []byte, scope, text string) (cursor, error) {
 		return cursor{}, errCursor
 	}
 	part := strings.Split(payload, ".")
-	if len(part) != 4 || part[0] != cursorVersion {
+	if len(part) != 5 || part[0] != cursorVersion {
 		return cursor{}, errCursor
 	}
-	return cursor{before: part[1], after: part[2], top: part[3]}, nil
+	c := cursor{beforeID: part[2]}
+	for i, to := range map[int]*int64{1: &c.before, 3: &c.after, 4: &c.top} {
+		if *to, err = strconv.ParseInt(part[i], 36, 64); err != nil {
+			return cursor{}, errCursor
+		}
+	}
+	return c, nil
 }
+
+func mark(at int64) string { return strconv.FormatInt(at, 36) }
 
 func mac(key []byte, scope, payload string) []byte {
 	h := hmac.New(sha256.New, key)

@@ -74,7 +74,8 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 	}
 	p := Page{Records: make([]byte, 0, 512+limit*192)}
 	p.Records = append(p.Records, '[')
-	more, last := false, ""
+	more := false
+	var last row
 	err := fetch(window{after: at.after, before: at.before, limit: limit + 1}, func(rec *row) error {
 		if p.Count == limit {
 			more = true
@@ -83,12 +84,12 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 		if p.Count > 0 {
 			p.Records = append(p.Records, ',')
 		}
-		if at.top == "" {
-			at.top = rec.id
+		if at.top == 0 {
+			at.top = rec.createdAt
 		}
 		p.Records = show(p.Records, rec)
 		p.Count++
-		last = rec.id
+		last = *rec
 		return nil
 	})
 	if err != nil {
@@ -96,13 +97,13 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 	}
 	p.Records = append(p.Records, ']')
 	if more {
-		at.before = last
+		at.before, at.beforeID = last.createdAt, last.id
 		p.Next = at.encode(s.store.cursorKey, bound)
 		return p, nil
 	}
 	// The round is through. A traversal of one page saw everything at one
 	// instant; a longer one goes on to what was inserted since it began.
-	if q.Cursor == "" || at.top == "" {
+	if q.Cursor == "" || at.top == 0 {
 		return p, nil
 	}
 	err = fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })

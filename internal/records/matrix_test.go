@@ -244,8 +244,8 @@ func traverse(s *records.Session, entity string, limit int, filter ...records.Fi
 // an owner. What was created is removed again.
 func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []question {
 	ctx := context.Background()
-	create := func(o *oracle, extra records.Member) string {
-		members := x.required(p, entity, extra.Name)
+	create := func(extra records.Member) string {
+		members := x.required(entity, extra.Name)
 		if extra.Name != "" {
 			members = append(members, extra)
 		}
@@ -260,7 +260,7 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 	ask := func(verb string, extra records.Member, expect func(o *oracle) string) question {
 		return question{
 			cells: 1, about: x.describe(p, verb, &thing{entity: entity}),
-			ask: func() string { return create(x.oracle, extra) }, expect: expect,
+			ask: func() string { return create(extra) }, expect: expect,
 		}
 	}
 	shows := func(o *oracle, v verdict) string {
@@ -281,6 +281,23 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 				return string(forbidden)
 			}),
 	}
+	list = append(list, question{
+		cells: 1, about: x.describe(p, "creates, with nothing,", &thing{entity: entity}),
+		ask: func() string {
+			got, err := s.Create(ctx, entity, nil)
+			if err == nil {
+				x.h.delete(x.h.system(), entity, id(object(x.h.t, got)))
+			}
+			return outcome("", err)
+		},
+		expect: func(o *oracle) string {
+			v := o.judgeCreate(p, entity, "")
+			if v == ok && len(x.required(entity, "")) > 0 {
+				v = invalid
+			}
+			return string(v)
+		},
+	})
 	for _, f := range slices.Concat(x.w.types[entity].fields, []field{{name: "nothing", values: []string{"1"}}}) {
 		list = append(list, ask("creates with "+f.name, records.Member{Name: f.name, Value: []byte(f.values[0])},
 			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, f.name)) }))
@@ -289,7 +306,7 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 }
 
 // required is a body with the required fields, but for one.
-func (x *exam) required(p *person, entity, but string) (members []records.Member) {
+func (x *exam) required(entity, but string) (members []records.Member) {
 	for _, f := range x.w.types[entity].fields {
 		if f.required && f.name != but {
 			members = append(members, records.Member{Name: f.name, Value: []byte(f.values[0])})
@@ -333,7 +350,7 @@ func (x *exam) deletions() {
 		})
 	}
 	wait.Wait()
-	slices.SortFunc(x.w.things, func(a, b *thing) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(x.w.things, func(a, b *thing) int { return strings.Compare(a.at, b.at) })
 }
 
 func (x *exam) describe(p *person, verb string, r *thing) string {

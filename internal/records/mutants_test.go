@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{"a field not named is closed", "../access/viewer.go", "if !named {\n\t\treturn FieldGrant{Read: true, Edit: true}", "if !named {\n\t\treturn FieldGrant{}"},
 	{"field rights intersect", "../access/viewer.go", "r.EditField[i] = r.EditField[i] || fg.Edit", "r.EditField[i] = r.EditField[i] && fg.Edit"},
 	{"another record's share", "predicate.go", "\n\t\t\tAND s.record_id = r.record_id AND", "\n\t\t\tAND"},
-	{"another record's match", "predicate.go", "m.tenant_id = $1 AND m.record_id = r.record_id", "m.tenant_id = $1"},
+	{"another record's match", "predicate.go", "m.tenant_id = $1 AND m.record_created_at = r.created_at", "m.tenant_id = $1"},
 	{"lists leave rules out", "predicate.go", "for _, rule := range scope.Rules {", "for _, rule := range scope.Rules[:0] {"},
 	{"lists show shared records of any principal", "predicate.go", `s.entity = $2 AND s.principal = "`, `s.entity = $2 AND s.principal >= "`},
 	{"filters ignore the scope", "store_read.go", "st.WriteString(\" AND \")\n\tst.reached(scope)", ""},

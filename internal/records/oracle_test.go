@@ -62,12 +62,12 @@ type rule struct {
 	edit        bool
 }
 
-// thing is a record; what it holds is JSON text by field, absent when unset.
+// thing is a record.
 type thing struct {
-	tenant, entity, id string
-	owner              string // a person's id
-	data               map[string]string
-	shares             []share
+	tenant, entity, id, at string            // at: created_at
+	owner                  string            // a person's id
+	data                   map[string]string // JSON texts, absent when unset
+	shares                 []share
 }
 
 type share struct {

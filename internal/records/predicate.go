@@ -1,6 +1,7 @@
 package records
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -75,7 +76,7 @@ func (s *statement) reached(scope *access.Scope) {
 		s.WriteByte(')')
 	}
 	if len(scope.Rules) > 0 {
-		s.WriteString(` OR EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_id = r.record_id
+		s.WriteString(` OR EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_created_at = r.created_at
 			AND m.rule_id IN `)
 		s.list(scope.Rules)
 		s.WriteByte(')')
@@ -89,46 +90,48 @@ func (s *statement) level(scope *access.Scope) {
 	}
 }
 
-// window is the part of the order of ids that a page is cut from: after < id <
-// before, newest first, at most limit. "" is no bound.
+// window is the part of the order of created_at that a page is cut from: after
+// < created_at < before, newest first, at most limit. 0 is no bound.
 type window struct {
-	after, before string
+	after, before int64 // microseconds UTC
 	limit         int
 }
 
-// everAfter is greater than any id; no id is smaller than "".
-const everAfter = "g"
+// everAfter is later than any record.
+const everAfter = math.MaxInt64
 
-// arms writes the ids that a scope reaches within a window as a union of index
-// ranges, one for each way a record can be reached, each cut at the limit:
+// arms writes the created_at of the records that a scope reaches within a
+// window as a union of index ranges, one for each way a record can be reached, each cut at the limit:
 // what a page costs depends on the number of ways, not on how many records the
 // viewer may not see. It expects $2 = entity, $3 = before, $4 = after.
 func (s *statement) arms(scope *access.Scope, limit int) {
 	n := 0
-	arm := func(table string, condition func()) {
+	arm := func(table, at string, condition func()) {
 		if n > 0 {
 			s.WriteString(" UNION ")
 		}
 		n++
-		s.WriteString("SELECT record_id FROM (SELECT record_id FROM ")
+		s.WriteString("SELECT at FROM (SELECT ")
+		s.WriteString(at)
+		s.WriteString(" AS at FROM ")
 		s.WriteString(table)
 		s.WriteString(" s WHERE s.tenant_id = $1 AND ")
 		condition()
-		s.WriteString(" AND record_id < $3 AND record_id > $4 ORDER BY record_id DESC")
+		s.WriteString(" AND " + at + " < $3 AND " + at + " > $4 ORDER BY " + at + " DESC")
 		s.limit(limit)
 		s.WriteString(") a")
 		var buf [8]byte
 		s.Write(strconv.AppendInt(buf[:0], int64(n), 10))
 	}
-	arm("records", func() { s.WriteString("s.entity = $2 AND s.owner_id = "); s.arg(scope.Owner) })
+	arm("records", "created_at", func() { s.WriteString("s.entity = $2 AND s.owner_id = "); s.arg(scope.Owner) })
 	for _, role := range scope.OwnerRoles {
-		arm("records", func() { s.WriteString("s.entity = $2 AND s.owner_role = "); s.arg(role) })
+		arm("records", "created_at", func() { s.WriteString("s.entity = $2 AND s.owner_role = "); s.arg(role) })
 	}
 	for _, p := range scope.SharedTo {
-		arm("shares", func() { s.WriteString("s.entity = $2 AND s.principal = "); s.arg(p); s.level(scope) })
+		arm("shares", "record_created_at", func() { s.WriteString("s.entity = $2 AND s.principal = "); s.arg(p); s.level(scope) })
 	}
 	for _, rule := range scope.Rules {
-		arm("rule_matches", func() { s.WriteString("s.rule_id = "); s.arg(rule) })
+		arm("rule_matches", "record_created_at", func() { s.WriteString("s.rule_id = "); s.arg(rule) })
 	}
 }
 

@@ -7,8 +7,8 @@
 // is answered exactly like one that does not exist.
 //
 // Records are listed by created_at and id, newest first. created_at strictly
-// grows per tenant and an id is made from it, so the order of ids alone is
-// that order (decisions 2.10), and paging by id is stable and complete.
+// grows per tenant in commit order (decisions 2.10), so no two records share
+// it, it alone is that order, and paging by it is stable and complete.
 package records
 
 import (

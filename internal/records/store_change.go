@@ -95,7 +95,7 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 	if err := s.holdReferences(ctx, tx, r.Entity, changed); err != nil {
 		return err
 	}
-	if err := s.checkUnique(ctx, tx, r, rec.id, changed); err != nil {
+	if err := s.checkUnique(ctx, tx, r, rec, changed); err != nil {
 		return err
 	}
 	rec.data = document(r.Entity, after, rec.data)
@@ -117,7 +117,7 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 	if err != nil {
 		return err
 	}
-	return s.reindex(ctx, tx, r.Entity, rec.id, before, after)
+	return s.reindex(ctx, tx, r.Entity, rec, before, after)
 }
 
 // Delete removes a record, its shares and its index rows, and clears every
@@ -150,7 +150,7 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 // remove deletes a locked record and all that hangs on it.
 func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) error {
 	values := stored(e, rec.data)
-	if err := s.reindex(ctx, tx, e, rec.id, values, make([]jsontext.Value, len(values))); err != nil {
+	if err := s.reindex(ctx, tx, e, rec, values, make([]jsontext.Value, len(values))); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
@@ -174,12 +174,15 @@ func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *r
 	return nil
 }
 
-// clearReferences unsets the field f of every record that refers to id.
+// clearReferences unsets the field f of every record that refers to id. The
+// data is asked too: a record that is turned to another target meanwhile still
+// stands in the index as PostgreSQL's statement saw it.
 func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
-		WHERE tenant_id = $1 AND entity = $2 AND record_id IN
-		(SELECT record_id FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4)`,
+		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
+		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4)
+		AND (data ->> CAST($3 AS TEXT)) = $4`,
 		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
 	if err != nil {
 		return err

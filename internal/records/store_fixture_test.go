@@ -52,9 +52,7 @@ func acme(t testing.TB, d *db.DB) *house {
 			access.PutRole(ctx, tx, access.Role{Name: "sales", Parent: "ceo"}),
 			access.PutRole(ctx, tx, access.Role{Name: "junior", Parent: "sales"}),
 			access.PutRole(ctx, tx, access.Role{Name: "support", Parent: "ceo"}),
-			schema.PutEntity(ctx, tx, entity("account", "name text")),
-			schema.PutEntity(ctx, tx, entity("contact", "name text", "email text unique", "score number indexed",
-				"stage select indexed", "account reference:account", "note text", "extra json")),
+			putTypes(ctx, tx),
 			access.PutPermissionSet(ctx, tx, &access.PermissionSet{Name: "work", Entities: map[string]access.EntityGrant{
 				"contact": {Create: true, Read: true, Update: true, Delete: true},
 				"account": {Create: true, Read: true, Update: true, Delete: true},
@@ -68,6 +66,14 @@ func acme(t testing.TB, d *db.DB) *house {
 	h.user("sue", user.User{Role: "sales", Sets: []string{"work"}})
 	h.user("eva", user.User{Type: user.External, Role: "support", Sets: []string{"work"}})
 	return h
+}
+
+func putTypes(ctx context.Context, tx db.Tx) error {
+	return errors.Join(
+		schema.PutEntity(ctx, tx, entity("account", "name text")),
+		schema.PutEntity(ctx, tx, entity("contact", "name text", "email text unique", "score number indexed",
+			"stage select indexed", "account reference:account", "note text", "extra json")),
+	)
 }
 
 // entity declares a type whose fields are written "name type[:target] [unique|indexed|required]…".
@@ -126,7 +132,12 @@ func (h *house) user(name string, u user.User) {
 	if u.Type == "" {
 		u.Type = user.Internal
 	}
-	h.configure(func(ctx context.Context, tx db.Tx) error { return user.Insert(ctx, tx, &u) })
+	h.configure(func(ctx context.Context, tx db.Tx) (err error) {
+		if u.CreatedAt, err = tenant.Tick(ctx, tx, clock.Micros(h.clk.Now())); err != nil {
+			return err
+		}
+		return user.Insert(ctx, tx, &u)
+	})
 	h.ids[name] = u.ID
 }
 
@@ -233,6 +244,8 @@ func (h *house) list(s *records.Session, entity string, filter ...records.Filter
 }
 
 func id(record map[string]any) string { return record["id"].(string) }
+
+func createdAt(record map[string]any) string { return record["created_at"].(string) }
 
 func object(t testing.TB, r []byte) map[string]any {
 	t.Helper()

@@ -56,8 +56,8 @@ func examine(t *testing.T, d *db.DB, seed uint64, faults []seededFault) *exam {
 	rnd, story := rand.New(rand.NewPCG(seed, 3)), []string{}
 	for stage := range 3 {
 		if stage > 0 {
-			for range 12 {
-				what, c := here.mutate(rnd)
+			for i := range 12 {
+				what, c := here.mutate(rnd, i)
 				story = append(story, what)
 				x.h.follow(here, c)
 			}

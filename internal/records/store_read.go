@@ -50,7 +50,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 // fetch reads the rows of a window that the viewer may see and the filters
 // match, newest first.
 func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
-	if w.before == "" {
+	if w.before == 0 {
 		w.before = everAfter
 	}
 	scope := r.Scope(access.Read)
@@ -60,7 +60,7 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	case scope.All || armCount(scope) > maxArms:
 		st := newStatement(`SELECT `+rowColumns+walkWindow+" AND ", r.Entity.Name, w.before, w.after)
 		st.reached(scope)
-		st.WriteString(" ORDER BY r.record_id DESC")
+		st.WriteString(" ORDER BY r.created_at DESC")
 		st.limit(w.limit)
 		return s.rows(ctx, st, each)
 	}
@@ -74,7 +74,7 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	return s.gather(ctx, r, w, each)
 }
 
-const walkWindow = ` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id < $3 AND r.record_id > $4`
+const walkWindow = ` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`
 
 func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error) error {
 	var rec row
@@ -89,18 +89,18 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, each func(*row) error) error {
 	scope := r.Scope(access.Read)
 	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
-	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT record_id FROM (`, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
 	st.arms(scope, w.limit)
-	st.WriteString(") u ORDER BY record_id DESC")
+	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
 	st.WriteString(`) k CROSS JOIN records r
-		WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = k.record_id ORDER BY k.record_id DESC`)
-	n, first, last := 0, "", ""
+		WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = k.at ORDER BY k.at DESC`)
+	n, first, last := 0, int64(0), int64(0)
 	err := s.rows(ctx, st, func(rec *row) error {
 		if n++; n == 1 {
-			first = rec.id
+			first = rec.createdAt
 		}
-		last = rec.id
+		last = rec.createdAt
 		return each(rec)
 	})
 	if err != nil || n < w.limit || scope.Lists.Add(1)%recheck != 1 {
@@ -114,9 +114,9 @@ const recheck = 128
 
 // weigh notes whether the viewer sees at least half of the records between two
 // that they saw: then the next pages are walked.
-func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last string, limit int) error {
+func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last int64, limit int) error {
 	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
-		AND r.record_id <= $3 AND r.record_id >= $4`, r.Entity.Name, first, last)
+		AND r.created_at <= $3 AND r.created_at >= $4`, r.Entity.Name, first, last)
 	st.limit(2*limit + 1)
 	st.WriteString(") n")
 	return s.h.Query(ctx, st.String(), func(row db.Row) error {
@@ -134,7 +134,7 @@ var errEnough = errors.New("enough rows")
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, each func(*row) error) (done bool, err error) {
 	st := newStatement(`SELECT `+rowColumns+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
 	st.reached(r.Scope(access.Read))
-	st.WriteString(" THEN 1 ELSE 0 END" + walkWindow + " ORDER BY r.record_id DESC")
+	st.WriteString(" THEN 1 ELSE 0 END" + walkWindow + " ORDER BY r.created_at DESC")
 	most := 2 * w.limit
 	st.limit(most)
 	var rec row
@@ -156,7 +156,7 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, e
 	if errors.Is(err, errEnough) {
 		return true, nil
 	}
-	w.before = rec.id
+	w.before = rec.createdAt
 	return err == nil && walked < most, err
 }
 
@@ -164,14 +164,14 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, e
 // the scope reaches and every other filter matches.
 func filtered(scope *access.Scope, filters []filter, entity string, w window) *statement {
 	st := newStatement(`SELECT `+rowColumns+` FROM field_values f CROSS JOIN records r
-		WHERE f.tenant_id = $1 AND f.entity = $2 AND f.record_id < $3 AND f.record_id > $4
-		AND r.tenant_id = $1 AND r.entity = $2 AND r.record_id = f.record_id AND f.field = `, entity, w.before, w.after)
+		WHERE f.tenant_id = $1 AND f.entity = $2 AND f.record_created_at < $3 AND f.record_created_at > $4
+		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = f.record_created_at AND f.field = `, entity, w.before, w.after)
 	st.arg(filters[0].field)
 	st.WriteString(" AND f.value = ")
 	st.arg(filters[0].key)
 	for _, f := range filters[1:] {
 		st.WriteString(` AND EXISTS (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2
-			AND x.record_id = r.record_id AND x.field = `)
+			AND x.record_created_at = r.created_at AND x.field = `)
 		st.arg(f.field)
 		st.WriteString(" AND x.value = ")
 		st.arg(f.key)
@@ -179,7 +179,7 @@ func filtered(scope *access.Scope, filters []filter, entity string, w window) *s
 	}
 	st.WriteString(" AND ")
 	st.reached(scope)
-	st.WriteString(" ORDER BY f.record_id DESC")
+	st.WriteString(" ORDER BY f.record_created_at DESC")
 	st.limit(w.limit)
 	return st
 }

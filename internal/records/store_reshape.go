@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -180,23 +181,23 @@ const walkPage = 500
 func (r *reshape) walk(ctx context.Context) error {
 	r.misfit = map[string]int64{}
 	type stub struct {
-		id   string
-		data jsontext.Value
+		createdAt int64
+		data      jsontext.Value
 	}
-	for last, done := "", false; !done; {
+	for last, done := int64(0), false; !done; {
 		var page []stub
-		err := r.tx.Query(ctx, `SELECT record_id, data FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id > $3
-			ORDER BY record_id LIMIT $4`, func(row db.Row) error {
-			page = append(page, stub{row.Text(0), jsontext.Value(row.Text(1))})
+		err := r.tx.Query(ctx, `SELECT created_at, data FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
+			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(row db.Row) error {
+			page = append(page, stub{row.Int(0), jsontext.Value(row.Text(1))})
 			return nil
-		}, r.entity.Name, last, walkPage)
+		}, r.entity.Name, last)
 		if err != nil {
 			return err
 		}
 		for _, s := range page {
-			last = s.id
+			last = s.createdAt
 			r.total++
-			if err := r.visit(ctx, s.id, s.data); err != nil {
+			if err := r.visit(ctx, s.createdAt, s.data); err != nil {
 				return err
 			}
 		}
@@ -205,7 +206,7 @@ func (r *reshape) walk(ctx context.Context) error {
 	return nil
 }
 
-func (r *reshape) visit(ctx context.Context, id string, data jsontext.Value) error {
+func (r *reshape) visit(ctx context.Context, createdAt int64, data jsontext.Value) error {
 	values := stored(r.entity, data)
 	for _, f := range r.check {
 		if values[f.Index] == nil {
@@ -217,26 +218,29 @@ func (r *reshape) visit(ctx context.Context, id string, data jsontext.Value) err
 			continue
 		}
 		if f.Type == schema.Reference {
-			kept, err := r.keepReference(ctx, f, id, values[f.Index])
+			kept, err := r.keepReference(ctx, f, createdAt, values[f.Index])
 			if err != nil {
 				return err
 			}
 			if !kept {
 				values[f.Index] = nil
+				if r.before != nil && r.before.Field(f.Name) != nil {
+					r.misfit[f.Name]++
+				}
 			}
 		}
 	}
 	for _, f := range r.rekey {
 		if key, ok := indexKey(f, values[f.Index]); ok {
 			// Uniqueness is looked at when all are in, so that it can be counted.
-			if err := insertValue(ctx, r.tx, r.entity.Name, f.Name, key, id, false); err != nil {
+			if err := insertValue(ctx, r.tx, r.entity.Name, f.Name, key, createdAt, false); err != nil {
 				return err
 			}
 		}
 	}
 	for _, rule := range r.rules {
 		if matches(r.entity, rule, values) {
-			if err := setMatch(ctx, r.tx, rule.ID(), id, true); err != nil {
+			if err := setMatch(ctx, r.tx, rule.ID(), createdAt, true); err != nil {
 				return err
 			}
 		}
@@ -244,17 +248,18 @@ func (r *reshape) visit(ctx context.Context, id string, data jsontext.Value) err
 	return nil
 }
 
-// keepReference clears a reference whose target is gone: deleting the target
-// while the field was removed could not.
-func (r *reshape) keepReference(ctx context.Context, f *schema.Field, id string, v jsontext.Value) (bool, error) {
+// keepReference reports whether a value refers to a record there is. Of a field
+// that was removed and is back, a reference whose target is gone is cleared:
+// deleting the target meanwhile could not.
+func (r *reshape) keepReference(ctx context.Context, f *schema.Field, createdAt int64, v jsontext.Value) (bool, error) {
 	found := false
 	err := r.tx.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`,
 		func(db.Row) error { found = true; return nil }, f.Target, schema.Unquote(v))
-	if err != nil || found {
+	if err != nil || found || r.before != nil && r.before.Field(f.Name) != nil {
 		return found, err
 	}
 	_, err = r.tx.Exec(ctx, `UPDATE records SET data = `+r.tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`
-		WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, r.entity.Name, id, f.Name)
+		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, r.entity.Name, createdAt, f.Name)
 	return false, err
 }
 

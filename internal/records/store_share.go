@@ -28,21 +28,22 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 	if share.Access != access.ReadOnly && share.Access != access.Edit {
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
 	}
-	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx) error {
+	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, rec *row) error {
 		if err := s.checkPrincipal(ctx, tx, share.Principal); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO shares (tenant_id, entity, record_id, principal, access, created_at, created_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)
+		_, err := tx.Exec(ctx, `INSERT INTO shares
+			(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
-			entity, id, share.Principal, string(share.Access), clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+			entity, id, share.Principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
 		return err
 	})
 }
 
 // Unshare takes a share back; NOT_FOUND when there is none with the principal.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
-	return s.shared(ctx, entity, id, func(_ *Session, tx db.Tx) error {
+	return s.shared(ctx, entity, id, func(_ *Session, tx db.Tx, _ *row) error {
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
 			entity, id, principal)
 		if err == nil && n == 0 {
@@ -53,7 +54,7 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 }
 
 // shared runs fn on a record whose shares the viewer may change.
-func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx) error) error {
+func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *row) error) error {
 	return s.current(ctx, func(s *Session) error {
 		r, err := s.on(entity, access.Read)
 		if err != nil {
@@ -70,7 +71,7 @@ func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Sessio
 			if !rec.allowed {
 				return fault.New(fault.Forbidden, "you may not share this record")
 			}
-			return fn(s, tx)
+			return fn(s, tx, rec)
 		})
 	})
 }

@@ -92,7 +92,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 		}
 		list, err := user.Page(ctx, s.h, only, w.after, w.before, w.limit)
 		for _, at = range list {
-			if err := each(&row{id: at.ID}); err != nil {
+			if err := each(&row{id: at.ID, createdAt: at.CreatedAt}); err != nil {
 				return err
 			}
 		}
@@ -180,9 +180,13 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	for _, m := range members {
 		switch m.Name {
 		case "id", "email", "userType", "isOwner", "active", "created_at", "updated_at":
-			if !r.Column(m.Name).Read && m.Name != "id" && m.Name != "created_at" && m.Name != "updated_at" {
+			fixed := m.Name == "id" || m.Name == "created_at" || m.Name == "updated_at"
+			switch same := string(m.Value) == string(userColumn(u, m.Name)); {
+			case !fixed && !r.Column(m.Name).Read:
 				in.fail(m.Name, "unknown field")
-			} else if string(m.Value) != string(userColumn(u, m.Name)) {
+			case fixed && !same:
+				in.fail(m.Name, "is set by the service and cannot be changed")
+			case !same:
 				forbidden[m.Name] = "is not changed here"
 			}
 		case "name", "locale":

@@ -17,6 +17,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -28,7 +29,12 @@ func provision(t testing.TB, d *db.DB, w *world) *house {
 			return err
 		}
 		for _, p := range w.people {
-			if err := user.Insert(ctx, tx, p.row()); err != nil {
+			u := p.row()
+			var err error
+			if u.CreatedAt, err = tenant.Tick(ctx, tx, 0); err != nil {
+				return err
+			}
+			if err := user.Insert(ctx, tx, u); err != nil {
 				return err
 			}
 		}
@@ -46,7 +52,8 @@ func (h *house) put(r *thing) {
 	for name, value := range r.data {
 		text += fmt.Sprintf(`, %q: %s`, name, value)
 	}
-	r.id = id(h.create(h.system(), r.entity, text+"}"))
+	made := h.create(h.system(), r.entity, text+"}")
+	r.id, r.at = id(made), createdAt(made)
 	h.putShares(r)
 }
 

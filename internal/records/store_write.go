@@ -126,7 +126,7 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 	if err := s.holdReferences(ctx, tx, r.Entity, in.values); err != nil {
 		return nil, err
 	}
-	if err := s.checkUnique(ctx, tx, r, rec.id, in.values); err != nil {
+	if err := s.checkUnique(ctx, tx, r, rec, in.values); err != nil {
 		return nil, err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
@@ -135,7 +135,7 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 	if err != nil {
 		return nil, err
 	}
-	return rec, s.reindex(ctx, tx, r.Entity, rec.id, make([]jsontext.Value, len(in.values)), in.values)
+	return rec, s.reindex(ctx, tx, r.Entity, rec, make([]jsontext.Value, len(in.values)), in.values)
 }
 
 // roleOf is the role of a record's owner, true for as long as tx is fenced.
@@ -173,7 +173,7 @@ func (s *Session) holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity
 // checkUnique is CONFLICT, naming every field whose value another record has.
 // The unique index has the last word: a value taken in this very moment by
 // another transaction is found by it, in reindex.
-func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRights, id string, values []jsontext.Value) error {
+func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, values []jsontext.Value) error {
 	taken := map[string]string{}
 	for i, f := range r.Entity.Fields {
 		key, ok := indexKey(f, values[i])
@@ -181,10 +181,10 @@ func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRig
 			continue
 		}
 		err := tx.Query(ctx, `SELECT 1 FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
-			AND is_unique = 1 AND record_id <> $5`, func(db.Row) error {
+			AND is_unique = 1 AND record_created_at <> $5`, func(db.Row) error {
 			taken[f.Name] = "the value is taken"
 			return nil
-		}, r.Entity.Name, f.Name, key, id)
+		}, r.Entity.Name, f.Name, key, rec.createdAt)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func conflict(fields map[string]string) error {
 }
 
 // reindex brings the record's index rows and rule matches from before to after.
-func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, id string, before, after []jsontext.Value) error {
+func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row, before, after []jsontext.Value) error {
 	for i, f := range e.Fields {
 		was, had := indexKey(f, before[i])
 		is, has := indexKey(f, after[i])
@@ -208,12 +208,12 @@ func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, id st
 			continue
 		}
 		if had {
-			if err := deleteValue(ctx, tx, e.Name, f.Name, was, id); err != nil {
+			if err := deleteValue(ctx, tx, e.Name, f.Name, was, rec.createdAt); err != nil {
 				return err
 			}
 		}
 		if has {
-			err := insertValue(ctx, tx, e.Name, f.Name, is, id, f.Unique)
+			err := insertValue(ctx, tx, e.Name, f.Name, is, rec.createdAt, f.Unique)
 			if errors.Is(err, db.ErrUnique) {
 				return conflict(map[string]string{f.Name: "the value is taken"})
 			}
@@ -227,32 +227,32 @@ func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, id st
 		if was == is {
 			continue
 		}
-		if err := setMatch(ctx, tx, rule.ID(), id, is); err != nil {
+		if err := setMatch(ctx, tx, rule.ID(), rec.createdAt, is); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func insertValue(ctx context.Context, tx db.Tx, entity, field, key, id string, unique bool) error {
-	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, record_id, is_unique)
-		VALUES ($1, $2, $3, $4, $5, $6)`, entity, field, key, id, unique)
+func insertValue(ctx context.Context, tx db.Tx, entity, field, key string, createdAt int64, unique bool) error {
+	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, record_created_at, is_unique)
+		VALUES ($1, $2, $3, $4, $5, $6)`, entity, field, key, createdAt, unique)
 	return err
 }
 
-func deleteValue(ctx context.Context, tx db.Tx, entity, field, key, id string) error {
+func deleteValue(ctx context.Context, tx db.Tx, entity, field, key string, createdAt int64) error {
 	_, err := tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
-		AND value = $4 AND record_id = $5`, entity, field, key, id)
+		AND value = $4 AND record_created_at = $5`, entity, field, key, createdAt)
 	return err
 }
 
-func setMatch(ctx context.Context, tx db.Tx, rule, id string, is bool) error {
+func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bool) error {
 	if !is {
-		_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2 AND record_id = $3`, rule, id)
+		_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2 AND record_created_at = $3`, rule, createdAt)
 		return err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO rule_matches (tenant_id, rule_id, record_id) VALUES ($1, $2, $3)
-		ON CONFLICT (tenant_id, rule_id, record_id) DO NOTHING`, rule, id)
+	_, err := tx.Exec(ctx, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES ($1, $2, $3)
+		ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`, rule, createdAt)
 	return err
 }
 

@@ -182,10 +182,17 @@ func (r *thing) addShare(s share) {
 	r.shares = append(r.shares, s)
 }
 
-// mutate draws one change of the world, makes it, and says what it was; apply
-// brings a database in line.
-func (w *world) mutate(rnd *rand.Rand) (what string, apply change) {
-	switch rnd.IntN(12) {
+// mutate draws a change of the world, the first two of a stage of a given kind,
+// makes it, and says what it was; apply brings a database in line.
+func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
+	kind := rnd.IntN(12)
+	switch i {
+	case 0:
+		kind = 5
+	case 1:
+		kind = 11
+	}
+	switch kind {
 	case 0:
 		e := w.types[pick(rnd, typeNames)]
 		e.sharing = pick(rnd, []string{"private", "public_read", "public_read_write"})

@@ -127,11 +127,9 @@ func canonicalNumber(v jsontext.Value) (jsontext.Value, string) {
 	if n == 0 {
 		n = 0 // -0 is stored as 0
 	}
-	b, err := json.Marshal(n)
-	if err != nil {
-		return nil, "expected a number"
-	}
-	return b, ""
+	// Without an exponent: JSONB would write it out, and what is read back must
+	// be the same text, as index rows are found by it.
+	return strconv.AppendFloat(nil, n, 'f', -1, 64), ""
 }
 
 func isInteger(v jsontext.Value) bool { return !bytes.ContainsAny(v, ".eE") }

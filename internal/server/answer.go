@@ -93,17 +93,18 @@ func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Sec
 func (x *exchange) record(at time.Time, status int, code string) {
 	ev := &audit.Event{
 		RequestID: x.id, Method: x.r.Method, Path: x.r.URL.Path, Query: x.r.URL.RawQuery, Status: status, ErrorCode: code,
-		Start: at, Duration: time.Since(x.start), Auth: x.auth, UserID: x.userID, APIKeyPrefix: x.keyPrefix, Class: audit.Other,
+		Start: at, Duration: time.Since(x.start), Auth: x.auth, UserID: x.userID, APIKeyID: x.keyID, APIKeyPrefix: x.keyPrefix, Class: audit.Other,
 	}
 	if x.ip.IsValid() {
 		ev.IP = x.ip.String()
 	}
-	if x.key != nil {
-		ev.APIKeyID = x.key.ID
-	}
 	if x.route != nil {
-		ev.Route, ev.Class = x.route.Pattern, auditClass[x.route.Audit]
-	} else if x.identityPath() {
+		ev.Route = x.route.Pattern
+	}
+	switch {
+	case x.match != nil:
+		ev.Class = auditClass[x.match.routes[0].Audit]
+	case x.identityPath():
 		ev.Class = audit.Auth
 	}
 	persisted := false
@@ -135,10 +136,10 @@ var auditClass = map[httpapi.AuditClass]audit.Class{
 // endpoint is what the request is counted and filtered by: only names that
 // exist, so that made-up paths cost nothing.
 func (x *exchange) endpoint() string {
-	if x.route == nil {
+	if x.match == nil {
 		return ""
 	}
-	switch x.route.Pattern {
+	switch x.match.routes[0].Pattern {
 	case "/public/v1/me":
 		return "/me"
 	default:

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ func (x *exchange) authenticate(ctx context.Context) (access.Viewer, error) {
 	}
 	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
 	if resolved != nil {
-		x.key, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
+		x.key, x.keyID, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.ID, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
 	} else {
 		x.keyPrefix = secret.Prefix(token)
 	}
@@ -35,7 +36,7 @@ func (x *exchange) authenticate(ctx context.Context) (access.Viewer, error) {
 	if fault.CodeOf(err) != fault.Unauthorized {
 		return access.Viewer{}, err
 	}
-	x.key = nil
+	x.key = nil // it exists, but is not valid: the logs alone name it
 	x.w.Header()["Www-Authenticate"] = challenge
 	if !x.takeAddress() {
 		return access.Viewer{}, x.rateLimited()
@@ -62,16 +63,17 @@ func bearer(h http.Header) string {
 // checkKey is what a key itself restricts: addresses, origins, rate.
 func (x *exchange) checkKey() error {
 	k := x.key
+	originAllowed := x.origin == "" || k.AllowsOrigin(x.origin)
+	if originAllowed {
+		x.corsOrigin = x.origin // its pages may read what the other checks say, too
+	}
 	if !k.Allowlist.Allows(x.ip) {
 		x.peekKey(k)
 		return fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip)
 	}
-	if x.origin != "" {
-		if !k.AllowsOrigin(x.origin) {
-			x.peekKey(k)
-			return fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin)
-		}
-		x.corsOrigin = x.origin
+	if !originAllowed {
+		x.peekKey(k)
+		return fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin)
 	}
 	x.limit, x.limited = x.s.limiter.Take(k.ID, k.RateLimitPerMinute, window), true
 	if !x.limit.Allowed {
@@ -92,14 +94,17 @@ func (x *exchange) rateLimited() error {
 // takeAddress counts the request against the budget that all requests of one
 // address without a valid credential share (decisions 2.22).
 func (x *exchange) takeAddress() bool {
-	limit := unknownHostPerMinute
-	key := "address/" + httpapi.AddressKey(x.ip)
+	limit, tenant := unknownHostPerMinute, ""
 	if x.config != nil {
-		limit = x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute
-		key = x.config.Tenant.ID + "/" + key
+		limit, tenant = x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute, x.config.Tenant.ID
 	}
-	x.limit, x.limited = x.s.limiter.Take(key, limit, window), true
+	x.limit, x.limited = x.s.limiter.Take(addressBudget(tenant, x.ip), limit, window), true
 	return x.limit.Allowed
+}
+
+// addressBudget names the budget of an address at a tenant, or at none.
+func addressBudget(tenant string, ip netip.Addr) string {
+	return tenant + "/address/" + httpapi.AddressKey(ip)
 }
 
 // unknownHostPerMinute is what the headers of answers tell where there is no

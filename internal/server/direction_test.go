@@ -50,7 +50,9 @@ func bans() []ban {
 	return append(list, ban{all, engines, "both engines are behind db"})
 }
 
-func (b ban) forbids(from, to string) bool { return slices.Contains(b.from, from) && matchesAny(b.to, to) }
+func (b ban) forbids(from, to string) bool {
+	return slices.Contains(b.from, from) && matchesAny(b.to, to)
+}
 
 func matchesAny(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {

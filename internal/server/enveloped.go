@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"net"
+	"net/netip"
 	"strconv"
 
 	"gatehouse/internal/clock"
@@ -11,9 +12,10 @@ import (
 )
 
 // enveloped is a listener on whose connections even net/http's own refusals of
-// a malformed request (two Host headers, a header too large, …) are answers in
-// the envelope. net/http writes such a refusal as text/plain in one piece
-// before any handler runs; our handlers never write text/plain.
+// a malformed request (two Host headers, a header too large, an Expect that
+// nobody knows, …) are answers in the envelope. net/http writes such a refusal
+// in one piece before any handler runs, as text/plain or with no body at all;
+// our handlers never write text/plain, nor a 417 without a type.
 type enveloped struct {
 	net.Listener
 	s *Server
@@ -32,48 +34,78 @@ type envelopedConn struct {
 	s *Server
 }
 
+// CloseWrite is what net/http ends an answer with whose request it did not
+// read to its end, so that the answer arrives before the reset does.
+func (c *envelopedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 var (
 	plainRefusal = []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
-	statusLine   = []byte("HTTP/1.1 ")
+	noBody       = []byte("\r\nContent-Length: 0\r\n\r\n")
+	typed        = []byte("\r\nContent-Type: ")
 )
 
-func (c *envelopedConn) Write(p []byte) (int, error) {
-	if len(p) > 512 || !bytes.HasPrefix(p, statusLine) || !bytes.Contains(p, plainRefusal) {
-		return c.Conn.Write(p)
+// refused reads one of net/http's own refusals.
+func refused(p []byte) (status int, reason []byte, ok bool) {
+	const version = len("HTTP/1.x ")
+	if len(p) > 512 || len(p) < version+3 || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return 0, nil, false
 	}
-	status, err := strconv.Atoi(string(p[len(statusLine) : len(statusLine)+3]))
+	status, err := strconv.Atoi(string(p[version : version+3]))
 	if err != nil {
+		return 0, nil, false
+	}
+	if _, reason, ok = bytes.Cut(p, plainRefusal); ok {
+		return status, bytes.TrimSpace(reason), true
+	}
+	if status == 417 && bytes.HasSuffix(p, noBody) && !bytes.Contains(p, typed) {
+		return status, []byte("417 Expectation Failed"), true
+	}
+	return 0, nil, false
+}
+
+func (c *envelopedConn) Write(p []byte) (int, error) {
+	status, reason, ok := refused(p)
+	if !ok {
 		return c.Conn.Write(p)
 	}
-	if _, err := c.Conn.Write(c.refusal(status, p)); err != nil {
+	line, _, _ := bytes.Cut(p, []byte("\r\n"))
+	if _, err := c.Conn.Write(c.refusal(line, status, string(reason))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// refusal is the same answer in the envelope.
-func (c *envelopedConn) refusal(status int, p []byte) []byte {
-	_, reason, _ := bytes.Cut(p, plainRefusal)
-	code := fault.Validation
-	switch {
-	case status == 413 || status == 431:
+// refusal is the same answer in the envelope, with the headers that every
+// response has. Of the request nothing is known but the peer.
+func (c *envelopedConn) refusal(line []byte, status int, reason string) []byte {
+	code := fault.Validation // 501, 505 too: the request is in a form we do not speak
+	if status == 413 || status == 431 {
 		code = fault.PayloadTooLarge
-	case status >= 500:
-		code = fault.Validation // 501, 505: the request is in a form we do not speak
 	}
-	e := fault.New(code, "the request is malformed: %s", bytes.TrimSpace(reason))
+	e := fault.New(code, "the request is malformed: %s", reason)
 	e.Status = status
 	body := httpapi.AppendError(nil, e)
 	id := clock.NewID(c.s.clock.Now())
-	line, _, _ := bytes.Cut(p, []byte("\r\n"))
+	var peer netip.Addr
+	if at, err := netip.ParseAddrPort(c.RemoteAddr().String()); err == nil {
+		peer = at.Addr().WithZone("").Unmap()
+	}
+	limit := c.s.limiter.Take(addressBudget("", peer), unknownHostPerMinute, window)
 	out := append([]byte{}, line...)
 	for _, h := range [][2]string{
 		{"Content-Type", "application/json"}, {"Content-Length", strconv.Itoa(len(body))}, {"Cache-Control", "no-store"},
-		{"X-Content-Type-Options", "nosniff"}, {"X-Request-Id", id}, {"Connection", "close"},
+		{"X-Content-Type-Options", "nosniff"}, {"X-Request-Id", id}, {"Vary", "Origin"},
+		{"X-Ratelimit-Limit", strconv.Itoa(limit.Limit)}, {"X-Ratelimit-Remaining", strconv.Itoa(limit.Remaining)},
+		{"X-Ratelimit-Reset", strconv.Itoa(seconds(limit.Reset))}, {"Connection", "close"},
 	} {
 		out = append(out, "\r\n"+h[0]+": "+h[1]...)
 	}
 	out = append(out, "\r\n\r\n"...)
-	c.s.log.Emit("server.refused", map[string]any{"request_id": id, "status": status, "reason": string(bytes.TrimSpace(reason))})
+	c.s.log.Emit("server.refused", map[string]any{"request_id": id, "status": status, "reason": reason})
 	return append(out, body...)
 }

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
@@ -30,11 +31,13 @@ type exchange struct {
 	id     string // X-Request-Id
 	ip     netip.Addr
 	config *access.Config // nil until the tenant is known
-	route  *httpapi.Route // nil until a route matched
+	match  *matched       // nil until a pattern matched
+	route  *httpapi.Route // nil until a route of it has the method
 	call   *httpapi.Call
 
 	auth      string // an audit.Auth constant
 	key       *apikey.Key
+	keyID     string // of a key that is known, valid or not
 	keyPrefix string
 	userID    string
 
@@ -93,15 +96,16 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.findTenant(ctx); err != nil {
 		return httpapi.Reply{}, err
 	}
+	noRoute := x.findRoute() // found early, for the logs to name what was refused
 	if err := x.checkSwitch(); err != nil {
 		return httpapi.Reply{}, err
 	}
 	if x.preflight() {
+		x.match = nil // it asks for no route
 		return x.answerPreflight(ctx)
 	}
-	if err := x.findRoute(); err != nil {
-		x.takeAddress()
-		return httpapi.Reply{}, err
+	if noRoute != nil {
+		return httpapi.Reply{}, x.refuseRoute(noRoute)
 	}
 	viewer, err := x.authenticate(ctx)
 	if err != nil {
@@ -160,7 +164,7 @@ var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of t
 // redirects of net/http.
 func (x *exchange) findRoute() error {
 	p := x.r.URL.Path
-	if p == "" || p[0] != '/' || path.Clean(p) != p {
+	if p == "" || p[0] != '/' || path.Clean(p) != p || !utf8.ValidString(p) || strings.IndexByte(p, 0) >= 0 {
 		return errNoPath
 	}
 	handler, pattern := x.s.mux.Handler(x.r)
@@ -171,14 +175,24 @@ func (x *exchange) findRoute() error {
 	if !ok {
 		return errNoPath
 	}
-	route := m.byMethod(x.r.Method)
-	if route == nil {
-		x.w.Header().Set("Allow", m.allow)
+	m.bind(x.r)
+	x.match, x.route = m, m.byMethod(x.r.Method)
+	if x.route == nil {
 		return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: %s", x.r.Method, m.allow)
 	}
-	x.route = route
-	m.bind(x.r)
 	return nil
+}
+
+// refuseRoute is the answer where there is no route. Nobody is asked for a
+// credential there, so it counts against the address.
+func (x *exchange) refuseRoute(noRoute error) error {
+	if !x.takeAddress() {
+		return x.rateLimited()
+	}
+	if x.match != nil {
+		x.w.Header()["Allow"] = []string{x.match.allow}
+	}
+	return noRoute
 }
 
 var errNoPath = fault.New(fault.NotFound, "there is nothing at this path")

@@ -54,15 +54,15 @@ func TestARouteWithoutAPolicyIsNotServed(t *testing.T) {
 		t.Error("a route that lacks nothing is refused")
 	}
 	for lacks, change := range map[string]func(*httpapi.Route){
-		"method":                         func(r *httpapi.Route) { r.Method = "" },
-		"pattern":                        func(r *httpapi.Route) { r.Pattern = "" },
-		"credential":                     func(r *httpapi.Route) { r.Auth = 0 },
-		"rate limit":                     func(r *httpapi.Route) { r.Limit = 0 },
-		"audit class":                    func(r *httpapi.Route) { r.Audit = 0 },
-		"handler":                        func(r *httpapi.Route) { r.Handler = nil },
+		"method":                          func(r *httpapi.Route) { r.Method = "" },
+		"pattern":                         func(r *httpapi.Route) { r.Pattern = "" },
+		"credential":                      func(r *httpapi.Route) { r.Auth = 0 },
+		"rate limit":                      func(r *httpapi.Route) { r.Limit = 0 },
+		"audit class":                     func(r *httpapi.Route) { r.Audit = 0 },
+		"handler":                         func(r *httpapi.Route) { r.Handler = nil },
 		"a handler of its own credential": func(r *httpapi.Route) { r.Handler, r.Open = nil, open },
-		"anonymity's handler":            func(r *httpapi.Route) { r.Auth = httpapi.Anonymous },
-		"one handler alone":              func(r *httpapi.Route) { r.Open = open },
+		"anonymity's handler":             func(r *httpapi.Route) { r.Auth = httpapi.Anonymous },
+		"one handler alone":               func(r *httpapi.Route) { r.Open = open },
 	} {
 		r := whole
 		change(&r)

@@ -50,7 +50,7 @@ func (h *History) Changes() []Change { return h.changes }
 // exist yet: fn's Put makes it. fn may run more than once.
 func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx db.Tx, log *History) error) error {
 	err := h.Write(ctx, func(tx db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`); err != nil {
+		if err := raise(ctx, tx); err != nil {
 			return err
 		}
 		log := &History{}
@@ -83,6 +83,24 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 	if errors.Is(err, errUnchanged) {
 		return nil
 	}
+	return err
+}
+
+// raise takes the tenant's configuration exclusively and raises its version.
+// Of a tenant that does not exist yet there is no row to hold: whoever would
+// make it holds its clock instead, and looks again.
+func raise(ctx context.Context, tx db.Tx) error {
+	const sql = `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`
+	n, err := tx.Exec(ctx, sql)
+	if err != nil || n > 0 {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO tenant_clocks (tenant_id, last) VALUES ($1, 0)
+		ON CONFLICT (tenant_id) DO UPDATE SET last = tenant_clocks.last`)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, sql)
 	return err
 }
 

@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func one(ctx context.Context, q db.Querier, sql, key string) (*User, error) {
 // Each hands every user of the tenant to each, oldest first, without their
 // permission sets.
 func Each(ctx context.Context, q db.Querier, each func(*User) error) error {
-	return q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 ORDER BY user_id`, func(r db.Row) error {
+	return q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 ORDER BY created_at`, func(r db.Row) error {
 		return each(scan(r))
 	})
 }
@@ -70,26 +71,22 @@ func Assignments(ctx context.Context, q db.Querier) (map[string][]string, error)
 	return m, err
 }
 
-// Page reads at most limit users with from < id < before, newest first;
-// "" is no bound. When only is not "", it is that user alone.
-func Page(ctx context.Context, q db.Querier, only, from, before string, limit int) ([]*User, error) {
-	where, args := "", []any{}
-	add := func(cond string, v string) {
-		if v != "" {
-			args = append(args, v)
-			where += strings.Replace(cond, "?", placeholder(len(args)+1), 1)
-		}
+// Page reads at most limit users with after < created_at < before, newest
+// first; 0 is no bound. When only is not "", it is that user alone.
+func Page(ctx context.Context, q db.Querier, only string, after, before int64, limit int) ([]*User, error) {
+	if before == 0 {
+		before = math.MaxInt64
 	}
-	add(" AND user_id = ?", only)
-	add(" AND user_id > ?", from)
-	add(" AND user_id < ?", before)
+	where, args := "", []any{after, before}
+	if only != "" {
+		where, args = " AND user_id = $4", append(args, only)
+	}
 	var list []*User
-	err := q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1`+where+` ORDER BY user_id DESC LIMIT `+strconv.Itoa(limit),
+	err := q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND created_at > $2 AND created_at < $3`+where+`
+		ORDER BY created_at DESC LIMIT `+strconv.Itoa(limit),
 		func(r db.Row) error { list = append(list, scan(r)); return nil }, args...)
 	return list, err
 }
-
-func placeholder(n int) string { return "$" + string(rune('0'+n)) }
 
 // Insert adds a user. The e-mail address of another user, internal or
 // external, is a CONFLICT.

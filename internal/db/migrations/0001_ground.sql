@@ -106,6 +106,7 @@ CREATE TABLE users (
   PRIMARY KEY (tenant_id, user_id)
 );
 CREATE UNIQUE INDEX users_email ON users (tenant_id, email_key);
+CREATE UNIQUE INDEX users_created_at ON users (tenant_id, created_at);
 CREATE INDEX users_role ON users (tenant_id, role);
 CREATE TABLE user_permission_sets (
   tenant_id {text} NOT NULL,
@@ -115,9 +116,10 @@ CREATE TABLE user_permission_sets (
 );
 CREATE INDEX user_permission_sets_set ON user_permission_sets (tenant_id, permission_set, user_id);
 
--- records: record_id is a UUIDv7 made from created_at, which strictly grows per
--- tenant, so the order of ids is the order of (created_at, id). owner_role is
--- the role of the owner, kept true when a user's role changes.
+-- records: created_at strictly grows per tenant in commit order, so it alone
+-- orders lists and identifies a record inside its tenant; the tables that point
+-- at records for lists hold it as record_created_at. owner_role is the role of
+-- the owner, kept true when a user's role changes.
 CREATE TABLE records (
   tenant_id {text} NOT NULL,
   entity {text} NOT NULL,
@@ -130,19 +132,20 @@ CREATE TABLE records (
   updated_by {text} NOT NULL,
   version BIGINT NOT NULL,
   data {json} NOT NULL,
-  PRIMARY KEY (tenant_id, entity, record_id)
+  PRIMARY KEY (tenant_id, entity, created_at)
 ) {clustered};
-CREATE INDEX records_owner ON records (tenant_id, entity, owner_id, record_id);
-CREATE INDEX records_owner_role ON records (tenant_id, entity, owner_role, record_id);
+CREATE UNIQUE INDEX records_id ON records (tenant_id, entity, record_id);
+CREATE INDEX records_owner ON records (tenant_id, entity, owner_id, created_at);
+CREATE INDEX records_owner_role ON records (tenant_id, entity, owner_role, created_at);
 -- One row for each unique, indexed or reference field that has a value.
 CREATE TABLE field_values (
   tenant_id {text} NOT NULL,
   entity {text} NOT NULL,
   field {text} NOT NULL,
   value {text} NOT NULL,
-  record_id {text} NOT NULL,
+  record_created_at BIGINT NOT NULL,
   is_unique INTEGER NOT NULL,
-  PRIMARY KEY (tenant_id, entity, field, value, record_id)
+  PRIMARY KEY (tenant_id, entity, field, value, record_created_at)
 ) {clustered};
 CREATE UNIQUE INDEX field_values_unique ON field_values (tenant_id, entity, field, value) WHERE is_unique = 1;
 -- principal is 'user:<id>' or 'role:<name>'; access is 'read' or 'edit'.
@@ -152,17 +155,18 @@ CREATE TABLE shares (
   record_id {text} NOT NULL,
   principal {text} NOT NULL,
   access {text} NOT NULL,
+  record_created_at BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   created_by {text} NOT NULL,
   PRIMARY KEY (tenant_id, entity, record_id, principal)
 ) {clustered};
-CREATE INDEX shares_principal ON shares (tenant_id, entity, principal, record_id);
+CREATE INDEX shares_principal ON shares (tenant_id, entity, principal, record_created_at);
 -- Which records a sharing rule by field value holds for, kept true on every write.
 CREATE TABLE rule_matches (
   tenant_id {text} NOT NULL,
   rule_id {text} NOT NULL,
-  record_id {text} NOT NULL,
-  PRIMARY KEY (tenant_id, rule_id, record_id)
+  record_created_at BIGINT NOT NULL,
+  PRIMARY KEY (tenant_id, rule_id, record_created_at)
 ) {clustered};
 
 -- apikey: only the hash of a token is kept.

@@ -1,0 +1,169 @@
+package db_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+// together runs the functions as one batch of ordered writes: the first holds
+// the transaction until all others have queued.
+func together(t *testing.T, d *db.DB, fns ...func(db.Tx) error) []error {
+	t.Helper()
+	h := d.For("a")
+	errs := make([]error, len(fns))
+	begun := make(chan struct{})
+	var once sync.Once
+	var wg sync.WaitGroup
+	for i, fn := range fns {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			errs[i] = errors.New("never returned")
+			errs[i] = h.WriteOrdered(t.Context(), func(tx db.Tx) error {
+				if i == 0 {
+					once.Do(func() {
+						close(begun)
+						eventually(t, "all queued", func() bool { return d.Stats().WritesQueued == len(fns)-1 })
+					})
+				}
+				return fn(tx)
+			})
+		})
+		if i == 0 {
+			<-begun
+		} else {
+			eventually(t, "queued", func() bool { return d.Stats().WritesQueued == i || len(fns) == i+1 })
+		}
+	}
+	wg.Wait()
+	return errs
+}
+
+// In one batch: failing, panicking and exiting writes leave nothing behind and
+// take nobody with them.
+func TestBatchKeepsWritesApart(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		failed := errors.New("failed")
+		before := d.Stats().Commits
+		for _, firstFails := range []bool{false, true} {
+			first, taken := func() error { return nil }, fmt.Sprint("second", firstFails)
+			if firstFails {
+				first = func() error { return failed }
+			}
+			errs := together(t, d,
+				adds(t, fmt.Sprint("first", firstFails), first),
+				adds(t, taken, nil),
+				adds(t, "fails", func() error { return failed }),
+				func(tx db.Tx) error { return adds(t, taken, nil)(tx) },
+				adds(t, "panics", func() error { panic("boom") }),
+				adds(t, "exits", func() error { runtime.Goexit(); return nil }),
+				adds(t, fmt.Sprint("last", firstFails), nil),
+			)
+			for i, want := range []string{"", "", "failed", db.ErrUnique.Error(), "panic: boom", "never returned", ""} {
+				if i == 0 && firstFails {
+					want = "failed"
+				}
+				if got := fmt.Sprint(errs[i]); want == "" && errs[i] != nil || want != "" && (len(got) < len(want) || got[:len(want)] != want) {
+					t.Errorf("write %d: %v, want %q", i, errs[i], want)
+				}
+			}
+		}
+		var hosts string
+		read(t, d.For("a"), `SELECT host FROM tenant_hosts WHERE tenant_id = $1 ORDER BY host`, func(r db.Row) error {
+			hosts += r.Text(0) + " "
+			return nil
+		})
+		if want := "firstfalse lastfalse lasttrue secondfalse secondtrue "; hosts != want {
+			t.Errorf("stored %q", hosts)
+		}
+		if n := d.Stats().Commits - before; d.Engine() == db.SQLite && n != 2 {
+			t.Errorf("%d commits for two batches", n)
+		}
+	})
+}
+
+// Nobody is answered before the commit they share.
+func TestAnswersComeAfterTheCommit(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	var answered atomic.Int64
+	db.BeforeCommit(d, func() error {
+		time.Sleep(5 * time.Millisecond)
+		if rows := count(t, d, "tenant_hosts"); rows < answered.Load() {
+			t.Errorf("%d answered, %d stored", answered.Load(), rows)
+		}
+		return nil
+	})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 3 {
+				if err := d.For("a").Write(t.Context(), adds(t, fmt.Sprint(i, n), nil)); err != nil {
+					t.Error(err)
+				}
+				if rows, done := count(t, d, "tenant_hosts"), answered.Add(1); rows < done {
+					t.Errorf("%d answered, %d stored", done, rows)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A commit that fails acknowledges nobody's write.
+func TestFailedCommitFailsTheBatch(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	broken := fmt.Errorf("%w: injected", db.ErrUnavailable)
+	db.BeforeCommit(d, func() error { return broken })
+	refused := errors.New("refused")
+	for i, err := range together(t, d, adds(t, "1", nil), adds(t, "2", nil), adds(t, "3", func() error { return refused })) {
+		if !errors.Is(err, broken) {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	db.BeforeCommit(d, nil)
+	if n := count(t, d, "tenant_hosts"); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+	write(t, d.For("a"), adds(t, "1", nil))
+}
+
+// A write that ends the shared transaction under the others fails alone; they
+// are run again.
+func TestBrokenTransactionIsRunAgain(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	breaks := func(tx db.Tx) error {
+		_, err := tx.Exec(t.Context(), `UPDATE tenant_hosts SET host = host WHERE tenant_id = $1; `)
+		db.EndTransaction(d)
+		return err
+	}
+	errs := together(t, d, adds(t, "1", nil), adds(t, "2", nil), breaks, adds(t, "3", nil))
+	if errs[0] != nil || errs[1] != nil || errs[2] == nil || errs[3] != nil {
+		t.Errorf("%v", errs)
+	}
+	if n := count(t, d, "tenant_hosts"); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	big := string(make([]byte, 1<<20))
+	db.LimitPages(d, 500)
+	errs := together(t, d, adds(t, "1", nil), adds(t, big, nil), adds(t, "also "+big, nil), adds(t, "2", nil))
+	if errs[0] != nil || !errors.Is(errors.Join(errs[1:3]...), db.ErrFull) || errs[3] != nil {
+		t.Errorf("%.300q", fmt.Sprint(errs))
+	}
+	db.LimitPages(d, 1<<30)
+	write(t, d.For("a"), adds(t, "3", nil))
+}

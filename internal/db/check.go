@@ -1,0 +1,85 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+)
+
+var errForeign = errors.New("it is not a gatehouse database")
+
+// Check says why an SQLite file is not a whole database that this program can
+// open: it is something else, it is damaged, or a newer program has migrated
+// it (ErrTooNew). It judges the file by itself, without what SQLite keeps
+// beside one that is in use; it migrates nothing and leaves no trace. Nobody
+// may write to the file meanwhile.
+func Check(ctx context.Context, file string) (err error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil {
+		return err
+	} else if !info.Mode().IsRegular() {
+		return errForeign
+	}
+	uri := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"} // or SQLite would make its files beside it
+	raw, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return classifySQLite(err)
+	}
+	c := newSQLiteConn(raw)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := check(ctx, &sqliteTx{conn: c}); err != nil {
+		switch sqlite.ErrCode(err).ToPrimary() {
+		case sqlite.ResultNotADB:
+			return errForeign
+		case sqlite.ResultCorrupt, sqlite.ResultIOErr:
+			return fmt.Errorf("it is damaged: %w", err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func check(ctx context.Context, q Querier) error {
+	ours := false
+	err := q.Query(ctx, `SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'
+		AND name IN ('schema_migrations', 'installation', 'tenants')`, func(r Row) error {
+		ours = r.Bool(0)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return errForeign
+	}
+	var problems []string
+	err = q.Query(ctx, `PRAGMA integrity_check(3)`, func(r Row) error {
+		problems = append(problems, r.Text(0))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(problems) != 1 || problems[0] != "ok" {
+		return fmt.Errorf("it is damaged: %s", strings.Join(problems, "; "))
+	}
+	all, err := migrations(SQLite)
+	if err != nil {
+		return err
+	}
+	done, err := applied(ctx, q)
+	if err != nil {
+		return err
+	}
+	return tooNew(done, all)
+}

@@ -1,0 +1,190 @@
+package prove
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+)
+
+// The server's time-outs for what a peer sends and takes.
+const (
+	headerLimit = 10 * time.Second
+	bodyLimit   = 30 * time.Second
+	answerLimit = 60 * time.Second
+	idleLimit   = 120 * time.Second
+)
+
+// peers is a crowd of slow connections to one node.
+type peers struct {
+	p    *proof
+	n    *node
+	wait sync.WaitGroup
+}
+
+// Peers that send slowly, take slowly or say nothing are cut off in time, and
+// others are served meanwhile.
+func TestProveSlowPeers(t *testing.T) {
+	p := begin(t, "NET-slow", db.SQLite)
+	w := fresh(t, db.SQLite)
+	n := w.start()
+	c := n.client(w.token)
+	defer c.close()
+	s := &peers{p: p, n: n}
+	done := make(chan struct{})
+	var legitimate sync.WaitGroup
+	legitimate.Go(func() { s.legitimate(c, done) })
+
+	idle := make([]net.Conn, scale(300, 1000))
+	for i := range idle {
+		idle[i] = s.dial()
+	}
+	opened := time.Now()
+	for range scale(20, 50) {
+		s.wait.Go(s.slowHeader)
+	}
+	if proving {
+		for range 50 {
+			s.wait.Go(func() { s.slowBody(w.token) })
+		}
+		s.slowReaders(c, w.token, 20)
+	}
+	s.wait.Wait()
+	if proving {
+		s.idle(idle, opened)
+	}
+	close(done)
+	legitimate.Wait()
+	for _, conn := range idle {
+		conn.Close()
+	}
+	if !n.running() || n.panicked() {
+		p.fail("the server did not stay: %s%s", n.said(), n.complained())
+	}
+}
+
+func (s *peers) dial() net.Conn {
+	s.p.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.n.public, "http://"))
+	if err != nil {
+		s.p.fail("dial: %v", err)
+		conn, _ = net.Pipe() // so that the caller can go on
+	}
+	return conn
+}
+
+// legitimate asks for small things until done, and wants them served.
+func (s *peers) legitimate(c *client, done chan struct{}) {
+	var times []time.Duration
+	for {
+		select {
+		case <-done:
+			slices.Sort(times)
+			s.p.add("legitimate", len(times))
+			s.p.most("legitimate_p99", times[len(times)*99/100])
+			s.p.most("legitimate_max", times[len(times)-1])
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		a, err := c.do("GET", "/public/v1/me", "")
+		if err != nil || a.status != http.StatusOK {
+			s.p.fail("a request of somebody else: %v %v", a, err)
+			continue
+		}
+		times = append(times, a.at.Sub(a.sent))
+	}
+}
+
+// closed reads until the server closes, and checks that it does so in time.
+func (s *peers) closed(what string, conn net.Conn, since time.Time, limit time.Duration) {
+	s.p.tried(1)
+	_ = conn.SetReadDeadline(since.Add(limit + 10*time.Second)) // without it the test hangs, and says so
+	_, err := io.Copy(io.Discard, conn)
+	took := time.Since(since)
+	s.p.most(what+"_closed", took)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() || took > limit+strictly(time.Second) { //nolint:errorlint // of a connection, as it is
+		s.p.fail("%s: closed after %s (%v)", what, took, err)
+	}
+}
+
+// slowHeader sends a byte of a header now and then.
+func (s *peers) slowHeader() {
+	conn := s.dial()
+	defer conn.Close()
+	since := time.Now()
+	go func() {
+		for {
+			if _, err := conn.Write([]byte("G")); err != nil {
+				return
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+	}()
+	s.closed("slow_header", conn, since, headerLimit)
+}
+
+// slowBody sends a byte of a body now and then.
+func (s *peers) slowBody(token string) {
+	conn := s.dial()
+	defer conn.Close()
+	since := time.Now()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{",
+		contact, host, token)
+	go func() {
+		for {
+			if _, err := conn.Write([]byte(" ")); err != nil {
+				return
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+	}()
+	s.closed("slow_body", conn, since, bodyLimit)
+}
+
+// slowReaders ask for a long list and do not take it; the server must let go.
+func (s *peers) slowReaders(c *client, token string, count int) {
+	s.p.t.Helper()
+	for i := range 40 {
+		body := fmt.Sprintf(`{"first_name":"long %d","extra":{"pad":%q}}`, i, strings.Repeat("y", 500_000))
+		if a, err := c.do("POST", contact, body); err != nil || a.status != http.StatusCreated {
+			s.p.fail("%v %v", a, err)
+			return
+		}
+	}
+	for range count {
+		s.wait.Go(func() {
+			conn := s.dial()
+			defer conn.Close()
+			since := time.Now()
+			fmt.Fprintf(conn, "GET %s?limit=40 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", contact, host, token)
+			time.Sleep(answerLimit + 2*time.Second)
+			s.p.tried(1)
+			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // without it the test hangs, and says so
+			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				return // reset: the server has let go
+			}
+			defer r.Body.Close()
+			n, err := io.Copy(io.Discard, r.Body)
+			if err == nil && n == r.ContentLength {
+				s.p.fail("slow read: all %d bytes were still delivered after %s", n, time.Since(since))
+			}
+		})
+	}
+}
+
+// idle checks that connections on which nothing happens end in time.
+func (s *peers) idle(conns []net.Conn, opened time.Time) {
+	for _, conn := range conns {
+		s.wait.Go(func() { s.closed("idle", conn, opened, idleLimit) })
+	}
+	s.wait.Wait()
+}
