@@ -104,6 +104,7 @@ type example struct {
 	status int
 }
 
+//nolint:gocritic // ^ after (?m) is no redundant anchor
 var fence = regexp.MustCompile("(?ms)^```(\\w+) ?(\\d*)\n(.*?)^```$")
 
 func examples(src string) []example {

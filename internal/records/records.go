@@ -47,7 +47,6 @@ const idLength = 36
 type row struct {
 	id, owner, ownerRole string
 	createdAt, updatedAt int64 // microseconds UTC
-	createdBy            string
 	version              int64
 	data                 jsontext.Value
 	allowed              bool // the asked verb reaches it, not only read

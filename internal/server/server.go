@@ -139,11 +139,15 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
 }
 
-// Directory, Keys and Records are the server's own, for what runs in the same
-// process: a change made through them takes effect at once.
+// Directory is the server's own, for what runs in the same process: a change
+// after which Forget is called on it takes effect at once.
 func (s *Server) Directory() *access.Directory { return s.directory }
-func (s *Server) Keys() *apikey.Service        { return s.keys }
-func (s *Server) Records() *records.Store      { return s.records }
+
+// Keys is the server's own; see Directory.
+func (s *Server) Keys() *apikey.Service { return s.keys }
+
+// Records is the server's own; see Directory.
+func (s *Server) Records() *records.Store { return s.records }
 
 // Emit writes a line of the server's own to the log.
 func (s *Server) Emit(event string, fields map[string]any) { s.log.Emit(event, fields) }

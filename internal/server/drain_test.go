@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gatehouse/internal/gatetest"
+)
+
+// TestADrainLosesNothing stops a node under load, as SIGTERM would: whatever was
+// answered was answered whole and is in the logs, whatever was not was not done.
+func TestADrainLosesNothing(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		sam := w.Key("sam@acme.example")
+		sam.Get(me).Want(200, "")
+		node := w.Nodes[0]
+
+		var mu sync.Mutex
+		answered := map[string]int{} // status by request id
+		created := 0
+		failures := map[string]int{}
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 24 {
+			// A third of the callers opens a connection for each request.
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: i%3 == 0}}
+			t.Cleanup(client.CloseIdleConnections)
+			wg.Go(func() {
+				<-start
+				for n := 0; ; n++ {
+					method, path, body := "GET", contact, ""
+					if n%4 == 0 {
+						method, body = "POST", `{"first_name":"Ada"}`
+					}
+					r, err := http.NewRequest(method, node.URL+path, strings.NewReader(body))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					r.Host = gatetest.Host
+					r.Header.Set("Authorization", "Bearer "+sam.Token)
+					r.Header.Set("Content-Type", "application/json")
+					res, err := client.Do(r)
+					if err != nil {
+						kind := "closed before an answer" + err.Error()[strings.Index(err.Error(), "contact\"")+8:]
+						if errors.Is(err, syscall.ECONNREFUSED) {
+							kind = "refused"
+						}
+						mu.Lock()
+						failures[kind]++
+						mu.Unlock()
+						if kind == "refused" {
+							return
+						}
+						continue
+					}
+					got, err := io.ReadAll(res.Body)
+					res.Body.Close()
+					if err != nil || !json.Valid(got) {
+						t.Errorf("%s: an answer broke off: %v: %.100q", method, err, got)
+					}
+					mu.Lock()
+					answered[res.Header.Get("X-Request-Id")] = res.StatusCode
+					if res.StatusCode == 201 {
+						created++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		close(start)
+		time.Sleep(200 * time.Millisecond)
+		begun := time.Now()
+		node.Stop()
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("the drain took %v", took)
+		}
+		wg.Wait()
+		t.Logf("%d answered, %d created; of those not answered: %v", len(answered), created, failures)
+
+		for id, status := range answered {
+			if status != 200 && status != 201 {
+				t.Errorf("request %s: %d", id, status)
+			}
+		}
+		if len(answered) < 50 || created == 0 {
+			t.Errorf("only %d requests were answered, %d of them creations: no load to speak of", len(answered), created)
+		}
+		lines := 0
+		for _, line := range node.Log.Lines(t) {
+			if id, _ := line["request_id"].(string); line["event"] == "public_api.request" {
+				lines++
+				if _, ok := answered[id]; !ok && line["path"] != me {
+					t.Errorf("request %s was done, and its answer lost: %v", id, line)
+				}
+			}
+		}
+		log := w.AuditLog("acme")
+		for id := range answered {
+			if log[id] == nil {
+				t.Errorf("request %s was answered and has no audit entry", id)
+			}
+		}
+		if lines != len(answered)+1 || len(log) != lines {
+			t.Errorf("%d answers, %d lines of the log, %d audit entries", len(answered)+1, lines, len(log))
+		}
+		after := w.AddNode()
+		list, total := sam.At(after).Get(contact+"?limit=200"), 0
+		for {
+			m := list.Want(200, "").Meta()
+			total += m.Count
+			if !m.HasMore {
+				break
+			}
+			list = sam.At(after).Get(contact + "?limit=200&cursor=" + *m.NextCursor)
+		}
+		if total != created {
+			t.Errorf("%d records, %d creations answered", total, created)
+		}
+	})
+}
