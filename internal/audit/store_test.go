@@ -30,7 +30,11 @@ func makeTenant(t *testing.T, d *db.DB, id string) db.Handle {
 func makeUser(t *testing.T, h db.Handle, id, email string) {
 	t.Helper()
 	err := h.Write(t.Context(), func(tx db.Tx) error {
-		return user.Insert(t.Context(), tx, &user.User{ID: id, Email: email, Type: user.Internal, Active: true, CreatedAt: 1, UpdatedAt: 1})
+		tick, err := tenant.Tick(t.Context(), tx, 1)
+		if err != nil {
+			return err
+		}
+		return user.Insert(t.Context(), tx, &user.User{ID: id, Email: email, Type: user.Internal, Active: true, CreatedAt: tick, UpdatedAt: tick})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 const (
 	benchRows = 20000
 	insertRow = `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by,
-		updated_by, version, data) VALUES ($1, 'contact', $2, 'o', 'r', 1, 1, 'o', 'o', 1, $3)`
+		updated_by, version, data) VALUES ($1, 'contact', $2, 'o', 'r', $3, $3, 'o', 'o', 1, $4)`
 	pointRead = `SELECT owner_id, version, data FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`
 	document  = `{"name":"Ana Example","email":"ana@example.com","city":"Lisbon","note":"a note of some length, as notes are","age":42}`
 )
@@ -24,7 +24,7 @@ func fill(b *testing.B, d *db.DB) {
 	b.Helper()
 	write(b, d.For("a"), func(tx db.Tx) error {
 		for i := range benchRows {
-			if _, err := tx.Exec(b.Context(), insertRow, key(i), document); err != nil {
+			if _, err := tx.Exec(b.Context(), insertRow, key(i), i, document); err != nil {
 				return err
 			}
 		}
@@ -101,11 +101,11 @@ func BenchmarkWrite(b *testing.B) {
 		for _, callers := range []int{1, 8, 64} {
 			b.Run(fmt.Sprintf("%s/%d", engine, callers), func(b *testing.B) {
 				h := dbtest.Open(b, engine).For("a")
-				next := make(chan string, 1024)
+				next := make(chan int, 1024)
 				go func() {
 					defer close(next)
 					for i := range b.N {
-						next <- fmt.Sprintf("%020d", i)
+						next <- i
 					}
 				}()
 				b.ReportAllocs()
@@ -114,9 +114,9 @@ func BenchmarkWrite(b *testing.B) {
 				for range callers {
 					go func() {
 						var err error
-						for id := range next {
+						for i := range next {
 							err = h.WriteOrdered(context.Background(), func(tx db.Tx) error {
-								_, err := tx.Exec(context.Background(), insertRow, id, document)
+								_, err := tx.Exec(context.Background(), insertRow, fmt.Sprintf("%020d", i), i, document)
 								return err
 							})
 						}

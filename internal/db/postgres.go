@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,16 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
 	// maxRaces is how often a transaction that lost a race is run.
 	maxRaces = 5
-	// commitTimeout bounds COMMIT, which a caller's ctx must not cut short:
-	// nobody could tell whether it happened.
-	commitTimeout = 30 * time.Second
 	// connectTimeout and pingTimeout bound what the pool goes on with when the
 	// caller has left: a server that does not answer must not hold its slots.
 	connectTimeout = 10 * time.Second
@@ -50,12 +45,6 @@ type postgres struct {
 	queued  atomic.Int64
 	writes  atomic.Uint64
 	commits atomic.Uint64
-}
-
-// pgConn is a connection on loan from the pool.
-type pgConn struct {
-	*pgx.Conn
-	lent *pgxpool.Conn // its Release gives the connection back
 }
 
 func openPostgres(ctx context.Context, c Config) (engine, error) {
@@ -139,7 +128,7 @@ func (p *postgres) query(ctx context.Context, to scope, st *statement, each func
 		if rows > 0 || attempt > 0 || !errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
-		//p.pool.Reset()
+		p.pool.Reset()
 	}
 }
 
@@ -150,90 +139,6 @@ func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each 
 	}
 	defer c.lent.Release()
 	return c.rows(ctx, to, st, each, args)
-}
-
-// rows runs a statement and streams its rows.
-func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	bound, err := pgArguments(to, args)
-	if err != nil {
-		return fmt.Errorf("%w in %q", err, st.text)
-	}
-	rows, err := c.Query(ctx, st.text, append([]any{resultFormats}, bound...)...)
-	if err != nil {
-		return pgError(ctx, err)
-	}
-	defer rows.Close()
-	var row pgRow
-	for rows.Next() {
-		row.fields, row.values = rows.FieldDescriptions(), rows.RawValues()
-		if err := each(&row); err != nil {
-			return err
-		}
-	}
-	return pgError(ctx, rows.Err())
-}
-
-// pgError gives the context's own error where the statement failed by it.
-func pgError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ended := ctx.Err(); ended != nil {
-		pg, ok := errors.AsType[*pgconn.PgError](err)
-		if ok && pg.Code == "57014" || !ok {
-			return ended
-		}
-	}
-	return classifyPostgres(err)
-}
-
-// resultFormats asks for text but for bytes, so that a row reads the same
-// whatever type the server gives an expression.
-var resultFormats = pgx.QueryResultFormatsByOID{pgtype.ByteaOID: pgx.BinaryFormatCode}
-
-// pgArguments puts the tenant first and turns numbers into text: a text
-// parameter suits a column of any type.
-func pgArguments(to scope, args []any) ([]any, error) {
-	bound := make([]any, 0, len(args)+1)
-	if to.bound {
-		bound = append(bound, to.tenant)
-	}
-	for i, arg := range args {
-		v, ok := pgArgument(arg)
-		if !ok {
-			return nil, fmt.Errorf("argument %d has the unusable type %T", i, arg)
-		}
-		bound = append(bound, v)
-	}
-	return bound, nil
-}
-
-func pgArgument(arg any) (any, bool) {
-	switch v := arg.(type) {
-	case nil, string, []byte:
-		return v, true
-	case int:
-		return strconv.Itoa(v), true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), true
-	case bool:
-		if v {
-			return "1", true
-		}
-		return "0", true
-	case time.Time:
-		return strconv.FormatInt(v.UnixMicro(), 10), true
-	default:
-		if plain, ok := underlying(arg); ok {
-			return pgArgument(plain)
-		}
-		return nil, false
-	}
 }
 
 // write runs fn in one transaction, again when it lost a race.
@@ -297,42 +202,9 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
 	err = c.control(ctx, "begin")
 	if again = errors.Is(err, ErrUnavailable); again {
-		//p.pool.Reset()
+		p.pool.Reset()
 	}
 	return again, err
-}
-
-// control runs statements about the transaction itself.
-func (c pgConn) control(ctx context.Context, sql string) error {
-	return pgError(ctx, c.PgConn().Exec(ctx, sql).Close())
-}
-
-// commit ends the transaction. It is never tried again: when the connection
-// is lost meanwhile, nobody knows whether it happened.
-func (c pgConn) commit() error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
-	results, err := c.PgConn().Exec(ctx, "commit").ReadAll()
-	if err == nil && (len(results) == 0 || results[0].CommandTag.String() != "COMMIT") {
-		return errors.New("commit ended in a rollback")
-	}
-	if err == nil {
-		return nil
-	}
-	if _, answered := errors.AsType[*pgconn.PgError](err); !answered {
-		return fmt.Errorf("%w: whether the commit happened is unknown: %w", ErrUnavailable, err)
-	}
-	return classifyPostgres(err)
-}
-
-// rollback gives the transaction up, with its connection where it must.
-func (c pgConn) rollback() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if c.IsClosed() || c.control(ctx, "rollback") == nil {
-		return
-	}
-	_ = c.Close(ctx) // the server rolls back
 }
 
 func (p *postgres) stats() Stats {

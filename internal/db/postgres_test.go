@@ -123,7 +123,7 @@ func TestDeadIdleConnections(t *testing.T) {
 		var wg sync.WaitGroup
 		for range idle {
 			wg.Go(func() {
-				read(t, d.Unscoped("test"), `SELECT pg_backend_pid()`, func(r db.Row) error {
+				err := d.Unscoped("test").Query(t.Context(), `SELECT pg_backend_pid()`, func(r db.Row) error {
 					mu.Lock()
 					pids = append(pids, r.Int(0))
 					mu.Unlock()
@@ -131,6 +131,10 @@ func TestDeadIdleConnections(t *testing.T) {
 					met.Wait()
 					return nil
 				})
+				if err != nil {
+					t.Error(err)
+					met.Done()
+				}
 			})
 		}
 		wg.Wait()

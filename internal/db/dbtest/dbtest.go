@@ -57,31 +57,26 @@ func Config(t testing.TB, engine db.Engine) db.Config {
 	if engine == db.SQLite {
 		return db.Config{Dir: t.TempDir()}
 	}
-	s, err := postgres()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "t_" + strings.ToLower(rand.Text())
-	if err := s.admin("CREATE DATABASE "+name+" TEMPLATE "+s.template, true); err != nil {
-		t.Fatalf("create test database: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := s.admin("DROP DATABASE "+name+" WITH (FORCE)", false); err != nil {
-			t.Errorf("drop test database: %v", err)
-		}
+	return fresh(t, func(s *server, name string) error {
+		return s.admin("CREATE DATABASE "+name+" TEMPLATE "+s.template, true)
 	})
-	return db.Config{URL: s.url(name)}
 }
 
 // Empty names a PostgreSQL database that nothing has migrated yet.
 func Empty(t testing.TB) db.Config {
+	t.Helper()
+	return fresh(t, (*server).create)
+}
+
+// fresh names a PostgreSQL database that create makes, dropped when the test ends.
+func fresh(t testing.TB, create func(s *server, name string) error) db.Config {
 	t.Helper()
 	s, err := postgres()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := "t_" + strings.ToLower(rand.Text())
-	if err := s.create(name); err != nil {
+	if err := create(s, name); err != nil {
 		t.Fatalf("create test database: %v", err)
 	}
 	t.Cleanup(func() {
