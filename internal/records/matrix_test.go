@@ -222,7 +222,7 @@ func (o *oracle) lists(p *person, entity, field, value string) string {
 // traverse walks a list to its end and names what it showed.
 func traverse(s *records.Session, entity string, limit int, filter ...records.Filter) string {
 	got, cursor := "ok", ""
-	for {
+	for range 1000 {
 		p, err := s.List(context.Background(), entity, records.Query{Limit: limit, Cursor: cursor, Filter: filter})
 		if err != nil {
 			return outcome("", err)
@@ -238,6 +238,7 @@ func traverse(s *records.Session, entity string, limit int, filter ...records.Fi
 			return got
 		}
 	}
+	return "no end"
 }
 
 // aboutCreations: with the required fields alone, with each field besides, with

@@ -40,6 +40,7 @@ var mutants = []mutant{
 	{"another record's match", "predicate.go", "m.tenant_id = $1 AND m.record_created_at = r.created_at", "m.tenant_id = $1"},
 	{"lists leave rules out", "predicate.go", "for _, rule := range scope.Rules {", "for _, rule := range scope.Rules[:0] {"},
 	{"lists show shared records of any principal", "predicate.go", `s.entity = $2 AND s.principal = "`, `s.entity = $2 AND s.principal >= "`},
+	{"lists that walk ignore the scope", "store_read.go", "if !dbRow.Bool(5) {", "if false {"},
 	{"filters ignore the scope", "store_read.go", "st.WriteString(\" AND \")\n\tst.reached(scope)", ""},
 	{"a filter by an unreadable field", "list.go", "field == nil || !r.ReadField[field.Index]", "field == nil"},
 	{"update needs read alone", "store_write.go", "st.reached(r.Scope(verb))", "st.reached(r.Scope(access.Read))"},

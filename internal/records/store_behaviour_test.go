@@ -2,6 +2,8 @@ package records_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -240,5 +242,39 @@ func TestTheZeroViewerGetsNoSession(t *testing.T) {
 			}
 		}()
 		h.store.As(access.Viewer{})
+	})
+}
+
+// Who reaches records in hundreds of ways reads them like anybody else.
+func TestAWideRoleTreeIsReadWhole(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		h.configure(func(ctx context.Context, tx db.Tx) (err error) {
+			for i := range 450 {
+				err = errors.Join(err, access.PutRole(ctx, tx, access.Role{Name: fmt.Sprintf("r%d", i), Parent: "ceo"}))
+			}
+			return err
+		})
+		h.user("cleo", user.User{Role: "ceo", Sets: []string{"work"}})
+		h.user("rob", user.User{Role: "r449", Sets: []string{"work"}})
+		robs := id(h.create(h.as("rob"), "contact", `{"stage": "won"}`))
+		adas := id(h.create(h.as("ada"), "contact", `{"stage": "won"}`))
+		h.create(h.as("ada"), "contact", `{"stage": "won"}`)
+		err := h.as("ada").Share(t.Context(), "contact", adas, records.Share{Principal: access.RolePrincipal("r7"), Access: access.Edit})
+		if err != nil {
+			t.Fatal(describe(err))
+		}
+		cleo, wanted := h.as("cleo"), "ok "+adas+" "+robs
+		for _, limit := range []int{1, 2, 200} {
+			if got := traverse(cleo, "contact", limit); got != wanted {
+				t.Errorf("by %d: %s, want %s", limit, got, wanted)
+			}
+		}
+		if got := traverse(cleo, "contact", 1, records.Filter{Field: "stage", Value: "won"}); got != wanted {
+			t.Errorf("filtered: %s", got)
+		}
+		h.update(cleo, "contact", adas, `{"name": "x"}`)
+		want(t, cleo.Delete(t.Context(), "contact", adas), fault.Forbidden)
+		h.delete(cleo, "contact", robs)
 	})
 }

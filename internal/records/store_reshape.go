@@ -224,9 +224,6 @@ func (r *reshape) visit(ctx context.Context, createdAt int64, data jsontext.Valu
 			}
 			if !kept {
 				values[f.Index] = nil
-				if r.before != nil && r.before.Field(f.Name) != nil {
-					r.misfit[f.Name]++
-				}
 			}
 		}
 	}
@@ -248,15 +245,20 @@ func (r *reshape) visit(ctx context.Context, createdAt int64, data jsontext.Valu
 	return nil
 }
 
-// keepReference reports whether a value refers to a record there is. Of a field
-// that was removed and is back, a reference whose target is gone is cleared:
-// deleting the target meanwhile could not.
+// keepReference reports whether a value refers to a record there is, and counts
+// it as a misfit where not. But an id in a field that was removed and is back is
+// cleared: deleting the record it named could not meanwhile.
 func (r *reshape) keepReference(ctx context.Context, f *schema.Field, createdAt int64, v jsontext.Value) (bool, error) {
 	found := false
 	err := r.tx.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`,
 		func(db.Row) error { found = true; return nil }, f.Target, schema.Unquote(v))
-	if err != nil || found || r.before != nil && r.before.Field(f.Name) != nil {
+	if err != nil || found {
 		return found, err
+	}
+	back := r.before == nil || r.before.Field(f.Name) == nil
+	if !back || len(schema.Unquote(v)) != idLength {
+		r.misfit[f.Name]++
+		return false, nil
 	}
 	_, err = r.tx.Exec(ctx, `UPDATE records SET data = `+r.tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`
 		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, r.entity.Name, createdAt, f.Name)

@@ -3,7 +3,9 @@ package records
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -170,9 +172,6 @@ func (s *Session) updateUser(ctx context.Context, id string, members []Member) (
 	return out, err
 }
 
-// maxName bounds a user's name and locale.
-const maxName = 200
-
 func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields))}
 	forbidden := map[string]string{}
@@ -196,8 +195,10 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 				in.fail(m.Name, "unknown field")
 			case !g.Edit:
 				forbidden[m.Name] = "you may not edit this field"
-			case m.Value.Kind() != '"' || len(text) > maxName || m.Name == "name" && text == "":
-				in.fail(m.Name, "expected text of 1 to 200 bytes")
+			case m.Name == "locale" && schema.IsNull(m.Value):
+				u.Locale = ""
+			case m.Value.Kind() != '"' || utf8.RuneCountInString(text) > user.MaxName || m.Name == "name" && text == "":
+				in.fail(m.Name, "expected text of 1 to 200 characters")
 			case m.Name == "name":
 				u.Name = text
 			default:
@@ -207,15 +208,13 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 			custom = append(custom, m)
 		}
 	}
-	rest, err := check(r, custom)
-	if err != nil {
-		return err
-	}
+	rest := checkFields(r, custom)
+	maps.Copy(forbidden, rest.forbidden)
 	for name, reason := range rest.reasons {
 		in.fail(name, reason)
 	}
 	if len(forbidden) > 0 {
-		return fault.New(fault.Forbidden, "you may not edit some of these fields").With("fields", forbidden)
+		return errForbidden(forbidden)
 	}
 	if rest.owner != "" {
 		in.fail("owner_id", "unknown field")

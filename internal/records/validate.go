@@ -18,8 +18,9 @@ type input struct {
 	values []jsontext.Value
 	owner  string // "" when the body names none
 	// given are the system members that a PATCH may repeat unchanged.
-	given   map[string]string
-	reasons map[string]string // per failing field
+	given     map[string]string
+	forbidden map[string]string // per field that may be read but not edited
+	reasons   map[string]string // per failing field
 }
 
 func (in *input) fail(name, reason string) {
@@ -41,8 +42,20 @@ func (in *input) err() error {
 // FORBIDDEN, naming each; everything else that is wrong is collected in
 // reasons. A field the viewer may not read is unknown to them (decisions 2.11).
 func check(r *access.EntityRights, members []Member) (*input, error) {
-	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields))}
-	forbidden := map[string]string{}
+	in := checkFields(r, members)
+	if len(in.forbidden) > 0 {
+		return nil, errForbidden(in.forbidden)
+	}
+	return in, nil
+}
+
+func errForbidden(fields map[string]string) error {
+	return fault.New(fault.Forbidden, "you may not edit some of these fields").With("fields", fields)
+}
+
+// checkFields is check that leaves what is forbidden to the caller.
+func checkFields(r *access.EntityRights, members []Member) *input {
+	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields)), forbidden: map[string]string{}}
 	for _, m := range members {
 		switch m.Name {
 		case "id", "created_at", "updated_at":
@@ -67,7 +80,7 @@ func check(r *access.EntityRights, members []Member) (*input, error) {
 		case f == nil || !r.ReadField[f.Index]:
 			in.fail(m.Name, "unknown field")
 		case !r.EditField[f.Index]:
-			forbidden[m.Name] = "you may not edit this field"
+			in.forbidden[m.Name] = "you may not edit this field"
 		default:
 			v, reason := f.Canonical(m.Value)
 			if reason != "" {
@@ -79,10 +92,7 @@ func check(r *access.EntityRights, members []Member) (*input, error) {
 			}
 		}
 	}
-	if len(forbidden) > 0 {
-		return nil, fault.New(fault.Forbidden, "you may not edit some of these fields").With("fields", forbidden)
-	}
-	return in, nil
+	return in
 }
 
 // checkCreate is check for a new record: system members are refused and

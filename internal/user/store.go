@@ -100,7 +100,7 @@ func Insert(ctx context.Context, tx db.Tx, u *User) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`+tx.Dialect().JSON+`, $14, $15)`,
 		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner,
 		u.Active, u.EmailVerified, u.Role, u.PasswordHash, string(custom), u.CreatedAt, u.UpdatedAt)
-	if errors.Is(err, db.ErrUnique) {
+	if errors.Is(err, db.ErrUnique) { // the id and created_at come from tenant.Tick, which gives none twice
 		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
 	}
 	if err != nil {
