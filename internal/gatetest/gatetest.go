@@ -122,6 +122,7 @@ func (w *World) AddNode() *Node {
 	done := make(chan error, 1)
 	go func() { done <- n.Server.Serve(ctx, l, nil) }()
 	n.stop = sync.OnceFunc(func() {
+		client.CloseIdleConnections() // a drain waits 5 s for one on which nothing was asked yet
 		cancel()
 		if err := <-done; err != nil {
 			w.T.Errorf("node: %v", err)
@@ -446,6 +447,13 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
+}
+
+// Contains reports whether the log holds a text anywhere.
+func (b *Buffer) Contains(text string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Contains(b.b.Bytes(), []byte(text))
 }
 
 // Lines are the log's lines, each one JSON object.

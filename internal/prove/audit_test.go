@@ -20,6 +20,14 @@ import (
 // window is what kill -9 may cost of the audit log.
 const window = 250 * time.Millisecond
 
+// sharedWindow is the same where others use the machine too.
+func sharedWindow() time.Duration {
+	if racing {
+		return 4 * window
+	}
+	return 2 * window
+}
+
 // requestJournal is what a client was answered, by request id.
 type requestJournal struct {
 	mu      sync.Mutex
@@ -102,9 +110,13 @@ func TestProveAuditOnSIGTERM(t *testing.T) {
 func TestProveAuditOnKill9(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "LOG-1-kill", engine)
-		for range scale(4, 50) {
+		for trial := range scale(4, 40) {
 			p.tried(1)
 			w, f := fresh(t, engine), newFleet(p, 12)
+			if trial%2 == 1 { // few requests: then no full batch makes the log hurry
+				f = newFleet(p, 2)
+				f.pause = 10 * time.Millisecond
+			}
 			n := w.start()
 			var at atomic.Int64
 			j := auditedLoad(p, w, n, f, func(n *node) { at.Store(time.Now().UnixNano()); n.kill() })
@@ -126,7 +138,7 @@ func TestProveAuditOnKill9(t *testing.T) {
 				missing++
 				age := killed.Sub(a.at)
 				p.most("oldest_missing", age)
-				if age > window && (proving || last.Sub(a.at) > strictly(window)) {
+				if age > window && (proving || last.Sub(a.at) > sharedWindow()) {
 					p.fail("answered %s before the kill, and no entry: %s", age, a)
 				}
 			}

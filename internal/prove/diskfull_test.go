@@ -44,7 +44,7 @@ func TestProveDiskFull(t *testing.T) {
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=96m"); err != nil {
 		t.Skipf("not proved on this machine: mounting a small disk is not permitted (%v)", err)
 	}
 	t.Cleanup(func() {
@@ -61,6 +61,7 @@ func fillUp(t *testing.T, p *proof, w *world, stalls bool) {
 	c := n.client(w.token)
 	defer c.close()
 	f := newFleet(p, 4)
+	f.pause = 5 * time.Millisecond // the small disk must not be full of records
 	var full atomic.Bool
 	var refused, read atomic.Int64
 	c.note = func(a *answer) {
@@ -70,19 +71,16 @@ func fillUp(t *testing.T, p *proof, w *world, stalls bool) {
 				p.fail("on a full disk: %s, Retry-After %q", a, a.header.Get("Retry-After"))
 			}
 		}
-		if a.method != "GET" {
-			return
-		}
-		if full.Load() {
+		if a.method == "GET" && full.Load() {
 			read.Add(1)
 		}
-		p.most("slowest_read", a.at.Sub(a.sent))
+		p.most("slowest", a.at.Sub(a.sent))
 		switch {
-		case a.at.Sub(a.sent) <= strictly(time.Second):
+		case a.at.Sub(a.sent) <= 2*time.Second:
 		case stalls:
 			p.add("stalled_known", 1)
 		default:
-			p.fail("a read waited %s for its answer: %s %s", a.at.Sub(a.sent), a.method, a.path)
+			p.fail("%s for the answer of %s %s", a.at.Sub(a.sent), a.method, a.path)
 		}
 	}
 	f.settles = true
@@ -96,6 +94,9 @@ func fillUp(t *testing.T, p *proof, w *world, stalls bool) {
 		p.tried(1)
 		full.Store(true)
 		filler := fill(t, filepath.Dir(w.dir))
+		if room := free(t, filepath.Dir(w.dir)); room > 64<<10 {
+			t.Fatalf("%d bytes are free on the full disk", room)
+		}
 		before := strings.Count(n.said(), "\n")
 		time.Sleep(4 * time.Second)
 		if lines := strings.Count(n.said(), "\n") - before; lines > 3*5 {
@@ -108,6 +109,9 @@ func fillUp(t *testing.T, p *proof, w *world, stalls bool) {
 		full.Store(false)
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
+		}
+		if room := free(t, filepath.Dir(w.dir)); room < 8<<20 {
+			t.Fatalf("the database itself has filled the disk: %d bytes are free", room)
 		}
 		for f.acknowledged() == acks && time.Since(space) < patience {
 			time.Sleep(10 * time.Millisecond)
@@ -140,6 +144,16 @@ func (f *fleet) acknowledged() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.acks
+}
+
+// free is how much room the disk of a folder has.
+func free(t *testing.T, dir string) int64 {
+	t.Helper()
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		t.Fatal(err)
+	}
+	return int64(fs.Bavail) * fs.Bsize
 }
 
 // fill writes a file until the disk has no room.

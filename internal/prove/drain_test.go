@@ -109,7 +109,7 @@ func TestProveDrainWaitsForASlowRequest(t *testing.T) {
 			if b, err := bufio.NewReader(other).ReadByte(); err == nil {
 				p.fail("a new connection is served while draining: %q", b)
 			}
-			other.Close()
+			_ = other.Close() // it was only tried
 		}
 		if _, err := conn.Write([]byte(body)); err != nil {
 			p.fail("the rest of the body: %v", err)

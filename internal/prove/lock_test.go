@@ -23,9 +23,12 @@ func TestProveSecondServer(t *testing.T) {
 	wait.Go(func() { f.load(ctx, c, func() bool { return false }) })
 	for range scale(20, 100) {
 		p.tried(1)
-		out, words, code := w.run("serve", "--listen", "127.0.0.1:0")
-		if code == 0 || strings.Count(words, "\n") != 1 || !strings.Contains(words, w.dir) || strings.Contains(out, "server.listening") {
-			p.fail("a second server: exit %d, %q %q", code, out, words)
+		second := w.launch()
+		code := second.end(10 * time.Second)
+		if words := second.complained(); code != 1 || strings.Count(words, "\n") != 1 || !strings.Contains(words, w.dir) || second.said() != "" {
+			p.fail("a second server: exit %d, %q %q", code, second.said(), words)
+			second.kill()
+			break
 		}
 		begun := time.Now()
 		if _, words, code := w.run("user", "list", "--tenant", "acme"); code != 0 {

@@ -34,7 +34,7 @@ func scale(short, long int) int {
 	case proving:
 		return long
 	case racing:
-		return max(1, short/2)
+		return max(1, short/4)
 	default:
 		return short
 	}

@@ -25,6 +25,7 @@ const manifest = `
 tenant: acme
 hosts: [acme.localhost]
 public_api: {enabled: true, log_standard_requests: true}
+unauthenticated_per_ip_per_minute: 1000000
 entities:
   - name: contact
     fields:
@@ -64,7 +65,7 @@ type world struct {
 // bare is a world with an empty database.
 func bare(t testing.TB, engine db.Engine) *world {
 	t.Helper()
-	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: os.Environ()}
+	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0")}
 	if engine == db.Postgres {
 		w.onPostgres(dbtest.Config(t, engine).URL)
 	}

@@ -75,7 +75,8 @@ type writer struct {
 type fleet struct {
 	p       *proof
 	writers []*writer
-	settles bool // a server that says "try again", or hangs up, is asked what became of the change
+	pause   time.Duration // between the changes of a writer
+	settles bool          // a server that says "try again", or hangs up, is asked what became of the change
 
 	mu     sync.Mutex
 	cut    int // requests without a whole answer
@@ -131,6 +132,7 @@ func (f *fleet) load(ctx context.Context, c *client, stopping func() bool) {
 				if !f.step(c, w, stopping) {
 					return
 				}
+				time.Sleep(f.pause)
 			}
 		})
 	}
@@ -255,22 +257,27 @@ func (f *fleet) settle(c *client, w *writer, ch change) bool {
 			}
 			continue
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		var n int64
-		if len(found) > 0 {
-			n = *found[0].Score
-		}
-		if n != ch.number {
-			w.changes = w.changes[:len(w.changes)-1]
-			return true
-		}
-		w.acked = len(w.changes)
-		w.happened(ch, func() string { return found[0].ID })
+		w.settled(ch, found)
 		return true
 	}
 	f.p.fail("the server did not come back in %s", patience)
 	return false
+}
+
+// settled notes what became of the last change, which was not acknowledged.
+func (w *writer) settled(ch change, found []record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var n int64
+	if len(found) > 0 {
+		n = *found[0].Score
+	}
+	if n != ch.number {
+		w.changes = w.changes[:len(w.changes)-1]
+		return
+	}
+	w.acked = len(w.changes)
+	w.happened(ch, func() string { return found[0].ID })
 }
 
 // mark is how far each writer is.

@@ -22,6 +22,7 @@ var (
 	noStore    = []string{"no-store"}
 	noSniff    = []string{"nosniff"}
 	varyOrigin = []string{"Origin"}
+	connClose  = []string{"close"}
 )
 
 // answer writes the one answer of the request and returns its status and the
@@ -70,6 +71,9 @@ func (x *exchange) headers(h http.Header, size, status int) {
 	if status != http.StatusNoContent {
 		h["Content-Type"] = typeJSON
 		h["Content-Length"] = []string{strconv.Itoa(size)}
+	}
+	if x.s.draining.Load() {
+		h["Connection"] = connClose
 	}
 	if h["Vary"] == nil {
 		h["Vary"] = varyOrigin

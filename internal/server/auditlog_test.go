@@ -166,8 +166,8 @@ func TestSecretsAreTakenOutBeforeAnythingIsStored(t *testing.T) {
 			`{"first_name":"Ada","extra":{"PASSWORD":"hunter2","access\u0054oken":"hunter2","secret":12345678,"activationToken":"hunter2"}}`,
 			`{"first_name":"Ada","password":"hunter2"}`, // 400
 			`{"first_name":"Ada","password":"hunter2"`,  // does not parse
-			`[{"password":"hunter2"}]`,                           // no object
-			`password=hunter2&first_name=Ada`,                    // no JSON
+			`[{"password":"hunter2"}]`,                    // no object
+			`password=hunter2&first_name=Ada`,             // no JSON
 			`{"password":"hunter2","password":"hunter2"}`, // twice
 		} {
 			sam.Post(contact, body)

@@ -93,6 +93,9 @@ const (
 // drainTimeout is how long a server that was told to stop lets requests finish.
 const drainTimeout = 30 * time.Second
 
+// lastAnswers is how long a connection may take to its last request.
+const lastAnswers = 500 * time.Millisecond
+
 // HTTP returns the server of the public listener.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{
@@ -104,12 +107,25 @@ func (s *Server) HTTP() *http.Server {
 
 // Serve serves on public, and the operator's pages on ops when it is not nil,
 // until ctx ends; then it drains: it reports itself not ready, takes no new
-// connections, lets running requests finish, and writes what waits to be
-// written. The listeners are closed when it returns.
+// connections, answers those it has for the last time, lets running requests
+// finish, and writes what waits to be written. The listeners are closed when it returns.
 func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	servers := []*http.Server{s.HTTP()}
+	var open atomic.Int64 // connections of the public listener
+	servers[0].ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 	failed := make(chan error, 2)
-	go func() { failed <- servers[0].Serve(enveloped{public, s}) }()
+	served := make(chan struct{})
+	go func() {
+		failed <- servers[0].Serve(enveloped{public, s})
+		close(served)
+	}()
 	if ops != nil {
 		servers = append(servers, s.opsServer())
 		go func() { failed <- servers[1].Serve(ops) }()
@@ -120,10 +136,18 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	case err = <-failed:
 	}
 	s.draining.Store(true)
+	_ = public.Close() // it fails where serving failed, which err says
+	<-served
+	// Shutdown closes a connection between two requests, and does not answer a
+	// request that it finds just read. So each connection gets a last answer
+	// first, which says that it closes; who asks for nothing is not waited for.
+	for begun := time.Now(); open.Load() > 0 && time.Since(begun) < lastAnswers; {
+		time.Sleep(5 * time.Millisecond)
+	}
 	drain, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	for _, h := range servers {
-		if e := h.Shutdown(drain); e != nil {
+		if e := h.Shutdown(drain); e != nil && !errors.Is(e, net.ErrClosed) {
 			err = errors.Join(err, e, h.Close())
 		}
 	}
