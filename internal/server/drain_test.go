@@ -70,7 +70,7 @@ func TestADrainLosesNothing(t *testing.T) {
 						continue
 					}
 					got, err := io.ReadAll(res.Body)
-					res.Body.Close()
+					err = errors.Join(err, res.Body.Close())
 					if err != nil || !json.Valid(got) {
 						t.Errorf("%s: an answer broke off: %v: %.100q", method, err, got)
 					}
@@ -84,7 +84,12 @@ func TestADrainLosesNothing(t *testing.T) {
 			})
 		}
 		close(start)
-		time.Sleep(200 * time.Millisecond)
+		for n := 0; n < 150; { // until there is load to speak of
+			time.Sleep(10 * time.Millisecond)
+			mu.Lock()
+			n = len(answered)
+			mu.Unlock()
+		}
 		begun := time.Now()
 		node.Stop()
 		if took := time.Since(begun); took > 10*time.Second {
@@ -101,8 +106,8 @@ func TestADrainLosesNothing(t *testing.T) {
 				t.Errorf("request %s: %d", id, status)
 			}
 		}
-		if len(answered) < 50 || created == 0 {
-			t.Errorf("only %d requests were answered, %d of them creations: no load to speak of", len(answered), created)
+		if created == 0 {
+			t.Error("nothing was created")
 		}
 		lines := 0
 		for _, line := range node.Log.Lines(t) {

@@ -25,7 +25,7 @@ func faulty(w *gatetest.World) {
 					panic("an inside detail")
 				case "nil":
 					var r *httpapi.Route
-					return httpapi.Reply{Data: []byte(r.Pattern)}, nil
+					return httpapi.Reply{Data: []byte(r.Pattern)}, nil //nolint:govet // it is to be nil
 				case "full":
 					return httpapi.Reply{}, fmt.Errorf("write: %w", db.ErrFull)
 				case "busy":

@@ -21,7 +21,8 @@ func twoNodes(t *testing.T) (w *gatetest.World, first, second *gatetest.Node) {
 	t.Helper()
 	w = gatetest.New(t, db.Postgres)
 	w.Apply(acme)
-	return w, w.Nodes[0], w.AddNode()
+	second = w.AddNode()
+	return w, w.Nodes[0], second
 }
 
 // applyAt provisions through one node's database, as a command beside it would.
