@@ -48,19 +48,39 @@ func (r *EntityRights) fieldsOf(v Verb) []string {
 	case Read:
 		mask = r.ReadField
 	}
-	var names []string
+	names := r.columnsOf(v)
+	all := len(mask)
+	if r.Entity.Name == schema.UserEntity {
+		all += len(UserColumns)
+	}
 	for i, f := range r.Entity.Fields {
 		if mask[i] {
 			names = append(names, f.Name)
 		}
 	}
-	if len(names) == len(mask) {
+	if len(names) == all {
 		return nil
 	}
 	if names == nil {
 		return []string{"id"} // CASL refuses an empty list; nothing but the id is left
 	}
 	slices.Sort(names)
+	return names
+}
+
+// columnsOf names the built-in members of 'user' that a verb reaches: of an
+// update, name and locale at most (decisions 2.12).
+func (r *EntityRights) columnsOf(v Verb) []string {
+	var names []string
+	if r.Entity.Name != schema.UserEntity {
+		return nil
+	}
+	for _, c := range UserColumns {
+		g := r.Column(c)
+		if v == Read && g.Read || v == Update && g.Edit && (c == "name" || c == "locale") {
+			names = append(names, c)
+		}
+	}
 	return names
 }
 

@@ -44,7 +44,7 @@ func renderFields(dst []byte, r *access.EntityRights, data jsontext.Value) []byt
 		switch {
 		case values[i] == nil:
 			dst = append(dst, "null"...)
-		case f.Type == schema.JSON:
+		case f.Type == schema.JSON, f.Type == schema.Multiselect:
 			dst = appendCompact(dst, values[i])
 		default:
 			dst = append(dst, values[i]...)

@@ -110,9 +110,10 @@ func (s *Server) HTTP() *http.Server {
 // connections, answers those it has for the last time, lets running requests
 // finish, and writes what waits to be written. The listeners are closed when it returns.
 func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
-	servers := []*http.Server{s.HTTP()}
+	front := s.HTTP()
+	servers := []*http.Server{front}
 	var open atomic.Int64 // connections of the public listener
-	servers[0].ConnState = func(_ net.Conn, state http.ConnState) {
+	front.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
 			open.Add(1)
@@ -123,12 +124,13 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	failed := make(chan error, 2)
 	served := make(chan struct{})
 	go func() {
-		failed <- servers[0].Serve(enveloped{public, s})
+		failed <- front.Serve(enveloped{public, s})
 		close(served)
 	}()
 	if ops != nil {
-		servers = append(servers, s.opsServer())
-		go func() { failed <- servers[1].Serve(ops) }()
+		back := s.opsServer()
+		servers = append(servers, back)
+		go func() { failed <- back.Serve(ops) }()
 	}
 	var err error
 	select {

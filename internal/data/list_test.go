@@ -1,0 +1,320 @@
+package data_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/gatetest"
+)
+
+func TestALimitIsAnIntegerFromOne(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(acme)
+	sam := w.Key("sam@acme.example")
+	for range 3 {
+		sam.Post(contact, `{"first_name":"Ada"}`).Want(201, "")
+	}
+	for value, count := range map[string]int{
+		"1": 1, "2": 2, "3": 3, "50": 3, "200": 3, "201": 3, "1000000": 3, "99999999999999999999999999": 3, "002": 2, "%32": 2,
+	} {
+		if got := sam.Get(contact+"?limit="+value).Want(200, "").Meta().Count; got != count {
+			t.Errorf("limit=%s: %d records, want %d", value, got, count)
+		}
+	}
+	for _, value := range []string{
+		"0", "00", "-1", "-0", "1.5", "1.0", "+5", "%2B5", "1e2", "0x10", "1_0", "", "%20", "%201", "1%20", "ten", "null", "NaN", "Infinity",
+		"1,2", "[1]", "%D9%A3", "１", "1%00", "%ff", "1;2",
+	} {
+		a := sam.Get(contact + "?limit=" + value)
+		if strings.Contains(value, ";") { // net/url takes no semicolons
+			invalid(t, value, a, "query")
+			continue
+		}
+		failing(t, a, "limit")
+	}
+	failing(t, sam.Get(contact+"?limit"), "limit")
+	failing(t, sam.Get(contact+"?limit=1&limit=1"), "limit")
+	failing(t, sam.Get(contact+"?limit=1&%6cimit=2"), "limit")
+	failing(t, sam.Get(contact+"?limit=0&cursor=&x=1"), "limit", "cursor", "x")
+}
+
+func TestUnknownRepeatedAndEmptyParametersAreRefused(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(acme)
+	sam := w.Key("sam@acme.example")
+	id := sam.Post(contact, `{"first_name":"Ada"}`).Want(201, "").ID()
+	for query, fields := range map[string][]string{
+		"limits=1":                            {"limits"},
+		"Limit=1":                             {"Limit"},
+		"LIMIT=1":                             {"LIMIT"},
+		"limit%20=1":                          {"limit "},
+		"page=2":                              {"page"},
+		"offset=2":                            {"offset"},
+		"sort=created_at":                     {"sort"},
+		"fields=email":                        {"fields"},
+		"email=ada@x.example":                 {"email"},
+		"filter=email":                        {"filter"},
+		"filter.email=x":                      {"filter.email"},
+		"filter[email=x":                      {"filter[email"},
+		"filteremail]=x":                      {"filteremail]"},
+		"Filter[email]=x":                     {"Filter[email]"},
+		"a=1&b=2&a=3":                         {"a", "b"},
+		"=1":                                  {""},
+		"cursor=":                             {"cursor"},
+		"cursor=a&cursor=a":                   {"cursor"},
+		"filter[email]=":                      {"filter[email]"},
+		"filter[email]":                       {"filter[email]"},
+		"filter[email]=a&filter[email]=":      {"filter[email]"},
+		"filter[email]=a&filter%5Bemail%5D=b": {"filter[email]"},
+		"__proto__=1":                         {"__proto__"},
+	} {
+		failing(t, sam.Get(contact+"?"+query), fields...)
+	}
+	invalid(t, "a bad escape", sam.Get(contact+"?limit=%2"), "query")
+	invalid(t, "a semicolon", sam.Get(contact+"?limit=1;x=2"), "query")
+	// Where none is known, none is taken.
+	for _, query := range []string{"limit=1", "x", "fields=email", "%zz"} {
+		invalid(t, "get", sam.Get(contact+"/"+id+"?"+query), "query")
+		invalid(t, "create", sam.Post(contact+"?"+query, `{"first_name":"Ada"}`), "query")
+		invalid(t, "update", sam.Patch(contact+"/"+id+"?"+query, `{}`), "query")
+		invalid(t, "delete", sam.Delete(contact+"/"+id+"?"+query), "query")
+	}
+	sam.Get(contact+"/"+id+"?").Want(200, "") // a question mark alone asks nothing
+	if n := sam.Get(contact+"?").Want(200, "").Meta().Count; n != 1 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestFiltersAreEqualityOnIndexedFields(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		sam, olivia := w.Key("sam@acme.example"), w.Key("olivia@acme.example")
+		for i := range 6 {
+			sam.Post(contact, fmt.Sprintf(`{"first_name":"N%d","email":"%d@x.example","score":%d,"vip":%v,"born":"2000-01-0%d","seen":"2026-01-01T00:00:0%d.5+01:00","stage":%q}`,
+				i, i, i%3, i%2 == 0, i%2+1, i%2, []string{"new", "won", "lost"}[i%3])).Want(201, "")
+		}
+		olivia.Post(contact, `{"first_name":"Hers","email":"hers@x.example","score":1,"secret_score":7,"stage":"won"}`).Want(201, "")
+		for query, names := range map[string]string{
+			"filter[email]=3@x.example":                   "N3",
+			"filter%5Bemail%5D=3%40x.example":             "N3",
+			"filter[email]=3@X.example":                   "", // equality, with its case
+			"filter[email]=%":                             "bad",
+			"filter[email]=3@x.exampl":                    "",
+			"filter[email]=hers@x.example":                "", // not his to see
+			"filter[email]='%20OR%201=1--":                "",
+			"filter[score]=1":                             "N1 N4",
+			"filter[score]=1.0":                           "N1 N4",
+			"filter[score]=1e0":                           "N1 N4",
+			"filter[score]=-0":                            "N0 N3",
+			"filter[score]=9":                             "",
+			"filter[vip]=true":                            "N0 N2 N4",
+			"filter[vip]=false":                           "N1 N3 N5",
+			"filter[born]=2000-01-01":                     "N0 N2 N4",
+			"filter[seen]=2026-01-01T00:00:00.5%2B01:00":  "N0 N2 N4",
+			"filter[seen]=2025-12-31T23:00:00.500Z":       "N0 N2 N4", // the same instant
+			"filter[stage]=won":                           "N1 N4",
+			"filter[stage]=won&filter[vip]=true":          "N4",
+			"filter[vip]=true&filter[stage]=won":          "N4",
+			"filter[stage]=won&filter[vip]=true&limit=1":  "N4",
+			"filter[stage]=won&filter[email]=3@x.example": "",
+			"limit=1&filter[score]=1":                     "N4",
+		} {
+			a := sam.Get(contact + "?" + query)
+			if names == "bad" {
+				invalid(t, query, a, "query")
+				continue
+			}
+			var got []string
+			for _, r := range a.Want(200, "").Records() {
+				got = append(got, r["first_name"].(string))
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != names {
+				t.Errorf("%s: %v, want %s", query, got, names)
+			}
+		}
+		if n := len(olivia.Get(contact+"?filter[secret_score]=7").Want(200, "").Records()); n != 1 {
+			t.Errorf("the owner finds %d by a field that is closed to others", n)
+		}
+		for query, field := range map[string]string{
+			"filter[first_name]=N1":          "first_name", // not indexed
+			"filter[note]=x":                 "note",
+			"filter[tags]=a":                 "tags",
+			"filter[account]=x":              "account",
+			"filter[extra]=x":                "extra",
+			"filter[secret_score]=7":         "secret_score", // not his to read
+			"filter[nothing]=7":              "nothing",
+			"filter[id]=x":                   "id",
+			"filter[owner_id]=x":             "owner_id",
+			"filter[created_at]=x":           "created_at",
+			"filter[Email]=x":                "Email",
+			"filter[email%20]=x":             "email ",
+			"filter[]=x":                     "",
+			"filter[email][eq]=x":            "email][eq",
+			"filter[email%00]=x":             "email\x00",
+			"filter[score]=one":              "score",
+			"filter[score]=%201":             "score",
+			"filter[score]=null":             "score",
+			"filter[score]=1e400":            "score",
+			"filter[score]=9007199254740993": "score",
+			"filter[vip]=1":                  "vip",
+			"filter[vip]=TRUE":               "vip",
+			"filter[born]=2000-1-1":          "born",
+			"filter[born]=2000-02-30":        "born",
+			"filter[seen]=2026-01-01":        "seen",
+			"filter[stage]=open":             "stage",
+		} {
+			failing(t, sam.Get(contact+"?"+query), field)
+		}
+		failing(t, sam.Get(contact+"?filter[email]=%ff"), "filter[email]")
+		failing(t, sam.Get(contact+"?filter[email]=a%00"), "filter[email]")
+		failing(t, sam.Get(contact+"?filter[first_name]=a&filter[nothing]=b"), "first_name", "nothing")
+	})
+}
+
+func TestMetaTellsOfThisPage(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		sam := w.Key("sam@acme.example")
+		if got := string(sam.Get(contact).Want(200, "").Body); got != `{"data":[],"meta":{"count":0,"hasMore":false,"nextCursor":null}}` {
+			t.Errorf("an empty list: %s", got)
+		}
+		var made []string
+		for i := range 51 {
+			made = append(made, sam.Post(contact, `{"first_name":"N`+strconv.Itoa(i)+`"}`).Want(201, "").ID())
+		}
+		slices.Reverse(made) // newest first
+		first := sam.Get(contact).Want(200, "")
+		m := first.Meta()
+		if m.Count != 50 || !m.HasMore || m.NextCursor == nil || len(first.Records()) != 50 {
+			t.Fatalf("the first page: %+v", m)
+		}
+		if _, err := base64.RawURLEncoding.DecodeString(*m.NextCursor); err != nil {
+			t.Errorf("nextCursor is no base64url: %s", *m.NextCursor)
+		}
+		second := sam.Get(contact+"?cursor="+*m.NextCursor).Want(200, "")
+		if m := second.Meta(); m.Count != 1 || m.HasMore || m.NextCursor != nil {
+			t.Errorf("the second page: %+v", m)
+		}
+		var walked []string
+		created := ""
+		for _, r := range append(first.Records(), second.Records()...) {
+			id, _ := r["id"].(string)
+			walked = append(walked, id)
+			at, _ := r["created_at"].(string)
+			if created != "" && at >= created {
+				t.Errorf("%s after %s", at, created)
+			}
+			created = at
+		}
+		if !slices.Equal(walked, made) {
+			t.Error("the walk is not the records, newest first")
+		}
+		// The same page again is the same page; another size from there is fine.
+		again := sam.Get(contact+"?cursor="+*m.NextCursor+"&limit=200").Want(200, "")
+		if string(again.Body) != string(second.Body) {
+			t.Errorf("again: %s", again.Body)
+		}
+	})
+}
+
+// TestAWalkMeetsWhatComesMeanwhile: records inserted between pages appear on a
+// later page, and none twice.
+func TestAWalkMeetsWhatComesMeanwhile(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		sam := w.Key("sam@acme.example")
+		want := map[string]int{}
+		add := func() { want[sam.Post(contact, `{"first_name":"Ada"}`).Want(201, "").ID()] = 1 }
+		for range 7 {
+			add()
+		}
+		got, path := map[string]int{}, contact+"?limit=2"
+		for page := 0; ; page++ {
+			a := sam.Get(path).Want(200, "")
+			for _, r := range a.Records() {
+				got[r["id"].(string)]++
+			}
+			m := a.Meta()
+			if !m.HasMore {
+				break
+			}
+			path = contact + "?limit=2&cursor=" + *m.NextCursor
+			if page < 4 {
+				add()
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("walked %v, want %v", got, want)
+		}
+	})
+}
+
+func TestACursorIsGoodForItsListAlone(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		w.Apply(strings.NewReplacer("tenant: acme", "tenant: other", "acme.localhost", "other.localhost").Replace(acme))
+		sam := w.Key("sam@acme.example")
+		for _, who := range []*gatetest.Actor{sam, w.KeyOf("other", "other.localhost", "sam@acme.example")} {
+			for i := range 3 {
+				who.Post(contact, `{"first_name":"Ada","score":`+strconv.Itoa(i%2)+`,"stage":"won"}`).Want(201, "")
+				who.Post("/public/v1/data/account", `{"name":"A"}`).Want(201, "")
+			}
+		}
+		next := func(a *gatetest.Actor, path string) string {
+			t.Helper()
+			m := a.Get(path).Want(200, "").Meta()
+			if m.NextCursor == nil {
+				t.Fatalf("%s has one page", path)
+			}
+			return *m.NextCursor
+		}
+		cursor := next(sam, contact+"?limit=1")
+		sam.Get(contact+"?limit=1&cursor="+cursor).Want(200, "")
+		refused := func(what, path, cursor string) {
+			t.Helper()
+			a := sam.Get(path + url.QueryEscape(cursor))
+			if a.Status != 400 || !slices.Equal(a.Fields(), []string{"cursor"}) {
+				t.Errorf("a cursor %s: %d %s", what, a.Status, a.Body)
+			}
+		}
+		refused("of another tenant", contact+"?limit=1&cursor=", next(w.KeyOf("other", "other.localhost", "sam@acme.example"), contact+"?limit=1"))
+		refused("of another entity", contact+"?limit=1&cursor=", next(sam, "/public/v1/data/account?limit=1"))
+		refused("at another entity", "/public/v1/data/account?limit=1&cursor=", cursor)
+		refused("of a filter", contact+"?limit=1&cursor=", next(sam, contact+"?limit=1&filter[stage]=won"))
+		refused("with a filter", contact+"?limit=1&filter[stage]=won&cursor=", cursor)
+		refused("with another value", contact+"?limit=1&filter[stage]=new&cursor=", next(sam, contact+"?limit=1&filter[stage]=won"))
+		refused("with one filter more", contact+"?limit=1&filter[stage]=won&filter[score]=0&cursor=", next(sam, contact+"?limit=1&filter[stage]=won"))
+		// The order of filters does not matter.
+		both := next(sam, contact+"?limit=1&filter[stage]=won&filter[score]=0")
+		sam.Get(contact+"?filter[score]=0&limit=1&filter[stage]=won&cursor="+both).Want(200, "")
+
+		for i := range len(cursor) {
+			bit := byte('A')
+			if cursor[i] == 'A' {
+				bit = 'B'
+			}
+			refused("changed at "+strconv.Itoa(i), contact+"?cursor=", cursor[:i]+string(bit)+cursor[i+1:])
+		}
+		for what, text := range map[string]string{
+			"cut short": cursor[:len(cursor)-1], "cut to nothing": cursor[:1], "lengthened": cursor + "A", "padded": cursor + "=", "twice": cursor + cursor,
+			"with white space": cursor + "\n", "that is none": "nonsense", "of other characters": "a+/b", "with NUL": cursor + "\x01", "huge": strings.Repeat("A", 20000),
+			"of plain words": base64.RawURLEncoding.EncodeToString([]byte(`{"created_at":1,"id":"x"}`)),
+			"of 16 zeros":    base64.RawURLEncoding.EncodeToString(make([]byte, 16)),
+		} {
+			refused(what, contact+"?cursor=", text)
+		}
+		// It says where, not what: whoever uses it sees what they may see.
+		if n := len(w.Key("alma@acme.example").Get(contact+"?cursor="+cursor).Want(200, "").Records()); n != 2 {
+			t.Errorf("alma continues with %d records", n)
+		}
+		w.Key("nina@acme.example").Get(contact+"?cursor="+cursor).Want(403, "FORBIDDEN")
+	})
+}
