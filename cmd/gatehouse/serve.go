@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime/debug"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
@@ -35,8 +36,16 @@ func serveCommand(ctx context.Context, e *env, args []string) error {
 	return e.serve(ctx, f, nil)
 }
 
+// gcPercent lets the heap grow to five times what is live before it is
+// collected: what is live is small, and collecting costs every request.
+// GOGC in the environment has the last word.
+const gcPercent = 400
+
 // serve opens the database, calls prepare with it when it is given, and serves.
 func (e *env) serve(ctx context.Context, f *serveFlags, prepare func(context.Context, *db.DB, net.Listener) error) (err error) {
+	if e.getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	proxies, err := httpapi.ParseTrustedProxies(f.proxies)
 	if err != nil {
 		return usagef("--trusted-proxies: %s", err)

@@ -26,6 +26,15 @@ type Scope struct {
 	// page is read, never what it holds.
 	Dense atomic.Bool
 	Lists atomic.Uint32
+	// PointRead is for records to keep the statement that reads one record
+	// within the scope.
+	PointRead atomic.Pointer[Statement]
+}
+
+// Statement is an SQL text and those of its arguments that the scope decides.
+type Statement struct {
+	SQL  string
+	Args []any
 }
 
 // UserPrincipal and RolePrincipal name whom a record is shared with, as the

@@ -63,25 +63,25 @@ func (s *Service) me(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, err
 // 2.4), so each handler asks for it first.
 
 func (s *Service) get(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	if err := s.records.As(c.Viewer).May(c.Request.PathValue("entity"), access.Read); err != nil {
+	if err := s.records.As(c.Viewer).May(c.Params.Get("entity"), access.Read); err != nil {
 		return httpapi.Reply{}, err
 	}
 	if err := noQuery(c.Request.URL); err != nil {
 		return httpapi.Reply{}, err
 	}
-	rec, err := s.records.As(c.Viewer).Get(ctx, c.Request.PathValue("entity"), c.Request.PathValue("id"))
+	rec, err := s.records.As(c.Viewer).Get(ctx, c.Params.Get("entity"), c.Params.Get("id"))
 	return httpapi.Reply{Data: rec}, err
 }
 
 func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	if err := s.records.As(c.Viewer).May(c.Request.PathValue("entity"), access.Read); err != nil {
+	if err := s.records.As(c.Viewer).May(c.Params.Get("entity"), access.Read); err != nil {
 		return httpapi.Reply{}, err
 	}
 	q, err := parseQuery(c.Request.URL)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	page, err := s.records.As(c.Viewer).List(ctx, c.Request.PathValue("entity"), q)
+	page, err := s.records.As(c.Viewer).List(ctx, c.Params.Get("entity"), q)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -105,13 +105,13 @@ func (s *Service) create(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 
 func (s *Service) update(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	return s.write(c, http.StatusOK, func(entity string, members []records.Member) (records.Record, error) {
-		return s.records.As(c.Viewer).Update(ctx, entity, c.Request.PathValue("id"), members)
+		return s.records.As(c.Viewer).Update(ctx, entity, c.Params.Get("id"), members)
 	})
 }
 
 // write reads a body of record fields and hands it to do.
 func (s *Service) write(c *httpapi.Authed, status int, do func(string, []records.Member) (records.Record, error)) (httpapi.Reply, error) {
-	entity := c.Request.PathValue("entity")
+	entity := c.Params.Get("entity")
 	verb := access.Create
 	if c.Request.Method == http.MethodPatch {
 		verb = access.Update
@@ -135,14 +135,14 @@ func (s *Service) write(c *httpapi.Authed, status int, do func(string, []records
 }
 
 func (s *Service) delete(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	if err := s.records.As(c.Viewer).May(c.Request.PathValue("entity"), access.Delete); err != nil {
+	if err := s.records.As(c.Viewer).May(c.Params.Get("entity"), access.Delete); err != nil {
 		return httpapi.Reply{}, err
 	}
 	if err := noQuery(c.Request.URL); err != nil {
 		return httpapi.Reply{}, err
 	}
-	id := c.Request.PathValue("id")
-	if err := s.records.As(c.Viewer).Delete(ctx, c.Request.PathValue("entity"), id); err != nil {
+	id := c.Params.Get("id")
+	if err := s.records.As(c.Viewer).Delete(ctx, c.Params.Get("entity"), id); err != nil {
 		return httpapi.Reply{}, err
 	}
 	data, err := json.Marshal(struct {

@@ -101,9 +101,33 @@ type Call struct {
 	IP        netip.Addr
 	Config    *access.Config
 	Route     *Route
+	Params    Params // of the route's pattern
 
 	body     []byte
 	bodyRead bool
+}
+
+// Params are the values of a pattern's wildcards.
+type Params struct {
+	n      int
+	names  [3]string
+	values [3]string
+}
+
+// Add notes a wildcard's value; a pattern has three at most.
+func (p *Params) Add(name, value string) {
+	p.names[p.n], p.values[p.n] = name, value
+	p.n++
+}
+
+// Get is the value of a wildcard, "" when the pattern has none of that name.
+func (p *Params) Get(name string) string {
+	for i := range p.n {
+		if p.names[i] == name {
+			return p.values[i]
+		}
+	}
+	return ""
 }
 
 // Authed is a Call with a credential that was found good.

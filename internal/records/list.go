@@ -72,7 +72,7 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 			return Page{}, err
 		}
 	}
-	p := Page{Records: make([]byte, 0, 512+limit*192)}
+	p := Page{Records: make([]byte, 0, 512+limit*320)}
 	p.Records = append(p.Records, '[')
 	more := false
 	var last row

@@ -19,9 +19,15 @@ func render(dst []byte, r *access.EntityRights, rec *row) []byte {
 	dst = append(dst, `","owner_id":"`...)
 	dst = append(dst, rec.owner...)
 	dst = append(dst, `","created_at":"`...)
+	at := len(dst)
 	dst = clock.AppendRFC3339Micro(dst, rec.createdAt)
+	created := dst[at:]
 	dst = append(dst, `","updated_at":"`...)
-	dst = clock.AppendRFC3339Micro(dst, rec.updatedAt)
+	if rec.updatedAt == rec.createdAt {
+		dst = append(dst, created...)
+	} else {
+		dst = clock.AppendRFC3339Micro(dst, rec.updatedAt)
+	}
 	dst = append(dst, '"')
 	dst = renderFields(dst, r, rec.data)
 	return append(dst, '}')
@@ -62,11 +68,40 @@ func renderID(id string) Record { return Record(`{"id":` + strconv.Quote(id) + `
 // is left out. data is an object we stored ourselves: well-formed, its names
 // plain snake_case.
 func split(e *schema.Entity, data jsontext.Value, values []jsontext.Value) {
+	if splitInOrder(e, data, values) {
+		return
+	}
+	clear(values[:len(e.Fields)])
 	eachMember(data, func(name, value []byte) {
 		if f := e.FieldBytes(name); f != nil && !schema.IsNull(value) {
 			values[f.Index] = value
 		}
 	})
+}
+
+// splitInOrder is split for an object as document writes it: the fields in the
+// order declared, without white space. It reports whether data was one.
+func splitInOrder(e *schema.Entity, data []byte, values []jsontext.Value) bool {
+	if len(data) < 2 || data[0] != '{' {
+		return false
+	}
+	at := 1
+	for i, f := range e.Fields {
+		if !bytes.HasPrefix(data[at:], f.LabelBytes) {
+			continue
+		}
+		if at += len(f.LabelBytes); data[at] == ' ' {
+			return false
+		}
+		end := skipValue(data, at)
+		if !schema.IsNull(data[at:end]) {
+			values[i] = data[at:end]
+		}
+		if at = end; at < len(data) && data[at] == ',' {
+			at++
+		}
+	}
+	return at == len(data)-1 && data[at] == '}'
 }
 
 // eachMember walks the members of a stored object.

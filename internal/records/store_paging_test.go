@@ -66,11 +66,17 @@ func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
 	victims := crowd.victims(existing / 10)
 
 	var stop atomic.Bool
-	var writers, walkers sync.WaitGroup
+	var writers, walkers, begun sync.WaitGroup
+	begun.Add(4)
 	for range 4 {
 		writers.Go(func() {
+			first := sync.OnceFunc(begun.Done)
+			defer first()
 			for n := 0; n < mostInserts && !stop.Load(); n++ {
 				crowd.create(-1)
+				if n == 1 {
+					first()
+				}
 			}
 		})
 	}
@@ -87,6 +93,9 @@ func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
 			reached := sync.OnceFunc(underway.Done)
 			defer reached() // a reader that is through early must hold nobody up
 			r.walk(t, limit, func(page int) {
+				if page == 1 {
+					begun.Wait() // something comes while every reader reads
+				}
 				if page == pages {
 					reached()
 					through.Wait()

@@ -29,15 +29,16 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := newStatement(`SELECT `+rowColumns+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, entity, id)
-	st.reached(r.Scope(access.Read))
+	st := pointRead(r.Scope(access.Read))
+	var fixed [8]any
+	args := append(append(fixed[:0], entity, id), st.Args...)
 	var out Record
-	var rec row
-	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
+	err = s.h.Query(ctx, st.SQL, func(dbRow db.Row) error {
+		var rec row
 		scanRow(dbRow, &rec)
-		out = render(make([]byte, 0, 256+2*len(rec.data)), r, &rec)
+		out = render(make([]byte, 0, 192+32*len(r.Entity.Fields)+len(rec.data)), r, &rec)
 		return nil
-	}, st.args...)
+	}, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +46,21 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 		return nil, errUnseen
 	}
 	return out, nil
+}
+
+// pointRead is the statement that reads one record within a scope; $2 is its
+// entity type, $3 its id. It is made once for a scope.
+func pointRead(scope *access.Scope) *access.Statement {
+	if st := scope.PointRead.Load(); st != nil {
+		return st
+	}
+	const before = 2
+	st := newStatement(`SELECT `+rowColumns+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
+		make([]any, before)...)
+	st.reached(scope)
+	made := &access.Statement{SQL: st.String(), Args: st.args[before:]}
+	scope.PointRead.Store(made)
+	return made
 }
 
 // fetch reads the rows of a window that the viewer may see and the filters

@@ -56,7 +56,8 @@ type Field struct {
 	// Index is the field's place in its entity type; masks are indexed by it.
 	Index int
 	// Label is the member name as it stands in a record's JSON: `"name":`.
-	Label string
+	Label      string
+	LabelBytes []byte
 }
 
 // Keyed reports whether each value has a row of its own to be found by.
@@ -95,6 +96,7 @@ func (e *Entity) Index() *Entity {
 	for i, f := range e.Fields {
 		f.Index = i
 		f.Label = strconv.Quote(f.Name) + ":"
+		f.LabelBytes = []byte(f.Label)
 		e.byName[f.Name] = f
 	}
 	return e

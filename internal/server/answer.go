@@ -147,10 +147,10 @@ func (x *exchange) endpoint() string {
 	case "/public/v1/me":
 		return "/me"
 	default:
-		if e := x.config.Schema.Entity(x.r.PathValue("entity")); e != nil {
+		if e := x.config.Schema.Entity(x.params.Get("entity")); e != nil {
 			return e.Endpoint
 		}
-		if x.r.PathValue("entity") == "user" {
+		if x.params.Get("entity") == "user" {
 			return "/data/user"
 		}
 		return ""

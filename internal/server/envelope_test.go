@@ -20,7 +20,7 @@ func faulty(w *gatetest.World) {
 		n.Server.AddRoute(httpapi.Route{
 			Method: "GET", Pattern: "/public/v1/faulty/{how}", Auth: httpapi.KeyOrJWT, Limit: httpapi.PerCredential,
 			Audit: httpapi.AuditStandard, Handler: func(_ context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-				switch c.Request.PathValue("how") {
+				switch c.Params.Get("how") {
 				case "panic":
 					panic("an inside detail")
 				case "nil":

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"path"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -32,6 +31,7 @@ type exchange struct {
 	ip     netip.Addr
 	config *access.Config // nil until the tenant is known
 	match  *matched       // nil until a pattern matched
+	params httpapi.Params // of the match
 	route  *httpapi.Route // nil until a route of it has the method
 	call   *httpapi.Call
 
@@ -114,7 +114,7 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.checkKey(); err != nil {
 		return httpapi.Reply{}, err
 	}
-	x.call = &httpapi.Call{Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route}
+	x.call = &httpapi.Call{Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params}
 	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: viewer})
 }
 
@@ -164,21 +164,14 @@ var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of t
 // redirects of net/http.
 func (x *exchange) findRoute() error {
 	p := x.r.URL.Path
-	if p == "" || p[0] != '/' || path.Clean(p) != p || !utf8.ValidString(p) || strings.IndexByte(p, 0) >= 0 {
+	if !utf8.ValidString(p) || strings.IndexByte(p, 0) >= 0 {
 		return errNoPath
 	}
-	handler, pattern := x.s.mux.Handler(x.r)
-	if pattern == "" {
+	if x.match, x.params = x.s.router.find(x.r.URL); x.match == nil {
 		return errNoPath
 	}
-	m, ok := handler.(*matched)
-	if !ok {
-		return errNoPath
-	}
-	m.bind(x.r)
-	x.match, x.route = m, m.byMethod(x.r.Method)
-	if x.route == nil {
-		return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: %s", x.r.Method, m.allow)
+	if x.route = x.match.byMethod(x.r.Method); x.route == nil {
+		return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: %s", x.r.Method, x.match.allow)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -17,11 +17,16 @@ func routes(data *data.Service) []httpapi.Route {
 	)
 }
 
-// newMux builds the matcher of the routes. It panics on a route that lacks a
-// policy: that is a programming error, found by the first test.
-func newMux(routes []httpapi.Route) *http.ServeMux {
+// router matches paths against the patterns of the routes, segment by segment,
+// as they were sent: it neither cleans nor redirects, and an escaped slash
+// parts no segments. A wildcard takes one segment that is not empty.
+type router struct{ patterns []*matched }
+
+// newRouter panics on a route that lacks a policy: that is a programming
+// error, found by the first test.
+func newRouter(routes []httpapi.Route) *router {
+	rt := &router{}
 	byPattern := map[string]*matched{}
-	mux := http.NewServeMux()
 	for i := range routes {
 		r := &routes[i]
 		if err := r.Check(); err != nil {
@@ -29,24 +34,36 @@ func newMux(routes []httpapi.Route) *http.ServeMux {
 		}
 		m := byPattern[r.Pattern]
 		if m == nil {
-			m = newMatched(r.Pattern)
+			m = &matched{segments: strings.Split(r.Pattern, "/")[1:]}
 			byPattern[r.Pattern] = m
-			mux.Handle(r.Pattern, m)
+			rt.patterns = append(rt.patterns, m)
 		}
 		m.add(r)
 	}
-	return mux
+	return rt
 }
 
-// matched is a pattern and the routes of its methods. The mux finds it; the
-// exchange serves it.
+// find returns the pattern that a path matches and the values of its
+// wildcards, or nil.
+func (rt *router) find(u *url.URL) (*matched, httpapi.Params) {
+	path, escaped := u.Path, u.RawPath != ""
+	if escaped {
+		path = u.RawPath
+	}
+	for _, m := range rt.patterns {
+		if params, ok := m.match(path, escaped); ok {
+			return m, params
+		}
+	}
+	return nil, httpapi.Params{}
+}
+
+// matched is a pattern and the routes of its methods.
 type matched struct {
-	segments []string // of the pattern; "{name}" is a wildcard
+	segments []string // "{name}" is a wildcard
 	routes   []*httpapi.Route
 	allow    string
 }
-
-func newMatched(pattern string) *matched { return &matched{segments: strings.Split(pattern, "/")} }
 
 func (m *matched) add(r *httpapi.Route) {
 	m.routes = append(m.routes, r)
@@ -67,22 +84,33 @@ func (m *matched) byMethod(method string) *httpapi.Route {
 	return nil
 }
 
-// bind sets the request's path values, as the mux would have done had it
-// called the handler itself.
-func (m *matched) bind(r *http.Request) {
-	rest := r.URL.Path
-	for i, s := range m.segments {
-		value := rest
-		if i < len(m.segments)-1 {
-			value, rest, _ = strings.Cut(rest, "/")
+func (m *matched) match(path string, escaped bool) (params httpapi.Params, ok bool) {
+	if path == "" || path[0] != '/' {
+		return params, false
+	}
+	rest, more := path[1:], true
+	for _, segment := range m.segments {
+		if !more {
+			return params, false
 		}
-		if strings.HasPrefix(s, "{") {
-			r.SetPathValue(strings.Trim(s, "{}"), value)
+		var value string
+		value, rest, more = strings.Cut(rest, "/")
+		if escaped {
+			var err error
+			if value, err = url.PathUnescape(value); err != nil {
+				return params, false
+			}
+		}
+		switch {
+		case segment[0] != '{':
+			if value != segment {
+				return params, false
+			}
+		case value == "" || value == "." || value == "..":
+			return params, false
+		default:
+			params.Add(segment[1:len(segment)-1], value)
 		}
 	}
-}
-
-// ServeHTTP makes matched an http.Handler, which the mux asks for. Nobody calls it.
-func (m *matched) ServeHTTP(http.ResponseWriter, *http.Request) {
-	panic("a matched route is served by its exchange")
+	return params, !more
 }

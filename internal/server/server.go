@@ -46,7 +46,7 @@ type Server struct {
 	recorder  *audit.Recorder
 	metrics   *metrics
 	surface   []httpapi.Route
-	mux       *http.ServeMux
+	router    *router
 
 	complaints complaints
 
@@ -69,7 +69,7 @@ func New(o Options) *Server {
 		surface:  routes(data.New(store)),
 		retired:  make(chan struct{}),
 	}
-	s.mux = newMux(s.surface)
+	s.router = newRouter(s.surface)
 	s.metrics = newMetrics(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.retention = cancel

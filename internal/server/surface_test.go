@@ -47,7 +47,7 @@ func TestARouteWithoutAPolicyIsNotServed(t *testing.T) {
 	}
 	panics := func(r httpapi.Route) (did bool) {
 		defer func() { did = recover() != nil }()
-		server.Mux([]httpapi.Route{r})
+		server.CheckRoutes([]httpapi.Route{r})
 		return false
 	}
 	if panics(whole) {
