@@ -50,6 +50,7 @@ type Recorder struct {
 	writing time.Duration // when the oldest entry being written came; 0 for none
 	counted time.Duration // when the oldest usage to write came
 	waiting int           // callers
+	failing bool          // the database is away or full
 	idle    bool          // run waits for begin
 	stop    bool          // Close was called
 	closed  bool          // nothing is taken any more
@@ -63,6 +64,7 @@ type Recorder struct {
 
 	names   names
 	trouble trouble
+	refuses atomic.Bool
 	stats   struct{ written, waits, failures, lost atomic.Uint64 }
 }
 
@@ -135,6 +137,7 @@ func (r *Recorder) Record(ev *Event) {
 		r.queue = append(r.queue, item{ev, size, now})
 		r.held++
 		r.bytes += size
+		r.weigh()
 		if len(r.queue) >= batchEntries || r.bytes >= batchBytes {
 			signal(r.full)
 		}
@@ -158,10 +161,24 @@ func (r *Recorder) admits(now time.Duration, persist bool, size int) bool {
 		return len(r.usage.dirty) < maxUsageRows
 	case r.held == 0:
 		return true
+	case r.failing:
+		// Waiting would stop every request for as long as the disk is full. What
+		// comes now was let in before Refuses said no: it is kept.
+		return true
 	default:
 		return r.held < r.opts.MaxEntries && r.bytes+size <= r.opts.MaxBytes && now-r.oldest() < maxAge &&
 			len(r.usage.dirty) < maxUsageRows
 	}
+}
+
+// Refuses reports whether requests must be turned away before anything is done
+// for them: the database takes no entries, and as many as may be are held. A
+// request that cannot be recorded is refused, not served unseen.
+func (r *Recorder) Refuses() bool { return r.refuses.Load() }
+
+// weigh keeps Refuses true to what is held; the caller has the lock.
+func (r *Recorder) weigh() {
+	r.refuses.Store(r.failing && (r.held >= r.opts.MaxEntries || r.bytes >= r.opts.MaxBytes))
 }
 
 // oldest is when the oldest entry held came. There is one.

@@ -171,6 +171,7 @@ func (r *Recorder) release(items []item) {
 	for _, it := range items {
 		r.bytes -= it.size
 	}
+	r.weigh()
 	r.space.Broadcast()
 }
 

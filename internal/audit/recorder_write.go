@@ -20,6 +20,7 @@ func (r *Recorder) write(b *batch) {
 	pause := firstBackoff
 	for failed := 0; ; {
 		err := r.store.write(r.ctx, b.tenant, rows, b.usage, failed > 0)
+		r.fails(err != nil && r.store.lasting(err))
 		if err == nil {
 			r.trouble.over(b.tenant, failed)
 			break
@@ -46,6 +47,17 @@ func (r *Recorder) write(b *batch) {
 		}
 	}
 	r.release(b.items)
+}
+
+// fails notes whether the database takes nothing at all for now.
+func (r *Recorder) fails(now bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failing != now {
+		r.failing = now
+		r.space.Broadcast() // those who wait are let in, or wait on
+	}
+	r.weigh()
 }
 
 // salvage writes the entries of a batch each by itself, so that one entry that

@@ -55,6 +55,11 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := d.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
 	}
+	if c.Serve && c.URL == "" {
+		if err := markServed(c.Dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("open database: %w", err), d.Close())
+		}
+	}
 	return d, nil
 }
 

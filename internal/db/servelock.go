@@ -12,6 +12,38 @@ import (
 // LockFileName is the file in a data folder that a server keeps locked.
 const LockFileName = "serve.lock"
 
+// ErrLost says that a folder that was served has no database any more.
+var ErrLost = errors.New("the database file is missing or empty")
+
+// servedMark is what the lock file holds once a database was served.
+const servedMark = "served\n"
+
+// markServed notes that the folder has a database: from now on an empty or
+// missing file is a loss, not a beginning.
+func markServed(dir string) error {
+	path := filepath.Join(dir, LockFileName)
+	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
+		return err
+	}
+	return os.WriteFile(path, []byte(servedMark), 0o600)
+}
+
+// notLost refuses to begin an empty database where there was one.
+func notLost(dir string) error {
+	size := func(name string) int64 {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	if size(FileName) > 0 || size(FileName+"-wal") == 0 && size(LockFileName) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s was in use; restore a backup (gatehouse restore FILE --data OTHER-FOLDER), or, to begin anew, remove %s and %s-wal",
+		ErrLost, filepath.Join(dir, FileName), LockFileName, FileName)
+}
+
 // Lock takes a folder's serving lock until Close; ErrServed when it is taken.
 // The system frees it when the process ends, however it ends; the file stays.
 func Lock(dir string) (io.Closer, error) {

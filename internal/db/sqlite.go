@@ -63,6 +63,9 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 			return nil, err
 		}
 	}
+	if err := notLost(c.Dir); err != nil {
+		return nil, errors.Join(err, e.unlock())
+	}
 	// SQLite gives its -wal and -shm files the database's permissions.
 	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -11,11 +11,9 @@ package gatetest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -328,148 +326,6 @@ func (a *Actor) Try(method, path, body string) (*Answer, error) {
 		return nil, err
 	}
 	return &Answer{T: a.T, Call: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: b}, nil
-}
-
-// Answer is what came back.
-type Answer struct {
-	T      testing.TB
-	Call   string
-	Status int
-	Header http.Header
-	Body   []byte
-}
-
-type envelope struct {
-	Data  json.RawMessage `json:"data"`
-	Meta  json.RawMessage `json:"meta"`
-	Error *struct {
-		Code    string         `json:"code"`
-		Message string         `json:"message"`
-		Details map[string]any `json:"details"`
-	} `json:"error"`
-}
-
-func (a *Answer) envelope() envelope {
-	a.T.Helper()
-	var e envelope
-	if err := json.Unmarshal(a.Body, &e); err != nil {
-		a.T.Fatalf("%s: %d: not the envelope: %q", a.Call, a.Status, a.Body)
-	}
-	return e
-}
-
-// Want fails the test unless the answer has the status and, for an error, the
-// code; code is "" for a success.
-func (a *Answer) Want(status int, code string) *Answer {
-	a.T.Helper()
-	if got := a.Code(); a.Status != status || got != code {
-		a.T.Fatalf("%s: got %d %s, want %d %s: %s", a.Call, a.Status, got, status, code, a.Body)
-	}
-	return a
-}
-
-// Code is the error's code, "" for a success.
-func (a *Answer) Code() string {
-	a.T.Helper()
-	if len(a.Body) == 0 {
-		return ""
-	}
-	if e := a.envelope(); e.Error != nil {
-		return e.Error.Code
-	}
-	return ""
-}
-
-// Fields are the names in details.fields, sorted.
-func (a *Answer) Fields() []string {
-	a.T.Helper()
-	e := a.envelope()
-	if e.Error == nil {
-		return nil
-	}
-	fields, _ := e.Error.Details["fields"].(map[string]any)
-	var names []string
-	for n := range fields {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Record is the data of the answer as one object.
-func (a *Answer) Record() map[string]any {
-	a.T.Helper()
-	var m map[string]any
-	if err := json.Unmarshal(a.envelope().Data, &m); err != nil {
-		a.T.Fatalf("%s: data is no object: %s", a.Call, a.Body)
-	}
-	return m
-}
-
-// Records is the data of the answer as a list.
-func (a *Answer) Records() []map[string]any {
-	a.T.Helper()
-	var m []map[string]any
-	if err := json.Unmarshal(a.envelope().Data, &m); err != nil {
-		a.T.Fatalf("%s: data is no list: %s", a.Call, a.Body)
-	}
-	return m
-}
-
-// ID is the id of the answer's record.
-func (a *Answer) ID() string {
-	a.T.Helper()
-	id, _ := a.Record()["id"].(string)
-	return id
-}
-
-// Meta is the meta of a list.
-func (a *Answer) Meta() (m struct {
-	Count      int     `json:"count"`
-	HasMore    bool    `json:"hasMore"`
-	NextCursor *string `json:"nextCursor"`
-},
-) {
-	a.T.Helper()
-	if err := json.Unmarshal(a.envelope().Meta, &m); err != nil {
-		a.T.Fatalf("%s: meta: %s", a.Call, a.Body)
-	}
-	return m
-}
-
-// Buffer collects what a server logs.
-type Buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *Buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// Contains reports whether the log holds a text anywhere.
-func (b *Buffer) Contains(text string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Contains(b.b.Bytes(), []byte(text))
-}
-
-// Lines are the log's lines, each one JSON object.
-func (b *Buffer) Lines(t testing.TB) []map[string]any {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var list []map[string]any
-	for line := range strings.Lines(b.b.String()) {
-		var m map[string]any
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatalf("log line is no JSON object: %q", line)
-		}
-		list = append(list, m)
-	}
-	return list
 }
 
 // RateLimit sets a key's requests per minute.

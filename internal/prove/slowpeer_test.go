@@ -45,9 +45,9 @@ func TestProveSlowPeers(t *testing.T) {
 
 	idle := make([]net.Conn, scale(300, 1000))
 	for i := range idle {
-		idle[i] = s.dial()
+		idle[i] = s.used(w.token)
 	}
-	opened := time.Now()
+	quiet := time.Now()
 	for range scale(20, 50) {
 		s.wait.Go(s.slowHeader)
 	}
@@ -59,7 +59,7 @@ func TestProveSlowPeers(t *testing.T) {
 	}
 	s.wait.Wait()
 	if proving {
-		s.idle(idle, opened)
+		s.idle(idle, quiet)
 	}
 	close(done)
 	legitimate.Wait()
@@ -77,6 +77,24 @@ func (s *peers) dial() net.Conn {
 	if err != nil {
 		s.p.fail("dial: %v", err)
 		conn, _ = net.Pipe() // so that the caller can go on
+	}
+	return conn
+}
+
+// used is a connection on which one request has been answered.
+func (s *peers) used(token string) net.Conn {
+	s.p.t.Helper()
+	conn := s.dial()
+	fmt.Fprintf(conn, "GET /public/v1/me HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, token)
+	_ = conn.SetReadDeadline(time.Now().Add(patience)) // without it the test hangs, and says so
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		s.p.fail("a first request: %v", err)
+		return conn
+	}
+	defer r.Body.Close()
+	if _, err := io.Copy(io.Discard, r.Body); err != nil || r.StatusCode != http.StatusOK {
+		s.p.fail("a first request: %d %v", r.StatusCode, err)
 	}
 	return conn
 }
@@ -182,9 +200,9 @@ func (s *peers) slowReaders(c *client, token string, count int) {
 }
 
 // idle checks that connections on which nothing happens end in time.
-func (s *peers) idle(conns []net.Conn, opened time.Time) {
+func (s *peers) idle(conns []net.Conn, quiet time.Time) {
 	for _, conn := range conns {
-		s.wait.Go(func() { s.closed("idle", conn, opened, idleLimit) })
+		s.wait.Go(func() { s.closed("idle", conn, quiet, idleLimit) })
 	}
 	s.wait.Wait()
 }

@@ -114,7 +114,8 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	persisted := false
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
-		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, false)
+		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, false) &&
+			!x.unrecorded
 	}
 	if ev.Persist {
 		persisted = true

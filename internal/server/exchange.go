@@ -46,6 +46,8 @@ type exchange struct {
 	limit      ratelimit.Result
 	limited    bool // limit is set
 
+	unrecorded bool // refused because the audit log can take no more
+
 	body []byte // the answer's
 }
 
@@ -97,6 +99,9 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 		return httpapi.Reply{}, err
 	}
 	noRoute := x.findRoute() // found early, for the logs to name what was refused
+	if err := x.checkRecorder(); err != nil {
+		return httpapi.Reply{}, err
+	}
 	if err := x.checkSwitch(); err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -136,6 +141,16 @@ func (x *exchange) findTenant(ctx context.Context) error {
 	config, err := x.s.directory.ByHost(ctx, host)
 	x.config = config
 	return err
+}
+
+// checkRecorder refuses what could not be recorded: the disk is full, and the
+// audit log holds as much as it may.
+func (x *exchange) checkRecorder() error {
+	if !x.config.Tenant.Settings.PublicAPI.LogStandardRequests || !x.s.recorder.Refuses() {
+		return nil
+	}
+	x.unrecorded = true
+	return fault.New(fault.Overloaded, "the service cannot record requests right now; try again soon").After(5 * time.Second)
 }
 
 func (x *exchange) identityPath() bool { return strings.HasPrefix(x.r.URL.Path, "/public/v1/auth/") }
