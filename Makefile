@@ -3,7 +3,7 @@
 # build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
 # bench   side by side with peers and the floor; writes docs/benchmarks.md
 # prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction
-.PHONY: run test build server bench prove verify
+.PHONY: run test build server bench prove verify engine
 .DEFAULT_GOAL := build
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -29,14 +29,18 @@ LINT := .tools/bin/golangci-lint-$(LINT_VERSION)-$(firstword $(shell go env GOVE
 run: build
 	bin/gatehouse demo
 
-build:
+# The JavaScript engine that the build embeds: pinned, fetched once, verified each time.
+engine:
+	scripts/fetch-engine
+
+build: engine
 	if [[ -e web/package.json ]]; then scripts/need npm; cd web; npm ci --no-audit --no-fund; npm run build; fi
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
 
-server:
+server: engine
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
 
-verify: $(LINT)
+verify: engine $(LINT)
 	unformatted=$$(gofmt -l $$(ls -d cmd internal bench 2>/dev/null)); [[ -z $$unformatted ]] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	go mod tidy -diff
 	go vet ./...
@@ -52,7 +56,7 @@ test:
 	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
 	go test -timeout 15m ./...
 
-prove:
+prove: engine
 	scripts/need postgresql gcc
 	packages=$$(scripts/packages-with '$(PROVE)'); [[ -n $$packages ]] || { echo 'no tests match $(PROVE)'; exit 1; }; \
 	GATEHOUSE_PROVE=1 go test -count=1 -v -p 1 -run '$(PROVE)' -timeout 2h $$packages

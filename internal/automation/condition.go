@@ -1,0 +1,313 @@
+package automation
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+)
+
+// expression is a compiled part of a condition.
+type expression func(r *run) (any, error)
+
+// when compiles a condition. The library parses it; whatever of its language is
+// not known here is a problem, so nothing runs that is not counted.
+func (c *compiler) when(source any, path string) expression {
+	if fixed, ok := source.(bool); ok {
+		return func(*run) (any, error) { return fixed, nil }
+	}
+	text, _ := source.(string)
+	tree, problem := parseCondition(text)
+	if problem != "" {
+		c.problems.add(path, "%s", problem)
+		return nil
+	}
+	if kind := fixedKind(tree); kind != "" && kind != "true or false" {
+		c.problems.add(path, "expected a condition that is true or false, found %s", kind)
+		return nil
+	}
+	cc := &conditions{compiler: c}
+	made := cc.node(tree)
+	for _, problem := range cc.found {
+		c.problems.add(path, "%s", problem)
+	}
+	return made
+}
+
+func parseCondition(text string) (_ ast.Node, problem string) {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "{{"); ok && strings.HasSuffix(inner, "}}") && !strings.Contains(inner, "{{") {
+		text = inner[:len(inner)-2] // {{inputs.vip}}: the same, in braces
+	}
+	if len(text) > MaxCondition {
+		return nil, fmt.Sprintf("the condition is %d bytes long: expected at most %d", len(text), MaxCondition)
+	}
+	if strings.Contains(text, "{{") {
+		return nil, "a condition names what it reads without braces, like inputs.score > 50"
+	}
+	config := conf.CreateNew()
+	config.MaxNodes = maxConditionNodes
+	tree, err := parser.ParseWithConfig(dotIndexes(text), config)
+	if err != nil {
+		return nil, "expected an expression like inputs.score > 50: " + oneLine(err)
+	}
+	if depth(tree.Node) > maxConditionDepth {
+		return nil, fmt.Sprintf("the condition is nested too deeply: expected at most %d levels", maxConditionDepth)
+	}
+	return tree.Node, ""
+}
+
+// oneLine is the library's message without its picture of the source.
+func oneLine(err error) string {
+	var f *file.Error
+	if errors.As(err, &f) {
+		return fmt.Sprintf("%s (at character %d)", f.Message, f.Column+1)
+	}
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	return message
+}
+
+// dotIndexes writes the list indexes of paths as the library does: tags.0 is
+// tags[0]. Numbers such as 1.5 and texts stay.
+func dotIndexes(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		c := s[i]
+		end := i + 1
+		switch {
+		case c == '"' || c == '\'' || c == '`':
+			for end < len(s) && s[end] != c {
+				if s[end] == '\\' && c != '`' {
+					end++
+				}
+				end++
+			}
+			end = min(end+1, len(s))
+		case isNameByte(c) || c == ']':
+			for c != ']' && end < len(s) && isNameByte(s[end]) {
+				end++
+			}
+			out.WriteString(s[i:end])
+			i = end
+			if c >= '0' && c <= '9' { // a number goes on to its end
+				for end < len(s) && (s[end] == '.' || isNameByte(s[end])) {
+					end++
+				}
+				break
+			}
+			for end = digitsAfterDot(s, i); end > i; end = digitsAfterDot(s, i) {
+				out.WriteString("[" + s[i+1:end] + "]")
+				i = end
+			}
+			continue
+		}
+		out.WriteString(s[i:end])
+		i = end
+	}
+	return out.String()
+}
+
+// digitsAfterDot is the end of a dot and digits that stand at i, or i.
+func digitsAfterDot(s string, i int) int {
+	end := i
+	for end < len(s) && (end == i && s[end] == '.' || end > i && s[end] >= '0' && s[end] <= '9') {
+		end++
+	}
+	if end <= i+1 || end < len(s) && isNameByte(s[end]) {
+		return i
+	}
+	return end
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// children are the parts of a node, nil ones included.
+func children(n ast.Node) []ast.Node {
+	switch n := n.(type) {
+	case *ast.UnaryNode:
+		return []ast.Node{n.Node}
+	case *ast.BinaryNode:
+		return []ast.Node{n.Left, n.Right}
+	case *ast.ChainNode:
+		return []ast.Node{n.Node}
+	case *ast.MemberNode:
+		return []ast.Node{n.Node, n.Property}
+	case *ast.SliceNode:
+		return []ast.Node{n.Node, n.From, n.To}
+	case *ast.CallNode:
+		return append([]ast.Node{n.Callee}, n.Arguments...)
+	case *ast.BuiltinNode:
+		return n.Arguments
+	case *ast.PredicateNode:
+		return []ast.Node{n.Node}
+	case *ast.ConditionalNode:
+		return []ast.Node{n.Cond, n.Exp1, n.Exp2}
+	case *ast.VariableDeclaratorNode:
+		return []ast.Node{n.Value, n.Expr}
+	case *ast.SequenceNode:
+		return n.Nodes
+	case *ast.ArrayNode:
+		return n.Nodes
+	case *ast.MapNode:
+		return n.Pairs
+	case *ast.PairNode:
+		return []ast.Node{n.Key, n.Value}
+	}
+	return nil
+}
+
+func depth(n ast.Node) int {
+	deepest := 0
+	for _, child := range children(n) {
+		deepest = max(deepest, depth(child))
+	}
+	return deepest + 1
+}
+
+// fixedKind is the kind of value that a node has whatever is read, or "".
+func fixedKind(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return "null"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.IntegerNode, *ast.FloatNode:
+		return "a number"
+	case *ast.StringNode:
+		return "text"
+	case *ast.ArrayNode:
+		return "a list"
+	case *ast.UnaryNode:
+		if n.Operator == "-" || n.Operator == "+" {
+			return "a number"
+		}
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "-", "*", "/", "%", "**", "^":
+			return "a number"
+		case "..":
+			return "a list"
+		}
+	case *ast.BuiltinNode:
+		switch n.Name {
+		case "filter", "map", "keys", "values":
+			return "a list"
+		case "len", "count", "sum", "abs", "ceil", "floor", "round", "int", "float":
+			return "a number"
+		case "lower", "upper", "trim", "string":
+			return "text"
+		}
+	}
+	return ""
+}
+
+// conditions compiles the nodes of one condition.
+type conditions struct {
+	*compiler
+	found      []string
+	predicates int // around the node
+}
+
+func (c *conditions) problem(format string, args ...any) expression {
+	c.found = append(c.found, fmt.Sprintf(format, args...))
+	return literal(nil)
+}
+
+func literal(v any) expression { return func(*run) (any, error) { return v, nil } }
+
+func (c *conditions) node(n ast.Node) expression {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return literal(nil)
+	case *ast.BoolNode:
+		return literal(n.Value)
+	case *ast.IntegerNode:
+		return literal(float64(n.Value))
+	case *ast.FloatNode:
+		return literal(n.Value)
+	case *ast.StringNode:
+		return literal(n.Value)
+	case *ast.IdentifierNode, *ast.MemberNode, *ast.PointerNode:
+		return c.path(n)
+	case *ast.ChainNode:
+		return c.node(n.Node)
+	case *ast.UnaryNode:
+		return c.unary(n)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		return c.choice(n)
+	case *ast.ArrayNode:
+		return c.array(n)
+	case *ast.BuiltinNode:
+		return c.builtin(n)
+	case *ast.CallNode:
+		return c.problem("there is no function %s", show(n.Callee.String()))
+	case *ast.VariableDeclaratorNode:
+		return c.problem("let is not available in a condition: a set node before it gives a var its value")
+	}
+	return c.problem("%s is not available in a condition", show(n.String()))
+}
+
+// staticPath is a path whose steps are all written out.
+func staticPath(n ast.Node) (root ast.Node, steps []segment) {
+	m, ok := n.(*ast.MemberNode)
+	if !ok {
+		if chain, ok := n.(*ast.ChainNode); ok {
+			return staticPath(chain.Node)
+		}
+		return n, nil
+	}
+	root, steps = staticPath(m.Node)
+	if root == nil {
+		return nil, nil
+	}
+	var step segment
+	switch p := m.Property.(type) {
+	case *ast.StringNode:
+		step = newSegment(p.Value)
+	case *ast.IntegerNode:
+		step = newSegment(strconv.Itoa(p.Value))
+	default:
+		return nil, nil
+	}
+	step.optional = m.Optional
+	return root, append(steps, step)
+}
+
+func (c *conditions) path(n ast.Node) expression {
+	if id, ok := n.(*ast.IdentifierNode); ok && id.Value == "null" {
+		return literal(nil)
+	}
+	root, steps := staticPath(n)
+	if id, ok := root.(*ast.IdentifierNode); ok {
+		return c.named(n, id.Value, steps)
+	}
+	switch n := n.(type) {
+	case *ast.PointerNode:
+		return c.pointer(n)
+	case *ast.MemberNode:
+		return c.step(n)
+	}
+	return c.problem("unknown name %s", show(n.String()))
+}
+
+func (c *conditions) named(n ast.Node, root string, steps []segment) expression {
+	found, problem := c.resolve(append([]segment{newSegment(root)}, steps...), n.String())
+	if problem != "" {
+		return c.problem("%s", problem)
+	}
+	return func(r *run) (any, error) {
+		if err := r.step(1); err != nil {
+			return nil, err
+		}
+		return r.readOpen(found)
+	}
+}

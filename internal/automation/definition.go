@@ -1,0 +1,268 @@
+package automation
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/inputs"
+)
+
+// Definition is a flow as its author wrote it, in the right form; whether its
+// names mean anything is for Compile.
+type Definition struct {
+	Name        string
+	InputSchema []inputs.Declaration
+	Outputs     []inputs.Declaration
+
+	nodes  []*node
+	source *object
+}
+
+// JSON is the definition as one JSON object that Decode takes back.
+func (d *Definition) JSON() jsontext.Value {
+	text, _ := appendJSON(nil, d.source, math.MaxInt) // Decode has seen to its depth
+	return text
+}
+
+// Decode reads a definition: an object with name, input_schema, outputs and
+// nodes. data is JSON text (jsontext.Value or []byte), which keeps the order of
+// members, or what a decoder of JSON or YAML makes of it (maps, lists, texts,
+// numbers, true and false, nil), where members are put in the order of names.
+//
+// Decoding is strict, and tells of all mistakes at once.
+func Decode(data any) (*Definition, Problems) {
+	d := decoder{}
+	tree := d.normal(data, "", 0)
+	if len(d.problems) > 0 {
+		return nil, d.problems
+	}
+	def := &Definition{}
+	source, ok := tree.(*object)
+	if !ok {
+		d.problems.add("", "expected an object with name, input_schema, outputs and nodes, found %s", kindOf(tree))
+		return nil, d.problems
+	}
+	def.source = source
+	m := d.members(source, "", "an automation", "name", "input_schema", "outputs", "nodes")
+	def.Name = m.text("name", true)
+	def.InputSchema = d.declarations(m, "input_schema")
+	def.Outputs = d.declarations(m, "outputs")
+	def.nodes = m.nodes("nodes", 1, true)
+	if len(d.problems) > 0 {
+		return nil, d.problems
+	}
+	return def, nil
+}
+
+// decoder collects problems; decoding goes on after one.
+type decoder struct {
+	problems Problems
+	count    int // nodes
+}
+
+func (d *decoder) declarations(m members, name string) []inputs.Declaration {
+	list, at, ok := m.list(name, "a list of declarations like {name: email, type: text}", false)
+	if !ok {
+		return nil
+	}
+	decls := make([]inputs.Declaration, len(list))
+	bad := len(d.problems)
+	for i, v := range list {
+		one := d.asMembers(v, item(at, i), "a declaration", "name", "type", "required")
+		decls[i] = inputs.Declaration{Name: one.text("name", true), Type: inputs.Type(one.text("type", true)), Required: one.flag("required")}
+	}
+	if len(d.problems) > bad {
+		return decls
+	}
+	var mistakes inputs.Mistakes
+	if errors.As(inputs.Check(decls), &mistakes) {
+		for _, one := range mistakes {
+			path := item(at, one.Index)
+			if one.Member != "" {
+				path = member(path, one.Member)
+			}
+			d.problems.add(path, "%s", one.Text)
+		}
+	}
+	return decls
+}
+
+// normal makes a value of this package out of whatever a decoder made.
+func (d *decoder) normal(v any, path string, depth int) any {
+	if depth > maxDepth {
+		d.problems.add("", "objects and lists are nested too deeply: expected at most %d levels", maxDepth)
+		return nil
+	}
+	switch v := v.(type) {
+	case nil, bool, string:
+		return v
+	case jsontext.Value:
+		return d.json(v, path)
+	case []byte:
+		return d.json(v, path)
+	case map[string]any:
+		o := &object{members: make([]entry, 0, len(v))}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			o.members = append(o.members, entry{name, d.normal(v[name], member(path, name), depth+1)})
+		}
+		return o
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = d.normal(v[i], item(path, i), depth+1)
+		}
+		return list
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			d.problems.add(path, "expected a finite number")
+			return nil
+		}
+		return v
+	case float32, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		n, err := numberOf(fmt.Sprint(v), false)
+		if err != nil {
+			d.problems.add(path, "expected a finite number")
+		}
+		return n
+	}
+	d.problems.add(path, "expected text, a number, true or false, null, a list or an object, found %T: a date stands in quotes", v)
+	return nil
+}
+
+func (d *decoder) json(text []byte, path string) any {
+	if !jsontext.Value(text).IsValid() {
+		d.problems.add(path, "expected JSON in UTF-8 without duplicate names")
+		return nil
+	}
+	v, _, err := parseJSON(text, MaxWork)
+	if err != nil {
+		d.problems.add(path, "expected JSON: %v", err)
+	}
+	return v
+}
+
+// members is an object whose members are known.
+type members struct {
+	*decoder
+	o    *object
+	path string
+	what string
+}
+
+// members takes note of unknown members.
+func (d *decoder) members(o *object, path, what string, known ...string) members {
+	for i := range o.members {
+		if name := o.members[i].name; !slices.Contains(known, name) {
+			d.problems.add(member(path, name), "unknown member of %s: expected %s", what, orList(known))
+		}
+	}
+	return members{d, o, path, what}
+}
+
+func (d *decoder) asMembers(v any, path, what string, known ...string) members {
+	o, ok := v.(*object)
+	if !ok {
+		d.problems.add(path, "expected %s as an object, found %s", what, kindOf(v))
+		return members{d, nil, path, what}
+	}
+	return d.members(o, path, what, known...)
+}
+
+// get is a member that is there and not null. When it is required and not there,
+// that is a problem.
+func (m members) get(name, expected string, required bool) (v any, path string, ok bool) {
+	path = member(m.path, name)
+	if m.o == nil {
+		return nil, path, false
+	}
+	if place := m.o.get(name); place != nil && *place != nil {
+		return *place, path, true
+	}
+	if required {
+		m.problems.add(path, "%s needs %s: expected %s", m.what, name, expected)
+	}
+	return nil, path, false
+}
+
+func (m members) wrong(path, expected string, v any) {
+	m.problems.add(path, "expected %s, found %s", expected, kindOf(v))
+}
+
+func (m members) text(name string, required bool) string {
+	v, path, ok := m.get(name, "text", required)
+	if !ok {
+		return ""
+	}
+	text, ok := v.(string)
+	switch {
+	case !ok:
+		m.wrong(path, "text", v)
+	case text == "" && required:
+		m.problems.add(path, "expected text that is not empty")
+	}
+	return text
+}
+
+func (m members) flag(name string) bool {
+	v, path, ok := m.get(name, "true or false", false)
+	if !ok {
+		return false
+	}
+	flag, ok := v.(bool)
+	if !ok {
+		m.wrong(path, "true or false", v)
+	}
+	return flag
+}
+
+func (m members) list(name, expected string, required bool) (list []any, path string, ok bool) {
+	v, path, ok := m.get(name, expected, required)
+	if !ok {
+		return nil, path, false
+	}
+	if list, ok = v.([]any); !ok {
+		m.wrong(path, expected, v)
+	}
+	return list, path, ok
+}
+
+func (m members) object(name, expected string, required bool) *object {
+	v, path, ok := m.get(name, expected, required)
+	if !ok {
+		return &object{}
+	}
+	o, ok := v.(*object)
+	if !ok {
+		m.wrong(path, expected, v)
+		return &object{}
+	}
+	if required && len(o.members) == 0 {
+		m.problems.add(path, "expected %s, found an empty object", expected)
+	}
+	return o
+}
+
+// whole is a whole number within bounds, or otherwise when it is not there.
+func (m members) whole(name string, low, high, otherwise int) int {
+	expected := "a whole number of " + strconv.Itoa(low) + " to " + strconv.Itoa(high)
+	v, path, ok := m.get(name, expected, false)
+	if !ok {
+		return otherwise
+	}
+	f, ok := double(v)
+	if !ok || f != math.Trunc(f) || f < float64(low) || f > float64(high) {
+		if found, err := appendJSON(nil, v, 80); err == nil {
+			m.problems.add(path, "expected %s, found %s", expected, found)
+		} else {
+			m.wrong(path, expected, v)
+		}
+		return otherwise
+	}
+	return int(f)
+}

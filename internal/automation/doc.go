@@ -1,0 +1,70 @@
+// Package automation runs flows: declared lists of nodes whose trigger is
+// http.request (specification, "Custom endpoints"; decisions 2.33 and 4,
+// "Nodes"). It knows no HTTP and no SQL: what a node does to records and
+// components it asks of a Host.
+//
+// A flow is decoded from JSON (Decode), checked and compiled once (Compile), and
+// run many times at once (Flow.Run). What an author can get wrong is told at
+// Compile, with the path of the place.
+//
+//   - {{path}} reads inputs.NAME, vars.NAME, event.id, event.kind, the result of
+//     a node by its id, or the item of an each by its name. A path goes on by
+//     member names and list indexes: {{inputs.lines.0.sku}}.
+//   - A text that is one {{path}} has the value with its type. Inside other text
+//     a value is written out: text as it is, objects and lists as JSON, null as
+//     nothing. What was written is never read again.
+//   - A member that an object does not have, and an index past a list's end, are
+//     null. A path into anything that is no object or list (null included), or
+//     into a node that did not run, skips the node that reads it: silently,
+//     uncounted, and with it all that is inside.
+//   - A declared input that was not sent, a var whose set did not run and the
+//     event of a run without one are null, and are there.
+//   - when is an expression of github.com/expr-lang/expr. That library parses
+//     it; it is evaluated here, where every step and every byte is counted,
+//     which the library's own machine does not do. null counts as false.
+//   - record.get of a record that is absent or hidden is null, as in a component.
+//   - An error that nothing in the flow can catch ends it with 422
+//     EXECUTION_ERROR; only fail, in the flow or in a component, chooses another
+//     status and code.
+package automation
+
+// What one flow and one run may use. Over a limit a run fails with
+// EXECUTION_ERROR; over its context's deadline with EXECUTION_TIMEOUT.
+const (
+	// MaxNodes is how many nodes a definition has, MaxNesting how deeply they
+	// stand in each other.
+	MaxNodes   = 500
+	MaxNesting = 16
+	// MaxExecutions is how many nodes a run starts, those it then skips included.
+	MaxExecutions = 10_000
+	// MaxIterations is the longest list that one each goes through.
+	MaxIterations = 1_000
+	// MaxOutput is the size of the declared outputs together, as JSON.
+	MaxOutput = 1 << 20
+	// MaxWork is how many bytes a run may read and write in all: host results and
+	// inputs that paths lead into, arguments of host calls, text put together.
+	MaxWork = 64 << 20
+	// MaxSteps is how many steps all conditions of a run may take together.
+	MaxSteps = 2_000_000
+	// MaxTemplate is the length of one text with {{…}} in bytes, MaxPath the
+	// number of steps of one path.
+	MaxTemplate = 64 << 10
+	MaxPath     = 64
+	// MaxCondition is the length of a when in bytes.
+	MaxCondition = 2_000
+	// MaxTrace is how many nodes' traces are kept of one run, MaxTraceResult how
+	// much of each result.
+	MaxTrace       = 1_000
+	MaxTraceResult = 2 << 10
+
+	maxConditionNodes = 400
+	maxConditionDepth = 32
+	maxPattern        = 256     // of matches, in bytes
+	maxPatternWork    = 2 << 20 // instructions × bytes of one match
+	maxRange          = 10_000  // of a..b
+	maxDepth          = 128     // of any value
+	maxListLimit      = 200
+	defaultListLimit  = 50
+	maxIDLength       = 64
+	maxProblems       = 100
+)

@@ -1,0 +1,284 @@
+package automation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+	"gatehouse/internal/inputs"
+)
+
+// Host is what a flow may do outside itself. An error that is a *fault.Error
+// ends the flow as EXECUTION_ERROR with its message (see Flow.Run); any other
+// ends it as it is.
+type Host interface {
+	// Record does one thing to records, with the rights of whoever the flow runs
+	// as. It answers a record's JSON object for Get, Create and Update, null for a
+	// Get of one that is absent or hidden, an object with records and what else a
+	// list has for List, {"id": …, "deleted": true} for Delete. What it answers is
+	// valid JSON and the flow's to keep.
+	Record(ctx context.Context, call RecordCall) (jsontext.Value, error)
+	// Component runs a logic component; inputs is a JSON object that is not
+	// yet checked against what the component declares. The answer is what its
+	// handler returned.
+	Component(ctx context.Context, name string, inputs jsontext.Value) (jsontext.Value, error)
+}
+
+// Op is what a RecordCall does.
+type Op string
+
+// The five operations on records.
+const (
+	Get    Op = "get"
+	List   Op = "list"
+	Create Op = "create"
+	Update Op = "update"
+	Delete Op = "delete"
+)
+
+// RecordCall is one operation on records of one entity type.
+type RecordCall struct {
+	Op     Op
+	Entity string
+	// ID is the record's, for Get, Update and Delete; it is not empty.
+	ID string
+	// Fields are what Create and Update set. Their values are valid JSON.
+	Fields []inputs.Member
+	// Where are the equalities of a List; no value is null, an object or a list.
+	Where []inputs.Member
+	// Limit of a List, 1 to 200.
+	Limit int
+}
+
+// Event is what a webhook's delivery says of itself. An empty text is null.
+type Event struct{ ID, Kind string }
+
+// Run is what one execution of a flow is given.
+type Run struct {
+	// Inputs are the checked inputs, as inputs.FromJSON makes them. One that is
+	// declared and not among them is null.
+	Inputs inputs.Object
+	// Event is nil where no webhook was delivered.
+	Event *Event
+	Host  Host
+}
+
+// Result is what a flow gave, and how.
+type Result struct {
+	// Outputs is the JSON object of the declared outputs, null where not set. It is
+	// nil where the flow failed.
+	Outputs jsontext.Value
+	// NodesExecuted counts finished executions, iterations of each included.
+	NodesExecuted int
+	Duration      time.Duration
+	Trace         Trace
+}
+
+// Run executes the flow. Result is never nil and has the trace also where the
+// flow failed. ctx carries the deadline.
+//
+// The error is a *fault.Error: EXECUTION_TIMEOUT; what a fail node, or fail() in
+// a component, chose; OVERLOADED, SERVICE_UNAVAILABLE, EXECUTION_TIMEOUT and
+// INTERNAL as the host gave them; and EXECUTION_ERROR for all else, with details
+// {"node": …} and, for an error of the host, its code and details. An error of
+// another kind is the host's, or ctx was cancelled.
+func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
+	start := time.Now()
+	r := &run{ctx: ctx, host: given.Host, work: MaxWork, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
+	r.trace = Trace{Steps: make([]Step, 0, f.size), last: start}
+	err := r.begin(f, given)
+	if err == nil {
+		err = r.list(f.nodes)
+	}
+	result := &Result{NodesExecuted: r.count}
+	if err == nil {
+		result.Outputs, err = r.result(f)
+	}
+	result.Duration = time.Since(start)
+	result.Trace = r.trace
+	return result, err
+}
+
+// run is the state of one execution; it belongs to one goroutine.
+type run struct {
+	ctx      context.Context
+	host     Host
+	slots    []slot
+	outputs  []any
+	elements []element // of the conditions' predicates
+	work     int       // bytes left
+	steps    int       // taken
+	started  int       // nodes
+	count    int       // nodes that finished
+	depth    int       // of nodes in each other
+	failed   bool      // and how is settled
+	trace    Trace
+}
+
+// slot is a name's value. Until it is there, reading it skips the reader.
+type slot struct {
+	value any
+	there bool
+}
+
+// begin fills the slots that are there from the start.
+func (r *run) begin(f *Flow, given Run) error {
+	bag := &object{members: make([]entry, len(f.inputs))}
+	for i := range f.inputs {
+		name := f.inputs[i].Name
+		bag.members[i].name = name
+		text, ok := jsontext.Value(nil), false
+		if i < len(given.Inputs) && given.Inputs[i].Name == name {
+			text, ok = given.Inputs[i].Value, true
+		} else {
+			text, ok = given.Inputs.Get(name)
+		}
+		if ok {
+			v, err := fromJSON(text)
+			if err != nil {
+				return fmt.Errorf("input %s: %w", name, err)
+			}
+			bag.members[i].value = v
+		}
+		r.slots[i] = slot{bag.members[i].value, true}
+	}
+	r.slots[f.scope.bag] = slot{bag, true}
+	if f.scope.usesEvent {
+		var event Event
+		if given.Event != nil {
+			event = *given.Event
+		}
+		r.slots[f.scope.event] = slot{&object{members: []entry{{"id", textOrNull(event.ID)}, {"kind", textOrNull(event.Kind)}}}, true}
+	}
+	for _, i := range f.scope.vars {
+		r.slots[i].there = true
+	}
+	return nil
+}
+
+func textOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// list executes nodes one after the other, up to the first that fails.
+func (r *run) list(nodes []*instruction) error {
+	for _, n := range nodes {
+		if err := r.node(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) node(n *instruction) error {
+	if err := r.ctx.Err(); err != nil {
+		return r.fail(ended(err))
+	}
+	if r.started++; r.started > MaxExecutions {
+		return r.fail(fault.New(fault.ExecutionError, "%s: the flow executes more than %d nodes", n.name, MaxExecutions).With("node", n.name))
+	}
+	at := r.trace.open(n, r.depth)
+	result, err := n.do.execute(r)
+	var skip *skipped
+	switch {
+	case err == nil:
+		r.count++
+		if n.slot != noResult {
+			r.slots[n.slot] = slot{result, true}
+		}
+		r.trace.close(at, result, nil, nil)
+	case errors.As(err, &skip):
+		r.trace.close(at, nil, skip, nil)
+		err = nil
+	default:
+		err = r.failure(n, err)
+		r.trace.close(at, nil, nil, err)
+	}
+	return err
+}
+
+// step counts steps of a condition.
+func (r *run) step(n int) error {
+	before := r.steps
+	if r.steps += n; r.steps > MaxSteps {
+		return mistakef("the conditions take more than %d steps", MaxSteps)
+	}
+	if before>>10 != r.steps>>10 {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// spend takes bytes out of what the run may use.
+func (r *run) spend(n int) error {
+	if r.work -= n; r.work < 0 {
+		return errLong
+	}
+	return nil
+}
+
+// fail ends the run with an error that the nodes around pass on as it is.
+func (r *run) fail(err error) error {
+	r.failed = true
+	return err
+}
+
+// ended is the error of a run whose context is over.
+func ended(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.New(fault.ExecutionTimeout, "The flow ran out of time.")
+	}
+	return err
+}
+
+// failure makes a node's error the flow's.
+func (r *run) failure(n *instruction, err error) error {
+	if r.failed { // a node inside this one
+		return err
+	}
+	if over := r.ctx.Err(); over != nil {
+		return r.fail(ended(over))
+	}
+	var f *fault.Error
+	var m mistake
+	switch {
+	case errors.As(err, &f):
+		return r.fail(ofHost(n, f))
+	case errors.As(err, &m):
+	case errors.Is(err, errLong):
+		m = mistake(fmt.Sprintf("the values are too large: a run may use %d MiB", MaxWork>>20))
+	case errors.Is(err, errDeep):
+		m = mistake(errDeep.Error())
+	default:
+		return r.fail(fmt.Errorf("automation: node %s: %w", n.name, err))
+	}
+	return r.fail(fault.New(fault.ExecutionError, "%s: %s", n.name, string(m)).With("node", n.name))
+}
+
+// ofHost is a fault of the host, or of a fail node, as the flow's.
+func ofHost(n *instruction, f *fault.Error) error {
+	if f.Status != 0 { // fail chose it
+		return f
+	}
+	switch f.Code {
+	case fault.Overloaded, fault.ServiceUnavailable, fault.ExecutionTimeout, fault.Internal:
+		return f
+	}
+	own := fault.New(fault.ExecutionError, "%s: %s", n.name, f.Message).With("node", n.name)
+	for name, detail := range f.Details {
+		if name != "node" {
+			own.Details[name] = detail
+		}
+	}
+	if f.Code != fault.ExecutionError {
+		own.Details["code"] = string(f.Code)
+	}
+	return own
+}

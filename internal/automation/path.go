@@ -1,0 +1,143 @@
+package automation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ref is a place that a template or condition reads: a slot of the run and the
+// path that goes on from its value.
+type ref struct {
+	slot int
+	path []segment
+	text string // as its author wrote it
+}
+
+// segment is one step of a path. Any name is a plain name; one that is a whole
+// number is an index where it meets a list.
+type segment struct {
+	name     string
+	index    int // or -1
+	optional bool
+}
+
+func newSegment(name string) segment {
+	index := -1
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 && strconv.Itoa(n) == name {
+		index = n
+	}
+	return segment{name: name, index: index}
+}
+
+// parsePath splits a dot-path. What comes back as problem is for its author.
+func parsePath(text string) (path []segment, problem string) {
+	if text == "" {
+		return nil, "expected a path like inputs.email, found nothing"
+	}
+	if n := strings.Count(text, ".") + 1; n > MaxPath {
+		return nil, fmt.Sprintf("the path has %d steps: expected at most %d", n, MaxPath)
+	}
+	for name := range strings.SplitSeq(text, ".") {
+		if name == "" {
+			return nil, "expected a path like inputs.email, found " + show(text)
+		}
+		if i := strings.IndexFunc(name, notInPath); i >= 0 {
+			return nil, fmt.Sprintf("expected a path like inputs.lines.0.sku, found %s: %q cannot stand in a path", show(text), []rune(name[i:])[0])
+		}
+		path = append(path, newSegment(name))
+	}
+	return path, ""
+}
+
+func notInPath(c rune) bool {
+	return c <= ' ' || c == 0x7f || strings.ContainsRune("{}[]()|\"'`,;+*=<>!?&\\", c)
+}
+
+// skipped says that a node read what cannot be read. It ends the node, not the run.
+type skipped struct {
+	ref  *ref
+	step int // that cannot be taken; -1 when the node itself did not run
+	kind string
+}
+
+func (s *skipped) Error() string {
+	if s.step < 0 {
+		return s.ref.text + ": the node did not run"
+	}
+	path := s.ref.path
+	if s.step >= len(path) { // an index worked out by a condition
+		return s.ref.text + " reads into " + s.kind + ", no object or list"
+	}
+	return fmt.Sprintf("%s reads %s out of %s, no object or list", s.ref.text, path[s.step].name, s.kind)
+}
+
+// place is where a ref's value is. Values that are read into are decoded there,
+// once. The error is a *skipped, or about limits.
+func (r *run) place(ref *ref) (*any, error) {
+	s := &r.slots[ref.slot]
+	if !s.there {
+		return nil, &skipped{ref: ref, step: -1}
+	}
+	at := &s.value
+	for i := range ref.path {
+		step := &ref.path[i]
+		if err := r.open(at); err != nil {
+			return nil, err
+		}
+		switch v := (*at).(type) {
+		case *object:
+			if at = v.get(step.name); at == nil {
+				at = new(any)
+			}
+		case []any:
+			if step.index < 0 || step.index >= len(v) {
+				at = new(any)
+			} else {
+				at = &v[step.index]
+			}
+		default:
+			if v == nil && step.optional {
+				return new(any), nil
+			}
+			return nil, &skipped{ref: ref, step: i, kind: kindOf(v)}
+		}
+	}
+	return at, nil
+}
+
+// read is a ref's value; an object or list may be as yet undecoded.
+func (r *run) read(ref *ref) (any, error) {
+	at, err := r.place(ref)
+	if err != nil {
+		return nil, err
+	}
+	return *at, nil
+}
+
+// readOpen is a ref's value, decoded.
+func (r *run) readOpen(ref *ref) (any, error) {
+	at, err := r.place(ref)
+	if err != nil {
+		return nil, err
+	}
+	err = r.open(at)
+	return *at, err
+}
+
+// open decodes what a place holds, if it is not yet decoded.
+func (r *run) open(at *any) error {
+	text, closed := (*at).(jsontext.Value)
+	if !closed {
+		return nil
+	}
+	v, used, err := parseJSON(text, r.work)
+	if err != nil {
+		return err
+	}
+	r.work -= used
+	*at = v
+	return nil
+}

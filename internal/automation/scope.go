@@ -1,0 +1,140 @@
+package automation
+
+import (
+	"slices"
+
+	"gatehouse/internal/inputs"
+)
+
+// scope is what names mean at one place of a flow.
+type scope struct {
+	inputs []inputs.Declaration // their slots are 0, 1, …
+	vars   map[string]int
+	event  int            // its slot
+	bag    int            // the slot of inputs as a whole
+	nodes  map[string]int // those that stand before; noResult for one without
+	ids    map[string]string
+	items  []itemName // of the loops around, outermost first
+	slots  int
+
+	usesEvent bool
+}
+
+type itemName struct {
+	name string
+	slot int
+}
+
+const noResult = -1
+
+// newScope numbers what does not depend on the place: inputs, vars, the event.
+func newScope(def *Definition) *scope {
+	s := &scope{inputs: def.InputSchema, vars: map[string]int{}, nodes: map[string]int{}, ids: map[string]string{}}
+	s.slots = len(s.inputs)
+	s.event, s.bag = s.slot(), s.slot()
+	s.findVars(def.nodes)
+	return s
+}
+
+func (s *scope) slot() int {
+	s.slots++
+	return s.slots - 1
+}
+
+func (s *scope) findVars(nodes []*node) {
+	for _, n := range nodes {
+		if n.kind == "set" {
+			for i := range n.content.members {
+				name := n.content.members[i].name
+				if _, known := s.vars[name]; !known {
+					s.vars[name] = s.slot()
+				}
+			}
+		}
+		s.findVars(n.then)
+		s.findVars(n.otherwise)
+	}
+}
+
+// findIDs notes every id with its path, and problems where one is there twice.
+func (c *compiler) findIDs(nodes []*node) {
+	for _, n := range nodes {
+		if n.id != "" {
+			if first, twice := c.ids[n.id]; twice {
+				c.problems.add(member(n.path, "id"), "the id %s is there twice, first at %s", n.id, first)
+			} else {
+				c.ids[n.id] = n.path
+			}
+		}
+		c.findIDs(n.then)
+		c.findIDs(n.otherwise)
+	}
+}
+
+// resolve finds the slot that a path begins at. text is the path as written.
+func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string) {
+	root := path[0].name
+	if root == "nodes" && len(path) > 1 { // nodes.create.id is create.id, said at length
+		path = path[1:]
+		if _, known := c.ids[path[0].name]; !known {
+			return nil, "there is no node " + show(path[0].name)
+		}
+		root = path[0].name
+	} else {
+		switch root {
+		case "inputs":
+			return c.resolveInput(path, text)
+		case "vars":
+			return c.resolveVar(path, text)
+		case "event":
+			if len(path) > 1 && path[1].name != "id" && path[1].name != "kind" {
+				return nil, "expected event.id or event.kind, found " + show(text)
+			}
+			c.usesEvent = true
+			return &ref{slot: c.event, path: path[1:], text: text}, ""
+		}
+		for i := len(c.items) - 1; i >= 0; i-- {
+			if c.items[i].name == root {
+				return &ref{slot: c.items[i].slot, path: path[1:], text: text}, ""
+			}
+		}
+	}
+	slot, before := c.nodes[root]
+	switch {
+	case before && slot == noResult:
+		return nil, "the node " + root + " has no result to read: only record.* and component have"
+	case before:
+		return &ref{slot: slot, path: path[1:], text: text}, ""
+	case c.ids[root] != "":
+		return nil, "the node " + root + " comes later, at " + c.ids[root]
+	case c.asNames[root]:
+		return nil, show(root) + " is there only inside its each"
+	}
+	return nil, "unknown name " + show(root) + ": expected inputs, vars, event or the id of a node before this one"
+}
+
+func (c *compiler) resolveInput(path []segment, text string) (*ref, string) {
+	if len(path) == 1 {
+		return &ref{slot: c.bag, text: text}, ""
+	}
+	i := slices.IndexFunc(c.inputs, func(d inputs.Declaration) bool { return d.Name == path[1].name })
+	if i < 0 {
+		names := make([]string, len(c.inputs))
+		for i := range c.inputs {
+			names[i] = c.inputs[i].Name
+		}
+		return nil, "there is no input " + show(path[1].name) + " in input_schema: expected " + orList(names)
+	}
+	return &ref{slot: i, path: path[2:], text: text}, ""
+}
+
+func (c *compiler) resolveVar(path []segment, text string) (*ref, string) {
+	if len(path) == 1 {
+		return nil, "expected the name of a var, like vars.total"
+	}
+	slot, known := c.vars[path[1].name]
+	if !known {
+		return nil, "no set gives vars." + path[1].name + " a value"
+	}
+	return &ref{slot: slot, path: path[2:], text: text}, ""
+}

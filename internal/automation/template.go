@@ -1,0 +1,254 @@
+package automation
+
+import (
+	"math"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// template is a compiled value of a definition: a constant, a path, text with
+// paths in it, or an object or list with such values in it.
+type template interface {
+	// value is what the template stands for in this run.
+	value(r *run) (any, error)
+	// json appends that value as JSON.
+	json(r *run, dst []byte) ([]byte, error)
+}
+
+type constant struct {
+	v    any
+	text jsontext.Value
+}
+
+func newConstant(v any) constant {
+	index(v)
+	text, _ := appendJSON(nil, v, math.MaxInt) // the decoder has seen to its depth
+	return constant{v, text}
+}
+
+func (c constant) value(*run) (any, error)                 { return c.v, nil }
+func (c constant) json(_ *run, dst []byte) ([]byte, error) { return append(dst, c.text...), nil }
+func (ref *ref) value(r *run) (any, error)                 { return r.read(ref) }
+func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
+	return r.writeRef(dst, ref, appendJSON)
+}
+
+// writeRef appends a ref's value and charges for it.
+func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
+	v, err := r.read(ref)
+	if err != nil {
+		return dst, err
+	}
+	before := len(dst)
+	if dst, err = write(dst, v, before+r.work); err != nil {
+		return dst, err
+	}
+	r.work -= len(dst) - before
+	return dst, nil
+}
+
+// text is literal text with paths between: literals[0] refs[0] literals[1] …
+type text struct {
+	literals []string
+	refs     []*ref
+	size     int // of the literals
+}
+
+func (t *text) append(r *run, dst []byte) (_ []byte, err error) {
+	if err := r.spend(t.size); err != nil {
+		return dst, err
+	}
+	for i, ref := range t.refs {
+		dst = append(dst, t.literals[i]...)
+		if dst, err = r.writeRef(dst, ref, appendText); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, t.literals[len(t.literals)-1]...), nil
+}
+
+func (t *text) value(r *run) (any, error) {
+	var short [128]byte
+	b, err := t.append(r, short[:0])
+	return string(b), err
+}
+
+func (t *text) json(r *run, dst []byte) ([]byte, error) {
+	var short [128]byte
+	b, err := t.append(r, short[:0])
+	if err != nil {
+		return dst, err
+	}
+	return appendString(dst, string(b)), nil
+}
+
+type objectOf []namedTemplate
+
+type namedTemplate struct {
+	name string
+	template
+}
+
+func (o objectOf) value(r *run) (any, error) {
+	made := &object{members: make([]entry, len(o))}
+	for i := range o {
+		v, err := o[i].value(r)
+		if err != nil {
+			return nil, err
+		}
+		made.members[i] = entry{o[i].name, v}
+	}
+	return made, r.spend(valueSize * len(o))
+}
+
+func (o objectOf) json(r *run, dst []byte) (_ []byte, err error) {
+	dst = append(dst, '{')
+	for i := range o {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, o[i].name), ':')
+		if dst, err = o[i].template.json(r, dst); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+type listOf []template
+
+func (l listOf) value(r *run) (any, error) {
+	made := make([]any, len(l))
+	for i := range l {
+		v, err := l[i].value(r)
+		if err != nil {
+			return nil, err
+		}
+		made[i] = v
+	}
+	return made, r.spend(valueSize * len(l))
+}
+
+func (l listOf) json(r *run, dst []byte) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i := range l {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = l[i].json(r, dst); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// piece is a part of a text: literal, or the path between {{ and }}.
+type piece struct {
+	text string
+	path bool
+}
+
+// splitTemplate cuts a text at its {{…}}. What lies between is trimmed and not
+// looked at. It runs once over the text, and over no result.
+func splitTemplate(s string) (pieces []piece, problem string) {
+	if len(s) > MaxTemplate && strings.Contains(s, "{{") {
+		return nil, "the text is too long for one with {{…}} in it: expected at most 64 KiB"
+	}
+	for {
+		before, rest, found := strings.Cut(s, "{{")
+		if before != "" || !found && pieces == nil {
+			pieces = append(pieces, piece{text: before})
+		}
+		if !found {
+			return pieces, ""
+		}
+		path, after, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return nil, "{{ without }} in " + show("{{"+rest)
+		}
+		pieces = append(pieces, piece{text: strings.TrimSpace(path), path: true})
+		if s = after; s == "" {
+			return pieces, ""
+		}
+	}
+}
+
+// template compiles a value; problems are noted at path.
+func (c *compiler) template(v any, path string) template {
+	switch v := v.(type) {
+	case string:
+		return c.text(v, path)
+	case *object:
+		made := make(objectOf, len(v.members))
+		fixed := true
+		for i := range v.members {
+			e := &v.members[i]
+			made[i] = namedTemplate{e.name, c.template(e.value, member(path, e.name))}
+			fixed = fixed && isConstant(made[i].template)
+		}
+		if !fixed {
+			return made
+		}
+	case []any:
+		made := make(listOf, len(v))
+		fixed := true
+		for i := range v {
+			made[i] = c.template(v[i], item(path, i))
+			fixed = fixed && isConstant(made[i])
+		}
+		if !fixed {
+			return made
+		}
+	}
+	return newConstant(v)
+}
+
+func isConstant(t template) bool {
+	_, ok := t.(constant)
+	return ok
+}
+
+func (c *compiler) text(s, path string) template {
+	pieces, problem := splitTemplate(s)
+	if problem != "" {
+		c.problems.add(path, "%s", problem)
+		return newConstant(nil)
+	}
+	if len(pieces) == 1 {
+		if pieces[0].path {
+			return c.path(pieces[0].text, path)
+		}
+		return newConstant(s)
+	}
+	t := &text{literals: make([]string, 0, len(pieces)+1)}
+	literal := ""
+	for _, p := range pieces {
+		if !p.path {
+			literal = p.text
+			continue
+		}
+		t.literals = append(t.literals, literal)
+		t.size += len(literal)
+		literal = ""
+		if ref, ok := c.path(p.text, path).(*ref); ok {
+			t.refs = append(t.refs, ref)
+		}
+	}
+	t.literals = append(t.literals, literal)
+	t.size += len(literal)
+	return t
+}
+
+// path compiles what stands between {{ and }}; nil stands for one with a problem.
+func (c *compiler) path(s, at string) template {
+	steps, problem := parsePath(s)
+	if problem == "" {
+		var found *ref
+		if found, problem = c.resolve(steps, s); problem == "" {
+			return found
+		}
+	}
+	c.problems.add(at, "%s", problem)
+	return newConstant(nil)
+}

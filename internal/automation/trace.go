@@ -1,0 +1,103 @@
+package automation
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Trace is what the nodes of a run did, in the order in which they began.
+type Trace struct {
+	Steps []Step
+	// Dropped counts the steps beyond the first MaxTrace.
+	Dropped int
+	last    time.Time // when the last step ended
+}
+
+// Step is one execution of one node. A step inside an if or each follows it,
+// with a greater Depth; what the outer one took includes it.
+type Step struct {
+	Node  string // its id, or its path where it has none
+	Type  string
+	Depth int
+	Took  time.Duration
+	// SkippedBecause says what could not be read, Error how the node failed; at
+	// most one of them is set.
+	SkippedBecause string
+	Error          string
+	result         any
+	began          time.Time
+}
+
+// Result is what the node gave, as JSON. One that is longer than MaxTraceResult
+// is cut, and is then a JSON string of its beginning.
+func (s *Step) Result() (text jsontext.Value, truncated bool) {
+	text, err := appendJSON(nil, s.result, MaxTraceResult)
+	if err == nil && len(text) <= MaxTraceResult {
+		return text, false
+	}
+	return appendString(nil, string(text[:min(len(text), MaxTraceResult)])), true
+}
+
+// JSON is the trace as a list of {"node", "type", "depth", "took_us"} with one of
+// "result" (and "truncated": true), "skipped" and "error".
+func (t *Trace) JSON() jsontext.Value {
+	text := append(make([]byte, 0, 128*len(t.Steps)+2), '[')
+	for i := range t.Steps {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = t.Steps[i].append(text)
+	}
+	return append(text, ']')
+}
+
+func (s *Step) append(dst []byte) []byte {
+	dst = appendString(append(dst, `{"node":`...), s.Node)
+	dst = appendString(append(dst, `,"type":`...), s.Type)
+	dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(s.Depth), 10)
+	dst = strconv.AppendInt(append(dst, `,"took_us":`...), s.Took.Microseconds(), 10)
+	switch {
+	case s.SkippedBecause != "":
+		dst = appendString(append(dst, `,"skipped":`...), s.SkippedBecause)
+	case s.Error != "":
+		dst = appendString(append(dst, `,"error":`...), s.Error)
+	default:
+		result, truncated := s.Result()
+		dst = append(append(dst, `,"result":`...), result...)
+		if truncated {
+			dst = append(dst, `,"truncated":true`...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// open begins a step and returns its number, or -1 where it is dropped. It
+// begins where the one before ended: the clock is read once a node.
+func (t *Trace) open(n *instruction, depth int) int {
+	if len(t.Steps) == MaxTrace {
+		t.Dropped++
+		return -1
+	}
+	t.Steps = append(t.Steps, Step{Node: n.name, Type: n.kind, Depth: depth, began: t.last})
+	return len(t.Steps) - 1
+}
+
+// close ends a step that gave a result, was skipped or failed.
+func (t *Trace) close(at int, result any, skip *skipped, err error) {
+	if at < 0 {
+		return
+	}
+	s := &t.Steps[at]
+	t.last = time.Now()
+	s.Took = t.last.Sub(s.began)
+	switch {
+	case skip != nil:
+		s.SkippedBecause = skip.Error()
+	case err != nil:
+		s.Error = err.Error()
+	default:
+		s.result = result
+	}
+}

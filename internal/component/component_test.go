@@ -1,0 +1,80 @@
+package component_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"sync"
+	"testing"
+
+	"gatehouse/internal/component"
+)
+
+var shared struct {
+	once sync.Once
+	e    *component.Engine
+	err  error
+}
+
+// engine is one engine for all tests that need nothing special of theirs.
+func engine(t testing.TB) *component.Engine {
+	t.Helper()
+	shared.once.Do(func() {
+		shared.e, shared.err = component.NewEngine(context.Background(), component.Options{CacheDir: cacheDir()})
+		if shared.err == nil {
+			shared.err = shared.e.Ready(context.Background())
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.e
+}
+
+var cache string
+
+// cacheDir keeps the compiled engine for the tests of this process.
+func cacheDir() string { return cache }
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "gatehouse-engine-")
+	if err != nil {
+		panic(err)
+	}
+	cache = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func compile(t testing.TB, source string) *component.Program {
+	t.Helper()
+	p, err := engine(t).Compile(context.Background(), source)
+	if err != nil {
+		t.Fatalf("compile: %v\n%s", err, source)
+	}
+	return p
+}
+
+func run(t testing.TB, p *component.Program, r component.Run) *component.Result {
+	t.Helper()
+	result, err := p.Run(context.Background(), r)
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	return result
+}
+
+// value runs the body of a handler and returns what it returns.
+func value(t testing.TB, body string) any {
+	t.Helper()
+	r := run(t, compile(t, "export default async function handler(inputs, ctx) {\n"+body+"\n}"), component.Run{Tenant: "t"})
+	if r.Failed != nil {
+		t.Fatalf("%s\nfailed: %+v", body, r.Failed)
+	}
+	var v any
+	if err := json.Unmarshal(r.Value, &v); err != nil {
+		t.Fatalf("%s\nreturned %s: %v", body, r.Value, err)
+	}
+	return v
+}

@@ -1,0 +1,197 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Options of an engine; zero values mean the defaults.
+type Options struct {
+	// CacheDir keeps the compiled engine between starts (a fraction of a
+	// second each). What is in it is run as machine code: it must be writable
+	// by this program only. Empty: no cache.
+	CacheDir string
+	// Instances is how many runs may be going on at once (32), PerTenant how
+	// many of one tenant (8).
+	Instances, PerTenant int
+	// MaxWait is how long a run waits for its turn (1 s); Waiting how many may
+	// wait altogether (512), WaitingPerTenant how many of one tenant (128).
+	MaxWait                   time.Duration
+	Waiting, WaitingPerTenant int
+	// MemoryBytes is what all runs together may grow by (512 MiB); beyond it
+	// they meet "out of memory".
+	MemoryBytes int64
+	// Now is the time that components see (the machine's).
+	Now func() time.Time
+}
+
+func (o *Options) defaults() {
+	set := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	set(&o.Instances, 32)
+	set(&o.PerTenant, 8)
+	set(&o.Waiting, 512)
+	set(&o.WaitingPerTenant, 128)
+	if o.MaxWait <= 0 {
+		o.MaxWait = time.Second
+	}
+	if o.MemoryBytes <= 0 {
+		o.MemoryBytes = 512 << 20
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+// maxCompiling bounds the compilations at once; they have instances of their own.
+const maxCompiling = 2
+
+// Engine compiles and runs components. It may be used by many goroutines.
+type Engine struct {
+	gate      *gate
+	growth    *budget
+	compiling chan struct{}
+
+	ready   chan struct{} // closed when machine or failed is set
+	machine *machine
+	failed  error
+
+	mu     sync.Mutex
+	idle   []*instance
+	closed bool
+	active sync.WaitGroup
+	cpu    map[string]time.Duration
+}
+
+// ErrClosed is returned by an engine that was closed.
+var ErrClosed = errors.New("component: the engine is closed")
+
+// NewEngine starts an engine. It returns at once: the engine is compiled in
+// the background, which takes a quarter of a second, or some 10 ms from
+// CacheDir; the first Compile or Run waits for it. Ready tells whether that
+// went well.
+func NewEngine(ctx context.Context, o Options) (*Engine, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o.defaults()
+	if o.PerTenant > o.Instances {
+		return nil, fmt.Errorf("component: %d instances per tenant of %d", o.PerTenant, o.Instances)
+	}
+	e := &Engine{
+		gate:      newGate(o),
+		growth:    &budget{max: o.MemoryBytes},
+		compiling: make(chan struct{}, maxCompiling),
+		ready:     make(chan struct{}),
+		cpu:       map[string]time.Duration{},
+	}
+	go func() {
+		defer close(e.ready)
+		e.machine, e.failed = newMachine(context.WithoutCancel(ctx), o.CacheDir, o.Now, e.growth)
+	}()
+	return e, nil
+}
+
+// Ready waits until the engine can run components, and returns why it cannot.
+func (e *Engine) Ready(ctx context.Context) error {
+	select {
+	case <-e.ready:
+		return e.failed
+	default:
+	}
+	select {
+	case <-e.ready:
+		return e.failed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close waits for what is running, at most until ctx is done, and frees the
+// engine. Runs begun afterwards fail with ErrClosed.
+func (e *Engine) Close(ctx context.Context) error {
+	if err := e.Ready(ctx); err != nil {
+		return nil //nolint:nilerr // an engine that never started has nothing to free
+	}
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	done := make(chan struct{})
+	go func() { e.active.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return ctx.Err() // the runs keep their memory until the process ends
+	}
+	return e.machine.close(ctx)
+}
+
+// CPU is the CPU time that each tenant's runs and compilations have used since
+// the start, host calls not counted.
+func (e *Engine) CPU() map[string]time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := make(map[string]time.Duration, len(e.cpu))
+	for t, d := range e.cpu {
+		m[t] = d
+	}
+	return m
+}
+
+// begin counts one more user of the engine, unless it is closed.
+func (e *Engine) begin(ctx context.Context) error {
+	if err := e.Ready(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.active.Add(1)
+	return nil
+}
+
+// take returns an idle instance or a new one.
+func (e *Engine) take() (*instance, error) {
+	e.mu.Lock()
+	if n := len(e.idle); n > 0 {
+		i := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		e.mu.Unlock()
+		return i, nil
+	}
+	e.mu.Unlock()
+	return e.machine.instantiate()
+}
+
+// put takes an instance back. One that trapped or was cut off is thrown away:
+// what state it is in is anyone's guess.
+func (e *Engine) put(i *instance, x *execution) {
+	i.wipe()
+	i.run = nil
+	if i.err != nil || x.expired || x.stopped != nil {
+		i.close()
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, i)
+}
+
+// spent adds to a tenant's CPU time.
+func (e *Engine) spent(tenant string, d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cpu[tenant] += d
+}

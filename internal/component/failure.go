@@ -1,0 +1,135 @@
+package component
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/fault"
+)
+
+// Failure is what a component did wrong. Only fail() chooses Code, Status and
+// Details; otherwise the code is EXECUTION_ERROR or EXECUTION_TIMEOUT.
+type Failure struct {
+	Message string
+	Code    string
+	Status  int
+	Details map[string]any
+	// Chosen is whether the component called fail().
+	Chosen bool
+	// Stack, Line and Column are for the author: where in the source, 0 when
+	// unknown.
+	Stack        string
+	Line, Column int
+}
+
+// Fault is the failure as the caller may see it.
+func (f *Failure) Fault() *fault.Error {
+	return &fault.Error{Code: fault.Code(f.Code), Message: f.Message, Details: f.Details, Status: f.Status}
+}
+
+// SourceError says why a source does not compile, and where.
+type SourceError struct {
+	Message      string
+	Line, Column int // from 1; 0 when unknown
+}
+
+func (e *SourceError) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+}
+
+func failure(e *fault.Error) *Failure {
+	return &Failure{Message: e.Message, Code: string(e.Code), Status: e.HTTPStatus(), Details: e.Details}
+}
+
+// verdict is the failure of a run that is over, or nil.
+func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
+	t := x.failure
+	switch {
+	case x.expired:
+		f := failure(fault.New(fault.ExecutionTimeout, "The component did not finish within %s.", x.deadline.Sub(x.started)))
+		if t != nil {
+			f.place(t.Stack)
+		}
+		return f
+	case i.err != nil && x.outOfMemory, t != nil && t.outOfMemory():
+		f := failure(fault.New(fault.ExecutionError, "The component went over its memory limit of %d MiB.", memory>>20))
+		if t != nil {
+			f.place(t.Stack)
+		}
+		return f
+	case i.err != nil:
+		return failure(fault.New(fault.ExecutionError, "The component was stopped: the engine could not go on."))
+	case t != nil:
+		return t.failure()
+	case value == nil:
+		return failure(fault.New(fault.ExecutionError, "The component ended without a result."))
+	}
+	return nil
+}
+
+// outOfMemory reports the engine's own error; a script that throws one that
+// looks like it deceives only its author.
+func (t *thrown) outOfMemory() bool { return t.Name == "InternalError" && t.Message == "out of memory" }
+
+var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+
+func (t *thrown) failure() *Failure {
+	f := failure(fault.New(fault.ExecutionError, "%s", t.text()))
+	f.place(t.Stack)
+	if !t.Fail {
+		return f
+	}
+	f.Chosen, f.Message, f.Details = true, t.Message, t.Details
+	if codePattern.MatchString(t.Code) {
+		f.Code = t.Code
+	}
+	if t.Status >= 400 && t.Status <= 599 {
+		f.Status = t.Status
+	}
+	return f
+}
+
+// text is the message, with the error's kind where that tells more.
+func (t *thrown) text() string {
+	switch {
+	case t.Name == "" || t.Name == "Error" || t.Name == "Failure":
+		return t.Message
+	case t.Message == "":
+		return t.Name
+	}
+	return t.Name + ": " + t.Message
+}
+
+var positionPattern = regexp.MustCompile(regexp.QuoteMeta(sourceFile) + `:(\d+):(\d+)`)
+
+// position finds the innermost place in the author's source that a stack
+// trace names.
+func position(stack string) (line, column int) {
+	m := positionPattern.FindStringSubmatch(stack)
+	if m == nil {
+		return 0, 0
+	}
+	line, _ = strconv.Atoi(m[1])
+	column, _ = strconv.Atoi(m[2])
+	return line, column
+}
+
+// place keeps of a stack trace what lies in the author's source.
+func (f *Failure) place(stack string) {
+	f.Line, f.Column = position(stack)
+	var lines []string
+	for l := range strings.Lines(stack) {
+		if strings.Contains(l, preludeFile) || strings.Contains(l, "(native)") {
+			continue
+		}
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	f.Stack = strings.Join(lines, "\n")
+}

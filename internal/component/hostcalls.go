@@ -1,0 +1,238 @@
+package component
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"gatehouse/internal/fault"
+)
+
+// The operations behind the prelude's host(); the numbers are repeated there.
+const (
+	opCall = iota + 1
+	opLog
+	opHMAC
+	opEqual
+	opRandom
+	opEncode
+	opDecode
+	opFailed
+)
+
+// thrownByHost, returned by an operation, says that an exception is pending.
+const thrownByHost = jsException
+
+// hostCall is the one door from JavaScript into Go: argv points to argc
+// pointers to values, of which the first is the operation. It returns a
+// pointer to the result, or 0 with an exception pending. The engine's stack
+// is in the middle of a call, so only functions that run no user code may be
+// called from here.
+func (i *instance) hostCall(argc, argv uint32) uint64 {
+	i.checkpoint()
+	var args [4]uint64
+	for n := range args {
+		args[n] = jsUndefined
+		if uint32(n) < argc {
+			args[n] = i.load64(i.load32(argv + uint32(4*n)))
+		}
+	}
+	result := i.operate(int(int32(args[0])), args[1], args[2], args[3])
+	for _, at := range i.borrowed {
+		i.nested("JS_FreeCString", i.machine.jsctx, uint64(at))
+	}
+	i.borrowed = i.borrowed[:0]
+	if result == thrownByHost {
+		return 0
+	}
+	at := i.nested("wasm_malloc", 8)
+	if at == 0 {
+		panic(errStop) // out of memory in a place where the engine cannot say so
+	}
+	i.store64(uint32(at), result)
+	return at
+}
+
+func (i *instance) operate(op int, a, b, c uint64) uint64 {
+	switch op {
+	case opCall:
+		return i.callHost(a, b)
+	case opLog:
+		text, ok := i.textOf(b)
+		if !ok {
+			return thrownByHost
+		}
+		i.run.print(int(int32(a)), i.toUTF8(text))
+	case opHMAC:
+		return i.hmac(a, b, int(int32(c)))
+	case opEqual:
+		return i.equal(a, b)
+	case opRandom:
+		b, ok := i.dataOf(a)
+		if !ok || len(b) > MaxRandomBytes {
+			return i.throwType("getRandomValues: more than 65536 bytes")
+		}
+		_, _ = rand.Read(b) // never fails
+	case opEncode:
+		text, ok := i.textOf(a)
+		if !ok {
+			return thrownByHost
+		}
+		return i.newBytes(i.toUTF8(text))
+	case opDecode:
+		return i.decode(a, int(int32(b)))
+	case opFailed:
+		text, ok := i.textOf(a)
+		if !ok {
+			return thrownByHost
+		}
+		i.run.failed(text)
+	}
+	return jsUndefined
+}
+
+// callHost hands a call to the run's Host: '=' and the result, or '!' and the
+// refusal, both JSON. An error that is no *fault.Error ends the run.
+func (i *instance) callHost(name, args uint64) uint64 {
+	x := i.run
+	n, ok1 := i.textOf(name)
+	a, ok2 := i.textOf(args)
+	if !ok1 || !ok2 {
+		return thrownByHost
+	}
+	nameText := string(n)
+	x.hostCalls++
+	x.hostBytes += len(a)
+	var reply []byte
+	var err error
+	switch {
+	case x.host == nil:
+		err = fault.New(fault.ExecutionError, "%s is not available here", nameText)
+	case x.hostCalls > MaxHostCalls:
+		err = fault.New(fault.ExecutionError, "more than %d calls of records in one run", MaxHostCalls)
+	case x.hostBytes > MaxHostBytes:
+		err = fault.New(fault.ExecutionError, "more than %d MiB of records in one run", MaxHostBytes>>20)
+	default:
+		reply, err = i.callOut(nameText, append([]byte(nil), a...))
+	}
+	x.hostBytes += len(reply)
+	var refused *fault.Error
+	switch {
+	case err == nil:
+		if reply == nil {
+			reply = []byte("null")
+		}
+		return i.newText(append([]byte{'='}, reply...))
+	case errors.As(err, &refused):
+		return i.newText(append([]byte{'!'}, refusal(refused)...))
+	default:
+		x.stopped = err
+		panic(errStop)
+	}
+}
+
+// callOut calls the Host; the time it takes is not the run's CPU time.
+func (i *instance) callOut(name string, args []byte) ([]byte, error) {
+	x := i.run
+	if x.hostCtx == nil {
+		x.hostCtx, x.cancelHost = context.WithDeadline(x.ctx, x.deadline)
+	}
+	before := time.Now()
+	reply, err := guarded(x.hostCtx, x.host, name, args)
+	now := time.Now()
+	x.waited += now.Sub(before)
+	x.yielded = now
+	x.look(now)
+	if x.expired { // a late answer is no answer, whatever it says
+		panic(errStop)
+	}
+	return reply, err
+}
+
+// guarded turns a Host's panic into an error: the WebAssembly runtime would
+// otherwise take it for a trap of the script's.
+func guarded(ctx context.Context, host Host, name string, args []byte) (reply []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("component: %s panicked: %v\n%s", name, v, debug.Stack())
+		}
+	}()
+	return host.Call(ctx, name, args)
+}
+
+// refusal is a fault as the prelude reads it.
+func refusal(e *fault.Error) []byte {
+	details := e.Details
+	if details == nil {
+		details = map[string]any{}
+	}
+	b, err := json.Marshal(map[string]any{"message": e.Message, "code": e.Code, "status": e.HTTPStatus(), "details": details})
+	if err != nil {
+		b, _ = json.Marshal(map[string]any{"message": e.Message, "code": e.Code, "status": e.HTTPStatus(), "details": map[string]any{}})
+	}
+	return b
+}
+
+func (i *instance) equal(a, b uint64) uint64 {
+	x, ok1 := i.dataOf(a)
+	y, ok2 := i.dataOf(b)
+	switch {
+	case !ok1 || !ok2:
+		return thrownByHost
+	case subtle.ConstantTimeCompare(x, y) == 1:
+		return jsTrue
+	}
+	return jsFalse
+}
+
+func (i *instance) hmac(key, data uint64, encoding int) uint64 {
+	k, ok1 := i.dataOf(key)
+	d, ok2 := i.dataOf(data)
+	if !ok1 || !ok2 {
+		return thrownByHost
+	}
+	mac := hmac.New(sha256.New, k)
+	for len(d) > 0 { // some milliseconds a piece
+		n := min(len(d), 1<<20)
+		mac.Write(d[:n])
+		d = d[n:]
+		i.checkpoint()
+	}
+	var sum [sha256.Size]byte
+	mac.Sum(sum[:0])
+	var text [2 * sha256.Size]byte
+	switch encoding {
+	case 1:
+		return i.newText(base64.StdEncoding.AppendEncode(text[:0], sum[:]))
+	case 2:
+		return i.newText(base64.RawURLEncoding.AppendEncode(text[:0], sum[:]))
+	default:
+		return i.newText(hex.AppendEncode(text[:0], sum[:]))
+	}
+}
+
+// decode is TextDecoder: flag 1 refuses what is no UTF-8, flag 2 keeps a byte
+// order mark.
+func (i *instance) decode(v uint64, flags int) uint64 {
+	b, ok := i.dataOf(v)
+	if !ok {
+		return thrownByHost
+	}
+	if flags&2 == 0 && len(b) >= 3 && b[0] == 0xef && b[1] == 0xbb && b[2] == 0xbf {
+		b = b[3:]
+	}
+	bad := i.invalid(b)
+	if bad > 0 && flags&1 != 0 {
+		return jsNull
+	}
+	return i.build("JS_NewStringLen", len(b)+2*bad, func(dst []byte) { i.replaced(dst, b) })
+}

@@ -1,0 +1,104 @@
+package component
+
+import "bytes"
+
+// block is the grain in which images are compared: the operating system's
+// page, so that giving memory back and copying agree.
+const block = 4 << 10
+
+// image is the state of an instance: everything but the C stack, which is
+// empty whenever one is taken. Copying it back is how every run starts in the
+// same clean world.
+type image struct {
+	spans []span
+	end   int    // bytes from here on are zero
+	pages uint32 // pages in use
+	sp    uint32 // the C stack's pointer
+	owned int    // bytes that belong to this image alone
+}
+
+// span is a piece of memory, shared with the base image where it is equal.
+type span struct {
+	at   int
+	data []byte
+}
+
+// snapshot copies the instance's state. Of what equals the base image, at the
+// same place, only a reference is kept.
+func (i *instance) snapshot(base *image) *image {
+	img := &image{pages: uint32(i.pages.Get()), sp: uint32(i.sp.Get())}
+	mem := i.mem.b
+	end := int(img.pages) * pageSize
+	for end > stackBytes && isZero(mem[end-block:end]) {
+		end -= block
+	}
+	img.end = end
+	if base == nil {
+		img.spans = []span{{stackBytes, bytes.Clone(mem[stackBytes:end])}}
+		img.owned = end - stackBytes
+		return img
+	}
+	whole := base.spans[0].data
+	for at := stackBytes; at < end; {
+		same := base.same(mem, whole, at)
+		next := at + block
+		for next < end && base.same(mem, whole, next) == same {
+			next += block
+		}
+		if same {
+			img.spans = append(img.spans, span{at, whole[at-stackBytes : next-stackBytes]})
+		} else {
+			img.spans = append(img.spans, span{at, bytes.Clone(mem[at:next])})
+			img.owned += next - at
+		}
+		at = next
+	}
+	return img
+}
+
+// same reports whether the block at equals the base image's.
+func (img *image) same(mem, whole []byte, at int) bool {
+	return at+block <= img.end && bytes.Equal(mem[at:at+block], whole[at-stackBytes:at-stackBytes+block])
+}
+
+// load puts the instance into the image's state. The C stack was wiped after
+// the last run.
+func (i *instance) load(img *image) {
+	for _, s := range img.spans {
+		copy(i.mem.b[s.at:], s.data)
+	}
+	if i.high > img.end {
+		clear(i.mem.b[img.end:i.high])
+	}
+	i.image = img
+	i.high = int(img.pages) * pageSize
+	i.pages.Set(uint64(img.pages))
+	i.sp.Set(uint64(img.sp))
+}
+
+// keepClear is how much memory behind the stack stays mapped between runs;
+// the rest goes back to the operating system.
+const keepClear = stackBytes + 2<<20
+
+// wipe forgets what a run left behind: the C stack, and what it had grown by.
+// The heap itself is overwritten by the next load.
+func (i *instance) wipe() {
+	clear(i.mem.b[stackBytes-clearedStack : stackBytes])
+	i.mem.discard(0, stackBytes-clearedStack)
+	pages := uint32(i.pages.Get())
+	i.machine.growth.release(int64(pages-i.image.pages) * pageSize)
+	i.high = int(pages) * pageSize
+	if i.high > keepClear {
+		i.mem.discard(keepClear, i.high)
+		i.high = keepClear
+	}
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

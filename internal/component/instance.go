@@ -1,0 +1,222 @@
+package component
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"gatehouse/internal/enginewasm/fuel"
+)
+
+// instance is one copy of the engine with its own memory. It serves one run
+// at a time, of any program.
+type instance struct {
+	machine *machine
+	module  api.Module
+	mem     *memory
+	pages   api.MutableGlobal
+	sp      api.MutableGlobal
+	image   *image // the state it was last put into
+	high    int    // memory from here on is zero
+
+	// outer and inner are the engine's functions, for calls from Go and for
+	// calls from within a host function: one such value cannot be entered twice.
+	outer, inner map[string]api.Function
+	ctx          context.Context
+
+	borrowed []uint32 // C strings to free when the host function returns
+
+	run *execution
+	err error // the first trap; after one the instance is thrown away
+}
+
+// inside carries the instance to the host functions, without an allocation.
+type inside struct {
+	context.Context
+	i *instance
+}
+
+func instanceOf(ctx context.Context) *instance {
+	if c, ok := ctx.(*inside); ok {
+		return c.i
+	}
+	panic(errors.New("component: called from outside a run"))
+}
+
+// errStop unwinds a run that may not go on; the execution knows why.
+var errStop = errors.New("component: stopped")
+
+// instantiate makes a new instance; its memory is not loaded yet.
+func (m *machine) instantiate() (*instance, error) {
+	mem, err := newMemory(MaxMemory)
+	if err != nil {
+		return nil, err
+	}
+	i := &instance{machine: m, mem: mem, outer: map[string]api.Function{}, inner: map[string]api.Function{}}
+	i.ctx = &inside{context.Background(), i}
+	ctx := experimental.WithMemoryAllocator(i.ctx, experimental.MemoryAllocatorFunc(
+		func(_, _ uint64) experimental.LinearMemory { return mem }))
+	i.module, err = m.runtime.InstantiateModule(ctx, m.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		mem.Free()
+		return nil, fmt.Errorf("component: new instance: %w", err)
+	}
+	i.pages = i.module.ExportedGlobal(fuel.GlobalPages).(api.MutableGlobal)
+	i.sp = i.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
+	i.high = int(i.pages.Get()) * pageSize
+	return i, nil
+}
+
+// initialize starts the engine; instances after the first get its result as an
+// image.
+func (i *instance) initialize() error {
+	i.must("_initialize")
+	if i.must("qjs_init") != 0 && i.err == nil {
+		return errors.New("qjs_init failed")
+	}
+	i.must("qjs_set_memory_limit", engineLimit(MaxMemory))
+	i.must("qjs_set_max_stack_size", maxJSStack)
+	i.must("qjs_set_gc_threshold", 2<<20)
+	i.must("qjs_set_interrupt_handler", 1)
+	i.must("qjs_set_promise_rejection_handler", 1)
+	return i.err
+}
+
+// engineLimit is the engine's own limit within size bytes of memory.
+func engineLimit(size int) uint64 {
+	return uint64(size - stackBytes - size>>engineReserveShift)
+}
+
+func (i *instance) close() { _ = i.module.Close(context.Background()) } // frees the memory; nothing else can fail
+
+// must calls one of the engine's functions. After a trap it does nothing and
+// returns 0; i.err says why.
+func (i *instance) must(name string, args ...uint64) uint64 { return i.enter(i.outer, name, args) }
+
+func (i *instance) enter(set map[string]api.Function, name string, args []uint64) uint64 {
+	if i.err != nil {
+		return 0
+	}
+	f := set[name]
+	if f == nil {
+		if f = i.module.ExportedFunction(name); f == nil {
+			i.err = fmt.Errorf("component: the engine has no function %s", name)
+			return 0
+		}
+		set[name] = f
+	}
+	var stack [8]uint64
+	copy(stack[:], args)
+	if err := f.CallWithStack(i.ctx, stack[:]); err != nil {
+		i.err = err
+		return 0
+	}
+	return stack[0]
+}
+
+// nested is must for host functions; a trap goes on through the call that led
+// here.
+func (i *instance) nested(name string, args ...uint64) uint64 {
+	v := i.enter(i.inner, name, args)
+	if i.err != nil {
+		panic(errStop)
+	}
+	return v
+}
+
+// ---- memory: offsets come from the engine and are not trusted ----
+
+// view is the memory at [at, at+n), valid until the engine runs again.
+func (i *instance) view(at, n uint32) []byte {
+	if uint64(at)+uint64(n) > uint64(len(i.mem.b)) {
+		panic(errStop)
+	}
+	return i.mem.b[at : at+n : at+n]
+}
+
+func (i *instance) load32(at uint32) uint32     { return binary.LittleEndian.Uint32(i.view(at, 4)) }
+func (i *instance) load64(at uint32) uint64     { return binary.LittleEndian.Uint64(i.view(at, 8)) }
+func (i *instance) store32(at, v uint32)        { binary.LittleEndian.PutUint32(i.view(at, 4), v) }
+func (i *instance) store64(at uint32, v uint64) { binary.LittleEndian.PutUint64(i.view(at, 8), v) }
+
+// writeText writes s and a zero byte.
+func (i *instance) writeText(at uint32, s string) {
+	b := i.view(at, uint32(len(s)+1))
+	copy(b, s)
+	b[len(s)] = 0
+}
+
+func tagOf(v uint64) int32 { return int32(v >> 32) }
+
+func isText(v uint64) bool { return tagOf(v) == tagString || tagOf(v) == tagRope }
+
+// ---- what the engine calls ----
+
+// tick is called when a run has used up its fuel: it looks at the clock,
+// lets others have the core, and gives the next supply.
+func (i *instance) tick() uint64 {
+	x := i.run
+	now := time.Now()
+	if now.Sub(x.yielded) > yieldEvery {
+		runtime.Gosched()
+		after := time.Now()
+		x.waited += after.Sub(now)
+		x.yielded = after
+	}
+	i.checkpoint()
+	return supply
+}
+
+// checkpoint ends a run that was cancelled or is past its deadline and the
+// grace after it.
+func (i *instance) checkpoint() {
+	now := time.Now()
+	i.run.look(now)
+	if now.After(i.run.deadline.Add(grace)) {
+		panic(errStop)
+	}
+}
+
+// interrupted is the engine's own question, asked every few thousand branches
+// and calls of a script: an answer of 1 ends the script with a stack trace.
+func (i *instance) interrupted() uint64 {
+	i.run.look(time.Now())
+	if i.run.expired {
+		return 1
+	}
+	return 0
+}
+
+// grow raises the pages in use, within the run's limit and the process's
+// budget, and returns the old number; -1 refuses.
+func (i *instance) grow(n uint32) uint64 {
+	pages := uint32(i.pages.Get())
+	const refused = 0xffffffff
+	if n > i.run.maxPages || pages+n > i.run.maxPages || !i.machine.growth.take(int64(n)*pageSize) {
+		i.run.outOfMemory = true
+		return refused
+	}
+	i.pages.Set(uint64(pages + n))
+	return uint64(pages)
+}
+
+func (i *instance) clock(at uint32, now time.Time) uint64 {
+	i.store64(at, uint64(now.UnixNano()))
+	return 0
+}
+
+func (i *instance) random(at, n uint32) uint64 {
+	if n > MaxRandomBytes {
+		return 28 // WASI: invalid argument
+	}
+	_, _ = rand.Read(i.view(at, n)) // never fails
+	return 0
+}

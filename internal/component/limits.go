@@ -1,0 +1,62 @@
+package component
+
+import "time"
+
+// What one run may use. Over a limit a run fails with EXECUTION_ERROR, over
+// its time with EXECUTION_TIMEOUT.
+const (
+	// DefaultTimeout and MaxTimeout bound a component's run, host calls included.
+	DefaultTimeout = 5 * time.Second
+	MaxTimeout     = 30 * time.Second
+	// VerifierTimeout and VerifierMemory bound a webhook verifier. What the
+	// delivery itself takes up comes on top of its memory.
+	VerifierTimeout = 250 * time.Millisecond
+	VerifierMemory  = 16 << 20
+	// CompileTimeout bounds parsing and the top level of a source.
+	CompileTimeout = time.Second
+	// MaxMemory is the whole memory of one run: engine, code, stack and data.
+	MaxMemory = 32 << 20
+	// MaxSource, MaxInput and MaxOutput bound texts, in bytes. MaxInput is for
+	// inputs and context together, or for a verifier's raw body.
+	MaxSource = 256 << 10
+	MaxInput  = 10 << 20
+	MaxOutput = 1 << 20
+	// MaxHostCalls is how many records.* calls a run may make, MaxHostBytes
+	// what their arguments and results may add up to.
+	MaxHostCalls = 100
+	MaxHostBytes = 8 << 20
+	// MaxConsoleLines and MaxConsoleBytes bound what is kept of console.*; a
+	// single line is cut at MaxConsoleLine bytes. The rest is dropped.
+	MaxConsoleLines = 200
+	MaxConsoleBytes = 64 << 10
+	MaxConsoleLine  = 8 << 10
+	// MaxRandomBytes is what crypto.getRandomValues gives at once.
+	MaxRandomBytes = 64 << 10
+)
+
+const (
+	// maxFailure bounds the description of an uncaught error, in bytes of JSON;
+	// the prelude cuts what would make it longer.
+	maxFailure = 256 << 10
+	// grace is how long past its deadline a run is asked to stop by the
+	// engine's own interrupt, which leaves a stack trace for the author;
+	// after that it is cut off.
+	grace = 5 * time.Millisecond
+	// supply is how many turns of loops a run may make before the host looks
+	// at the clock again: some 40 µs, a few hundred at worst.
+	supply = 20_000
+	// yieldEvery is how often a busy run lets other goroutines have the core.
+	yieldEvery = time.Millisecond
+	// maxJSStack is the engine's limit for its own stack. The module reserves
+	// four times that, below its data.
+	maxJSStack = 256 << 10
+
+	pageSize   = 64 << 10
+	stackBytes = 1 << 20 // the C stack lies at [0, stackBytes) and grows down
+	// clearedStack is the part of the C stack that is wiped by hand after each
+	// run; what lies deeper is given back to the operating system.
+	clearedStack = 32 << 10
+	// engineReserve is what of a run's memory the engine's allocator may not
+	// hand out, so that a script meets an "out of memory" it can catch.
+	engineReserveShift = 3 // an eighth
+)

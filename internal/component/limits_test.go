@@ -1,0 +1,238 @@
+package component_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/component"
+	"gatehouse/internal/fault"
+)
+
+const deadline = 100 * time.Millisecond
+
+func repeated(s string, n int) string { return strings.Repeat(s, n) }
+
+// sleeper is a Host whose entity "sleep" takes its time.
+var sleeper = hostFunc(func(ctx context.Context, _ string, args []byte) ([]byte, error) {
+	if strings.Contains(string(args), `"sleep"`) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, fault.New(fault.NotFound, "no such record")
+})
+
+// rss is the memory of the process that is really there.
+func rss(t testing.TB) int64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("no /proc/self/statm here")
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// peak samples the memory until stop is called, and returns the most of it.
+func peak(t testing.TB) (stop func() int64) {
+	var most atomic.Int64
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			most.Store(max(most.Load(), rss(t)))
+			select {
+			case <-quit:
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int64 { close(quit); <-done; return max(most.Load(), rss(t)) }
+}
+
+// cleanSource tells whether anything that attacks like to patch was patched.
+const cleanSource = `
+const spread = [...[1, 2]].length;
+export default async function handler(inputs) {
+  await null;
+  const own = Object.getOwnPropertyNames(Object.prototype).length + Object.keys(globalThis).length;
+  return { n: inputs.n, spread, own, json: JSON.stringify({ a: [1] }), map: [1, 2].map(x => x + 1), x: ({}).x ?? null,
+    records: typeof records.get, stack: typeof Error.prepareStackTrace, state: globalThis.state ?? null };
+}`
+
+// clean runs the probe and compares with what it said at first.
+func clean(t testing.TB, probe *component.Program, want string) string {
+	t.Helper()
+	r := run(t, probe, component.Run{Tenant: "clean", Inputs: []byte(`{"n":7}`)})
+	if r.Failed != nil || want != "" && string(r.Value) != want {
+		t.Errorf("the next run is not clean: %s %+v", r.Value, r.Failed)
+	}
+	return string(r.Value)
+}
+
+// TestAttacks is the corpus, one at a time: no process dies (this one would),
+// none runs past its deadline by more than 50 ms, memory stays within the
+// limit + 16 MiB, and the next call is clean.
+func TestAttacks(t *testing.T) {
+	if n := len(attacks) + len(topLevel); n < 100 {
+		t.Fatalf("only %d attacks", n)
+	}
+	probe := compile(t, cleanSource)
+	want := clean(t, probe, "")
+	names := make([]string, 0, len(attacks))
+	for name := range attacks {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var latest time.Duration
+	var most int64
+	for _, name := range names {
+		p, err := engine(t).Compile(context.Background(), "export default async function handler(inputs, ctx) {\n"+attacks[name]+"\n}")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		late, grown := attack(t, func() (time.Duration, error) {
+			start := time.Now()
+			r, err := p.Run(context.Background(), component.Run{Tenant: "evil", Timeout: deadline, Host: sleeper, Inputs: []byte(`{"a":1}`)})
+			if testing.Verbose() {
+				t.Logf("%-22s %8s %v %v", name, r.Wall.Round(100*time.Microsecond), r.Failed, err)
+			}
+			return time.Since(start) - deadline, err
+		})
+		latest, most = max(latest, late), max(most, grown)
+		if late > slack || grown > component.MaxMemory+16<<20 {
+			t.Errorf("%s: %s past its deadline, memory grew by %d MiB", name, late, grown>>20)
+		}
+		clean(t, probe, want)
+	}
+	t.Logf("%d attacks: at most %s past the deadline, at most %d MiB more memory", len(names), latest, most>>20)
+}
+
+// attack does one attack, and again if it was late: other processes may have
+// held the cores. It returns the best lateness and the most memory.
+func attack(t *testing.T, do func() (time.Duration, error)) (late time.Duration, grown int64) {
+	t.Helper()
+	late = time.Hour
+	for range 3 {
+		debug.FreeOSMemory()
+		before := rss(t)
+		stop := peak(t)
+		l, err := do()
+		grown = max(grown, stop()-before)
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if late = min(late, l); late <= slack {
+			break
+		}
+	}
+	return late, grown
+}
+
+// TestAttacksAtCompile is the corpus against Compile.
+func TestAttacksAtCompile(t *testing.T) {
+	probe := compile(t, cleanSource)
+	want := clean(t, probe, "")
+	var latest time.Duration
+	for name, source := range topLevel {
+		late, grown := attack(t, func() (time.Duration, error) {
+			start := time.Now()
+			_, err := engine(t).Compile(context.Background(), source)
+			var e *component.SourceError
+			if !errors.As(err, &e) {
+				t.Errorf("%s: error %v", name, err)
+			}
+			if testing.Verbose() {
+				t.Logf("%-18s %8s %.100v", name, time.Since(start).Round(100*time.Microsecond), err)
+			}
+			return time.Since(start) - component.CompileTimeout, nil
+		})
+		latest = max(latest, late)
+		if late > slack || grown > component.MaxMemory+16<<20 {
+			t.Errorf("%s: %s past its deadline, memory grew by %d MiB", name, late, grown>>20)
+		}
+		clean(t, probe, want)
+	}
+	t.Logf("%d attacks: at most %s past the deadline", len(topLevel), latest)
+}
+
+// TestDeadline: out of time is EXECUTION_TIMEOUT 504 with the place, and what
+// the console had is kept.
+func TestDeadline(t *testing.T) {
+	r := run(t, compile(t, "export default () => {\n console.log('before');\n for (;;) ;\n}"), component.Run{Timeout: 50 * time.Millisecond})
+	f := r.Failed
+	if f == nil || f.Code != string(fault.ExecutionTimeout) || f.Status != 504 || len(r.Console) != 1 {
+		t.Fatalf("%+v %+v", f, r.Console)
+	}
+	r = run(t, compile(t, "export default () => records.get('sleep', '1')"), component.Run{Timeout: 50 * time.Millisecond, Host: sleeper})
+	if r.Failed == nil || r.Failed.Status != 504 || r.CPU > 40*time.Millisecond {
+		t.Fatalf("waiting for a host call: %+v, CPU %s", r.Failed, r.CPU)
+	}
+}
+
+// TestMemoryLimit: the limit is the run's own.
+func TestMemoryLimit(t *testing.T) {
+	p := compile(t, "export default ({mb}) => { const a = []; for (let i = 0; i < mb; i++) a.push(new Uint8Array(1 << 20).fill(1)); return a.length }")
+	for _, c := range []struct {
+		in     string
+		memory int
+		fails  bool
+	}{{`{"mb":24}`, 0, false}, {`{"mb":40}`, 0, true}, {`{"mb":10}`, 16 << 20, false}, {`{"mb":16}`, 16 << 20, true}} {
+		r := run(t, p, component.Run{Inputs: []byte(c.in), Memory: c.memory})
+		if (r.Failed != nil) != c.fails || c.fails && (r.Failed.Status != 422 || !strings.Contains(r.Failed.Message, "memory limit")) {
+			t.Errorf("%s of %d: %s %+v", c.in, c.memory, r.Value, r.Failed)
+		}
+	}
+}
+
+// TestMemoryReturned: bombs in a row leave nothing behind.
+func TestMemoryReturned(t *testing.T) {
+	p := compile(t, "export default () => { const a = []; for (;;) a.push(new Uint8Array(1e5)) }")
+	bombs := func(n int) int64 {
+		for range n {
+			run(t, p, component.Run{})
+		}
+		runtime.GC()
+		debug.FreeOSMemory()
+		return rss(t)
+	}
+	before := bombs(5)
+	if after := bombs(50); after > before+8<<20 {
+		t.Errorf("%d MiB after 5 bombs, %d MiB after 55", before>>20, after>>20)
+	}
+}
+
+// TestCancel: a cancelled context ends a run at once.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := compile(t, "export default () => { for (;;) ; }").Run(ctx, component.Run{})
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
+		t.Fatal(err, time.Since(start))
+	}
+}
+
+// TestInputLimit: too much input is refused before anything runs.
+func TestInputLimit(t *testing.T) {
+	r := run(t, compile(t, "export default () => 1"), component.Run{Inputs: []byte(`"` + repeated("x", component.MaxInput) + `"`)})
+	if r.Failed == nil || r.Failed.Status != 422 {
+		t.Fatal(r.Failed)
+	}
+	r = run(t, compile(t, "export default v => v.length"), component.Run{Inputs: []byte(`"` + repeated("x", 6<<20) + `"`)})
+	if r.Failed != nil {
+		t.Fatal(r.Failed)
+	}
+}

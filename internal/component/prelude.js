@@ -1,0 +1,398 @@
+// What a component finds in its world beyond the language itself, and the way
+// in and out of it. Runs once, before any user code, when the base image is
+// made; user code sees only what is put on globalThis here.
+//
+// Rules: everything used after user code has run is captured in a constant
+// here, so that a component that patches JSON or Array.prototype hurts only
+// itself and only within one run. host(op, …) is the one door to Go; it is
+// kept in this closure. Go checks everything again: nothing here is trusted.
+(function (host) {
+  'use strict';
+
+  const G = globalThis;
+  const { parse, stringify } = JSON;
+  const { apply, ownKeys, getOwnPropertyDescriptor, defineProperty, getPrototypeOf } = Reflect;
+  const { TypeError, RangeError, Error, String, Object, Array, Number, Uint8Array, ArrayBuffer, Map, Set, Date, RegExp, Symbol } = G;
+  const uncurry = (f) => (self, ...args) => apply(f, self, args);
+  const getter = (proto, name) => uncurry(getOwnPropertyDescriptor(proto, name).get);
+  const floor = Math.floor, abs = Math.abs, now = Date.now, isInteger = Number.isInteger;
+  const isArray = Array.isArray, isView = ArrayBuffer.isView;
+  const slice = uncurry(String.prototype.slice);
+  const codeAt = uncurry(String.prototype.charCodeAt);
+  const toString = uncurry(Object.prototype.toString);
+
+  // The operations behind host(); the numbers are repeated in hostcalls.go.
+  const CALL = 1, LOG = 2, HMAC = 3, EQUAL = 4, RANDOM = 5, ENCODE = 6, DECODE = 7, FAILED = 8;
+
+  // hidden puts a global where a browser would: not enumerable, replaceable.
+  const hidden = (target, name, value) => defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
+
+  // ---- bytes -------------------------------------------------------------
+  const TypedArray = getPrototypeOf(Uint8Array);
+  const viewBuffer = getter(TypedArray.prototype, 'buffer');
+  const viewOffset = getter(TypedArray.prototype, 'byteOffset');
+  const viewLength = getter(TypedArray.prototype, 'byteLength');
+  const dataBuffer = getter(DataView.prototype, 'buffer');
+  const dataOffset = getter(DataView.prototype, 'byteOffset');
+  const dataLength = getter(DataView.prototype, 'byteLength');
+  const viewKind = getter(TypedArray.prototype, Symbol.toStringTag);
+  const bufferLength = getter(ArrayBuffer.prototype, 'byteLength');
+
+  // bytesOf returns a plain Uint8Array over v, or null if v is no kind of bytes.
+  function bytesOf(v) {
+    if (typeof v !== 'object' || v === null) return null;
+    if (isView(v)) {
+      if (viewKind(v) === 'Uint8Array') return v;
+      if (viewKind(v) !== undefined) return new Uint8Array(viewBuffer(v), viewOffset(v), viewLength(v));
+      return new Uint8Array(dataBuffer(v), dataOffset(v), dataLength(v));
+    }
+    try { bufferLength(v); } catch { return null; }
+    return new Uint8Array(v);
+  }
+
+  // text or bytes, for the helpers: anything else is a mistake worth an error.
+  function data(v, what) {
+    if (typeof v === 'string') return v;
+    const b = bytesOf(v);
+    if (b === null) throw new TypeError(what + ' must be a string or bytes');
+    return b;
+  }
+
+  // ---- crypto ------------------------------------------------------------
+  function hmacSha256(key, message, encoding = 'hex') {
+    const k = data(key, 'hmacSha256: the key');
+    if ((typeof k === 'string' ? k.length : viewLength(k)) === 0) throw new TypeError('hmacSha256: the key is empty');
+    const m = data(message, 'hmacSha256: the data');
+    const e = encoding === 'hex' ? 0 : encoding === 'base64' ? 1 : encoding === 'base64url' ? 2 : -1;
+    if (e < 0) throw new TypeError('hmacSha256: encoding must be "hex", "base64" or "base64url"');
+    return host(HMAC, k, m, e);
+  }
+
+  // safeCompare takes as long for a near miss as for a far one. What is no
+  // string and no bytes is equal to nothing, itself included.
+  function safeCompare(a, b) {
+    const x = typeof a === 'string' ? a : bytesOf(a);
+    const y = typeof b === 'string' ? b : bytesOf(b);
+    return x !== null && y !== null && host(EQUAL, x, y);
+  }
+
+  // checkTimestampFresh takes seconds since 1970 as a number or as decimal
+  // digits. Milliseconds, NaN, negative and empty values are not fresh.
+  function checkTimestampFresh(unixSeconds, tolerance = 300) {
+    let t = unixSeconds;
+    if (typeof t === 'string') {
+      if (t.length === 0 || t.length > 12) return false;
+      let n = 0;
+      for (let i = 0; i < t.length; i++) {
+        const c = codeAt(t, i) - 48;
+        if (!(c >= 0 && c <= 9)) return false;
+        n = n * 10 + c;
+      }
+      t = n;
+    }
+    if (typeof t !== 'number' || !(t > 0) || t > 1e11) return false;
+    if (typeof tolerance !== 'number' || !(tolerance >= 0)) return false;
+    return abs(now() / 1000 - t) <= tolerance;
+  }
+
+  function getRandomValues(view) {
+    const kind = typeof view === 'object' && view !== null && isView(view) ? viewKind(view) : undefined;
+    if (kind === undefined || kind === 'Float32Array' || kind === 'Float64Array' || kind === 'Float16Array')
+      throw new TypeError('getRandomValues: an integer typed array is needed');
+    host(RANDOM, bytesOf(view));
+    return view;
+  }
+
+  function randomUUID() {
+    const b = new Uint8Array(16);
+    host(RANDOM, b);
+    b[6] = (b[6] & 0x0f) | 0x40;
+    b[8] = (b[8] & 0x3f) | 0x80;
+    let s = '';
+    for (let i = 0; i < 16; i++) {
+      if (i === 4 || i === 6 || i === 8 || i === 10) s += '-';
+      s += HEX[b[i] >> 4] + HEX[b[i] & 15];
+    }
+    return s;
+  }
+  const HEX = '0123456789abcdef';
+  const crypto = {};
+  for (const f of [hmacSha256, safeCompare, checkTimestampFresh, getRandomValues, randomUUID]) hidden(crypto, f.name, f);
+  hidden(crypto, Symbol.toStringTag, 'Crypto');
+  hidden(G, 'crypto', crypto);
+  for (const f of [hmacSha256, safeCompare, checkTimestampFresh]) hidden(G, f.name, f);
+
+  // ---- Math.random: sfc32, seeded anew for every run ---------------------
+
+  let s0 = 1, s1 = 2, s2 = 3, s3 = 4;
+  hidden(Math, 'random', function random() {
+    const a = (s0 + s1 | 0) + s3 | 0;
+    s3 = s3 + 1 | 0;
+    s0 = s1 ^ s1 >>> 9;
+    s1 = s2 + (s2 << 3) | 0;
+    s2 = (s2 << 21 | s2 >>> 11) + a | 0;
+    const b = (s0 + s1 | 0) + s3 | 0;
+    s3 = s3 + 1 | 0;
+    s0 = s1 ^ s1 >>> 9;
+    s1 = s2 + (s2 << 3) | 0;
+    s2 = (s2 << 21 | s2 >>> 11) + b | 0;
+    return ((a >>> 5) * 67108864 + (b >>> 6)) / 9007199254740992;
+  });
+
+  // ---- text --------------------------------------------------------------
+  class TextEncoder {
+    get encoding() { return 'utf-8'; }
+    encode(text = '') { return host(ENCODE, String(text)); }
+    encodeInto(text, target) {
+      const b = host(ENCODE, String(text));
+      let n = target.length < b.length ? target.length : b.length;
+      while (n > 0 && n < b.length && (b[n] & 0xc0) === 0x80) n--; // a character is written whole or not at all
+      let read = 0;
+      for (let i = 0; i < n; i++) {
+        target[i] = b[i];
+        if ((b[i] & 0xc0) !== 0x80) read += b[i] >= 0xf0 ? 2 : 1;
+      }
+      return { read, written: n };
+    }
+  }
+
+  class TextDecoder {
+    #fatal; #ignoreBOM;
+    constructor(label = 'utf-8', options = {}) {
+      const l = apply(toLower, apply(trim, String(label), []), []);
+      if (l !== 'utf-8' && l !== 'utf8') throw new RangeError('TextDecoder: only utf-8 is supported');
+      this.#fatal = !!options?.fatal;
+      this.#ignoreBOM = !!options?.ignoreBOM;
+    }
+    get encoding() { return 'utf-8'; }
+    get fatal() { return this.#fatal; }
+    get ignoreBOM() { return this.#ignoreBOM; }
+    decode(input, options) {
+      if (options?.stream) throw new TypeError('TextDecoder: streams are not supported');
+      if (input === undefined) return '';
+      const b = bytesOf(input);
+      if (b === null) throw new TypeError('TextDecoder: the input must be bytes');
+      const text = host(DECODE, b, (this.#fatal ? 1 : 0) | (this.#ignoreBOM ? 2 : 0));
+      if (text === null) throw new TypeError('TextDecoder: the bytes are not UTF-8');
+      return text;
+    }
+  }
+  const trim = String.prototype.trim, toLower = String.prototype.toLowerCase;
+  hidden(G, 'TextEncoder', TextEncoder);
+  hidden(G, 'TextDecoder', TextDecoder);
+
+  // ---- structuredClone ---------------------------------------------------
+  const mapGet = uncurry(Map.prototype.get), mapSet = uncurry(Map.prototype.set);
+  const mapEach = uncurry(Map.prototype.forEach), setEach = uncurry(Set.prototype.forEach);
+  const setAdd = uncurry(Set.prototype.add), getTime = uncurry(Date.prototype.getTime);
+  const bufferSlice = uncurry(ArrayBuffer.prototype.slice);
+  const errors = { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
+  const views = { __proto__: null };
+  for (const name of ['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array',
+    'Float16Array', 'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array']) if (G[name]) views[name] = G[name];
+
+  const uncloneable = (what) => {
+    const e = new Error(what + ' cannot be cloned');
+    hidden(e, 'name', 'DataCloneError');
+    return e;
+  };
+
+  function clone(v, seen) {
+    if (typeof v === 'function' || typeof v === 'symbol') throw uncloneable('a ' + typeof v);
+    if (typeof v !== 'object' || v === null) return v;
+    const known = mapGet(seen, v);
+    if (known !== undefined) return known;
+    const keep = (copy) => { mapSet(seen, v, copy); return copy; };
+    const members = (copy) => {
+      for (const k of ownKeys(v)) {
+        if (typeof k !== 'string') continue;
+        const d = getOwnPropertyDescriptor(v, k);
+        if (d === undefined || !d.enumerable) continue;
+        defineProperty(copy, k, { value: clone(v[k], seen), writable: true, enumerable: true, configurable: true });
+      }
+      return copy;
+    };
+    if (isArray(v)) {
+      const copy = keep([]);
+      copy.length = v.length;
+      return members(copy);
+    }
+    if (isView(v)) {
+      const kind = viewKind(v), buffer = clone(kind === undefined ? dataBuffer(v) : viewBuffer(v), seen);
+      if (kind === undefined) return keep(new DataView(buffer, dataOffset(v), dataLength(v)));
+      return keep(new views[kind](buffer, viewOffset(v), viewLength(v) / views[kind].BYTES_PER_ELEMENT));
+    }
+    switch (toString(v)) {
+      case '[object Date]': return keep(new Date(getTime(v)));
+      case '[object RegExp]': return keep(new RegExp(v.source, v.flags));
+      case '[object ArrayBuffer]': return keep(bufferSlice(v, 0));
+      case '[object Boolean]': case '[object Number]': case '[object String]': case '[object BigInt]':
+        return keep(Object(v.valueOf()));
+      case '[object Map]': {
+        const copy = keep(new Map());
+        mapEach(v, (value, key) => mapSet(copy, clone(key, seen), clone(value, seen)));
+        return copy;
+      }
+      case '[object Set]': {
+        const copy = keep(new Set());
+        setEach(v, (value) => setAdd(copy, clone(value, seen)));
+        return copy;
+      }
+      case '[object Error]': {
+        const copy = keep(new (errors[v.name] ?? Error)(String(v.message)));
+        hidden(copy, 'stack', v.stack);
+        return copy;
+      }
+      case '[object Promise]': case '[object WeakMap]': case '[object WeakSet]': case '[object WeakRef]':
+        throw uncloneable(toString(v));
+    }
+    return members(keep({}));
+  }
+  hidden(G, 'structuredClone', function structuredClone(value) { return clone(value, new Map()); });
+
+  // ---- fail and records --------------------------------------------------
+  class Failure extends Error {
+    #chosen; // cannot be forged: only fail() makes one
+    constructor(message, chosen) {
+      super(message);
+      this.#chosen = chosen;
+      for (const k of ['status', 'code', 'details']) if (chosen[k] !== undefined) this[k] = chosen[k];
+    }
+    static chosen(e) { return typeof e === 'object' && e !== null && #chosen in e ? e.#chosen : undefined; }
+  }
+  hidden(Failure.prototype, 'name', 'Failure');
+  hidden(Failure.prototype, 'constructor', Error);
+
+  hidden(G, 'fail', function fail(message, options = {}) {
+    const { status, code, details } = options ?? {};
+    if (status !== undefined && !(isInteger(status) && status >= 400 && status <= 599))
+      throw new RangeError('fail: status must be a whole number from 400 to 599');
+    if (code !== undefined && typeof code !== 'string') throw new TypeError('fail: code must be a string');
+    if (details !== undefined && (typeof details !== 'object' || isArray(details)))
+      throw new TypeError('fail: details must be an object');
+    throw new Failure(String(message), { status, code, details });
+  });
+
+  // call asks the host; a refusal comes back as an error with code, status
+  // and details.
+  function call(name, args) {
+    const reply = host(CALL, name, stringify(args));
+    if (codeAt(reply, 0) === 61) return parse(slice(reply, 1)); // '='
+    const { message, code, status, details } = parse(slice(reply, 1));
+    const e = new Error(message);
+    e.code = code;
+    e.status = status;
+    e.details = details;
+    throw e;
+  }
+  const records = {
+    get: (entity, id) => call('records.get', { entity, id }),
+    list: (entity, { where, limit, cursor } = {}) => call('records.list', { entity, where, limit, cursor }),
+    create: (entity, fields) => call('records.create', { entity, fields }),
+    update: (entity, id, fields) => call('records.update', { entity, id, fields }),
+    delete: (entity, id) => call('records.delete', { entity, id }),
+  };
+  hidden(G, 'records', records);
+
+  // ---- console -----------------------------------------------------------
+  const LINE = 8192;
+  function show(v) {
+    switch (typeof v) {
+      case 'string': return v;
+      case 'bigint': return v + 'n';
+      case 'function': return '[function ' + v.name + ']';
+      case 'object': {
+        if (v === null) return 'null';
+        try {
+          if (v instanceof Error) return String(v.stack ? v + '\n' + v.stack : v);
+          return stringify(v, (_, m) => (typeof m === 'bigint' ? m + 'n' : m)) ?? String(v);
+        } catch { return toString(v); }
+      }
+      default: return String(v);
+    }
+  }
+  function print(level, args) {
+    let line = '';
+    for (let i = 0; i < args.length && line.length < LINE; i++) line += (i ? ' ' : '') + show(args[i]);
+    host(LOG, level, slice(line, 0, LINE));
+  }
+  const console = {
+    debug(...args) { print(0, args); }, log(...args) { print(1, args); }, info(...args) { print(2, args); },
+    warn(...args) { print(3, args); }, error(...args) { print(4, args); },
+  };
+  hidden(G, 'console', console);
+
+  // ---- in and out --------------------------------------------------------
+  let handler, outcome;
+
+  // encode returns the JSON text of what a handler returned.
+  function encode(value) {
+    const text = stringify(value);
+    return text === undefined ? 'null' : text;
+  }
+
+  // failed tells the host what was thrown. It must not throw itself as long as
+  // there is memory left.
+  function failed(e) {
+    const f = { message: '', stack: '' };
+    const chosen = Failure.chosen(e);
+    if (chosen !== undefined) {
+      f.fail = true;
+      f.status = chosen.status;
+      f.code = chosen.code === undefined ? undefined : slice(chosen.code, 0, 100);
+    }
+    try {
+      if (typeof e === 'object' && e !== null) {
+        const { name, message, stack } = e;
+        f.name = typeof name === 'string' ? slice(name, 0, 100) : '';
+        f.message = typeof message === 'string' ? message : show(e);
+        f.stack = typeof stack === 'string' ? slice(stack, 0, LINE) : '';
+      } else f.message = show(e);
+      f.message = slice(f.message, 0, LINE);
+      if (chosen !== undefined && chosen.details !== undefined) {
+        const text = stringify(chosen.details);
+        f.details = text.length > 4 * LINE ? { truncated: true } : parse(text);
+      }
+    } catch { if (!f.message) f.message = 'an error that cannot be shown'; }
+    host(FAILED, stringify(f));
+    return null;
+  }
+
+  const settle = async (promise) => {
+    try { outcome = encode(await promise); } catch (e) { outcome = failed(e); }
+  };
+
+  // invoke returns the JSON text, null after a failure, or undefined if the
+  // outcome comes later.
+  function invoke(a, b) {
+    try {
+      const r = handler(a, b);
+      if ((typeof r === 'object' && r !== null || typeof r === 'function') && typeof r.then === 'function') {
+        settle(r);
+        return undefined;
+      }
+      return encode(r);
+    } catch (e) { return failed(e); }
+  }
+
+  function seed(a, b, c, d) { s0 = a; s1 = b; s2 = c; s3 = d; }
+
+  return [
+    // 0: a component's run
+    (inputs, ctx, a, b, c, d) => { seed(a, b, c, d); return invoke(inputs, ctx); },
+    // 1: a verifier's run
+    (rawBody, rawBytes, headers, config, a, b, c, d) => {
+      seed(a, b, c, d);
+      delete G.records;
+      return invoke({ rawBody, rawBytes, headers, config });
+    },
+    // 2: the outcome of an asynchronous run
+    () => outcome,
+    // 3: takes the module's exports at compile time; false if there is no handler
+    (ns) => { handler = ns.default; return typeof handler === 'function'; },
+    // 4: reports an exception that reached Go
+    failed,
+    // 5: seeds the numbers of a top level
+    seed,
+  ];
+})

@@ -1,0 +1,294 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"gatehouse/internal/fault"
+)
+
+// Run is one call of a component, or of a webhook verifier.
+type Run struct {
+	// Tenant is who the run is counted against.
+	Tenant string
+	// Inputs and Ctx are the handler's arguments, as JSON; empty means {}.
+	Inputs, Ctx []byte
+	// Host serves records.*; nil refuses every call.
+	Host Host
+	// Timeout is the time the run may take, host calls included; 0 means
+	// DefaultTimeout, for a verifier VerifierTimeout.
+	Timeout time.Duration
+	// Memory is what the run may use, at most and by default MaxMemory, for a
+	// verifier VerifierMemory by default.
+	Memory int
+	// Verifier, when set, makes this a verifier's run: the handler is given
+	// {rawBody, rawBytes, headers, config}, and there is no records.
+	Verifier *VerifierInput
+}
+
+// VerifierInput is what a webhook verifier is given.
+type VerifierInput struct {
+	RawBody []byte // as it came
+	Headers []byte // JSON
+	Config  []byte // JSON
+}
+
+// Host does for a component what it may not do itself. Call is given the
+// arguments as a JSON object: {entity, id}, {entity, where, limit, cursor},
+// {entity, fields}, {entity, id, fields}, {entity, id} for records.get, .list,
+// .create, .update, .delete; it returns JSON. A *fault.Error becomes an error
+// that the script may catch, with code, status and details; any other error
+// ends the run and is returned by Run. ctx ends with the run's deadline.
+type Host interface {
+	Call(ctx context.Context, name string, args []byte) (result []byte, err error)
+}
+
+// Result is how a run ended. Either Failed is set or Value is.
+type Result struct {
+	Value   []byte // JSON of what the handler returned; null for undefined
+	Failed  *Failure
+	Console []Line
+	CPU     time.Duration // without host calls
+	Wall    time.Duration // without waiting for a place in the pool
+}
+
+// Line is one line of console output.
+type Line struct {
+	Level string `json:"level"` // debug, log, info, warn, error
+	Text  string `json:"text"`
+}
+
+// Run calls the handler in a clean world. The error is not the component's:
+// OVERLOADED, a cancelled context, a Host's internal error, a closed engine.
+// What the component did wrong, running out of time included, is in
+// Result.Failed; the result is there with both.
+func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
+	if err := r.check(); err != nil {
+		return &Result{Failed: failure(err)}, nil
+	}
+	e := p.engine
+	if err := e.begin(ctx); err != nil {
+		return &Result{}, err
+	}
+	defer e.active.Done()
+	if err := e.gate.enter(ctx, r.Tenant); err != nil {
+		return &Result{}, err
+	}
+	defer e.gate.leave(r.Tenant)
+	i, err := e.take()
+	if err != nil {
+		return &Result{}, err
+	}
+	x := newExecution(ctx, r.Timeout)
+	defer x.end()
+	x.host = r.Host
+	x.maxPages = uint32(r.Memory / pageSize)
+	i.run = x
+	i.load(p.image)
+	value := i.handle(&r)
+	result := &Result{Value: value, Console: x.console, Wall: time.Since(x.started)}
+	result.CPU = max(0, result.Wall-x.waited)
+	result.Failed = i.verdict(x, value, r.Memory)
+	if bug := runtime.Error(nil); x.stopped == nil && errors.As(i.err, &bug) {
+		x.stopped = i.err // a mistake in our half, not the script's doing
+	}
+	e.put(i, x)
+	e.spent(r.Tenant, result.CPU)
+	if x.stopped != nil {
+		return result, x.stopped
+	}
+	return result, nil
+}
+
+// check fills in the defaults and refuses what is too large.
+func (r *Run) check() *fault.Error {
+	timeout, memory, size := DefaultTimeout, MaxMemory, len(r.Inputs)+len(r.Ctx)
+	if v := r.Verifier; v != nil {
+		// The body is there three times while the verifier runs, once with two
+		// bytes a character.
+		timeout, memory, size = VerifierTimeout, VerifierMemory+4*len(v.RawBody), len(v.RawBody)+len(v.Headers)+len(v.Config)
+		r.Host = nil
+	}
+	if r.Timeout <= 0 {
+		r.Timeout = timeout
+	}
+	r.Timeout = min(r.Timeout, MaxTimeout)
+	if r.Memory <= 0 {
+		r.Memory = memory
+	}
+	r.Memory = max(4<<20, min(r.Memory, MaxMemory))
+	if size > MaxInput {
+		return fault.New(fault.ExecutionError, "The input is larger than %d MiB.", MaxInput>>20)
+	}
+	return nil
+}
+
+// handle calls the handler and runs what it left to do. It returns the JSON
+// text, or nil if there is none; why is in the execution and in i.err.
+func (i *instance) handle(r *Run) (value []byte) {
+	defer i.recovered()
+	if r.Memory != MaxMemory {
+		i.must("qjs_set_memory_limit", engineLimit(r.Memory))
+	}
+	args := make([]uint64, 0, 8)
+	entry := enterComponent
+	if v := r.Verifier; v != nil {
+		entry = enterVerifier
+		args = append(args, i.give("JS_NewStringLen", i.surrogatesLen(v.RawBody), func(dst []byte) { i.surrogates(dst, v.RawBody) }),
+			i.give("JS_NewUint8ArrayCopy", len(v.RawBody), func(dst []byte) { copy(dst, v.RawBody) }), i.parse(v.Headers), i.parse(v.Config))
+	} else {
+		args = append(args, i.parse(r.Inputs), i.parse(r.Ctx))
+	}
+	for range 4 {
+		args = append(args, uint64(rand.Uint32())) //nolint:gosec // Math.random is no secret
+	}
+	if i.err != nil || i.run.failure != nil {
+		return nil
+	}
+	text := i.call(entry, args...)
+	i.drain()
+	if text == jsUndefined {
+		text = i.call(enterOutcome)
+		if text == jsUndefined && i.run.failure == nil {
+			i.run.failure = &thrown{Message: "the handler's promise was never settled"}
+		}
+	}
+	return i.output(text)
+}
+
+// recovered turns a broken offset found in Go's half into a trap.
+func (i *instance) recovered() {
+	if v := recover(); v != nil {
+		if v != errStop { //nolint:errorlint // a panic's value, not an error chain
+			panic(v)
+		}
+		if i.err == nil {
+			i.err = errStop
+		}
+	}
+}
+
+// call calls one of the prelude's functions; an exception that gets out of it
+// is reported, and the result is null then.
+func (i *instance) call(entry int, args ...uint64) uint64 {
+	if i.err != nil {
+		return jsNull
+	}
+	m := i.machine
+	for n, a := range args {
+		i.store64(m.scratch+uint32(8*n), a)
+	}
+	v := i.must("JS_Call", m.jsctx, m.enter[entry], jsUndefined, uint64(len(args)), uint64(m.scratch))
+	if i.err != nil {
+		return jsNull
+	}
+	if tagOf(v) == jsException>>32 {
+		if entry != enterFailed {
+			i.report()
+		}
+		return jsNull
+	}
+	return v
+}
+
+// report lets the prelude describe the pending exception.
+func (i *instance) report() {
+	e := i.must("JS_GetException", i.machine.jsctx)
+	if i.run.expired || i.err != nil {
+		return
+	}
+	i.call(enterFailed, e)
+	if i.run.failure == nil && i.err == nil {
+		i.run.failure = &thrown{Name: "InternalError", Message: "out of memory"}
+	}
+}
+
+// drain runs the jobs that promises left, until there are none.
+func (i *instance) drain() {
+	for i.must("qjs_is_job_pending") != 0 && i.err == nil {
+		if i.run.look(time.Now()); int32(i.must("qjs_execute_pending_job")) < 0 {
+			i.report()
+			if i.run.expired {
+				return
+			}
+		}
+	}
+	for _, reason := range i.run.rejections {
+		if i.run.failure == nil && i.err == nil {
+			i.call(enterFailed, reason)
+		}
+	}
+}
+
+// parse makes a value of JSON.
+func (i *instance) parse(text []byte) uint64 {
+	if len(text) == 0 {
+		text = []byte("{}")
+	}
+	return i.give("JS_ParseJSON", len(text), func(dst []byte) { copy(dst, text) })
+}
+
+// give makes a value of n bytes, which fill writes, with one of the engine's
+// functions of (context, bytes, length).
+func (i *instance) give(function string, n int, fill func(dst []byte)) uint64 {
+	at := uint32(i.must("wasm_malloc", uint64(n+1)))
+	if i.err != nil {
+		return jsNull
+	}
+	if at == 0 {
+		i.run.failure = &thrown{Name: "InternalError", Message: "out of memory"}
+		return jsNull
+	}
+	dst := i.view(at, uint32(n+1))
+	dst[n] = 0
+	fill(dst[:n])
+	v := i.must(function, i.machine.jsctx, uint64(at), uint64(n), uint64(at)+uint64(n))
+	i.must("wasm_free", uint64(at))
+	if i.err == nil && tagOf(v) == jsException>>32 {
+		i.report()
+		return jsNull
+	}
+	return v
+}
+
+// output copies a result out, if there is one and it is not too long.
+func (i *instance) output(v uint64) []byte {
+	if i.err != nil || i.run.failure != nil || !isText(v) {
+		return nil
+	}
+	length := i.machine.scratch + 128
+	at := uint32(i.must("JS_ToCStringLen2", i.machine.jsctx, uint64(length), v, 0))
+	if i.err != nil {
+		return nil
+	}
+	if at == 0 {
+		i.run.failure = &thrown{Name: "InternalError", Message: "out of memory"}
+		return nil
+	}
+	n := i.load32(length)
+	if n > MaxOutput {
+		i.run.failure = &thrown{Message: "the handler returned more than 1 MiB"}
+		return nil
+	}
+	return append([]byte(nil), i.view(at, n)...)
+}
+
+// rejection keeps track of promises that were rejected and that nobody
+// handled (yet).
+func (i *instance) rejection(promise, reason uint32, handled bool) {
+	x := i.run
+	if promise == 0 || reason == 0 {
+		return
+	}
+	if x.rejections == nil {
+		x.rejections = map[uint64]uint64{}
+	}
+	if handled {
+		delete(x.rejections, i.load64(promise))
+	} else if len(x.rejections) < 1000 {
+		x.rejections[i.load64(promise)] = i.load64(reason)
+	}
+}

@@ -1,0 +1,191 @@
+package component
+
+import (
+	"unicode/utf8"
+)
+
+// ---- between host functions and the engine ----
+
+// textOf returns what a string holds, in the engine's own UTF-8, in which a
+// lone surrogate has three bytes. The bytes lie in the engine's memory and are
+// valid until the host function returns. When v is no string or memory is out,
+// ok is false and an exception is pending.
+func (i *instance) textOf(v uint64) (b []byte, ok bool) {
+	if !isText(v) {
+		i.throwType("a string is needed")
+		return nil, false
+	}
+	length := i.machine.scratch + 128
+	at := uint32(i.nested("JS_ToCStringLen2", i.machine.jsctx, uint64(length), v, 0))
+	if at == 0 {
+		return nil, false
+	}
+	i.borrowed = append(i.borrowed, at)
+	return i.view(at, i.load32(length)), true
+}
+
+// dataOf is textOf for strings and Uint8Arrays: a string as the bytes that it
+// stands for.
+func (i *instance) dataOf(v uint64) (b []byte, ok bool) {
+	if tagOf(v) != tagObject {
+		b, ok = i.textOf(v)
+		return i.toBytes(b), ok
+	}
+	length := i.machine.scratch + 128
+	i.store32(length, 0)
+	at := uint32(i.nested("JS_GetUint8Array", i.machine.jsctx, uint64(length), v))
+	n := i.load32(length)
+	if at == 0 && i.nested("JS_HasException", i.machine.jsctx) != 0 {
+		return nil, false
+	}
+	return i.view(at, n), true
+}
+
+func (i *instance) throwType(message string) uint64 {
+	text := i.newText([]byte(message))
+	if text == thrownByHost {
+		return thrownByHost
+	}
+	i.nested("JS_Throw", i.machine.jsctx, text)
+	return thrownByHost
+}
+
+// newText makes a string from UTF-8, in which three-byte surrogates stay what
+// they are.
+func (i *instance) newText(b []byte) uint64 { return i.fromBytes("JS_NewStringLen", b) }
+
+// newBytes makes a Uint8Array.
+func (i *instance) newBytes(b []byte) uint64 { return i.fromBytes("JS_NewUint8ArrayCopy", b) }
+
+func (i *instance) fromBytes(function string, b []byte) uint64 {
+	return i.build(function, len(b), func(dst []byte) { copy(dst, b) })
+}
+
+// build makes a value of n bytes that fill writes. They are written straight
+// into the engine's memory, which is bounded; Go's is not.
+func (i *instance) build(function string, n int, fill func(dst []byte)) uint64 {
+	at := i.nested("wasm_malloc", uint64(n+1))
+	if at == 0 {
+		i.nested("JS_ThrowOutOfMemory", i.machine.jsctx)
+		return thrownByHost
+	}
+	dst := i.view(uint32(at), uint32(n+1))
+	dst[n] = 0
+	fill(dst[:n])
+	v := i.nested(function, i.machine.jsctx, at, uint64(n))
+	i.nested("wasm_free", at)
+	return v
+}
+
+// ---- bytes that are no UTF-8, in strings (decisions 2.34) ----
+
+// surrogatesLen is how long b becomes as surrogates writes it.
+func (i *instance) surrogatesLen(b []byte) int { return len(b) + 2*i.invalid(b) }
+
+// surrogates writes a body as the engine reads strings: every byte that is not
+// part of valid UTF-8 becomes the lone surrogate U+DC00 + byte.
+func (i *instance) surrogates(dst, b []byte) {
+	i.eachPiece(b, func(piece []byte, bad bool) {
+		if bad {
+			dst[0], dst[1], dst[2] = 0xed, 0xb0|piece[0]>>6, 0x80|piece[0]&0x3f
+			dst = dst[3:]
+			return
+		}
+		dst = dst[copy(dst, piece):]
+	})
+}
+
+// replaced writes b with U+FFFD, which has three bytes too, for each such byte.
+func (i *instance) replaced(dst, b []byte) {
+	i.eachPiece(b, func(piece []byte, bad bool) {
+		if bad {
+			dst = dst[copy(dst, "\uFFFD"):]
+			return
+		}
+		dst = dst[copy(dst, piece):]
+	})
+}
+
+// invalid counts the bytes that are not part of valid UTF-8.
+func (i *instance) invalid(b []byte) (n int) {
+	if !utf8.Valid(b) {
+		i.eachPiece(b, func(_ []byte, bad bool) {
+			if bad {
+				n++
+			}
+		})
+	}
+	return n
+}
+
+// stride is how many bytes or characters Go works on before it looks at the
+// run's clock: a millisecond at most.
+const stride = 64 << 10
+
+// eachPiece cuts b into stretches of valid UTF-8 and single bytes that are bad.
+func (i *instance) eachPiece(b []byte, do func(piece []byte, bad bool)) {
+	for at, turn := 0, 1; len(b) > 0; turn++ {
+		if turn%stride == 0 {
+			i.checkpoint()
+		}
+		for at < len(b) && b[at] < utf8.RuneSelf {
+			at++
+		}
+		r, n := utf8.DecodeRune(b[at:])
+		if n > 0 && (r != utf8.RuneError || n > 1) {
+			at += n
+			continue
+		}
+		if at > 0 {
+			do(b[:at], false)
+		}
+		if n == 1 {
+			do(b[at:at+1], true)
+		}
+		b, at = b[at+n:], 0
+	}
+}
+
+// surrogate reports whether s starts with a surrogate in three bytes, and the
+// byte that it stands for if it is one of U+DC80–U+DCFF.
+func surrogate(s []byte) (is bool, c byte, stands bool) {
+	if len(s) < 3 || s[0] != 0xed || s[1] < 0xa0 {
+		return false, 0, false
+	}
+	if s[1] == 0xb2 || s[1] == 0xb3 {
+		return true, (s[1]&3)<<6 | s[2]&0x3f, true
+	}
+	return true, 0, false
+}
+
+// toBytes turns a string of the engine into the bytes it stands for; other
+// lone surrogates become U+FFFD. It works in place: a copy of a string that
+// is not ASCII belongs to whoever asked for it.
+func (i *instance) toBytes(s []byte) []byte { return i.convert(s, true) }
+
+// toUTF8 is toBytes for text: every lone surrogate becomes U+FFFD.
+func (i *instance) toUTF8(s []byte) []byte { return i.convert(s, false) }
+
+func (i *instance) convert(s []byte, restore bool) []byte {
+	if utf8.Valid(s) {
+		return s
+	}
+	n := 0
+	for at, turn := 0, 1; at < len(s); turn++ {
+		if turn%stride == 0 {
+			i.checkpoint()
+		}
+		is, c, stands := surrogate(s[at:])
+		switch {
+		case !is:
+			s[n] = s[at]
+			n, at = n+1, at+1
+		case stands && restore:
+			s[n] = c
+			n, at = n+1, at+3
+		default:
+			n, at = n+copy(s[n:], "\uFFFD"), at+3
+		}
+	}
+	return s[:n]
+}

@@ -1,0 +1,191 @@
+// Package inputs is what a logic component or an automation declares to take
+// and to give, and the check of what it is sent (specification, "Custom
+// endpoints"; decisions 2.29).
+//
+// A body becomes an Object: the declared inputs, each in the declared type.
+//
+//   - A text given an object or a list receives its JSON text, given a number or
+//     a boolean its text form, as it was sent.
+//   - A number, boolean or json given something else is a failure; null counts
+//     as missing.
+//   - A field of a form is read as the JSON text it holds where a number, a
+//     boolean or json is declared; a field that is sent more than once is the
+//     list of its texts.
+//   - All failures are told at once, as one EXECUTION_ERROR.
+//
+// Members that are not declared reach a component as they are, and an
+// automation not at all: that is the caller's choice.
+package inputs
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
+
+// Type is the type of an input or output.
+type Type string
+
+// The four types (specification, "Custom endpoint definition").
+const (
+	Text    Type = "text"
+	Number  Type = "number"
+	Boolean Type = "boolean"
+	JSON    Type = "json" // an object or a list
+)
+
+// Declaration is one declared input or output.
+type Declaration struct {
+	Name     string `json:"name" yaml:"name"`
+	Type     Type   `json:"type" yaml:"type"`
+	Required bool   `json:"required,omitempty" yaml:"required,omitempty"`
+}
+
+// What an author may declare.
+const (
+	MaxDeclarations = 200
+	MaxNameLength   = 64 // characters
+)
+
+// Mistake is what is wrong with one declaration.
+type Mistake struct {
+	Index  int    // in the list
+	Member string // "name" or "type"; "" for the declaration as a whole
+	Text   string
+}
+
+// Mistakes are all that is wrong with a list of declarations, in its order.
+type Mistakes []Mistake
+
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, one := range m {
+		lines[i] = fmt.Sprintf("[%d]: %s", one.Index, one.Text)
+		if one.Member != "" {
+			lines[i] = fmt.Sprintf("[%d].%s: %s", one.Index, one.Member, one.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Check looks at declarations for their author. The error is Mistakes.
+//
+// A name is letters, digits, _ and -, so that it is one step of a dot-path.
+func Check(decls []Declaration) error {
+	var found Mistakes
+	note := func(i int, member, format string, args ...any) {
+		found = append(found, Mistake{Index: i, Member: member, Text: fmt.Sprintf(format, args...)})
+	}
+	first := make(map[string]int, len(decls))
+	for i, d := range decls {
+		if i == MaxDeclarations {
+			note(i, "", "expected at most %d declarations", MaxDeclarations)
+			break
+		}
+		if !validName(d.Name) {
+			note(i, "name", "expected 1 to %d letters, digits, _ or -, found %q", MaxNameLength, shorten(d.Name))
+		} else if before, twice := first[d.Name]; twice {
+			note(i, "name", "%s is declared twice, first at [%d]", d.Name, before)
+		} else {
+			first[d.Name] = i
+		}
+		switch d.Type {
+		case Text, Number, Boolean, JSON:
+		default:
+			note(i, "type", "expected text, number, boolean or json, found %q", shorten(string(d.Type)))
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return found
+}
+
+func validName(name string) bool {
+	if name == "" || utf8.RuneCountInString(name) > MaxNameLength {
+		return false
+	}
+	for _, c := range name {
+		if c == utf8.RuneError || c != '_' && c != '-' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func shorten(text string) string {
+	if len(text) <= 80 {
+		return text
+	}
+	return strings.ToValidUTF8(text[:77], "") + "…"
+}
+
+// Member is one member of a JSON object.
+type Member struct {
+	Name  string
+	Value jsontext.Value
+}
+
+// Object is a JSON object whose names differ, in a fixed order.
+type Object []Member
+
+// Get is the value of a member. A member that is null is there.
+func (o Object) Get(name string) (jsontext.Value, bool) {
+	for i := range o {
+		if o[i].Name == name {
+			return o[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// JSON is the object as JSON text.
+func (o Object) JSON() jsontext.Value {
+	size := 2
+	for i := range o {
+		size += len(o[i].Name) + len(o[i].Value) + 4
+	}
+	text := append(make([]byte, 0, size), '{')
+	for i := range o {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendString(text, o[i].Name)
+		text = append(text, ':')
+		text = append(text, o[i].Value...)
+	}
+	return append(text, '}')
+}
+
+// appendString appends a JSON string; what is not UTF-8 becomes U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s) // the error is about bytes that it has replaced
+	return dst
+}
+
+// failures collects why inputs fail, in the order of declaration.
+type failures struct {
+	list    []string
+	reasons map[string]string
+}
+
+func (f *failures) add(name, reason string) {
+	if f.reasons == nil {
+		f.reasons = map[string]string{}
+	}
+	f.list = append(f.list, name+": "+reason)
+	f.reasons[name] = reason
+}
+
+// err is EXECUTION_ERROR with the message of the specification, or nil.
+func (f *failures) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return fault.New(fault.ExecutionError, "Input validation failed: [%s]", strings.Join(f.list, ", ")).With("fields", f.reasons)
+}

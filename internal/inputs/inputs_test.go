@@ -1,0 +1,246 @@
+package inputs_test
+
+import (
+	"errors"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+	"gatehouse/internal/inputs"
+)
+
+const (
+	notSent  = "" // as a value: the member is not there
+	required = "required"
+	noNumber = "expected number"
+	noBool   = "expected boolean"
+	noJSON   = "expected json"
+)
+
+// Every type × every JSON value × JSON and form bodies. A column is what a
+// declared input of that type receives, or why it fails.
+var table = []struct {
+	sent                        string // the JSON value; of a form, the text that the field holds
+	text, number, boolean, json string
+	formText                    string // where a form's text differs: it is the text itself
+}{
+	{sent: notSent, text: `null`, number: `null`, boolean: `null`, json: `null`, formText: `null`},
+	{sent: `null`, text: `null`, number: `null`, boolean: `null`, json: `null`, formText: `"null"`},
+	{sent: `true`, text: `"true"`, number: noNumber, boolean: `true`, json: noJSON},
+	{sent: `false`, text: `"false"`, number: noNumber, boolean: `false`, json: noJSON},
+	{sent: `0`, text: `"0"`, number: `0`, boolean: noBool, json: noJSON},
+	{sent: `-12.50`, text: `"-12.50"`, number: `-12.50`, boolean: noBool, json: noJSON},
+	{sent: `1e3`, text: `"1e3"`, number: `1e3`, boolean: noBool, json: noJSON},
+	{sent: `12345678901234567890`, text: `"12345678901234567890"`, number: `12345678901234567890`, boolean: noBool, json: noJSON},
+	{sent: `"abc"`, text: `"abc"`, number: noNumber, boolean: noBool, json: noJSON, formText: `"\"abc\""`},
+	{sent: `""`, text: `""`, number: noNumber, boolean: noBool, json: noJSON, formText: `"\"\""`},
+	{sent: `"5"`, text: `"5"`, number: noNumber, boolean: noBool, json: noJSON, formText: `"\"5\""`},
+	{sent: `"true"`, text: `"true"`, number: noNumber, boolean: noBool, json: noJSON, formText: `"\"true\""`},
+	{sent: `"{}"`, text: `"{}"`, number: noNumber, boolean: noBool, json: noJSON, formText: `"\"{}\""`},
+	{sent: `{}`, text: `"{}"`, number: noNumber, boolean: noBool, json: `{}`},
+	{sent: `{"a":"b","c":[1,2]}`, text: `"{\"a\":\"b\",\"c\":[1,2]}"`, number: noNumber, boolean: noBool, json: `{"a":"b","c":[1,2]}`},
+	{sent: `[ 1, 2 ]`, text: `"[1,2]"`, number: noNumber, boolean: noBool, json: `[ 1, 2 ]`, formText: `"[ 1, 2 ]"`},
+	{sent: `[]`, text: `"[]"`, number: noNumber, boolean: noBool, json: `[]`},
+}
+
+func TestEveryTypeTimesEveryValueTimesEveryBody(t *testing.T) {
+	for _, row := range table {
+		if row.formText == "" {
+			row.formText = row.text
+		}
+		want := map[inputs.Type]string{inputs.Text: row.text, inputs.Number: row.number, inputs.Boolean: row.boolean, inputs.JSON: row.json}
+		for kind, value := range want {
+			for _, must := range []bool{false, true} {
+				decls := []inputs.Declaration{{Name: "x", Type: kind, Required: must}}
+				for _, keep := range []bool{false, true} {
+					got, err := inputs.FromJSON(decls, members(row.sent), keep)
+					judge(t, "json", kind, row.sent, value, must, keep, got, err)
+
+					form := url.Values{}
+					if row.sent != notSent {
+						form.Set("x", row.sent)
+					}
+					inForm := value
+					if kind == inputs.Text {
+						inForm = row.formText
+					}
+					got, err = inputs.FromForm(decls, form, keep)
+					judge(t, "form", kind, row.sent, inForm, must, keep, got, err)
+				}
+			}
+		}
+	}
+}
+
+func members(value string) []inputs.Member {
+	if value == notSent {
+		return nil
+	}
+	return []inputs.Member{{Name: "x", Value: jsontext.Value(value)}}
+}
+
+func judge(t *testing.T, body string, kind inputs.Type, sent, want string, must, keep bool, got inputs.Object, err error) {
+	t.Helper()
+	if want == "null" && must {
+		want = required
+	}
+	if want == required || strings.HasPrefix(want, "expected") {
+		wantFailure(t, err, "Input validation failed: [x: "+want+"]", map[string]string{"x": want})
+		return
+	}
+	whole := `{"x":` + want + `}`
+	if keep && sent == notSent {
+		whole = `{}`
+	}
+	if err != nil || string(got.JSON()) != whole {
+		t.Errorf("%s %s given %s (required %t, keep %t): got %s, %v; want %s", body, kind, sent, must, keep, got.JSON(), err, whole)
+	}
+}
+
+func wantFailure(t *testing.T, err error, message string, fields map[string]string) {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		t.Errorf("got %v, want %s", err, message)
+		return
+	}
+	if f.Code != fault.ExecutionError || f.HTTPStatus() != 422 || f.Message != message || !reflect.DeepEqual(f.Details["fields"], fields) {
+		t.Errorf("got %s %d %q %v, want %q %v", f.Code, f.HTTPStatus(), f.Message, f.Details, message, fields)
+	}
+}
+
+var lead = []inputs.Declaration{
+	{Name: "email", Type: inputs.Text, Required: true},
+	{Name: "score", Type: inputs.Number},
+	{Name: "vip", Type: inputs.Boolean},
+	{Name: "payload", Type: inputs.JSON, Required: true},
+}
+
+func TestAllFailuresAreToldInTheOrderOfDeclaration(t *testing.T) {
+	sent := []inputs.Member{
+		{Name: "payload", Value: jsontext.Value(`"text"`)},
+		{Name: "vip", Value: jsontext.Value(`1`)},
+		{Name: "score", Value: jsontext.Value(`"12"`)},
+		{Name: "email", Value: jsontext.Value(`null`)},
+	}
+	_, err := inputs.FromJSON(lead, sent, false)
+	wantFailure(t, err, "Input validation failed: [email: required, score: expected number, vip: expected boolean, payload: expected json]",
+		map[string]string{"email": required, "score": noNumber, "vip": noBool, "payload": noJSON})
+
+	_, err = inputs.FromJSON(lead[:2], []inputs.Member{{Name: "score", Value: jsontext.Value(`"x"`)}}, false)
+	wantFailure(t, err, "Input validation failed: [email: required, score: expected number]",
+		map[string]string{"email": required, "score": noNumber})
+}
+
+func TestUndeclaredMembersReachAComponentNotAnAutomation(t *testing.T) {
+	sent := func() []inputs.Member {
+		return []inputs.Member{
+			{Name: "utm", Value: jsontext.Value(`{"a": 1}`)},
+			{Name: "payload", Value: jsontext.Value(`[]`)},
+			{Name: "email", Value: jsontext.Value(`7`)},
+			{Name: "Email", Value: jsontext.Value(`"other"`)},
+		}
+	}
+	component, err := inputs.FromJSON(lead, sent(), true)
+	if want := `{"utm":{"a": 1},"payload":[],"email":"7","Email":"other"}`; err != nil || string(component.JSON()) != want {
+		t.Errorf("a component gets %s, %v; want %s", component.JSON(), err, want)
+	}
+	flow, err := inputs.FromJSON(lead, sent(), false)
+	if want := `{"email":"7","score":null,"vip":null,"payload":[]}`; err != nil || string(flow.JSON()) != want {
+		t.Errorf("a flow gets %s, %v; want %s", flow.JSON(), err, want)
+	}
+	form, err := inputs.FromForm(lead, url.Values{"email": {"a"}, "payload": {"{}"}, "b": {"1"}, "z": {"1", "2"}}, true)
+	if want := `{"b":"1","email":"a","payload":{},"z":["1","2"]}`; err != nil || string(form.JSON()) != want {
+		t.Errorf("a component gets %s, %v; want %s", form.JSON(), err, want)
+	}
+}
+
+func TestAFormIsReadAsStrictlyAsABody(t *testing.T) {
+	decl := func(kind inputs.Type) []inputs.Declaration {
+		return []inputs.Declaration{{Name: "x", Type: kind}}
+	}
+	for _, bad := range []string{"", " ", "1 2", "1e999", "0x10", "NaN", "Infinity", "+5", "1,5", "5x", "١"} {
+		_, err := inputs.FromForm(decl(inputs.Number), url.Values{"x": {bad}}, false)
+		wantFailure(t, err, "Input validation failed: [x: expected number]", map[string]string{"x": noNumber})
+	}
+	for _, bad := range []string{"", "on", "yes", "True", "1"} {
+		_, err := inputs.FromForm(decl(inputs.Boolean), url.Values{"x": {bad}}, false)
+		wantFailure(t, err, "Input validation failed: [x: expected boolean]", map[string]string{"x": noBool})
+	}
+	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
+	for _, bad := range []string{"", "{", `{"a":1,"a":2}`, `{"a":"\u0000"}`, `{"\u0000":1}`, `["\ud800"]`, `[1e999]`, `[] []`, deep, strings.Repeat("[", 1<<20)} {
+		_, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {bad}}, false)
+		wantFailure(t, err, "Input validation failed: [x: expected json]", map[string]string{"x": noJSON})
+	}
+	for _, bad := range []url.Values{{"x": {"\xff"}}, {"other": {"a\x00b"}}, {"\xff": {"a"}}} {
+		if _, err := inputs.FromForm(decl(inputs.Text), bad, false); fault.CodeOf(err) != fault.Validation {
+			t.Errorf("%q: got %v, want VALIDATION", bad, err)
+		}
+	}
+	got, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {"a", "b"}}, false)
+	if err != nil || string(got.JSON()) != `{"x":["a","b"]}` {
+		t.Errorf("a field sent twice: got %s, %v", got.JSON(), err)
+	}
+}
+
+func TestManyDeclarationsAreFoundByTheirExactNames(t *testing.T) {
+	var decls []inputs.Declaration
+	var sent []inputs.Member
+	for i := range 30 {
+		name := strings.Repeat("n", i+1)
+		decls = append(decls, inputs.Declaration{Name: name, Type: inputs.Number})
+		sent = append([]inputs.Member{{Name: name, Value: jsontext.Value("1")}}, sent...)
+	}
+	sent = append(sent, inputs.Member{Name: "N", Value: jsontext.Value("2")})
+	got, err := inputs.FromJSON(decls, sent, false)
+	if err != nil || len(got) != 30 || got[29].Name != decls[29].Name || string(got[29].Value) != "1" {
+		t.Errorf("got %s, %v", got.JSON(), err)
+	}
+}
+
+func TestAuthorsAreToldOfEveryMistake(t *testing.T) {
+	err := inputs.Check([]inputs.Declaration{
+		{Name: "email", Type: "text"}, {Name: "a.b", Type: "json"}, {Name: "", Type: "text"},
+		{Name: "x", Type: "string"}, {Name: "email", Type: "text"}, {Name: "ümlaut-1_", Type: "number"}, {Name: "__proto__", Type: "json"},
+	})
+	want := `[1].name: expected 1 to 64 letters, digits, _ or -, found "a.b"
+[2].name: expected 1 to 64 letters, digits, _ or -, found ""
+[3].type: expected text, number, boolean or json, found "string"
+[4].name: email is declared twice, first at [0]`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	if err := inputs.Check(lead); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzFormField(f *testing.F) {
+	for _, row := range table {
+		f.Add(row.sent)
+	}
+	decls := []inputs.Declaration{{Name: "x", Type: inputs.JSON}}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := inputs.FromForm(decls, url.Values{"x": {text}}, false)
+		if err == nil && !got.JSON().IsValid() {
+			t.Errorf("%q became %s", text, got.JSON())
+		}
+	})
+}
+
+func BenchmarkFromJSON(b *testing.B) {
+	sent := []inputs.Member{
+		{Name: "email", Value: jsontext.Value(`"ana@acme.example"`)}, {Name: "score", Value: jsontext.Value(`12`)},
+		{Name: "payload", Value: jsontext.Value(`{"lines":[1,2,3]}`)}, {Name: "utm", Value: jsontext.Value(`"x"`)},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := inputs.FromJSON(lead, sent, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package inputs
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
+
+// FromJSON checks the members of a body that is a JSON object. Their names
+// differ and their values are valid JSON without duplicate names, U+0000 or lone
+// surrogates, as httpapi.ParseObject ensures; the result shares their memory.
+//
+// Without keepUndeclared the object has every declared input, in the order of
+// declaration, null where it was not sent, and nothing else: what a flow gets.
+// With it the object has what was sent, in its order: what a component gets.
+//
+// The error is a *fault.Error EXECUTION_ERROR that names every failing input.
+func FromJSON[M ~struct {
+	Name  string
+	Value jsontext.Value
+}](decls []Declaration, members []M, keepUndeclared bool) (Object, error) {
+	sent := make([]Member, len(members))
+	for i, m := range members {
+		sent[i] = Member(m)
+	}
+	return read(decls, sent, keepUndeclared, func(d *Declaration, v jsontext.Value) (jsontext.Value, string) {
+		return convert(d.Type, v)
+	})
+}
+
+// FromForm checks the fields of a form, as FromJSON does a body's members. For a
+// component that is given what was sent, the order is that of the names.
+//
+// A form with a name or text that is not UTF-8, or that has U+0000 in it, is 400
+// VALIDATION, as such a JSON body is.
+func FromForm(decls []Declaration, form url.Values, keepUndeclared bool) (Object, error) {
+	sent := make([]Member, 0, len(form))
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		texts := form[name]
+		if !cleanText(name) || !allClean(texts) {
+			return nil, fault.New(fault.Validation, "The form cannot be read: expected UTF-8 without U+0000.")
+		}
+		if len(texts) > 0 {
+			sent = append(sent, Member{Name: name, Value: formValue(texts)})
+		}
+	}
+	return read(decls, sent, keepUndeclared, func(d *Declaration, v jsontext.Value) (jsontext.Value, string) {
+		if d.Type == Text || v.Kind() != '"' {
+			return convert(d.Type, v)
+		}
+		held, ok := parse(v)
+		if !ok {
+			return nil, expected(d.Type)
+		}
+		return convert(d.Type, held)
+	})
+}
+
+func cleanText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+func allClean(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return !cleanText(s) })
+}
+
+// formValue is the text of a field, or the list of the texts of one sent often.
+func formValue(texts []string) jsontext.Value {
+	if len(texts) == 1 {
+		return appendString(nil, texts[0])
+	}
+	list := []byte{'['}
+	for i, text := range texts {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = appendString(list, text)
+	}
+	return append(list, ']')
+}
+
+// read puts what was sent into the declared types.
+func read(decls []Declaration, sent []Member, keep bool, convert func(*Declaration, jsontext.Value) (jsontext.Value, string)) (Object, error) {
+	find := finder(decls)
+	values := make([]jsontext.Value, len(decls))
+	places := make([]int, len(decls))
+	for i := range sent {
+		if d := find(sent[i].Name); d >= 0 {
+			values[d], places[d] = sent[i].Value, i
+		}
+	}
+	var failed failures
+	for i := range decls {
+		d := &decls[i]
+		if len(values[i]) == 0 || values[i].Kind() == 'n' {
+			if d.Required {
+				failed.add(d.Name, "required")
+			}
+			continue
+		}
+		value, reason := convert(d, values[i])
+		switch {
+		case reason != "":
+			failed.add(d.Name, reason)
+		case value.Kind() == 'n' && d.Required: // a form's text null
+			failed.add(d.Name, "required")
+		}
+		values[i] = value
+		sent[places[i]].Value = value
+	}
+	if err := failed.err(); err != nil {
+		return nil, err
+	}
+	if keep {
+		return sent, nil
+	}
+	whole := make(Object, len(decls))
+	for i := range decls {
+		whole[i] = Member{Name: decls[i].Name, Value: values[i]}
+		if len(values[i]) == 0 {
+			whole[i].Value = jsontext.Value("null")
+		}
+	}
+	return whole, nil
+}
+
+// finder looks up the place of a declaration by its name, or -1.
+func finder(decls []Declaration) func(name string) int {
+	if len(decls) <= 8 {
+		return func(name string) int {
+			return slices.IndexFunc(decls, func(d Declaration) bool { return d.Name == name })
+		}
+	}
+	index := make(map[string]int, len(decls))
+	for i := range decls {
+		index[decls[i].Name] = i
+	}
+	return func(name string) int {
+		if i, ok := index[name]; ok {
+			return i
+		}
+		return -1
+	}
+}
+
+// convert gives a value in the declared type, or the reason why it does not fit.
+// null fits: whether it may stand there is the caller's question.
+func convert(t Type, v jsontext.Value) (jsontext.Value, string) {
+	kind := v.Kind()
+	if kind == 'n' {
+		return v, ""
+	}
+	ok := false
+	switch t {
+	case Text:
+		if kind == '"' {
+			return v, ""
+		}
+		return textOf(v), ""
+	case Number:
+		ok = kind == '0'
+	case Boolean:
+		ok = kind == 't' || kind == 'f'
+	case JSON:
+		ok = kind == '{' || kind == '['
+	}
+	if !ok {
+		return nil, expected(t)
+	}
+	return v, ""
+}
+
+func expected(t Type) string { return "expected " + string(t) }
+
+// textOf is the JSON string that holds the text of a value that is no string:
+// compact where it is an object or a list, as it was sent where it is not.
+func textOf(v jsontext.Value) jsontext.Value {
+	text := bytes.TrimSpace(v)
+	if k := v.Kind(); k == '{' || k == '[' {
+		compact := jsontext.Value(bytes.Clone(text))
+		if compact.Compact() == nil {
+			text = compact
+		}
+	}
+	quoted, _ := jsontext.AppendQuote(nil, text) // part of a valid body: it is UTF-8
+	return quoted
+}
+
+// maxDepth is how deeply the JSON in a form's field may be nested, as in a body.
+const maxDepth = 64
+
+// parse reads the JSON that the text of a form's field holds, as strictly as a
+// body is read.
+func parse(quoted jsontext.Value) (jsontext.Value, bool) {
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return nil, false
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	depth := 0
+	for first := true; first || depth > 0; first = false {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		switch token.Kind() {
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return nil, false
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			if strings.ContainsRune(token.String(), 0) {
+				return nil, false
+			}
+		case '0':
+			if _, err := strconv.ParseFloat(token.String(), 64); errors.Is(err, strconv.ErrRange) {
+				return nil, false
+			}
+		}
+	}
+	if len(bytes.Trim(text[d.InputOffset():], " \t\r\n")) > 0 {
+		return nil, false
+	}
+	return bytes.TrimSpace(text), true
+}
