@@ -49,7 +49,7 @@ var mutants = []mutant{
 	{"one condition is enough", "validate.go", "if !ok || !set || want != have {\n\t\t\treturn false\n\t\t}", "if ok && set && want == have {\n\t\t\treturn true\n\t\t}"},
 	{"new rules find no records", "store_reshape.go", "rulesChanged := !sameRules(r.rules, r.oldRules)", "rulesChanged := false"},
 	{"records do not follow a change of role", "store_share.go", "SET owner_role = $4 WHERE", "SET owner_role = owner_role WHERE $4 = '' AND"},
-	{"who sees may share", "store_share.go", "s.lock(ctx, tx, r, id, access.Delete)", "s.lock(ctx, tx, r, id, access.Read)"},
+	{"who sees may share", "store_share.go", "reach{access.Read, access.Delete, \"share\"}", "reach{access.Read, access.Read, \"share\"}"},
 	{"unreadable fields are shown", "render.go", "if !r.ReadField[i] {", "if false {"},
 	{"the unreadable is known", "validate.go", "case f == nil || !r.ReadField[f.Index]:", "case f == nil:"},
 	{"every field may be edited", "validate.go", "case !r.EditField[f.Index]:", "case false:"},

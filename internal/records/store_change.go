@@ -20,8 +20,31 @@ func (s *Session) Update(ctx context.Context, entity, id string, members []Membe
 		return s.updateUser(ctx, id, members)
 	}
 	var out Record
-	err := s.current(ctx, func(s *Session) error {
-		r, err := s.on(entity, access.Update)
+	err := s.locked(ctx, entity, id, reach{access.Update, access.Update, "change"},
+		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error {
+			if err := s.merge(ctx, tx, r, rec, members); err != nil {
+				return err
+			}
+			out = s.show(r, rec)
+			return nil
+		})
+	return out, err
+}
+
+// reach is what it takes to do something with one record: the entity
+// permission, the verb whose scope must reach the record, and a word for it.
+type reach struct {
+	permission, scope access.Verb
+	word              string
+}
+
+// locked runs fn on a record that is held until its transaction ends, under
+// the configuration that holds then. NOT_FOUND where the viewer may not see the
+// record, FORBIDDEN where they see it and no more.
+func (s *Session) locked(ctx context.Context, entity, id string, to reach,
+	fn func(*Session, db.Tx, *access.EntityRights, *row) error) error {
+	return s.current(ctx, func(s *Session) error {
+		r, err := s.on(entity, to.permission)
 		if err != nil {
 			return err
 		}
@@ -29,21 +52,16 @@ func (s *Session) Update(ctx context.Context, entity, id string, members []Membe
 			if err := s.fence(ctx, tx); err != nil {
 				return err
 			}
-			rec, err := s.lock(ctx, tx, r, id, access.Update)
+			rec, err := s.lock(ctx, tx, r, id, to.scope)
 			if err != nil {
 				return err
 			}
 			if !rec.allowed {
-				return fault.New(fault.Forbidden, "you may not change this record")
+				return fault.New(fault.Forbidden, "you may not %s this record", to.word)
 			}
-			if err := s.merge(ctx, tx, r, rec, members); err != nil {
-				return err
-			}
-			out = s.show(r, rec)
-			return nil
+			return fn(s, tx, r, rec)
 		})
 	})
-	return out, err
 }
 
 // merge applies a patch to a locked record and writes it.
@@ -126,25 +144,10 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 	if entity == schema.UserEntity {
 		return errUsersClosed
 	}
-	return s.current(ctx, func(s *Session) error {
-		r, err := s.on(entity, access.Delete)
-		if err != nil {
-			return err
-		}
-		return s.h.Write(ctx, func(tx db.Tx) error {
-			if err := s.fence(ctx, tx); err != nil {
-				return err
-			}
-			rec, err := s.lock(ctx, tx, r, id, access.Delete)
-			if err != nil {
-				return err
-			}
-			if !rec.allowed {
-				return fault.New(fault.Forbidden, "you may not delete this record")
-			}
+	return s.locked(ctx, entity, id, reach{access.Delete, access.Delete, "delete"},
+		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error {
 			return s.remove(ctx, tx, r.Entity, rec)
 		})
-	})
 }
 
 // remove deletes a locked record and all that hangs on it.

@@ -53,27 +53,11 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 	})
 }
 
-// shared runs fn on a record whose shares the viewer may change.
+// shared runs fn on a record whose shares the viewer may change: whoever may
+// see the entity type and delete the record (decisions 2.14).
 func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *row) error) error {
-	return s.current(ctx, func(s *Session) error {
-		r, err := s.on(entity, access.Read)
-		if err != nil {
-			return err
-		}
-		return s.h.Write(ctx, func(tx db.Tx) error {
-			if err := s.fence(ctx, tx); err != nil {
-				return err
-			}
-			rec, err := s.lock(ctx, tx, r, id, access.Delete)
-			if err != nil {
-				return err
-			}
-			if !rec.allowed {
-				return fault.New(fault.Forbidden, "you may not share this record")
-			}
-			return fn(s, tx, rec)
-		})
-	})
+	return s.locked(ctx, entity, id, reach{access.Read, access.Delete, "share"},
+		func(s *Session, tx db.Tx, _ *access.EntityRights, rec *row) error { return fn(s, tx, rec) })
 }
 
 // Shares lists the explicit shares of a record that the viewer may see.
