@@ -56,8 +56,9 @@ func (e *env) makeDemo(ctx context.Context, d *db.DB) error {
 	return seedDemo(ctx, d, config)
 }
 
-// seedDemo creates the demo's records where there are none: a demo that was
-// cut off while it was made is made whole by the next.
+// seedDemo creates the demo's records where there are none. A demo that was cut
+// off while its records were made keeps those it has; removing the data folder
+// starts anew.
 func seedDemo(ctx context.Context, d *db.DB, config *access.Config) error {
 	dir := access.NewDirectory(d)
 	store := records.New(d, dir, clock.System(), nil)
