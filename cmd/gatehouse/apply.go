@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/manifest"
 )
 
@@ -32,6 +33,12 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	if opts.Keyring, err = e.keyring(f); err != nil {
+		return err
+	}
+	c := newCompiler(f)
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	opts.Compile = c.compile
 	result, err := manifest.Apply(ctx, d, clock.System(), name, src, e.getenv, opts)
 	if err != nil {
 		return e.mistakes(err)
@@ -43,6 +50,32 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 		e.say("dry run: nothing was kept")
 	}
 	return printChanges(e.stdout, result.Changes, *asJSON)
+}
+
+// compiler compiles the sources of logic components; its engine starts with the
+// first of them.
+type compiler struct {
+	flags  *flags
+	engine *component.Engine
+}
+
+func newCompiler(f *flags) *compiler { return &compiler{flags: f} }
+
+func (c *compiler) compile(ctx context.Context, tenant, source string) (err error) {
+	if c.engine == nil {
+		if c.engine, err = c.flags.env.engine(ctx, c.flags); err != nil {
+			return err
+		}
+	}
+	_, err = c.engine.CompileFor(ctx, tenant, source)
+	return err
+}
+
+func (c *compiler) close(ctx context.Context) error {
+	if c.engine == nil {
+		return nil
+	}
+	return c.engine.Close(context.WithoutCancel(ctx)) // nothing runs any more
 }
 
 // readFile reads a file, or standard input for "-", with its name for messages.

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
@@ -28,24 +29,30 @@ func demoCommand(ctx context.Context, e *env, args []string) error {
 		return err
 	}
 	return e.serve(ctx, f, func(ctx context.Context, d *db.DB, l net.Listener) error {
-		if err := e.makeDemo(ctx, d); err != nil {
+		if err := e.makeDemo(ctx, f.flags, d); err != nil {
 			return err
 		}
 		token, example, err := demoKey(ctx, d)
 		if err != nil {
 			return err
 		}
-		e.sayDemo(l.Addr().String(), token, example)
+		webhook, err := endpoint.NewToken(ctx, d, clock.System(), actor, demo.Tenant, demo.Webhook)
+		if err != nil && fault.CodeOf(err) != fault.NotFound { // whoever changed the demo may have taken it out
+			return err
+		}
+		e.sayDemo(l.Addr().String(), token, webhook.Reveal(), example)
 		return nil
 	})
 }
 
 // makeDemo provisions the demo tenant and its records; a tenant of that name
 // that is there already stays as it is.
-func (e *env) makeDemo(ctx context.Context, d *db.DB) error {
+func (e *env) makeDemo(ctx context.Context, f *flags, d *db.DB) (err error) {
 	_, config, err := e.tenant(ctx, d, demo.Tenant)
 	if fault.CodeOf(err) == fault.NotFound {
-		_, err = manifest.Apply(ctx, d, clock.System(), "manifest.yaml", demo.Manifest, e.getenv, manifest.Options{})
+		c := newCompiler(f)
+		defer func() { err = errors.Join(err, c.close(ctx)) }()
+		_, err = manifest.Apply(ctx, d, clock.System(), "manifest.yaml", demo.Manifest, e.getenv, manifest.Options{Compile: c.compile})
 		if err == nil {
 			_, config, err = e.tenant(ctx, d, demo.Tenant)
 		}
@@ -151,7 +158,7 @@ func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
 }
 
 // sayDemo prints lines that work as pasted.
-func (e *env) sayDemo(addr, token, example string) {
+func (e *env) sayDemo(addr, token, webhook, example string) {
 	base := "http://" + addr + "/public/v1"
 	auth := ` -H "Authorization: Bearer ` + token + `"`
 	e.say(`
@@ -163,7 +170,10 @@ Gatehouse serves the demo tenant at http://%s. Its key acts for %s; paste into a
   create         curl -s -X POST %s/data/contact%s -H "Content-Type: application/json" -d '{"first_name":"Ada","last_name":"Lovelace"}'
   change         curl -s -X PATCH %s/data/contact/%s%s -H "Content-Type: application/json" -d '{"title":"Countess"}'
   delete         curl -s -X DELETE %s/data/contact/%s%s
+  own endpoint   curl -s -X POST %s/custom/quote%s -H "Content-Type: application/json" -d '{"account":"%s","lines":[{"item":"pump","quantity":2,"price":349.5}]}'
+  webhook        curl -s -X POST %s/custom/web-lead -H "X-Webhook-Token: %s" -H "Idempotency-Key: lead-1" -d first_name=Grace -d last_name=Hopper -d email=grace@example.com
 
 Ctrl-C ends it; the data stays. docs/api.md explains every endpoint.
-`, addr, demoUser, base, auth, base, auth, base, example, auth, base, auth, base, example, auth, base, example, auth)
+`, addr, demoUser, base, auth, base, auth, base, example, auth, base, auth, base, example, auth, base, example, auth,
+		base, auth, demo.Account, base, webhook)
 }

@@ -59,6 +59,7 @@ func commands() []command {
 		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
 		{"export", "--tenant T", "print the manifest of a tenant", exportCommand},
 		{"tenant list", "[--json]", "list the tenants", tenantList},
+		{"tenant rotate-jwt-key", "--tenant T", "sign access tokens with a new key", tenantRotateKey},
 		{"user list", "--tenant T [--email E] [--json]", "list staff and external users", userList},
 		{
 			"user create", "--tenant T --email E --name N [--type external] [--owner] [--role R] [--permission-set P]… [--password-stdin]",
@@ -66,12 +67,18 @@ func commands() []command {
 		},
 		{"user deactivate", "--tenant T --email E", "shut a user out", userDeactivate},
 		{"user reactivate", "--tenant T --email E", "let a user in again", userReactivate},
+		{"user resend", "--tenant T --email E", "send the verification mail again", userResend},
 		{
 			"key create", "--tenant T --user EMAIL --name N [--rate-limit N] [--cors-origin O]… [--ip-allow CIDR]… [--expires 720h]",
 			"create an API key and print its token, once", keyCreate,
 		},
 		{"key list", "--tenant T [--json]", "list the API keys", keyList},
 		{"key delete", "--tenant T --id ID", "delete an API key", keyDelete},
+		{"endpoint token", "--tenant T --slug S", "make a (new) webhook token and print it, once", endpointToken},
+		{"run exec", "--tenant T (--component | --automation) NAME --input FILE --as EMAIL", "try a target; keeps nothing", runExec},
+		{"run list", "--tenant T [--slug S] [--errors] [--limit N] [--json]", "list the runs of components and automations", runList},
+		{"run show", "--tenant T --id ID", "show a run with its trace and console", runShow},
+		{"run retry", "--tenant T --id ID", "run a failed delivery again", runRetry},
 		{
 			"share add", "--tenant T --entity E --record ID (--user EMAIL | --role R) [--access read|edit]",
 			"share a record with a user or a role", shareAdd,
@@ -222,7 +229,7 @@ func helpCommand(ctx context.Context, e *env, args []string) error {
 	}
 	for _, c := range commands() {
 		if name == "" {
-			fmt.Fprintf(&b, "  %-16s %s\n", c.name, c.summary)
+			fmt.Fprintf(&b, "  %-21s %s\n", c.name, c.summary)
 		} else if strings.HasPrefix(c.name, name+" ") {
 			fmt.Fprintf(&b, "  gatehouse %s %s\n        %s\n", c.name, c.usage, c.summary)
 		}

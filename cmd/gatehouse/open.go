@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/user"
@@ -104,4 +105,14 @@ func names(ctx context.Context, q db.Querier) (user.Names, error) {
 		return user.Names{}, err
 	}
 	return user.Names{Role: c.Roles.Has, Set: func(name string) bool { return c.Sets[name] != nil }}, nil
+}
+
+// engine starts the JavaScript engine, which is compiled in the background.
+// What was compiled is kept beside an SQLite database.
+func (e *env) engine(ctx context.Context, f *flags) (*component.Engine, error) {
+	o := component.Options{}
+	if f.database == "" {
+		o.CacheDir = filepath.Join(f.data, "cache", "engine")
+	}
+	return component.NewEngine(ctx, o)
 }

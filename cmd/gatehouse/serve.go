@@ -5,18 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"runtime/debug"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/mail"
 	"gatehouse/internal/server"
 )
 
 // serveFlags are the flags of the commands that serve.
 type serveFlags struct {
 	*flags
-	listen, opsListen, proxies string
+	listen, opsListen, proxies, smtp string
 }
 
 func (e *env) serveFlags(name string) *serveFlags {
@@ -24,7 +26,20 @@ func (e *env) serveFlags(name string) *serveFlags {
 	f.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the public API")
 	f.StringVar(&f.opsListen, "ops-listen", "", "address of /healthz, /readyz and /metrics; none when empty")
 	f.StringVar(&f.proxies, "trusted-proxies", "", "comma-separated CIDRs or addresses whose X-Forwarded-For is believed")
+	f.StringVar(&f.smtp, "smtp", "", "server that takes mail, smtp://user:pass@host:587; without it each mail is a file in DIR/outbox")
 	return f
+}
+
+// mail is where mails go.
+func (f *serveFlags) mail() (mail.Sender, error) {
+	if f.smtp == "" {
+		return mail.Files(filepath.Join(f.data, "outbox")), nil
+	}
+	sender, err := mail.SMTP(f.smtp)
+	if err != nil {
+		return nil, usagef("--smtp: %s", err)
+	}
+	return sender, nil
 }
 
 // serveCommand serves every tenant until a signal ends it.
@@ -50,6 +65,10 @@ func (e *env) serve(ctx context.Context, f *serveFlags, prepare func(context.Con
 	if err != nil {
 		return usagef("--trusted-proxies: %s", err)
 	}
+	sender, err := f.mail()
+	if err != nil {
+		return err
+	}
 	c, err := f.config()
 	if err != nil {
 		return err
@@ -73,7 +92,14 @@ func (e *env) serve(ctx context.Context, f *serveFlags, prepare func(context.Con
 			return err
 		}
 	}
-	s := server.New(server.Options{DB: d, Keyring: keyring, Clock: clock.System(), Log: e.stdout, Proxies: proxies})
+	engine, err := e.engine(ctx, f.flags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close(context.WithoutCancel(ctx))) }()
+	s := server.New(server.Options{
+		DB: d, Keyring: keyring, Clock: clock.System(), Log: e.stdout, Proxies: proxies, Engine: engine, Mail: sender,
+	})
 	s.Emit("server.listening", map[string]any{"addr": public.Addr().String(), "ops_addr": addr(ops), "engine": string(d.Engine())})
 	return s.Serve(ctx, public, ops)
 }

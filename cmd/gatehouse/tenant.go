@@ -6,6 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/identity"
+	"gatehouse/internal/outbox"
+	"gatehouse/internal/ratelimit"
+
 	"gatehouse/internal/tenant"
 )
 
@@ -49,4 +55,42 @@ func tenantList(ctx context.Context, e *env, args []string) (err error) {
 			strconv.FormatBool(line.PublicAPI), strconv.FormatBool(line.ExternalIdentity))
 	}
 	return l.print(e.stdout, *asJSON)
+}
+
+// tenantRotateKey gives a tenant a new key for access tokens. The old one is
+// accepted until its tokens have expired.
+func tenantRotateKey(ctx context.Context, e *env, args []string) (err error) {
+	f := e.flags("tenant rotate-jwt-key")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	if err := f.Parse(args, "tenant"); err != nil {
+		return err
+	}
+	return e.withIdentity(ctx, f, func(s *identity.Service) error {
+		if err := s.RotateKey(ctx, actor, *tenantID); err != nil {
+			return err
+		}
+		e.say("New access tokens of %s are signed with a new key; those signed with the old one are valid until they expire.", *tenantID)
+		return nil
+	})
+}
+
+// withIdentity runs fn with External Identity over the database that the flags
+// name. Mails that fn asks for are sent by a running server.
+func (e *env) withIdentity(ctx context.Context, f *flags, fn func(*identity.Service) error) (err error) {
+	d, err := e.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	keyring, err := e.keyring(f)
+	if err != nil {
+		return err
+	}
+	clk := clock.System()
+	s := identity.New(identity.Options{
+		DB: d, Directory: access.NewDirectory(d), Clock: clk, Keyring: keyring, Limiter: ratelimit.New(clk.Now, ratelimit.Options{}),
+		Mailer: outbox.New(outbox.Options{DB: d, Keyring: keyring, Clock: clk}),
+	})
+	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	return fn(s)
 }

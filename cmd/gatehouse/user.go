@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/identity"
 	"gatehouse/internal/user"
 )
 
@@ -159,4 +160,21 @@ func setActive(ctx context.Context, e *env, command string, args []string, activ
 	}
 	e.say("%s is %s.", u.Email, state)
 	return nil
+}
+
+// userResend sends the verification mail again to a user who waits for it.
+func userResend(ctx context.Context, e *env, args []string) error {
+	f := e.flags("user resend")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	email := f.String("email", "", "e-mail `address` of the external user")
+	if err := f.Parse(args, "tenant", "email"); err != nil {
+		return err
+	}
+	return e.withIdentity(ctx, f, func(s *identity.Service) error {
+		if err := s.Resend(ctx, *tenantID, *email); err != nil {
+			return err
+		}
+		e.say("The verification mail to %s waits in the outbox; the running server sends it.", *email)
+		return nil
+	})
 }

@@ -11,6 +11,13 @@ import (
 // Tenant is the id of the demo tenant.
 const Tenant = "demo"
 
+// Webhook is the slug of an endpoint that takes a webhook token; Account is the
+// name of an account to ask the endpoint quote about.
+const (
+	Webhook = "web-lead"
+	Account = "Alder Works"
+)
+
 // Manifest is manifest.yaml.
 //
 //go:embed manifest.yaml

@@ -11,6 +11,7 @@ import (
 	"gatehouse/examples/demo"
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/manifest"
@@ -24,7 +25,7 @@ func TestTheDemoStands(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, clk := context.Background(), clock.NewFake(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 		noEnv := func(string) string { return "" }
-		result, err := manifest.Apply(ctx, d, clk, "manifest.yaml", demo.Manifest, noEnv, manifest.Options{})
+		result, err := manifest.Apply(ctx, d, clk, "manifest.yaml", demo.Manifest, noEnv, manifest.Options{Compile: compile(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,4 +81,21 @@ func membersOf(ctx context.Context, d *db.DB, c *access.Config, ids map[string]s
 		members = append(members, records.Member{Name: name, Value: jsontext.Value(value)})
 	}
 	return members, nil
+}
+
+// compile compiles components as apply does.
+func compile(t *testing.T) func(ctx context.Context, tenant, source string) error {
+	engine, err := component.NewEngine(t.Context(), component.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(ctx context.Context, tenant, source string) error {
+		_, err := engine.CompileFor(ctx, tenant, source)
+		return err
+	}
 }

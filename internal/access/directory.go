@@ -26,6 +26,8 @@ type Config struct {
 	Keys Cache[any]
 	// Origins is for apikey: the union that answers preflights.
 	Origins Cache[any]
+	// Definitions is for endpoint: what the tenant defined itself, ready to run.
+	Definitions Cache[any]
 }
 
 // confirmEvery bounds how long a node works with a configuration without
@@ -184,7 +186,11 @@ func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
 	if w.v.userID == "" {
 		return System(c, "renewed"), nil
 	}
-	return d.Viewer(ctx, c, w.v.userID, w.v.evenInactive)
+	fresh, err := d.Viewer(ctx, c, w.v.userID, w.v.evenInactive)
+	if err == nil && w.v.elevated {
+		fresh = SystemAs(fresh, "renewed")
+	}
+	return fresh, err
 }
 
 // System is a viewer that may do everything with the tenant's records, and
@@ -195,6 +201,23 @@ func System(c *Config, reason string) Viewer {
 		panic("access.System needs a reason")
 	}
 	return viewerOf(c, Identity{Owner: true})
+}
+
+// SystemAs is System in a user's name: the viewer may do everything with the
+// tenant's records, and what it creates is that user's. It is for components
+// and automations that declare execution_context: system.
+func SystemAs(w Viewer, reason string) Viewer {
+	if reason == "" || w.v == nil {
+		panic("access.SystemAs needs a user and a reason")
+	}
+	c, key := w.v.config, "system:"+w.v.userID
+	if v, ok := c.viewers.Get(key); ok {
+		return v
+	}
+	v := viewerOf(c, Identity{UserID: w.v.userID, Email: w.v.email, Owner: true, Role: w.v.role})
+	v.v.elevated = true
+	c.viewers.Put(key, v)
+	return v
 }
 
 // Cache is a bounded map safe for concurrent use. When full it starts anew.

@@ -57,7 +57,7 @@ func (s store) identity(ctx context.Context, tenantID, userID string) (Identity,
 	if err != nil {
 		return Identity{}, false, false, err
 	}
-	return Identity{UserID: u.ID, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
+	return Identity{UserID: u.ID, Email: u.Email, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
 }
 
 // Load reads a tenant's configuration. Outside a transaction its parts may be

@@ -28,6 +28,7 @@ type Viewer struct{ v *viewer }
 type viewer struct {
 	config   *Config
 	userID   string
+	email    string
 	external bool
 	role     string
 	owner    bool // of the tenant
@@ -36,11 +37,14 @@ type viewer struct {
 	entities map[string]*EntityRights
 	// evenInactive: the credential outlives its user's deactivation.
 	evenInactive bool
+	// elevated: SystemAs made it.
+	elevated bool
 }
 
 // Identity is what a Viewer is built from: a row of users. The Directory reads it.
 type Identity struct {
 	UserID   string
+	Email    string
 	External bool
 	Owner    bool
 	Role     string
@@ -51,7 +55,7 @@ type Identity struct {
 // lose ownership, system permissions and all_entity_access right here
 // (specification, "External user permissions").
 func viewerOf(c *Config, id Identity) Viewer {
-	v := &viewer{config: c, userID: id.UserID, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
+	v := &viewer{config: c, userID: id.UserID, email: id.Email, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
 	v.owner = id.Owner && !id.External
 	v.all = v.owner
 	var sets []*PermissionSet
@@ -84,6 +88,14 @@ func (w Viewer) UserID() string {
 		return ""
 	}
 	return w.v.userID
+}
+
+// Email is the e-mail address of who acts; "" where UserID is.
+func (w Viewer) Email() string {
+	if w.v == nil {
+		return ""
+	}
+	return w.v.email
 }
 
 // Tenant is the tenant the viewer belongs to; "" for the zero Viewer.

@@ -23,6 +23,16 @@ type system struct{}
 // database must compare equal to itself.
 func (system) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
+// OffsetOf is how far a test has moved a clock from the system's, which such a
+// clock tells by a method Offset; 0 for every other. What counts in database
+// time adds it, so that a test decides that time too.
+func OffsetOf(c Clock) time.Duration {
+	if moved, ok := c.(interface{ Offset() time.Duration }); ok {
+		return moved.Offset()
+	}
+	return 0
+}
+
 // Fake is a clock that stands still until it is told to move. It may be used
 // by several goroutines at once.
 type Fake struct {

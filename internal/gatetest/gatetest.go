@@ -23,8 +23,10 @@ import (
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
@@ -41,6 +43,7 @@ type World struct {
 	T     testing.TB
 	Nodes []*Node
 	Clock *Clock
+	Mails *Mails
 
 	config  db.Config
 	keyring *secret.Keyring
@@ -68,12 +71,30 @@ func (c *Clock) Now() time.Time {
 	return clock.System().Now().Add(c.offset)
 }
 
+// Offset is how far the present was moved; those who count in the database's
+// time add it.
+func (c *Clock) Offset() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.offset
+}
+
 // Advance moves the present.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.offset += d
 }
+
+// engine runs the components of all worlds of a process, more of them at once
+// than a server would.
+var engine = sync.OnceValue(func() *component.Engine {
+	e, err := component.NewEngine(context.Background(), component.Options{PerTenant: 32, MaxWait: 20 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	return e
+})
 
 // Each runs a test once per engine, with one node.
 func Each(t *testing.T, fn func(t *testing.T, w *World)) {
@@ -90,7 +111,7 @@ func New(t testing.TB, engine db.Engine) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{T: t, Clock: &Clock{}, config: dbtest.Config(t, engine), keyring: keyring}
+	w := &World{T: t, Clock: &Clock{}, Mails: &Mails{}, config: dbtest.Config(t, engine), keyring: keyring}
 	w.AddNode()
 	return w
 }
@@ -110,7 +131,7 @@ func (w *World) AddNode() *Node {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: w.Clock, Log: n.Log, Proxies: proxies})
+	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: w.Clock, Log: n.Log, Proxies: proxies, Engine: engine(), Mail: w.Mails})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		w.T.Fatal(err)
@@ -175,6 +196,11 @@ func (w *World) Apply(src string) *manifest.Result {
 // TryApply is Apply for a manifest that may be refused.
 func (w *World) TryApply(src string, o manifest.Options) (*manifest.Result, error) {
 	w.T.Helper()
+	o.Keyring = w.keyring
+	o.Compile = func(ctx context.Context, tenant, source string) error {
+		_, err := engine().CompileFor(ctx, tenant, source)
+		return err
+	}
 	res, err := manifest.Apply(context.Background(), w.DB(), w.Clock, "test.yaml", []byte(src), func(string) string { return "" }, o)
 	w.Settle()
 	return res, err
@@ -247,6 +273,20 @@ func (w *World) KeyOf(tenant, host, email string, change ...func(*apikey.CreateS
 	w.Settle()
 	a := w.Anyone()
 	a.Host, a.KeyID, a.Token = host, key.ID, token.Reveal()
+	return a
+}
+
+// Webhook makes a webhook token for an endpoint of the tenant acme and returns
+// whoever holds it.
+func (w *World) Webhook(slug string) *Actor {
+	w.T.Helper()
+	token, err := endpoint.NewToken(context.Background(), w.DB(), w.Clock, "test", "acme", slug)
+	if err != nil {
+		w.T.Fatalf("webhook token for %s: %v", slug, err)
+	}
+	w.Settle()
+	a := w.Anyone()
+	a.Token = token.Reveal()
 	return a
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -22,7 +23,7 @@ func (c *Call) Body() ([]byte, error) {
 	if c.bodyRead {
 		return c.body, nil
 	}
-	limit := c.Route.BodyCap
+	limit := cmp.Or(c.BodyCap, c.Route.BodyCap)
 	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes allowed here", limit)
 	if c.Request.ContentLength > limit {
 		return nil, tooLarge
@@ -88,4 +89,18 @@ func checkJSON(h http.Header) error {
 		return fault.New(fault.UnsupportedMediaType, "Content-Type: expected charset utf-8")
 	}
 	return nil
+}
+
+// Bearer is the token of an Authorization header of the form "Bearer <token>",
+// "" for anything else, two headers included.
+func Bearer(h http.Header) string {
+	values := h["Authorization"]
+	if len(values) != 1 {
+		return ""
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.Trim(token, " ")
 }

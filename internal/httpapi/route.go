@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/ratelimit"
 )
 
 // Auth says which credential a route takes. The zero value is no policy: a
@@ -64,8 +65,8 @@ const (
 
 func (c AuditClass) String() string { return [...]string{"none", "standard", "identity", "custom"}[c] }
 
-// Route is one line of the HTTP surface. Exactly one of Handler and Open is
-// set: Open for Anonymous routes, Handler for all others.
+// Route is one line of the HTTP surface. Exactly one of Open, Gated and Handler
+// is set: Open for Anonymous routes, Gated for ByEndpoint, Handler for all others.
 type Route struct {
 	Method, Pattern string // Pattern as net/http's, without method and host
 	Auth            Auth
@@ -75,6 +76,29 @@ type Route struct {
 	BodyCap int64
 	Handler func(context.Context, *Authed) (Reply, error)
 	Open    func(context.Context, *Call) (Reply, error)
+	Gated   func(context.Context, *Call, Gate) (Reply, error)
+}
+
+// Gate is what the server does for a route that chooses its own checks: a
+// custom endpoint, whose definition says which credential it takes. Every
+// check that fails is the answer to the request.
+type Gate interface {
+	// Caller finds the viewer of the request's API key or, where external says
+	// so, external user's JWT, with all the checks of decisions 2.4.
+	Caller(ctx context.Context, external bool) (access.Viewer, error)
+	// Take counts the request against a budget of the endpoint's own.
+	Take(budget string, perMinute int) error
+	// Suspect is RATE_LIMITED once the address has used up what it may try
+	// without a valid credential.
+	Suspect() error
+	// Refuse counts the request against its address and returns err, or
+	// RATE_LIMITED.
+	Refuse(err error) error
+	// Admitted notes for the logs how the request said who it was.
+	Admitted(auth string)
+	// Serves notes for the logs which endpoint it is, "/custom/slug", and
+	// whether its successes are kept.
+	Serves(endpoint string, keep bool)
 }
 
 // Check reports what a route lacks; a route that lacks anything is a
@@ -83,8 +107,9 @@ func (r *Route) Check() error {
 	if r.Method == "" || r.Pattern == "" || r.Auth == 0 || r.Limit == 0 || r.Audit == 0 {
 		return fmt.Errorf("route %s %s: method, pattern, auth, limit and audit class must be set", r.Method, r.Pattern)
 	}
-	if (r.Auth == Anonymous) != (r.Open != nil) || (r.Auth == Anonymous) == (r.Handler != nil) {
-		return fmt.Errorf("route %s %s: an anonymous route has Open, every other has Handler", r.Method, r.Pattern)
+	open, gated := r.Auth == Anonymous, r.Auth == ByEndpoint
+	if open != (r.Open != nil) || gated != (r.Gated != nil) || (open || gated) == (r.Handler != nil) {
+		return fmt.Errorf("route %s %s: an anonymous route has Open, one by endpoint Gated, every other Handler", r.Method, r.Pattern)
 	}
 	return nil
 }
@@ -102,10 +127,20 @@ type Call struct {
 	Config    *access.Config
 	Route     *Route
 	Params    Params // of the route's pattern
+	// BodyCap is the largest body in bytes where it is not the route's; 0 is the route's.
+	BodyCap int64
 
 	body     []byte
 	bodyRead bool
+	told     *ratelimit.Result
 }
+
+// TellLimit makes the answer's rate headers tell of r: for routes that check
+// limits of their own, of the tightest that applies (decisions 2.22).
+func (c *Call) TellLimit(r ratelimit.Result) { c.told = &r }
+
+// ToldLimit is what TellLimit was last given, nil for nothing.
+func (c *Call) ToldLimit() *ratelimit.Result { return c.told }
 
 // Params are the values of a pattern's wildcards.
 type Params struct {

@@ -15,8 +15,12 @@ import (
 type decoder struct {
 	*Problems
 	getenv func(string) string
+	read   reader // nil when files that the manifest names are not to be read
 	key    string // whose value is being read
 }
+
+// reader reads a file whose path is relative to the manifest's folder.
+type reader func(path string) ([]byte, error)
 
 func (d *decoder) fail(n *yaml.Node, format string, args ...any) { d.add(n.Line, format, args...) }
 
@@ -138,11 +142,25 @@ func (d *decoder) text(n *yaml.Node) (string, bool) {
 		d.wrong(n, "text")
 		return "", false
 	}
-	if strings.ContainsRune(s.text, 0) {
-		d.bad(n, "expected text without the character U+0000")
+	return s.text, d.storable(n, s.text)
+}
+
+// verbatim reads a text in which nothing is taken from the environment.
+func (d *decoder) verbatim(n *yaml.Node) (string, bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" && n.ShortTag() != "!!timestamp" {
+		d.wrong(n, "text")
 		return "", false
 	}
-	return s.text, true
+	return n.Value, d.storable(n, n.Value)
+}
+
+// storable reports whether a text can be stored, and says so if not.
+func (d *decoder) storable(n *yaml.Node, s string) bool {
+	if strings.ContainsRune(s, 0) {
+		d.bad(n, "expected text without the character U+0000")
+		return false
+	}
+	return true
 }
 
 // oneOf reads a text out of a fixed choice.
@@ -250,6 +268,26 @@ func (d *decoder) count(p *int) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if v, ok := d.limit(n); ok {
 			*p = v
+		}
+	}
+}
+
+// between reads a whole number within bounds straight into a variable.
+func (d *decoder) between(p *int, low, high int) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		expected := fmt.Sprintf("a whole number of %d to %d", low, high)
+		s, ok := d.scalar(n, expected)
+		if !ok {
+			return
+		}
+		value, err := strconv.Atoi(s.text)
+		switch {
+		case (s.tag == "!!int" || s.env) && err == nil && value >= low && value <= high:
+			*p = value
+		case s.tag == "!!int":
+			d.bad(n, "expected %s, found %s", expected, s.text)
+		default:
+			d.wrong(n, expected)
 		}
 	}
 }

@@ -84,11 +84,11 @@ func differences(path string, before, after any) []string {
 }
 
 func difference(path string, before, after any) string {
-	if path == "password" {
-		if text(after) == "(changed)" {
-			return "password changed"
-		}
-		return "password set"
+	switch {
+	case path == "password", path == "webhook_secret", path == "previous_webhook_secret":
+		return path + " " + strings.Trim(strings.ReplaceAll(text(after), "none", "removed"), "()")
+	case path == "nodes", strings.HasPrefix(path, "email_templates."): // the change history has them in full
+		return path + " changed"
 	}
 	return fmt.Sprintf("%s %s → %s", path, text(before), text(after))
 }

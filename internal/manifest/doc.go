@@ -13,6 +13,9 @@
 //   - Everything is checked against the state read inside the transaction that
 //     changes it, through tenant.Configure: all or nothing, recorded in the
 //     change history. Applying the same manifest again changes nothing.
+//   - What takes long, hashing passwords and compiling sources, is done ahead of
+//     that transaction.
+//   - Secrets are sealed, and no output, history or export tells them.
 //
 // A section is one value in the list of store_sections.go: what it decodes,
 // how it merges into the state, what must hold afterwards, how it is written

@@ -38,6 +38,12 @@ type manifest struct {
 	sets       []*access.PermissionSet
 	rules      []*ruleDecl
 	users      []*userDecl
+
+	dedupRetention int
+	components     []*componentDecl
+	automations    []*automationDecl
+	endpoints      []*endpointDecl
+	templates      map[string]tenant.EmailTemplate
 }
 
 // maxSize bounds a manifest, which is read whole.
@@ -73,9 +79,10 @@ func (m *manifest) names(path ...string) bool {
 }
 
 // parse reads a manifest. The manifest is as whole as it could be read even
-// when there are problems; its tenant is "" when nothing more can be said.
-func parse(file string, src []byte, getenv func(string) string) (*manifest, *Problems) {
-	d := &decoder{Problems: &Problems{File: file}, getenv: getenv}
+// when there are problems; its tenant is "" when nothing more can be said. read
+// gives the files that it names; nil leaves them unread.
+func parse(file string, src []byte, getenv func(string) string, read reader) (*manifest, *Problems) {
+	d := &decoder{Problems: &Problems{File: file}, getenv: getenv, read: read}
 	m := &manifest{file: file, lines: map[string]int{}}
 	root := d.document(src)
 	if root == nil {
@@ -105,15 +112,8 @@ func (d *decoder) section(m *manifest, key, value *yaml.Node) {
 			}
 		}
 	}
-	if later[key.Value] {
-		d.fail(key, "this version of gatehouse does not serve %s yet: remove the section", key.Value)
-		return
-	}
 	d.fail(key, "unknown key %s: expected %s", show(key.Value), strings.Join(sectionKeys(), ", "))
 }
-
-// later are the sections of the manifest's reference that are still to come.
-var later = map[string]bool{"logic_components": true, "automations": true, "custom_endpoints": true, "email_templates": true}
 
 func sectionKeys() []string {
 	var keys []string
@@ -209,9 +209,9 @@ func (d *decoder) plain(n *yaml.Node) bool {
 	return ok
 }
 
-// Check reads a manifest without a database: what it finds does not depend on
-// what is stored. Its error is *Problems.
+// Check reads a manifest without a database, and without the files that it
+// names: what it finds does not depend on what is stored. Its error is *Problems.
 func Check(file string, src []byte, getenv func(string) string) error {
-	_, problems := parse(file, src, getenv)
+	_, problems := parse(file, src, getenv, nil)
 	return problems.err()
 }

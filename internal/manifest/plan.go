@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/custom"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -24,11 +26,19 @@ type state struct {
 	sets       map[string]*access.PermissionSet
 	rules      map[string]*access.SharingRule // by ID
 	users      map[string]*user.User          // by e-mail key; in a plan, only those it is about
+
+	// What the tenant defined itself. Where a definition has a user's id in the
+	// database, it has their e-mail key here: a plan's new users have no id yet.
+	// An id of nobody stays as it is.
+	components  map[string]*custom.Component
+	automations map[string]*custom.Automation
+	endpoints   map[string]*custom.Endpoint
 }
 
 func (s *state) clone() *state {
 	return &state{tenant: s.tenant, entities: maps.Clone(s.entities), userFields: s.userFields, roles: maps.Clone(s.roles),
-		sets: maps.Clone(s.sets), rules: maps.Clone(s.rules), users: maps.Clone(s.users)}
+		sets: maps.Clone(s.sets), rules: maps.Clone(s.rules), users: maps.Clone(s.users),
+		components: maps.Clone(s.components), automations: maps.Clone(s.automations), endpoints: maps.Clone(s.endpoints)}
 }
 
 func (s *state) schema() *schema.Schema {
@@ -49,8 +59,16 @@ type plan struct {
 	before, after *state
 	schema        *schema.Schema // of after
 	holders       holders
-	changes       []change
+	// people are stored users, outside the plan perhaps, whom definitions name:
+	// by e-mail key.
+	people  map[string]*user.User
+	keyring *secret.Keyring
+	changes []change
 }
+
+// person finds a user by e-mail key, as the plan leaves them; nil when there is
+// none among the plan's and those that definitions name.
+func (p *plan) person(key string) *user.User { return cmp.Or(p.after.users[key], p.people[key]) }
 
 // holders are the users, outside the plan, who have a role or permission set
 // that the plan removes: e-mail addresses by its name.
@@ -72,6 +90,9 @@ const (
 	kindSet        = "permission_set"
 	kindRule       = "sharing_rule"
 	kindUser       = "user"
+	kindComponent  = "logic_component"
+	kindAutomation = "automation"
+	kindEndpoint   = "custom_endpoint"
 )
 
 // prunes reports whether objects that a section does not name are removed.
@@ -137,6 +158,16 @@ func (p *plan) diff() {
 	for _, key := range order(p, "users", b.users, a.users) {
 		was, is := b.users[key], a.users[key]
 		p.note(kindUser, key, cmp.Or(is, was).Email, viewUser(was, nil), viewUser(is, was))
+	}
+	for _, name := range order(p, "logic_components", b.components, a.components) {
+		p.note(kindComponent, name, name, viewComponent(b.components[name]), viewComponent(a.components[name]))
+	}
+	for _, name := range order(p, "automations", b.automations, a.automations) {
+		p.note(kindAutomation, name, name, viewAutomation(b.automations[name]), viewAutomation(a.automations[name]))
+	}
+	for _, slug := range order(p, "custom_endpoints", b.endpoints, a.endpoints) {
+		was, is := b.endpoints[slug], a.endpoints[slug]
+		p.note(kindEndpoint, slug, slug, viewEndpoint(was, nil), viewEndpoint(is, was))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // settingsKeys are the top-level keys that make up the tenant itself.
 var settingsKeys = []string{"tenant", "display_name", "hosts", "admin_hosts", "base_url", "public_api",
-	"unauthenticated_per_ip_per_minute", "external_identity"}
+	"unauthenticated_per_ip_per_minute", "dedup_retention_days", "external_identity"}
 
 func (d *decoder) settings(m *manifest, key string, n *yaml.Node) {
 	switch key {
@@ -39,6 +39,8 @@ func (d *decoder) settings(m *manifest, key string, n *yaml.Node) {
 		m.baseURL = d.url(n, false)
 	case "unauthenticated_per_ip_per_minute":
 		d.count(&m.unauthenticated)(n)
+	case "dedup_retention_days":
+		d.retention(&m.dedupRetention, n)
 	case "public_api":
 		m.publicAPI = tenant.DefaultSettings().PublicAPI
 		d.object(n, "public_api",
@@ -46,6 +48,23 @@ func (d *decoder) settings(m *manifest, key string, n *yaml.Node) {
 			member{"log_standard_requests", d.flag(&m.publicAPI.LogStandardRequests)})
 	case "external_identity":
 		m.external = d.externalIdentity(m, n)
+	}
+}
+
+// The bounds of dedup_retention_days, where it is not 0 (decisions 2.31).
+const (
+	minRetention = 30
+	maxRetention = 36_500
+)
+
+// retention reads dedup_retention_days: 0, which is for ever, or a number of days.
+func (d *decoder) retention(p *int, n *yaml.Node) {
+	days, before := 0, len(d.List)
+	d.between(&days, 0, maxRetention)(n)
+	if days != 0 && days < minRetention {
+		d.bad(n, "expected 0, which is for ever, or %d to %d days, found %d", minRetention, maxRetention, days)
+	} else if len(d.List) == before {
+		*p = days
 	}
 }
 
@@ -178,6 +197,9 @@ func mergeSettings(p *plan) {
 	if m.has("unauthenticated_per_ip_per_minute") {
 		t.Settings.UnauthenticatedPerIPPerMinute = m.unauthenticated
 	}
+	if m.has("dedup_retention_days") {
+		t.Settings.DedupRetentionDays = m.dedupRetention
+	}
 	if m.has("external_identity") {
 		t.Settings.ExternalIdentity = m.external
 	}
@@ -232,7 +254,10 @@ type tenantView struct {
 	BaseURL         string                  `json:"base_url"`
 	PublicAPI       tenant.PublicAPI        `json:"public_api"`
 	Unauthenticated int                     `json:"unauthenticated_per_ip_per_minute"`
+	DedupRetention  int                     `json:"dedup_retention_days"`
 	External        tenant.ExternalIdentity `json:"external_identity"`
+
+	Templates map[string]tenant.EmailTemplate `json:"email_templates,omitempty"`
 }
 
 func viewTenant(t *tenant.Tenant) any {
@@ -240,7 +265,8 @@ func viewTenant(t *tenant.Tenant) any {
 		return nil
 	}
 	return tenantView{t.DisplayName, slices.Clip(append([]string{}, t.Hosts...)), append([]string{}, t.AdminHosts...), t.BaseURL,
-		t.Settings.PublicAPI, t.Settings.UnauthenticatedPerIPPerMinute, t.Settings.ExternalIdentity}
+		t.Settings.PublicAPI, t.Settings.UnauthenticatedPerIPPerMinute, t.Settings.DedupRetentionDays,
+		t.Settings.ExternalIdentity, t.Settings.EmailTemplates}
 }
 
 func exportSettings(s *state) []pair {
@@ -279,5 +305,6 @@ func exportSettings(s *state) []pair {
 		pair{"public_api", flow(pair{"enabled", yes(t.Settings.PublicAPI.Enabled)},
 			pair{"log_standard_requests", yes(t.Settings.PublicAPI.LogStandardRequests)})},
 		pair{"unauthenticated_per_ip_per_minute", num(t.Settings.UnauthenticatedPerIPPerMinute)},
+		pair{"dedup_retention_days", num(t.Settings.DedupRetentionDays)},
 		pair{"external_identity", block(identity...)})
 }

@@ -1,12 +1,15 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
 
@@ -16,6 +19,15 @@ type Options struct {
 	DryRun bool
 	// Prune removes the objects that a section of the manifest does not name.
 	Prune bool
+	// Compile compiles the source of a logic component, to learn whether it
+	// can be: its error is a *component.SourceError when it is the author's
+	// mistake. It is asked for sources that differ from what is stored, ahead of
+	// the transaction; without such sources it may be nil.
+	Compile func(ctx context.Context, tenant, source string) error
+	// Keyring seals webhook secrets; without any in the manifest it may be nil.
+	Keyring *secret.Keyring
+	// Dir is the folder that source_file is relative to; "" is the manifest's.
+	Dir string
 }
 
 // Result is what an apply did, or with DryRun would have done.
@@ -42,11 +54,17 @@ var (
 // manifest twice changes nothing the second time.
 func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []byte, getenv func(string) string,
 	opts Options) (*Result, error) {
-	m, problems := parse(file, src, getenv)
+	m, problems := parse(file, src, getenv, filesIn(cmp.Or(opts.Dir, filepath.Dir(file))))
 	if m.tenant == "" {
 		return nil, problems.err()
 	}
+	if opts.Keyring == nil && m.hasSecrets() {
+		return nil, errors.New("manifest: Options.Keyring is needed to seal the webhook secrets of " + file)
+	}
 	h := d.For(m.tenant)
+	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
+		return nil, err
+	}
 	a := &application{m: m, problems: problems, clk: clk, opts: opts, passwords: newPasswords()}
 	if len(problems.List) == 0 {
 		if err := a.passwords.prepare(ctx, h, m); err != nil {
@@ -65,7 +83,7 @@ func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []by
 	case err != nil && !errors.Is(err, errDryRun):
 		return nil, err
 	}
-	r := &Result{Tenant: m.tenant}
+	r := &Result{Tenant: m.tenant, Warnings: m.shortSecrets()}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
 	}
@@ -91,7 +109,7 @@ type application struct {
 func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
 	p := &plan{
 		Problems: &Problems{File: a.m.file, List: append([]Problem{}, a.problems.List...), Left: a.problems.Left},
-		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash,
+		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash, keyring: a.opts.Keyring,
 	}
 	if len(a.problems.List) > 0 { // it ends in an error: what could not be read is not taken as absent
 		p.prune = false
@@ -106,6 +124,9 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		s.merge(p)
 	}
 	if err := w.loadHolders(); err != nil {
+		return err
+	}
+	if err := w.defineEndpoints(); err != nil {
 		return err
 	}
 	for _, s := range sections {

@@ -17,6 +17,7 @@ func TestTheReferenceIsRight(t *testing.T) {
 	doc := string(b)
 	each(t, func(p *place) {
 		p.vars["OLIVIA_PASSWORD"] = "correct horse battery"
+		p.vars["SHOP_SECRET"], p.vars["OLD_SHOP_SECRET"] = "the secret of the shop", "the old secret of the shop"
 		applied := 0
 		for part := range strings.SplitSeq(doc, "```yaml\n") {
 			src, _, isBlock := strings.Cut(part, "```")
@@ -25,7 +26,7 @@ func TestTheReferenceIsRight(t *testing.T) {
 				applied++
 			}
 		}
-		if applied < 4 {
+		if applied < 8 {
 			p.Errorf("only %d manifests were found", applied)
 		}
 		p.printed(p.apply("tenant: bare\n"), "create tenant bare")
@@ -33,7 +34,8 @@ func TestTheReferenceIsRight(t *testing.T) {
 			p.Error(err)
 		}
 	})
-	for _, s := range []string{"register_per_ip_per_hour", "can_manage_external_users", "unauthenticated_per_ip_per_minute", "public_read_write"} {
+	for _, s := range []string{"register_per_ip_per_hour", "can_manage_external_users", "unauthenticated_per_ip_per_minute", "public_read_write",
+		"dedup_retention_days", "previous_webhook_secret", "external-user-email-verification"} {
 		if !strings.Contains(doc, s) {
 			t.Errorf("docs/manifest.md does not name %s", s)
 		}

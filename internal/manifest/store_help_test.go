@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -12,10 +13,12 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -26,6 +29,8 @@ type place struct {
 	d     *db.DB
 	clock *clock.Fake
 	vars  map[string]string
+	// compiled are the sources that apply had compiled.
+	compiled []string
 }
 
 func each(t *testing.T, fn func(p *place)) {
@@ -40,8 +45,32 @@ func newPlace(t *testing.T, d *db.DB) *place {
 
 func (p *place) try(src string, opts manifest.Options) (*manifest.Result, error) {
 	p.clock.Advance(time.Second)
+	if opts.Compile == nil {
+		opts.Compile, opts.Keyring = p.compile, p.keyring()
+	}
 	return manifest.Apply(context.Background(), p.d, p.clock, "acme.yaml", []byte(src),
 		func(name string) string { return p.vars[name] }, opts)
+}
+
+// compile stands in for the engine: !!error is what it does not understand.
+func (p *place) compile(_ context.Context, _, source string) error {
+	p.compiled = append(p.compiled, source)
+	if at := strings.Index(source, "!!error"); at >= 0 {
+		line := 1 + strings.Count(source[:at], "\n")
+		return &component.SourceError{Message: "SyntaxError: that", Line: line, Column: at - strings.LastIndexByte(source[:at], '\n')}
+	}
+	if strings.Contains(source, "!!placeless") {
+		return &component.SourceError{Message: "there is no handler"}
+	}
+	return nil
+}
+
+func (p *place) keyring() *secret.Keyring {
+	k, err := secret.NewKeyring(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return k
 }
 
 func (p *place) with(opts manifest.Options, src string) []string {

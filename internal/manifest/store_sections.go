@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/custom"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
@@ -25,8 +26,8 @@ type section struct {
 }
 
 // sections lists them in the order in which they are merged, written and
-// exported. Rules come after roles and entities, users after all: what they
-// name is merged by then.
+// exported. Rules come after roles and entities, users after them, and what
+// runs as users after those: what they name is merged and written by then.
 var sections = []section{
 	{settingsKeys, (*decoder).settings, mergeSettings, checkSettings, []string{kindTenant}, writeTenant, exportSettings},
 	{
@@ -37,6 +38,20 @@ var sections = []section{
 	{[]string{"permission_sets"}, (*decoder).sets, mergeSets, checkSets, []string{kindSet}, writeSet, exportSets},
 	{[]string{"sharing_rules"}, (*decoder).rules, mergeRules, checkRules, []string{kindRule}, writeRule, exportRules},
 	{[]string{"users"}, (*decoder).users, mergeUsers, checkUsers, []string{kindUser}, writeUser, exportUsers},
+	{
+		[]string{"logic_components"}, (*decoder).components, mergeComponents, checkComponents,
+		[]string{kindComponent}, writeComponent, exportComponents,
+	},
+	{
+		[]string{"automations"}, (*decoder).automations, mergeAutomations, checkAutomations,
+		[]string{kindAutomation}, writeAutomation, exportAutomations,
+	},
+	{
+		[]string{"custom_endpoints"}, (*decoder).endpoints, mergeEndpoints, checkEndpoints,
+		[]string{kindEndpoint}, writeEndpoint, exportEndpoints,
+	},
+	// They are part of the tenant, which settings writes.
+	{[]string{"email_templates"}, (*decoder).templates, mergeTemplates, func(*plan) {}, nil, nil, exportTemplates},
 }
 
 func writeTenant(w *writer, _ change) error {
@@ -95,4 +110,31 @@ func writeUser(w *writer, c change) error {
 		return nil
 	}
 	return records.ReassignRole(w.ctx, w.tx, w.config, is.ID, is.Role)
+}
+
+func writeComponent(w *writer, c change) error {
+	if c.after == nil {
+		return custom.DeleteComponent(w.ctx, w.tx, c.key)
+	}
+	is := *w.p.after.components[c.key]
+	is.Context.UserID = w.idOf(is.Context.UserID)
+	return custom.PutComponent(w.ctx, w.tx, &is)
+}
+
+func writeAutomation(w *writer, c change) error {
+	if c.after == nil {
+		return custom.DeleteAutomation(w.ctx, w.tx, c.key)
+	}
+	is := *w.p.after.automations[c.key]
+	is.Context.UserID = w.idOf(is.Context.UserID)
+	return custom.PutAutomation(w.ctx, w.tx, &is)
+}
+
+func writeEndpoint(w *writer, c change) error {
+	if c.after == nil {
+		return custom.DeleteEndpoint(w.ctx, w.tx, c.key)
+	}
+	is := *w.p.after.endpoints[c.key]
+	is.RunAs, is.DefinedBy = w.idOf(is.RunAs), w.idOf(is.DefinedBy)
+	return custom.PutEndpoint(w.ctx, w.tx, &is)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
@@ -32,6 +33,9 @@ func (w *writer) load() (err error) {
 	}
 	p := w.p
 	p.before = stateOf(w.config)
+	if err := w.loadDefinitions(); err != nil {
+		return err
+	}
 	for _, decl := range p.m.users {
 		u, err := user.ByEmail(w.ctx, w.tx, decl.email)
 		if errors.Is(err, user.ErrUnknown) {
@@ -164,6 +168,8 @@ func stateOf(c *access.Config) *state {
 	s := &state{
 		tenant: c.Tenant, userFields: c.Schema.User.Fields, sets: c.Sets, entities: map[string]*schema.Entity{},
 		roles: map[string]access.Role{}, rules: map[string]*access.SharingRule{}, users: map[string]*user.User{},
+		components: map[string]*custom.Component{}, automations: map[string]*custom.Automation{},
+		endpoints: map[string]*custom.Endpoint{},
 	}
 	for _, e := range c.Schema.Entities {
 		s.entities[e.Name] = e
@@ -198,6 +204,9 @@ func exported(ctx context.Context, h db.Handle) (*state, error) {
 			return nil
 		})
 		if err != nil {
+			return nil, err
+		}
+		if err := s.loadDefinitions(ctx, h); err != nil {
 			return nil, err
 		}
 		version, ok, err := tenant.Version(ctx, h)

@@ -19,9 +19,10 @@ type writer struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call of application.run
 	tx     db.Tx
 	p      *plan
-	now    int64          // microseconds UTC
-	config *access.Config // as it was before
-	fresh  bool           // there is no such tenant yet
+	now    int64             // microseconds UTC
+	config *access.Config    // as it was before
+	fresh  bool              // there is no such tenant yet
+	keys   map[string]string // e-mail keys of stored users by id, as far as they were asked for
 }
 
 // write stores the plan's changes, brings the records in line and records what

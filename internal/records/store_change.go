@@ -8,7 +8,6 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 )
 
@@ -57,7 +56,7 @@ func (s *Session) locked(ctx context.Context, entity, id string, to reach,
 				return err
 			}
 			if !rec.allowed {
-				return fault.New(fault.Forbidden, "you may not %s this record", to.word)
+				return errNotYours(to.word)
 			}
 			return fn(s, tx, r, rec)
 		})
@@ -66,76 +65,81 @@ func (s *Session) locked(ctx context.Context, entity, id string, to reach,
 
 // merge applies a patch to a locked record and writes it.
 func (s *Session) merge(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, members []Member) error {
-	in, err := check(r, members)
-	if err != nil {
+	p, err := s.patched(ctx, r, rec, members, s.seenBy(tx))
+	if err != nil || len(members) == 0 { // an empty patch changes nothing, not even updated_at
 		return err
 	}
+	return s.rewrite(ctx, tx, r, rec, p)
+}
+
+// patch is what a body makes of a record: values by schema.Field.Index.
+type patch struct {
+	owner         string // "" where the body names none
+	before, after []jsontext.Value
+	changed       []jsontext.Value // nil where a value stays what it was
+}
+
+// patched works a patch out and checks it.
+func (s *Session) patched(ctx context.Context, r *access.EntityRights, rec *row, members []Member, visible sight) (*patch, error) {
+	in, err := check(r, members)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.checkOwner(in, rec.owner); err != nil {
-		return err
+		return nil, err
 	}
 	in.checkGiven(rec)
 	before := stored(r.Entity, rec.data)
-	after := make([]jsontext.Value, len(before))
-	changed := &input{values: make([]jsontext.Value, len(before))}
+	p := &patch{owner: in.owner, before: before, after: make([]jsontext.Value, len(before)), changed: make([]jsontext.Value, len(before))}
 	for i := range before {
-		after[i] = before[i]
+		p.after[i] = before[i]
 		if in.values[i] != nil {
-			after[i] = in.values[i]
+			p.after[i] = in.values[i]
 			if !same(before[i], in.values[i]) {
-				changed.values[i] = in.values[i]
+				p.changed[i] = in.values[i]
 			}
 		}
 	}
-	changed.reasons = in.reasons
-	for i, f := range r.Entity.Fields {
-		if f.Type != schema.Reference || changed.values[i] == nil || schema.IsNull(changed.values[i]) {
-			continue
-		}
-		ok, err := s.visible(ctx, tx, f.Target, schema.Unquote(changed.values[i]))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			changed.fail(f.Name, "there is no such record of "+f.Target)
-		}
+	changed := &input{values: p.changed, reasons: in.reasons}
+	if err := checkReferences(ctx, r.Entity, changed, visible); err != nil {
+		return nil, err
 	}
-	if err := changed.err(); err != nil {
-		return err
-	}
-	if len(members) == 0 {
-		return nil // an empty patch changes nothing, not even updated_at
-	}
-	return s.rewrite(ctx, tx, r, rec, in.owner, before, after, changed.values)
+	return p, changed.err()
 }
 
 // rewrite writes a record's new values, owner and index rows.
-func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, owner string, before, after, changed []jsontext.Value) error {
-	if err := s.holdReferences(ctx, tx, r.Entity, changed); err != nil {
+func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, p *patch) error {
+	if err := s.holdReferences(ctx, tx, r.Entity, p.changed); err != nil {
 		return err
 	}
-	if err := s.checkUnique(ctx, tx, r, rec, changed); err != nil {
+	if err := s.checkUnique(ctx, tx, r, rec, p.changed); err != nil {
 		return err
 	}
-	rec.data = document(r.Entity, after, rec.data)
-	// A record is never older than it was: a clock that stepped back must not show.
-	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
+	s.apply(r, rec, p)
 	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID()}
 	set := ""
-	if owner != "" && owner != rec.owner {
-		role, err := s.roleOf(ctx, tx, owner)
+	if p.owner != "" && p.owner != rec.owner {
+		role, err := s.roleOf(ctx, tx, p.owner)
 		if err != nil {
 			return err
 		}
-		rec.owner, rec.ownerRole = owner, role
+		rec.owner, rec.ownerRole = p.owner, role
 		set = ", owner_id = $7, owner_role = $8"
-		args = append(args, owner, role)
+		args = append(args, p.owner, role)
 	}
 	_, err := tx.Exec(ctx, `UPDATE records SET data = $4`+tx.Dialect().JSON+`, updated_at = $5, updated_by = $6,
 		version = version + 1`+set+` WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, args...)
 	if err != nil {
 		return err
 	}
-	return s.reindex(ctx, tx, r.Entity, rec, before, after)
+	return s.reindex(ctx, tx, r.Entity, rec, p.before, p.after)
+}
+
+// apply gives a record in memory what a patch says, its owner aside.
+func (s *Session) apply(r *access.EntityRights, rec *row, p *patch) {
+	rec.data = document(r.Entity, p.after, rec.data)
+	// A record is never older than it was: a clock that stepped back must not show.
+	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
 }
 
 // Delete removes a record, its shares and its index rows, and clears every

@@ -146,30 +146,51 @@ func (s *Session) updateUser(ctx context.Context, id string, members []Member) (
 			if err := s.fence(ctx, tx); err != nil {
 				return err
 			}
-			u, err := user.Lock(ctx, tx, id)
-			if errors.Is(err, user.ErrUnknown) {
-				return errNoUser
-			}
+			u, err := lockUser(ctx, tx, id)
 			if err != nil {
 				return err
 			}
-			if err := patchUser(r, u, members); err != nil {
+			if err := s.changeUser(ctx, tx, r, u, members); err != nil {
 				return err
 			}
-			if len(members) > 0 {
-				u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt)
-				if err := user.UpdateProfile(ctx, tx, u); err != nil {
-					return err
-				}
-			}
-			out = Record(`{"id":` + strconv.Quote(u.ID) + `}`)
-			if r.May(access.Read) {
-				out = renderUser(nil, r, u)
-			}
+			out = showUser(r, u)
 			return nil
 		})
 	})
 	return out, err
+}
+
+func lockUser(ctx context.Context, tx db.Tx, id string) (*user.User, error) {
+	u, err := user.Lock(ctx, tx, id)
+	if errors.Is(err, user.ErrUnknown) {
+		err = errNoUser
+	}
+	return u, err
+}
+
+// changeUser applies a patch to a locked user and writes it.
+func (s *Session) changeUser(ctx context.Context, tx db.Tx, r *access.EntityRights, u *user.User, members []Member) error {
+	if err := s.editUser(r, u, members); err != nil || len(members) == 0 {
+		return err
+	}
+	return user.UpdateProfile(ctx, tx, u)
+}
+
+// editUser applies a patch to a user in memory.
+func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Member) error {
+	if err := patchUser(r, u, members); err != nil || len(members) == 0 {
+		return err
+	}
+	u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt)
+	return nil
+}
+
+// showUser is what the viewer gets to see of a user they changed.
+func showUser(r *access.EntityRights, u *user.User) Record {
+	if !r.May(access.Read) {
+		return renderID(u.ID)
+	}
+	return renderUser(nil, r, u)
 }
 
 func patchUser(r *access.EntityRights, u *user.User, members []Member) error {

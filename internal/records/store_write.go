@@ -35,7 +35,7 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 		if err := s.checkOwner(in, s.viewer.UserID()); err != nil {
 			return err
 		}
-		if err := s.checkReferences(ctx, r.Entity, in); err != nil {
+		if err := checkReferences(ctx, r.Entity, in, s.seenBy(s.h)); err != nil {
 			return err
 		}
 		if err := in.err(); err != nil {
@@ -45,7 +45,7 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 			if err := s.fence(ctx, tx); err != nil {
 				return err
 			}
-			rec, err := s.insert(ctx, tx, r, in)
+			rec, err := s.insert(ctx, tx, r, in, "")
 			if err != nil {
 				return err
 			}
@@ -87,14 +87,22 @@ func (s *Session) checkOwner(in *input, present string) error {
 	return nil
 }
 
+// sight reports whether a record exists and the viewer may see it.
+type sight func(ctx context.Context, entity, id string) (bool, error)
+
+// seenBy is what the viewer sees through q.
+func (s *Session) seenBy(q db.Querier) sight {
+	return func(ctx context.Context, entity, id string) (bool, error) { return s.visible(ctx, q, entity, id) }
+}
+
 // checkReferences fails each reference to a record that does not exist or that
 // the viewer may not see, alike (decisions 2.7).
-func (s *Session) checkReferences(ctx context.Context, e *schema.Entity, in *input) error {
+func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible sight) error {
 	for i, f := range e.Fields {
 		if f.Type != schema.Reference || in.values[i] == nil || schema.IsNull(in.values[i]) {
 			continue
 		}
-		ok, err := s.visible(ctx, s.h, f.Target, schema.Unquote(in.values[i]))
+		ok, err := visible(ctx, f.Target, schema.Unquote(in.values[i]))
 		if err != nil {
 			return err
 		}
@@ -105,8 +113,9 @@ func (s *Session) checkReferences(ctx context.Context, e *schema.Entity, in *inp
 	return nil
 }
 
-// insert writes a checked new record inside tx, fenced.
-func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, in *input) (*row, error) {
+// insert writes a checked new record inside tx, fenced. Its id is given, or
+// made when that is "".
+func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, in *input, id string) (*row, error) {
 	now := clock.Micros(s.store.clock.Now())
 	tick, err := tenant.Tick(ctx, tx, now)
 	if err != nil {
@@ -114,8 +123,10 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 	}
 	acting := s.viewer.UserID()
 	rec := &row{
-		id: clock.NewID(clock.FromMicros(tick)), owner: acting, createdAt: tick, updatedAt: tick, version: 1,
-		data: document(r.Entity, in.values, nil),
+		id: id, owner: acting, createdAt: tick, updatedAt: tick, version: 1, data: document(r.Entity, in.values, nil),
+	}
+	if id == "" {
+		rec.id = clock.NewID(clock.FromMicros(tick))
 	}
 	if in.owner != "" {
 		rec.owner = in.owner
@@ -139,11 +150,11 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 }
 
 // roleOf is the role of a record's owner, true for as long as tx is fenced.
-func (s *Session) roleOf(ctx context.Context, tx db.Tx, owner string) (string, error) {
+func (s *Session) roleOf(ctx context.Context, q db.Querier, owner string) (string, error) {
 	if owner == s.viewer.UserID() {
 		return s.viewer.Role(), nil
 	}
-	role, err := user.RoleOf(ctx, tx, owner)
+	role, err := user.RoleOf(ctx, q, owner)
 	if errors.Is(err, user.ErrUnknown) {
 		return "", fault.Fields("some fields are not valid", map[string]string{"owner_id": "there is no such user"})
 	}
@@ -259,13 +270,18 @@ func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bo
 // lock reads a record that the viewer may see and holds it until tx ends;
 // allowed says whether verb reaches it too.
 func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
+	return find(ctx, tx, r, id, verb, tx.Dialect().ForUpdate)
+}
+
+// find is lock that holds the record as suffix says.
+func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, verb access.Verb, suffix string) (*row, error) {
 	st := newStatement(`SELECT `+rowColumns+`, r.version, CASE WHEN `, r.Entity.Name, id)
 	st.reached(r.Scope(verb))
 	st.WriteString(` THEN 1 ELSE 0 END FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
 	st.reached(r.Scope(access.Read))
-	st.WriteString(tx.Dialect().ForUpdate)
+	st.WriteString(suffix)
 	var rec *row
-	err := tx.Query(ctx, st.String(), func(dbRow db.Row) error {
+	err := q.Query(ctx, st.String(), func(dbRow db.Row) error {
 		rec = &row{}
 		scanRow(dbRow, rec)
 		rec.data = append(jsontext.Value(nil), rec.data...)

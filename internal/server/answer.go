@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,6 +83,9 @@ func (x *exchange) headers(h http.Header, size, status int) {
 		h["Access-Control-Allow-Origin"] = []string{x.corsOrigin}
 		h["Access-Control-Expose-Headers"] = exposed
 	}
+	if x.call != nil && x.call.ToldLimit() != nil {
+		x.limit, x.limited = *x.call.ToldLimit(), true
+	}
 	if !x.limited {
 		x.takeAddress()
 	}
@@ -114,7 +118,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	persisted := false
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
-		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, false) &&
+		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess) &&
 			!x.unrecorded
 	}
 	if ev.Persist {
@@ -144,9 +148,13 @@ func (x *exchange) endpoint() string {
 	if x.match == nil {
 		return ""
 	}
-	switch x.match.routes[0].Pattern {
-	case "/public/v1/me":
+	switch pattern := x.match.routes[0].Pattern; {
+	case x.endpointName != "":
+		return x.endpointName
+	case pattern == "/public/v1/me":
 		return "/me"
+	case x.identityPath() && !strings.Contains(pattern, "{"):
+		return strings.TrimPrefix(pattern, "/public/v1")
 	default:
 		if e := x.config.Schema.Entity(x.params.Get("entity")); e != nil {
 			return e.Endpoint

@@ -15,28 +15,42 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// authenticate finds the viewer of the request's credential. Without a valid
-// one the request counts against its address: RATE_LIMITED when that is used
-// up, UNAUTHORIZED else.
-func (x *exchange) authenticate(ctx context.Context) (access.Viewer, error) {
-	token := bearer(x.r.Header)
-	if strings.Count(token, ".") == 2 && !x.config.Tenant.Settings.ExternalIdentity.Enabled {
-		x.takeAddress()
-		return access.Viewer{}, errIdentityOff // an access token while its issuer is off (decisions 2.4)
-	}
-	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
-	if resolved != nil {
-		x.key, x.keyID, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.ID, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
-	} else {
-		x.keyPrefix = secret.Prefix(token)
-	}
+// admit finds the viewer of the request's credential and checks what that
+// restricts: addresses, origins, rate.
+func (x *exchange) admit(ctx context.Context) (access.Viewer, error) {
+	viewer, err := x.authenticate(ctx)
 	if err == nil {
-		return resolved.Viewer, nil
+		if x.auth == audit.AuthJWT {
+			err = x.checkUser()
+		} else {
+			err = x.checkKey()
+		}
 	}
-	if fault.CodeOf(err) != fault.Unauthorized {
+	if err != nil {
 		return access.Viewer{}, err
 	}
-	x.key = nil // it exists, but is not valid: the logs alone name it
+	return viewer, nil
+}
+
+// authenticate finds the viewer of the request's credential, of a kind that the
+// route takes. Without a valid one the request counts against its address:
+// RATE_LIMITED when that is used up, UNAUTHORIZED else.
+func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err error) {
+	token := httpapi.Bearer(x.r.Header)
+	switch looksLikeJWT := strings.Count(token, ".") == 2; {
+	case looksLikeJWT && !x.config.Tenant.Settings.ExternalIdentity.Enabled:
+		x.takeAddress()
+		return access.Viewer{}, errIdentityOff // an access token while its issuer is off (decisions 2.4)
+	case looksLikeJWT && x.route.Auth != httpapi.KeyOnly:
+		viewer, err = x.byJWT(ctx, token)
+	case x.route.Auth == httpapi.JWTOnly:
+		err = apikey.ErrUnauthorized
+	default:
+		viewer, err = x.byKey(ctx, token)
+	}
+	if fault.CodeOf(err) != fault.Unauthorized {
+		return viewer, err
+	}
 	x.w.Header()["Www-Authenticate"] = challenge
 	if !x.takeAddress() {
 		return access.Viewer{}, x.rateLimited()
@@ -46,18 +60,50 @@ func (x *exchange) authenticate(ctx context.Context) (access.Viewer, error) {
 
 var challenge = []string{"Bearer"}
 
-// bearer is the token of an Authorization header of the form "Bearer <token>",
-// "" for anything else, two headers included.
-func bearer(h http.Header) string {
-	values := h["Authorization"]
-	if len(values) != 1 {
-		return ""
+// byKey finds the viewer of an API key.
+func (x *exchange) byKey(ctx context.Context, token string) (access.Viewer, error) {
+	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
+	if resolved != nil {
+		x.key, x.keyID, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.ID, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
+	} else {
+		x.keyPrefix = secret.Prefix(token)
 	}
-	scheme, token, ok := strings.Cut(values[0], " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return ""
+	if err != nil {
+		x.key = nil // it exists, but is not valid: the logs alone name it
+		return access.Viewer{}, err
 	}
-	return strings.Trim(token, " ")
+	return resolved.Viewer, nil
+}
+
+// byJWT finds the viewer of an external user's access token.
+func (x *exchange) byJWT(ctx context.Context, token string) (access.Viewer, error) {
+	viewer, err := x.s.identity.Authenticate(ctx, x.config, token)
+	if err != nil {
+		x.keyPrefix = secret.Prefix(token)
+		return viewer, err
+	}
+	x.auth, x.userID = audit.AuthJWT, viewer.UserID()
+	return viewer, nil
+}
+
+// checkUser is what External Identity restricts: the rate of one user. An
+// origin that is not listed is not refused, its pages cannot read the answer
+// (decisions 2.20).
+func (x *exchange) checkUser() error {
+	x.allowIdentityOrigin()
+	perMinute := x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute
+	x.limit, x.limited = x.s.limiter.Take(x.config.Tenant.ID+"/user/"+x.userID, perMinute, window), true
+	if !x.limit.Allowed {
+		return x.rateLimited()
+	}
+	return nil
+}
+
+// allowIdentityOrigin lets pages of External Identity's origins read the answer.
+func (x *exchange) allowIdentityOrigin() {
+	if x.origin != "" && slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin) {
+		x.corsOrigin = x.origin
+	}
 }
 
 // checkKey is what a key itself restricts: addresses, origins, rate.

@@ -23,9 +23,10 @@ type ban struct {
 
 var (
 	leaves   = []string{"fault", "clock", "secret", "ratelimit", "mail"}
-	base     = []string{"user", "schema", "tenant"}
-	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi"}, base)
-	features = []string{"data", "apikey", "endpoint", "component", "automation", "identity", "audit", "manifest", "admin"}
+	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
+	base     = []string{"user", "schema", "tenant", "custom"}
+	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox"}, base)
+	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
 	helpers  = []string{"gatetest", "db/dbtest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
 )
@@ -37,16 +38,17 @@ func bans() []ban {
 		{base, []string{"access"}, "access decides over users, not the other way round"},
 		{append(slices.Clone(base), "access"), []string{"records"}, "records is above the rules that it applies"},
 		{append(slices.Clone(base), "access", "records", "db"), []string{"httpapi", "net/http"}, "the store serves components and flows too, which know no HTTP"},
-		{append(slices.Clone(kernel), leaves...), features, "the kernel does not know what is built on it"},
-		{slices.Concat(kernel, leaves, features), []string{"server"}, "the composition root is imported by cmd alone"},
-		{[]string{"component", "automation"}, []string{"httpapi", "net/http", "db"}, "what runs a customer's code knows neither HTTP nor SQL"},
-		{slices.Concat(kernel, leaves, features, []string{"server", "cmd/gatehouse"}), append(slices.Clone(helpers), "testing"), "test helpers stay out of the binary"},
+		{slices.Concat(kernel, leaves, runtimes), features, "the kernel does not know what is built on it"},
+		{slices.Concat(kernel, leaves, runtimes, features), []string{"server"}, "the composition root is imported by cmd alone"},
+		{runtimes, append(slices.Clone(kernel), "net/http"), "what runs a customer's code knows neither HTTP nor SQL nor records: it is handed what it may do"},
+		{append(slices.Clone(leaves), "db", "access", "records", "httpapi", "user", "schema", "tenant"), runtimes, "only definitions and features know what runs them"},
+		{slices.Concat(kernel, leaves, runtimes, features, []string{"server", "cmd/gatehouse"}), append(slices.Clone(helpers), "testing"), "test helpers stay out of the binary"},
 	}
 	for _, f := range features {
 		others := slices.DeleteFunc(slices.Clone(features), func(other string) bool { return other == f })
 		list = append(list, ban{[]string{f}, others, "a feature imports no other: what they share belongs in the kernel, who needs whom is wired in server"})
 	}
-	all := slices.Concat(leaves, base, features, []string{"access", "records", "httpapi", "server", "cmd/gatehouse"})
+	all := slices.Concat(leaves, runtimes, base, features, []string{"access", "records", "httpapi", "server", "cmd/gatehouse"})
 	return append(list, ban{all, engines, "both engines are behind db"})
 }
 
@@ -57,7 +59,7 @@ func (b ban) forbids(from, to string) bool {
 // place is the folder that has its place in the layout: a folder below a
 // feature's is the feature's own affair.
 func place(folder string) string {
-	if top, _, below := strings.Cut(folder, "/"); below && slices.Contains(features, top) {
+	if top, _, below := strings.Cut(folder, "/"); below && slices.Contains(slices.Concat(runtimes, features), top) {
 		return top
 	}
 	return folder
@@ -77,7 +79,7 @@ func matchesAny(list []string, name string) bool {
 }
 
 func isOurs(name string) bool {
-	return slices.Contains(slices.Concat(leaves, kernel, features, helpers, []string{"server", "cmd/gatehouse"}), name)
+	return slices.Contains(slices.Concat(leaves, kernel, runtimes, features, helpers, []string{"server", "cmd/gatehouse"}), name)
 }
 
 // goFile is a source file of ours: its folder as bans name it, its name, its
@@ -182,7 +184,7 @@ func TestDirectionBitesWhereItShould(t *testing.T) {
 	for _, bad := range [][2]string{
 		{"clock", "fault"}, {"db", "tenant"}, {"user", "access"}, {"tenant", "records"}, {"access", "httpapi"}, {"records", "net/http"},
 		{"httpapi", "data"}, {"fault", "server"}, {"data", "audit"}, {"manifest", "apikey"}, {"apikey", "server"}, {"automation", "db"},
-		{"component/quickjs", "db"}, {"data", "component/fuel"},
+		{"component/quickjs", "db"}, {"records", "component"}, {"component", "records"}, {"endpoint", "audit"},
 		{"server", "gatetest"}, {"server", "testing"}, {"cmd/gatehouse", "db/dbtest"}, {"records", "github.com/jackc/pgx/v5"}, {"server", "database/sql"},
 	} {
 		if !slices.ContainsFunc(bans(), func(b ban) bool { return b.forbids(bad[0], bad[1]) }) {
@@ -190,7 +192,7 @@ func TestDirectionBitesWhereItShould(t *testing.T) {
 		}
 	}
 	for _, good := range [][2]string{
-		{"data", "records"}, {"component", "component/quickjs"}, {"data", "fault"}, {"httpapi", "access"}, {"access", "user"}, {"user", "tenant"}, {"records", "db"},
+		{"data", "records"}, {"component", "enginewasm"}, {"custom", "inputs"}, {"manifest", "automation"}, {"endpoint", "component"}, {"data", "fault"}, {"httpapi", "access"}, {"access", "user"}, {"user", "tenant"}, {"records", "db"},
 		{"server", "audit"}, {"cmd/gatehouse", "server"}, {"gatetest", "server"}, {"db", "github.com/jackc/pgx/v5"},
 	} {
 		for _, b := range bans() {

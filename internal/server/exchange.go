@@ -41,6 +41,10 @@ type exchange struct {
 	keyPrefix string
 	userID    string
 
+	// Of a custom endpoint that exists.
+	endpointName string
+	keepSuccess  bool
+
 	origin     string // the request's Origin, "" for none
 	corsOrigin string // the origin that may read the answer, "" for none
 	limit      ratelimit.Result
@@ -112,14 +116,18 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if noRoute != nil {
 		return httpapi.Reply{}, x.refuseRoute(noRoute)
 	}
-	viewer, err := x.authenticate(ctx)
+	x.call = &httpapi.Call{Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params}
+	switch x.route.Auth {
+	case httpapi.Anonymous:
+		x.allowIdentityOrigin()
+		return x.route.Open(ctx, x.call)
+	case httpapi.ByEndpoint:
+		return x.route.Gated(ctx, x.call, gate{x})
+	}
+	viewer, err := x.admit(ctx)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	if err := x.checkKey(); err != nil {
-		return httpapi.Reply{}, err
-	}
-	x.call = &httpapi.Call{Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params}
 	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: viewer})
 }
 

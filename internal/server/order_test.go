@@ -109,10 +109,10 @@ func TestWhatTheSwitchesAsk(t *testing.T) {
 						t.Errorf("API %v, identity %v: %s: %d %s, want %s", api, identity, what, a.Status, a.Code(), want)
 					}
 				}
-				key, jwt := fault.Code(""), fault.Unauthorized // there are no JWTs yet: none is valid
-				auth := fault.NotFound                         // nor endpoints under /auth
+				key, jwt := fault.Code(""), fault.Unauthorized       // it is no JWT of ours
+				login, activate := fault.Validation, fault.Forbidden // past the switch
 				if !identity {
-					jwt, auth = fault.ServiceUnavailable, fault.ServiceUnavailable
+					jwt, login, activate = fault.ServiceUnavailable, fault.ServiceUnavailable, fault.ServiceUnavailable
 				}
 				if !api {
 					key, jwt = fault.APIDisabled, fault.APIDisabled
@@ -120,8 +120,8 @@ func TestWhatTheSwitchesAsk(t *testing.T) {
 				sam := w.Key("sam@acme.example")
 				check("a key", sam.Get(me), key)
 				check("a JWT", w.Anyone().With("Authorization", "Bearer e30.e30.e30").Get(me), jwt)
-				check("/auth", w.Anyone().Post("/public/v1/auth/login", `{}`), auth)
-				check("/auth with a key", sam.Post("/public/v1/auth/users/x/activate", `{}`), auth)
+				check("/auth", w.Anyone().Post("/public/v1/auth/login", `{}`), login)
+				check("/auth with a key", sam.Post("/public/v1/auth/users/x/activate", `{}`), activate)
 			}
 		}
 	})

@@ -88,7 +88,7 @@ func TestEachRequestIsOneLineOfTheLog(t *testing.T) {
 		say(ask(anyone, evil, me), "acme", nil, "CORS_DENIED", none)
 		say(elsewhere.Get(me), nil, nil, "NOT_FOUND", none)
 		say(off.Get(me), "off", me, "API_DISABLED", none)
-		say(sam.Post("/public/v1/auth/login", `{}`), "acme", nil, "SERVICE_UNAVAILABLE", none)
+		say(sam.Post("/public/v1/auth/login", `{}`), "acme", "/public/v1/auth/login", "SERVICE_UNAVAILABLE", none)
 		say(spent.Get(me), "acme", me, nil, by(spent, samID))
 		say(spent.Get(me), "acme", me, "RATE_LIMITED", by(spent, samID))
 		for hops, ip := range map[string]any{"198.51.100.1": "198.51.100.1", "::ffff:198.51.100.2": "198.51.100.2", "2001:DB8::1": "2001:db8::1"} {

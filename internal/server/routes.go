@@ -6,14 +6,18 @@ import (
 	"strings"
 
 	"gatehouse/internal/data"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/identity"
 )
 
 // routes is the whole HTTP surface: what each line says of itself is checked
 // here and kept in a golden list.
-func routes(data *data.Service) []httpapi.Route {
+func routes(data *data.Service, endpoints *endpoint.Service, identity *identity.Service) []httpapi.Route {
 	return slices.Concat(
 		data.Routes(),
+		endpoints.Routes(),
+		identity.Routes(),
 	)
 }
 

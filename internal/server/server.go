@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,10 +14,15 @@ import (
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/data"
 	"gatehouse/internal/db"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/identity"
+	"gatehouse/internal/mail"
+	"gatehouse/internal/outbox"
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
@@ -31,6 +37,10 @@ type Options struct {
 	// server has to say.
 	Log     io.Writer
 	Proxies httpapi.TrustedProxies
+	// Engine runs the tenants' components; whoever made it closes it.
+	Engine *component.Engine
+	// Mail sends what External Identity has to say.
+	Mail mail.Sender
 }
 
 // Server serves every tenant of a database.
@@ -41,6 +51,10 @@ type Server struct {
 	directory *access.Directory
 	records   *records.Store
 	keys      *apikey.Service
+	engine    *component.Engine
+	endpoints *endpoint.Service
+	identity  *identity.Service
+	mails     *outbox.Outbox
 	limiter   *ratelimit.Limiter
 	log       *audit.RequestLog
 	recorder  *audit.Recorder
@@ -50,9 +64,14 @@ type Server struct {
 
 	complaints complaints
 
-	draining  atomic.Bool
-	retention context.CancelFunc
-	retired   chan struct{}
+	draining   atomic.Bool
+	background background
+}
+
+// background is the work that goes on beside requests.
+type background struct {
+	sync.WaitGroup
+	cancel context.CancelFunc
 }
 
 // New wires a server and starts its background work; Close ends it.
@@ -66,17 +85,23 @@ func New(o Options) *Server {
 		limiter:  ratelimit.New(o.Clock.Now, ratelimit.Options{}),
 		log:      log,
 		recorder: audit.NewRecorder(o.DB, o.Clock, audit.Options{Log: log}),
-		surface:  routes(data.New(store)),
-		retired:  make(chan struct{}),
+		engine:   o.Engine,
+		endpoints: endpoint.New(o.DB, endpoint.Options{
+			Directory: directory, Records: store, Engine: o.Engine, Keyring: o.Keyring, Clock: o.Clock, Emit: log.Emit,
+		}),
 	}
+	s.mails = outbox.New(outbox.Options{DB: o.DB, Keyring: o.Keyring, Clock: o.Clock, Sender: o.Mail, Emit: log.Emit})
+	s.identity = identity.New(identity.Options{
+		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Emit: log.Emit,
+	})
+	s.surface = routes(data.New(store), s.endpoints, s.identity)
 	s.router = newRouter(s.surface)
 	s.metrics = newMetrics(s)
 	ctx, cancel := context.WithCancel(context.Background())
-	s.retention = cancel
-	go func() {
-		defer close(s.retired)
-		s.recorder.RunRetention(ctx)
-	}()
+	s.background.cancel = cancel
+	s.background.Go(func() { s.recorder.RunRetention(ctx) })
+	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
+	s.background.Go(func() { s.mails.Run(ctx) })
 	return s
 }
 
@@ -157,12 +182,13 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 }
 
 // Close ends the background work and writes what waits: audit entries,
-// rollups, the use of keys, log lines. It does not close the database.
+// rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
 	s.draining.Store(true)
-	s.retention()
-	<-s.retired
-	return errors.Join(s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
+	asked := s.identity.Close(ctx) // which may still put mails into the outbox
+	s.background.cancel()
+	s.background.Wait()
+	return errors.Join(asked, s.endpoints.Close(ctx), s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
 }
 
 // Directory is the server's own, for what runs in the same process: a change

@@ -25,6 +25,18 @@ type Settings struct {
 	PublicAPI                     PublicAPI        `json:"public_api"`
 	UnauthenticatedPerIPPerMinute int              `json:"unauthenticated_per_ip_per_minute"`
 	ExternalIdentity              ExternalIdentity `json:"external_identity"`
+	// DedupRetentionDays is how long webhooks remember what they have seen, at
+	// least 30; 0 is for ever (decisions 2.31).
+	DedupRetentionDays int `json:"dedup_retention_days,omitempty"`
+	// EmailTemplates are those that replace a default, by name.
+	EmailTemplates map[string]EmailTemplate `json:"email_templates,omitempty"`
+}
+
+// EmailTemplate is the text of a mail (specification, "External Identity settings").
+type EmailTemplate struct {
+	Subject string `json:"subject"`
+	Text    string `json:"text"`
+	HTML    string `json:"html"`
 }
 
 // PublicAPI are the switches of the Public API.

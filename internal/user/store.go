@@ -15,13 +15,14 @@ import (
 )
 
 const columns = `user_id, email, name, locale, user_type, is_owner, active, email_verified, role,
-	password_hash, custom_data, created_at, updated_at`
+	password_hash, custom_data, created_at, updated_at, pending`
 
 func scan(r db.Row) *User {
 	return &User{
 		ID: r.Text(0), Email: r.Text(1), Name: r.Text(2), Locale: r.Text(3), Type: Type(r.Text(4)), Owner: r.Bool(5),
 		Active: r.Bool(6), EmailVerified: r.Bool(7), Role: r.Text(8), PasswordHash: r.Text(9),
 		Custom: jsontext.Value(slices.Clone(r.Bytes(10))), CreatedAt: r.Int(11), UpdatedAt: r.Int(12),
+		Pending: r.Bool(13),
 	}
 }
 
@@ -96,10 +97,10 @@ func Insert(ctx context.Context, tx db.Tx, u *User) error {
 		custom = jsontext.Value("{}")
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO users (tenant_id, user_id, email, email_key, name, locale, user_type, is_owner,
-		active, email_verified, role, password_hash, custom_data, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`+tx.Dialect().JSON+`, $14, $15)`,
+		active, email_verified, role, password_hash, custom_data, created_at, updated_at, pending)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`+tx.Dialect().JSON+`, $14, $15, $16)`,
 		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner,
-		u.Active, u.EmailVerified, u.Role, u.PasswordHash, string(custom), u.CreatedAt, u.UpdatedAt)
+		u.Active, u.EmailVerified, u.Role, u.PasswordHash, string(custom), u.CreatedAt, u.UpdatedAt, u.Pending)
 	if errors.Is(err, db.ErrUnique) { // the id and created_at come from tenant.Tick, which gives none twice
 		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
 	}
@@ -110,11 +111,15 @@ func Insert(ctx context.Context, tx db.Tx, u *User) error {
 }
 
 // Update makes the user's row and permission sets equal to u; the id and
-// created_at stay.
+// created_at stay. A deactivation or new password ends the user's sessions for
+// good; an activation ends the wait for one (Pending is not written).
 func Update(ctx context.Context, tx db.Tx, u *User) error {
 	_, err := tx.Exec(ctx, `UPDATE users SET email = $3, email_key = $4, name = $5, locale = $6, user_type = $7,
 		is_owner = $8, active = $9, email_verified = $10, role = $11, password_hash = $12,
-		custom_data = $13`+tx.Dialect().JSON+`, updated_at = $14 WHERE tenant_id = $1 AND user_id = $2`,
+		custom_data = $13`+tx.Dialect().JSON+`, updated_at = $14,
+		pending = CASE WHEN $9 = 1 THEN 0 ELSE pending END,
+		session_epoch = session_epoch + CASE WHEN active > $9 OR password_hash <> $12 THEN 1 ELSE 0 END
+		WHERE tenant_id = $1 AND user_id = $2`,
 		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner, u.Active,
 		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt)
 	if errors.Is(err, db.ErrUnique) {

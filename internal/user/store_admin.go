@@ -86,8 +86,11 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 }
 
 // SetActive deactivates or reactivates the user with the e-mail address; one
-// who is so already is left as they are, and changed is false. It is a change
-// of configuration, recorded for actor. NOT_FOUND when there is no such user.
+// who is so already is left as they are, and changed is false. A deactivation
+// ends the user's sessions for good, and of one who waits to be activated it
+// ends the wait; an activation counts as verified (decisions 2.25). It is a
+// change of configuration, recorded for actor. NOT_FOUND when there is no such
+// user.
 func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, email string, active bool) (u *User, changed bool, err error) {
 	err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
 		changed = false
@@ -102,14 +105,16 @@ func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, email s
 		if err != nil {
 			return err
 		}
-		if u.Active == active {
+		if u.Active == active && !u.Pending {
 			return nil
 		}
 		before := pastOf(u)
-		u.Active, u.UpdatedAt, changed = active, clock.Micros(clk.Now()), true
+		u.Active, u.EmailVerified, u.Pending = active, u.EmailVerified || active, false
+		u.UpdatedAt, changed = clock.Micros(clk.Now()), true
 		// Only these columns: a page of the user's own may change others meanwhile.
-		_, err = tx.Exec(ctx, `UPDATE users SET active = $3, updated_at = $4 WHERE tenant_id = $1 AND user_id = $2`,
-			u.ID, u.Active, u.UpdatedAt)
+		_, err = tx.Exec(ctx, `UPDATE users SET active = $3, email_verified = $4, pending = 0, updated_at = $5,
+			session_epoch = session_epoch + CASE WHEN $3 = 1 THEN 0 ELSE 1 END
+			WHERE tenant_id = $1 AND user_id = $2`, u.ID, u.Active, u.EmailVerified, u.UpdatedAt)
 		if err != nil {
 			return err
 		}
@@ -200,20 +205,22 @@ func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(
 
 // past is a user as the change history keeps it: no password.
 type past struct {
-	ID     string   `json:"id"`
-	Email  string   `json:"email"`
-	Name   string   `json:"name"`
-	Locale string   `json:"locale"`
-	Type   Type     `json:"type"`
-	Owner  bool     `json:"owner"`
-	Active bool     `json:"active"`
-	Role   string   `json:"role"`
-	Sets   []string `json:"permission_sets"`
+	ID     string `json:"id"`
+	Email  string `json:"email"`
+	Name   string `json:"name"`
+	Locale string `json:"locale"`
+	Type   Type   `json:"type"`
+	Owner  bool   `json:"owner"`
+	Active bool   `json:"active"`
+	// Pending is told only where it is so.
+	Pending bool     `json:"pending,omitempty"`
+	Role    string   `json:"role"`
+	Sets    []string `json:"permission_sets"`
 }
 
 func pastOf(u *User) *past {
 	return &past{
 		ID: u.ID, Email: u.Email, Name: u.Name, Locale: u.Locale, Type: u.Type, Owner: u.Owner, Active: u.Active,
-		Role: u.Role, Sets: slices.Concat([]string{}, u.Sets),
+		Pending: u.Pending, Role: u.Role, Sets: slices.Concat([]string{}, u.Sets),
 	}
 }

@@ -32,6 +32,7 @@ type User struct {
 	Owner         bool // of the tenant
 	Active        bool
 	EmailVerified bool
+	Pending       bool           // registered, and neither activated nor decided over since
 	Role          string         // "" for none
 	PasswordHash  string         // PHC text; "" for none
 	Custom        jsontext.Value // the JSON object of custom fields

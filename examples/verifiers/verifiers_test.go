@@ -1,0 +1,210 @@
+// Package verifiers_test proves the webhook verifiers of this folder, as they
+// run in the product, against deliveries signed by the providers' own libraries.
+package verifiers_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/component"
+)
+
+var seed = flag.Uint64("seed", 1, "of the random deliveries and mutants")
+
+// The size of the proof.
+const (
+	perScheme = 30    // deliveries
+	minCases  = 5_000 // in all
+	now       = 1_750_000_000
+)
+
+// clock is the time that verifiers see, in seconds.
+var clock atomic.Int64
+
+// start makes the one engine of these tests, which lives as long as they do.
+var start = sync.OnceValues(func() (*component.Engine, error) {
+	return component.NewEngine(context.Background(), component.Options{Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+})
+
+// programs compiles every verifier of the folder.
+func programs(t *testing.T) map[string]*component.Program {
+	t.Helper()
+	engine, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]*component.Program{}
+	for _, s := range schemes {
+		source, err := os.ReadFile(s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if compiled[s.file], err = engine.CompileFor(t.Context(), "acme", string(source)); err != nil {
+			t.Fatalf("%s: %v", s.file, err)
+		}
+	}
+	return compiled
+}
+
+// verify is one run, as a signed endpoint makes it, but with time enough for a busy machine.
+func verify(ctx context.Context, p *component.Program, d *delivery, config []byte) (*component.Result, error) {
+	headers, err := json.Marshal(d.Headers)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(ctx, component.Run{Tenant: "acme", Timeout: 10 * time.Second,
+		Verifier: &component.VerifierInput{RawBody: d.Body, Headers: headers, Config: config}})
+}
+
+// tally counts what a verifier did.
+type tally struct {
+	accepted, rejected, falseAccepts, falseRejects int
+	slowest                                        time.Duration
+}
+
+// TestVerifiers: what the providers' libraries sign is accepted and read right,
+// and whatever was tampered with is rejected.
+func TestVerifiers(t *testing.T) {
+	began := time.Now()
+	s := &suite{random: rand.New(rand.NewPCG(*seed, 0)), now: now}
+	list := deliveries(t, *seed, perScheme, now)
+	for i, d := range list {
+		other, foreign := list[(i+len(schemes))%len(list)], list[(i+1)%len(list)]
+		if foreign.scheme().file == d.scheme().file {
+			foreign = list[(i+2)%len(list)]
+		}
+		if other.Scheme != d.Scheme {
+			t.Fatalf("%s after %s: the deliveries are not in turn", other.Scheme, d.Scheme)
+		}
+		s.derive(d, other, foreign)
+	}
+	prepared := time.Since(began)
+	if len(s.cases) < minCases {
+		t.Errorf("%d cases, fewer than %d", len(s.cases), minCases)
+	}
+	clock.Store(now)
+	tallies := runAll(t, programs(t), s.cases)
+	total := tally{}
+	for _, file := range sortedKeys(tallies) {
+		c := tallies[file]
+		t.Logf("%-20s %5d accepted, %5d rejected, %d false accepts, %d false rejects, slowest %s", file, c.accepted, c.rejected, c.falseAccepts, c.falseRejects, c.slowest.Round(100*time.Microsecond))
+		total.accepted += c.accepted
+		total.rejected += c.rejected
+		if c.accepted == 0 || c.rejected == 0 {
+			t.Errorf("%s was not put to the test", file)
+		}
+	}
+	t.Logf("%d deliveries, %d cases: %d accepted, %d rejected; signed and derived in %s, run in %s", len(list), len(s.cases),
+		total.accepted, total.rejected, prepared.Round(time.Millisecond), (time.Since(began) - prepared).Round(time.Millisecond))
+}
+
+// runAll runs the cases on a few goroutines.
+func runAll(t *testing.T, compiled map[string]*component.Program, cases []verdictCase) map[string]*tally {
+	t.Helper()
+	var mu sync.Mutex
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	tallies := map[string]*tally{}
+	for range 4 {
+		workers.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(cases) {
+					return
+				}
+				c := &cases[i]
+				result, err := verify(t.Context(), compiled[c.file], c.d, c.config)
+				if err == nil {
+					err = c.judge(result)
+				}
+				mu.Lock()
+				if tallies[c.file] == nil {
+					tallies[c.file] = &tally{}
+				}
+				tallies[c.file].count(c, result, err)
+				mu.Unlock()
+				if err != nil {
+					t.Errorf("%s, %s: %v\nheaders %q\nbody %.300q", c.file, c.name, err, c.d.Headers, c.d.Body)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return tallies
+}
+
+func (a *tally) count(c *verdictCase, result *component.Result, err error) {
+	switch {
+	case err != nil && c.accept:
+		a.falseRejects++
+	case err != nil:
+		a.falseAccepts++
+	case c.accept:
+		a.accepted++
+	default:
+		a.rejected++
+	}
+	if result != nil {
+		a.slowest = max(a.slowest, result.CPU)
+	}
+}
+
+// judge says what is wrong with a verdict. A rejection for the wrong reason is
+// as wrong as none.
+func (c *verdictCase) judge(r *component.Result) error {
+	switch {
+	case c.accept && r.Failed != nil:
+		return fmt.Errorf("rejected: %s", r.Failed.Message)
+	case c.accept:
+		return c.event(r.Value)
+	case r.Failed == nil:
+		return fmt.Errorf("accepted: %.300s", r.Value)
+	case !r.Failed.Chosen && (!c.thrown || r.Failed.Code != "EXECUTION_ERROR"):
+		return fmt.Errorf("rejected by an accident: %s: %s", r.Failed.Code, r.Failed.Message)
+	case !strings.Contains(r.Failed.Message, c.message):
+		return fmt.Errorf("rejected with %q, want %q", r.Failed.Message, c.message)
+	}
+	return nil
+}
+
+func (c *verdictCase) event(text []byte) error {
+	var got struct {
+		ProviderEventID string `json:"providerEventId"`
+		EventKind       string `json:"eventKind"`
+		CanonicalEvent  any    `json:"canonicalEvent"`
+	}
+	var want any
+	if err := json.Unmarshal(text, &got); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(c.d.Event, &want); err != nil {
+		return err
+	}
+	if got.ProviderEventID != c.id || got.EventKind != c.d.Kind {
+		return fmt.Errorf("id %q and kind %q, want %q and %q", got.ProviderEventID, got.EventKind, c.id, c.d.Kind)
+	}
+	if !reflect.DeepEqual(got.CanonicalEvent, want) {
+		return fmt.Errorf("event %.500v, want %.500v", got.CanonicalEvent, want)
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,149 @@
+// Package custom holds what a tenant defines itself: logic components,
+// automations, and the custom endpoints that lead to them (specification,
+// "Custom endpoint definition"; decisions 4). It stores definitions and says
+// whether they hold together; running them is package endpoint's.
+package custom
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/inputs"
+)
+
+// ContextKind says as whom a component or automation runs.
+type ContextKind string
+
+// The kinds of execution context.
+const (
+	Caller       ContextKind = "caller" // whoever the endpoint runs as
+	System       ContextKind = "system" // every record of the tenant, in the caller's name
+	SpecificUser ContextKind = "specific_user"
+)
+
+// Context is a declared execution context; it takes precedence over the
+// endpoint's run_as (specification, "Custom endpoints" 10).
+type Context struct {
+	Kind   ContextKind `json:"kind"`
+	UserID string      `json:"user_id,omitempty"` // of SpecificUser
+}
+
+// Component is a logic component as its author declared it.
+type Component struct {
+	Name      string               `json:"-"`
+	Inputs    []inputs.Declaration `json:"inputs"`
+	Outputs   []inputs.Declaration `json:"outputs"` // documentation
+	Context   Context              `json:"execution_context"`
+	TimeoutMS int                  `json:"timeout_ms"`
+	Source    string               `json:"-"`
+}
+
+// Timeout is what a run of the component may take.
+func (c *Component) Timeout() time.Duration { return time.Duration(c.TimeoutMS) * time.Millisecond }
+
+// DefaultTimeoutMS and MaxTimeoutMS bound a component's run (decisions 2.2).
+const (
+	DefaultTimeoutMS = 5_000
+	MaxTimeoutMS     = 30_000
+)
+
+// Automation is a flow as its author declared it.
+type Automation struct {
+	Name    string  `json:"-"`
+	Context Context `json:"execution_context"`
+	// Flow is the definition that automation.Decode takes: name, input_schema,
+	// outputs and nodes.
+	Flow jsontext.Value `json:"flow"`
+}
+
+// Auth says who may call an endpoint.
+type Auth string
+
+// The three ways to call.
+const (
+	APIKey Auth = "api_key"
+	Token  Auth = "token"
+	Signed Auth = "signed"
+)
+
+// Reply says what a webhook in token mode answers.
+type Reply string
+
+// The two reply modes.
+const (
+	Result  Reply = "result"
+	Receipt Reply = "receipt"
+)
+
+// TargetKind tells the two kinds of target apart.
+type TargetKind string
+
+// The kinds of target.
+const (
+	ToComponent  TargetKind = "component"
+	ToAutomation TargetKind = "automation"
+)
+
+// Target is what an endpoint runs.
+type Target struct {
+	Kind TargetKind `json:"kind"`
+	Name string     `json:"name"`
+}
+
+// Endpoint is a custom endpoint as the tenant's admin defined it.
+type Endpoint struct {
+	Slug               string `json:"-"`
+	Target             Target `json:"target"`
+	Auth               Auth   `json:"auth"`
+	Reply              Reply  `json:"reply"`
+	RunAs              string `json:"run_as"`     // a user's id, "" for none
+	DefinedBy          string `json:"defined_by"` // the id of the user whom a webhook runs as where nothing else says
+	LogRequests        bool   `json:"log_requests"`
+	ExternalUsers      bool   `json:"external_users"`
+	RateLimitPerMinute int    `json:"rate_limit_per_minute"` // of a webhook
+	MaxBodyBytes       int    `json:"max_body_bytes"`
+	Verifier           string `json:"verifier"` // a component's name; signed mode
+
+	// SealedSecret and SealedPrevious are the webhook's shared secrets, sealed
+	// under SecretPurpose; "" for none.
+	SealedSecret   string `json:"-"`
+	SealedPrevious string `json:"-"`
+	// TokenPrefix is the first characters of the webhook's token, "" before
+	// one was made.
+	TokenPrefix string `json:"-"`
+}
+
+// SecretPurpose is what webhook secrets are sealed for.
+const SecretPurpose = "webhook secret"
+
+// What an endpoint says where its manifest does not (decisions 4).
+const (
+	DefaultRateLimit    = 1000
+	DefaultMaxBodyBytes = 1 << 20
+	MaxBodyBytes        = 10 << 20
+)
+
+// MinSecret is the length of a webhook secret below which apply warns.
+const MinSecret = 16
+
+var (
+	slugRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+	nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+)
+
+// ValidSlug reports whether s can be an endpoint's last path segment: lower
+// case letters, digits, - and _, at most 100.
+func ValidSlug(s string) bool { return slugRule.MatchString(s) }
+
+// ValidName reports whether s can name a component or automation: snake_case,
+// at most 63 characters.
+func ValidName(s string) bool { return nameRule.MatchString(s) }
+
+// Definitions is everything that a tenant defined.
+type Definitions struct {
+	Components  map[string]*Component
+	Automations map[string]*Automation
+	Endpoints   map[string]*Endpoint // by slug
+}

@@ -1,0 +1,114 @@
+package custom
+
+import (
+	"context"
+	"encoding/json"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"gatehouse/internal/db"
+)
+
+// Load reads all of a tenant's definitions. Outside a transaction they may be
+// of different versions of the configuration.
+func Load(ctx context.Context, q db.Querier) (*Definitions, error) {
+	d := &Definitions{Components: map[string]*Component{}, Automations: map[string]*Automation{}, Endpoints: map[string]*Endpoint{}}
+	err := q.Query(ctx, `SELECT name, definition, source FROM logic_components WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		c := &Component{Name: r.Text(0), Source: r.Text(2)}
+		d.Components[c.Name] = c
+		return json.Unmarshal(r.Bytes(1), c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, `SELECT name, definition FROM automations WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		a := &Automation{Name: r.Text(0)}
+		d.Automations[a.Name] = a
+		return jsonv2.Unmarshal(r.Bytes(1), a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, `SELECT slug, definition, webhook_secret, previous_webhook_secret, token_prefix
+		FROM custom_endpoints WHERE tenant_id = $1 ORDER BY slug`, func(r db.Row) error {
+		e := &Endpoint{Slug: r.Text(0), SealedSecret: r.Text(2), SealedPrevious: r.Text(3), TokenPrefix: r.Text(4)}
+		d.Endpoints[e.Slug] = e
+		return json.Unmarshal(r.Bytes(1), e)
+	})
+	return d, err
+}
+
+// PutComponent makes a logic component equal to c.
+func PutComponent(ctx context.Context, tx db.Tx, c *Component) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO logic_components (tenant_id, name, definition, source) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET definition = excluded.definition, source = excluded.source`, c.Name, string(b), c.Source)
+	return err
+}
+
+// DeleteComponent removes a logic component.
+func DeleteComponent(ctx context.Context, tx db.Tx, name string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM logic_components WHERE tenant_id = $1 AND name = $2`, name)
+	return err
+}
+
+// PutAutomation makes an automation equal to a.
+func PutAutomation(ctx context.Context, tx db.Tx, a *Automation) error {
+	b, err := jsonv2.Marshal(a) // which keeps the flow's text as it is
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO automations (tenant_id, name, definition) VALUES ($1, $2, $3)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET definition = excluded.definition`, a.Name, string(b))
+	return err
+}
+
+// DeleteAutomation removes an automation.
+func DeleteAutomation(ctx context.Context, tx db.Tx, name string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM automations WHERE tenant_id = $1 AND name = $2`, name)
+	return err
+}
+
+// PutEndpoint makes an endpoint equal to e. Its webhook token stays what it is,
+// and is forgotten where the endpoint takes none.
+func PutEndpoint(ctx context.Context, tx db.Tx, e *Endpoint) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO custom_endpoints (tenant_id, slug, definition, webhook_secret, previous_webhook_secret, token_hash, token_prefix)
+		VALUES ($1, $2, $3, $4, $5, '', '')
+		ON CONFLICT (tenant_id, slug) DO UPDATE SET definition = excluded.definition, webhook_secret = excluded.webhook_secret,
+		previous_webhook_secret = excluded.previous_webhook_secret`, e.Slug, string(b), e.SealedSecret, e.SealedPrevious)
+	if err == nil && e.Auth != Token {
+		_, err = PutToken(ctx, tx, e.Slug, "", "")
+	}
+	return err
+}
+
+// DeleteEndpoint removes an endpoint and its webhook token. What its
+// deliveries were recognized by stays: an endpoint that comes back under its
+// slug does not process them again.
+func DeleteEndpoint(ctx context.Context, tx db.Tx, slug string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM custom_endpoints WHERE tenant_id = $1 AND slug = $2`, slug)
+	return err
+}
+
+// PutToken replaces the webhook token of an endpoint; it reports whether there
+// is such an endpoint.
+func PutToken(ctx context.Context, tx db.Tx, slug, hash, prefix string) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE custom_endpoints SET token_hash = $3, token_prefix = $4 WHERE tenant_id = $1 AND slug = $2`, slug, hash, prefix)
+	return n > 0, err
+}
+
+// TokenHash is the hash of an endpoint's webhook token; "" when it has none.
+func TokenHash(ctx context.Context, q db.Querier, slug string) (hash string, err error) {
+	err = q.Query(ctx, `SELECT token_hash FROM custom_endpoints WHERE tenant_id = $1 AND slug = $2`, func(r db.Row) error {
+		hash = r.Text(0)
+		return nil
+	}, slug)
+	return hash, err
+}

@@ -1,0 +1,89 @@
+package endpoint
+
+import (
+	"context"
+	"sync"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/automation"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/inputs"
+)
+
+// catalog is what a tenant defined, ready to run. It is immutable but for
+// flows, which are compiled when first run.
+type catalog struct {
+	*custom.Definitions
+	flows map[string]*flow
+}
+
+// flow is an automation, compiled on its first run.
+type flow struct {
+	*custom.Automation
+	once     sync.Once
+	schema   []inputs.Declaration
+	compiled *automation.Flow
+	err      error
+}
+
+// errUnknown is the answer to a slug that no endpoint has.
+var errUnknown = fault.New(fault.NotFound, "there is nothing at this path")
+
+// catalog is what the tenant defined at the version of cfg. It is kept with
+// cfg; one that turns out to be of a later version is not.
+func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, error) {
+	if kept, ok := cfg.Definitions.Get(""); ok {
+		return kept.(*catalog), nil
+	}
+	d, version, err := s.store.definitions(ctx, cfg.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	c := &catalog{Definitions: d, flows: make(map[string]*flow, len(d.Automations))}
+	for name, a := range d.Automations {
+		c.flows[name] = &flow{Automation: a}
+	}
+	if version == cfg.Tenant.Version {
+		cfg.Definitions.Put("", c)
+	}
+	return c, nil
+}
+
+// ready compiles the flow. What apply took cannot fail here.
+func (f *flow) ready() (*automation.Flow, error) {
+	f.once.Do(func() {
+		def, problems := automation.Decode(f.Flow)
+		if len(problems) > 0 {
+			f.err = problems
+			return
+		}
+		f.schema = def.InputSchema
+		f.compiled, problems = automation.Compile(def, automation.Names{})
+		if len(problems) > 0 {
+			f.err = problems
+		}
+	})
+	return f.compiled, f.err
+}
+
+// declared is what a target declares to take, and whether it takes more than that.
+func (c *catalog) declared(t custom.Target) (decls []inputs.Declaration, keep bool, err error) {
+	if t.Kind == custom.ToComponent {
+		component := c.Components[t.Name]
+		if component == nil {
+			return nil, false, errNoTarget(t)
+		}
+		return component.Inputs, true, nil
+	}
+	flow := c.flows[t.Name]
+	if flow == nil {
+		return nil, false, errNoTarget(t)
+	}
+	_, err = flow.ready()
+	return flow.schema, false, err
+}
+
+func errNoTarget(t custom.Target) error {
+	return fault.New(fault.NotFound, "there is no %s %q", t.Kind, t.Name)
+}

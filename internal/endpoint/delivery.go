@@ -1,0 +1,115 @@
+package endpoint
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gatehouse/internal/fault"
+)
+
+// event is one delivery to a webhook.
+type event struct {
+	ID         string // ours: the receipt's event_id
+	Kind       string // the provider's eventKind; "" in token mode
+	ProviderID string // the provider's event id; "" in token mode
+	// KeyHash is what a repeated delivery is recognized by; "" for one that is
+	// always new.
+	KeyHash string
+}
+
+// maxWaiters is how many deliveries of one key may wait for the one that runs
+// (decisions 2.31).
+const maxWaiters = 100
+
+// flights lets one delivery of a key run at a time on this node. On other
+// nodes another may run meanwhile: the database lets one of them take effect.
+type flights struct {
+	mu sync.Mutex
+	m  map[string]*flight
+}
+
+type flight struct {
+	landed  chan struct{}
+	waiters int
+}
+
+// board waits until no other delivery of the key runs, holding nothing but a
+// place in the queue, and returns what must be called when this one is through.
+// OVERLOADED when too many wait.
+func (f *flights) board(ctx context.Context, key string) (land func(), err error) {
+	for {
+		f.mu.Lock()
+		other := f.m[key]
+		if other == nil {
+			if f.m == nil {
+				f.m = map[string]*flight{}
+			}
+			own := &flight{landed: make(chan struct{})}
+			f.m[key] = own
+			f.mu.Unlock()
+			return func() {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				delete(f.m, key)
+				close(own.landed)
+			}, nil
+		}
+		if other.waiters >= maxWaiters {
+			f.mu.Unlock()
+			return nil, fault.New(fault.Overloaded, "too many deliveries of this event wait for the first").After(time.Second)
+		}
+		other.waiters++
+		f.mu.Unlock()
+		select {
+		case <-other.landed:
+		case <-ctx.Done():
+			f.mu.Lock()
+			other.waiters--
+			f.mu.Unlock()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// lanes gives a run that keeps losing races its endpoint for itself on this
+// node: others of it wait meanwhile.
+type lanes struct {
+	mu sync.Mutex
+	m  map[string]*lane
+}
+
+type lane struct {
+	sync.RWMutex
+	users int
+}
+
+// enter takes a lane, alone or with others; the result gives it back.
+func (l *lanes) enter(key string, alone bool) (leave func()) {
+	l.mu.Lock()
+	if l.m == nil {
+		l.m = map[string]*lane{}
+	}
+	own := l.m[key]
+	if own == nil {
+		own = &lane{}
+		l.m[key] = own
+	}
+	own.users++
+	l.mu.Unlock()
+	unlock := own.RUnlock
+	if alone {
+		own.Lock()
+		unlock = own.Unlock
+	} else {
+		own.RLock()
+	}
+	return func() {
+		unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(l.m, key)
+		}
+	}
+}

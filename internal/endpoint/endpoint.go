@@ -1,0 +1,88 @@
+package endpoint
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+	"gatehouse/internal/secret"
+)
+
+// Service runs what custom endpoints lead to. It may be used by many
+// goroutines. Close it in the end.
+type Service struct {
+	store    store
+	dir      *access.Directory
+	records  *records.Store
+	engine   *component.Engine
+	keyring  *secret.Keyring
+	clock    clock.Clock
+	emit     func(event string, fields map[string]any)
+	programs *programs
+	flights  flights
+	lanes    lanes
+	history  *history
+
+	mu       sync.Mutex
+	rejected map[string]time.Time // when a rejected signature was last told of, by endpoint
+}
+
+// Options is what a Service is made of; all of it must be set.
+type Options struct {
+	Directory *access.Directory
+	Records   *records.Store
+	Engine    *component.Engine
+	Keyring   *secret.Keyring
+	Clock     clock.Clock
+	// Emit writes a line of the log.
+	Emit func(event string, fields map[string]any)
+}
+
+func newService(st store, o Options) *Service {
+	s := &Service{
+		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
+		programs: newPrograms(o.Engine), rejected: map[string]time.Time{},
+	}
+	s.history = newHistory(st, o.Emit)
+	return s
+}
+
+// Close writes the runs that wait to be written, until ctx ends.
+func (s *Service) Close(ctx context.Context) error { return s.history.close(ctx) }
+
+// Stats counts what a Service did since it began.
+type Stats struct {
+	Runs       map[string]int64 // by status
+	Duplicates int64            // deliveries that had been seen
+	Waiting    int              // runs that wait to be written
+}
+
+// Stats is the present count.
+func (s *Service) Stats() Stats { return s.history.stats() }
+
+// MayDefine is decisions 2.17 for what a definition borrows: run_as and
+// specific_user only for oneself, execution_context system only for a holder of
+// everything, and everything only for the tenant's owner. userIDs are those
+// that a definition names. FORBIDDEN otherwise.
+func MayDefine(viewer access.Viewer, userIDs []string, system bool) error {
+	if viewer.TenantOwner() {
+		return nil
+	}
+	if !viewer.May(access.ManageEndpoints) {
+		return fault.New(fault.Forbidden, "defining endpoints needs the permission %s", access.ManageEndpoints)
+	}
+	for _, id := range userIDs {
+		if id != viewer.UserID() {
+			return fault.New(fault.Forbidden, "only the tenant's owner may let an endpoint run as another user")
+		}
+	}
+	if system && !viewer.AllEntityAccess() {
+		return fault.New(fault.Forbidden, "only who may do everything with every record may define what runs with execution_context system")
+	}
+	return nil
+}

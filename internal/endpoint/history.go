@@ -1,0 +1,284 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/inputs"
+)
+
+// How a run ended; Run.Status.
+const (
+	Succeeded = "succeeded"
+	Failed    = "failed"
+	// Duplicate is a run whose event another node committed first: it did nothing.
+	Duplicate = "duplicate"
+)
+
+// Run is one execution as it is kept, for 30 days (decisions 1). Times are
+// microseconds, UTC where they are instants.
+type Run struct {
+	ID        string
+	StartedAt int64
+	Took, CPU int64
+	Target    custom.Target
+	Slug      string // "" outside of an endpoint
+	Auth      string
+	UserID    string // as whom it ran
+	RequestID string
+	EventID   string // of a webhook's delivery
+	Status    string
+	ErrorCode string
+	Error     string // for the author: with the place in the source
+	Tries     int
+	Trace     string // JSON list; "" for a component
+	Console   string // JSON list of {level, text}
+
+	tenant string
+	// payload is what a failed delivery needs to be run again.
+	payload []byte
+}
+
+// delivery is what is kept of a failed delivery, sealed.
+type delivery struct {
+	Inputs inputs.Object `json:"inputs"`
+	Event  event         `json:"event"`
+}
+
+// payloadPurpose is what deliveries are sealed for.
+const payloadPurpose = "failed delivery"
+
+// entry is a run as it will be kept.
+func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
+	r := &Run{
+		ID: clock.NewID(began), StartedAt: clock.Micros(began), Took: out.Wall.Microseconds(), CPU: out.CPU.Microseconds(),
+		Target: j.target, Slug: j.slug, Auth: j.auth, UserID: out.UserID, RequestID: j.requestID, Status: Succeeded,
+		Tries: out.Tries, Trace: string(out.Trace), Console: consoleJSON(out.Console), tenant: j.config.Tenant.ID,
+	}
+	if j.event != nil {
+		r.EventID = j.event.ID
+	}
+	switch {
+	case out.Err == nil:
+	case errors.Is(out.Err, errSeen):
+		r.Status = Duplicate
+	default:
+		r.Status = Failed
+		r.ErrorCode, r.Error = Describe(out.Err)
+		if j.event != nil {
+			r.payload, _ = json.Marshal(delivery{j.inputs, *j.event}) // plain texts and checked JSON
+		}
+	}
+	return r
+}
+
+func consoleJSON(lines []component.Line) string {
+	if len(lines) == 0 {
+		return "[]"
+	}
+	b, _ := json.Marshal(lines) // plain texts
+	return string(b)
+}
+
+// Describe is a failure for the author. What is not theirs to know has its
+// line in the server's log.
+func Describe(err error) (code, text string) {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return string(fault.Internal), "the run could not be finished"
+	}
+	text = f.Message
+	if own := (*failure)(nil); errors.As(err, &own) {
+		text = fmt.Sprintf("%s (%s)", text, own.where)
+		if own.stack != "" {
+			text += "\n" + strings.TrimRight(own.stack, "\n")
+		}
+	}
+	return string(f.Code), text
+}
+
+const (
+	maxHeld    = 64 << 20 // bytes of runs that wait to be written
+	maxBatch   = 256      // runs of one transaction
+	flushRuns  = 50 * time.Millisecond
+	maxPatient = time.Second // how long a call waits for room
+)
+
+// history writes runs in the background, several in one transaction.
+type history struct {
+	store runStore
+	emit  func(string, map[string]any)
+
+	mu         sync.Mutex
+	queue      []*Run
+	held       int
+	room       chan struct{} // closed and made anew when there is room again
+	wake       chan struct{}
+	closing    chan struct{}
+	done       chan struct{}
+	closed     bool
+	counts     map[string]int64
+	duplicates int64
+}
+
+// runStore keeps runs of one tenant.
+type runStore interface {
+	putRuns(ctx context.Context, tenant string, runs []*Run) error
+}
+
+func newHistory(st runStore, emit func(string, map[string]any)) *history {
+	h := &history{
+		store: st, emit: emit, room: make(chan struct{}), wake: make(chan struct{}, 1), closing: make(chan struct{}),
+		done: make(chan struct{}), counts: map[string]int64{},
+	}
+	go h.run()
+	return h
+}
+
+// size is about what a run holds in memory, in bytes.
+func (r *Run) size() int {
+	return 512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.payload)
+}
+
+// add takes a run to be written. Where the database cannot keep up it waits a
+// little, and then lets the run go, with a line in the log.
+func (h *history) add(r *Run) {
+	deadline := time.Now().Add(maxPatient)
+	h.mu.Lock()
+	h.counts[r.Status]++
+	for h.held > maxHeld && !h.closed {
+		room := h.room
+		h.mu.Unlock()
+		left := time.Until(deadline)
+		if left <= 0 {
+			h.emit("run.not_kept", map[string]any{"tenant": r.tenant, "run_id": r.ID, "reason": "the database does not keep up"})
+			return
+		}
+		t := time.NewTimer(left)
+		select {
+		case <-room:
+		case <-t.C:
+		}
+		t.Stop()
+		h.mu.Lock()
+	}
+	defer h.mu.Unlock()
+	h.queue = append(h.queue, r)
+	h.held += r.size()
+	if len(h.queue) == 1 || len(h.queue) == maxBatch {
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (h *history) duplicate() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.duplicates++
+}
+
+func (h *history) stats() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return Stats{Runs: maps.Clone(h.counts), Duplicates: h.duplicates, Waiting: len(h.queue)}
+}
+
+// run writes what is added until close.
+func (h *history) run() {
+	defer close(h.done)
+	for {
+		select {
+		case <-h.wake:
+		case <-h.closing:
+			h.flush()
+			return
+		}
+		pause := time.NewTimer(flushRuns) // so that runs share transactions
+		select {
+		case <-pause.C:
+		case <-h.wake:
+		case <-h.closing:
+		}
+		pause.Stop()
+		h.flush()
+	}
+}
+
+// flush writes everything that waits.
+func (h *history) flush() {
+	for {
+		h.mu.Lock()
+		batch := h.queue
+		h.queue = nil
+		h.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		byTenant := map[string][]*Run{}
+		for _, r := range batch {
+			byTenant[r.tenant] = append(byTenant[r.tenant], r)
+		}
+		for tenant, runs := range byTenant {
+			for len(runs) > 0 {
+				n := min(len(runs), maxBatch)
+				h.write(tenant, runs[:n])
+				runs = runs[n:]
+			}
+		}
+		h.mu.Lock()
+		for _, r := range batch {
+			h.held -= r.size()
+		}
+		close(h.room)
+		h.room = make(chan struct{})
+		h.mu.Unlock()
+	}
+}
+
+// write keeps some runs of one tenant; a database that cannot, for now, is
+// asked a few times.
+func (h *history) write(tenant string, runs []*Run) {
+	var err error
+	for wait := 100 * time.Millisecond; wait < 5*time.Second; wait *= 3 {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		err = h.store.putRuns(ctx, tenant, runs)
+		cancel()
+		if err == nil {
+			return
+		}
+		select {
+		case <-h.closing:
+		case <-time.After(wait):
+		}
+	}
+	h.emit("run.not_kept", map[string]any{"tenant": tenant, "runs": len(runs), "reason": err.Error()})
+}
+
+// close writes what waits, until ctx ends.
+func (h *history) close(ctx context.Context) error {
+	h.mu.Lock()
+	first := !h.closed
+	h.closed = true
+	h.mu.Unlock()
+	if first {
+		close(h.closing)
+	}
+	select {
+	case <-h.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("runs that were not written yet are lost: %w", ctx.Err())
+	}
+}

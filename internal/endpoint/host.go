@@ -1,0 +1,232 @@
+package endpoint
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/automation"
+	"gatehouse/internal/component"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/inputs"
+	"gatehouse/internal/records"
+)
+
+// host is what a component or flow may do to records: what its viewer may, on
+// the unit of work of its run.
+type host struct {
+	x    *execution
+	part *records.Part
+}
+
+var (
+	_ component.Host  = host{}
+	_ automation.Host = host{}
+)
+
+// defaultLimit is how many records a list without a limit has.
+const defaultLimit = 50
+
+// call is one operation on records, as both kinds of target ask for it.
+type call struct {
+	op            string // get, list, create, update, delete
+	entity, id    string
+	fields        []records.Member
+	where         []records.Filter
+	limit         int
+	cursor        string
+	withoutCursor bool // of the answer of list
+}
+
+// Call serves records.* of a component.
+func (h host) Call(ctx context.Context, name string, args []byte) ([]byte, error) {
+	given, err := httpapi.ParseObject(args)
+	if err != nil {
+		return nil, err
+	}
+	c := call{op: strings.TrimPrefix(name, "records."), limit: defaultLimit}
+	if c.entity, err = text(given, "entity", true); err != nil {
+		return nil, err
+	}
+	switch c.op {
+	case "get", "delete", "update":
+		if c.id, err = text(given, "id", true); err != nil {
+			return nil, err
+		}
+	case "list":
+		if err := c.list(given); err != nil {
+			return nil, err
+		}
+	}
+	if c.op == "create" || c.op == "update" {
+		fields, _ := given.Get("fields")
+		if fields.Kind() != '{' {
+			return nil, fault.New(fault.Validation, "records.%s: expected the fields as an object", c.op)
+		}
+		o, err := httpapi.ParseObject(fields)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range o.Members {
+			c.fields = append(c.fields, records.Member(m))
+		}
+	}
+	return h.do(ctx, c)
+}
+
+// list reads the arguments of records.list.
+func (c *call) list(given *httpapi.Object) (err error) {
+	if v, ok := given.Get("limit"); ok && v.Kind() != 'n' {
+		n, ok := wholeNumber(v)
+		if !ok {
+			return fault.New(fault.Validation, "records.list: limit: expected an integer from 1 to %d", records.MaxLimit)
+		}
+		c.limit = n
+	}
+	if c.cursor, err = text(given, "cursor", false); err != nil {
+		return err
+	}
+	where, _ := given.Get("where")
+	switch where.Kind() {
+	case '{':
+	case 'n', 0:
+		return nil
+	default:
+		return fault.New(fault.Validation, "records.list: expected where as an object")
+	}
+	o, err := httpapi.ParseObject(where)
+	if err != nil {
+		return err
+	}
+	for _, m := range o.Members {
+		f, err := filter(m.Name, m.Value)
+		if err != nil {
+			return err
+		}
+		c.where = append(c.where, f)
+	}
+	return nil
+}
+
+// filter is one equality; its value is a text, number or boolean.
+func filter(name string, v jsontext.Value) (records.Filter, error) {
+	switch v.Kind() {
+	case '"':
+		s, err := jsontext.AppendUnquote(nil, v)
+		return records.Filter{Field: name, Value: string(s)}, err
+	case '0', 't', 'f':
+		return records.Filter{Field: name, Value: string(v)}, nil
+	}
+	return records.Filter{}, fault.New(fault.Validation, "where: %s: expected a text, number or boolean", name)
+}
+
+func wholeNumber(v jsontext.Value) (int, bool) {
+	if v.Kind() != '0' || len(v) > 9 {
+		return 0, false
+	}
+	n := 0
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, true
+}
+
+// text is a member that is a text; "" where it is not there and need not be.
+func text(given *httpapi.Object, name string, required bool) (string, error) {
+	v, _ := given.Get(name)
+	switch {
+	case v.Kind() == '"':
+		s, err := jsontext.AppendUnquote(nil, v)
+		return string(s), err
+	case (v.Kind() == 0 || v.Kind() == 'n') && !required:
+		return "", nil
+	}
+	return "", fault.New(fault.Validation, "records: %s: expected a text", name)
+}
+
+// Record serves the nodes of a flow.
+func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
+	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true}
+	for _, m := range c.Fields {
+		own.fields = append(own.fields, records.Member(m))
+	}
+	for _, m := range c.Where {
+		f, err := filter(m.Name, m.Value)
+		if err != nil {
+			return nil, err
+		}
+		own.where = append(own.where, f)
+	}
+	return h.do(ctx, own)
+}
+
+// Component runs a component for a node of a flow, as whom the component says
+// or else as whom the flow runs. What fail() chose goes on as it is.
+func (h host) Component(ctx context.Context, name string, given jsontext.Value) (jsontext.Value, error) {
+	c := h.x.catalog.Components[name]
+	if c == nil {
+		return nil, fault.New(fault.NotFound, "there is no component %q", name)
+	}
+	object, err := httpapi.ParseObject(given)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := inputs.FromJSON(c.Inputs, object.Members, true)
+	if err != nil {
+		return nil, err
+	}
+	return h.x.component(ctx, name, checked.JSON())
+}
+
+// do does one operation. A record that is absent or hidden is null to get.
+func (h host) do(ctx context.Context, c call) ([]byte, error) {
+	switch c.op {
+	case "get":
+		if err := h.part.May(c.entity, access.Read); err != nil {
+			return nil, err
+		}
+		rec, err := h.part.Get(ctx, c.entity, c.id)
+		if fault.CodeOf(err) == fault.NotFound {
+			return []byte("null"), nil
+		}
+		return rec, err
+	case "list":
+		page, err := h.part.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where})
+		if err != nil {
+			return nil, err
+		}
+		return c.page(page), nil
+	case "create":
+		rec, err := h.part.Create(ctx, c.entity, c.fields)
+		return rec, err
+	case "update":
+		rec, err := h.part.Update(ctx, c.entity, c.id, c.fields)
+		return rec, err
+	case "delete":
+		if err := h.part.Delete(ctx, c.entity, c.id); err != nil {
+			return nil, err
+		}
+		return append(quote([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
+	}
+	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
+}
+
+// page is a list's answer: {records, nextCursor}.
+func (c *call) page(p records.Page) []byte {
+	out := append(make([]byte, 0, len(p.Records)+64), `{"records":`...)
+	out = append(out, p.Records...)
+	if c.withoutCursor {
+		return append(out, '}')
+	}
+	out = append(out, `,"nextCursor":`...)
+	if p.Next == "" {
+		return append(out, "null}"...)
+	}
+	return append(quote(out, p.Next), '}')
+}

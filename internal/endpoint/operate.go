@@ -1,0 +1,67 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/inputs"
+)
+
+// Exec tries a target as a user and keeps nothing: neither what it changes nor
+// the run. body is the JSON object of the inputs. What goes wrong in the target
+// is in the Outcome; the error is for what kept it from running.
+func (s *Service) Exec(ctx context.Context, cfg *access.Config, as access.Viewer, target custom.Target, body []byte) (*Outcome, error) {
+	catalog, err := s.catalog(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	decls, keep, err := catalog.declared(target)
+	if err != nil {
+		return nil, err
+	}
+	object, err := httpapi.ParseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	given, err := inputs.FromJSON(decls, object.Members, keep)
+	if err != nil {
+		return nil, err
+	}
+	return s.execute(ctx, &job{config: cfg, caller: as, target: target, inputs: given, requestID: "exec", dry: true}), nil
+}
+
+// Retry runs a failed delivery again, as its provider would by sending it
+// again; already is true when it has been processed meanwhile. CONFLICT when
+// the run was no failed delivery, NOT_FOUND when there is none or its endpoint
+// is gone.
+func (s *Service) Retry(ctx context.Context, cfg *access.Config, runID string) (out *Outcome, already bool, err error) {
+	run, d, err := s.store.failedDelivery(ctx, cfg.Tenant.ID, runID)
+	if err != nil {
+		return nil, false, err
+	}
+	catalog, err := s.catalog(ctx, cfg)
+	if err != nil {
+		return nil, false, err
+	}
+	e := catalog.Endpoints[run.Slug]
+	if e == nil {
+		return nil, false, errUnknown
+	}
+	if d.Event.KeyHash != "" {
+		first, err := s.store.seen(ctx, cfg.Tenant.ID, run.Slug, d.Event.KeyHash)
+		if err != nil || first != "" {
+			return nil, first != "", err
+		}
+	}
+	out = s.execute(ctx, &job{
+		config: cfg, runAs: e.RunAs, definedBy: e.DefinedBy, slug: e.Slug, auth: run.Auth, target: e.Target, inputs: d.Inputs, event: &d.Event,
+		requestID: run.RequestID,
+	})
+	if errors.Is(out.Err, errSeen) {
+		return nil, true, nil
+	}
+	return out, false, nil
+}

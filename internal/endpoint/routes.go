@@ -1,0 +1,296 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/inputs"
+	"gatehouse/internal/secret"
+)
+
+// Routes is the one route of all custom endpoints.
+func (s *Service) Routes() []httpapi.Route {
+	return []httpapi.Route{{
+		Method: http.MethodPost, Pattern: "/public/v1/custom/{slug}", Auth: httpapi.ByEndpoint, Limit: httpapi.PerCredential,
+		Audit: httpapi.AuditCustom, BodyCap: httpapi.DataBodyCap, Gated: s.serve,
+	}}
+}
+
+// serve finds the endpoint and answers by its mode.
+func (s *Service) serve(ctx context.Context, call *httpapi.Call, gate httpapi.Gate) (httpapi.Reply, error) {
+	catalog, err := s.catalog(ctx, call.Config)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	e := catalog.Endpoints[call.Params.Get("slug")]
+	if e == nil {
+		return httpapi.Reply{}, gate.Refuse(errUnknown)
+	}
+	gate.Serves("/custom/"+e.Slug, e.LogRequests)
+	call.BodyCap = int64(e.MaxBodyBytes)
+	r := &request{s: s, call: call, gate: gate, endpoint: e, catalog: catalog}
+	switch e.Auth {
+	case custom.Token:
+		return r.byToken(ctx)
+	case custom.Signed:
+		return r.bySignature(ctx)
+	}
+	return r.byKey(ctx)
+}
+
+// How a call said who it was, in the logs' words.
+const (
+	labelKey    = "key"
+	labelToken  = "token"
+	labelSigned = "signed"
+)
+
+// request is one call of an endpoint.
+type request struct {
+	s        *Service
+	call     *httpapi.Call
+	gate     httpapi.Gate
+	endpoint *custom.Endpoint
+	catalog  *catalog
+}
+
+// job is the execution that the request asks for.
+func (r *request) job(auth string, caller access.Viewer, given inputs.Object, e *event) *job {
+	return &job{
+		config: r.call.Config, caller: caller, runAs: r.endpoint.RunAs, definedBy: r.endpoint.DefinedBy, slug: r.endpoint.Slug, auth: auth,
+		target: r.endpoint.Target, inputs: given, event: e, requestID: r.call.RequestID,
+	}
+}
+
+// byKey serves an endpoint that is called with an API key, or by an external
+// user where it says so.
+func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
+	viewer, err := r.gate.Caller(ctx, r.endpoint.ExternalUsers)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	given, err := r.inputs(false)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	out := r.s.execute(ctx, r.job(labelKey, viewer, given, nil))
+	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
+}
+
+// inputs reads the body as the target's inputs; a form where formToo.
+func (r *request) inputs(formToo bool) (inputs.Object, error) {
+	decls, keep, err := r.catalog.declared(r.endpoint.Target)
+	if err != nil {
+		return nil, err
+	}
+	if formToo && isForm(r.call.Request.Header) {
+		form, err := r.form()
+		if err != nil {
+			return nil, err
+		}
+		return inputs.FromForm(decls, form, keep)
+	}
+	object, err := r.call.JSON()
+	if err != nil {
+		return nil, err
+	}
+	return inputs.FromJSON(decls, object.Members, keep)
+}
+
+func isForm(h http.Header) bool {
+	values := h["Content-Type"]
+	if len(values) != 1 {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(values[0])
+	return err == nil && kind == "application/x-www-form-urlencoded"
+}
+
+func (r *request) form() (url.Values, error) {
+	body, err := r.call.Body()
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, fault.New(fault.Validation, "The form cannot be read: expected name=value pairs, parted by & and percent-encoded.")
+	}
+	return form, nil
+}
+
+// errToken is the one answer to every webhook token that is not the endpoint's,
+// and to none at all.
+var errToken = fault.New(fault.Unauthorized, "a valid webhook token is required")
+
+// webhookToken is the token that a delivery presents: X-Webhook-Token counts
+// where both headers are there (decisions 2.19).
+func webhookToken(h http.Header) string {
+	if values, ok := h["X-Webhook-Token"]; ok {
+		if len(values) != 1 {
+			return ""
+		}
+		return values[0]
+	}
+	return httpapi.Bearer(h)
+}
+
+// byToken serves a webhook with a secret token.
+func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
+	token := webhookToken(r.call.Request.Header)
+	stored, err := r.s.store.tokenHash(ctx, r.call.Config.Tenant.ID, r.endpoint.Slug)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	presented := secret.Hash(token)
+	if stored == "" || token == "" || subtle.ConstantTimeCompare([]byte(stored), []byte(presented)) != 1 {
+		return httpapi.Reply{}, r.gate.Refuse(errToken)
+	}
+	r.gate.Admitted(labelToken)
+	if err := r.gate.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
+		return httpapi.Reply{}, err
+	}
+	key, err := idempotencyKey(r.call.Request.Header)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	given, err := r.inputs(true)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	e := &event{ID: clock.NewID(r.s.clock.Now())}
+	if key != "" {
+		e.KeyHash = secret.Hash("idempotency-key\x00" + key)
+	}
+	out, duplicate, err := r.deliver(ctx, labelToken, given, e)
+	if duplicate != nil || err != nil {
+		return orNothing(duplicate), err
+	}
+	if r.endpoint.Reply == custom.Receipt {
+		return receipt(e.ID), nil
+	}
+	return httpapi.Reply{Data: out.Data, Meta: out.Meta, Header: http.Header{"X-Event-Id": {e.ID}}}, nil
+}
+
+// idempotencyKey is the caller's name for a delivery, "" for none; 1 to 255
+// characters (decisions 2.31).
+func idempotencyKey(h http.Header) (string, error) {
+	values, ok := h["Idempotency-Key"]
+	if !ok {
+		return "", nil
+	}
+	if len(values) != 1 || values[0] == "" || utf8.RuneCountInString(values[0]) > 255 {
+		return "", fault.New(fault.Validation, "Idempotency-Key: expected one text of 1 to 255 characters")
+	}
+	return values[0], nil
+}
+
+// deliver runs a delivery unless it was processed before: then duplicate is
+// the answer.
+func (r *request) deliver(ctx context.Context, auth string, given inputs.Object, e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
+	tenantID := r.call.Config.Tenant.ID
+	if e.KeyHash != "" {
+		ctx, cancel := context.WithTimeout(ctx, maxTime)
+		defer cancel()
+		land, err := r.s.flights.board(ctx, tenantID+"/"+r.endpoint.Slug+"/"+e.KeyHash)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = over(err)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		defer land()
+		if duplicate, err := r.seen(ctx, e); duplicate != nil || err != nil {
+			return nil, duplicate, err
+		}
+	}
+	out = r.s.execute(ctx, r.job(auth, access.Viewer{}, given, e))
+	if errors.Is(out.Err, errSeen) {
+		duplicate, err = r.seen(ctx, e)
+		return nil, duplicate, err
+	}
+	return out, nil, out.Err
+}
+
+// seen is the answer to a delivery that was processed before, nil for a new one.
+func (r *request) seen(ctx context.Context, e *event) (*httpapi.Reply, error) {
+	first, err := r.s.store.seen(ctx, r.call.Config.Tenant.ID, r.endpoint.Slug, e.KeyHash)
+	if err != nil || first == "" {
+		return nil, err
+	}
+	r.s.history.duplicate()
+	return &httpapi.Reply{Data: []byte(`{"duplicate":true}`), Bare: true, Header: http.Header{"X-Event-Id": {first}}}, nil
+}
+
+func orNothing(r *httpapi.Reply) httpapi.Reply {
+	if r == nil {
+		return httpapi.Reply{}
+	}
+	return *r
+}
+
+// receipt is the bare answer to an accepted delivery (decisions 2.3).
+func receipt(eventID string) httpapi.Reply {
+	body := append(quote([]byte(`{"received":true,"event_id":`), eventID), '}')
+	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
+}
+
+// bySignature serves a webhook that a provider signs. What is cheap is checked
+// before the verifier runs (decisions 2.4).
+func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
+	if err := r.gate.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
+		return httpapi.Reply{}, err
+	}
+	if err := r.gate.Suspect(); err != nil {
+		return httpapi.Reply{}, err
+	}
+	body, err := r.call.Body()
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	v, err := r.verify(ctx, body)
+	if fault.CodeOf(err) == fault.Unauthorized {
+		return httpapi.Reply{}, r.gate.Refuse(err)
+	}
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	r.gate.Admitted(labelSigned)
+	decls, keep, err := r.catalog.declared(r.endpoint.Target)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	given, err := inputs.FromJSON(decls, v.event.Members, keep)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	e := &event{
+		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: secret.Hash("provider-event\x00" + v.id),
+	}
+	_, duplicate, err := r.deliver(ctx, labelSigned, given, e)
+	if duplicate != nil || err != nil {
+		return orNothing(duplicate), err
+	}
+	return receipt(e.ID), nil
+}
+
+// lowerNames is the header as a verifier gets it: names in lower case, repeats
+// joined (decisions 2.34).
+func lowerNames(h http.Header, host string) []byte {
+	text := quote(append(make([]byte, 0, 1024), `{"host":`...), host)
+	for name, values := range h {
+		text = quote(append(text, ','), strings.ToLower(name))
+		text = quote(append(text, ':'), strings.Join(values, ", "))
+	}
+	return append(text, '}')
+}

@@ -1,0 +1,119 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
+)
+
+// New returns a Service over a database.
+func New(d *db.DB, o Options) *Service { return newService(store{d, o.Keyring}, o) }
+
+type store struct {
+	d       *db.DB
+	keyring sealing
+}
+
+// definitions reads what a tenant defined and the version it was at.
+func (s store) definitions(ctx context.Context, tenantID string) (*custom.Definitions, int64, error) {
+	h := s.d.For(tenantID)
+	for range 20 {
+		before, _, err := tenant.Version(ctx, h)
+		if err != nil {
+			return nil, 0, err
+		}
+		d, err := custom.Load(ctx, h)
+		if err != nil {
+			return nil, 0, err
+		}
+		after, _, err := tenant.Version(ctx, h)
+		if err != nil {
+			return nil, 0, err
+		}
+		if before == after {
+			return d, after, nil
+		}
+	}
+	return nil, 0, fault.New(fault.Overloaded, "the configuration changes too fast to be read")
+}
+
+// tokenHash is asked on every delivery, so that a new token holds at once on
+// every node (decisions 2.19).
+func (s store) tokenHash(ctx context.Context, tenantID, slug string) (string, error) {
+	return custom.TokenHash(ctx, s.d.For(tenantID), slug)
+}
+
+// seen is the id of the event that a delivery's key belongs to, "" when the
+// key is new.
+func (s store) seen(ctx context.Context, tenantID, slug, keyHash string) (eventID string, err error) {
+	err = s.d.For(tenantID).Query(ctx, `SELECT event_id FROM event_keys WHERE tenant_id = $1 AND slug = $2 AND key_hash = $3`,
+		func(r db.Row) error { eventID = r.Text(0); return nil }, slug, keyHash)
+	return eventID, err
+}
+
+// commit does what a run did, and with it writes its event and the event's
+// key, in one transaction: errSeen when the key was there, records.ErrLost when
+// the run lost a race. Then nothing is done.
+func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64) error {
+	e := j.event
+	if e == nil {
+		return unit.Commit(ctx, nil)
+	}
+	return unit.Commit(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			e.ID, j.slug, j.auth, e.Kind, now)
+		if err != nil || e.KeyHash == "" {
+			return err
+		}
+		// The index has the last word on which of two deliveries was first.
+		_, err = tx.Exec(ctx, `INSERT INTO event_keys (tenant_id, slug, key_hash, event_id, seen_at) VALUES ($1, $2, $3, $4, $5)`,
+			j.slug, e.KeyHash, e.ID, now)
+		if errors.Is(err, db.ErrUnique) {
+			err = errSeen
+		}
+		return err
+	})
+}
+
+// NewToken makes a (new) webhook token for an endpoint in token mode; the old
+// one stops at once, on every node. NOT_FOUND when there is no such endpoint,
+// VALIDATION when it is called otherwise.
+func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor, tenantID, slug string) (secret.Token, error) {
+	token := secret.NewWebhookToken()
+	h := d.For(tenantID)
+	err := tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+		all, err := custom.Load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		e := all.Endpoints[slug]
+		if e == nil {
+			return fault.New(fault.NotFound, "there is no endpoint %q", slug)
+		}
+		if e.Auth != custom.Token {
+			return fault.Fields("the endpoint "+slug+" takes no webhook token: its auth is "+string(e.Auth),
+				map[string]string{"slug": "expected an endpoint with auth: token"})
+		}
+		prefix := secret.Prefix(token.Reveal())
+		if _, err := custom.PutToken(ctx, tx, slug, secret.Hash(token.Reveal()), prefix); err != nil {
+			return err
+		}
+		type past struct {
+			Prefix string `json:"prefix"`
+		}
+		var before any
+		if e.TokenPrefix != "" {
+			before = past{e.TokenPrefix}
+		}
+		log.Record("webhook_token", slug, before, past{prefix})
+		return nil
+	})
+	return token, err
+}

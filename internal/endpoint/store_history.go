@@ -1,0 +1,193 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
+)
+
+// putRuns keeps runs of one tenant in one transaction.
+func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error {
+	payloads := make([]string, len(runs))
+	for i, r := range runs {
+		if len(r.payload) > 0 {
+			payloads[i] = s.keyring.Seal(payloadPurpose, r.payload)
+		}
+	}
+	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
+		for i, r := range runs {
+			_, err := tx.Exec(ctx, `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth,
+				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, r.Auth, r.UserID, r.RequestID, r.EventID,
+				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i])
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id, request_id, event_id,
+	status, error_code, error, tries, trace, console`
+
+func scanRun(r db.Row) *Run {
+	return &Run{
+		ID: r.Text(0), StartedAt: r.Int(1), Took: r.Int(2), CPU: r.Int(3),
+		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: r.Text(7), UserID: r.Text(8),
+		RequestID: r.Text(9), EventID: r.Text(10), Status: r.Text(11), ErrorCode: r.Text(12), Error: r.Text(13), Tries: int(r.Int(14)),
+		Trace: r.Text(15), Console: r.Text(16),
+	}
+}
+
+// RunFilter says which runs are asked for.
+type RunFilter struct {
+	Slug   string // of an endpoint; "" for every run
+	Errors bool   // failed ones only
+	Limit  int    // 0 for all
+}
+
+// Runs hands a tenant's runs to each, newest first.
+func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func(*Run) error) error {
+	where, args := "", []any{}
+	if f.Slug != "" {
+		where, args = " AND slug = $2", append(args, f.Slug)
+	}
+	if f.Errors {
+		where += " AND status = 'failed'"
+	}
+	limit := ""
+	if f.Limit > 0 {
+		limit = " LIMIT " + strconv.Itoa(f.Limit)
+	}
+	return d.For(tenantID).Query(ctx, `SELECT `+runColumns+` FROM runs WHERE tenant_id = $1`+where+` ORDER BY run_id DESC`+limit,
+		func(r db.Row) error { return each(scanRun(r)) }, args...)
+}
+
+// RunByID is one run; NOT_FOUND when there is none.
+func RunByID(ctx context.Context, d *db.DB, tenantID, id string) (*Run, error) {
+	var run *Run
+	err := d.For(tenantID).Query(ctx, `SELECT `+runColumns+` FROM runs WHERE tenant_id = $1 AND run_id = $2`,
+		func(r db.Row) error { run = scanRun(r); return nil }, id)
+	if err == nil && run == nil {
+		err = fault.New(fault.NotFound, "there is no run %q", id)
+	}
+	return run, err
+}
+
+// failedDelivery is what is needed to run a failed delivery again.
+func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *delivery, error) {
+	run, err := RunByID(ctx, s.d, tenantID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealed := ""
+	err = s.d.For(tenantID).Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND run_id = $2`,
+		func(r db.Row) error { sealed = r.Text(0); return nil }, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if sealed == "" {
+		return nil, nil, fault.New(fault.Conflict, "run %s is not the failed delivery of a webhook", id)
+	}
+	plain, err := s.keyring.Open(payloadPurpose, sealed)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &delivery{}
+	return run, d, json.Unmarshal(plain, d)
+}
+
+// runRetention is how long runs are kept (decisions 1).
+const (
+	runRetention = 30 * 24 * time.Hour
+	expireEvery  = time.Hour
+	expireBatch  = 500
+)
+
+// RunRetention deletes what is older than it is kept, now and every hour, until
+// ctx ends. Any number of nodes may run it at once.
+func (s *Service) RunRetention(ctx context.Context) {
+	ticker := time.NewTicker(expireEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.store.expire(ctx, s.clock.Now()); err != nil && ctx.Err() == nil {
+			s.emit("run.retention_failed", map[string]any{"error": err.Error()})
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// expire deletes every tenant's runs that are over 30 days old, and events and
+// their keys where the tenant does not keep them for ever (decisions 2.31). The
+// failure of one tenant does not keep the others.
+func (s store) expire(ctx context.Context, now time.Time) error {
+	tenants, err := tenant.List(ctx, s.d)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, id := range tenants {
+		failed = errors.Join(failed, s.expireTenant(ctx, id, now))
+	}
+	return failed
+}
+
+func (s store) expireTenant(ctx context.Context, id string, now time.Time) error {
+	h := s.d.For(id)
+	lock := h.Dialect().ForUpdate
+	err := deleteOld(ctx, h, `DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs
+		WHERE tenant_id = $1 AND started_at < $2 ORDER BY run_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
+	if err != nil {
+		return err
+	}
+	t, err := tenant.Load(ctx, h)
+	if err != nil || t.Settings.DedupRetentionDays == 0 {
+		return err
+	}
+	bound := clock.Micros(now.AddDate(0, 0, -t.Settings.DedupRetentionDays))
+	err = deleteOld(ctx, h, `DELETE FROM event_keys WHERE tenant_id = $1 AND (slug, key_hash) IN (SELECT slug, key_hash FROM event_keys
+		WHERE tenant_id = $1 AND seen_at < $2 ORDER BY slug, key_hash LIMIT $3`+lock+`)`, bound)
+	if err != nil {
+		return err
+	}
+	return deleteOld(ctx, h, `DELETE FROM events WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM events
+		WHERE tenant_id = $1 AND received_at < $2 ORDER BY event_id LIMIT $3`+lock+`)`, bound)
+}
+
+// deleteOld deletes in small transactions, each of which locks its rows in the
+// order of their keys: nodes that do the same wait for each other.
+func deleteOld(ctx context.Context, h db.Handle, sql string, before int64) error {
+	for {
+		var deleted int64
+		err := h.Write(ctx, func(tx db.Tx) (err error) {
+			deleted, err = tx.Exec(ctx, sql, before, expireBatch)
+			return err
+		})
+		if err != nil || deleted < expireBatch {
+			return err
+		}
+	}
+}
+
+// sealing is the part of a keyring that a store needs.
+type sealing interface {
+	Seal(purpose string, plain []byte) string
+	Open(purpose, sealed string) ([]byte, error)
+}
+
+var _ sealing = (*secret.Keyring)(nil)

@@ -1,0 +1,57 @@
+package gatetest
+
+import (
+	"context"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/mail"
+)
+
+// Mails is where the nodes of a World send mail.
+type Mails struct {
+	mu   sync.Mutex
+	list []mail.Message
+}
+
+// Send keeps a mail.
+func (m *Mails) Send(_ context.Context, msg mail.Message) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, msg)
+	return nil
+}
+
+// All is every mail sent so far.
+func (m *Mails) All() []mail.Message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]mail.Message(nil), m.list...)
+}
+
+var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
+
+// Token waits for the n-th mail (from 1) to an address and is the token of the
+// link in it, "" where it has none.
+func (m *Mails) Token(t testing.TB, to string, n int) string {
+	t.Helper()
+	for range 500 {
+		seen := 0
+		for _, msg := range m.All() {
+			if msg.To != to {
+				continue
+			}
+			if seen++; seen == n {
+				if found := tokenInLink.FindStringSubmatch(msg.Text); found != nil {
+					return found[1]
+				}
+				return ""
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("no mail number %d to %s", n, to)
+	return ""
+}

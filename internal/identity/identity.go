@@ -1,0 +1,73 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/secret"
+)
+
+// Service is External Identity of every tenant. It may be used by several
+// goroutines at once; Close ends its background work.
+type Service struct {
+	store     store
+	dir       *access.Directory
+	clock     clock.Clock
+	keyring   *secret.Keyring
+	limiter   *ratelimit.Limiter
+	mailer    Mailer
+	emit      func(event string, fields map[string]any)
+	keys      keys
+	gate      *gate
+	passwords passwords
+	after     *queue
+	sweeper   *sweeper
+	counts    counts
+}
+
+// passwords are the three costly functions; tests put cheap ones in their place.
+type passwords struct {
+	hash   func(password string) (string, error)
+	verify func(phc, password string) bool
+	dummy  func() string
+}
+
+type counts struct {
+	registrations, logins, failures, blocks, refreshes, reuses, resets, overloads atomic.Int64
+}
+
+// Stats counts what happened since the process started.
+type Stats struct {
+	Registrations int64
+	Logins        int64 // that succeeded
+	Failures      int64 // logins with credentials that did not hold
+	Blocks        int64 // times an e-mail address was blocked
+	Refreshes     int64 // rotations
+	Reuses        int64 // chains ended because a rotated token came back
+	Resets        int64 // passwords reset
+	Overloads     int64 // requests shed because too many wait for a hash
+}
+
+// Stats is what happened since the process started.
+func (s *Service) Stats() Stats {
+	c := &s.counts
+	return Stats{
+		Registrations: c.registrations.Load(), Logins: c.logins.Load(), Failures: c.failures.Load(), Blocks: c.blocks.Load(),
+		Refreshes: c.refreshes.Load(), Reuses: c.reuses.Load(), Resets: c.resets.Load(), Overloads: c.overloads.Load(),
+	}
+}
+
+// Settle waits until the mails asked for so far are queued or given up, or ctx
+// ends.
+func (s *Service) Settle(ctx context.Context) error { return s.after.settle(ctx) }
+
+// Close takes no more mails to send, finishes those it took, and ends the
+// background work; when ctx ends first, what is left is given up. The routes
+// must not be called any more.
+func (s *Service) Close(ctx context.Context) error {
+	return errors.Join(s.after.close(ctx), s.sweeper.close(ctx))
+}

@@ -1,0 +1,137 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+)
+
+const (
+	accessLifetime = time.Hour
+	// maxToken bounds what is looked at of a presented token.
+	maxToken = 4 << 10
+	audience = "public-api"
+	// tokenType is what keeps these tokens out of the tenant's own web
+	// application (specification, "Authentication" 5).
+	tokenType = "external"
+	// clockSkew is how far ahead of this node's clock a token may have been issued.
+	clockSkew = time.Minute
+)
+
+// claims are those of decisions 2.23, and nothing else.
+type claims struct {
+	Issuer    string           `json:"iss"`
+	Audience  string           `json:"aud"`
+	Subject   string           `json:"sub"`
+	Tenant    string           `json:"tid"`
+	Type      string           `json:"typ"`
+	IssuedAt  *jwt.NumericDate `json:"iat"`
+	ExpiresAt *jwt.NumericDate `json:"exp"`
+	NotBefore *jwt.NumericDate `json:"nbf,omitempty"`
+	ID        string           `json:"jti"`
+}
+
+var _ jwt.Claims = (*claims)(nil)
+
+// GetExpirationTime is exp.
+func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
+
+// GetIssuedAt is iat.
+func (c *claims) GetIssuedAt() (*jwt.NumericDate, error) { return c.IssuedAt, nil }
+
+// GetNotBefore is nbf.
+func (c *claims) GetNotBefore() (*jwt.NumericDate, error) { return c.NotBefore, nil }
+
+// GetIssuer is iss.
+func (c *claims) GetIssuer() (string, error) { return c.Issuer, nil }
+
+// GetSubject is sub.
+func (c *claims) GetSubject() (string, error) { return c.Subject, nil }
+
+// GetAudience is aud.
+func (c *claims) GetAudience() (jwt.ClaimStrings, error) { return jwt.ClaimStrings{c.Audience}, nil }
+
+var (
+	errUnauthorized = fault.New(fault.Unauthorized, "a valid API key or access token is required")
+	errNoKey        = errors.New("identity: the tenant has no signing key")
+	errBadToken     = errors.New("identity: the token does not hold")
+)
+
+// sign makes the access token of a user, issued at an instant of the database.
+func sign(cfg *access.Config, key *signingKey, userID string, at int64) (string, error) {
+	now := clock.FromMicros(at)
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
+		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: userID, Tenant: cfg.Tenant.ID, Type: tokenType,
+		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(accessLifetime)),
+		ID: clock.NewID(now),
+	})
+	token.Header["kid"] = key.kid
+	return token.SignedString(key.secret)
+}
+
+// parser checks form, algorithm and signature; holds checks the claims.
+var parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+
+// Authenticate finds the viewer of an access token: an external user of the
+// tenant, deactivated or not, with the rights they have now (decisions 2.23).
+// Whatever is wrong with the token, it is the same UNAUTHORIZED.
+func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token string) (access.Viewer, error) {
+	if len(token) > maxToken || strings.Count(token, ".") != 2 {
+		return access.Viewer{}, errUnauthorized
+	}
+	var c claims
+	var trouble error // ours, not the token's
+	_, err := parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
+		kid, _ := t.Header["kid"].(string)
+		_, critical := t.Header["crit"]
+		if kid == "" || critical || t.Header["typ"] != "JWT" {
+			return nil, errBadToken
+		}
+		key, err := s.verifier(ctx, cfg, kid)
+		if err != nil {
+			if !errors.Is(err, errBadToken) {
+				trouble = err
+			}
+			return nil, err
+		}
+		return key.secret, nil
+	})
+	if trouble != nil {
+		return access.Viewer{}, trouble
+	}
+	if err != nil || !c.hold(cfg, s.clock.Now()) {
+		return access.Viewer{}, errUnauthorized
+	}
+	v, err := s.dir.Viewer(ctx, cfg, c.Subject, true)
+	switch {
+	case fault.CodeOf(err) == fault.Unauthorized:
+		return access.Viewer{}, errUnauthorized
+	case err != nil:
+		return access.Viewer{}, err
+	case !v.External():
+		return access.Viewer{}, errUnauthorized
+	}
+	return v, nil
+}
+
+// hold reports whether the claims are those of a token of the tenant that is
+// valid now. To its end a token gets no leeway.
+func (c *claims) hold(cfg *access.Config, now time.Time) bool {
+	if c.Issuer != cfg.Tenant.BaseURL || c.Audience != audience || c.Tenant != cfg.Tenant.ID || c.Type != tokenType || c.Subject == "" {
+		return false
+	}
+	if c.IssuedAt == nil || c.ExpiresAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > accessLifetime {
+		return false
+	}
+	if c.NotBefore != nil && c.NotBefore.After(now.Add(clockSkew)) {
+		return false
+	}
+	return now.Before(c.ExpiresAt.Time) && !c.IssuedAt.After(now.Add(clockSkew))
+}

@@ -1,0 +1,112 @@
+package identity
+
+import (
+	"math"
+	"time"
+
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// budget is one line of the specification's table of limits, for one address,
+// e-mail address, token or tenant.
+//
+// Where two apply, a request that one of them refuses is charged to neither:
+// otherwise whoever has used up their own share could go on and use up, with
+// requests that are refused anyway, what everybody shares. A budget of an
+// address is charged by every request, those with a body that cannot be read
+// included; those of an e-mail address and of the tenant by requests that say
+// what they want, whether or not there is such an account.
+type budget struct {
+	key    string
+	limit  int
+	window time.Duration
+}
+
+func limitsOf(c *httpapi.Call) *tenant.IdentityLimits {
+	return &c.Config.Tenant.Settings.ExternalIdentity.Limits
+}
+
+// budgetOf names a budget; every key carries the tenant.
+func budgetOf(c *httpapi.Call, use, whose string, limit int, window time.Duration) budget {
+	return budget{"identity/" + c.Config.Tenant.ID + "/" + use + "/" + whose, limit, window}
+}
+
+func ofAddress(c *httpapi.Call, use string, limit int, window time.Duration) budget {
+	return budgetOf(c, use+"/address", httpapi.AddressKey(c.IP), limit, window)
+}
+
+func ofEmail(c *httpapi.Call, use, email string, limit int, window time.Duration) budget {
+	return budgetOf(c, use+"/email", user.EmailKey(email), limit, window)
+}
+
+func ofTenant(c *httpapi.Call, use string, limit int, window time.Duration) budget {
+	return budgetOf(c, use, "tenant", limit, window)
+}
+
+// take charges every budget, or none when one of them is used up: then it is
+// TOO_MANY_REQUESTS. The answer's headers tell of the tightest.
+func (s *Service) take(c *httpapi.Call, budgets ...budget) error {
+	if err := s.peek(c, budgets...); err != nil {
+		return err
+	}
+	for _, b := range budgets {
+		r := s.limiter.Take(b.key, b.limit, b.window)
+		if !r.Allowed { // another request came between
+			return refuse(c, r)
+		}
+		tell(c, r)
+	}
+	return nil
+}
+
+// peek is take without charging.
+func (s *Service) peek(c *httpapi.Call, budgets ...budget) error {
+	for _, b := range budgets {
+		if r := s.limiter.Peek(b.key, b.limit, b.window); !r.Allowed {
+			return refuse(c, r)
+		}
+	}
+	return nil
+}
+
+func refuse(c *httpapi.Call, r ratelimit.Result) error {
+	c.TellLimit(r)
+	seconds := int(math.Ceil(r.Reset.Seconds()))
+	return fault.New(fault.TooManyRequests, "too many attempts; try again in %d s", seconds).After(r.Reset)
+}
+
+// tell makes the answer's headers tell of r if that is tighter than what they
+// would tell so far.
+func tell(c *httpapi.Call, r ratelimit.Result) {
+	if told := c.ToldLimit(); told == nil || told.Allowed && r.Remaining < told.Remaining {
+		c.TellLimit(r)
+	}
+}
+
+// takeLogin charges an e-mail address with a login. One attempt too many blocks
+// the address for the time the tenant says, whoever the next ones come from.
+func (s *Service) takeLogin(c *httpapi.Call, email string) error {
+	limits := limitsOf(c)
+	b := ofEmail(c, "login", email, limits.LoginPerEmailPer15Minutes, 15*time.Minute)
+	if left, blocked := s.limiter.Blocked(b.key); blocked {
+		return refuse(c, ratelimit.Result{Limit: b.limit, Reset: left})
+	}
+	r := s.limiter.Take(b.key, b.limit, b.window)
+	if r.Allowed {
+		tell(c, r)
+		return nil
+	}
+	block := time.Duration(limits.LoginBlockMinutes) * time.Minute
+	if !s.limiter.Block(b.key, s.clock.Now().Add(block)) {
+		c.TellLimit(r)
+		return fault.New(fault.Overloaded, "too many e-mail addresses are blocked; try again later").After(r.Reset)
+	}
+	s.counts.blocks.Add(1)
+	s.emit("identity.login_blocked", map[string]any{"tenant": c.Config.Tenant.ID, "ip": c.IP.String(), "minutes": limits.LoginBlockMinutes})
+	r.Reset = max(r.Reset, block)
+	return refuse(c, r)
+}

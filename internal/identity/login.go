@@ -1,0 +1,61 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/user"
+)
+
+var (
+	errCredentials = fault.New(fault.InvalidCredentials, "the e-mail address or the password is wrong")
+	errNotActive   = fault.New(fault.AccountNotActive, "the account is not active")
+)
+
+// login exchanges an e-mail address and a password for tokens. Staff, addresses
+// without an account and wrong passwords get the same INVALID_CREDENTIALS after
+// the same work: one read, and one verification of a hash, be it a dummy. Only
+// who knows the password of an account that is not active learns that.
+func (s *Service) login(ctx context.Context, cfg *access.Config, email, password string) (*tokens, error) {
+	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
+	if err != nil && !errors.Is(err, user.ErrUnknown) {
+		return nil, err
+	}
+	hash, known := s.passwords.dummy(), false
+	if err == nil && acc.Type == user.External && acc.PasswordHash != "" {
+		hash, known = acc.PasswordHash, true
+	}
+	right, err := s.matches(ctx, hash, password)
+	if err != nil {
+		return nil, err
+	}
+	if !right || !known {
+		s.counts.failures.Add(1)
+		return nil, errCredentials
+	}
+	if !acc.Active {
+		s.counts.failures.Add(1)
+		return nil, errNotActive
+	}
+	key, err := s.signer(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	refreshToken := newSecret()
+	now, ok, is, err := s.store.begin(ctx, cfg.Tenant.ID, acc, secret.Hash(refreshToken))
+	if err != nil {
+		return nil, err
+	}
+	if !ok { // it changed while the password was checked
+		s.counts.failures.Add(1)
+		if is.PasswordHash == acc.PasswordHash && !is.Active {
+			return nil, errNotActive
+		}
+		return nil, errCredentials
+	}
+	s.counts.logins.Add(1)
+	return issue(cfg, key, acc.ID, refreshToken, now)
+}

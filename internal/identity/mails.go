@@ -1,0 +1,47 @@
+package identity
+
+import (
+	"net/url"
+	"strings"
+
+	"gatehouse/internal/mail"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// compose fills in the tenant's own template of that name, or the default one.
+// path is the page of the tenant's app that takes the token; "" for none. All
+// addresses in it come from the configuration, never from a request.
+func compose(t *tenant.Tenant, template string, to user.Account, path, token string) mail.Message {
+	form, _ := mail.Default(template)
+	if own, ok := t.Settings.EmailTemplates[template]; ok {
+		form = mail.Template{Subject: own.Subject, Text: own.Text, HTML: own.HTML}
+	}
+	app := strings.TrimRight(t.AppURL(), "/")
+	values := mail.Values{Name: to.Name, AppURL: app, TenantName: t.DisplayName}
+	link := app + path + "?token=" + url.QueryEscape(token)
+	switch template {
+	case mail.Verification:
+		values.VerifyURL = link
+	case mail.PasswordReset:
+		values.ResetURL = link
+	}
+	m := mail.Message{From: sender(t), To: to.Email}
+	m.Subject, m.Text, m.HTML = form.Render(values)
+	return m
+}
+
+// The pages that the customer's app has (specification, "External Identity settings").
+const (
+	verifyPage = "/verify"
+	resetPage  = "/reset-password"
+)
+
+// sender is no-reply at the host of the tenant's base URL, in the tenant's name.
+func sender(t *tenant.Tenant) string {
+	host := "localhost"
+	if u, err := url.Parse(t.BaseURL); err == nil && u.Hostname() != "" && !strings.Contains(u.Hostname(), ":") {
+		host = u.Hostname()
+	}
+	return mail.Address(t.DisplayName, "no-reply@"+host)
+}

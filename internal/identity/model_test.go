@@ -1,0 +1,219 @@
+package identity
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+)
+
+// model is what one end-user's sessions should be, told in the words of the
+// specification's table "Refresh tokens" and without a database.
+type model struct {
+	now      time.Duration
+	active   bool
+	password string
+	sessions int // raised by whatever ends all sessions
+	tokens   []*modelToken
+}
+
+type modelChain struct {
+	sessions int
+	revoked  bool
+	tokens   int
+}
+
+type modelToken struct {
+	text      string
+	chain     *modelChain
+	issued    time.Duration
+	next      *modelToken
+	rotated   time.Duration
+	loggedOut bool
+}
+
+// refresh is the token that a refresh answers; nil for 401. fresh is made into
+// the successor where there is none yet.
+func (m *model) refresh(t, fresh *modelToken) *modelToken {
+	if t.chain.revoked || t.chain.sessions != m.sessions || !m.active || m.now-t.issued >= 30*24*time.Hour {
+		return nil
+	}
+	if t.next == nil {
+		if t.loggedOut {
+			return nil
+		}
+		*fresh = modelToken{chain: t.chain, issued: m.now}
+		t.next, t.rotated = fresh, m.now
+		t.chain.tokens++
+		m.tokens = append(m.tokens, fresh)
+		return fresh
+	}
+	if m.now-t.rotated > 30*time.Second {
+		t.chain.revoked = true
+		return nil
+	}
+	if t.loggedOut || t.next.loggedOut {
+		return nil
+	}
+	return t.next
+}
+
+// step is one thing that happens; token picks the one it happens to.
+type step struct {
+	what  string
+	token int
+}
+
+var steps = []string{
+	"login", "login", "refresh", "refresh", "refresh", "refresh", "refresh", "refresh", "refresh newest", "refresh newest", "refresh newest",
+	"logout", "8s", "8s", "8s", "40s", "5h", "384h", "deactivate", "reactivate", "reactivate", "reset",
+}
+
+// run takes the steps with a new user and compares every answer.
+func (w *world) run(t *rapid.T, email string, list []step) {
+	w.join(email)
+	m := &model{active: true, password: password}
+	for i, s := range list {
+		where := fmt.Sprintf("step %d, %s", i, s.what)
+		var token *modelToken
+		if n := len(m.tokens); n > 0 {
+			token = m.tokens[s.token%n]
+			if s.what == "refresh newest" {
+				token = m.tokens[n-1]
+			}
+		}
+		switch s.what {
+		case "login":
+			w.modelLogin(t, where, m, email)
+		case "refresh", "refresh newest":
+			if token == nil {
+				w.refresh("unknown").want(401, fault.Unauthorized)
+				continue
+			}
+			w.modelRefresh(t, where, m, token)
+		case "logout":
+			if token != nil {
+				w.logout(token.text)
+				token.loggedOut = true
+			}
+		case "deactivate":
+			if m.active {
+				m.sessions++
+			}
+			m.active = false
+			w.setActive(email, false)
+		case "reactivate":
+			m.active = true
+			w.setActive(email, true)
+		case "reset":
+			if !m.active {
+				continue
+			}
+			m.password = fmt.Sprintf("password %d", i)
+			m.sessions++
+			w.reset(w.askReset(email), m.password).want(200, "")
+		default:
+			d, err := time.ParseDuration(s.what)
+			w.must(err)
+			w.clock.advance(d)
+			m.now += d
+		}
+	}
+	chains := map[*modelChain]bool{}
+	for _, token := range m.tokens {
+		if all, successors := w.tokensOf(token.text); !chains[token.chain] && (all != token.chain.tokens || successors != all-1) {
+			t.Fatalf("%d tokens in a chain, %d of them successors; the model has %d", all, successors, token.chain.tokens)
+		}
+		chains[token.chain] = true
+	}
+}
+
+func (w *world) modelLogin(t *rapid.T, where string, m *model, email string) {
+	a := w.signIn(email, m.password)
+	if want := map[bool]int{true: 200, false: 403}[m.active]; a.status != want {
+		t.Fatalf("%s: %d, want %d", where, a.status, want)
+	}
+	if m.active {
+		m.tokens = append(m.tokens, &modelToken{
+			text: a.text("refreshToken"), chain: &modelChain{sessions: m.sessions, tokens: 1}, issued: m.now,
+		})
+	}
+}
+
+func (w *world) modelRefresh(t *rapid.T, where string, m *model, token *modelToken) {
+	fresh := &modelToken{}
+	want, a := m.refresh(token, fresh), w.refresh(token.text)
+	switch {
+	case want == nil:
+		if a.status != 401 || a.code != fault.Unauthorized {
+			t.Fatalf("%s: %d, want 401", where, a.status)
+		}
+	case a.status != 200:
+		t.Fatalf("%s: %d, want 200", where, a.status)
+	case want == fresh:
+		fresh.text = a.text("refreshToken")
+		for _, other := range m.tokens {
+			if other != fresh && other.text == fresh.text {
+				t.Fatalf("%s: a token comes back", where)
+			}
+		}
+	case a.text("refreshToken") != want.text:
+		t.Fatalf("%s: another successor", where)
+	}
+}
+
+// 100 sequences of 100 random steps on SQLite, shorter ones on PostgreSQL. The
+// steps of time are such that none of their sums comes near 30 s or 30 days, so
+// that the time that really passes does not matter.
+func TestRandomSequencesGoAsTheModelSays(t *testing.T) {
+	for engine, length := range map[db.Engine]int{db.SQLite: 100, db.Postgres: 10} {
+		t.Run(string(engine), func(t *testing.T) {
+			w := newWorld(t, dbtest.Open(t, engine))
+			users, taken := 0, 0
+			rapid.Check(t, func(t *rapid.T) {
+				list := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+					return step{rapid.SampledFrom(steps).Draw(t, "what"), rapid.IntRange(0, 1<<16).Draw(t, "token")}
+				}), length/2, length*3/2).Draw(t, "steps")
+				users++
+				taken += len(list)
+				w.run(t, fmt.Sprintf("u%d@customer.example", users), list)
+			})
+			t.Logf("%d steps, %+v", taken, w.id.Stats())
+			if s := w.id.Stats(); s.Reuses == 0 || s.Resets == 0 || s.Refreshes < int64(users) {
+				t.Errorf("the sequences reach too little: %+v", s)
+			}
+		})
+	}
+}
+
+// The rows of the table that time alone decides, at their edges.
+func TestTheJudgementAtItsEdges(t *testing.T) {
+	day := micros(24 * time.Hour)
+	for name, c := range map[string]struct {
+		m    moment
+		want verdict
+	}{
+		"current":                           {moment{now: 5, expiresAt: 10}, rotate},
+		"last microsecond":                  {moment{now: 9, expiresAt: 10}, rotate},
+		"expired":                           {moment{now: 10, expiresAt: 10}, refuse401},
+		"rotated 30 s ago":                  {moment{now: day + micros(grace), rotatedAt: day, expiresAt: 3 * day}, repeat},
+		"rotated more than 30 s ago":        {moment{now: day + micros(grace) + 1, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
+		"the clock was set back":            {moment{now: day - 1, rotatedAt: day, expiresAt: 3 * day}, repeat},
+		"rotated, successor logged out":     {moment{now: day + 1, rotatedAt: day, expiresAt: 3 * day, successorRevoked: true}, refuse401},
+		"rotated, then logged out":          {moment{now: day + 1, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, refuse401},
+		"rotated, then logged out, too old": {moment{now: 2 * day, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, endAsTheft},
+		"logged out":                        {moment{now: 5, revokedAt: 4, expiresAt: 10}, refuse401},
+		"rotated and expired":               {moment{now: 3 * day, rotatedAt: day, expiresAt: 3 * day}, refuse401},
+		"chain ended":                       {moment{now: 5, expiresAt: 10, chainEnded: true, userLost: true}, refuse401},
+		"user lost":                         {moment{now: 50, expiresAt: 10, userLost: true}, endForUser},
+	} {
+		if got := c.m.judge(); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

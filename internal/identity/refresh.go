@@ -1,0 +1,123 @@
+package identity
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
+)
+
+const (
+	refreshLifetime = 30 * 24 * time.Hour
+	// grace is how long after its rotation a token may be presented again.
+	grace = 30 * time.Second
+)
+
+var errRefresh = fault.New(fault.Unauthorized, "the refresh token is not valid; log in again")
+
+// tokens is what login and refresh hand out.
+type tokens struct {
+	AccessToken  string `json:"accessToken"`
+	RefreshToken string `json:"refreshToken"`
+	ExpiresIn    int    `json:"expiresIn"`
+}
+
+// newSecret is a fresh refresh token or one-time token: 256 random bits.
+func newSecret() string {
+	var random [sha256.Size]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// successor is the one token that may follow a refresh token (decisions 2.27):
+// it can be handed out again without having been stored, by whoever holds the
+// master key and is shown its predecessor, and by nobody else.
+func (s *Service) successor(tenantID, presented string) string {
+	mac := hmac.New(sha256.New, s.keyring.Derive("refresh token/"+tenantID, sha256.Size))
+	mac.Write([]byte(presented))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// moment is a refresh token and its chain at one instant, all by the
+// database's clock, in microseconds; 0 is "not".
+type moment struct {
+	now, expiresAt, rotatedAt, revokedAt int64
+
+	chainEnded       bool
+	userLost         bool // gone, deactivated since, or with another password
+	successorRevoked bool
+}
+
+// verdict is what a presented token leads to.
+type verdict uint8
+
+const (
+	refuse401  verdict = iota
+	rotate             // it is current: a successor takes its place
+	repeat             // it was rotated a moment ago: its successor is told again
+	endForUser         // refused, and the chain is marked ended because of its user
+	endAsTheft         // refused, and the chain is revoked: somebody has an old token
+)
+
+// judge is the specification's table of refresh tokens, row by row. A token
+// that has lived its 30 days is expired, whatever else it was.
+func (m moment) judge() verdict {
+	switch {
+	case m.chainEnded:
+		return refuse401
+	case m.userLost:
+		return endForUser
+	case m.now >= m.expiresAt:
+		return refuse401
+	case m.rotatedAt != 0 && m.now-m.rotatedAt > micros(grace):
+		return endAsTheft
+	case m.revokedAt != 0 || m.successorRevoked:
+		return refuse401
+	case m.rotatedAt != 0:
+		return repeat
+	}
+	return rotate
+}
+
+// refresh exchanges a refresh token for its successor and a new access token.
+// Whatever is wrong with the token, it is the same UNAUTHORIZED.
+func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented string) (*tokens, error) {
+	key, err := s.signer(ctx, cfg) // before anything is changed
+	if err != nil {
+		return nil, err
+	}
+	next := s.successor(cfg.Tenant.ID, presented)
+	r, err := s.store.rotate(ctx, cfg.Tenant.ID, secret.Hash(presented), secret.Hash(next))
+	if err != nil {
+		return nil, err
+	}
+	switch r.verdict {
+	case rotate:
+		s.counts.refreshes.Add(1)
+	case repeat:
+	case endAsTheft:
+		s.counts.reuses.Add(1)
+		s.emit("identity.refresh_reused", map[string]any{"tenant": cfg.Tenant.ID, "user_id": r.userID, "chain_id": r.chainID})
+		return nil, errRefresh
+	default:
+		return nil, errRefresh
+	}
+	return issue(cfg, key, r.userID, next, r.now)
+}
+
+func issue(cfg *access.Config, key *signingKey, userID, refreshToken string, at int64) (*tokens, error) {
+	jwt, err := sign(cfg, key, userID, at)
+	return &tokens{AccessToken: jwt, RefreshToken: refreshToken, ExpiresIn: int(accessLifetime.Seconds())}, err
+}
+
+// logout revokes the presented token, if it is one, and no other; the grace of
+// its predecessor ends with it.
+func (s *Service) logout(ctx context.Context, cfg *access.Config, presented string) error {
+	return s.store.logout(ctx, cfg.Tenant.ID, secret.Hash(presented))
+}

@@ -1,0 +1,359 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/user"
+)
+
+// tokensOf is how many tokens the chain of a token has, and how many of them
+// are the successor of some other.
+func (w *world) tokensOf(token string) (all, successors int) {
+	w.t.Helper()
+	err := w.d.For(acme).Query(w.ctx, `SELECT parent_token_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id =
+		(SELECT chain_id FROM refresh_tokens WHERE tenant_id = $1 AND token_hash = $2)`, func(r db.Row) error {
+		all++
+		if !r.Null(0) {
+			successors++
+		}
+		return nil
+	}, secret.Hash(token))
+	w.must(err)
+	return all, successors
+}
+
+// The table "Refresh tokens" of the specification, row by row.
+func TestARefreshRotatesTheToken(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		id := w.join(eva)
+		_, first := w.login(eva)
+		a := w.refresh(first).want(200, "")
+		second := a.text("refreshToken")
+		if second == first || len(second) != 43 || a.data["expiresIn"] != 3600.0 || len(a.data) != 3 {
+			t.Errorf("refresh: %s", a.raw)
+		}
+		v, err := w.id.Authenticate(w.ctx, w.config(), a.text("accessToken"))
+		w.must(err)
+		if v.UserID() != id {
+			t.Errorf("it is %s's", v.UserID())
+		}
+		if all, successors := w.tokensOf(first); all != 2 || successors != 1 {
+			t.Errorf("%d tokens, %d successors", all, successors)
+		}
+		w.refresh("unknown").want(401, fault.Unauthorized)
+		w.do("refresh", `{}`).want(400, fault.Validation)
+	})
+}
+
+func TestARotatedTokenIsAnsweredAgainFor30Seconds(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, first := w.login(eva)
+		second := w.refresh(first).want(200, "").text("refreshToken")
+		w.clock.advance(29 * time.Second)
+		if again := w.refresh(first).want(200, "").text("refreshToken"); again != second {
+			t.Error("another token is returned")
+		}
+		third := w.refresh(second).want(200, "").text("refreshToken")
+		if again := w.refresh(first).want(200, "").text("refreshToken"); again != second {
+			t.Error("another token is returned once the successor was rotated")
+		}
+		if all, _ := w.tokensOf(first); all != 3 {
+			t.Errorf("%d tokens", all)
+		}
+		w.refresh(third).want(200, "")
+	})
+}
+
+func TestReuseAfter30SecondsRevokesTheWholeChain(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, first := w.login(eva)
+		_, elsewhere := w.login(eva)
+		second := w.refresh(first).want(200, "").text("refreshToken")
+		third := w.refresh(second).want(200, "").text("refreshToken")
+		w.clock.advance(31 * time.Second)
+		w.refresh(first).want(401, fault.Unauthorized)
+		for _, token := range []string{first, second, third} {
+			w.refresh(token).want(401, fault.Unauthorized)
+		}
+		if w.rows(`SELECT 1 FROM refresh_tokens WHERE tenant_id = $1 AND revoked_at IS NOT NULL`) != 3 {
+			t.Error("not every token of the chain is marked revoked")
+		}
+		w.refresh(elsewhere).want(200, "")
+		if w.id.Stats().Reuses != 1 || len(w.events) != 1 || !strings.HasPrefix(w.events[0], "identity.refresh_reused") {
+			t.Errorf("%+v %v", w.id.Stats(), w.events)
+		}
+		w.login(eva)
+	})
+}
+
+func TestLogoutRevokesThePresentedTokenAlone(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, first := w.login(eva)
+		_, elsewhere := w.login(eva)
+		second := w.refresh(first).want(200, "").text("refreshToken")
+		w.logout(second)
+		w.refresh(second).want(401, fault.Unauthorized)
+		w.refresh(first).want(401, fault.Unauthorized) // its grace has ended
+		w.logout(second)
+		w.logout("unknown")
+		w.refresh(elsewhere).want(200, "")
+		w.do("logout", `{}`).want(400, fault.Validation)
+
+		// Of a token that was rotated, its successor stays.
+		_, third := w.login(eva)
+		fourth := w.refresh(third).want(200, "").text("refreshToken")
+		w.logout(third)
+		w.refresh(third).want(401, fault.Unauthorized)
+		w.refresh(fourth).want(200, "")
+		w.clock.advance(31 * time.Second)
+		w.refresh(third).want(401, fault.Unauthorized)
+		w.refresh(fourth).want(401, fault.Unauthorized)
+	})
+}
+
+func TestARefreshTokenLives30Days(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, first := w.login(eva)
+		_, idle := w.login(eva)
+		w.clock.advance(30*24*time.Hour - time.Minute)
+		second := w.refresh(first).want(200, "").text("refreshToken")
+		w.clock.advance(2 * time.Minute)
+		w.refresh(idle).want(401, fault.Unauthorized)
+		w.refresh(first).want(401, fault.Unauthorized) // old, not stolen
+		third := w.refresh(second).want(200, "").text("refreshToken")
+		w.clock.advance(30 * 24 * time.Hour)
+		w.refresh(third).want(401, fault.Unauthorized)
+	})
+}
+
+// Every way of deactivating ends every session for good.
+func TestADeactivatedUsersTokensAreDeadForGood(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		update := func(change func(*user.User)) {
+			w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+				u := w.user(eva)
+				change(u)
+				return user.Update(w.ctx, tx, u)
+			}))
+		}
+		for name, toggle := range map[string]func(active bool){
+			"by the command line": func(active bool) { w.setActive(eva, active) },
+			"by a manifest":       func(active bool) { update(func(u *user.User) { u.Active = active }) },
+			"by a new password": func(active bool) {
+				if !active {
+					update(func(u *user.User) { u.PasswordHash = "cheap:another one" })
+				} else {
+					update(func(u *user.User) { u.PasswordHash = "cheap:" + password })
+				}
+			},
+		} {
+			accessToken, used := w.login(eva)
+			_, unused := w.login(eva)
+			next := w.refresh(used).want(200, "").text("refreshToken")
+			update(func(u *user.User) { u.Name = name }) // which ends nothing
+			next = w.refresh(next).want(200, "").text("refreshToken")
+			toggle(false)
+			w.refresh(next).want(401, fault.Unauthorized)
+			toggle(true)
+			for _, token := range []string{used, next, unused} {
+				if a := w.refresh(token); a.code != fault.Unauthorized {
+					t.Errorf("%s: %d after the user is back", name, a.status)
+				}
+			}
+			if _, err := w.id.Authenticate(w.ctx, w.config(), accessToken); err != nil {
+				t.Errorf("%s: the access token ended: %v", name, err)
+			}
+			w.login(eva)
+		}
+	})
+}
+
+func TestTokensOfAnotherTenantAreUnknown(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, token := w.login(eva)
+		w.newTenant("umbrella")
+		other, err := w.dir.Current(w.ctx, "umbrella")
+		w.must(err)
+		w.call(other, "POST", "refresh", fmt.Sprintf(`{"refreshToken":%q}`, token), access.Viewer{}).want(401, fault.Unauthorized)
+		w.call(other, "POST", "logout", fmt.Sprintf(`{"refreshToken":%q}`, token), access.Viewer{}).want(200, "")
+		w.refresh(token).want(200, "")
+		if w.id.successor(acme, token) == w.id.successor("umbrella", token) {
+			t.Error("the key of successors is not the tenant's own")
+		}
+	})
+}
+
+// rounds is how often a race is run.
+func rounds() int {
+	if os.Getenv("GATEHOUSE_PROVE") != "" {
+		return 50
+	}
+	return 10
+}
+
+// One token, refreshed 100 times at once, on two nodes where there can be two:
+// one successor, the same in every answer.
+//
+// With the token read and then written (no lock of the chain, no condition in
+// the UPDATE) this fails on PostgreSQL in the first round: all but one of the
+// rotations end in the unique index on parent_token_id.
+func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			config := dbtest.Config(t, engine)
+			w := newWorld(t, dbtest.OpenConfig(t, config))
+			nodes := []*world{w}
+			if engine == db.Postgres {
+				nodes = append(nodes, node(t, dbtest.OpenConfig(t, config), w.clock))
+			}
+			w.join(eva)
+			_, token := w.login(eva)
+			cfg := w.config()
+			for round := range rounds() {
+				before, _ := w.tokensOf(token)
+				answers := inParallel(100, func(i int) string {
+					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token)
+					if err != nil {
+						return err.Error()
+					}
+					return out.RefreshToken
+				})
+				after, successors := w.tokensOf(token)
+				if len(answers) != 1 || after != before+1 || successors != after-1 {
+					t.Fatalf("round %d: %d answers %v, %d tokens after %d, %d successors", round, len(answers), answers, after, before, successors)
+				}
+				for next := range answers {
+					token = next
+				}
+			}
+			w.refresh(token).want(200, "")
+		})
+	}
+}
+
+// A theft that is found while the newest token is being rotated leaves nothing
+// alive, whoever comes first.
+func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			w := newWorld(t, dbtest.Open(t, engine))
+			w.join(eva)
+			cfg := w.config()
+			for range rounds() {
+				_, stolen := w.login(eva)
+				newest := w.refresh(stolen).want(200, "").text("refreshToken")
+				w.clock.advance(31 * time.Second)
+				results := inParallel(20, func(i int) string {
+					presented := newest
+					if i%5 == 4 {
+						presented = stolen
+					}
+					out, err := w.id.refresh(context.Background(), cfg, presented)
+					if err != nil {
+						return ""
+					}
+					return out.RefreshToken
+				})
+				for token := range results {
+					if token != "" {
+						w.refresh(token).want(401, fault.Unauthorized)
+					}
+				}
+				w.refresh(newest).want(401, fault.Unauthorized)
+			}
+		})
+	}
+}
+
+// A reset or deactivation at the same time leaves nothing alive either.
+func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			w := newWorld(t, dbtest.Open(t, engine))
+			id := w.join(eva)
+			for round := range rounds() {
+				_, token := w.login(eva)
+				reset := w.askReset(eva)
+				cfg := w.config()
+				results := inParallel(20, func(i int) string {
+					switch {
+					case i == 7 && round%2 == 0:
+						w.must(w.id.store.reset(w.ctx, acme, secret.Hash(reset), "cheap:"+password+"2"))
+						return ""
+					case i == 7:
+						w.setActive(eva, false)
+						return ""
+					case i%2 == 0:
+						out, err := w.id.login(w.ctx, cfg, eva, password)
+						if err != nil {
+							return ""
+						}
+						return out.RefreshToken
+					}
+					out, err := w.id.refresh(w.ctx, cfg, token)
+					if err != nil {
+						return ""
+					}
+					return out.RefreshToken
+				})
+				w.setActive(eva, true)
+				for token := range results {
+					if token != "" {
+						w.refresh(token).want(401, fault.Unauthorized)
+					}
+				}
+				w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+					u, err := user.ByID(w.ctx, tx, id)
+					if err != nil {
+						return err
+					}
+					u.PasswordHash = "cheap:" + password
+					return user.Update(w.ctx, tx, u)
+				}))
+			}
+		})
+	}
+}
+
+func TestWhatHasLongExpiredIsDeleted(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, old := w.login(eva)
+		_, kept := w.login(eva)
+		w.askReset(eva)
+		w.must(w.id.RotateKey(w.ctx, "test", acme))
+		count := func() string {
+			return fmt.Sprint(w.rows(`SELECT 1 FROM refresh_tokens WHERE tenant_id = $1`), w.rows(`SELECT 1 FROM refresh_chains WHERE tenant_id = $1`),
+				w.rows(`SELECT 1 FROM one_time_tokens WHERE tenant_id = $1`), w.rows(`SELECT 1 FROM jwt_keys WHERE tenant_id = $1`))
+		}
+		w.must(w.id.sweep(w.ctx))
+		if got := count(); got != "2 2 2 2" {
+			t.Errorf("nothing is old, but: %s", got)
+		}
+		w.clock.advance(20 * 24 * time.Hour)
+		kept = w.refresh(kept).want(200, "").text("refreshToken")
+		w.clock.advance(12 * 24 * time.Hour)
+		w.must(w.id.sweep(w.ctx))
+		if got := count(); got != "1 1 0 1" {
+			t.Errorf("left: %s", got)
+		}
+		w.refresh(old).want(401, fault.Unauthorized)
+		w.refresh(kept).want(200, "")
+	})
+}

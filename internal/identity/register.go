@@ -1,0 +1,218 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/user"
+)
+
+// The activation modes (specification, "External Identity settings").
+const (
+	byEmail = "svc_email"
+	byApp   = "app_managed"
+	noProof = "none"
+)
+
+var (
+	errClosed = fault.New(fault.Forbidden, "registration is closed")
+	errNoSet  = fault.New(fault.ServiceUnavailable,
+		"registration is not possible right now: the default permission set does not exist; tell the administrator")
+	errTakenByUser  = fault.New(fault.EmailTaken, "there is an account with this e-mail address already; log in instead")
+	errTakenByStaff = fault.New(fault.EmailTaken, "this e-mail address cannot be registered; contact the administrator")
+)
+
+// registration is what a request to register says, checked.
+type registration struct {
+	email, password, name, locale string
+	custom                        jsontext.Value // the JSON object of custom fields, all text
+}
+
+// registered is the answer to it.
+type registered struct {
+	UserID          string `json:"userId"`
+	ActivationMode  string `json:"activationMode"`
+	ActivationToken string `json:"activationToken,omitempty"`
+}
+
+// readRegistration takes from a body the hard columns and the declared custom
+// fields; whatever else it names is ignored (specification, "External Identity
+// endpoints" 1), so that nobody registers as more than an end-user.
+func readRegistration(body *httpapi.Object, users *schema.Entity) (*registration, error) {
+	r := &registration{}
+	bad := map[string]string{}
+	text := func(name string) string {
+		v, ok := body.Get(name)
+		if !ok || schema.IsNull(v) {
+			return ""
+		}
+		if v.Kind() != '"' {
+			bad[name] = "expected text"
+			return ""
+		}
+		return schema.Unquote(v)
+	}
+	r.email = strings.TrimSpace(text("email"))
+	r.password = text("password")
+	r.name = strings.TrimSpace(text("name"))
+	r.locale = strings.TrimSpace(text("locale"))
+	for name, reason := range r.check() {
+		if bad[name] == "" {
+			bad[name] = reason
+		}
+	}
+	if len(bad) > 0 {
+		return nil, fault.Fields("the registration is not valid", bad)
+	}
+	var err error
+	r.custom, err = customFields(body, users)
+	return r, err
+}
+
+func (r *registration) check() map[string]string {
+	bad := map[string]string{}
+	if !user.CheckEmail(r.email) {
+		bad["email"] = "expected an e-mail address"
+	}
+	if err := secret.CheckPassword(r.password); err != nil {
+		bad["password"] = err.Error()
+	}
+	if n := utf8.RuneCountInString(r.name); n < 1 || n > user.MaxName {
+		bad["name"] = fmt.Sprintf("expected 1 to %d characters", user.MaxName)
+	} else if strings.ContainsFunc(r.name, unicode.IsControl) {
+		bad["name"] = "expected text without control characters"
+	}
+	if len(r.locale) > maxLocale || strings.ContainsFunc(r.locale, unicode.IsControl) {
+		bad["locale"] = "expected a language tag like en or de-AT"
+	}
+	return bad
+}
+
+const maxLocale = 35 // bytes; user.Create takes as many
+
+// customFields is the object of the declared custom fields that a body names,
+// each as text, unchecked (decisions 2.25): numbers and booleans in their text
+// form, objects and lists as JSON text. null is as good as not named. A field
+// with the name of a hard column cannot be reached.
+func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, error) {
+	out := []byte{'{'}
+	for _, f := range users.Fields {
+		v, ok := body.Get(f.Name)
+		if !ok || schema.IsNull(v) || hardColumns[f.Name] {
+			continue
+		}
+		text := string(v)
+		switch v.Kind() {
+		case '"':
+			text = schema.Unquote(v)
+		case '{', '[':
+			compact := v.Clone()
+			if err := compact.Compact(); err != nil {
+				return nil, err
+			}
+			text = string(compact)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		var err error
+		if out, err = jsontext.AppendQuote(out, f.Name); err != nil {
+			return nil, err
+		}
+		if out, err = jsontext.AppendQuote(append(out, ':'), text); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+var hardColumns = map[string]bool{"email": true, "password": true, "name": true, "locale": true}
+
+// register adds an external user with the default permission set, in the state
+// that the activation mode says. EMAIL_TAKEN when anybody, internal or external,
+// has the e-mail address; SERVICE_UNAVAILABLE when the default permission set is
+// not there any more, since who registered then could do nothing.
+func (s *Service) register(ctx context.Context, cfg *access.Config, r *registration) (*registered, error) {
+	if err := s.taken(ctx, cfg, r.email); err != nil { // before a hash is spent on it
+		return nil, err
+	}
+	hash, err := s.hash(ctx, r.password)
+	if err != nil {
+		return nil, err
+	}
+	u := &user.User{
+		Email: r.email, Name: r.name, Locale: r.locale, Type: user.External, PasswordHash: hash, Custom: r.custom,
+	}
+	for range 4 {
+		var out *registered
+		if out, err = s.enter(ctx, cfg, u); !errors.Is(err, errStale) {
+			return out, err
+		}
+		if cfg, err = s.dir.Current(ctx, cfg.Tenant.ID); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fault.New(fault.Overloaded, "the configuration changes too fast; try again")
+}
+
+// enter stores a new user under one version of the configuration; errStale when
+// that is not the present one.
+func (s *Service) enter(ctx context.Context, cfg *access.Config, u *user.User) (*registered, error) {
+	settings := &cfg.Tenant.Settings.ExternalIdentity
+	if !settings.OpenRegistration {
+		return nil, errClosed
+	}
+	u.Sets = nil
+	if set := settings.DefaultPermissionSet; set != "" {
+		if cfg.Sets[set] == nil {
+			return nil, errNoSet
+		}
+		u.Sets = []string{set}
+	}
+	u.Active = settings.ActivationMode == noProof
+	u.EmailVerified, u.Pending = u.Active, !u.Active
+	token := newSecret()
+	if err := s.store.register(ctx, cfg, u, settings.ActivationMode, token, s.mailer); err != nil {
+		if fault.CodeOf(err) == fault.Conflict {
+			err = s.taken(ctx, cfg, u.Email)
+		}
+		if err == nil { // whoever had the address is gone again
+			err = errTakenByUser
+		}
+		return nil, err
+	}
+	s.counts.registrations.Add(1)
+	out := &registered{UserID: u.ID, ActivationMode: settings.ActivationMode}
+	switch settings.ActivationMode {
+	case byEmail:
+		s.mailer.Wake()
+	case byApp:
+		out.ActivationToken = token
+	}
+	return out, nil
+}
+
+// taken is EMAIL_TAKEN when somebody has the e-mail address.
+func (s *Service) taken(ctx context.Context, cfg *access.Config, email string) error {
+	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
+	switch {
+	case errors.Is(err, user.ErrUnknown):
+		return nil
+	case err != nil:
+		return err
+	case acc.Type == user.External:
+		return errTakenByUser
+	}
+	return errTakenByStaff
+}

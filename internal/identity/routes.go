@@ -1,0 +1,267 @@
+package identity
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/secret"
+)
+
+// Routes is the surface of External Identity. Before a handler runs the server
+// has found the tenant, seen that External Identity is on, and, on the routes
+// that are not anonymous, checked the credential and its rate limit.
+func (s *Service) Routes() []httpapi.Route {
+	const base = "/public/v1/auth/"
+	open := func(path string, h func(context.Context, *httpapi.Call) (any, error)) httpapi.Route {
+		status := http.StatusOK
+		if path == "register" {
+			status = http.StatusCreated
+		}
+		return httpapi.Route{
+			Method: http.MethodPost, Pattern: base + path, Auth: httpapi.Anonymous, Limit: httpapi.PerRule,
+			Audit: httpapi.AuditIdentity, BodyCap: httpapi.AuthBodyCap,
+			Open: func(ctx context.Context, c *httpapi.Call) (httpapi.Reply, error) {
+				data, err := h(ctx, c)
+				return reply(status, data, err)
+			},
+		}
+	}
+	return []httpapi.Route{
+		open("register", s.serveRegister),
+		open("verify", s.serveVerify),
+		open("resend-verification", s.serveResend),
+		{
+			Method: http.MethodPost, Pattern: base + "users/{id}/activate", Auth: httpapi.KeyOnly, Limit: httpapi.PerCredential,
+			Audit: httpapi.AuditIdentity, BodyCap: httpapi.AuthBodyCap, Handler: s.serveActivate,
+		},
+		open("login", s.serveLogin),
+		open("refresh", s.serveRefresh),
+		open("logout", s.serveLogout),
+		open("request-password-reset", s.serveRequestReset),
+		open("password-reset", s.serveReset),
+		{
+			Method: http.MethodGet, Pattern: base + "me", Auth: httpapi.JWTOnly, Limit: httpapi.PerCredential,
+			Audit: httpapi.AuditIdentity, Handler: s.serveMe,
+		},
+	}
+}
+
+// reply makes the answer of what a use case gave.
+func reply(status int, data any, err error) (httpapi.Reply, error) {
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	b, err := json.Marshal(data, json.Deterministic(true))
+	return httpapi.Reply{Status: status, Data: b}, err
+}
+
+// text is a required member of a body; the strict decoder has seen to its type.
+type text struct{ name, value string }
+
+// read decodes a body of a fixed form; required members that are missing or
+// empty are named together.
+func read[T any](c *httpapi.Call, required func(T) []text) (T, error) {
+	var value T
+	if _, err := c.JSON(); err != nil { // for the content type, and what no body may be
+		return value, err
+	}
+	body, err := c.Body()
+	if err != nil {
+		return value, err
+	}
+	if value, err = httpapi.DecodeStrict[T](body); err != nil {
+		return value, err
+	}
+	missing := map[string]string{}
+	for _, t := range required(value) {
+		if t.value == "" {
+			missing[t.name] = "is required"
+		}
+	}
+	if len(missing) > 0 {
+		return value, fault.Fields("the body lacks what is required", missing)
+	}
+	return value, nil
+}
+
+type tokenBody struct {
+	Token string `json:"token"`
+}
+
+func (b tokenBody) required() []text { return []text{{"token", b.Token}} }
+
+type emailBody struct {
+	Email string `json:"email"`
+}
+
+func (b emailBody) required() []text { return []text{{"email", strings.TrimSpace(b.Email)}} }
+
+type activateBody struct {
+	ActivationToken string `json:"activationToken"`
+}
+
+func (b activateBody) required() []text { return []text{{"activationToken", b.ActivationToken}} }
+
+type loginBody struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+}
+
+func (b loginBody) required() []text {
+	return []text{{"email", strings.TrimSpace(b.Email)}, {"password", b.Password}}
+}
+
+type refreshBody struct {
+	RefreshToken string `json:"refreshToken"`
+}
+
+func (b refreshBody) required() []text { return []text{{"refreshToken", b.RefreshToken}} }
+
+type resetBody struct {
+	Token       string `json:"token"`
+	NewPassword string `json:"newPassword"`
+}
+
+func (b resetBody) required() []text {
+	return []text{{"token", b.Token}, {"newPassword", b.NewPassword}}
+}
+
+func (s *Service) serveRegister(ctx context.Context, c *httpapi.Call) (any, error) {
+	limits := limitsOf(c)
+	perAddress := ofAddress(c, "register", limits.RegisterPerIPPerHour, time.Hour)
+	perTenant := ofTenant(c, "register", limits.RegisterPerTenantPerHour, time.Hour)
+	if !c.Config.Tenant.Settings.ExternalIdentity.OpenRegistration {
+		tell(c, s.limiter.Peek(perAddress.key, perAddress.limit, perAddress.window))
+		return nil, errClosed
+	}
+	if err := s.peek(c, perTenant); err != nil {
+		return nil, err
+	}
+	if err := s.take(c, perAddress); err != nil {
+		return nil, err
+	}
+	body, err := c.JSON()
+	if err != nil {
+		return nil, err
+	}
+	r, err := readRegistration(body, c.Config.Schema.User)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(c, perTenant); err != nil {
+		return nil, err
+	}
+	return s.register(ctx, c.Config, r)
+}
+
+func (s *Service) serveVerify(ctx context.Context, c *httpapi.Call) (any, error) {
+	if err := s.take(c, ofAddress(c, "verify", limitsOf(c).VerifyPerIPPerMinute, time.Minute)); err != nil {
+		return nil, err
+	}
+	body, err := read(c, tokenBody.required)
+	if err != nil {
+		return nil, err
+	}
+	return s.verify(ctx, c.Config, body.Token)
+}
+
+func (s *Service) serveActivate(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+	if !c.Viewer.May(access.ManageExternalUsers) {
+		return httpapi.Reply{}, fault.New(fault.Forbidden, "activating external users needs the permission %s", access.ManageExternalUsers)
+	}
+	body, err := read(c.Call, activateBody.required)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	data, err := s.activate(ctx, c.Config, c.Params.Get("id"), body.ActivationToken)
+	return reply(http.StatusOK, data, err)
+}
+
+func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) {
+	if err := s.take(c, ofAddress(c, "login", limitsOf(c).LoginPerIPPerMinute, time.Minute)); err != nil {
+		return nil, err
+	}
+	body, err := read(c, loginBody.required)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.takeLogin(c, body.Email); err != nil {
+		return nil, err
+	}
+	return s.login(ctx, c.Config, body.Email, body.Password)
+}
+
+// ofToken is the budget of a refresh token.
+func ofToken(c *httpapi.Call, token string) budget {
+	return budgetOf(c, "refresh", secret.Hash(token), limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
+}
+
+func (s *Service) serveRefresh(ctx context.Context, c *httpapi.Call) (any, error) {
+	body, err := read(c, refreshBody.required)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(c, ofToken(c, body.RefreshToken)); err != nil {
+		return nil, err
+	}
+	return s.refresh(ctx, c.Config, body.RefreshToken)
+}
+
+// serveLogout answers 200 to whatever token it is given. It has no limit of its
+// own; its headers tell of the token's at refresh.
+func (s *Service) serveLogout(ctx context.Context, c *httpapi.Call) (any, error) {
+	body, err := read(c, refreshBody.required)
+	if err != nil {
+		return nil, err
+	}
+	b := ofToken(c, body.RefreshToken)
+	tell(c, s.limiter.Peek(b.key, b.limit, b.window))
+	return success{true}, s.logout(ctx, c.Config, body.RefreshToken)
+}
+
+func (s *Service) serveResend(_ context.Context, c *httpapi.Call) (any, error) {
+	return s.askedByMail(c, "resend", s.resend)
+}
+
+func (s *Service) serveRequestReset(_ context.Context, c *httpapi.Call) (any, error) {
+	return s.askedByMail(c, "reset", s.requestReset)
+}
+
+// askedByMail answers 200 whether or not a mail is sent; do only notes down
+// what is done after the answer.
+func (s *Service) askedByMail(c *httpapi.Call, use string, do func(cfg *access.Config, email string) error) (any, error) {
+	body, err := read(c, emailBody.required)
+	if err != nil {
+		return nil, err
+	}
+	limits := limitsOf(c)
+	err = s.take(c, ofEmail(c, use, body.Email, limits.ResetPerEmailPerHour, time.Hour),
+		ofTenant(c, use, limits.ResetPerTenantPerHour, time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	return success{true}, do(c.Config, body.Email)
+}
+
+func (s *Service) serveReset(ctx context.Context, c *httpapi.Call) (any, error) {
+	if err := s.take(c, ofAddress(c, "password-reset", limitsOf(c).PasswordResetPerIPPerMinute, time.Minute)); err != nil {
+		return nil, err
+	}
+	body, err := read(c, resetBody.required)
+	if err != nil {
+		return nil, err
+	}
+	return success{true}, s.reset(ctx, c.Config, body.Token, body.NewPassword)
+}
+
+func (s *Service) serveMe(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+	data, err := s.me(ctx, c.Viewer)
+	return reply(http.StatusOK, data, err)
+}

@@ -1,0 +1,95 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
+)
+
+// sealedKey is a signing key as it is stored.
+type sealedKey struct {
+	signingKey
+	sealed string
+}
+
+// signingKeys reads the tenant's keys, secrets still sealed.
+func (s store) signingKeys(ctx context.Context, tenantID string) ([]*sealedKey, error) {
+	var list []*sealedKey
+	err := s.d.For(tenantID).Query(ctx, `SELECT kid, sealed, retired_at FROM jwt_keys WHERE tenant_id = $1`, func(r db.Row) error {
+		k := &sealedKey{signingKey: signingKey{kid: r.Text(0)}, sealed: r.Text(1)}
+		if !r.Null(2) {
+			k.retiredAt = r.Int(2)
+		}
+		list = append(list, k)
+		return nil
+	})
+	return list, err
+}
+
+// firstKey stores the tenant's first key, unless another node just did.
+func (s store) firstKey(ctx context.Context, tenantID string, k sealedKey) error {
+	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
+		if _, err := tenant.Fence(ctx, tx); err != nil { // a rotation does not come between
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO jwt_keys (tenant_id, kid, sealed, created_at, retired_at)
+			VALUES ($1, $2, $3, `+tx.Dialect().Now+` + $4, NULL) ON CONFLICT DO NOTHING`, k.kid, k.sealed, s.offset())
+		return err
+	})
+}
+
+// pastKey is a signing key as the change history keeps it.
+type pastKey struct {
+	Signs bool `json:"signs"`
+}
+
+// rotateKey retires the key that signs and stores the one that signs from now on.
+func (s store) rotateKey(ctx context.Context, actor, tenantID string, k sealedKey) error {
+	h, err := s.handle(tenantID)
+	if err != nil {
+		return err
+	}
+	return tenant.Configure(ctx, h, actor, s.clock, func(tx db.Tx, log *tenant.History) error {
+		if _, ok, err := tenant.Version(ctx, tx); err != nil {
+			return err
+		} else if !ok {
+			return errNoTenant(tenantID)
+		}
+		err := tx.Query(ctx, `UPDATE jwt_keys SET retired_at = `+tx.Dialect().Now+` + $2
+			WHERE tenant_id = $1 AND retired_at IS NULL RETURNING kid`, func(r db.Row) error {
+			log.Record("jwt_key", r.Text(0), pastKey{Signs: true}, pastKey{Signs: false})
+			return nil
+		}, s.offset())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO jwt_keys (tenant_id, kid, sealed, created_at, retired_at)
+			VALUES ($1, $2, $3, `+tx.Dialect().Now+` + $4, NULL)`, k.kid, k.sealed, s.offset())
+		log.Record("jwt_key", k.kid, nil, pastKey{Signs: true})
+		return err
+	})
+}
+
+// dropKeys deletes keys that no valid token can name.
+func (s store) dropKeys(ctx context.Context, tenantID string) error {
+	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM jwt_keys WHERE tenant_id = $1 AND retired_at < `+tx.Dialect().Now+` + $2`,
+			s.offset()-micros(accessLifetime+24*time.Hour))
+		return err
+	})
+}
+
+// handle is the database as the tenant sees it; "" is no tenant's name.
+func (s store) handle(tenantID string) (db.Handle, error) {
+	if tenantID == "" {
+		return nil, errNoTenant(tenantID)
+	}
+	return s.d.For(tenantID), nil
+}
+
+func errNoTenant(tenantID string) error {
+	return fault.New(fault.NotFound, "there is no tenant %q", tenantID)
+}

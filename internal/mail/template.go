@@ -1,0 +1,141 @@
+package mail
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"strings"
+)
+
+// Template is the text of a mail with {{variables}}: name, verify_url,
+// reset_url, app_url and tenant_name. Text or HTML may be empty.
+type Template struct{ Subject, Text, HTML string }
+
+// Values are what the variables stand for. Name and TenantName come from
+// people and are shown on one line; the addresses are the service's own.
+type Values struct{ Name, VerifyURL, ResetURL, AppURL, TenantName string }
+
+// variables are the names that a template may use.
+const variables = "{{name}}, {{verify_url}}, {{reset_url}}, {{app_url}}, {{tenant_name}}"
+
+func (v Values) lookUp(variable string) (value string, known bool) {
+	switch variable {
+	case "name":
+		return oneLine(v.Name, maxName), true
+	case "verify_url":
+		return oneLine(v.VerifyURL, maxURL), true
+	case "reset_url":
+		return oneLine(v.ResetURL, maxURL), true
+	case "app_url":
+		return oneLine(v.AppURL, maxURL), true
+	case "tenant_name":
+		return oneLine(v.TenantName, maxName), true
+	}
+	return "", false
+}
+
+const maxURL = 4096
+
+// Render fills the template in, in one pass: braces inside a value mean
+// nothing. In HTML values are escaped, so that they stand as text and inside
+// quoted attributes. The subject is one line without control characters. A
+// variable that does not exist is left as it stands; see Check.
+func (t Template) Render(v Values) (subject, text, htmlText string) {
+	escaped := func(variable string) (string, bool) {
+		value, known := v.lookUp(variable)
+		return html.EscapeString(value), known
+	}
+	return oneLine(fill(t.Subject, v.lookUp), maxSubject), fill(t.Text, v.lookUp), fill(t.HTML, escaped)
+}
+
+// fill replaces each {{variable}} that lookUp knows.
+func fill(s string, lookUp func(variable string) (string, bool)) string {
+	var b strings.Builder
+	for {
+		before, variable, after, found := cutVariable(s)
+		if !found {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(before)
+		if value, known := lookUp(variable); known {
+			b.WriteString(value)
+			s = after
+		} else {
+			b.WriteString("{{")
+			s = s[len(before)+2:]
+		}
+	}
+}
+
+// cutVariable finds the first {{…}}; spaces within the braces do not count.
+// found is false when there is no {{ or nothing closes it.
+func cutVariable(s string) (before, variable, after string, found bool) {
+	before, rest, opened := strings.Cut(s, "{{")
+	variable, after, closed := strings.Cut(rest, "}}")
+	return before, strings.TrimSpace(variable), after, opened && closed
+}
+
+// Check says what is wrong with a template, for the person who wrote it.
+func (t Template) Check() error {
+	if strings.ContainsFunc(t.Subject, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }) {
+		return errors.New("subject: expected one line without control characters")
+	}
+	for _, part := range []struct{ name, text string }{{"subject", t.Subject}, {"text", t.Text}, {"html", t.HTML}} {
+		if err := checkVariables(part.text); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	if variable := unquoted(t.HTML); variable != "" {
+		return fmt.Errorf("html: {{%s}} is part of a tag: expected it between tags or within a quoted attribute", variable)
+	}
+	return nil
+}
+
+func checkVariables(s string) error {
+	for {
+		_, variable, after, found := cutVariable(s)
+		if !found {
+			if strings.Contains(s, "{{") {
+				return errors.New("found {{ that nothing closes, expected one of " + variables)
+			}
+			return nil
+		}
+		if _, known := (Values{}).lookUp(variable); !known {
+			return fmt.Errorf("found {{%s}}, expected one of %s", oneLine(variable, 40), variables)
+		}
+		s = after
+	}
+}
+
+// unquoted names the first variable that stands in a tag but in no quotes,
+// where escaping does not hold a value together; "" when there is none.
+func unquoted(s string) string {
+	inTag, quote := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case !inTag && strings.HasPrefix(s[i:], "<!--"):
+			end := strings.Index(s[i+4:], "-->")
+			if end < 0 {
+				return ""
+			}
+			i += 4 + end + 2
+		case !inTag:
+			inTag = c == '<' && i+1 < len(s) && (isLetter(s[i+1]) || s[i+1] == '/' || s[i+1] == '!' || s[i+1] == '{')
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '>':
+			inTag = false
+		case strings.HasPrefix(s[i:], "{{"):
+			_, variable, _, _ := cutVariable(s[i:])
+			return variable
+		}
+	}
+	return ""
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -1,0 +1,199 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"gatehouse/internal/component"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/inputs"
+)
+
+// componentDecl is a logic component as the file has it.
+type componentDecl struct {
+	custom.Component
+	file  string // source_file, "" when the source is in the manifest
+	place place  // of the source, or of source_file
+	// bad is set when there is no source to be compiled.
+	bad bool
+}
+
+func (d *decoder) components(m *manifest, key string, n *yaml.Node) {
+	d.list(n, "a list of logic components", func(_ int, item *yaml.Node) {
+		c := &componentDecl{Component: custom.Component{
+			Context: custom.Context{Kind: custom.Caller}, TimeoutMS: custom.DefaultTimeoutMS,
+			Inputs: []inputs.Declaration{}, Outputs: []inputs.Declaration{},
+		}}
+		var context, source, file *yaml.Node
+		given := d.object(item, "a logic component",
+			member{"name", d.to(&c.Name)},
+			member{"inputs", func(v *yaml.Node) { c.Inputs = d.declarations(v) }},
+			member{"outputs", func(v *yaml.Node) { c.Outputs = d.declarations(v) }},
+			member{"execution_context", func(v *yaml.Node) { context, c.Context = v, d.context(v) }},
+			member{"timeout_ms", d.between(&c.TimeoutMS, 1, custom.MaxTimeoutMS)},
+			member{"source", func(v *yaml.Node) { source = v }},
+			member{"source_file", func(v *yaml.Node) { file = v }})
+		if !d.named(item, "a logic component", given, c.Name) || !d.identified(m, item, "logic component", key, c.Name) {
+			return
+		}
+		if context != nil {
+			m.mark(context, key, c.Name, "execution_context")
+		}
+		switch {
+		case (source == nil) == (file == nil):
+			d.fail(item, "logic component %s needs exactly one of source and source_file", c.Name)
+			c.bad = true
+		case source != nil:
+			d.within("source", func() { c.bad = !d.source(c, source) })
+		default:
+			d.within("source_file", func() { c.bad = !d.sourceFile(c, file) })
+		}
+		m.components = append(m.components, c)
+	})
+}
+
+// source reads a source that is in the manifest.
+func (d *decoder) source(c *componentDecl, n *yaml.Node) bool {
+	var ok bool
+	c.place = placeOf(n)
+	c.Source, ok = d.verbatim(n)
+	switch {
+	case !ok:
+		return false
+	case c.Source == "":
+		d.bad(n, "expected JavaScript with export default function handler(inputs, ctx)")
+		return false
+	case len(c.Source) > component.MaxSource:
+		d.bad(n, "the source is larger than %d KiB", component.MaxSource>>10)
+		return false
+	}
+	return true
+}
+
+// sourceFile reads a source that is in a file of its own.
+func (d *decoder) sourceFile(c *componentDecl, n *yaml.Node) bool {
+	var ok bool
+	c.place = placeOf(n)
+	if c.file, ok = d.text(n); !ok {
+		return false
+	}
+	if !filepath.IsLocal(filepath.FromSlash(c.file)) {
+		d.bad(n, "expected a path below the manifest's folder, found %s", d.found(n))
+		return false
+	}
+	if d.read == nil {
+		return true
+	}
+	b, err := d.read(filepath.FromSlash(c.file))
+	switch {
+	case err != nil:
+		d.bad(n, "%s", err)
+		return false
+	case len(b) == 0:
+		d.addIn(c.file, 1, "expected JavaScript with export default function handler(inputs, ctx)")
+		return false
+	case len(b) > component.MaxSource:
+		d.addIn(c.file, 1, "the source is larger than %d KiB", component.MaxSource>>10)
+		return false
+	case !utf8.Valid(b):
+		d.addIn(c.file, lineOf(string(b), invalidUTF8(b)), "expected UTF-8 text")
+		return false
+	}
+	for i := range b {
+		if b[i] == 0 {
+			d.addIn(c.file, lineOf(string(b), i), "expected text without the character U+0000")
+			return false
+		}
+	}
+	c.Source = string(b)
+	return true
+}
+
+// filesIn reads sources of a folder and the folders below it; links that lead
+// out of it are refused.
+func filesIn(dir string) reader {
+	return func(path string) ([]byte, error) {
+		f, err := os.OpenInRoot(dir, path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		return io.ReadAll(io.LimitReader(f, component.MaxSource+1))
+	}
+}
+
+// wrongSource notes what the compiler says about a component, at the author's line.
+func (c *componentDecl) wrongSource(p *Problems, err *component.SourceError) {
+	const column = " (column %d)"
+	switch {
+	case c.file != "" && err.Line > 0:
+		p.addIn(c.file, err.Line, "%s"+column, printable(err.Message), err.Column)
+	case c.file != "":
+		p.addIn(c.file, 1, "%s", printable(err.Message))
+	case c.place.literal && err.Line > 0:
+		p.add(c.place.at(err.Line), "logic component %s: %s"+column, c.Name, printable(err.Message), err.Column)
+	case err.Line > 0:
+		p.add(c.place.line, "logic component %s: line %d of the source: %s"+column, c.Name, err.Line, printable(err.Message), err.Column)
+	default:
+		p.add(c.place.line, "logic component %s: %s", c.Name, printable(err.Message))
+	}
+}
+
+func mergeComponents(p *plan) {
+	for _, c := range p.m.components {
+		p.after.components[c.Name] = &c.Component
+	}
+	if p.prunes("logic_components") {
+		for name := range p.before.components {
+			if !p.m.names("logic_components", name) {
+				delete(p.after.components, name)
+			}
+		}
+	}
+}
+
+func checkComponents(p *plan) {
+	for _, c := range p.m.components {
+		p.checkContext("logic component", "logic_components", c.Name, c.Context)
+	}
+}
+
+// componentView is a logic component in the change history. Of the source it
+// has a digest, which tells that it changed.
+type componentView struct {
+	Inputs    []inputs.Declaration `json:"inputs"`
+	Outputs   []inputs.Declaration `json:"outputs"`
+	Context   any                  `json:"execution_context"`
+	TimeoutMS int                  `json:"timeout_ms"`
+	Source    string               `json:"source"`
+}
+
+func viewComponent(c *custom.Component) any {
+	if c == nil {
+		return nil
+	}
+	digest := sha256.Sum256([]byte(c.Source))
+	return componentView{append([]inputs.Declaration{}, c.Inputs...), append([]inputs.Declaration{}, c.Outputs...),
+		viewContext(c.Context), c.TimeoutMS, "sha256:" + hex.EncodeToString(digest[:8])}
+}
+
+func exportComponents(s *state) []pair {
+	var list []*yaml.Node
+	for _, name := range sortedKeys(s.components) {
+		c := s.components[name]
+		list = append(list, block(
+			pair{"name", str(name)},
+			pair{"inputs", exportDeclarations(c.Inputs)},
+			pair{"outputs", exportDeclarations(c.Outputs)},
+			pair{"execution_context", s.exportContext(c.Context)},
+			pair{"timeout_ms", num(c.TimeoutMS)},
+			pair{"source", long(c.Source)}))
+	}
+	return []pair{{"logic_components", rows(list)}}
+}

@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"gatehouse/internal/tenant"
+)
+
+// templateNames and templateVariables are the mails that can be written anew
+// and what can stand in them (specification, "External Identity settings").
+var (
+	templateNames     = []string{"external-user-email-verification", "external-user-password-reset", "external-user-welcome"}
+	templateVariables = []string{"{{name}}", "{{verify_url}}", "{{reset_url}}", "{{app_url}}", "{{tenant_name}}"}
+)
+
+var variable = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+
+func (d *decoder) templates(m *manifest, key string, n *yaml.Node) {
+	m.templates = map[string]tenant.EmailTemplate{}
+	var members []member
+	for _, name := range templateNames {
+		members = append(members, member{name, func(v *yaml.Node) {
+			var t tenant.EmailTemplate
+			given := d.object(v, "an e-mail template",
+				member{"subject", d.template(&t.Subject)},
+				member{"text", d.template(&t.Text)},
+				member{"html", d.template(&t.HTML)})
+			for _, part := range []string{"subject", "text", "html"} {
+				if v.Kind == yaml.MappingNode && !given[part] {
+					d.fail(v, "%s needs subject, text and html: %s is missing", name, part)
+				}
+			}
+			if strings.ContainsAny(t.Subject, "\r\n\u0085\u2028\u2029") {
+				d.fail(memberOf(v, "subject"), "%s: expected a subject on one line", name)
+			}
+			m.mark(v, key, name)
+			m.templates[name] = t
+		}})
+	}
+	d.object(n, key, members...)
+}
+
+// template reads one text of a template.
+func (d *decoder) template(p *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		s, ok := d.verbatim(n)
+		if ok && strings.TrimSpace(s) == "" {
+			d.bad(n, "expected text that is not empty")
+		}
+		for _, at := range variable.FindAllStringIndex(s, -1) {
+			if one := s[at[0]:at[1]]; !slices.Contains(templateVariables, one) {
+				d.add(placeOf(n).at(lineOf(s, at[0])), "%s: there is no variable %s: expected %s", d.key, printable(one), orList(templateVariables))
+			}
+		}
+		*p = s
+	}
+}
+
+func mergeTemplates(p *plan) {
+	if !p.m.has("email_templates") {
+		return
+	}
+	merged := maps.Clone(p.m.templates)
+	if !p.prunes("email_templates") && p.before.tenant != nil {
+		for name, t := range p.before.tenant.Settings.EmailTemplates {
+			if _, named := merged[name]; !named {
+				merged[name] = t
+			}
+		}
+	}
+	p.after.tenant.Settings.EmailTemplates = merged
+}
+
+func exportTemplates(s *state) []pair {
+	var list []pair
+	for _, name := range sortedKeys(s.tenant.Settings.EmailTemplates) {
+		t := s.tenant.Settings.EmailTemplates[name]
+		list = append(list, pair{name, block(pair{"subject", long(t.Subject)}, pair{"text", long(t.Text)}, pair{"html", long(t.HTML)})})
+	}
+	return []pair{{"email_templates", block(list...)}}
+}

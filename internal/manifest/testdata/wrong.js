@@ -1,0 +1,3 @@
+export default function handler(inputs) {
+  return 1;
+} !!error

@@ -1,0 +1,156 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/mail"
+	"gatehouse/internal/secret"
+)
+
+// purpose is what the keyring seals mails for.
+const purpose = "waiting mail"
+
+// share is how many mails of one tenant are begun before those of the next.
+const share = 16
+
+// Options are what an Outbox needs. Emit takes log lines and may be nil; none
+// of them holds an address or a word of a mail.
+type Options struct {
+	DB      *db.DB
+	Keyring *secret.Keyring
+	Clock   clock.Clock
+	Sender  mail.Sender
+	Emit    func(event string, fields map[string]any)
+}
+
+// New returns the outbox of a process. Nothing is sent until Run.
+func New(opt Options) *Outbox {
+	if opt.Emit == nil {
+		opt.Emit = func(string, map[string]any) {}
+	}
+	return &Outbox{
+		store: &store{db: opt.DB, keyring: opt.Keyring}, clock: opt.Clock, sender: opt.Sender, emit: opt.Emit,
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// Put adds a mail of the tenant that tx is bound to. It is sent only if tx is
+// committed; call Wake then. The message's ID and Date are given by the outbox.
+func (o *Outbox) Put(ctx context.Context, tx db.Tx, m mail.Message) error {
+	plain, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	now := o.clock.Now()
+	_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant_id, mail_id, sealed, attempts, next_at, leased_until, created_at, last_error)
+		VALUES ($1, $2, $3, 0, $4, 0, $4, '')`, clock.NewID(now), o.store.keyring.Seal(purpose, plain), now)
+	return err
+}
+
+type store struct {
+	db      *db.DB
+	keyring *secret.Keyring
+}
+
+// open is the message of a mail. Its ID and Date are the same at each try.
+func (s *store) open(m claimedMail) (mail.Message, error) {
+	var message mail.Message
+	plain, err := s.keyring.Open(purpose, m.sealed)
+	if err != nil || json.Unmarshal(plain, &message) != nil {
+		return message, errSealed
+	}
+	message.ID, message.Date = m.id, m.createdAt
+	return message, nil
+}
+
+// tenantWithMail is a tenant and when its earliest mail is due.
+type tenantWithMail struct {
+	name string
+	next time.Time
+}
+
+// tenants lists those that have mail. It steps through the index from tenant to
+// tenant, so its cost does not grow with the number of mails.
+func (s *store) tenants(ctx context.Context) ([]tenantWithMail, error) {
+	var list []tenantWithMail
+	err := s.db.Unscoped("the outbox sends the mails of all tenants").Query(ctx,
+		`WITH RECURSIVE found(tenant_id) AS (
+			SELECT min(tenant_id) FROM outbox
+			UNION ALL
+			SELECT (SELECT min(o.tenant_id) FROM outbox o WHERE o.tenant_id > f.tenant_id) FROM found f WHERE f.tenant_id IS NOT NULL)
+		SELECT f.tenant_id, (SELECT min(o.next_at) FROM outbox o WHERE o.tenant_id = f.tenant_id)
+		FROM found f WHERE f.tenant_id IS NOT NULL`, func(r db.Row) error {
+			if !r.Null(1) { // its last mail was deleted in between
+				list = append(list, tenantWithMail{r.Text(0), clock.FromMicros(r.Int(1))})
+			}
+			return nil
+		})
+	return list, err
+}
+
+// count is how many mails wait, of all tenants.
+func (s *store) count(ctx context.Context) (n int64, err error) {
+	err = s.db.Unscoped("an operator watches the outbox").Query(ctx, `SELECT count(*) FROM outbox`, func(r db.Row) error {
+		n = r.Int(0)
+		return nil
+	})
+	return n, err
+}
+
+// due lists mails of a tenant that may be tried now, the most urgent first.
+func (s *store) due(ctx context.Context, tenant string, now time.Time) ([]waitingMail, error) {
+	var list []waitingMail
+	err := s.db.For(tenant).Query(ctx, `SELECT mail_id, leased_until FROM outbox
+		WHERE tenant_id = $1 AND next_at <= $2 ORDER BY next_at LIMIT 16`, func(r db.Row) error { // the literal is share
+		list = append(list, waitingMail{tenant, r.Text(0), r.Int(1)})
+		return nil
+	}, now)
+	return list, err
+}
+
+// claim leases a mail and counts the try; ok is false when somebody else was
+// first. Of two that saw the same lease, one can replace it.
+func (s *store) claim(ctx context.Context, m waitingMail, now, until time.Time) (c claimedMail, ok bool, err error) {
+	err = s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
+		ok = false
+		return tx.Query(ctx, `UPDATE outbox SET leased_until = $3, next_at = $3, attempts = attempts + 1
+			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $4 AND next_at <= $5
+			RETURNING sealed, attempts, created_at`, func(r db.Row) error {
+			ok = true
+			c = claimedMail{m, r.Text(0), int(r.Int(1)), clock.FromMicros(r.Int(2)), clock.Micros(until)}
+			return nil
+		}, m.id, until, m.leased, now)
+	})
+	return c, ok, err
+}
+
+// remove deletes a mail, whoever has leased it by now: it needs no further try.
+func (s *store) remove(ctx context.Context, m waitingMail) error {
+	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM outbox WHERE tenant_id = $1 AND mail_id = $2`, m.id)
+		return err
+	})
+}
+
+// postpone gives the lease back and sets the next try. A mail that somebody
+// else has leased meanwhile is left to them.
+func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cause string) error {
+	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, last_error = $5
+			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $3`, m.id, m.until, next, cause)
+		return err
+	})
+}
+
+// release gives the lease back as if the mail had not been tried.
+func (s *store) release(ctx context.Context, m claimedMail, now time.Time) error {
+	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, attempts = attempts - 1
+			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $3`, m.id, m.until, now)
+		return err
+	})
+}

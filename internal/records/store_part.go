@@ -1,0 +1,367 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// Part is a unit of work as one viewer may use it. Its methods answer like
+// those of a Session, and change nothing before the unit's Commit.
+type Part struct {
+	u *Unit
+	s *Session
+}
+
+// Get reads one record as the unit has it.
+func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
+	if entity == schema.UserEntity {
+		return p.getUser(ctx, id)
+	}
+	r, err := p.s.on(entity, access.Read)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := p.find(ctx, r, id, access.Read)
+	if err != nil {
+		return nil, err
+	}
+	return render(nil, r, rec), nil
+}
+
+// List reads one page of what is stored; what the unit did is not in it.
+func (p *Part) List(ctx context.Context, entity string, q Query) (Page, error) {
+	return p.s.List(ctx, entity, q)
+}
+
+// May is Session.May.
+func (p *Part) May(entity string, verb access.Verb) error { return p.s.May(entity, verb) }
+
+// find is a record as the unit has it, and whether verb reaches it. What is
+// returned may be changed.
+func (p *Part) find(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
+	at := ref{r.Entity.Name, id}
+	if _, deleted := p.u.gone[at]; deleted {
+		return nil, errUnseen
+	}
+	if rec := p.u.records[at]; rec != nil {
+		copied := *rec
+		seen, err := p.reaches(ctx, r, access.Read, rec)
+		if err == nil && !seen {
+			err = errUnseen
+		}
+		if err != nil {
+			return nil, err
+		}
+		copied.allowed, err = p.reaches(ctx, r, verb, rec)
+		return &copied, err
+	}
+	rec, err := find(ctx, p.u.h, r, id, verb, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.u.saw(at, rec.version); err != nil {
+		return nil, err
+	}
+	for gone := range p.u.gone {
+		rec.data = without(r.Entity, rec.data, gone)
+	}
+	return rec, nil
+}
+
+// reaches is the visibility predicate for a record as the unit has it. Shares
+// do not change inside a unit: they are asked for where they are stored.
+func (p *Part) reaches(ctx context.Context, r *access.EntityRights, verb access.Verb, rec *row) (bool, error) {
+	scope := r.Scope(verb)
+	if scope.All || rec.owner == scope.Owner || slices.Contains(scope.OwnerRoles, rec.ownerRole) {
+		return true, nil
+	}
+	if len(scope.Rules) > 0 {
+		values := stored(r.Entity, rec.data)
+		for _, rule := range valueRules(p.u.config, r.Entity.Name) {
+			if slices.Contains(scope.Rules, rule.ID()) && matches(r.Entity, rule, values) {
+				return true, nil
+			}
+		}
+	}
+	if rec.version == 0 || len(scope.SharedTo) == 0 {
+		return false, nil
+	}
+	st := newStatement(`SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.record_id = $3 AND s.principal IN `, r.Entity.Name, rec.id)
+	st.list(scope.SharedTo)
+	st.level(scope)
+	found := false
+	err := p.u.h.Query(ctx, st.String(), func(db.Row) error { found = true; return nil }, st.args...)
+	return found, err
+}
+
+// visible is sight inside the unit.
+func (p *Part) visible(ctx context.Context, entity, id string) (bool, error) {
+	at := ref{entity, id}
+	if _, deleted := p.u.gone[at]; deleted {
+		return false, nil
+	}
+	rec := p.u.records[at]
+	if rec == nil {
+		return p.s.visible(ctx, p.u.h, entity, id)
+	}
+	r, err := p.s.viewer.On(entity)
+	if err != nil || !r.May(access.Read) {
+		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
+	}
+	return p.reaches(ctx, r, access.Read, rec)
+}
+
+// Create adds a record.
+func (p *Part) Create(ctx context.Context, entity string, members []Member) (Record, error) {
+	if entity == schema.UserEntity {
+		return nil, errUsersClosed
+	}
+	s := p.s
+	r, err := s.on(entity, access.Create)
+	if err != nil {
+		return nil, err
+	}
+	in, err := checkCreate(r, members)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkOwner(in, s.viewer.UserID()); err != nil {
+		return nil, err
+	}
+	if err := checkReferences(ctx, r.Entity, in, p.visible); err != nil {
+		return nil, err
+	}
+	if err := in.err(); err != nil {
+		return nil, err
+	}
+	now := s.store.clock.Now()
+	rec := &row{
+		id: clock.NewID(now), owner: s.viewer.UserID(), createdAt: clock.Micros(now), updatedAt: clock.Micros(now),
+		data: document(r.Entity, in.values, nil),
+	}
+	if in.owner != "" {
+		rec.owner = in.owner
+	}
+	if rec.ownerRole, err = s.roleOf(ctx, p.u.h, rec.owner); err != nil {
+		return nil, err
+	}
+	if err := p.checkUnique(ctx, r.Entity, rec, in.values); err != nil {
+		return nil, err
+	}
+	at := ref{entity, rec.id}
+	p.u.records[at], p.u.created = rec, true
+	p.u.changes = append(p.u.changes, change{at, need{}, func(ctx context.Context, tx db.Tx, held map[ref]*row) (err error) {
+		held[at], err = s.insert(ctx, tx, r, in, rec.id)
+		return err
+	}})
+	return s.show(r, rec), nil
+}
+
+// Update merges members into a record.
+func (p *Part) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
+	if entity == schema.UserEntity {
+		return p.updateUser(ctx, id, members)
+	}
+	s := p.s
+	r, err := s.on(entity, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := p.find(ctx, r, id, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	if !rec.allowed {
+		return nil, errNotYours("change")
+	}
+	edit, err := s.patched(ctx, r, rec, members, p.visible)
+	if err != nil || len(members) == 0 {
+		return s.show(r, rec), err
+	}
+	if err := p.checkUnique(ctx, r.Entity, rec, edit.changed); err != nil {
+		return nil, err
+	}
+	s.apply(r, rec, edit)
+	if edit.owner != "" && edit.owner != rec.owner {
+		if rec.ownerRole, err = s.roleOf(ctx, p.u.h, edit.owner); err != nil {
+			return nil, err
+		}
+		rec.owner = edit.owner
+	}
+	at := ref{entity, id}
+	p.u.records[at] = rec
+	// The system members were right, as the unit sees them, and are set anew.
+	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		return m.Name == "id" || m.Name == "created_at" || m.Name == "updated_at"
+	})
+	p.u.changes = append(p.u.changes, change{at, p.need(r, rec, access.Update), func(ctx context.Context, tx db.Tx, held map[ref]*row) error {
+		return s.merge(ctx, tx, r, held[at], rest)
+	}})
+	return s.show(r, rec), nil
+}
+
+// Delete removes a record.
+func (p *Part) Delete(ctx context.Context, entity, id string) error {
+	if entity == schema.UserEntity {
+		return errUsersClosed
+	}
+	s := p.s
+	r, err := s.on(entity, access.Delete)
+	if err != nil {
+		return err
+	}
+	rec, err := p.find(ctx, r, id, access.Delete)
+	if err != nil {
+		return err
+	}
+	if !rec.allowed {
+		return errNotYours("delete")
+	}
+	at := ref{entity, id}
+	delete(p.u.records, at)
+	p.u.gone[at] = rec.createdAt
+	forget(p.u.config, p.u.records, at)
+	p.u.changes = append(p.u.changes, change{at, p.need(r, rec, access.Delete), func(ctx context.Context, tx db.Tx, held map[ref]*row) error {
+		if err := s.remove(ctx, tx, r.Entity, held[at]); err != nil {
+			return err
+		}
+		delete(held, at)
+		forget(p.u.config, held, at)
+		return nil
+	}})
+	return nil
+}
+
+// need is what it takes to hold a record for a change; nothing where the unit
+// created it.
+func (p *Part) need(r *access.EntityRights, rec *row, verb access.Verb) need {
+	if rec.version == 0 {
+		return need{}
+	}
+	return need{p.s, r, verb}
+}
+
+func errNotYours(word string) error {
+	return fault.New(fault.Forbidden, "you may not %s this record", word)
+}
+
+// checkUnique is CONFLICT, naming every field whose value another record has,
+// as the unit has them.
+func (p *Part) checkUnique(ctx context.Context, e *schema.Entity, rec *row, values []jsontext.Value) error {
+	taken := map[string]string{}
+	for i, f := range e.Fields {
+		key, ok := indexKey(f, values[i])
+		if !ok || !f.Unique {
+			continue
+		}
+		free, err := p.free(ctx, e, f, key, rec)
+		if err != nil {
+			return err
+		}
+		if !free {
+			taken[f.Name] = "the value is taken"
+		}
+	}
+	if len(taken) > 0 {
+		return conflict(taken)
+	}
+	return nil
+}
+
+// free reports whether no record but rec has a value in the unit.
+func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error) {
+	touched := map[int64]bool{}
+	if rec.version != 0 {
+		touched[rec.createdAt] = true
+	}
+	for at, other := range p.u.records {
+		if at.entity != e.Name || other.id == rec.id {
+			continue
+		}
+		if other.version != 0 {
+			touched[other.createdAt] = true
+		}
+		if has, ok := indexKey(f, stored(e, other.data)[f.Index]); ok && has == key {
+			return false, nil
+		}
+	}
+	for at, createdAt := range p.u.gone {
+		if at.entity == e.Name {
+			touched[createdAt] = true
+		}
+	}
+	free := true
+	err := p.u.h.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
+		AND value = $4 AND is_unique = 1`, func(row db.Row) error {
+		free = free && touched[row.Int(0)]
+		return nil
+	}, e.Name, f.Name, key)
+	return free, err
+}
+
+// ---- users ----
+
+func (p *Part) findUser(ctx context.Context, id string) (*user.User, error) {
+	if !p.s.mayMeet(id) {
+		return nil, errNoUser
+	}
+	if u := p.u.users[id]; u != nil {
+		copied := *u
+		return &copied, nil
+	}
+	u, err := user.ByID(ctx, p.u.h, id)
+	if errors.Is(err, user.ErrUnknown) {
+		return nil, errNoUser
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, p.u.saw(ref{schema.UserEntity, id}, u.UpdatedAt)
+}
+
+func (p *Part) getUser(ctx context.Context, id string) (Record, error) {
+	r, err := p.s.onUsers(access.Read)
+	if err != nil {
+		return nil, err
+	}
+	u, err := p.findUser(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return renderUser(nil, r, u), nil
+}
+
+func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
+	s := p.s
+	r, err := s.onUsers(access.Update)
+	if err != nil {
+		return nil, err
+	}
+	u, err := p.findUser(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.editUser(r, u, members); err != nil || len(members) == 0 {
+		return showUser(r, u), err
+	}
+	p.u.users[id] = u
+	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Name == "updated_at" })
+	p.u.changes = append(p.u.changes, change{ref{schema.UserEntity, id}, need{}, func(ctx context.Context, tx db.Tx, _ map[ref]*row) error {
+		held, err := lockUser(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return s.changeUser(ctx, tx, r, held, rest)
+	}})
+	return showUser(r, u), nil
+}

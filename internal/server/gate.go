@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/audit"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/secret"
+)
+
+// gate is the exchange as a custom endpoint may use it: the checks of its mode.
+type gate struct{ x *exchange }
+
+var _ httpapi.Gate = gate{}
+
+// Caller finds the viewer of an API key, or of an external user's JWT.
+func (g gate) Caller(ctx context.Context, external bool) (access.Viewer, error) {
+	viewer, err := g.x.admit(ctx)
+	if err == nil && g.x.auth == audit.AuthJWT && !external {
+		return access.Viewer{}, fault.New(fault.Forbidden, "this endpoint does not serve external users")
+	}
+	return viewer, err
+}
+
+// Take counts the request against a budget of the endpoint's own.
+func (g gate) Take(budget string, perMinute int) error {
+	x := g.x
+	x.limit, x.limited = x.s.limiter.Take(x.config.Tenant.ID+budget, perMinute, window), true
+	if !x.limit.Allowed {
+		return x.rateLimited()
+	}
+	return nil
+}
+
+// Suspect is RATE_LIMITED once the address has used up its budget; it counts nothing.
+func (g gate) Suspect() error {
+	x := g.x
+	tenant := x.config.Tenant
+	stands := x.s.limiter.Peek(addressBudget(tenant.ID, x.ip), tenant.Settings.UnauthenticatedPerIPPerMinute, window)
+	if stands.Allowed {
+		return nil
+	}
+	x.limit = stands
+	return x.rateLimited()
+}
+
+// Refuse counts the request against its address.
+func (g gate) Refuse(err error) error {
+	if fault.CodeOf(err) == fault.Unauthorized {
+		g.x.w.Header()["Www-Authenticate"] = challenge
+		g.x.keyPrefix = secret.Prefix(presented(g.x.r.Header))
+	}
+	if !g.x.takeAddress() {
+		return g.x.rateLimited()
+	}
+	return err
+}
+
+// presented is the token that a request brings, for the logs.
+func presented(h http.Header) string {
+	if token := h.Get("X-Webhook-Token"); token != "" {
+		return token
+	}
+	return httpapi.Bearer(h)
+}
+
+// Admitted notes how the request said who it was.
+func (g gate) Admitted(auth string) { g.x.auth = auth }
+
+// Serves notes which endpoint it is, and whether its successes are kept.
+func (g gate) Serves(endpoint string, keep bool) { g.x.endpointName, g.x.keepSuccess = endpoint, keep }

@@ -1,0 +1,69 @@
+package user
+
+import (
+	"context"
+
+	"gatehouse/internal/db"
+)
+
+// Account is what External Identity asks of a user: it is one read of one row,
+// so that it costs the same whoever the user is, and where there is none.
+type Account struct {
+	ID           string
+	Email        string
+	Name         string
+	Type         Type
+	Active       bool
+	Verified     bool
+	Pending      bool
+	PasswordHash string // "" for none
+	// Epoch grows with everything that ends all sessions of the user.
+	Epoch int64
+}
+
+const accountColumns = `user_id, email, name, user_type, active, email_verified, pending, password_hash, session_epoch`
+
+// AccountByEmail finds an account by any form of the e-mail address; ErrUnknown
+// when there is none.
+func AccountByEmail(ctx context.Context, q db.Querier, email string) (Account, error) {
+	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND email_key = $2`, EmailKey(email))
+}
+
+// AccountByID finds an account; ErrUnknown when there is none.
+func AccountByID(ctx context.Context, q db.Querier, id string) (Account, error) {
+	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
+}
+
+func account(ctx context.Context, q db.Querier, sql, key string) (Account, error) {
+	var a Account
+	err := q.Query(ctx, sql, func(r db.Row) error {
+		a = Account{
+			ID: r.Text(0), Email: r.Text(1), Name: r.Text(2), Type: Type(r.Text(3)), Active: r.Bool(4), Verified: r.Bool(5),
+			Pending: r.Bool(6), PasswordHash: r.Text(7), Epoch: r.Int(8),
+		}
+		return nil
+	}, key)
+	if err == nil && a.ID == "" {
+		err = ErrUnknown
+	}
+	return a, err
+}
+
+// Activate makes an external user who waits for it active and verified; ok is
+// false when they do not wait. The caller holds tenant.Fence: a change of
+// configuration that read the user before must not undo it.
+func Activate(ctx context.Context, tx db.Tx, id string, now int64) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE users SET active = 1, email_verified = 1, pending = 0, updated_at = $3
+		WHERE tenant_id = $1 AND user_id = $2 AND user_type = 'external' AND pending = 1`, id, now)
+	return n > 0, err
+}
+
+// ResetPassword gives an external user who is active and verified another
+// password and ends their sessions for good; ok is false when they are not, or
+// when their epoch is another. The caller holds tenant.Fence, as for Activate.
+func ResetPassword(ctx context.Context, tx db.Tx, id string, epoch int64, hash string, now int64) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE users SET password_hash = $4, session_epoch = session_epoch + 1, updated_at = $5
+		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND user_type = 'external'
+		AND active = 1 AND email_verified = 1`, id, epoch, hash, now)
+	return n > 0, err
+}
