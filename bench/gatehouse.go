@@ -25,7 +25,8 @@ import (
 //go:embed manifest.yaml.tmpl
 var manifestText string
 
-var manifest = template.Must(template.New("manifest").Parse(manifestText))
+// manifest has delimiters of its own: {{…}} belongs to the automation in it.
+var manifest = template.Must(template.New("manifest").Delims("<%", "%>").Parse(manifestText))
 
 // Users of the benchmark's tenant; the manifest says what each may see.
 const (
@@ -85,9 +86,12 @@ func (g *instance) apply(ctx context.Context, audit bool) error {
 	err := manifest.Execute(&text, map[string]any{
 		"Audit": audit, "Stages": strings.Join(contact.Stages, ", "), "Won": contact.Won,
 		"Bulk": bulk, "Owning": owning, "Shared": shared, "Leading": leading, "Member": member,
-		"Ruled": ruled, "Desk": desk, "Matched": matched,
+		"Ruled": ruled, "Desk": desk, "Matched": matched, "ComponentFile": componentFile,
 	})
 	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(g.dir, componentFile), []byte(componentSource()), 0o600); err != nil {
 		return err
 	}
 	file := filepath.Join(g.dir, "manifest.yaml")
@@ -188,33 +192,42 @@ func createAll(ctx context.Context, s *server, keys map[string]string, n int, pl
 }
 
 func create(ctx context.Context, base, token string, fields map[string]any) (string, error) {
-	body, err := json.Marshal(fields)
+	status, raw, err := post(ctx, base+contacts, token, fields)
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+contacts, bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", err
-	}
-	if resp.StatusCode != http.StatusCreated {
-		return "", fmt.Errorf("create: %s: %s", resp.Status, raw)
+	if status != http.StatusCreated {
+		return "", fmt.Errorf("create: status %d: %s", status, raw)
 	}
 	var reply struct{ Data struct{ ID string } }
 	if err := json.Unmarshal(raw, &reply); err != nil {
 		return "", err
 	}
 	return reply.Data.ID, nil
+}
+
+// post sends a value as JSON, as the holder of the token if there is one, and
+// returns the answer whatever its status.
+func post(ctx context.Context, url, token string, value any) (status int, answer []byte, err error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return 0, nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, err
 }
 
 // fetch gets a path as the holder of the token.

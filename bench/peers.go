@@ -89,15 +89,16 @@ const pocketContacts = "/api/collections/contact/records"
 // pocketList asks for what Gatehouse's list gives: newest first, no count of all.
 const pocketList = pocketContacts + "?perPage=50&sort=-created,-id&skipTotal=1"
 
-// start serves PocketBase; the first start fills it.
-func (p *pocketBase) start(ctx context.Context, cores string) (*server, error) {
+// start serves PocketBase, with more flags if they are given; the first start
+// fills it.
+func (p *pocketBase) start(ctx context.Context, cores string, flags ...string) (*server, error) {
 	listen, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(p.c.work, "pocketbase")
 	argv := []string{filepath.Join(p.c.bin, "pocketbase"), "-data", filepath.Join(dir, "data"), "-listen", listen, "-records", fmt.Sprint(p.c.records)}
-	s, err := launch{name: "pocketbase", cores: cores, logs: dir, argv: argv}.start(ctx)
+	s, err := launch{name: "pocketbase", cores: cores, logs: dir, argv: append(argv, flags...)}.start(ctx)
 	if err != nil {
 		return nil, err
 	}

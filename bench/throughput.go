@@ -44,7 +44,7 @@ const (
 // warmUp is how long a started server is asked before it is measured.
 const warmUp = 1
 
-// throughput measures reads, lists and creates in turns.
+// throughput measures reads, lists, creates and custom endpoints in turns.
 func throughput(ctx context.Context, c *config, rep *report) error {
 	field, err := lineUp(ctx, c)
 	if err != nil {
@@ -119,7 +119,8 @@ func floorLoads(c *config, token string, ids []string) ([]question, error) {
 }
 
 // gatehouseLineUp fills one installation and copies it: one answers reads, one
-// answers them with audit persistence, and two take the creates.
+// answers them with audit persistence, two take the creates, and one has the
+// custom endpoints called.
 func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 	plain := sqliteInstance(c, "gatehouse")
 	token, ids, err := plain.prepareThroughput(ctx, true)
@@ -161,7 +162,15 @@ func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 		}
 		field = append(field, contestant{name: v.name, start: g.start, asked: v.asked})
 	}
-	return field, nil
+	if !c.wants("component") {
+		return field, nil
+	}
+	g, err := plain.copyAs("gatehouse-endpoints")
+	if err != nil {
+		return nil, err
+	}
+	called, err := g.endpoints(token)
+	return append(field, called), err
 }
 
 // start serves the installation on the measured core.
@@ -200,7 +209,8 @@ func (g *instance) prepareThroughput(ctx context.Context, forFloor bool) (token 
 	return token, ids, capture(ctx, s, contacts+"?limit=50", token, g.c.listFile())
 }
 
-// pocketLineUp fills PocketBase; it takes creates in the same process as reads.
+// pocketLineUp fills PocketBase; it takes creates in the same process as reads,
+// and serves custom endpoints, with their JavaScript, in one of its own.
 func pocketLineUp(ctx context.Context, c *config) ([]contestant, error) {
 	p := &pocketBase{c: c}
 	s, err := p.start(ctx, anyCore)
@@ -235,7 +245,12 @@ func pocketLineUp(ctx context.Context, c *config) ([]contestant, error) {
 		asked = append(asked, question{rowCreate, l})
 	}
 	start := func(ctx context.Context) (*server, error) { return p.start(ctx, serverCore) }
-	return []contestant{{name: pocketName, start: start, asked: asked}}, nil
+	field := []contestant{{name: pocketName, start: start, asked: asked}}
+	if !c.wants("component") {
+		return field, nil
+	}
+	called, err := p.endpoints()
+	return append(field, called), err
 }
 
 // createLoad prepares a thousand different records, each with the extra fields.
@@ -283,6 +298,9 @@ func madeUpAnswers(c *config) error {
 
 // measure starts the contestant, asks it everything once, and stops it.
 func (who contestant) measure(ctx context.Context, c *config, rep *report, round int) error {
+	if len(who.asked) == 0 {
+		return nil
+	}
 	s, err := who.start(ctx)
 	if err != nil {
 		return err
@@ -296,7 +314,7 @@ func (who contestant) measure(ctx context.Context, c *config, rep *report, round
 		if err != nil {
 			return err
 		}
-		log.Printf("round %d: %-10s %-26s %8.0f/s  p50 %6s  p99 %7s  core %3.0f %%", round+1, q.row, who.name,
+		log.Printf("round %d: %-19s %-26s %8.0f/s  p50 %6s  p99 %7s  core %3.0f %%", round+1, q.row, who.name,
 			got.perSecond, got.p50.Round(10*time.Microsecond), got.p99.Round(10*time.Microsecond), 100*got.cpu)
 		rep.add(q.row, who.name, got)
 	}
@@ -306,6 +324,9 @@ func (who contestant) measure(ctx context.Context, c *config, rep *report, round
 // saveProfiles asks everything once more while a CPU profile is taken, where
 // the server offers one.
 func (who contestant) saveProfiles(ctx context.Context, c *config) error {
+	if len(who.asked) == 0 {
+		return nil
+	}
 	s, err := who.start(ctx)
 	if err != nil {
 		return err

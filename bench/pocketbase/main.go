@@ -4,8 +4,10 @@
 //
 // At the first start it creates a user and the collection "contact" (only the
 // owner of a record may list, view, create or update it; the index serves the
-// list in its order) and fills it. At every start it prints one JSON line with
-// the user's id and a token, then serves.
+// list in its order) and fills it; the collection "order" is written by hooks
+// only. At every start it prints one JSON line with the user's id and a token,
+// then serves. With -hooks it has the JavaScript plugin, set up as the released
+// program has it, and runs the hooks in that folder.
 package main
 
 import (
@@ -18,6 +20,7 @@ import (
 	"github.com/pocketbase/pocketbase"
 	"github.com/pocketbase/pocketbase/apis"
 	"github.com/pocketbase/pocketbase/core"
+	"github.com/pocketbase/pocketbase/plugins/jsvm"
 	"github.com/pocketbase/pocketbase/tools/types"
 
 	"gatehouse/bench/contact"
@@ -27,14 +30,23 @@ func main() {
 	data := flag.String("data", "pb_data", "data directory")
 	listen := flag.String("listen", "127.0.0.1:8090", "address to serve on")
 	records := flag.Int("records", 10_000, "records to create at the first start")
+	hooks := flag.String("hooks", "", "folder with JavaScript hooks")
 	flag.Parse()
-	if err := run(*data, *listen, *records); err != nil {
+	if err := run(*data, *listen, *hooks, *records); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(data, listen string, records int) error {
+// hooksPool is the default of the released program's flag --hooksPool.
+const hooksPool = 15
+
+func run(data, listen, hooks string, records int) error {
 	app := pocketbase.NewWithConfig(pocketbase.Config{DefaultDataDir: data, HideStartBanner: true})
+	if hooks != "" {
+		if err := jsvm.Register(app, jsvm.Config{HooksDir: hooks, HooksPoolSize: hooksPool}); err != nil {
+			return err
+		}
+	}
 	if err := app.Bootstrap(); err != nil {
 		return err
 	}
@@ -57,7 +69,7 @@ func run(data, listen string, records int) error {
 	return apis.Serve(app, apis.ServeConfig{HttpAddr: listen})
 }
 
-// seed makes the user, the collection and its records in one transaction.
+// seed makes the user, the collections and the contacts in one transaction.
 func seed(app core.App, records int) (*core.Record, error) {
 	var user *core.Record
 	err := app.RunInTransaction(func(tx core.App) error {
@@ -74,6 +86,9 @@ func seed(app core.App, records int) (*core.Record, error) {
 		}
 		contacts := collection(users)
 		if err := tx.Save(contacts); err != nil {
+			return err
+		}
+		if err := tx.Save(orders()); err != nil {
 			return err
 		}
 		for n := range records {
@@ -109,5 +124,27 @@ func collection(users *core.Collection) *core.Collection {
 		&core.AutodateField{Name: "updated", OnCreate: true, OnUpdate: true},
 	)
 	c.AddIndex("contact_owner_created", false, "owner, created DESC, id DESC", "")
+	return c
+}
+
+// orders has no rules: only the program itself, hooks included, may touch it.
+func orders() *core.Collection {
+	c := core.NewBaseCollection("order")
+	c.Fields.Add(
+		&core.TextField{Name: "customer", Required: true},
+		&core.TextField{Name: "street"},
+		&core.TextField{Name: "zip"},
+		&core.TextField{Name: "city"},
+		&core.TextField{Name: "currency"},
+		&core.TextField{Name: "note"},
+		&core.NumberField{Name: "items"},
+		&core.NumberField{Name: "net"},
+		&core.NumberField{Name: "tax"},
+		&core.NumberField{Name: "gross"},
+		&core.JSONField{Name: "taxes"},
+		&core.JSONField{Name: "lines"},
+		&core.AutodateField{Name: "created", OnCreate: true},
+		&core.AutodateField{Name: "updated", OnCreate: true, OnUpdate: true},
+	)
 	return c
 }

@@ -172,8 +172,9 @@ Gatehouse serves the demo tenant at http://%s. Its key acts for %s; paste into a
   delete         curl -s -X DELETE %s/data/contact/%s%s
   own endpoint   curl -s -X POST %s/custom/quote%s -H "Content-Type: application/json" -d '{"account":"%s","lines":[{"item":"pump","quantity":2,"price":349.5}]}'
   webhook        curl -s -X POST %s/custom/web-lead -H "X-Webhook-Token: %s" -H "Idempotency-Key: lead-1" -d first_name=Grace -d last_name=Hopper -d email=grace@example.com
+  a customer     curl -s -X POST %s/auth/login -H "Content-Type: application/json" -d '{"email":"%s","password":"%s"}'
 
 Ctrl-C ends it; the data stays. docs/api.md explains every endpoint.
 `, addr, demoUser, base, auth, base, auth, base, example, auth, base, auth, base, example, auth, base, example, auth,
-		base, auth, demo.Account, base, webhook)
+		base, auth, demo.Account, base, webhook, base, demo.Customer, demo.Password)
 }

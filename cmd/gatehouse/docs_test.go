@@ -20,8 +20,8 @@ import (
 // docs/api.md and README.md against it, and compares the answers with the ones
 // that stand below the lines.
 func TestTheDocumentedExamplesWork(t *testing.T) {
-	base, key := runDemo(t)
-	vars := map[string]string{"URL": base, "KEY": key}
+	base, key, webhook := runDemo(t)
+	vars := map[string]string{"URL": base, "KEY": key, "WEBHOOK": webhook}
 	for _, file := range []string{"../../docs/api.md", "../../README.md"} {
 		src, err := os.ReadFile(file)
 		if err != nil {
@@ -35,6 +35,7 @@ func TestTheDocumentedExamplesWork(t *testing.T) {
 				if id := createdID(answer.body); answer.status == http.StatusCreated && id != "" {
 					vars["ID"] = id
 				}
+				keepTokens(answer.body, vars)
 				if len(ex.lines) > 1 || ex.want == "" {
 					if answer.status >= http.StatusBadRequest {
 						t.Errorf("%s: %s: %d %s", file, line, answer.status, answer.body)
@@ -54,7 +55,7 @@ func TestTheDocumentedExamplesWork(t *testing.T) {
 }
 
 // runDemo serves the demo tenant from a fresh folder until the test ends.
-func runDemo(t *testing.T) (base, key string) {
+func runDemo(t *testing.T) (base, key, webhook string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs lockedBuffer
@@ -70,14 +71,16 @@ func runDemo(t *testing.T) (base, key string) {
 		}
 	})
 	printed := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/public/v1/me -H "Authorization: Bearer (svc_api_[0-9a-f]{64})"`)
+	token := regexp.MustCompile(`X-Webhook-Token: (svc_whk_[0-9a-f]{64})`)
 	for range 300 {
-		if m := printed.FindStringSubmatch(errs.String()); m != nil && strings.Contains(out.String(), "server.listening") {
-			return m[1], m[2]
+		m, hook := printed.FindStringSubmatch(errs.String()), token.FindStringSubmatch(errs.String())
+		if m != nil && hook != nil && strings.Contains(out.String(), "server.listening") {
+			return m[1], m[2], hook[1]
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("demo printed no curl line: %s", errs.String())
-	return "", ""
+	return "", "", ""
 }
 
 type lockedBuffer struct {
@@ -152,7 +155,10 @@ func curl(t *testing.T, line string, vars map[string]string, base string) answer
 			method = words[i]
 		case "-d":
 			i++
-			body = words[i]
+			if body != "" {
+				body += "&"
+			}
+			body += words[i]
 		case "-H":
 			i++
 			name, value, _ := strings.Cut(words[i], ": ")
@@ -166,6 +172,9 @@ func curl(t *testing.T, line string, vars map[string]string, base string) answer
 		t.Fatalf("%s: %v", line, err)
 	}
 	r.Header = header
+	if body != "" && header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
+	}
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
@@ -214,6 +223,16 @@ func shellWords(line string, vars map[string]string) []string {
 		words[i] = strings.Join(parts, "")
 	}
 	return words
+}
+
+// keepTokens notes what a login answered.
+func keepTokens(body []byte, vars map[string]string) {
+	var e struct {
+		Data struct{ AccessToken, RefreshToken string }
+	}
+	if json.Unmarshal(body, &e) == nil && e.Data.AccessToken != "" {
+		vars["TOKEN"], vars["REFRESH"] = e.Data.AccessToken, e.Data.RefreshToken
+	}
 }
 
 func createdID(body []byte) string {

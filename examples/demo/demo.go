@@ -12,10 +12,13 @@ import (
 const Tenant = "demo"
 
 // Webhook is the slug of an endpoint that takes a webhook token; Account is the
-// name of an account to ask the endpoint quote about.
+// name of an account to ask the endpoint quote about; Customer is an end-user,
+// with their Password.
 const (
-	Webhook = "web-lead"
-	Account = "Alder Works"
+	Customer = "eva@customer.example"
+	Password = "a-password-to-try"
+	Webhook  = "web-lead"
+	Account  = "Alder Works"
 )
 
 // Manifest is manifest.yaml.

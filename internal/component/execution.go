@@ -10,13 +10,14 @@ import (
 
 // execution is what Go knows of a run (or of a compilation) while it lasts.
 type execution struct {
-	ctx      context.Context
-	started  time.Time
-	deadline time.Time
-	yielded  time.Time
-	waited   time.Duration // in host calls and for the core: no CPU time
-	maxPages uint32
-	host     Host
+	ctx       context.Context
+	started   time.Time
+	deadline  time.Time
+	yielded   time.Time
+	waited    time.Duration // in host calls and for the core: no CPU time
+	maxPages  uint32
+	maxOutput int // bytes
+	host      Host
 
 	expired     bool  // over the deadline
 	outOfMemory bool  // growth was refused

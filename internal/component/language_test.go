@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 		{"const a = {}; a.a = a; return a", "circular", "EXECUTION_ERROR", 422, 0},
 		{"await new Promise(() => {})", "never settled", "EXECUTION_ERROR", 422, 0},
 		{"\n(async () => { throw new Error('nobody waits') })(); return 1", "nobody waits", "EXECUTION_ERROR", 422, 3},
-		{"return 'x'.repeat(2 << 20)", "more than 1 MiB", "EXECUTION_ERROR", 422, 0},
+		{"return 'x'.repeat(2 << 20)", "more than 1024 KiB", "EXECUTION_ERROR", 422, 0},
 		{"throw new Proxy({}, { get() { throw 1 } })", "", "EXECUTION_ERROR", 422, 0},
 		{"try { fail('x', { status: 409 }) } catch (e) { throw new Error(e.message + e.status) }", "x409", "EXECUTION_ERROR", 422, 0},
 		{"const f = x => f(x + 1) + 1; return f(0)", "call stack", "EXECUTION_ERROR", 422, 0},

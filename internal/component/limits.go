@@ -17,7 +17,8 @@ const (
 	// MaxMemory is the whole memory of one run: engine, code, stack and data.
 	MaxMemory = 32 << 20
 	// MaxSource, MaxInput and MaxOutput bound texts, in bytes. MaxInput is for
-	// inputs and context together, or for a verifier's raw body.
+	// inputs and context together, or for a verifier's raw body; a verifier may
+	// return twice that body where it is more than MaxOutput.
 	MaxSource = 256 << 10
 	MaxInput  = 10 << 20
 	MaxOutput = 1 << 20

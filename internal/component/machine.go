@@ -1,6 +1,7 @@
 package component
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // for the prelude
 	"errors"
@@ -157,28 +158,95 @@ func (m *machine) imports(ctx context.Context) error {
 	return nil
 }
 
-// boot makes the base image.
+// boot makes the base image. The prelude is compiled in an instance of its own
+// and taken over as bytecode: parsing leaves garbage behind that every run
+// would have to be cleaned of.
 func (m *machine) boot() error {
-	i, err := m.instantiate()
+	code, err := m.compilePrelude()
+	if err != nil {
+		return err
+	}
+	i, err := m.start()
 	if err != nil {
 		return err
 	}
 	defer i.close()
+	m.jsctx = i.must("qjs_get_context_ptr")
+	m.scratch = uint32(i.must("wasm_malloc", 256))
+	at := i.must("wasm_malloc", uint64(len(code)))
+	if i.err != nil {
+		return i.err
+	}
+	copy(i.view(uint32(at), uint32(len(code))), code)
+	const readBytecode = 1
+	main := i.must("JS_ReadObject", m.jsctx, at, uint64(len(code)), readBytecode)
+	function := i.must("JS_EvalFunction", m.jsctx, main)
+	i.must("wasm_free", at)
+	if err := i.enterPrelude(function); err != nil {
+		return err
+	}
+	i.must("qjs_run_gc")
+	if i.err != nil {
+		return i.err
+	}
+	m.base = i.snapshot(nil)
+	return nil
+}
+
+// start is a new instance in which the engine runs.
+func (m *machine) start() (*instance, error) {
+	i, err := m.instantiate()
+	if err != nil {
+		return nil, err
+	}
 	x := newExecution(context.Background(), 10*time.Second)
 	x.maxPages = MaxMemory / pageSize
 	i.run = x
 	if err := i.initialize(); err != nil {
-		return err
+		i.close()
+		return nil, err
 	}
-	m.jsctx = i.must("qjs_get_context_ptr")
-	m.scratch = uint32(i.must("wasm_malloc", 256))
-	code := i.must("wasm_malloc", uint64(len(prelude)+1))
+	return i, nil
+}
+
+// compilePrelude is the prelude's bytecode, without its source.
+func (m *machine) compilePrelude() ([]byte, error) {
+	i, err := m.start()
+	if err != nil {
+		return nil, err
+	}
+	defer i.close()
+	ctx := i.must("qjs_get_context_ptr")
+	text := i.must("wasm_malloc", uint64(len(prelude)+1))
 	file := i.must("wasm_malloc", uint64(len(preludeFile)+1))
-	i.writeText(uint32(code), prelude)
+	size := i.must("wasm_malloc", 8)
+	if i.err != nil {
+		return nil, i.err
+	}
+	i.writeText(uint32(text), prelude)
 	i.writeText(uint32(file), preludeFile)
-	function := i.load64(uint32(i.must("qjs_eval", code, uint64(len(prelude)), file, 0)))
-	i.writeText(uint32(file), "host")
-	host := i.load64(uint32(i.must("qjs_new_host_function", file, 4, 4)))
+	const compileOnly, bytecode, stripSource = 1 << 5, 1 << 0, 1 << 4
+	main := i.must("JS_Eval", ctx, text, uint64(len(prelude)), file, compileOnly)
+	at := i.must("JS_WriteObject", ctx, size, main, bytecode|stripSource)
+	if i.err != nil {
+		return nil, i.err
+	}
+	if at == 0 {
+		return nil, errors.New("the prelude did not compile")
+	}
+	return bytes.Clone(i.view(uint32(at), i.load32(uint32(size)))), nil
+}
+
+// enterPrelude runs the prelude's function, which answers the list of its entries.
+func (i *instance) enterPrelude(function uint64) error {
+	m := i.machine
+	name := i.must("wasm_malloc", 8)
+	if i.err != nil {
+		return i.err
+	}
+	i.writeText(uint32(name), "host")
+	host := i.load64(uint32(i.must("qjs_new_host_function", name, 4, 4)))
+	i.must("wasm_free", name)
 	i.store64(m.scratch, host)
 	table := i.must("JS_Call", m.jsctx, function, jsUndefined, 1, uint64(m.scratch))
 	if i.err == nil && tagOf(table) != tagObject {
@@ -190,14 +258,7 @@ func (m *machine) boot() error {
 			return fmt.Errorf("the prelude has no entry %d", n)
 		}
 	}
-	i.must("wasm_free", code)
-	i.must("wasm_free", file)
-	i.must("qjs_run_gc")
-	if i.err != nil {
-		return i.err
-	}
-	m.base = i.snapshot(nil)
-	return nil
+	return i.err
 }
 
 // close ends the runtime with everything in it.

@@ -3,6 +3,7 @@ package component
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -86,6 +87,10 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	defer x.end()
 	x.host = r.Host
 	x.maxPages = uint32(r.Memory / pageSize)
+	x.maxOutput = MaxOutput
+	if v := r.Verifier; v != nil { // which hands the delivery on
+		x.maxOutput = max(MaxOutput, 2*len(v.RawBody)+64<<10)
+	}
 	i.run = x
 	i.load(p.image)
 	value := i.handle(&r)
@@ -269,8 +274,8 @@ func (i *instance) output(v uint64) []byte {
 		return nil
 	}
 	n := i.load32(length)
-	if n > MaxOutput {
-		i.run.failure = &thrown{Message: "the handler returned more than 1 MiB"}
+	if int(n) > i.run.maxOutput {
+		i.run.failure = &thrown{Message: fmt.Sprintf("the handler returned more than %d KiB", i.run.maxOutput>>10)}
 		return nil
 	}
 	return append([]byte(nil), i.view(at, n)...)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"gatehouse/internal/mark"
 )
 
 // maxBatchTime bounds how long after its first write a shared transaction takes
@@ -93,6 +95,7 @@ func (q *orderedQueue) batch() (again []*turn) {
 	if again, err := q.p.begin(context.Background(), c); err != nil {
 		return retryOrFail([]*turn{t}, err, again)
 	}
+	mark.At("tx.begun")
 	b := &orderedBatch{conn: c}
 	var first time.Time
 	for n := 1; t != nil; n++ {
@@ -158,6 +161,7 @@ func (q *orderedQueue) end(b *orderedBatch) {
 		answer(b.bad)
 		return
 	}
+	mark.At("tx.before-commit")
 	err := b.conn.commit()
 	if err != nil {
 		again := retryOrFail(b.good, err, lostRace(err))
@@ -167,6 +171,7 @@ func (q *orderedQueue) end(b *orderedBatch) {
 		}
 		return
 	}
+	mark.At("tx.committed")
 	q.p.commits.Add(1)
 	q.p.writes.Add(uint64(len(b.good)))
 	answer(b.good)

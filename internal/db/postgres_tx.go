@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"gatehouse/internal/mark"
 )
 
 // pgTx is a transaction as one write sees it.
@@ -62,6 +64,7 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 		tx.fail(err)
 		return 0, err
 	}
+	mark.At("tx.statement")
 	if st.reads {
 		return 0, nil
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"gatehouse/internal/mark"
 )
 
 const (
@@ -113,6 +115,7 @@ func (w *sqliteWriter) batch(t *turn) {
 					return
 				}
 				open = true
+				mark.At("tx.begun")
 			}
 			ok := w.runOne(t, len(good) > 0)
 			lost := w.conn.AutocommitEnabled()
@@ -198,6 +201,7 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 		err = w.beforeCommit()
 	}
 	if err == nil {
+		mark.At("tx.before-commit")
 		err = w.control("COMMIT")
 	}
 	if err != nil {
@@ -205,6 +209,7 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 		w.fail(append(good, bad...), err)
 		return
 	}
+	mark.At("tx.committed")
 	w.commits.Add(1)
 	w.writes.Add(uint64(len(good)))
 	answer(good)
@@ -293,6 +298,7 @@ func (tx *sqliteTx) Exec(ctx context.Context, sql string, args ...any) (int64, e
 		tx.broken = err
 		return 0, err
 	}
+	mark.At("tx.statement")
 	if st.reads {
 		return 0, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/mark"
 )
 
 // event is one delivery to a webhook.
@@ -48,6 +49,7 @@ func (f *flights) board(ctx context.Context, key string) (land func(), err error
 			own := &flight{landed: make(chan struct{})}
 			f.m[key] = own
 			f.mu.Unlock()
+			mark.At("delivery.boarded")
 			return func() {
 				f.mu.Lock()
 				defer f.mu.Unlock()

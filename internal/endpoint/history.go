@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
+	"gatehouse/internal/mark"
 )
 
 // How a run ended; Run.Status.
@@ -24,6 +25,9 @@ const (
 	// Duplicate is a run whose event another node committed first: it did nothing.
 	Duplicate = "duplicate"
 )
+
+// Cancelled is the error code of a run whose caller did not wait for it.
+const Cancelled = "CANCELLED"
 
 // Run is one execution as it is kept, for 30 days (decisions 1). Times are
 // microseconds, UTC where they are instants.
@@ -94,7 +98,11 @@ func consoleJSON(lines []component.Line) string {
 // line in the server's log.
 func Describe(err error) (code, text string) {
 	var f *fault.Error
-	if !errors.As(err, &f) {
+	switch {
+	case errors.As(err, &f):
+	case errors.Is(err, context.Canceled):
+		return Cancelled, "the caller hung up before the run had ended"
+	default:
 		return string(fault.Internal), "the run could not be finished"
 	}
 	text = f.Message
@@ -253,7 +261,9 @@ func (h *history) write(tenant string, runs []*Run) {
 	var err error
 	for wait := 100 * time.Millisecond; wait < 5*time.Second; wait *= 3 {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		mark.At("history.before-row")
 		err = h.store.putRuns(ctx, tenant, runs)
+		mark.At("history.after-row")
 		cancel()
 		if err == nil {
 			return

@@ -50,6 +50,9 @@ func (s *Service) Retry(ctx context.Context, cfg *access.Config, runID string) (
 	if e == nil {
 		return nil, false, errUnknown
 	}
+	if already, err = s.store.committed(ctx, cfg.Tenant.ID, d.Event.ID); err != nil || already {
+		return nil, already, err
+	}
 	if d.Event.KeyHash != "" {
 		first, err := s.store.seen(ctx, cfg.Tenant.ID, run.Slug, d.Event.KeyHash)
 		if err != nil || first != "" {

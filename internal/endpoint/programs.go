@@ -35,6 +35,7 @@ type compiled struct {
 	program *component.Program
 	err     error
 	used    atomic.Int64 // of programs.tick
+	kept    bool         // counted in programs.size; guarded by programs.mu
 }
 
 // maxPrograms is what all kept programs may hold together, in bytes.
@@ -87,35 +88,36 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.m[key] != own {
+		return program, err // it was evicted meanwhile
+	}
 	if !keep {
 		delete(p.m, key)
 		return program, err
 	}
+	own.kept = true
 	p.size += own.size()
-	for p.size > maxPrograms && len(p.m) > 1 {
-		p.evict()
+	for p.size > maxPrograms && len(p.m) > 1 && p.evict() {
 	}
 	return program, err
 }
 
-// evict drops the program that was used longest ago; who runs it goes on.
-func (p *programs) evict() {
+// evict drops the program that was used longest ago, if there is one that is
+// kept; who runs it goes on.
+func (p *programs) evict() bool {
 	var oldest programKey
-	var at int64
+	var found *compiled
 	for key, c := range p.m {
-		select {
-		case <-c.done:
-		default:
-			continue
-		}
-		if used := c.used.Load(); at == 0 || used < at {
-			oldest, at = key, used
+		if c.kept && (found == nil || c.used.Load() < found.used.Load()) {
+			oldest, found = key, c
 		}
 	}
-	if c := p.m[oldest]; c != nil {
-		p.size -= c.size()
+	if found == nil {
+		return false
 	}
+	p.size -= found.size()
 	delete(p.m, oldest)
+	return true
 }
 
 func (c *compiled) size() int {

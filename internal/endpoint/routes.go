@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/secret"
 )
 
@@ -55,6 +56,13 @@ const (
 	labelToken  = "token"
 	labelSigned = "signed"
 )
+
+// Exists reports whether the tenant has an endpoint of that slug, for what is
+// refused before it is served.
+func (s *Service) Exists(ctx context.Context, cfg *access.Config, slug string) bool {
+	catalog, err := s.catalog(ctx, cfg)
+	return err == nil && catalog.Endpoints[slug] != nil
+}
 
 // request is one call of an endpoint.
 type request struct {
@@ -102,11 +110,16 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 		return inputs.FromForm(decls, form, keep)
 	}
 	object, err := r.call.JSON()
+	if formToo && fault.CodeOf(err) == fault.UnsupportedMediaType {
+		err = errNoForm
+	}
 	if err != nil {
 		return nil, err
 	}
 	return inputs.FromJSON(decls, object.Members, keep)
 }
+
+var errNoForm = fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json in UTF-8 or application/x-www-form-urlencoded, not compressed")
 
 func isForm(h http.Header) bool {
 	values := h["Content-Type"]
@@ -157,6 +170,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 		return httpapi.Reply{}, r.gate.Refuse(errToken)
 	}
 	r.gate.Admitted(labelToken)
+	mark.At("token.found")
 	if err := r.gate.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -164,15 +178,15 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	given, err := r.inputs(true)
-	if err != nil {
+	if _, err := r.call.Body(); err != nil { // before others of the key wait for this one
 		return httpapi.Reply{}, err
 	}
+	mark.At("token.body-read")
 	e := &event{ID: clock.NewID(r.s.clock.Now())}
 	if key != "" {
 		e.KeyHash = secret.Hash("idempotency-key\x00" + key)
 	}
-	out, duplicate, err := r.deliver(ctx, labelToken, given, e)
+	out, duplicate, err := r.deliver(ctx, labelToken, func() (inputs.Object, error) { return r.inputs(true) }, e)
 	if duplicate != nil || err != nil {
 		return orNothing(duplicate), err
 	}
@@ -196,8 +210,8 @@ func idempotencyKey(h http.Header) (string, error) {
 }
 
 // deliver runs a delivery unless it was processed before: then duplicate is
-// the answer.
-func (r *request) deliver(ctx context.Context, auth string, given inputs.Object, e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
+// the answer, whatever the delivery says. read gives the target's inputs.
+func (r *request) deliver(ctx context.Context, auth string, read func() (inputs.Object, error), e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
 	tenantID := r.call.Config.Tenant.ID
 	if e.KeyHash != "" {
 		ctx, cancel := context.WithTimeout(ctx, maxTime)
@@ -214,7 +228,13 @@ func (r *request) deliver(ctx context.Context, auth string, given inputs.Object,
 			return nil, duplicate, err
 		}
 	}
+	mark.At("delivery.is-new")
+	given, err := read()
+	if err != nil {
+		return nil, nil, err
+	}
 	out = r.s.execute(ctx, r.job(auth, access.Viewer{}, given, e))
+	mark.At("delivery.before-answer")
 	if errors.Is(out.Err, errSeen) {
 		duplicate, err = r.seen(ctx, e)
 		return nil, duplicate, err
@@ -258,6 +278,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
+	mark.At("signed.body-read")
 	v, err := r.verify(ctx, body)
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return httpapi.Reply{}, r.gate.Refuse(err)
@@ -266,18 +287,18 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 		return httpapi.Reply{}, err
 	}
 	r.gate.Admitted(labelSigned)
-	decls, keep, err := r.catalog.declared(r.endpoint.Target)
-	if err != nil {
-		return httpapi.Reply{}, err
-	}
-	given, err := inputs.FromJSON(decls, v.event.Members, keep)
-	if err != nil {
-		return httpapi.Reply{}, err
+	mark.At("signed.verified")
+	read := func() (inputs.Object, error) {
+		decls, keep, err := r.catalog.declared(r.endpoint.Target)
+		if err != nil {
+			return nil, err
+		}
+		return inputs.FromJSON(decls, v.event.Members, keep)
 	}
 	e := &event{
 		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: secret.Hash("provider-event\x00" + v.id),
 	}
-	_, duplicate, err := r.deliver(ctx, labelSigned, given, e)
+	_, duplicate, err := r.deliver(ctx, labelSigned, read, e)
 	if duplicate != nil || err != nil {
 		return orNothing(duplicate), err
 	}

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
 )
 
@@ -72,6 +73,9 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 		out = s.try(ctx, j, try)
 		out.Tries = try
 		cpu += out.CPU
+		if out.Err != nil && s.overtaken(ctx, j) {
+			out.Err = errSeen
+		}
 		if !errors.Is(out.Err, records.ErrLost) {
 			break
 		}
@@ -89,6 +93,17 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 		s.history.add(s.entry(j, out, began))
 	}
 	return out
+}
+
+// overtaken reports whether another node processed the job's event while this
+// one ran it: then that is why it failed. Where that cannot be found out, the
+// failure stands as it is.
+func (s *Service) overtaken(ctx context.Context, j *job) bool {
+	if j.event == nil || j.event.KeyHash == "" {
+		return false
+	}
+	first, err := s.store.seen(ctx, j.config.Tenant.ID, j.slug, j.event.KeyHash)
+	return err == nil && first != ""
 }
 
 // renew brings a job to the configuration of now.
@@ -113,9 +128,14 @@ func (s *Service) try(ctx context.Context, j *job, try int) *Outcome {
 	defer leave()
 	begun := time.Now()
 	x := &execution{s: s, j: j, unit: s.records.Begin(j.config)}
+	mark.At("run.begun")
 	out := x.run(ctx)
+	mark.At("run.ended")
 	if out.Err == nil && !j.dry {
 		out.Err = s.store.commit(ctx, x.unit, j, clock.Micros(s.clock.Now()))
+	}
+	if out.Err != nil {
+		out.Data, out.Meta = nil, nil // of a run that did nothing
 	}
 	out.Wall = time.Since(begun)
 	return out
@@ -135,6 +155,7 @@ type execution struct {
 	console []component.Line
 	cpu     time.Duration
 	userID  string
+	failure *failure // the last of a component
 }
 
 // run runs the job's target.
@@ -196,6 +217,7 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 	if err != nil {
 		return nil, err
 	}
+	mark.At("run.component")
 	res, err := program.Run(ctx, component.Run{
 		Tenant: x.j.config.Tenant.ID, Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
 		Host: host{x: x, part: x.unit.As(viewer)},
@@ -206,21 +228,22 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 		return nil, err
 	}
 	if res.Failed != nil {
-		return nil, failed(name, res.Failed)
+		return nil, x.failed(name, res.Failed)
 	}
 	return res.Value, nil
 }
 
 // failed is a component's failure as the caller is told: only what fail()
 // chose has a status of its own. Where in the source it was is for the author.
-func failed(name string, f *component.Failure) error {
+func (x *execution) failed(name string, f *component.Failure) error {
 	if f.Chosen {
 		return f.Fault()
 	}
-	return &failure{
+	x.failure = &failure{
 		fault: &fault.Error{Code: fault.Code(f.Code), Message: f.Message, Details: f.Details},
 		where: name + ":" + strconv.Itoa(f.Line) + ":" + strconv.Itoa(f.Column), stack: f.Stack,
 	}
+	return x.failure
 }
 
 // failure is a fault with what only the run's entry says.
@@ -261,12 +284,22 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	res, err := compiled.Run(ctx, given)
 	out.Trace = res.Trace.JSON()
 	if err != nil {
-		return err
+		return x.placed(err)
 	}
 	out.Data = res.Outputs
 	out.Meta = append(strconv.AppendInt([]byte(`{"nodesExecuted":`), int64(res.NodesExecuted), 10), `,"durationMs":`...)
 	out.Meta = append(strconv.AppendInt(out.Meta, res.Duration.Milliseconds(), 10), '}')
 	return nil
+}
+
+// placed gives a flow's failure the place in the source of the component that
+// failed in it, if one did: nothing in a flow can catch that.
+func (x *execution) placed(err error) error {
+	var f *fault.Error
+	if x.failure == nil || !errors.As(err, &f) {
+		return err
+	}
+	return &failure{fault: f, where: x.failure.where, stack: x.failure.stack}
 }
 
 // context is a component's ctx (decisions 4, "JavaScript").

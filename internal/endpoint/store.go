@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
@@ -67,19 +68,34 @@ func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64
 		return unit.Commit(ctx, nil)
 	}
 	return unit.Commit(ctx, func(tx db.Tx) error {
+		mark.At("commit.records-done")
 		_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 			e.ID, j.slug, j.auth, e.Kind, now)
+		mark.At("commit.event-written")
 		if err != nil || e.KeyHash == "" {
-			return err
+			return orSeen(err)
 		}
 		// The index has the last word on which of two deliveries was first.
 		_, err = tx.Exec(ctx, `INSERT INTO event_keys (tenant_id, slug, key_hash, event_id, seen_at) VALUES ($1, $2, $3, $4, $5)`,
 			j.slug, e.KeyHash, e.ID, now)
-		if errors.Is(err, db.ErrUnique) {
-			err = errSeen
-		}
-		return err
+		mark.At("commit.key-written")
+		return orSeen(err)
 	})
+}
+
+// orSeen is errSeen for a key that was there.
+func orSeen(err error) error {
+	if errors.Is(err, db.ErrUnique) {
+		return errSeen
+	}
+	return err
+}
+
+// committed reports whether there is an event of that id.
+func (s store) committed(ctx context.Context, tenantID, eventID string) (found bool, err error) {
+	err = s.d.For(tenantID).Query(ctx, `SELECT 1 FROM events WHERE tenant_id = $1 AND event_id = $2`,
+		func(db.Row) error { found = true; return nil }, eventID)
+	return found, err
 }
 
 // NewToken makes a (new) webhook token for an endpoint in token mode; the old

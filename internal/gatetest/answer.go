@@ -151,3 +151,12 @@ func (b *Buffer) Lines(t testing.TB) []map[string]any {
 	}
 	return list
 }
+
+// Data reads the data of the answer into v, a pointer; what v does not name is
+// left out.
+func (a *Answer) Data(v any) {
+	a.T.Helper()
+	if err := json.Unmarshal(a.envelope().Data, v); err != nil {
+		a.T.Fatalf("%s: %v: %s", a.Call, err, a.Body)
+	}
+}

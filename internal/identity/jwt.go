@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"strings"
 	"time"
@@ -86,30 +87,11 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return access.Viewer{}, errUnauthorized
 	}
-	var c claims
-	var trouble error // ours, not the token's
-	_, err := parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
-		kid, _ := t.Header["kid"].(string)
-		_, critical := t.Header["crit"]
-		if kid == "" || critical || t.Header["typ"] != "JWT" {
-			return nil, errBadToken
-		}
-		key, err := s.verifier(ctx, cfg, kid)
-		if err != nil {
-			if !errors.Is(err, errBadToken) {
-				trouble = err
-			}
-			return nil, err
-		}
-		return key.secret, nil
-	})
-	if trouble != nil {
-		return access.Viewer{}, trouble
+	subject, err := s.subject(ctx, cfg, token)
+	if err != nil {
+		return access.Viewer{}, err
 	}
-	if err != nil || !c.hold(cfg, s.clock.Now()) {
-		return access.Viewer{}, errUnauthorized
-	}
-	v, err := s.dir.Viewer(ctx, cfg, c.Subject, true)
+	v, err := s.dir.Viewer(ctx, cfg, subject, true)
 	switch {
 	case fault.CodeOf(err) == fault.Unauthorized:
 		return access.Viewer{}, errUnauthorized
@@ -119,6 +101,60 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 		return access.Viewer{}, errUnauthorized
 	}
 	return v, nil
+}
+
+// subject is the user whom a token names, if it holds. What held before under
+// the same configuration is asked only whether it still lives: the key that
+// signed it, and the token itself.
+func (s *Service) subject(ctx context.Context, cfg *access.Config, token string) (string, error) {
+	t := s.keys.of(cfg.Tenant.ID)
+	sum := sha256.Sum256([]byte(token))
+	now := s.clock.Now()
+	if set := t.set.Load(); set != nil && set.version == cfg.Tenant.Version {
+		if v, ok := set.verified.Get(string(sum[:])); ok && now.Before(v.expires) && v.key.usable(now) {
+			return v.subject, nil
+		}
+	}
+	c, key, err := s.parse(ctx, cfg, token)
+	if err != nil {
+		return "", err
+	}
+	if !c.hold(cfg, now) {
+		return "", errUnauthorized
+	}
+	if set := t.set.Load(); set.version == cfg.Tenant.Version {
+		set.verified.Put(string(sum[:]), verified{c.Subject, c.ExpiresAt.Time, key})
+	}
+	return c.Subject, nil
+}
+
+// parse checks the form of a token, its header and its signature.
+func (s *Service) parse(ctx context.Context, cfg *access.Config, token string) (*claims, *signingKey, error) {
+	var c claims
+	var key *signingKey
+	var trouble error // ours, not the token's
+	_, err := parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
+		kid, _ := t.Header["kid"].(string)
+		_, critical := t.Header["crit"]
+		if kid == "" || critical || t.Header["typ"] != "JWT" {
+			return nil, errBadToken
+		}
+		var err error
+		if key, err = s.verifier(ctx, cfg, kid); err != nil {
+			if !errors.Is(err, errBadToken) {
+				trouble = err
+			}
+			return nil, err
+		}
+		return key.secret, nil
+	})
+	switch {
+	case trouble != nil:
+		return nil, nil, trouble
+	case err != nil:
+		return nil, nil, errUnauthorized
+	}
+	return &c, key, nil
 }
 
 // hold reports whether the claims are those of a token of the tenant that is

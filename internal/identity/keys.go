@@ -39,7 +39,7 @@ func (k *signingKey) usable(now time.Time) bool {
 // are read again when its configuration has a new version, as it has after a
 // rotation, and when a token names a key that is not among them.
 type keys struct {
-	mu      sync.Mutex
+	mu      sync.RWMutex
 	tenants map[string]*tenantKeys
 }
 
@@ -54,22 +54,37 @@ type tenantKeys struct {
 	refuted map[string]time.Time // guarded by reading
 }
 
-// keySet is what one read found. It does not change.
+// keySet is what one read found; but for verified it does not change.
 type keySet struct {
 	version int64 // of the configuration that was known when it began
 	read    int64 // which one it was
 	current *signingKey
 	byKid   map[string]*signingKey
+	// verified are the tokens that held under this version, by their SHA-256:
+	// a token comes with every request of an hour.
+	verified access.Cache[verified]
+}
+
+// verified is what is left to ask of a token whose signature and claims held.
+type verified struct {
+	subject string
+	expires time.Time
+	key     *signingKey
 }
 
 // maxTenantKeys bounds the cache; it holds tenants that exist.
 const maxTenantKeys = 100_000
 
 func (k *keys) of(tenantID string) *tenantKeys {
+	k.mu.RLock()
+	t := k.tenants[tenantID]
+	k.mu.RUnlock()
+	if t != nil {
+		return t
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t := k.tenants[tenantID]
-	if t == nil {
+	if t = k.tenants[tenantID]; t == nil {
 		if len(k.tenants) >= maxTenantKeys {
 			clear(k.tenants)
 		}
@@ -79,8 +94,7 @@ func (k *keys) of(tenantID string) *tenantKeys {
 	return t
 }
 
-// read is the set of a read that begins now, or that began while waiting for
-// one to end.
+// readKeys is the set of a read that began after it was called.
 func (s *Service) readKeys(ctx context.Context, cfg *access.Config, t *tenantKeys) (*keySet, error) {
 	seen := t.reads.Load()
 	t.reading.Lock()
@@ -88,6 +102,8 @@ func (s *Service) readKeys(ctx context.Context, cfg *access.Config, t *tenantKey
 	return s.readLocked(ctx, cfg, t, seen)
 }
 
+// readLocked is readKeys for who holds t.reading; seen is how many reads had
+// begun when they asked.
 func (s *Service) readLocked(ctx context.Context, cfg *access.Config, t *tenantKeys, seen int64) (*keySet, error) {
 	if set := t.set.Load(); set != nil && set.read > seen && set.version >= cfg.Tenant.Version {
 		return set, nil
@@ -114,26 +130,22 @@ func (s *Service) readLocked(ctx context.Context, cfg *access.Config, t *tenantK
 func (s *Service) signer(ctx context.Context, cfg *access.Config) (*signingKey, error) {
 	t := s.keys.of(cfg.Tenant.ID)
 	set := t.set.Load()
-	for range 2 {
-		if set == nil || set.version < cfg.Tenant.Version || set.current == nil {
-			var err error
-			if set, err = s.readKeys(ctx, cfg, t); err != nil {
-				return nil, err
-			}
-		}
-		if set.current != nil {
-			return set.current, nil
-		}
-		if err := s.store.firstKey(ctx, cfg.Tenant.ID, s.newKey(cfg.Tenant.ID)); err != nil {
+	var err error
+	if set == nil || set.version < cfg.Tenant.Version || set.current == nil {
+		if set, err = s.readKeys(ctx, cfg, t); err != nil {
 			return nil, err
 		}
 	}
-	set, err := s.readKeys(ctx, cfg, t)
-	if err == nil && set.current == nil {
-		err = errNoKey
+	if set.current == nil {
+		if err := s.store.firstKey(ctx, cfg.Tenant.ID, s.newKey(cfg.Tenant.ID)); err != nil {
+			return nil, err
+		}
+		if set, err = s.readKeys(ctx, cfg, t); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
+	if set.current == nil {
+		return nil, errNoKey
 	}
 	return set.current, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +56,11 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 		_, err := user.Create(w.ctx, w.d.For(acme), w.clock, "test", user.Draft{Email: "bare@customer.example", Name: "B", Type: user.External},
 			func(context.Context, db.Querier) (user.Names, error) { return user.Names{}, nil })
 		w.must(err)
+		w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error { // the right password of staff, as the stand-in knows it
+			u := w.user(sam)
+			u.PasswordHash = "cheap:" + password
+			return user.Update(w.ctx, tx, u)
+		}))
 		var verified atomic.Int64
 		w.id.passwords.verify = func(phc, password string) bool { verified.Add(1); return cheap.verify(phc, password) }
 		answers := map[string]int{}
@@ -174,46 +178,49 @@ func TestWhoWaitsTooLongForAHashIsShed(t *testing.T) {
 	}
 }
 
-// The specification's table of limits, each at its edge.
+// tableOfLimits is the specification's; call makes the i-th request of a kind.
+var tableOfLimits = []struct {
+	name   string
+	set    func(*tenant.IdentityLimits)
+	limit  int
+	window time.Duration
+	call   func(w *world, i int) answer
+}{
+	{"register per address", func(l *tenant.IdentityLimits) { l.RegisterPerIPPerHour = 5 }, 5, time.Hour,
+		func(w *world, i int) answer { return w.do("register", registering(fmt.Sprintf("u%d@b.example", i))) }},
+	{"register per address, whatever is sent", func(l *tenant.IdentityLimits) { l.RegisterPerIPPerHour = 5 }, 5, time.Hour,
+		func(w *world, _ int) answer { return w.do("register", `{}`) }},
+	{"register per tenant", func(l *tenant.IdentityLimits) { l.RegisterPerTenantPerHour = 30 }, 30, time.Hour,
+		func(w *world, i int) answer {
+			w.ip = fmt.Sprintf("198.51.100.%d", i)
+			return w.do("register", registering(fmt.Sprintf("u%d@b.example", i)))
+		}},
+	{"login per address", func(l *tenant.IdentityLimits) { l.LoginPerIPPerMinute = 10 }, 10, time.Minute,
+		func(w *world, i int) answer { return w.signIn(fmt.Sprintf("u%d@b.example", i), "wrong") }},
+	{"login per address counts successes", func(l *tenant.IdentityLimits) { l.LoginPerIPPerMinute = 10 }, 10, time.Minute,
+		func(w *world, _ int) answer { return w.signIn(eva, password) }},
+	{"reset per e-mail", func(l *tenant.IdentityLimits) { l.ResetPerEmailPerHour = 3 }, 3, time.Hour,
+		func(w *world, i int) answer {
+			w.ip = fmt.Sprintf("198.51.100.%d", i)
+			return w.do("request-password-reset", `{"email":" NOBODY@b.example"}`)
+		}},
+	{"reset per tenant", func(l *tenant.IdentityLimits) { l.ResetPerTenantPerHour = 30 }, 30, time.Hour,
+		func(w *world, i int) answer {
+			return w.do("request-password-reset", fmt.Sprintf(`{"email":"u%d@b.example"}`, i))
+		}},
+	{"resend per e-mail", func(l *tenant.IdentityLimits) { l.ResetPerEmailPerHour = 3 }, 3, time.Hour,
+		func(w *world, _ int) answer { return w.do("resend-verification", `{"email":"nobody@b.example"}`) }},
+	{"refresh per token", func(l *tenant.IdentityLimits) { l.RefreshPerTokenPerMinute = 60 }, 60, time.Minute,
+		func(w *world, _ int) answer { return w.refresh("unknown") }},
+	{"verify per address", func(l *tenant.IdentityLimits) { l.VerifyPerIPPerMinute = 30 }, 30, time.Minute,
+		func(w *world, i int) answer { return w.verify(fmt.Sprint(i)) }},
+	{"password-reset per address", func(l *tenant.IdentityLimits) { l.PasswordResetPerIPPerMinute = 30 }, 30, time.Minute,
+		func(w *world, i int) answer { return w.reset(fmt.Sprint(i), "another one") }},
+}
+
+// Each limit of the table, at its edge and over again.
 func TestEachLimitHolds(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		set    func(*tenant.IdentityLimits)
-		limit  int
-		window time.Duration
-		call   func(w *world, i int) answer
-	}{
-		{"register per address", func(l *tenant.IdentityLimits) { l.RegisterPerIPPerHour = 5 }, 5, time.Hour,
-			func(w *world, i int) answer { return w.do("register", registering(fmt.Sprintf("u%d@b.example", i))) }},
-		{"register per address, whatever is sent", func(l *tenant.IdentityLimits) { l.RegisterPerIPPerHour = 5 }, 5, time.Hour,
-			func(w *world, _ int) answer { return w.do("register", `{}`) }},
-		{"register per tenant", func(l *tenant.IdentityLimits) { l.RegisterPerTenantPerHour = 30 }, 30, time.Hour,
-			func(w *world, i int) answer {
-				w.ip = fmt.Sprintf("198.51.100.%d", i)
-				return w.do("register", registering(fmt.Sprintf("u%d@b.example", i)))
-			}},
-		{"login per address", func(l *tenant.IdentityLimits) { l.LoginPerIPPerMinute = 10 }, 10, time.Minute,
-			func(w *world, i int) answer { return w.signIn(fmt.Sprintf("u%d@b.example", i), "wrong") }},
-		{"login per address counts successes", func(l *tenant.IdentityLimits) { l.LoginPerIPPerMinute = 10 }, 10, time.Minute,
-			func(w *world, _ int) answer { return w.signIn(eva, password) }},
-		{"reset per e-mail", func(l *tenant.IdentityLimits) { l.ResetPerEmailPerHour = 3 }, 3, time.Hour,
-			func(w *world, i int) answer {
-				w.ip = fmt.Sprintf("198.51.100.%d", i)
-				return w.do("request-password-reset", `{"email":" NOBODY@b.example"}`)
-			}},
-		{"reset per tenant", func(l *tenant.IdentityLimits) { l.ResetPerTenantPerHour = 30 }, 30, time.Hour,
-			func(w *world, i int) answer {
-				return w.do("request-password-reset", fmt.Sprintf(`{"email":"u%d@b.example"}`, i))
-			}},
-		{"resend per e-mail", func(l *tenant.IdentityLimits) { l.ResetPerEmailPerHour = 3 }, 3, time.Hour,
-			func(w *world, _ int) answer { return w.do("resend-verification", `{"email":"nobody@b.example"}`) }},
-		{"refresh per token", func(l *tenant.IdentityLimits) { l.RefreshPerTokenPerMinute = 60 }, 60, time.Minute,
-			func(w *world, _ int) answer { return w.refresh("unknown") }},
-		{"verify per address", func(l *tenant.IdentityLimits) { l.VerifyPerIPPerMinute = 30 }, 30, time.Minute,
-			func(w *world, i int) answer { return w.verify(fmt.Sprint(i)) }},
-		{"password-reset per address", func(l *tenant.IdentityLimits) { l.PasswordResetPerIPPerMinute = 30 }, 30, time.Minute,
-			func(w *world, i int) answer { return w.reset(fmt.Sprint(i), "another one") }},
-	} {
+	for _, c := range tableOfLimits {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, dbtest.Open(t, db.SQLite))
 			w.join(eva)
@@ -298,11 +305,14 @@ func TestARefusedRequestIsChargedToNobodyElse(t *testing.T) {
 		w.do("request-password-reset", fmt.Sprintf(`{"email":"b%d@b.example"}`, i)).want(200, "")
 		w.signIn(eva, "wrong").want(401, fault.InvalidCredentials)
 	}
-	// The tenant's is used up now: that is charged to no address.
+	// The tenant's is used up now: that is charged to no address, be it of a
+	// machine or of a person.
 	w.ip = "198.51.100.2"
 	w.do("register", registering("c@b.example")).want(429, fault.TooManyRequests)
-	perAddress := budget{"identity/acme/register/address/" + netip.MustParseAddr(w.ip).String(), 2, time.Hour}
-	if r := w.id.limiter.Peek(perAddress.key, perAddress.limit, perAddress.window); r.Remaining != 2 {
-		t.Errorf("%+v", r)
+	w.do("request-password-reset", `{"email":"c@b.example"}`).want(429, fault.TooManyRequests)
+	for _, key := range []string{"identity/acme/register/address/198.51.100.2", "identity/acme/reset/email/c@b.example"} {
+		if r := w.id.limiter.Peek(key, 2, time.Hour); r.Remaining != 2 {
+			t.Errorf("%s: %+v", key, r)
+		}
 	}
 }

@@ -210,9 +210,10 @@ func rounds() int {
 // One token, refreshed 100 times at once, on two nodes where there can be two:
 // one successor, the same in every answer.
 //
-// With the token read and then written (no lock of the chain, no condition in
-// the UPDATE) this fails on PostgreSQL in the first round: all but one of the
-// rotations end in the unique index on parent_token_id.
+// It was tried with the token read and then written, without the lock of the
+// chain and the condition of the UPDATE. On PostgreSQL that fails within the
+// first rounds: some answers are the violation of the unique index on
+// token_hash, and without that index the token has several successors.
 func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {

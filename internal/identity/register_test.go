@@ -13,6 +13,8 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -107,6 +109,17 @@ func TestWhatRegisterTakesFromTheBody(t *testing.T) {
 			t.Errorf("a boolean became %v", custom["score"])
 		}
 	})
+}
+
+func TestAHardColumnIsNoCustomField(t *testing.T) {
+	body, err := httpapi.ParseObject([]byte(`{"password":"correct horse","name":"N","company":"C"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := (&schema.Entity{Fields: []*schema.Field{{Name: "password"}, {Name: "name"}, {Name: "company"}}}).Index()
+	if custom, err := customFields(body, users); err != nil || string(custom) != `{"company":"C"}` {
+		t.Errorf("%s %v", custom, err)
+	}
 }
 
 func TestARegistrationThatIsNotValidNamesEveryField(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
@@ -93,32 +95,31 @@ func TestAResetIsForActiveVerifiedEndUsersAlone(t *testing.T) {
 }
 
 func TestAMailThatCannotBeQueuedIsTriedAgainAndThenReported(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.join(eva)
-		before := w.post.count()
-		w.post.mu.Lock()
-		w.post.fails = errors.New("disk")
-		w.post.mu.Unlock()
-		w.do("request-password-reset", `{"email":"eva@customer.example"}`).want(200, "")
-		time.Sleep(50 * time.Millisecond)
-		w.post.mu.Lock()
-		w.post.fails = nil
-		w.post.mu.Unlock()
-		w.settle()
-		if w.post.count() != before+1 {
-			t.Error("it was not tried again")
-		}
-		w.post.mu.Lock()
-		w.post.fails = errors.New("disk")
-		w.post.mu.Unlock()
-		w.do("request-password-reset", `{"email":"eva@customer.example"}`).want(200, "")
-		w.settle()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if len(w.events) != 1 || !strings.HasPrefix(w.events[0], "identity.mail_failed") || strings.Contains(w.events[0], eva) {
-			t.Errorf("%v", w.events)
-		}
-	})
+	w := newWorld(t, dbtest.Open(t, db.SQLite))
+	w.join(eva)
+	before := w.post.count()
+	w.post.mu.Lock()
+	w.post.fails = errors.New("disk")
+	w.post.mu.Unlock()
+	w.do("request-password-reset", `{"email":"eva@customer.example"}`).want(200, "")
+	time.Sleep(50 * time.Millisecond)
+	w.post.mu.Lock()
+	w.post.fails = nil
+	w.post.mu.Unlock()
+	w.settle()
+	if w.post.count() != before+1 {
+		t.Error("it was not tried again")
+	}
+	w.post.mu.Lock()
+	w.post.fails = errors.New("disk")
+	w.post.mu.Unlock()
+	w.do("request-password-reset", `{"email":"eva@customer.example"}`).want(200, "")
+	w.settle()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.events) != 1 || !strings.HasPrefix(w.events[0], "identity.mail_failed") || strings.Contains(w.events[0], eva) {
+		t.Errorf("%v", w.events)
+	}
 }
 
 func TestAFullQueueShedsAndAClosedOneFinishes(t *testing.T) {

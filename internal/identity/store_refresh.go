@@ -67,12 +67,10 @@ type rotation struct {
 // transaction that holds the chain. A token that does not exist costs one read
 // and no write.
 //
-// The chain's row is what makes it right under concurrency. Without it, with
-// the token read and then written, TestRefreshingOneTokenManyTimesAtOnce fails
-// on PostgreSQL: several successors, or the unique index on parent_token_id
-// turning all answers but one into errors. A compare-and-set of the token alone
-// would do for that test, but not for a theft that is found while the chain's
-// newest token is being rotated: the successor is not yet there to be revoked.
+// That the chain is held makes those who present one token at once see each
+// other's work: the first rotates, the others find a token rotated a moment ago.
+// That its end is a mark on the chain, and not only on its tokens, makes a theft
+// end a successor too that is inserted in the same moment.
 func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string) (r rotation, err error) {
 	h := s.d.For(tenantID)
 	t, err := findToken(ctx, h, hash)

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
 
@@ -226,6 +227,25 @@ func TestOfManyUsesOfAOneTimeTokenOneSucceeds(t *testing.T) {
 			})
 			if codes[""] != 1 || codes[fault.TokenInvalid] != 99 {
 				t.Errorf("%s: %v", name, codes)
+			}
+		}
+	})
+}
+
+// Spending alone is once, whatever else would refuse a second use.
+func TestATokenIsSpentOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		id, token := w.pending(byEmail, eva)
+		for _, want := range []fault.Code{"", fault.TokenInvalid} {
+			err := w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+				got, _, err := w.id.store.spend(w.ctx, tx, secret.Hash(token), forVerify, "")
+				if err == nil && got != id {
+					t.Errorf("it is %s's", got)
+				}
+				return err
+			})
+			if fault.CodeOf(err) != want {
+				t.Errorf("%v, want %s", err, want)
 			}
 		}
 	})

@@ -157,6 +157,9 @@ func blockable(s string) bool {
 	if strings.ContainsAny(s, "\r\u0085\u2028\u2029\ufeff") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\t") {
 		return false
 	}
+	if strings.HasSuffix(s, "\n\n") || strings.TrimRight(s, " \t\n") == "" {
+		return false // it would take the empty lines that follow it in the file for its own
+	}
 	written := rows([]*yaml.Node{block(pair{"source", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.LiteralStyle}})})
 	b, err := render([]pair{{"list", written}})
 	var back struct {

@@ -153,6 +153,11 @@ func (x *exchange) endpoint() string {
 		return x.endpointName
 	case pattern == "/public/v1/me":
 		return "/me"
+	case x.match.routes[0].Auth == httpapi.ByEndpoint: // refused before it was served
+		if slug := x.params.Get("slug"); x.s.endpoints.Exists(x.r.Context(), x.config, slug) {
+			return "/custom/" + slug
+		}
+		return ""
 	case x.identityPath() && !strings.Contains(pattern, "{"):
 		return strings.TrimPrefix(pattern, "/public/v1")
 	default:

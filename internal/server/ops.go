@@ -49,7 +49,7 @@ func newMetrics(s *Server) *metrics {
 		known:    map[string]*series{},
 	}
 	m.registry.MustRegister(m.requests, m.latency, m.limited, m.panics, m.inFlight,
-		runMetrics{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}

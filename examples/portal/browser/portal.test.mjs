@@ -1,0 +1,530 @@
+// The story of the portal's users, in a real Chromium. portal_test.go starts what it needs and says where it is; a step that
+// fails ends it, with a picture of the page. Nothing may be complained about in the console meanwhile.
+
+import assert from "node:assert/strict"
+import http from "node:http"
+import path from "node:path"
+import {chromium} from "playwright-core"
+
+const at = JSON.parse(process.env.PORTAL_TEST)
+const apiHost = new URL(at.api).host
+const password = "correct horse battery"
+const newPassword = "a brand new saddle"
+const ana = "ana@customer.example"
+const ben = "ben@customer.example"
+
+// api asks the server without a browser, at its real address and with the tenant's Host.
+function api(method, where, {body, token, origin} = {}) {
+  const headers = {Host: apiHost, "Content-Type": "application/json"}
+  if (token) headers.Authorization = `Bearer ${token}`
+  if (origin) headers.Origin = origin
+  return new Promise((resolve, reject) => {
+    const request = http.request(`http://${at.address}/public/v1${where}`, {method, headers}, (response) => {
+      let text = ""
+      response.setEncoding("utf8").on("data", (chunk) => (text += chunk)).on("end", () => {
+        resolve({status: response.statusCode, headers: response.headers, ...JSON.parse(text)})
+      })
+    })
+    request.on("error", reject).end(body && JSON.stringify(body))
+  })
+}
+
+// mail waits for the n-th mail to an address.
+async function mail(to, n) {
+  const response = await fetch(`${at.mails}/?to=${encodeURIComponent(to)}&n=${n}`)
+  assert.equal(response.status, 200, `mail ${n} to ${to}`)
+  return response.json()
+}
+
+// link is the only address of that path in a mail; its text and its HTML have the same.
+function link(letter, where) {
+  const found = letter.text.match(/http:\/\/\S+/g).filter((one) => one.startsWith(at.portal + where))
+  assert.equal(found.length, 1, letter.text)
+  assert.ok(letter.html.includes(`href="${found[0]}"`), letter.html)
+  return found[0]
+}
+
+const browser = await chromium.launch({executablePath: at.chromium})
+const complaints = []
+let current // the page that a failure shows
+
+// watched makes a browser of its own with a page, whose console is looked at. That the API refuses something is part of the
+// story, and Chromium notes it; all else is a complaint.
+async function watched(options = {}) {
+  const context = await browser.newContext({reducedMotion: "reduce", ...options})
+  context.setDefaultTimeout(5000)
+  context.on("page", (page) => {
+    page.on("console", (message) => {
+      const refused = /^Failed to load resource: the server responded with a status of 4\d\d /.test(message.text())
+      if (message.type() === "warning" || (message.type() === "error" && !(refused && message.location().url.startsWith(at.api)))) {
+        complaints.push(`${message.type()}: ${message.text()} (${message.location().url})`)
+      }
+    })
+    page.on("pageerror", (error) => complaints.push(`uncaught: ${error.stack}`))
+  })
+  return {context, page: await open(context)}
+}
+
+async function open(context) {
+  current = await context.newPage()
+  return current
+}
+
+const begun = Date.now()
+async function step(name, work) {
+  const start = Date.now()
+  try {
+    await work()
+    assert.deepEqual(complaints, [], "the console")
+  } catch (error) {
+    console.log(`FAILED ${name}\n${error.stack}\nconsole: ${complaints.join("\n")}\n${current.url()}`)
+    console.log(await current.locator("main").innerText().catch(() => ""))
+    await picture(current, "failure").catch(() => {})
+    await browser.close()
+    process.exit(1)
+  }
+  console.log(`${name} (${Date.now() - start} ms)`)
+}
+
+const picture = (page, name) => page.screenshot({path: path.join(at.pictures, `${name}.png`), fullPage: true})
+const heading = (page, name) => page.getByRole("heading", {level: 1, name, exact: true}).waitFor()
+const press = (page, name) => page.getByRole("button", {name, exact: true}).click()
+const follow = (page, name) => page.getByRole("link", {name, exact: true}).click()
+const field = (page, label) => page.getByLabel(label).and(page.locator("input, textarea, select")).filter({visible: true})
+const reads = (page, text) => page.getByText(text).filter({visible: true}).waitFor()
+const focused = (page) => page.evaluate(() => document.activeElement.name || document.activeElement.textContent.trim())
+const stored = (page) => page.evaluate(() => localStorage.getItem("gatehouse.refreshToken"))
+const titles = (page) => page.getByRole("listitem").getByRole("heading", {level: 2}).allInnerTexts()
+const ticket = (page, title) => page.getByRole("listitem").filter({has: page.getByRole("heading", {level: 2, name: title, exact: true})})
+
+// fails waits until an input is marked, and says what is told of it.
+async function fails(page, label, reason) {
+  const input = field(page, label)
+  await reads(page, reason)
+  assert.equal(await input.getAttribute("aria-invalid"), "true")
+  const ids = (await input.getAttribute("aria-describedby")).split(" ")
+  const told = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
+  assert.ok(told.includes(reason), `${label} is described by ${told}`)
+}
+
+async function signIn(page, secret) {
+  await field(page, "E-mail address").fill(ana)
+  await field(page, "Password").fill(secret)
+  await field(page, "Password").press("Enter")
+}
+
+// requests counts the requests of a browser to a path of the API.
+function requests(context, method, where) {
+  const seen = []
+  context.on("request", (request) => {
+    if (request.method() === method && new URL(request.url()).pathname === `/public/v1${where}`) seen.push(request)
+  })
+  return seen
+}
+
+const desk = await watched({viewport: {width: 1100, height: 800}})
+const page = desk.page
+let accessToken
+desk.context.on("request", (request) => (accessToken = request.headers().authorization?.slice("Bearer ".length) ?? accessToken))
+
+await step("a visitor is asked to sign in", async () => {
+  await page.goto(at.portal)
+  await heading(page, "Sign in")
+  assert.equal(page.url(), `${at.portal}/#/sign-in`)
+  await picture(page, "sign-in")
+})
+
+await step("register: what is wrong stands at its input", async () => {
+  const sent = requests(desk.context, "POST", "/auth/register")
+  await follow(page, "Create an account")
+  await heading(page, "Create your account")
+  assert.equal(await focused(page), "Create your account")
+  await field(page, "E-mail address").fill("not-an-address")
+  await field(page, "Password").fill("short")
+  await press(page, "Create account")
+  await fails(page, "Your name", "Please fill this in.")
+  await fails(page, "E-mail address", "This is not an e-mail address.")
+  await fails(page, "Password", "Please use at least 8 characters.")
+  assert.equal(await focused(page), "name")
+  assert.equal(sent.length, 0, "nothing is sent that cannot be right")
+  await picture(page, "register-errors")
+
+  await field(page, "Your name").fill("Ana Lima")
+  await field(page, "E-mail address").fill(`${"a".repeat(250)}@customer.example`)
+  await field(page, "Password").fill(password)
+  await press(page, "Create account")
+  await fails(page, "E-mail address", "Expected an e-mail address.") // the service's own words
+  assert.equal(await focused(page), "email")
+  assert.equal(await field(page, "Password").getAttribute("aria-invalid"), null)
+})
+
+await step("register, and have the mail sent again", async () => {
+  await field(page, "E-mail address").fill(ana)
+  await field(page, "Company").fill("Lima & Sons")
+  await press(page, "Create account")
+  await heading(page, "Check your mail")
+  await reads(page, ana)
+  await picture(page, "check-mail")
+  await mail(ana, 1)
+  await press(page, "Send the mail again")
+  await page.getByRole("status").getByText(`Sent again to ${ana}.`).waitFor()
+})
+
+await step("who has not confirmed the address is told so at sign-in, and so is who registers twice", async () => {
+  await follow(page, "Sign in")
+  await signIn(page, password)
+  await heading(page, "Check your mail")
+  await follow(page, "Sign in")
+  await follow(page, "Create an account")
+  await field(page, "Your name").fill("Ana again")
+  await field(page, "E-mail address").fill(ana.toUpperCase())
+  await field(page, "Password").fill(password)
+  await press(page, "Create account")
+  await fails(page, "E-mail address", "There is an account with this e-mail address already; log in instead.")
+})
+
+await step("the link in the mail confirms the address, once", async () => {
+  const letter = await mail(ana, 2)
+  assert.equal(letter.subject, "Ana Lima, one step to your Fernhill Cycles account")
+  const address = link(letter, "/verify?token=")
+  const seen = []
+  page.on("request", (request) => seen.push(request))
+  await page.goto(address)
+  await heading(page, "Your address is confirmed")
+  assert.equal(page.url(), `${at.portal}/`, "the token leaves the address bar")
+  const token = new URL(address).searchParams.get("token")
+  const leaks = seen.filter((request) => !request.isNavigationRequest() && (request.url() + JSON.stringify(request.headers())).includes(token))
+  assert.deepEqual(leaks.map((request) => request.url()), [], "and goes into no other address or referrer")
+  await picture(page, "verified")
+  await page.goto(address)
+  await heading(page, "This link does not work")
+  await reads(page, "It was used already, or is not complete.")
+  await picture(page, "not-verified")
+  assert.equal((await mail(ana, 3)).subject, "Welcome to Fernhill Cycles")
+})
+
+await step("sign in: wrong, then right", async () => {
+  await follow(page, "Sign in")
+  await signIn(page, "not her password")
+  await page.getByRole("alert").getByText("The e-mail address or the password is wrong.").waitFor()
+  await picture(page, "sign-in-wrong")
+  await signIn(page, password)
+  await heading(page, "Your tickets")
+  await reads(page, "Nothing here yet.")
+  assert.equal((await stored(page)).length, 43)
+  const kept = await page.evaluate(() => JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie]))
+  assert.ok(!kept.includes("eyJ"), `the access token is in memory only: ${kept}`)
+  await picture(page, "tickets-none")
+})
+
+let benToken
+await step("another customer has a ticket", async () => {
+  assert.equal((await api("POST", "/auth/register", {body: {email: ben, password, name: "Ben Osei"}})).status, 201)
+  const token = new URL(link(await mail(ben, 1), "/verify?token=")).searchParams.get("token")
+  assert.equal((await api("POST", "/auth/verify", {body: {token}})).status, 200)
+  benToken = (await api("POST", "/auth/login", {body: {email: ben, password}})).data.accessToken
+  assert.equal((await api("POST", "/data/ticket", {token: benToken, body: {title: "Ben's own"}})).status, 201)
+})
+
+const hostile = `<img src=x onerror="document.title='owned'"> rattles`
+await step("a ticket is made, and is text whatever it says", async () => {
+  await press(page, "New ticket")
+  assert.equal(await focused(page), "title")
+  await press(page, "Save")
+  await fails(page, "Title", "Please fill this in.")
+  await field(page, "Title").fill(hostile)
+  assert.equal(await field(page, "Title").getAttribute("aria-invalid"), null, "what is put right is not wrong any more")
+  await field(page, "Description").fill("Since the rain on Tuesday.\nOnly uphill.")
+  await field(page, "Priority").selectOption("High")
+  await picture(page, "ticket-new")
+  await press(page, "Save")
+  await ticket(page, hostile).getByText("high priority").waitFor()
+  assert.equal(await focused(page), hostile)
+  assert.equal(await page.locator("li img").count(), 0)
+  await page.getByRole("status").getByText("Your ticket is with us.").waitFor()
+})
+
+await step("it is edited in place; its status is not the customer's to set", async () => {
+  await press(page, `Edit ${hostile}`)
+  assert.equal(await focused(page), "title")
+  await reads(page, "Status: New. We change it as we work on it.")
+  assert.equal(await page.locator("[name=status]").count(), 0)
+  await field(page, "Title").fill("never mind")
+  await field(page, "Title").press("Escape")
+  assert.deepEqual(await titles(page), [hostile])
+  const patches = requests(desk.context, "PATCH", new URL(await editedURL()).pathname.slice("/public/v1".length))
+  await press(page, `Edit ${hostile}`)
+  await field(page, "Title").fill("Rear mudguard rattles")
+  await field(page, "Priority").selectOption("Normal")
+  await picture(page, "ticket-edit")
+  await press(page, "Save")
+  await ticket(page, "Rear mudguard rattles").getByText("normal priority").waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Edit")
+  assert.deepEqual(JSON.parse(patches[0].postData()), {title: "Rear mudguard rattles", priority: "normal"}, "only what was changed is sent")
+})
+
+async function editedURL() {
+  const {data} = await api("GET", "/data/ticket", {token: accessToken})
+  assert.equal(data.length, 1, "her own ticket and no other")
+  assert.deepEqual(Object.keys(data[0]).slice(4), ["title", "description", "priority", "status", "answer"], "no internal note")
+  return `${at.api}/public/v1/data/ticket/${data[0].id}`
+}
+
+await step("staff see every ticket, and answer", async () => {
+  const {data} = await api("GET", "/data/ticket", {token: at.staffKey})
+  assert.deepEqual(data.map(({title}) => title), ["Rear mudguard rattles", "Ben's own"])
+  const fields = {status: "in_progress", answer: "It needs a new stay.\nIt will be here on Friday.", internal_note: "warranty?"}
+  assert.equal((await api("PATCH", `/data/ticket/${data[0].id}`, {token: at.staffKey, body: fields})).status, 200)
+})
+
+await step("a reload keeps the session by a refresh, and shows only the customer's own", async () => {
+  const before = await stored(page)
+  const refreshes = requests(desk.context, "POST", "/auth/refresh")
+  await page.reload()
+  await ticket(page, "Rear mudguard rattles").getByText("In progress").waitFor()
+  await reads(page, "It will be here on Friday.")
+  assert.deepEqual(await titles(page), ["Rear mudguard rattles"])
+  assert.equal(refreshes.length, 1)
+  assert.notEqual(await stored(page), before)
+  await picture(page, "tickets-one")
+})
+
+await step("more tickets come page by page, each once", async () => {
+  for (let i = 1; i <= 12; i++) {
+    assert.equal((await api("POST", "/data/ticket", {token: accessToken, body: {title: `Wheel ${i}`, priority: "low"}})).status, 201)
+  }
+  await page.reload()
+  await ticket(page, "Wheel 12").waitFor()
+  assert.equal((await titles(page)).length, 10)
+  await press(page, "New ticket") // it is on the last page again
+  await field(page, "Title").fill("Bell is gone")
+  await press(page, "Save")
+  await ticket(page, "Bell is gone").waitFor()
+  await press(page, "Load more")
+  await ticket(page, "Wheel 1").waitFor()
+  assert.equal(await focused(page), "Wheel 2")
+  await page.getByRole("status").getByText("3 more tickets.").waitFor()
+  await press(page, "Load more") // brings only what was made since the first page, and that is there already
+  await page.getByRole("status").getByText("These are all.").waitFor()
+  assert.equal(await page.getByRole("button", {name: "Load more"}).count(), 0)
+  const wheels = Array.from({length: 12}, (_, i) => `Wheel ${12 - i}`)
+  assert.deepEqual(await titles(page), ["Bell is gone", ...wheels, "Rear mudguard rattles"])
+  await picture(page, "tickets-many")
+})
+
+await step("a ticket is deleted when asked twice", async () => {
+  await press(page, "Delete Bell is gone")
+  await page.getByRole("dialog", {name: "Delete this ticket?"}).getByText("“Bell is gone” will be gone for good.").waitFor()
+  await picture(page, "delete")
+  await page.keyboard.press("Enter") // the harmless button has the focus
+  assert.equal((await titles(page)).length, 14)
+  await press(page, "Delete Bell is gone")
+  await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click()
+  await ticket(page, "Bell is gone").waitFor({state: "detached"})
+  assert.equal((await titles(page)).length, 13)
+})
+
+await step("an access token that is refused is replaced, unseen", async () => {
+  const refreshes = requests(desk.context, "POST", "/auth/refresh")
+  let refused = 0
+  await page.route(`${at.api}/public/v1/data/ticket/*`, async (route) => {
+    if (route.request().method() === "PATCH" && refused++ === 0) {
+      return route.continue({headers: {...route.request().headers(), authorization: `Bearer ${accessToken.slice(0, -4)}AAAA`}})
+    }
+    return route.continue()
+  })
+  await press(page, "Edit Wheel 12")
+  await field(page, "Title").fill("Front wheel wobbles")
+  await press(page, "Save")
+  await ticket(page, "Front wheel wobbles").waitFor()
+  await page.unrouteAll()
+  assert.deepEqual([refused, refreshes.length], [2, 1])
+})
+
+await step("a short Retry-After is waited out", async () => {
+  const times = []
+  await page.route(`${at.api}/public/v1/data/ticket/*`, (route) => {
+    if (route.request().method() !== "PATCH") return route.continue()
+    times.push(Date.now())
+    if (times.length > 1) return route.continue()
+    const headers = {"Access-Control-Allow-Origin": at.portal, "Access-Control-Expose-Headers": "Retry-After", "Retry-After": "1"}
+    return route.fulfill({status: 429, headers, json: {error: {code: "RATE_LIMITED", message: "slow down", details: {}}}})
+  })
+  await press(page, "Edit Front wheel wobbles")
+  await field(page, "Title").fill("Front wheel wobbles a lot")
+  await press(page, "Save")
+  await ticket(page, "Front wheel wobbles a lot").waitFor()
+  await page.unrouteAll()
+  assert.equal(times.length, 2)
+  assert.ok(times[1] - times[0] >= 950, `after ${times[1] - times[0]} ms`)
+})
+
+await step("the profile's name is the customer's own", async () => {
+  await follow(page, "Profile")
+  await heading(page, "Profile")
+  await reads(page, ana)
+  assert.equal(await field(page, "Company").inputValue(), "Lima & Sons")
+  await field(page, "Your name").fill("")
+  await press(page, "Save")
+  await fails(page, "Your name", "Please fill this in.")
+  await field(page, "Your name").fill("Ana Lima-Costa")
+  await press(page, "Save")
+  await page.getByRole("status").getByText("Your profile is saved.").waitFor()
+  await picture(page, "profile")
+  await page.reload()
+  await reads(page, ana)
+  assert.equal(await field(page, "Your name").inputValue(), "Ana Lima-Costa")
+})
+
+await step("tabs that refresh at once stay signed in, with and without locks", async () => {
+  await follow(page, "Tickets")
+  let asked = 0
+  let answered = 0
+  let together = 0 // the most refreshes that were on their way at the same time
+  const count = (event, what) => desk.context.on(event, (request) => request.url().endsWith("/auth/refresh") && request.method() === "POST" && what())
+  count("request", () => (together = Math.max(together, ++asked - answered)))
+  count("requestfinished", () => answered++)
+  for (const locks of [true, false]) {
+    asked = answered = together = 0
+    const tabs = await Promise.all([open(desk.context), open(desk.context), open(desk.context)])
+    for (const tab of tabs) {
+      if (!locks) await tab.addInitScript(() => Object.defineProperty(Navigator.prototype, "locks", {value: undefined}))
+    }
+    for (let round = 0; round < 2; round++) {
+      await Promise.all(tabs.map((tab) => tab.goto(`${at.portal}/?round=${round}`)))
+      await Promise.all(tabs.map((tab) => ticket(tab, "Front wheel wobbles a lot").waitFor()))
+    }
+    assert.equal(asked, 6)
+    if (locks) assert.equal(together, 1, "with locks one tab refreshes after the other")
+    await Promise.all(tabs.map((tab) => tab.close()))
+  }
+  current = page
+  await page.reload()
+  await ticket(page, "Front wheel wobbles a lot").waitFor()
+})
+
+const phone = await watched({viewport: {width: 390, height: 844}, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: "dark"})
+const small = phone.page
+let oldToken
+
+await step("a forgotten password is replaced through the mail, on a phone", async () => {
+  await small.goto(at.portal)
+  await heading(small, "Sign in")
+  await picture(small, "phone-sign-in")
+  await follow(small, "Forgot your password?")
+  await field(small, "E-mail address").fill(ana)
+  await picture(small, "phone-forgot")
+  await press(small, "Send the link")
+  await heading(small, "Check your mail")
+  await reads(small, ana)
+  await picture(small, "phone-reset-asked")
+  const address = link(await mail(ana, 4), "/reset-password?token=")
+  await small.goto(address)
+  await heading(small, "Choose a new password")
+  assert.equal(small.url(), `${at.portal}/`, "the token leaves the address bar")
+  await field(small, "New password").fill("short")
+  await press(small, "Set password")
+  await fails(small, "New password", "Please use at least 8 characters.")
+  await picture(small, "phone-new-password")
+  oldToken = await stored(page)
+  await field(small, "New password").fill(newPassword)
+  await press(small, "Set password")
+  await heading(small, "Sign in")
+  await reads(small, "Your password is changed. Sign in with the new one.")
+  await signIn(small, newPassword)
+  await ticket(small, "Front wheel wobbles a lot").waitFor()
+  await picture(small, "phone-tickets")
+  await small.goto(address)
+  await field(small, "New password").fill("another password")
+  await press(small, "Set password")
+  await small.getByRole("alert").getByText("This link was used already, or is too old.").waitFor()
+})
+
+await step("the old password and the old session are worth nothing", async () => {
+  assert.equal((await api("POST", "/auth/login", {body: {email: ana, password}})).error.code, "INVALID_CREDENTIALS")
+  const refused = await api("POST", "/auth/refresh", {body: {refreshToken: oldToken}})
+  assert.deepEqual([refused.status, refused.error.code], [401, "UNAUTHORIZED"])
+  current = page
+  await page.reload()
+  await heading(page, "Sign in")
+  await reads(page, "Your session has ended. Please sign in again.")
+  assert.equal(await stored(page), null)
+})
+
+await step("signing out in one tab signs out the other", async () => {
+  await small.goto(at.portal)
+  await ticket(small, "Front wheel wobbles a lot").waitFor()
+  const second = await open(phone.context)
+  await second.goto(at.portal)
+  await ticket(second, "Front wheel wobbles a lot").waitFor()
+  const token = await stored(second)
+  const answered = small.waitForResponse((response) => response.url().endsWith("/auth/logout"))
+  await press(small, "Sign out")
+  await heading(small, "Sign in")
+  await heading(second, "Sign in")
+  await reads(second, "You have signed out in another tab.")
+  await picture(second, "phone-signed-out")
+  assert.deepEqual([await titles(small), await titles(second)], [[], []], "nothing is left in the pages")
+  assert.equal(await stored(second), null)
+  assert.equal((await answered).status(), 200)
+  assert.equal((await api("POST", "/auth/refresh", {body: {refreshToken: token}})).status, 401)
+  await second.goBack()
+  await heading(second, "Sign in")
+})
+
+await step("too many attempts are told with the time to wait", async () => {
+  current = small
+  await signIn(small, "a sixth attempt")
+  await small.getByRole("alert").getByText("That is too much at once. Please try again in 30 minutes.").waitFor()
+})
+
+await step("a page of another origin gets nothing, while the API answers who asks otherwise", async () => {
+  const context = await browser.newContext()
+  const stranger = await open(context)
+  const told = []
+  stranger.on("console", (message) => told.push(message.text()))
+  await stranger.goto(at.stranger)
+  await heading(stranger, "Sign in")
+  await field(stranger, "E-mail address").fill(ben)
+  await field(stranger, "Password").fill(password)
+  await press(stranger, "Sign in")
+  await stranger.getByRole("alert").getByText("We cannot reach the service.").waitFor()
+  assert.ok(told.some((text) => text.includes("blocked by CORS policy")), told.join("\n"))
+  assert.equal(await stored(stranger), null)
+  await picture(stranger, "stranger")
+
+  const read = (mode) => stranger.evaluate(([address, how]) => fetch(address, {mode: how}).then(({type}) => type, (error) => error.name),
+    [`${at.api}/public/v1/auth/me`, mode])
+  assert.equal(await read("cors"), "TypeError", "even a simple request is not readable")
+  assert.equal(await read("no-cors"), "opaque", "though it was answered")
+
+  const own = await api("GET", "/data/ticket", {token: benToken, origin: at.portal})
+  assert.deepEqual([own.status, own.headers["access-control-allow-origin"]], [200, at.portal])
+  const foreign = await api("GET", "/data/ticket", {token: benToken, origin: at.stranger})
+  assert.deepEqual([foreign.status, foreign.headers["access-control-allow-origin"]], [200, undefined])
+  assert.deepEqual(foreign.data.map(({title}) => title), ["Ben's own"])
+  assert.equal(own.headers["access-control-allow-credentials"], undefined)
+
+  // That the console was looked at is worth something only if a violation is seen there.
+  told.length = 0
+  await stranger.evaluate(() => new Promise((resolve) => {
+    const image = new Image()
+    image.onerror = resolve
+    image.src = "http://elsewhere.example/pixel.png"
+  }))
+  const asHTML = await stranger.evaluate(() => {
+    try {
+      document.body.innerHTML = "<p>text"
+      return "taken"
+    } catch (error) {
+      return error.name
+    }
+  })
+  assert.equal(asHTML, "TypeError", "no script can insert HTML")
+  assert.ok(told.some((text) => text.includes("Content Security Policy") && text.includes("img-src")), told.join("\n"))
+  await context.close()
+})
+
+await browser.close()
+console.log(`${Date.now() - begun} ms`)
+console.log("the end")

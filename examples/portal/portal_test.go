@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const apiHost = "portal-api.localhost"
+
+// TestInABrowser drives the portal in a real Chromium, against a real server
+// process at another origin: browser/portal.test.mjs is the story. With
+// -artifacts its pictures are kept.
+func TestInABrowser(t *testing.T) {
+	install(t)
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := begin(t)
+	setting, err := json.Marshal(map[string]string{
+		"portal": w.portal, "stranger": w.stranger, "api": w.api, "address": w.address, "mails": w.mails,
+		"staffKey": w.staffKey, "chromium": chromium, "pictures": t.ArtifactDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	story := exec.CommandContext(ctx, "node", "browser/portal.test.mjs")
+	story.Env = append(os.Environ(), "PORTAL_TEST="+string(setting))
+	out, err := story.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatalf("browser/portal.test.mjs: %v", err)
+	}
+	if !bytes.HasSuffix(out, []byte("the end\n")) {
+		t.Fatal("browser/portal.test.mjs did not reach its end")
+	}
+}
+
+// world is what runs during the test: the server, the portal, the same portal
+// at an origin that the tenant does not list, and the way to the mails.
+type world struct {
+	program, data           string
+	address                 string // of the server
+	api                     string // the tenant's origin, as the browser sees it
+	portal, stranger, mails string // origins
+	staffKey                string
+}
+
+func begin(t *testing.T) *world {
+	t.Helper()
+	w := &world{data: t.TempDir(), program: filepath.Join(t.TempDir(), "gatehouse")}
+	tool(t, "../..", "go", "build", "-p", "2", "-buildvcs=false", "-o", w.program, "./cmd/gatehouse")
+
+	pages, strangers := httptest.NewUnstartedServer(nil), httptest.NewUnstartedServer(nil) // they have their addresses already
+	t.Cleanup(pages.Close)
+	t.Cleanup(strangers.Close)
+	mails := httptest.NewServer(outbox(filepath.Join(w.data, "outbox")))
+	t.Cleanup(mails.Close)
+	w.portal, w.stranger, w.mails = "http://"+pages.Listener.Addr().String(), "http://"+strangers.Listener.Addr().String(), mails.URL
+
+	// The tenant's base URL is not used by the pages; only app_url and the origin have to fit.
+	text, err := os.ReadFile("manifest.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("http://127.0.0.1:8090")); n != 2 {
+		t.Fatalf("manifest.yaml names the portal %d times, not as app_url and as an origin", n)
+	}
+	manifest := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(manifest, bytes.ReplaceAll(text, []byte("http://127.0.0.1:8090"), []byte(w.portal)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, "", w.program, "apply", "-f", manifest, "--data", w.data)
+	key := tool(t, "", w.program, "key", "create", "--tenant", "portal", "--user", "robin@fernhill.example", "--name", "test", "--data", w.data)
+	w.staffKey = strings.TrimSpace(key)
+
+	w.address = serve(t, w.program, w.data)
+	_, port, err := net.SplitHostPort(w.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.api = "http://" + net.JoinHostPort(apiHost, port)
+	h, err := handler(w.api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages.Config.Handler, strangers.Config.Handler = h, h
+	pages.Start()
+	strangers.Start()
+	return w
+}
+
+// serve runs `gatehouse serve` until the test ends, and sees that it ends well.
+func serve(t *testing.T, program, data string) (address string) {
+	t.Helper()
+	command := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--data", data)
+	var words bytes.Buffer
+	command.Stderr = &words
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told, drained := make(chan string, 1), make(chan struct{})
+	t.Cleanup(func() {
+		if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		<-drained
+		if err := command.Wait(); err != nil {
+			t.Errorf("gatehouse serve: %v: %s", err, words.String())
+		}
+	})
+	go func() {
+		defer close(drained)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var line struct{ Event, Addr string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "server.listening" {
+				told <- line.Addr
+			}
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line too long for the scanner: the server must not wait for us
+	}()
+	select {
+	case address = <-told:
+		return address
+	case <-drained:
+	case <-time.After(20 * time.Second):
+	}
+	t.Fatalf("gatehouse serve does not listen: %s", words.String())
+	return ""
+}
+
+// letter is a mail as its reader sees it.
+type letter struct {
+	Subject string `json:"subject"`
+	Text    string `json:"text"`
+	HTML    string `json:"html"`
+}
+
+// outbox answers GET /?to=ADDRESS&n=N with the N-th mail to an address, from 1,
+// once it is there.
+func outbox(dir string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.FormValue("n"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		for range 200 {
+			letters, err := read(dir, r.FormValue("to"))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			if len(letters) >= n {
+				_ = json.NewEncoder(w).Encode(letters[n-1]) // the story fails without it
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		http.Error(w, "there is no such mail", http.StatusNotFound)
+	})
+}
+
+// read is every mail to an address, oldest first.
+func read(dir, to string) ([]letter, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.eml"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names) // they begin with the time
+	var letters []letter
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := mail.ReadMessage(bytes.NewReader(content))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if recipient, err := mail.ParseAddress(m.Header.Get("To")); err != nil || recipient.Address != to {
+			continue
+		}
+		l, err := open(m)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		letters = append(letters, l)
+	}
+	return letters, nil
+}
+
+func open(m *mail.Message) (l letter, err error) {
+	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
+		return l, err
+	}
+	_, parameters, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		return l, err
+	}
+	parts := multipart.NewReader(m.Body, parameters["boundary"])
+	for {
+		part, err := parts.NextPart() // decodes quoted-printable
+		if errors.Is(err, io.EOF) {
+			return l, nil
+		}
+		if err != nil {
+			return l, err
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return l, err
+		}
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+			l.HTML = string(content)
+		} else {
+			l.Text = string(content)
+		}
+	}
+}
+
+// install brings Node and Chromium where they are missing, and the library of
+// browser/package-lock.json, once; of tests at the same time one does it and the
+// others wait.
+func install(t *testing.T) {
+	t.Helper()
+	tool(t, "", "../../scripts/need", "npm", "chromium")
+	lock, err := os.Open("browser/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stamp = "browser/node_modules/.installed"
+	want := fmt.Sprintf("%x", sha256.Sum256(text))
+	if got, err := os.ReadFile(stamp); err == nil && string(got) == want {
+		return
+	}
+	tool(t, "browser", "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	if err := os.WriteFile(stamp, []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tool runs a command to its end and gives back its standard output.
+func tool(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
+	command.Dir = dir
+	var words bytes.Buffer
+	command.Stderr = &words
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", name, args, err, out, words.String())
+	}
+	return string(out)
+}
+
+// TestStaticServer: the page's paths, its headers, and that the addresses of the
+// API in the page are the one it was given.
+func TestStaticServer(t *testing.T) {
+	h, err := handler("https://api.fernhill.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(target string) *httptest.ResponseRecorder {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, http.NoBody))
+		return rec
+	}
+	for _, target := range []string{"/", "/verify?token=" + url.QueryEscape("a-b_c"), "/reset-password?token=x"} {
+		rec := get(target)
+		body := rec.Body.String()
+		if rec.Code != http.StatusOK || !strings.Contains(body, "connect-src 'self' https://api.fernhill.example;") || strings.Contains(body, defaultAPI) {
+			t.Errorf("%s: %d %.600s", target, rec.Code, body)
+		}
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache", "Content-Type": "text/html; charset=utf-8",
+		} {
+			if got := rec.Header().Get(name); got != want {
+				t.Errorf("%s: %s is %q, not %q", target, name, got, want)
+			}
+		}
+	}
+	if rec := get("/config.json"); rec.Body.String() != `{"api":"https://api.fernhill.example"}` {
+		t.Errorf("config.json: %s", rec.Body)
+	}
+	for target, want := range map[string]string{
+		"/gatehouse.js": "text/javascript; charset=utf-8", "/portal.css": "text/css; charset=utf-8", "/favicon.svg": "image/svg+xml",
+	} {
+		if rec := get(target); rec.Code != http.StatusOK || rec.Header().Get("Content-Type") != want {
+			t.Errorf("%s: %d %s", target, rec.Code, rec.Header().Get("Content-Type"))
+		}
+	}
+	for _, target := range []string{"/index.html", "/main.go", "/app/portal.js", "/verify/x"} {
+		if rec := get(target); rec.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", target, rec.Code)
+		}
+	}
+	for _, api := range []string{"", "portal-api.localhost:8080", "ftp://x", "http://"} {
+		if _, err := handler(api); err == nil {
+			t.Errorf("the API %q is taken", api)
+		}
+	}
+}

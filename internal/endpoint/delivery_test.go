@@ -1,0 +1,197 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/fault"
+)
+
+// TestOneFlightAtATime: of one key; other keys fly meanwhile.
+func TestOneFlightAtATime(t *testing.T) {
+	var f flights
+	var flying, most, flown atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 90 {
+		wg.Go(func() {
+			land, err := f.board(t.Context(), "a")
+			if err != nil {
+				t.Errorf("%d: %v", i, err)
+				return
+			}
+			if n := flying.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			other, err := f.board(t.Context(), fmt.Sprint("other ", i))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			flown.Add(1)
+			time.Sleep(50 * time.Microsecond)
+			flying.Add(-1)
+			other()
+			land()
+		})
+	}
+	wg.Wait()
+	if most.Load() != 1 || flown.Load() != 90 {
+		t.Errorf("%d at once, %d in all", most.Load(), flown.Load())
+	}
+	if len(f.m) != 0 {
+		t.Errorf("%d flights are left", len(f.m))
+	}
+}
+
+// TestTheQueueOfAFlight has room for maxWaiters, and for who comes after one gave up.
+func TestTheQueueOfAFlight(t *testing.T) {
+	var f flights
+	land, err := f.board(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithCancel(t.Context())
+	results := make(chan error, maxWaiters)
+	for range maxWaiters {
+		go func() {
+			_, err := f.board(waiting, "a")
+			results <- err
+		}()
+	}
+	queue := func() int {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.m["a"].waiters
+	}
+	for begun := time.Now(); queue() < maxWaiters; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 5*time.Second {
+			t.Fatalf("%d wait", queue())
+		}
+	}
+	_, err = f.board(t.Context(), "a")
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Code != fault.Overloaded || e.RetryAfter <= 0 {
+		t.Errorf("one too many: %v", err)
+	}
+	if other, err := f.board(t.Context(), "b"); err != nil {
+		t.Errorf("another key: %v", err)
+	} else {
+		other()
+	}
+	cancel()
+	for range maxWaiters {
+		if err := <-results; !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up: %v", err)
+		}
+	}
+	if n := queue(); n != 0 {
+		t.Errorf("%d still wait", n)
+	}
+	land()
+	land, err = f.board(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	land()
+}
+
+// TestALane is taken by many, or by one alone.
+func TestALane(t *testing.T) {
+	var l lanes
+	var together, alone, most atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			if i%10 == 0 {
+				leave := l.enter("a", true)
+				if alone.Add(1) != 1 || together.Load() != 0 {
+					t.Error("somebody else is in the lane")
+				}
+				time.Sleep(50 * time.Microsecond)
+				alone.Add(-1)
+				leave()
+				return
+			}
+			leave := l.enter("a", false)
+			n := together.Add(1)
+			if alone.Load() != 0 {
+				t.Error("the lane is somebody's alone")
+			}
+			for had := most.Load(); n > had && !most.CompareAndSwap(had, n); had = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			together.Add(-1)
+			leave()
+		})
+	}
+	wg.Wait()
+	if most.Load() < 2 {
+		t.Error("nobody shared the lane")
+	}
+	if len(l.m) != 0 {
+		t.Errorf("%d lanes are left", len(l.m))
+	}
+	leave := l.enter("a", true)
+	l.enter("b", true)() // another's lane
+	leave()
+}
+
+func TestIdempotencyKeys(t *testing.T) {
+	for _, c := range []struct {
+		header http.Header
+		want   string
+		ok     bool
+	}{
+		{http.Header{}, "", true},
+		{http.Header{"Idempotency-Key": {"k"}}, "k", true},
+		{http.Header{"Idempotency-Key": {strings.Repeat("é", 255)}}, strings.Repeat("é", 255), true},
+		{http.Header{"Idempotency-Key": {strings.Repeat("é", 256)}}, "", false},
+		{http.Header{"Idempotency-Key": {""}}, "", false},
+		{http.Header{"Idempotency-Key": {}}, "", false},
+		{http.Header{"Idempotency-Key": {"a", "a"}}, "", false},
+	} {
+		got, err := idempotencyKey(c.header)
+		if got != c.want || (err == nil) != c.ok || err != nil && fault.CodeOf(err) != fault.Validation {
+			t.Errorf("%.40v: %.20q, %v", c.header, got, err)
+		}
+	}
+}
+
+// TestWhatAVerifierMaySay (decisions 2.34).
+func TestWhatAVerifierMaySay(t *testing.T) {
+	for text, want := range map[string]*verified{
+		`{"providerEventId":"1","eventKind":"k","canonicalEvent":{"a":1}}`:     {id: "1", kind: "k"},
+		`{"providerEventId":"\u00e9","canonicalEvent":{}}`:                     {id: "é"},
+		`{"providerEventId":"1","eventKind":null,"canonicalEvent":{},"x":[1]}`: {id: "1"},
+		`{"providerEventId":"","canonicalEvent":{}}`:                           nil,
+		`{"providerEventId":null,"canonicalEvent":{}}`:                         nil,
+		`{"providerEventId":["1"],"canonicalEvent":{}}`:                        nil,
+		`{"providerEventId":"1","eventKind":{},"canonicalEvent":{}}`:           nil,
+		`{"providerEventId":"1","canonicalEvent":"{}"}`:                        nil,
+		`{"providerEventId":"1","canonicalEvent":null}`:                        nil,
+		`{"providerEventId":"1"}`:                                              nil, `{}`: nil, `[]`: nil, `null`: nil, `true`: nil, `"x"`: nil, ``: nil,
+	} {
+		v, wrong := read([]byte(text))
+		switch {
+		case want == nil && (v != nil || wrong == ""):
+			t.Errorf("%s is taken: %v", text, v)
+		case want != nil && (v == nil || wrong != "" || v.id != want.id || v.kind != want.kind || v.event == nil):
+			t.Errorf("%s: %v, %q", text, v, wrong)
+		}
+	}
+}
+
+// TestHeadersOfAVerifier have names in lower case, repeats joined.
+func TestHeadersOfAVerifier(t *testing.T) {
+	got := string(lowerNames(http.Header{"X-Signature": {"a", "b\"", "\xff"}}, "acme.localhost"))
+	if want := `{"host":"acme.localhost","x-signature":"a, b\", ` + "\ufffd" + `"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,165 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// shelf is a runStore that keeps runs in memory, or fails.
+type shelf struct {
+	mu    sync.Mutex
+	kept  []string
+	fails atomic.Int64 // so many times, -1 for ever
+	sizes []int        // of the transactions
+}
+
+func (s *shelf) putRuns(_ context.Context, tenant string, runs []*Run) error {
+	switch n := s.fails.Load(); {
+	case n > 0:
+		s.fails.Add(-1)
+		return errors.New("the disk is full")
+	case n < 0:
+		return errors.New("the disk is full")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range runs {
+		if r.tenant != tenant {
+			return fmt.Errorf("a run of %s is kept for %s", r.tenant, tenant)
+		}
+		s.kept = append(s.kept, r.ID)
+	}
+	s.sizes = append(s.sizes, len(runs))
+	return nil
+}
+
+// said collects what a history tells the log.
+type said struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *said) emit(event string, fields map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprint(event, fields))
+}
+
+func (s *said) all() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.lines, "\n")
+}
+
+// TestRunsAreKept, all of them, of several tenants, several in a transaction.
+func TestRunsAreKept(t *testing.T) {
+	st, log := &shelf{}, &said{}
+	h := newHistory(st, log.emit)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 250 {
+				h.add(&Run{ID: fmt.Sprint(i, "/", j), Status: Succeeded, tenant: fmt.Sprint("t", i%3)})
+			}
+		})
+	}
+	wg.Wait()
+	if err := h.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, id := range st.kept {
+		seen[id] = true
+	}
+	if len(seen) != 2000 || len(st.kept) != 2000 || len(st.sizes) > 200 {
+		t.Errorf("%d different runs of %d are kept, in %d transactions", len(seen), len(st.kept), len(st.sizes))
+	}
+	for _, n := range st.sizes {
+		if n > maxBatch {
+			t.Errorf("%d in a transaction", n)
+		}
+	}
+	if s := h.stats(); s.Runs[Succeeded] != 2000 || s.Waiting != 0 || log.all() != "" || h.held != 0 {
+		t.Errorf("%+v, %d bytes held: %s", s, h.held, log.all())
+	}
+	if err := h.close(t.Context()); err != nil { // a second time
+		t.Error(err)
+	}
+}
+
+// TestADatabaseThatRecovers loses no run.
+func TestADatabaseThatRecovers(t *testing.T) {
+	st, log := &shelf{}, &said{}
+	st.fails.Store(2)
+	h := newHistory(st, log.emit)
+	h.add(&Run{ID: "a", Status: Failed, tenant: "t"})
+	for begun := time.Now(); st.fails.Load() > 0 && time.Since(begun) < 5*time.Second; time.Sleep(time.Millisecond) {
+	}
+	if err := h.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(st.kept) != 1 || log.all() != "" {
+		t.Errorf("%v %s", st.kept, log.all())
+	}
+}
+
+// TestADatabaseThatIsGone: runs wait up to their budget of memory, then a call
+// waits a little and lets its run go, and says so; nothing waits for ever.
+func TestADatabaseThatIsGone(t *testing.T) {
+	st, log := &shelf{}, &said{}
+	st.fails.Store(-1)
+	h := newHistory(st, log.emit)
+	big := strings.Repeat("x", 1<<20)
+	for i := range 64 {
+		h.add(&Run{ID: fmt.Sprint(i), Status: Succeeded, Trace: big, tenant: "t"})
+	}
+	begun := time.Now()
+	h.add(&Run{ID: "one too many", Status: Succeeded, tenant: "t"})
+	if took := time.Since(begun); took < maxPatient/2 || took > 3*maxPatient {
+		t.Errorf("it waited %v", took)
+	}
+	if text := log.all(); !strings.Contains(text, "run.not_kept") || !strings.Contains(text, "one too many") {
+		t.Errorf("%s", text)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.close(t.Context()) }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("close waits for a database that is gone")
+	}
+	if text := log.all(); !strings.Contains(text, "runs:") || !strings.Contains(text, "the disk is full") {
+		t.Errorf("%.300s", text)
+	}
+	if len(st.kept) != 0 || h.held != 0 {
+		t.Errorf("%d runs kept, %d bytes held", len(st.kept), h.held)
+	}
+}
+
+// TestCloseGivesUp when its context ends.
+func TestCloseGivesUp(t *testing.T) {
+	h := newHistory(stuck{}, (&said{}).emit)
+	h.add(&Run{ID: "a", tenant: "t"})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := h.close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// stuck is a database that does not answer.
+type stuck struct{}
+
+func (stuck) putRuns(ctx context.Context, _ string, _ []*Run) error {
+	<-ctx.Done()
+	return ctx.Err()
+}

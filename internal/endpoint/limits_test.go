@@ -1,0 +1,202 @@
+package endpoint_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/component"
+	"gatehouse/internal/gatetest"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/server"
+)
+
+// TestTimeIsUp: over its time a target is 504; nothing is kept.
+func TestTimeIsUp(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))
+		call := callers(w, "sam@acme.example")
+		for _, slug := range []string{"key-c", "token-a", "signed-c", "signed-a"} {
+			mode, _, _ := strings.Cut(slug, "-")
+			begun := time.Now()
+			a := call[mode](slug, `{"do": "loop"}`).Want(504, "EXECUTION_TIMEOUT")
+			if took := time.Since(begun); took < 300*time.Millisecond || took > 3*time.Second {
+				t.Errorf("%s: 300 ms took %v", slug, took)
+			}
+			if n := len(a.Header["Retry-After"]); n != 0 {
+				t.Errorf("%s: %d Retry-After", slug, n)
+			}
+		}
+		if n := kept(t, w); n != "0 records, 0 events, 0 keys" {
+			t.Error(n)
+		}
+	})
+}
+
+// TestMemoryIsCapped: over its memory a target is 422; nothing is kept.
+func TestMemoryIsCapped(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	w.Apply(strings.Replace(orders, "timeout_ms: 300", "timeout_ms: 20000", 1) + endpoints(three("c", "component: act")...))
+	call := callers(w, "sam@acme.example")
+	for _, mode := range modes {
+		a := call[mode](mode+"-c", `{"do": "memory"}`).Want(422, "EXECUTION_ERROR")
+		if !strings.Contains(string(a.Body), "32 MiB") {
+			t.Errorf("%s", a.Body)
+		}
+	}
+	if n := kept(t, w); n != "0 records, 0 events, 0 keys" {
+		t.Error(n)
+	}
+}
+
+// TestAFlowThatLoopsStopsInTime: a loop over 1000 in a loop over 1000.
+func TestAFlowThatLoopsStopsInTime(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(orders + endpoints(three("a", "automation: squares")...))
+		call := callers(w, "sam@acme.example")
+		list := func(n int) string { return `{"list": [1` + strings.Repeat(`,1`, n-1) + `]}` }
+		for _, mode := range modes {
+			begun := time.Now()
+			call[mode](mode+"-a", list(1000)).Want(422, "EXECUTION_ERROR")
+			call[mode](mode+"-a", list(1001)).Want(422, "EXECUTION_ERROR")
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("%s: %v", mode, took)
+			}
+		}
+		if n := kept(t, w); n != "0 records, 0 events, 0 keys" {
+			t.Error(n)
+		}
+		a := call["key"]("key-a", list(90)).Want(200, "")
+		if !strings.Contains(string(a.Body), `"nodesExecuted":8193`) { // 90 × (90 + 1) + outer, kept and out
+			t.Errorf("%s", a.Body)
+		}
+	})
+}
+
+// TestAVerifierThatLoopsRejects, within 300 ms (it has 250).
+func TestAVerifierThatLoopsRejects(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	w.Apply(also(`
+  - {name: looping, timeout_ms: 30000, source: "export default function handler() { for (;;); }"}`) +
+		endpoints("{slug: shop, target: {component: act}, auth: signed, verifier: looping, webhook_secret: "+shopSecret+"}"))
+	w.Anyone().Post(custom+"shop", `{}`).Want(401, "UNAUTHORIZED") // which compiles it
+	best := time.Hour
+	for range 3 {
+		begun := time.Now()
+		w.Anyone().Post(custom+"shop", `{}`).Want(401, "UNAUTHORIZED")
+		best = min(best, time.Since(begun))
+	}
+	if best > 300*time.Millisecond {
+		t.Errorf("it took %v", best)
+	}
+}
+
+// busy is a component that takes so many milliseconds.
+func busy(ms int) string {
+	return fmt.Sprintf("  - {name: busy, source: %q}", fmt.Sprintf(
+		"export default function handler() { const until = Date.now() + %d; while (Date.now() < until); return true }", ms))
+}
+
+// TestAFullEngineIsOverloaded: 503 with Retry-After in all modes, also where a
+// flow calls the component; nothing is kept, and the next try runs.
+func TestAFullEngineIsOverloaded(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	w.Apply(also(busy(2000)) + endpoints(append(append(three("c", "component: act"), three("a", "automation: act_flow")...),
+		"{slug: busy, target: {component: busy}}")...))
+	call := callers(w, "sam@acme.example")
+	sam, hook := w.Key("sam@acme.example"), map[string]*gatetest.Actor{"token-c": w.Webhook("token-c"), "token-a": w.Webhook("token-a")}
+	call["key"]("key-c", ok).Want(200, "")
+	before := kept(t, w)
+	small := smallNode(t, w)
+	sam.At(small).Post(custom+"key-c", ok).Want(200, "") // which starts the engine and compiles
+	before = strings.Replace(before, "1 records", "2 records", 1)
+
+	var holder sync.WaitGroup
+	holder.Go(func() { sam.At(small).Post(custom+"busy", `{}`).Want(200, "") })
+	time.Sleep(300 * time.Millisecond)
+	body := with(ok, `"id": "o"`)
+	for slug, a := range map[string]*gatetest.Actor{
+		"key-c": sam, "key-a": sam, "token-c": hook["token-c"], "token-a": hook["token-a"],
+		"signed-c": w.Anyone().With("X-Signature", hmacHex(shopSecret, body)), "signed-a": w.Anyone().With("X-Signature", hmacHex(shopSecret, body)),
+	} {
+		answer := a.At(small).With("Idempotency-Key", "o").Post(custom+slug, body)
+		if got(answer) != "503 OVERLOADED" || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s %v", slug, answer.Status, answer.Body, answer.Header)
+		}
+	}
+	if n := kept(t, w); n != before {
+		t.Errorf("%s, %s before", n, before)
+	}
+	holder.Wait()
+	if a := hook["token-c"].At(small).With("Idempotency-Key", "o").Post(custom+"token-c", ok); a.Status != 200 || strings.Contains(string(a.Body), "duplicate") {
+		t.Errorf("afterwards: %d %s", a.Status, a.Body)
+	}
+}
+
+// smallNode is one more node over the World's database, whose engine has room
+// for one run and waits 50 ms.
+func smallNode(t *testing.T, w *gatetest.World) *gatetest.Node {
+	t.Helper()
+	engine, err := component.NewEngine(t.Context(), component.Options{Instances: 1, PerTenant: 1, MaxWait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyring, err := secret.NewKeyring(bytes.Repeat([]byte{7}, 32)) // gatetest's
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &gatetest.Node{DB: w.DB(), Log: &gatetest.Buffer{}}
+	n.Server = server.New(server.Options{DB: n.DB, Keyring: keyring, Clock: w.Clock, Log: n.Log, Engine: engine, Mail: w.Mails})
+	front := httptest.NewServer(n.Server)
+	n.URL = front.URL
+	t.Cleanup(func() {
+		front.Close()
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(n.Server.Close(ctx), engine.Close(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// TestTooManyWaiters: of one key at most 100 deliveries wait; the next is
+// OVERLOADED, and whoever waits holds no database connection.
+func TestTooManyWaiters(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	w.Apply(also(busy(2500)) + endpoints("{slug: busy, target: {component: busy}, auth: token}", "{slug: act, target: {component: act}}"))
+	hook, sam := w.Webhook("busy").With("Idempotency-Key", "k"), w.Key("sam@acme.example")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	answers := map[string]int{}
+	for range 151 {
+		wg.Go(func() {
+			a := hook.Post(custom+"busy", `{}`)
+			text := got(a)
+			if strings.Contains(string(a.Body), "duplicate") {
+				text = "duplicate"
+			} else if a.Status == 503 && a.Header.Get("Retry-After") == "" {
+				text += " without Retry-After"
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[text]++
+		})
+	}
+	time.Sleep(time.Second)
+	begun := time.Now()
+	sam.Get("/public/v1/data/order").Want(200, "") // others are served meanwhile
+	sam.Post(custom+"act", ok).Want(200, "")
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("others waited %v", took)
+	}
+	wg.Wait()
+	if want := map[string]int{"200": 1, "duplicate": 100, "503 OVERLOADED": 50}; fmt.Sprint(answers) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", answers, want)
+	}
+}

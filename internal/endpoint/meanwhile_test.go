@@ -1,0 +1,249 @@
+package endpoint_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/endpoint"
+	"gatehouse/internal/gatetest"
+)
+
+// slow is the tenant of orders with a component that takes its time after it
+// has changed something.
+func slow(lines ...string) string {
+	const component = `
+  - name: slow
+    source: |
+      export default function handler(inputs, ctx) {
+        records.create("counter", {n: 1})
+        const until = Date.now() + 400
+        while (Date.now() < until);
+        if (inputs.fail) fail("as it was told")
+        return ctx.user.email
+      }
+`
+	return also(component) + endpoints(lines...)
+}
+
+// TestAConfigurationThatChangesMeanwhile: a run takes effect under the
+// configuration of its commit, once, or not at all.
+func TestAConfigurationThatChangesMeanwhile(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(slow("{slug: key, target: {component: slow}}", "{slug: hook, target: {component: slow}, auth: token, run_as: rita@acme.example}"))
+		sam, hook := w.Key("sam@acme.example"), w.Webhook("hook").With("Idempotency-Key", "k")
+		for _, c := range []struct {
+			name   string
+			actor  *gatetest.Actor
+			slug   string
+			change func()
+			want   string
+			after  string
+		}{
+			{"what does not matter", sam, "key", func() { w.Apply("tenant: acme\ndisplay_name: Another\n") }, "200", "1 records, 0 events, 0 keys"},
+			{"the caller is deactivated", sam, "key", func() { w.SetActive("acme", "sam@acme.example", false) }, "401 UNAUTHORIZED", "1 records, 0 events, 0 keys"},
+			{"whom it runs as is deactivated", hook, "hook", func() { w.SetActive("acme", "rita@acme.example", false) }, "422 EXECUTION_ERROR", "1 records, 0 events, 0 keys"},
+		} {
+			var a *gatetest.Answer
+			var wg sync.WaitGroup
+			wg.Go(func() { a = c.actor.Post(custom+c.slug, `{}`) })
+			time.Sleep(150 * time.Millisecond)
+			c.change()
+			wg.Wait()
+			if got(a) != c.want {
+				t.Errorf("%s: %s, want %s", c.name, got(a), c.want)
+			}
+			if n := kept(t, w); n != c.after {
+				t.Errorf("%s: %s, want %s", c.name, n, c.after)
+			}
+		}
+		w.SetActive("acme", "rita@acme.example", true)
+		hook.Post(custom+"hook", `{}`).Want(200, "")
+		if n := kept(t, w); n != "2 records, 1 events, 1 keys" {
+			t.Error(n)
+		}
+	})
+}
+
+// TestACallerWhoHangsUp does not keep the next delivery of the key from being
+// answered; it takes effect once.
+func TestACallerWhoHangsUp(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(slow("{slug: hook, target: {component: slow}, auth: token}"))
+		hook := w.Webhook("hook").With("Idempotency-Key", "k")
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.Node.URL+custom+"hook", strings.NewReader(`{}`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Host, r.Header = hook.Host, hook.Header.Clone()
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("X-Webhook-Token", hook.Token)
+				if res, err := http.DefaultClient.Do(r); err == nil {
+					t.Errorf("it was answered: %d", res.StatusCode)
+					_ = res.Body.Close() // nothing is read of it
+				}
+			})
+		}
+		wg.Wait()
+		begun := time.Now()
+		hook.Post(custom+"hook", `{}`).Want(200, "")
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("it waited %v", took)
+		}
+		if a := hook.Post(custom+"hook", `{}`).Want(200, ""); string(a.Body) != `{"duplicate":true}` {
+			t.Errorf("%s", a.Body)
+		}
+		if n := kept(t, w); n != "1 records, 1 events, 1 keys" {
+			t.Error(n)
+		}
+	})
+}
+
+// TestADuplicateStaysOne when the target's inputs have changed meanwhile: what
+// was seen is not looked at again (specification, "Webhook delivery").
+func TestADuplicateStaysOne(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		src := orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...)
+		w.Apply(src)
+		sends := map[string]func() *gatetest.Answer{}
+		for _, slug := range []string{"token-c", "token-a"} {
+			hook := w.Webhook(slug).With("Idempotency-Key", "k")
+			sends[slug] = func() *gatetest.Answer { return hook.Post(custom+slug, ok) }
+		}
+		for _, slug := range []string{"signed-c", "signed-a"} {
+			sends[slug] = func() *gatetest.Answer {
+				return provider{w.Anyone()}.Post(custom+slug, with(ok, `"id": "e"`))
+			}
+		}
+		for slug, send := range sends {
+			if a := send(); a.Status >= 300 {
+				t.Fatalf("%s: %d %s", slug, a.Status, a.Body)
+			}
+		}
+		w.Apply(strings.ReplaceAll(src, "{name: do, type: text, required: true}", "{name: do, type: text, required: true}, {name: more, type: text, required: true}"))
+		for slug, send := range sends {
+			if a := send(); string(a.Body) != `{"duplicate":true}` {
+				t.Errorf("%s: %d %s", slug, a.Status, a.Body)
+			}
+		}
+	})
+}
+
+// TestATargetIsToldOfItsEvent: the provider's id and kind, or the id of the receipt.
+func TestATargetIsToldOfItsEvent(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		const told = `
+  - name: told
+    source: |
+      export default function handler(inputs, ctx) {
+        records.create("order", {number: "component " + (ctx.event ? ctx.event.id + " " + ctx.event.kind : "none")})
+      }
+`
+		const toldFlow = `  - name: told_flow
+    trigger: http.request
+    nodes: [{id: made, type: record.create, entity: order, fields: {number: "flow {{event.id}} {{event.kind}}"}}]
+`
+		w.Apply(also(told) + toldFlow + endpoints(append(three("c", "component: told"), three("a", "automation: told_flow")...)...))
+		call, olivia := callers(w, "sam@acme.example"), w.Key("olivia@acme.example")
+		newest := func() any { return olivia.Get("/public/v1/data/order?limit=1").Records()[0]["number"] }
+		for target, name := range map[string]string{"c": "component", "a": "flow"} {
+			a := call["token"]("token-"+target, `{}`)
+			if number := newest(); number != name+" "+header(t, a, "X-Event-Id")+" " {
+				t.Errorf("token: %q, the event is %s", number, a.Header.Get("X-Event-Id"))
+			}
+			provider{w.Anyone()}.Post(custom+"signed-"+target, `{"id": "evt 7"}`)
+			if number := newest(); number != name+" evt 7 order" {
+				t.Errorf("signed: %q", number)
+			}
+		}
+		call["key"]("key-c", `{}`).Want(200, "")
+		if number := newest(); number != "component none" {
+			t.Errorf("key: %q", number)
+		}
+	})
+}
+
+// TestAServerThatIsToldToStop lets a run finish, answers it and keeps it.
+func TestAServerThatIsToldToStop(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(slow("{slug: hook, target: {component: slow}, auth: token}"))
+		hook := w.Webhook("hook").With("Idempotency-Key", "k")
+		var a *gatetest.Answer
+		var wg sync.WaitGroup
+		wg.Go(func() { a = hook.Post(custom+"hook", `{}`) })
+		time.Sleep(150 * time.Millisecond)
+		w.Nodes[0].Stop()
+		wg.Wait()
+		a.Want(200, "")
+		again := w.AddNode()
+		if n := kept(t, w); n != "1 records, 1 events, 1 keys" || count(t, w, "runs") != 1 {
+			t.Errorf("%s, %d runs", n, count(t, w, "runs"))
+		}
+		hook.At(again).Post(custom+"hook", `{}`).Want(200, "")
+		if n := count(t, w, "events"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// TestEveryExecutionIsKept, whatever its outcome (decisions 1); what did not run
+// is not one.
+func TestEveryExecutionIsKept(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))
+		sam, hook := w.Key("sam@acme.example"), w.Webhook("token-a").With("Idempotency-Key", "k")
+		shop := provider{w.Anyone()}
+		type run struct{ slug, auth, user, status, code string }
+		var want []run
+		expect := func(a *gatetest.Answer, r run) {
+			t.Helper()
+			if (a.Status < 400) != (r.status == endpoint.Succeeded) {
+				t.Errorf("%s: %d %s", a.Call, a.Status, a.Body)
+			}
+			want = append([]run{r}, want...) // they are listed newest first
+		}
+		const olivia = "olivia@acme.example"
+		expect(sam.Post(custom+"key-c", ok), run{"key-c", "key", "sam@acme.example", endpoint.Succeeded, ""})
+		expect(sam.Post(custom+"key-a", ok), run{"key-a", "key", "sam@acme.example", endpoint.Succeeded, ""})
+		expect(sam.Post(custom+"key-c", `{"do": "throw"}`), run{"key-c", "key", "sam@acme.example", endpoint.Failed, "EXECUTION_ERROR"})
+		expect(hook.Post(custom+"token-a", `{"do": "fail", "status": 500}`), run{"token-a", "token", olivia, endpoint.Failed, "TOLD"})
+		expect(hook.Post(custom+"token-a", `{"do": "loop"}`), run{"token-a", "token", olivia, endpoint.Failed, "EXECUTION_TIMEOUT"})
+		expect(hook.Post(custom+"token-a", ok), run{"token-a", "token", olivia, endpoint.Succeeded, ""})
+		expect(shop.Post(custom+"signed-c", with(ok, `"id": "e"`)), run{"signed-c", "signed", olivia, endpoint.Succeeded, ""})
+		// These do not run.
+		hook.Post(custom+"token-a", ok).Want(200, "") // a duplicate
+		shop.Post(custom+"signed-c", with(ok, `"id": "e"`)).Want(200, "")
+		sam.Post(custom+"key-c", `{}`).Want(422, "EXECUTION_ERROR")
+		w.Anyone().Post(custom+"token-a", ok).Want(401, "UNAUTHORIZED")
+
+		ids := map[string]string{}
+		for _, email := range []string{olivia, "sam@acme.example"} {
+			ids[w.UserID("acme", email)] = email
+		}
+		w.Nodes[0].Stop()
+		var found []run
+		err := endpoint.Runs(t.Context(), w.AddNode().DB, "acme", endpoint.RunFilter{}, func(r *endpoint.Run) error {
+			found = append(found, run{r.Slug, r.Auth, ids[r.UserID], r.Status, r.ErrorCode})
+			if r.Tries != 1 || r.RequestID == "" || (r.EventID == "") != (r.Auth == "key") || (r.Trace == "") != strings.HasSuffix(r.Slug, "-c") {
+				t.Errorf("%+v", r)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(found, want) {
+			t.Errorf("kept are\n%v, want\n%v", found, want)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// meter asks for records at a fixed rate, whether or not earlier answers have
+// come, and measures each from the instant it was due.
+type meter struct {
+	p     *proof
+	c     *client
+	paths []string
+
+	mu       sync.Mutex
+	attacked bool // what is due now is beside an attack
+	took     map[bool][]time.Duration
+}
+
+// askers bound the requests at once.
+const askers = 64
+
+// capacity is how many reads a second the server answers when it does nothing
+// else, this process's own share of the machine included.
+func (m *meter) capacity(lasts time.Duration) int {
+	var done atomic.Int64
+	var wait sync.WaitGroup
+	begun := time.Now()
+	for i := range 8 {
+		wait.Go(func() {
+			for n := i; time.Since(begun) < lasts; n++ {
+				m.read(n)
+				done.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	return int(float64(done.Load()) / time.Since(begun).Seconds())
+}
+
+func (m *meter) read(n int) {
+	a, err := m.c.do("GET", m.paths[n%len(m.paths)], "")
+	if err != nil || a.status != http.StatusOK {
+		m.p.fail("a read beside: %v %v", a, err)
+	}
+}
+
+// run asks at the rate until ctx ends.
+func (m *meter) run(ctx context.Context, rate int) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	begun := time.Now()
+	for range askers {
+		wait.Go(func() {
+			for {
+				n := int(next.Add(1)) - 1
+				due := begun.Add(time.Duration(n) * time.Second / time.Duration(rate))
+				select {
+				case <-time.After(time.Until(due)):
+				case <-ctx.Done():
+					return
+				}
+				beside := m.beside()
+				m.read(n)
+				m.note(beside, time.Since(due))
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func (m *meter) beside() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.attacked
+}
+
+func (m *meter) note(beside bool, took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.took[beside] = append(m.took[beside], took)
+}
+
+// turn says whether what is due from now on is beside an attack.
+func (m *meter) turn(attacked bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.attacked = attacked
+}
+
+// take returns the times since the last take, of those alone and those beside
+// attacks.
+func (m *meter) take() (alone, beside []time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	alone, beside = m.took[false], m.took[true]
+	m.took = map[bool][]time.Duration{}
+	return alone, beside
+}
+
+// quantile is one of some times, in order.
+func quantile(took []time.Duration, q float64) time.Duration {
+	if len(took) == 0 {
+		return 0
+	}
+	took = slices.Sorted(slices.Values(took))
+	return took[int(q*float64(len(took)-1))]
+}
+
+// memory samples the memory that a process has of its own: pages of files that
+// it has mapped, such as the database's, are the system's to take away.
+type memory struct {
+	file string
+	most atomic.Int64
+}
+
+// watch samples until ctx ends.
+func (n *node) watch(ctx context.Context) *memory {
+	m := &memory{file: fmt.Sprintf("/proc/%d/statm", n.cmd.Process.Pid)}
+	go func() {
+		for ctx.Err() == nil {
+			m.most.Store(max(m.most.Load(), m.now()))
+			time.Sleep(4 * time.Millisecond)
+		}
+	}()
+	return m
+}
+
+// now is the present size in bytes, 0 where nobody tells or the process is gone.
+func (m *memory) now() int64 {
+	b, err := os.ReadFile(m.file)
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b))
+	if len(fields) < 3 {
+		return 0
+	}
+	resident, err1 := strconv.ParseInt(fields[1], 10, 64)
+	shared, err2 := strconv.ParseInt(fields[2], 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return (resident - shared) * int64(os.Getpagesize())
+}
+
+// restart forgets the peak and returns the present size.
+func (m *memory) restart() int64 {
+	is := m.now()
+	m.most.Store(is)
+	return is
+}
+
+// peak is the largest size since restart.
+func (m *memory) peak() int64 { return max(m.most.Load(), m.now()) }

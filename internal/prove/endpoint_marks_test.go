@@ -1,0 +1,274 @@
+package prove
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+)
+
+// point is a place on the way of a delivery at which the process is killed, in
+// the words of GATEHOUSE_KILL_AT.
+type point struct {
+	name, mode string
+	at         string
+	// stays says that the delivery has taken effect when the process dies there.
+	stays bool
+}
+
+// points is the way of a delivery: in token mode to a component, and where that
+// is another way, in signed mode to a flow. A point is reached by the second
+// delivery; those on the way of every transaction follow one that only a
+// delivery reaches. The run's row is written after the answer.
+var points = []point{
+	{"token found", "token", "token.found#2", false},
+	{"body read", "token", "token.body-read#2", false},
+	{"alone with its key", "token", "delivery.boarded#2", false},
+	{"asked whether it was seen", "token", "delivery.is-new#2", false},
+	{"run begun", "token", "run.begun#2", false},
+	{"component found", "token", "run.component#2", false},
+	{"run ended", "token", "run.ended#2", false},
+	{"transaction begun", "token", "run.ended#2,tx.begun", false},
+	{"after the first statement", "token", "run.ended#2,tx.begun,tx.statement", false},
+	{"after the third statement", "token", "run.ended#2,tx.begun,tx.statement#3", false},
+	{"after the records", "token", "commit.records-done#2", false},
+	{"after the event", "token", "commit.event-written#2", false},
+	{"after the key", "token", "commit.key-written#2", false},
+	{"before COMMIT", "token", "commit.key-written#2,tx.before-commit", false},
+	{"after COMMIT", "token", "commit.key-written#2,tx.committed", true},
+	{"before the answer", "token", "delivery.before-answer#2", true},
+	{"before the run's row", "token", "history.before-row", true},
+	{"within the run's row", "token", "history.before-row,tx.statement", true},
+	{"after the run's row", "token", "history.after-row", true},
+	{"body read, signed", "signed", "signed.body-read#2", false},
+	{"signature verified", "signed", "signed.verified#2", false},
+	{"inside a host call", "signed", "run.component#2", false},
+	{"after the key, signed", "signed", "commit.key-written#2", false},
+	{"before COMMIT, signed", "signed", "commit.key-written#2,tx.before-commit", false},
+	{"after COMMIT, signed", "signed", "commit.key-written#2,tx.committed", true},
+	{"before the answer, signed", "signed", "delivery.before-answer#2", true},
+}
+
+// A delivery that is sent until it is acknowledged takes effect once, wherever
+// on its way the server was killed.
+func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
+	marked := markedProgram(t)
+	eachEngine(t, func(t *testing.T, engine db.Engine) {
+		p := begin(t, "ONCE-1", engine)
+		s := newShop(t, engine, 1)
+		done := 0
+		for range scale(1, 10) {
+			for i, pt := range points {
+				if skipped(engine, i+int(p.seed%4)) {
+					continue
+				}
+				killAt(t, p, s, marked, pt, &done)
+			}
+		}
+		p.add("deliveries", done)
+		if engine == db.SQLite {
+			integrity(p, filepath.Join(s.dir, db.FileName))
+		}
+	})
+}
+
+// skipped leaves out points of a short run where a start is dear: on PostgreSQL
+// every second, since nothing keeps the compiled engine there, and three of four
+// beside the race detector, which the marked program is built without.
+func skipped(engine db.Engine, i int) bool {
+	switch {
+	case proving:
+		return false
+	case racing:
+		return i%4 != 0
+	default:
+		return engine == db.Postgres && i%2 != 0
+	}
+}
+
+// markedProgram builds the program with its marks. A broken one that is given
+// in its place must have them too.
+func markedProgram(t *testing.T) string {
+	t.Helper()
+	if given := os.Getenv("GATEHOUSE_PROVE_BINARY"); given != "" {
+		return given
+	}
+	path := filepath.Join(t.TempDir(), "gatehouse-marked")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-buildvcs=false", "-tags", "marks", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the program with its marks: %v: %s", err, out)
+	}
+	hasMarks(t, path, true)
+	hasMarks(t, program(t), false)
+	return path
+}
+
+// hasMarks checks that all of the marks are in a program, or nothing of them.
+func hasMarks(t *testing.T, path string, want bool) {
+	t.Helper()
+	code, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"GATEHOUSE_KILL_AT"}
+	for _, pt := range points {
+		for step := range strings.SplitSeq(pt.at, ",") {
+			name, _, _ := strings.Cut(step, "#")
+			words = append(words, name)
+		}
+	}
+	for _, word := range words {
+		if bytes.Contains(code, []byte(word)) != want {
+			t.Errorf("%q is in the program: %v, want %v", word, !want, want)
+		}
+	}
+}
+
+// launchMarked starts the program with its marks, to die at one of them.
+func (s *shop) launchMarked(marked, at string) *node {
+	s.t.Helper()
+	like := s.command(context.Background(), "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	base := filepath.Join(s.logs, "marked")
+	n := &node{w: s.world, exited: make(chan struct{}), out: base + ".out", errors: base + ".err", started: time.Now()}
+	n.cmd = exec.CommandContext(context.Background(), marked, like.Args[1:]...)
+	n.cmd.Env = append(slices.Clone(s.env), "GATEHOUSE_KILL_AT="+at)
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stdout, err1 := os.Create(n.out)
+	stderr, err2 := os.Create(n.errors)
+	n.cmd.Stdout, n.cmd.Stderr = stdout, stderr
+	if err := errors.Join(err1, err2, n.cmd.Start(), stdout.Close(), stderr.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		_ = n.cmd.Wait() // ProcessState has what it says
+		close(n.exited)
+	}()
+	s.t.Cleanup(n.kill)
+	if !n.await(time.Minute) {
+		s.t.Fatalf("the server is not ready; it says: %s%s", n.said(), n.complained())
+	}
+	return n
+}
+
+// killAt lets a first delivery through, kills the server at a point of the
+// second, and sends both again to a new one.
+func killAt(t *testing.T, p *proof, s *shop, marked string, pt point, done *int) {
+	t.Helper()
+	p.tried(1)
+	first, second := fmt.Sprintf("%s %d", pt.name, *done+1), fmt.Sprintf("%s %d", pt.name, *done+2)
+	events := map[string]string{}
+	n := s.launchMarked(marked, pt.at)
+	c := provider()
+	send := func(ref string) {
+		a, err := s.deliver(c, n.public, pt.mode, ref, s.counters[0])
+		if err != nil {
+			return // the server died before it answered
+		}
+		if id, receipt := a.acknowledged(); receipt {
+			events[ref] = id
+		} else {
+			p.fail("%s: the first answer: %s", pt.name, a)
+		}
+	}
+	send(first)
+	if events[first] == "" {
+		p.fail("%s: the first delivery was not acknowledged: %s", pt.name, n.complained())
+	}
+	if strings.HasPrefix(pt.at, "history.") { // after the answer to the first, which alone reaches it
+		second = first
+	} else {
+		send(second)
+		p.add("killed_unanswered", map[bool]int{true: 1}[events[second] == ""])
+	}
+	c.CloseIdleConnections()
+	n.end(5 * time.Second)
+	if last := pt.at[strings.LastIndex(pt.at, ",")+1:]; n.running() || !strings.Contains(n.complained(), "killed at "+strings.Split(last, "#")[0]+"\n") {
+		p.fail("%s: the process did not die there: %s", pt.name, n.complained())
+		n.kill()
+	}
+	gone(t, s.world, backends(t, s.world))
+	n = s.start()
+	p.most("ready", n.ready)
+	for _, ref := range slices.Compact([]string{first, second}) {
+		*done++
+		redeliver(p, s, n, pt, ref, events[ref], pt.stays || ref == first)
+	}
+	check(p, s, n, pt.name, *done, first, second)
+	n.kill()
+}
+
+// redeliver sends a delivery twice at once and then twice more. It must have
+// one event, the acknowledged one where there was one, and unless it had taken
+// effect before exactly one receipt.
+func redeliver(p *proof, s *shop, n *node, pt point, ref, event string, stays bool) {
+	p.t.Helper()
+	c := provider()
+	defer c.CloseIdleConnections()
+	answers := make([]*answer, 4)
+	var wait sync.WaitGroup
+	send := func(i int) {
+		a, err := s.deliver(c, n.public, pt.mode, ref, s.counters[0])
+		if err != nil {
+			p.fail("%s: %v", ref, err)
+			return
+		}
+		answers[i] = a
+	}
+	wait.Go(func() { send(0) })
+	wait.Go(func() { send(1) })
+	wait.Wait()
+	send(2)
+	send(3)
+	receipts := 0
+	for _, a := range answers {
+		if a == nil {
+			continue
+		}
+		id, receipt := a.acknowledged()
+		if receipt {
+			receipts++
+		}
+		if event == "" {
+			event = id
+		}
+		if id == "" || id != event {
+			p.fail("%s: event %q, want %q: %s", ref, id, event, a)
+		}
+	}
+	if want := map[bool]int{false: 1}[stays]; receipts != want {
+		p.fail("%s: %d receipts after the kill, want %d", ref, receipts, want)
+	}
+}
+
+// check compares what is there with what n deliveries make, and looks at the
+// effects of some by themselves.
+func check(p *proof, s *shop, n *node, when string, deliveries int, refs ...string) {
+	p.t.Helper()
+	c := n.client(s.token)
+	defer c.close()
+	b, err := s.kept(c)
+	if err != nil || b != after(deliveries) {
+		p.fail("%s: %+v after %d deliveries: %v", when, b, deliveries, err)
+	}
+	for _, ref := range refs {
+		list, err := halves(c, ref)
+		slices.Sort(list)
+		if err != nil || !slices.Equal(list, []int{1, 2}) {
+			p.fail("%s: the effects of %q are %v: %v", when, ref, list, err)
+		}
+	}
+	if n.panicked() {
+		p.fail("%s: panic: %s%s", when, n.said(), n.complained())
+	}
+}

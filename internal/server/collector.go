@@ -1,0 +1,57 @@
+package server
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// collector tells /metrics what the features count themselves; it asks them
+// when it is asked.
+type collector struct{ s *Server }
+
+func described(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gatehouse_"+name, help, labels, nil)
+}
+
+var (
+	cpuSeconds  = described("component_cpu_seconds_total", "CPU time of a tenant's logic components, calls of records not counted.", "tenant")
+	runsTotal   = described("runs_total", "Runs of components and automations, by how they ended.", "status")
+	duplicates  = described("duplicate_deliveries_total", "Deliveries that had been processed before.")
+	runsQueue   = described("run_queue_entries", "Runs waiting to be written.")
+	identities  = described("identity_events_total", "What External Identity did: registrations, logins, failed logins, blocks, refreshes, reuses, resets, overloads.", "event")
+	mailsTotal  = described("mails_total", "Mails sent, tries that failed, and mails given up.", "result")
+	mailsQueued = described("mail_queue_entries", "Mails waiting to be sent.")
+)
+
+// Describe tells what Collect gives.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{cpuSeconds, runsTotal, duplicates, runsQueue, identities, mailsTotal, mailsQueued} {
+		ch <- d
+	}
+}
+
+// Collect gives the present counts.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, n float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
+	}
+	gauge := func(d *prometheus.Desc, n float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n) }
+	for tenant, d := range c.s.engine.CPU() {
+		counter(cpuSeconds, d.Seconds(), tenant)
+	}
+	runs := c.s.endpoints.Stats()
+	for status, n := range runs.Runs {
+		counter(runsTotal, float64(n), status)
+	}
+	counter(duplicates, float64(runs.Duplicates))
+	gauge(runsQueue, float64(runs.Waiting))
+	id := c.s.identity.Stats()
+	for event, n := range map[string]int64{
+		"registration": id.Registrations, "login": id.Logins, "login_failed": id.Failures, "login_blocked": id.Blocks,
+		"refresh": id.Refreshes, "refresh_reused": id.Reuses, "password_reset": id.Resets, "overloaded": id.Overloads,
+	} {
+		counter(identities, float64(n), event)
+	}
+	mails := c.s.mails.Stats()
+	counter(mailsTotal, float64(mails.Sent), "sent")
+	counter(mailsTotal, float64(mails.Failed), "failed")
+	counter(mailsTotal, float64(mails.GivenUp), "given_up")
+	gauge(mailsQueued, float64(mails.Waiting))
+}
