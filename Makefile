@@ -50,14 +50,14 @@ verify: engine $(LINT)
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
 
 test:
-	scripts/need postgresql gcc
+	scripts/need postgresql gcc npm chromium
 	$(MAKE) verify
 	go test -race -timeout 15m $(RACE)
 	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
 	go test -timeout 15m ./...
 
 prove: engine
-	scripts/need postgresql gcc
+	scripts/need postgresql gcc npm
 	packages=$$(scripts/packages-with '$(PROVE)'); [[ -n $$packages ]] || { echo 'no tests match $(PROVE)'; exit 1; }; \
 	GATEHOUSE_PROVE=1 go test -count=1 -v -p 1 -run '$(PROVE)' -timeout 2h $$packages
 

@@ -31,8 +31,9 @@ func main() {
 	api := flag.String("api", defaultAPI, "where the browser reaches the tenant's API")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *listen, *api); err != nil {
+	err := run(ctx, *listen, *api)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "portal:", err)
 		os.Exit(1)
 	}

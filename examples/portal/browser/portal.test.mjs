@@ -2,125 +2,16 @@
 // fails ends it, with a picture of the page. Nothing may be complained about in the console meanwhile.
 
 import assert from "node:assert/strict"
-import http from "node:http"
-import path from "node:path"
-import {chromium} from "playwright-core"
+import {
+  api, at, browser, fails, field, focused, follow, heading, link, look, mail, open, picture, press, reads, requests,
+  signIn, step, stored, ticket, titles, told, warned, watched,
+} from "./stage.mjs"
+import {stranger} from "./stranger.mjs"
 
-const at = JSON.parse(process.env.PORTAL_TEST)
-const apiHost = new URL(at.api).host
 const password = "correct horse battery"
 const newPassword = "a brand new saddle"
 const ana = "ana@customer.example"
 const ben = "ben@customer.example"
-
-// api asks the server without a browser, at its real address and with the tenant's Host.
-function api(method, where, {body, token, origin} = {}) {
-  const headers = {Host: apiHost, "Content-Type": "application/json"}
-  if (token) headers.Authorization = `Bearer ${token}`
-  if (origin) headers.Origin = origin
-  return new Promise((resolve, reject) => {
-    const request = http.request(`http://${at.address}/public/v1${where}`, {method, headers}, (response) => {
-      let text = ""
-      response.setEncoding("utf8").on("data", (chunk) => (text += chunk)).on("end", () => {
-        resolve({status: response.statusCode, headers: response.headers, ...JSON.parse(text)})
-      })
-    })
-    request.on("error", reject).end(body && JSON.stringify(body))
-  })
-}
-
-// mail waits for the n-th mail to an address.
-async function mail(to, n) {
-  const response = await fetch(`${at.mails}/?to=${encodeURIComponent(to)}&n=${n}`)
-  assert.equal(response.status, 200, `mail ${n} to ${to}`)
-  return response.json()
-}
-
-// link is the only address of that path in a mail; its text and its HTML have the same.
-function link(letter, where) {
-  const found = letter.text.match(/http:\/\/\S+/g).filter((one) => one.startsWith(at.portal + where))
-  assert.equal(found.length, 1, letter.text)
-  assert.ok(letter.html.includes(`href="${found[0]}"`), letter.html)
-  return found[0]
-}
-
-const browser = await chromium.launch({executablePath: at.chromium})
-const complaints = []
-let current // the page that a failure shows
-
-// watched makes a browser of its own with a page, whose console is looked at. That the API refuses something is part of the
-// story, and Chromium notes it; all else is a complaint.
-async function watched(options = {}) {
-  const context = await browser.newContext({reducedMotion: "reduce", ...options})
-  context.setDefaultTimeout(5000)
-  context.on("page", (page) => {
-    page.on("console", (message) => {
-      const refused = /^Failed to load resource: the server responded with a status of 4\d\d /.test(message.text())
-      if (message.type() === "warning" || (message.type() === "error" && !(refused && message.location().url.startsWith(at.api)))) {
-        complaints.push(`${message.type()}: ${message.text()} (${message.location().url})`)
-      }
-    })
-    page.on("pageerror", (error) => complaints.push(`uncaught: ${error.stack}`))
-  })
-  return {context, page: await open(context)}
-}
-
-async function open(context) {
-  current = await context.newPage()
-  return current
-}
-
-const begun = Date.now()
-async function step(name, work) {
-  const start = Date.now()
-  try {
-    await work()
-    assert.deepEqual(complaints, [], "the console")
-  } catch (error) {
-    console.log(`FAILED ${name}\n${error.stack}\nconsole: ${complaints.join("\n")}\n${current.url()}`)
-    console.log(await current.locator("main").innerText().catch(() => ""))
-    await picture(current, "failure").catch(() => {})
-    await browser.close()
-    process.exit(1)
-  }
-  console.log(`${name} (${Date.now() - start} ms)`)
-}
-
-const picture = (page, name) => page.screenshot({path: path.join(at.pictures, `${name}.png`), fullPage: true})
-const heading = (page, name) => page.getByRole("heading", {level: 1, name, exact: true}).waitFor()
-const press = (page, name) => page.getByRole("button", {name, exact: true}).click()
-const follow = (page, name) => page.getByRole("link", {name, exact: true}).click()
-const field = (page, label) => page.getByLabel(label).and(page.locator("input, textarea, select")).filter({visible: true})
-const reads = (page, text) => page.getByText(text).filter({visible: true}).waitFor()
-const focused = (page) => page.evaluate(() => document.activeElement.name || document.activeElement.textContent.trim())
-const stored = (page) => page.evaluate(() => localStorage.getItem("gatehouse.refreshToken"))
-const titles = (page) => page.getByRole("listitem").getByRole("heading", {level: 2}).allInnerTexts()
-const ticket = (page, title) => page.getByRole("listitem").filter({has: page.getByRole("heading", {level: 2, name: title, exact: true})})
-
-// fails waits until an input is marked, and says what is told of it.
-async function fails(page, label, reason) {
-  const input = field(page, label)
-  await reads(page, reason)
-  assert.equal(await input.getAttribute("aria-invalid"), "true")
-  const ids = (await input.getAttribute("aria-describedby")).split(" ")
-  const told = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
-  assert.ok(told.includes(reason), `${label} is described by ${told}`)
-}
-
-async function signIn(page, secret) {
-  await field(page, "E-mail address").fill(ana)
-  await field(page, "Password").fill(secret)
-  await field(page, "Password").press("Enter")
-}
-
-// requests counts the requests of a browser to a path of the API.
-function requests(context, method, where) {
-  const seen = []
-  context.on("request", (request) => {
-    if (request.method() === method && new URL(request.url()).pathname === `/public/v1${where}`) seen.push(request)
-  })
-  return seen
-}
 
 const desk = await watched({viewport: {width: 1100, height: 800}})
 const page = desk.page
@@ -167,15 +58,16 @@ await step("register, and have the mail sent again", async () => {
   await picture(page, "check-mail")
   await mail(ana, 1)
   await press(page, "Send the mail again")
-  await page.getByRole("status").getByText(`Sent again to ${ana}.`).waitFor()
+  await told(page, `Sent again to ${ana}.`)
 })
 
 await step("who has not confirmed the address is told so at sign-in, and so is who registers twice", async () => {
   await follow(page, "Sign in")
-  await signIn(page, password)
+  await signIn(page, ana, password)
   await heading(page, "Check your mail")
   await follow(page, "Sign in")
   await follow(page, "Create an account")
+  await heading(page, "Create your account")
   await field(page, "Your name").fill("Ana again")
   await field(page, "E-mail address").fill(ana.toUpperCase())
   await field(page, "Password").fill(password)
@@ -205,10 +97,10 @@ await step("the link in the mail confirms the address, once", async () => {
 
 await step("sign in: wrong, then right", async () => {
   await follow(page, "Sign in")
-  await signIn(page, "not her password")
-  await page.getByRole("alert").getByText("The e-mail address or the password is wrong.").waitFor()
+  await signIn(page, ana, "not her password")
+  await warned(page, "The e-mail address or the password is wrong.")
   await picture(page, "sign-in-wrong")
-  await signIn(page, password)
+  await signIn(page, ana, password)
   await heading(page, "Your tickets")
   await reads(page, "Nothing here yet.")
   assert.equal((await stored(page)).length, 43)
@@ -241,7 +133,7 @@ await step("a ticket is made, and is text whatever it says", async () => {
   await ticket(page, hostile).getByText("high priority").waitFor()
   assert.equal(await focused(page), hostile)
   assert.equal(await page.locator("li img").count(), 0)
-  await page.getByRole("status").getByText("Your ticket is with us.").waitFor()
+  await told(page, "Your ticket is with us.")
 })
 
 await step("it is edited in place; its status is not the customer's to set", async () => {
@@ -303,9 +195,9 @@ await step("more tickets come page by page, each once", async () => {
   await press(page, "Load more")
   await ticket(page, "Wheel 1").waitFor()
   assert.equal(await focused(page), "Wheel 2")
-  await page.getByRole("status").getByText("3 more tickets.").waitFor()
+  await told(page, "3 more tickets.")
   await press(page, "Load more") // brings only what was made since the first page, and that is there already
-  await page.getByRole("status").getByText("These are all.").waitFor()
+  await told(page, "These are all.")
   assert.equal(await page.getByRole("button", {name: "Load more"}).count(), 0)
   const wheels = Array.from({length: 12}, (_, i) => `Wheel ${12 - i}`)
   assert.deepEqual(await titles(page), ["Bell is gone", ...wheels, "Rear mudguard rattles"])
@@ -369,7 +261,7 @@ await step("the profile's name is the customer's own", async () => {
   await fails(page, "Your name", "Please fill this in.")
   await field(page, "Your name").fill("Ana Lima-Costa")
   await press(page, "Save")
-  await page.getByRole("status").getByText("Your profile is saved.").waitFor()
+  await told(page, "Your profile is saved.")
   await picture(page, "profile")
   await page.reload()
   await reads(page, ana)
@@ -398,7 +290,7 @@ await step("tabs that refresh at once stay signed in, with and without locks", a
     if (locks) assert.equal(together, 1, "with locks one tab refreshes after the other")
     await Promise.all(tabs.map((tab) => tab.close()))
   }
-  current = page
+  look(page)
   await page.reload()
   await ticket(page, "Front wheel wobbles a lot").waitFor()
 })
@@ -412,6 +304,7 @@ await step("a forgotten password is replaced through the mail, on a phone", asyn
   await heading(small, "Sign in")
   await picture(small, "phone-sign-in")
   await follow(small, "Forgot your password?")
+  await heading(small, "Forgot your password?")
   await field(small, "E-mail address").fill(ana)
   await picture(small, "phone-forgot")
   await press(small, "Send the link")
@@ -431,20 +324,20 @@ await step("a forgotten password is replaced through the mail, on a phone", asyn
   await press(small, "Set password")
   await heading(small, "Sign in")
   await reads(small, "Your password is changed. Sign in with the new one.")
-  await signIn(small, newPassword)
+  await signIn(small, ana, newPassword)
   await ticket(small, "Front wheel wobbles a lot").waitFor()
   await picture(small, "phone-tickets")
   await small.goto(address)
   await field(small, "New password").fill("another password")
   await press(small, "Set password")
-  await small.getByRole("alert").getByText("This link was used already, or is too old.").waitFor()
+  await warned(small, "This link was used already, or is too old.")
 })
 
 await step("the old password and the old session are worth nothing", async () => {
   assert.equal((await api("POST", "/auth/login", {body: {email: ana, password}})).error.code, "INVALID_CREDENTIALS")
   const refused = await api("POST", "/auth/refresh", {body: {refreshToken: oldToken}})
   assert.deepEqual([refused.status, refused.error.code], [401, "UNAUTHORIZED"])
-  current = page
+  look(page)
   await page.reload()
   await heading(page, "Sign in")
   await reads(page, "Your session has ended. Please sign in again.")
@@ -464,7 +357,7 @@ await step("signing out in one tab signs out the other", async () => {
   await heading(second, "Sign in")
   await reads(second, "You have signed out in another tab.")
   await picture(second, "phone-signed-out")
-  assert.deepEqual([await titles(small), await titles(second)], [[], []], "nothing is left in the pages")
+  for (const tab of [small, second]) assert.equal(await tab.locator("li").count(), 0, "nothing is left in the page, hidden or not")
   assert.equal(await stored(second), null)
   assert.equal((await answered).status(), 200)
   assert.equal((await api("POST", "/auth/refresh", {body: {refreshToken: token}})).status, 401)
@@ -472,59 +365,33 @@ await step("signing out in one tab signs out the other", async () => {
   await heading(second, "Sign in")
 })
 
+await step("signing in in one tab signs in the other, with nothing left of who was there before", async () => {
+  const [first, second] = phone.context.pages()
+  await follow(second, "Create an account") // a form is not taken away
+  await signIn(first, ben, password)
+  await ticket(first, "Ben's own").waitFor()
+  await heading(second, "Create your account")
+  await second.goto(at.portal)
+  await ticket(second, "Ben's own").waitFor()
+  assert.deepEqual(await titles(second), ["Ben's own"])
+  await press(second, "Sign out")
+  await heading(first, "Sign in")
+  const third = await open(phone.context)
+  await third.goto(at.portal)
+  await heading(third, "Sign in")
+  await signIn(first, ben, password)
+  await ticket(third, "Ben's own").waitFor()
+  await press(third, "Sign out")
+  await heading(first, "Sign in")
+})
+
 await step("too many attempts are told with the time to wait", async () => {
-  current = small
-  await signIn(small, "a sixth attempt")
-  await small.getByRole("alert").getByText("That is too much at once. Please try again in 30 minutes.").waitFor()
+  look(small)
+  await signIn(small, ana, "a sixth attempt")
+  await warned(small, "That is too much at once. Please try again in 30 minutes.")
 })
 
-await step("a page of another origin gets nothing, while the API answers who asks otherwise", async () => {
-  const context = await browser.newContext()
-  const stranger = await open(context)
-  const told = []
-  stranger.on("console", (message) => told.push(message.text()))
-  await stranger.goto(at.stranger)
-  await heading(stranger, "Sign in")
-  await field(stranger, "E-mail address").fill(ben)
-  await field(stranger, "Password").fill(password)
-  await press(stranger, "Sign in")
-  await stranger.getByRole("alert").getByText("We cannot reach the service.").waitFor()
-  assert.ok(told.some((text) => text.includes("blocked by CORS policy")), told.join("\n"))
-  assert.equal(await stored(stranger), null)
-  await picture(stranger, "stranger")
-
-  const read = (mode) => stranger.evaluate(([address, how]) => fetch(address, {mode: how}).then(({type}) => type, (error) => error.name),
-    [`${at.api}/public/v1/auth/me`, mode])
-  assert.equal(await read("cors"), "TypeError", "even a simple request is not readable")
-  assert.equal(await read("no-cors"), "opaque", "though it was answered")
-
-  const own = await api("GET", "/data/ticket", {token: benToken, origin: at.portal})
-  assert.deepEqual([own.status, own.headers["access-control-allow-origin"]], [200, at.portal])
-  const foreign = await api("GET", "/data/ticket", {token: benToken, origin: at.stranger})
-  assert.deepEqual([foreign.status, foreign.headers["access-control-allow-origin"]], [200, undefined])
-  assert.deepEqual(foreign.data.map(({title}) => title), ["Ben's own"])
-  assert.equal(own.headers["access-control-allow-credentials"], undefined)
-
-  // That the console was looked at is worth something only if a violation is seen there.
-  told.length = 0
-  await stranger.evaluate(() => new Promise((resolve) => {
-    const image = new Image()
-    image.onerror = resolve
-    image.src = "http://elsewhere.example/pixel.png"
-  }))
-  const asHTML = await stranger.evaluate(() => {
-    try {
-      document.body.innerHTML = "<p>text"
-      return "taken"
-    } catch (error) {
-      return error.name
-    }
-  })
-  assert.equal(asHTML, "TypeError", "no script can insert HTML")
-  assert.ok(told.some((text) => text.includes("Content Security Policy") && text.includes("img-src")), told.join("\n"))
-  await context.close()
-})
+await step("a page of another origin gets nothing, while the API answers who asks otherwise", () => stranger({email: ben, password, token: benToken}))
 
 await browser.close()
-console.log(`${Date.now() - begun} ms`)
 console.log("the end")

@@ -1,0 +1,123 @@
+// The stage of the story: where things are, the browsers, and the words that the steps are told in.
+
+import assert from "node:assert/strict"
+import http from "node:http"
+import path from "node:path"
+import {chromium} from "playwright-core"
+
+export const at = JSON.parse(process.env.PORTAL_TEST)
+
+// api asks the server without a browser, at its real address and with the tenant's Host.
+export function api(method, where, {body, token, origin} = {}) {
+  const headers = {Host: new URL(at.api).host, "Content-Type": "application/json"}
+  if (token) headers.Authorization = `Bearer ${token}`
+  if (origin) headers.Origin = origin
+  return new Promise((resolve, reject) => {
+    const request = http.request(`http://${at.address}/public/v1${where}`, {method, headers}, (response) => {
+      let text = ""
+      response.setEncoding("utf8").on("data", (chunk) => (text += chunk)).on("end", () => {
+        resolve({status: response.statusCode, headers: response.headers, ...JSON.parse(text)})
+      })
+    })
+    request.on("error", reject).end(body && JSON.stringify(body))
+  })
+}
+
+// mail waits for the n-th mail to an address.
+export async function mail(to, n) {
+  const response = await fetch(`${at.mails}/?to=${encodeURIComponent(to)}&n=${n}`)
+  assert.equal(response.status, 200, `mail ${n} to ${to}`)
+  return response.json()
+}
+
+// link is the only address of that path in a mail; its text and its HTML have the same.
+export function link(letter, where) {
+  const found = letter.text.match(/http:\/\/\S+/g).filter((one) => one.startsWith(at.portal + where))
+  assert.equal(found.length, 1, letter.text)
+  assert.ok(letter.html.includes(`href="${found[0]}"`), letter.html)
+  return found[0]
+}
+
+export const browser = await chromium.launch({executablePath: at.chromium})
+const complaints = []
+let shown // the page that a failure tells of
+
+// watched makes a browser of its own with a page, whose console is looked at. That the API refuses something is part of the
+// story, and Chromium notes it; all else is a complaint.
+export async function watched(options = {}) {
+  const context = await browser.newContext({reducedMotion: "reduce", ...options})
+  context.setDefaultTimeout(10_000)
+  context.on("page", (page) => {
+    page.on("console", (message) => {
+      const refused = /^Failed to load resource: the server responded with a status of 4\d\d /.test(message.text())
+      if (message.type() === "warning" || (message.type() === "error" && !(refused && message.location().url.startsWith(at.api)))) {
+        complaints.push(`${message.type()}: ${message.text()} (${message.location().url})`)
+      }
+    })
+    page.on("pageerror", (error) => complaints.push(`uncaught: ${error.stack}`))
+  })
+  return {context, page: await open(context)}
+}
+
+export async function open(context) {
+  return look(await context.newPage())
+}
+
+// look says which page the story is about now.
+export function look(page) {
+  return (shown = page)
+}
+
+export async function step(name, work) {
+  const start = Date.now()
+  try {
+    await work()
+    assert.deepEqual(complaints, [], "the console")
+  } catch (error) {
+    console.log(`FAILED ${name}\n${error.stack}\nconsole: ${complaints.join("\n")}\n${shown.url()}`)
+    console.log(await shown.locator("main").innerText().catch(() => ""))
+    await picture(shown, "failure").catch(() => {})
+    await browser.close()
+    process.exit(1)
+  }
+  console.log(`${name} (${Date.now() - start} ms)`)
+}
+
+export const picture = (page, name) => page.screenshot({path: path.join(at.pictures, `${name}.png`), fullPage: true})
+export const heading = (page, name) => page.getByRole("heading", {level: 1, name, exact: true}).waitFor()
+export const press = (page, name) => page.getByRole("button", {name, exact: true}).click()
+export const follow = (page, name) => page.getByRole("link", {name, exact: true}).click()
+export const field = (page, label) => page.getByLabel(label).and(page.locator("input, textarea, select")).filter({visible: true})
+export const reads = (page, text) => page.getByText(text).filter({visible: true}).waitFor()
+export const told = (page, text) => page.getByRole("status").getByText(text).waitFor()
+export const warned = (page, text) => page.getByRole("alert").getByText(text).waitFor()
+export const focused = (page) => page.evaluate(() => document.activeElement.name || document.activeElement.textContent.trim())
+export const stored = (page) => page.evaluate(() => localStorage.getItem("gatehouse.refreshToken"))
+export const titles = (page) => page.getByRole("listitem").getByRole("heading", {level: 2}).allInnerTexts()
+export const ticket = (page, title) => page.getByRole("listitem").filter({has: page.getByRole("heading", {level: 2, name: title, exact: true})})
+
+// fails waits until an input is marked, and says what is told of it.
+export async function fails(page, label, reason) {
+  const input = field(page, label)
+  await reads(page, reason)
+  assert.equal(await input.getAttribute("aria-invalid"), "true")
+  const ids = (await input.getAttribute("aria-describedby")).split(" ")
+  const texts = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
+  assert.ok(texts.includes(reason), `${label} is described by ${texts}`)
+}
+
+export async function signIn(page, email, password) {
+  await heading(page, "Sign in")
+  await field(page, "E-mail address").fill(email)
+  await field(page, "Password").fill(password)
+  await field(page, "Password").press("Enter")
+}
+
+// requests collects the requests of a browser to a path of the API.
+export function requests(context, method, where) {
+  const seen = []
+  context.on("request", (request) => {
+    if (request.method() === method && new URL(request.url()).pathname === `/public/v1${where}`) seen.push(request)
+  })
+  return seen
+}
