@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
 	"gatehouse/internal/user"
 )
 
@@ -62,62 +64,50 @@ type keyLine struct {
 	ExpiresAt  *string  `json:"expires_at"`
 }
 
-func keyList(ctx context.Context, e *env, args []string) (err error) {
+func keyList(ctx context.Context, e *env, args []string) error {
 	f := e.flags("key list")
 	tenantID := f.String("tenant", "", "the `tenant`")
 	asJSON := f.Bool("json", false, "print one JSON object a line")
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if _, _, err := e.tenant(ctx, d, *tenantID); err != nil {
-		return err
-	}
-	keys, err := apikey.New(d, clock.System(), nil).List(ctx, *tenantID)
-	if err != nil {
-		return err
-	}
-	l := &list{header: []string{"ID", "NAME", "USER", "PREFIX", "RATE/MIN", "ORIGINS", "ALLOWED IPS", "CREATED", "LAST USED", "EXPIRES"}}
-	for _, k := range keys {
-		owner := k.UserID
-		if u, err := user.ByID(ctx, d.For(*tenantID), k.UserID); err == nil {
-			owner = u.Email
-		} else if !errors.Is(err, user.ErrUnknown) {
+	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
+		keys, err := apikey.New(d, clock.System(), nil).List(ctx, *tenantID)
+		if err != nil {
 			return err
 		}
-		line := keyLine{
-			ID: k.ID, Name: k.Name, User: owner, Prefix: k.Prefix, RateLimit: k.RateLimitPerMinute,
-			Origins: k.Origins, Allowlist: k.Allowlist.Strings(),
-			CreatedAt: instant(k.CreatedAt), LastUsedAt: instant(k.LastUsedAt), ExpiresAt: instant(k.ExpiresAt),
+		l := &list{header: []string{"ID", "NAME", "USER", "PREFIX", "RATE/MIN", "ORIGINS", "ALLOWED IPS", "CREATED", "LAST USED", "EXPIRES"}}
+		for _, k := range keys {
+			owner := k.UserID
+			if u, err := user.ByID(ctx, d.For(*tenantID), k.UserID); err == nil {
+				owner = u.Email
+			} else if !errors.Is(err, user.ErrUnknown) {
+				return err
+			}
+			line := keyLine{
+				ID: k.ID, Name: k.Name, User: owner, Prefix: k.Prefix, RateLimit: k.RateLimitPerMinute,
+				Origins: k.Origins, Allowlist: k.Allowlist.Strings(),
+				CreatedAt: instant(k.CreatedAt), LastUsedAt: instant(k.LastUsedAt), ExpiresAt: instant(k.ExpiresAt),
+			}
+			l.add(line, line.ID, line.Name, line.User, line.Prefix, strconv.Itoa(line.RateLimit), strings.Join(line.Origins, ","),
+				strings.Join(line.Allowlist, ","), textOf(line.CreatedAt), textOf(line.LastUsedAt), textOf(line.ExpiresAt))
 		}
-		l.add(line, line.ID, line.Name, line.User, line.Prefix, strconv.Itoa(line.RateLimit), strings.Join(line.Origins, ","),
-			strings.Join(line.Allowlist, ","), textOf(line.CreatedAt), textOf(line.LastUsedAt), textOf(line.ExpiresAt))
-	}
-	return l.print(e.stdout, *asJSON)
+		return l.print(e.stdout, *asJSON)
+	})
 }
 
-func keyDelete(ctx context.Context, e *env, args []string) (err error) {
+func keyDelete(ctx context.Context, e *env, args []string) error {
 	f := e.flags("key delete")
 	tenantID := f.String("tenant", "", "the `tenant`")
 	id := f.String("id", "", "`id` of the API key, as key list shows it")
 	if err := f.Parse(args, "tenant", "id"); err != nil {
 		return err
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if _, _, err := e.tenant(ctx, d, *tenantID); err != nil {
-		return err
-	}
-	if err := apikey.New(d, clock.System(), nil).Delete(ctx, actor, *tenantID, *id); err != nil {
-		return err
-	}
-	e.say("API key %s is deleted.", *id)
-	return nil
+	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
+		if err := apikey.New(d, clock.System(), nil).Delete(ctx, actor, *tenantID, *id); err != nil {
+			return err
+		}
+		e.say("API key %s is deleted.", *id)
+		return nil
+	})
 }

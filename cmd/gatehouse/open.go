@@ -98,6 +98,21 @@ func (e *env) tenant(ctx context.Context, d *db.DB, id string) (*access.Director
 	return dir, c, err
 }
 
+// onTenant opens the database that the flags name and runs do with it and the
+// configuration of a tenant; NOT_FOUND when there is no such tenant.
+func (e *env) onTenant(ctx context.Context, f *flags, id string, do func(*db.DB, *access.Config) error) (err error) {
+	d, err := e.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	_, config, err := e.tenant(ctx, d, id)
+	if err != nil {
+		return err
+	}
+	return do(d, config)
+}
+
 // names tells user.Create which roles and permission sets there are.
 func names(ctx context.Context, q db.Querier) (user.Names, error) {
 	c, err := access.Load(ctx, q)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -209,7 +208,7 @@ func emails(ctx context.Context, d *db.DB, tenantID string) func(id string) (*st
 }
 
 // runList prints runs, newest first.
-func runList(ctx context.Context, e *env, args []string) (err error) {
+func runList(ctx context.Context, e *env, args []string) error {
 	f := e.flags("run list")
 	tenantID := f.String("tenant", "", "the `tenant`")
 	filter := endpoint.RunFilter{}
@@ -220,66 +219,53 @@ func runList(ctx context.Context, e *env, args []string) (err error) {
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if _, _, err := e.tenant(ctx, d, *tenantID); err != nil {
-		return err
-	}
-	email := emails(ctx, d, *tenantID)
-	out := bufio.NewWriter(e.stdout)
-	l := &list{header: []string{"ID", "STARTED", "STATUS", "ENDPOINT", "TARGET", "USER", "MS", "ERROR"}}
-	var runs []*endpoint.Run
-	err = endpoint.Runs(ctx, d, *tenantID, filter, func(r *endpoint.Run) error { runs = append(runs, r); return nil })
-	if err != nil {
-		return err
-	}
-	for _, r := range runs {
-		line, err := lineOfRun(r, email)
+	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
+		var runs []*endpoint.Run
+		err := endpoint.Runs(ctx, d, *tenantID, filter, func(r *endpoint.Run) error { runs = append(runs, r); return nil })
 		if err != nil {
 			return err
 		}
-		l.add(line, line.ID, line.StartedAt, line.Status, textOf(line.Endpoint), line.Kind+" "+line.Target, textOf(line.User),
-			strconv.FormatFloat(line.DurationMS, 'f', 1, 64), textOf(line.ErrorCode))
-	}
-	return errors.Join(l.print(out, *asJSON), out.Flush())
+		email := emails(ctx, d, *tenantID)
+		l := &list{header: []string{"ID", "STARTED", "STATUS", "ENDPOINT", "TARGET", "USER", "MS", "ERROR"}}
+		for _, r := range runs {
+			line, err := lineOfRun(r, email)
+			if err != nil {
+				return err
+			}
+			l.add(line, line.ID, line.StartedAt, line.Status, textOf(line.Endpoint), line.Kind+" "+line.Target, textOf(line.User),
+				strconv.FormatFloat(line.DurationMS, 'f', 1, 64), textOf(line.ErrorCode))
+		}
+		return l.print(e.stdout, *asJSON)
+	})
 }
 
 // runShow prints one run with its trace and console.
-func runShow(ctx context.Context, e *env, args []string) (err error) {
+func runShow(ctx context.Context, e *env, args []string) error {
 	f := e.flags("run show")
 	tenantID := f.String("tenant", "", "the `tenant`")
 	id := f.String("id", "", "`id` of the run, as run list shows it")
 	if err := f.Parse(args, "tenant", "id"); err != nil {
 		return err
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if _, _, err := e.tenant(ctx, d, *tenantID); err != nil {
-		return err
-	}
-	r, err := endpoint.RunByID(ctx, d, *tenantID, *id)
-	if err != nil {
-		return err
-	}
-	line, err := lineOfRun(r, emails(ctx, d, *tenantID))
-	if err != nil {
-		return err
-	}
-	whole := struct {
-		runLine
-		Trace   json.RawMessage `json:"trace"`
-		Console json.RawMessage `json:"console"`
-	}{line, json.RawMessage("null"), json.RawMessage(r.Console)}
-	if r.Trace != "" {
-		whole.Trace = json.RawMessage(r.Trace)
-	}
-	return printJSON(e.stdout, whole)
+	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
+		r, err := endpoint.RunByID(ctx, d, *tenantID, *id)
+		if err != nil {
+			return err
+		}
+		line, err := lineOfRun(r, emails(ctx, d, *tenantID))
+		if err != nil {
+			return err
+		}
+		whole := struct {
+			runLine
+			Trace   json.RawMessage `json:"trace"`
+			Console json.RawMessage `json:"console"`
+		}{line, json.RawMessage("null"), json.RawMessage(r.Console)}
+		if r.Trace != "" {
+			whole.Trace = json.RawMessage(r.Trace)
+		}
+		return printJSON(e.stdout, whole)
+	})
 }
 
 // runRetry runs a failed delivery again.

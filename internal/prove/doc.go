@@ -7,5 +7,6 @@
 // prove") the figures of docs/reliability.md are measured. Each test prints a
 // line: "PROVE " and a JSON object with id, engine, trials, failures and seed.
 // GATEHOUSE_PROVE_SEED repeats a run's choices; GATEHOUSE_PROVE_BINARY puts
-// another binary, such as a broken one, in the place of the one built here.
+// another binary, such as a broken one, in the place of the one built here; the
+// kills at named points (package mark) need one that was built with -tags marks.
 package prove

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -51,7 +52,13 @@ export default async function handler(inputs) {
 type trial struct {
 	name, slug string
 	best       time.Duration // the shortest run, inside
+	grown      int64         // the least that the process grew by meanwhile
 	runs       int
+}
+
+// within reports whether an attack kept its bounds at least once.
+func (tr *trial) within() bool {
+	return tr.best <= attackTimeout+attackSlack && tr.grown <= attackMemory
 }
 
 // An attack on the sandbox of one component ends in time and takes up its own
@@ -96,6 +103,7 @@ func corpus(p *proof, most int) (trials []*trial, manifest string) {
 		p.t.Fatalf("only %d attacks", len(parts))
 	}
 	p.rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	slices.SortStableFunc(parts, func(a, b string) int { return rank(a) - rank(b) })
 	components := fmt.Sprintf("logic_components:\n  - {name: neighbour, source: %s}\n", quoted(neighbour))
 	endpoints := "custom_endpoints:\n  - {slug: neighbour, target: {component: neighbour}}\n"
 	for i, part := range parts[:min(most, len(parts))] {
@@ -104,9 +112,19 @@ func corpus(p *proof, most int) (trials []*trial, manifest string) {
 		components += fmt.Sprintf("  - {name: attack_%d, timeout_ms: %d, source: %s}\n", i, attackTimeout.Milliseconds(), quoted(source))
 		slug := fmt.Sprintf("attack-%d", i)
 		endpoints += fmt.Sprintf("  - {slug: %s, target: {component: attack_%d}}\n", slug, i)
-		trials = append(trials, &trial{name: name, slug: slug})
+		trials = append(trials, &trial{name: name, slug: slug, grown: math.MaxInt64})
 	}
 	return trials, besidesManifest + components + endpoints
+}
+
+// rank puts those first that have taken up the most memory, and the most time in
+// one step of the engine, wherever a limit was missing.
+func rank(part string) int {
+	name, _, _ := strings.Cut(part, "\n")
+	if slices.Contains([]string{"array fill", "array double", "copyWithin", "join huge"}, name) {
+		return 0
+	}
+	return 1
 }
 
 // quoted is a text as YAML reads it between quotes: what JSON has is YAML too.
@@ -136,7 +154,7 @@ type box struct {
 func (b *box) measure(trials []*trial) {
 	p := b.p
 	p.t.Helper()
-	rate := max(1, b.m.capacity(time.Duration(scale(1, 10))*time.Second)/5)
+	rate := max(1, b.m.capacity(time.Duration(scale(600, 10_000))*time.Millisecond)/5)
 	p.add("reads_per_second", rate)
 	b.mem = b.n.watch(p.t.Context())
 	ctx, cancel := context.WithCancel(p.t.Context())
@@ -149,7 +167,7 @@ func (b *box) measure(trials []*trial) {
 		}
 		tr.runs++
 	}
-	alone := time.Duration(scale(600, 2000)) * time.Millisecond
+	alone := time.Duration(scale(400, 2000)) * time.Millisecond
 	time.Sleep(alone)
 	b.used = b.cpu()
 	b.m.take()
@@ -164,9 +182,9 @@ func (b *box) measure(trials []*trial) {
 		b.compare()
 	}
 	left := trials
-	for range 3 { // other processes may have held the cores
+	for range 3 { // other processes may have held the cores, other requests the memory
 		b.times(left)
-		left = slices.DeleteFunc(slices.Clone(left), func(tr *trial) bool { return tr.best <= attackTimeout+attackSlack })
+		left = slices.DeleteFunc(slices.Clone(left), (*trial).within)
 		for _, tr := range left {
 			b.attack(tr)
 		}
@@ -201,11 +219,7 @@ func (b *box) attack(tr *trial) {
 	}
 	p.add(fmt.Sprintf("answered_%d", a.status), 1)
 	p.most("slowest_answer", a.at.Sub(a.sent))
-	grown := b.mem.peak() - before
-	p.highest("grown_mib", grown>>20)
-	if grown > attackMemory && !racing {
-		p.fail("%s: memory grew by %d MiB", tr.name, grown>>20)
-	}
+	tr.grown = min(tr.grown, b.mem.peak()-before)
 	if is := b.probe(); is != b.clean {
 		p.fail("%s: its neighbour says %s, said %s", tr.name, is, b.clean)
 	}
@@ -266,8 +280,9 @@ func (b *box) judge(trials []*trial) {
 	p.t.Helper()
 	for _, tr := range trials {
 		p.most("longest_run", tr.best)
-		if tr.best > attackTimeout+attackSlack && !racing {
-			p.fail("%s: its shortest run took %s", tr.name, tr.best)
+		p.highest("grown_mib", tr.grown>>20)
+		if !tr.within() && !racing {
+			p.fail("%s: its shortest run took %s, memory grew by %d MiB at least", tr.name, tr.best, tr.grown>>20)
 		}
 	}
 	for name, took := range map[string][]time.Duration{"alone": b.alone, "attacked": b.beside} {
@@ -285,12 +300,12 @@ func (b *box) judge(trials []*trial) {
 		p.fail("p99 of reads is %s longer beside attacks", more)
 	}
 	// Each attack was held to its memory by itself. What stays of all of them is
-	// the heap's high water, so the second half must not add to it.
+	// the heap's high water, which levels off; a leak would not.
 	first, middle, last := b.levels[0], b.levels[len(b.levels)/2], b.mem.now()
 	p.set("memory_first_mib", first>>20)
 	p.set("memory_middle_mib", middle>>20)
 	p.set("memory_last_mib", last>>20)
-	if last > middle+attackMemory && !racing {
+	if last > middle+2*attackMemory && !racing {
 		p.fail("memory: %d MiB before, %d MiB after half of the attacks, %d MiB after all", first>>20, middle>>20, last>>20)
 	}
 	// The tenant that attacks is told by its CPU time.

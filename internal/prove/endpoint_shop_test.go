@@ -199,10 +199,10 @@ func (s *shop) kept(c *client) (books, error) {
 	return b, nil
 }
 
-// after is what the books must be after n different deliveries.
-func after(n int) books {
+// and is what the books must be after n more deliveries.
+func (b books) and(n int) books {
 	m := int64(n)
-	return books{m, m, m, 2 * m, m}
+	return books{b.events + m, b.keys + m, b.pairs + m, b.records + 2*m, b.total + m}
 }
 
 // number asks the database itself.

@@ -120,6 +120,13 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	if version != u.config.Tenant.Version {
 		return errStale
 	}
+	if u.created && len(u.read) > 0 && tx.Dialect().ForUpdate != "" {
+		// Creations hold the tenant's clock to the end. Who takes it after records
+		// waits for another node that waits for these records.
+		if _, err := tenant.Tick(ctx, tx, 0); err != nil {
+			return err
+		}
+	}
 	held, err := u.hold(ctx, tx)
 	if err != nil {
 		return err
