@@ -86,7 +86,7 @@ func (g *instance) apply(ctx context.Context, audit bool) error {
 	err := manifest.Execute(&text, map[string]any{
 		"Audit": audit, "Stages": strings.Join(contact.Stages, ", "), "Won": contact.Won,
 		"Bulk": bulk, "Owning": owning, "Shared": shared, "Leading": leading, "Member": member,
-		"Ruled": ruled, "Desk": desk, "Matched": matched, "ComponentFile": componentFile,
+		"Ruled": ruled, "Desk": desk, "Matched": matched, "EndUser": endUser, "EndUserPassword": endUserPassword, "ComponentFile": componentFile,
 	})
 	if err != nil {
 		return err

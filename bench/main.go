@@ -44,7 +44,7 @@ type config struct {
 }
 
 // parts are the values of -only.
-var parts = []string{"read", "list", "create", "component", "flat", "traversal", "postgres"}
+var parts = []string{"read", "list", "create", "component", "login", "jwt", "flat", "traversal", "postgres"}
 
 func (c *config) wants(part string) bool { return len(c.only) == 0 || slices.Contains(c.only, part) }
 
@@ -101,7 +101,7 @@ func run(ctx context.Context) error {
 		wanted bool
 		do     func(context.Context, *config, *report) error
 	}{
-		{c.wants("read") || c.wants("list") || c.wants("create") || c.wants("component"), throughput},
+		{c.wants("read") || c.wants("list") || c.wants("create") || c.wants("component") || c.wants("login") || c.wants("jwt"), throughput},
 		{!c.peersOnly && (c.wants("flat") || c.wants("traversal")), flatSQLite},
 		{!c.peersOnly && c.wants("postgres"), onPostgres},
 	}

@@ -82,6 +82,8 @@ func (c *config) listFile() string { return filepath.Join(c.work, "list.json") }
 type pocketBase struct {
 	c           *config
 	User, Token string
+
+	Email, Password string // of the user
 }
 
 const pocketContacts = "/api/collections/contact/records"

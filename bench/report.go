@@ -55,10 +55,11 @@ var targets = []target{
 	{rowCreate, plainName, pocketName, 4},
 	{rowComponent, plainName, pocketName, 2},
 	{rowAutomation, plainName, rowSteps, 1},
+	{rowJWTList, plainName, rowKeyList, 0.9},
 }
 
 // rows of the throughput table, in its order.
-var rows = []string{rowRead, rowList, rowCreate, rowComponent, rowOrder, rowSteps, rowAutomation}
+var rows = []string{rowRead, rowList, rowCreate, rowComponent, rowOrder, rowSteps, rowAutomation, rowLogin, rowJWTList, rowKeyList}
 
 // base is the rate that a target is a multiple of; 0 when it was not measured.
 func (r *report) base(t target) float64 {
@@ -319,6 +320,9 @@ Written by ` + "`make bench`" + ` on %s; do not edit by hand (words about it go 
   pool of 15), with no key, limit or sandbox. "Component" greets and adds two numbers; "order component" checks and adds
   up an order of twelve lines, 1.5 KB, with the same JavaScript, and saves it as one record. The last two rows do the same
   work, composing a text and creating a contact, as a component and as a flow of three nodes.
+- **Login** (4 clients): the right password of one user, each time. Gatehouse checks argon2id at OWASP's strength (19 MiB, two
+  passes), keeps the new refresh token's hash and signs an access token; PocketBase checks bcrypt as it comes and signs a
+  token. "JWT" and "its key" are one list of 50 for one end-user, who shows an access token or an API key.
 - PostgreSQL: a private cluster with default settings (fsync on), not pinned; its rows are for information, and the
   core used there is Gatehouse's share only.
 

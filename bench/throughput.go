@@ -44,7 +44,7 @@ const (
 // warmUp is how long a started server is asked before it is measured.
 const warmUp = 1
 
-// throughput measures reads, lists, creates and custom endpoints in turns.
+// throughput measures everything that is counted by the second, in turns.
 func throughput(ctx context.Context, c *config, rep *report) error {
 	field, err := lineUp(ctx, c)
 	if err != nil {
@@ -119,8 +119,8 @@ func floorLoads(c *config, token string, ids []string) ([]question, error) {
 }
 
 // gatehouseLineUp fills one installation and copies it: one answers reads, one
-// answers them with audit persistence, two take the creates, and one has the
-// custom endpoints called.
+// answers them with audit persistence, two take the creates, one has the custom
+// endpoints called, and one has an end-user.
 func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 	plain := sqliteInstance(c, "gatehouse")
 	token, ids, err := plain.prepareThroughput(ctx, true)
@@ -162,15 +162,33 @@ func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 		}
 		field = append(field, contestant{name: v.name, start: g.start, asked: v.asked})
 	}
-	if !c.wants("component") {
+	more, err := plain.special(ctx, token)
+	return append(field, more...), err
+}
+
+// special is copies of the installation for the custom endpoints and for
+// External Identity, where they are wanted.
+func (g *instance) special(ctx context.Context, token string) (field []contestant, err error) {
+	if g.c.wants("component") {
+		own, err := g.copyAs("gatehouse-endpoints")
+		if err != nil {
+			return nil, err
+		}
+		called, err := own.endpoints(token)
+		if err != nil {
+			return nil, err
+		}
+		field = append(field, called)
+	}
+	if !g.c.wants("login") && !g.c.wants("jwt") {
 		return field, nil
 	}
-	g, err := plain.copyAs("gatehouse-endpoints")
+	own, err := g.copyAs("gatehouse-identity")
 	if err != nil {
 		return nil, err
 	}
-	called, err := g.endpoints(token)
-	return append(field, called), err
+	entered, err := own.identity(ctx)
+	return append(field, entered...), err
 }
 
 // start serves the installation on the measured core.
@@ -243,6 +261,13 @@ func pocketLineUp(ctx context.Context, c *config) ([]contestant, error) {
 			return nil, err
 		}
 		asked = append(asked, question{rowCreate, l})
+	}
+	if c.wants("login") {
+		l, err := p.login(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		asked = append(asked, question{rowLogin, l})
 	}
 	start := func(ctx context.Context) (*server, error) { return p.start(ctx, serverCore) }
 	field := []contestant{{name: pocketName, start: start, asked: asked}}

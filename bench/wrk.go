@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // for the script
 	"encoding/json"
@@ -19,10 +20,15 @@ import (
 //go:embed wrk.lua
 var script []byte
 
-// load is one kind of request sent by 32 clients.
+// usualClients send most loads.
+const usualClients = 32
+
+// load is one kind of request.
 type load struct {
 	file  string // prepared requests, see wrk.lua
 	token string // none when empty
+
+	clients int // 0 for the usual number
 }
 
 // sample is what one measurement saw.
@@ -45,7 +51,7 @@ func (l load) send(ctx context.Context, c *config, s *server, seconds int) (samp
 	if err := os.WriteFile(lua, script, 0o600); err != nil {
 		return sample{}, err
 	}
-	argv := []string{"-c", loadCore, "wrk", "-t1", "-c32", "-d" + strconv.Itoa(seconds) + "s", "--timeout", "10s", "-s", lua,
+	argv := []string{"-c", loadCore, "wrk", "-t1", "-c" + strconv.Itoa(cmp.Or(l.clients, usualClients)), "-d" + strconv.Itoa(seconds) + "s", "--timeout", "10s", "-s", lua,
 		"-H", "Content-Type: application/json"}
 	if l.token != "" {
 		argv = append(argv, "-H", "Authorization: Bearer "+l.token)

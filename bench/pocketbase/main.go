@@ -5,8 +5,8 @@
 // At the first start it creates a user and the collection "contact" (only the
 // owner of a record may list, view, create or update it; the index serves the
 // list in its order) and fills it; the collection "order" is written by hooks
-// only. At every start it prints one JSON line with the user's id and a token,
-// then serves. With -hooks it has the JavaScript plugin, set up as the released
+// only. At every start it prints one JSON line with the user's id, e-mail address
+// and password and a token, then serves. With -hooks it has the JavaScript plugin, set up as the released
 // program has it, and runs the hooks in that folder.
 package main
 
@@ -37,6 +37,12 @@ func main() {
 	}
 }
 
+// The user who owns all records.
+const (
+	ownerEmail    = "owner@example.com"
+	ownerPassword = "the password of the owner"
+)
+
 // hooksPool is the default of the released program's flag --hooksPool.
 const hooksPool = 15
 
@@ -53,7 +59,7 @@ func run(data, listen, hooks string, records int) error {
 	if err := app.RunAllMigrations(); err != nil {
 		return err
 	}
-	user, err := app.FindAuthRecordByEmail("users", "owner@example.com")
+	user, err := app.FindAuthRecordByEmail("users", ownerEmail)
 	if err != nil {
 		if user, err = seed(app, records); err != nil {
 			return err
@@ -63,7 +69,7 @@ func run(data, listen, hooks string, records int) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(map[string]string{"user": user.Id, "token": token}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(map[string]string{"user": user.Id, "token": token, "email": ownerEmail, "password": ownerPassword}); err != nil {
 		return err
 	}
 	return apis.Serve(app, apis.ServeConfig{HttpAddr: listen})
@@ -78,9 +84,9 @@ func seed(app core.App, records int) (*core.Record, error) {
 			return err
 		}
 		user = core.NewRecord(users)
-		user.SetEmail("owner@example.com")
+		user.SetEmail(ownerEmail)
 		user.SetVerified(true)
-		user.SetRandomPassword()
+		user.SetPassword(ownerPassword)
 		if err := tx.Save(user); err != nil {
 			return err
 		}

@@ -134,6 +134,7 @@ func node(t testing.TB, d *db.DB, clk *movedClock) *world {
 		Mailer: w.post, Emit: w.noted,
 	})
 	w.id.passwords = cheap
+	w.id.after.aside = 0
 	t.Cleanup(func() {
 		if err := w.id.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)

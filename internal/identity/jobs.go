@@ -14,6 +14,9 @@ const (
 	maxJobs = 256
 	jobTry  = 10 * time.Second
 	tries   = 4
+	// aside is how long a job waits: begun while the answer is on its way, it
+	// would be seen in the time that takes.
+	aside = 50 * time.Millisecond
 )
 
 // queue runs what is done after the answer, one job at a time: looking whether
@@ -22,6 +25,7 @@ const (
 // asked for a mail asks again. A drain finishes it.
 type queue struct {
 	jobs   chan func(context.Context)
+	aside  time.Duration
 	ctx    context.Context //nolint:containedctx // it ends with the queue
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -31,7 +35,7 @@ type queue struct {
 }
 
 func newQueue() *queue {
-	q := &queue{jobs: make(chan func(context.Context), maxJobs), done: make(chan struct{})}
+	q := &queue{jobs: make(chan func(context.Context), maxJobs), aside: aside, done: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	go func() {
 		defer close(q.done)
@@ -98,7 +102,12 @@ func (q *queue) close(ctx context.Context) error {
 
 // later runs do after the answer, again when it fails.
 func (s *Service) later(tenantID, what string, do func(ctx context.Context) error) error {
+	due := time.Now().Add(s.after.aside)
 	return s.after.put(func(ctx context.Context) {
+		select {
+		case <-time.After(time.Until(due)):
+		case <-ctx.Done(): // it is tried all the same, once
+		}
 		for try := 1; ; try++ {
 			attempt, cancel := context.WithTimeout(ctx, jobTry)
 			err := do(attempt)

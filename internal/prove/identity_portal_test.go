@@ -1,0 +1,240 @@
+package prove
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+)
+
+const auth = "/public/v1/auth/"
+
+// portalManifest is a tenant whose customers log in themselves, with limits
+// that are not met unless a test wants to. It has the activation mode, how many
+// logins an e-mail address has, and the passwords of its users.
+const portalManifest = `
+tenant: acme
+hosts: [acme.localhost]
+public_api: {enabled: true, log_standard_requests: true}
+unauthenticated_per_ip_per_minute: 100000000
+external_identity:
+  enabled: true
+  activation_mode: %s
+  default_permission_set: portal
+  welcome_email: true
+  app_url: https://portal.acme.example
+  rate_limit_per_minute: 100000000
+  limits: {register_per_ip_per_hour: 1000000, register_per_tenant_per_hour: 1000000, login_per_ip_per_minute: 1000000,
+    login_per_email_per_15_minutes: %d, reset_per_email_per_hour: 100000, reset_per_tenant_per_hour: 1000000,
+    refresh_per_token_per_minute: 1000000, verify_per_ip_per_minute: 1000000, password_reset_per_ip_per_minute: 1000000}
+entities: [{name: contact, fields: [{name: first_name, type: text, required: true}]}]
+user_fields: [{name: company, type: text}]
+permission_sets:
+  - name: portal
+    entities: {contact: {create: true, read: true}}
+users:
+  - {email: olivia@acme.example, name: Olivia Owner, owner: true, password: %s}
+  - {email: rita@acme.example, name: Rita Reader, password: %s}
+  - {email: eva@customer.example, name: Eva, type: external, permission_sets: [portal], password: %s}
+  - {email: dora@customer.example, name: Dora, type: external, permission_sets: [portal], password: %s}
+`
+
+// portal is a world with that tenant: Olivia and Rita are staff, Eva and Dora
+// customers.
+type portal struct {
+	*world
+	passwords map[string]string // by e-mail address
+}
+
+const (
+	rita = "rita@acme.example"
+	eva  = "eva@customer.example"
+	dora = "dora@customer.example"
+)
+
+func newPortal(t testing.TB, engine db.Engine) *portal {
+	t.Helper()
+	p := &portal{world: bare(t, engine), passwords: map[string]string{}}
+	for _, email := range []string{owner, rita, eva, dora} {
+		p.passwords[email] = "the password of " + email
+	}
+	return p
+}
+
+// manifest is the tenant with an activation mode and so many logins an address;
+// more is what stands below it.
+func (p *portal) manifest(mode string, logins int, more string) string {
+	return fmt.Sprintf(portalManifest, mode, logins, quoted(p.passwords[owner]), quoted(p.passwords[rita]),
+		quoted(p.passwords[eva]), quoted(p.passwords[dora])) + more
+}
+
+// often is more logins than a test has.
+const often = 100_000
+
+// serve starts a server that writes its mails to the world's folder.
+func (p *portal) serve() *node {
+	p.t.Helper()
+	if p.engine == db.Postgres {
+		return p.start("--data", p.dir)
+	}
+	return p.start()
+}
+
+// visitor sends requests that carry the headers it is told, and no others.
+type visitor struct {
+	t    testing.TB
+	base string
+	http *http.Client
+}
+
+func (n *node) visitor() *visitor {
+	return &visitor{n.w.t, n.public, &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+}
+
+func (v *visitor) close() { v.http.CloseIdleConnections() }
+
+// send sends a body, as JSON unless the headers say otherwise; headers are pairs
+// of name and value.
+func (v *visitor) send(method, path, body string, headers ...string) (*answer, error) {
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	r, err := http.NewRequest(method, v.base+path, in)
+	if err != nil {
+		return nil, err
+	}
+	r.Host = host
+	r.Header.Set("Content-Type", "application/json")
+	for pair := range slices.Chunk(headers, 2) {
+		r.Header.Set(pair[0], pair[1])
+	}
+	a := &answer{method: method, path: path, sent: time.Now()}
+	res, err := v.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if a.body, err = io.ReadAll(res.Body); err != nil {
+		return nil, err
+	}
+	a.at, a.status, a.header = time.Now(), res.StatusCode, res.Header
+	return a, nil
+}
+
+// members is a JSON object of names and values.
+func members(pairs ...string) string {
+	m := map[string]string{}
+	for pair := range slices.Chunk(pairs, 2) {
+		m[pair[0]] = pair[1]
+	}
+	b, _ := json.Marshal(m) // of texts
+	return string(b)
+}
+
+// want sends and ends the test unless the answer has the status; it returns the
+// answer's data.
+func (v *visitor) want(status int, method, path, body string, headers ...string) map[string]any {
+	v.t.Helper()
+	a, err := v.send(method, path, body, headers...)
+	if err != nil || a.status != status {
+		v.t.Fatalf("%v %v; expected %d", a, err, status)
+	}
+	var env struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(a.body, &env); err != nil {
+		v.t.Fatal(a, err)
+	}
+	var data map[string]any
+	_ = json.Unmarshal(env.Data, &data) // a list has no members
+	return data
+}
+
+func (v *visitor) post(status int, use string, pairs ...string) map[string]any {
+	v.t.Helper()
+	return v.want(status, "POST", auth+use, members(pairs...))
+}
+
+// letter is a mail that was written to the outbox.
+type letter struct{ to, token string } // the token of the link in it, "" without one
+
+var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
+
+// letters are the mails written so far, in order.
+func (p *portal) letters() []letter {
+	p.t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.dir, "outbox", "*.eml"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	slices.Sort(files)
+	var all []letter
+	for _, file := range files {
+		l, err := readLetter(file)
+		if err != nil {
+			p.t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func readLetter(file string) (letter, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return letter{}, err
+	}
+	defer f.Close()
+	m, err := mail.ReadMessage(f)
+	if err != nil {
+		return letter{}, err
+	}
+	to, err := mail.ParseAddress(m.Header.Get("To"))
+	if err != nil {
+		return letter{}, err
+	}
+	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		return letter{}, err
+	}
+	part, err := multipart.NewReader(m.Body, params["boundary"]).NextPart() // the text; quoted-printable is undone
+	if err != nil {
+		return letter{}, err
+	}
+	text, err := io.ReadAll(part)
+	l := letter{to: to.Address}
+	if found := tokenInLink.FindSubmatch(text); found != nil {
+		l.token = string(found[1])
+	}
+	return l, err
+}
+
+// letter waits for the n-th mail to an address, from 1.
+func (p *portal) letter(to string, n int) letter {
+	p.t.Helper()
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(10 * time.Millisecond) {
+		seen := 0
+		for _, l := range p.letters() {
+			if l.to == to {
+				if seen++; seen == n {
+					return l
+				}
+			}
+		}
+	}
+	p.t.Fatalf("no mail number %d to %s", n, to)
+	return letter{}
+}

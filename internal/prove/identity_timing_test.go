@@ -1,0 +1,196 @@
+package prove
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+)
+
+// telling is Welch's t from which two means count as different: with it, chance
+// alone finds a difference between two equal ones 7 times in a million.
+const telling = 4.5
+
+// stranger is what somebody may try with an address, to learn whether there is
+// an account; body is what is sent.
+type stranger struct {
+	name, body string
+	took       []float64 // µs
+}
+
+// A wrong password, an address without an account, staff, whoever waits for
+// activation and whoever was deactivated: the answer is the same, in the same time.
+func TestProveLoginTellsNothing(t *testing.T) {
+	if racing {
+		t.Skip("times mean nothing in a race build")
+	}
+	p := begin(t, "TELL-login", db.SQLite)
+	w, v := askingPortal(p)
+	login := func(name, email, password string) *stranger {
+		return &stranger{name: name, body: members("email", email, "password", password)}
+	}
+	const wrong = "a wrong password"
+	tellNothing(p, v, "login", http.StatusUnauthorized, scale(40, 1000), 0, []*stranger{
+		login("unknown", "nora@customer.example", wrong),
+		login("external", eva, wrong),
+		login("staff", owner, wrong),
+		login("staff, right password", rita, w.passwords[rita]),
+		login("pending", pending, wrong),
+		login("deactivated", dora, wrong),
+	})
+}
+
+// Asking for a mail tells as little, whether or not one is sent.
+func TestProveAskingForAMailTellsNothing(t *testing.T) {
+	if racing {
+		t.Skip("times mean nothing in a race build")
+	}
+	for _, use := range []string{"request-password-reset", "resend-verification"} {
+		t.Run(use, func(t *testing.T) {
+			p := begin(t, "TELL-"+use, db.SQLite)
+			w, v := askingPortal(p)
+			ask := func(name, email string) *stranger { return &stranger{name: name, body: members("email", email)} }
+			// Time for the mail, so that it does not wait for those before it.
+			tellNothing(p, v, use, http.StatusOK, scale(300, 1000), 4*time.Millisecond, []*stranger{
+				ask("unknown", "nora@customer.example"), ask("external", eva), ask("staff", rita), ask("pending", pending), ask("deactivated", dora),
+			})
+			to := map[string]string{"request-password-reset": eva, "resend-verification": pending}[use]
+			w.letter(to, scale(300, 1000)) // it was not equal because it did nothing
+			p.add("mails", len(w.letters()))
+		})
+	}
+}
+
+const pending = "paul@customer.example"
+
+// askingPortal is a running portal where Paul waits for activation and Dora was
+// deactivated.
+func askingPortal(p *proof) (*portal, *visitor) {
+	p.t.Helper()
+	w := newPortal(p.t, db.SQLite)
+	w.apply(w.manifest("svc_email", often, ""))
+	w.must("user", "deactivate", "--tenant", "acme", "--email", dora)
+	v := w.serve().visitor()
+	p.t.Cleanup(v.close)
+	v.post(http.StatusCreated, "register", "email", pending, "password", "the password of Paul", "name", "Paul")
+	w.letter(pending, 1)
+	return w, v
+}
+
+// tellNothing asks in rounds, in each of them every stranger once in random
+// order, with a pause after each, and compares the times pairwise. Where others
+// use the machine one repetition is allowed.
+func tellNothing(p *proof, v *visitor, use string, status, rounds int, pause time.Duration, all []*stranger) {
+	p.t.Helper()
+	for try := 1; ; try++ {
+		for _, s := range all {
+			s.took = nil
+		}
+		for round := -1; round < rounds; round++ { // one to warm up
+			askEach(p, v, use, status, pause, all, round)
+		}
+		most, between := widest(all)
+		p.mu.Lock()
+		p.figures[fmt.Sprintf("most_t_%d", try)] = math.Round(most*100) / 100
+		p.figures["between"] = between
+		for _, s := range all {
+			mean, variance := moments(s.took)
+			p.figures[s.name] = fmt.Sprintf("%.0f µs ± %.0f", mean, math.Sqrt(variance))
+		}
+		p.mu.Unlock()
+		if most < telling || racing { // the race detector's own time is no one's secret
+			return
+		}
+		if proving || try > 1 {
+			p.fail("%s: |t| = %.2f between %s", use, most, between)
+			return
+		}
+	}
+}
+
+// askEach is one round; its answers must be the same to the byte, but for the
+// request's id and the time.
+func askEach(p *proof, v *visitor, use string, status int, pause time.Duration, all []*stranger, round int) {
+	p.t.Helper()
+	var first string
+	var resets []int
+	for i, at := range p.rand.Perm(len(all)) {
+		s := all[at]
+		a, err := v.send("POST", auth+use, s.body)
+		if err != nil || a.status != status {
+			p.fail("%s of %s: %v %v", use, s.name, a, err)
+			return
+		}
+		if round >= 0 {
+			p.tried(1)
+			s.took = append(s.took, float64(a.at.Sub(a.sent).Nanoseconds())/1000)
+		}
+		reset, err := strconv.Atoi(a.header.Get("X-Ratelimit-Reset"))
+		if err != nil {
+			p.fail("X-RateLimit-Reset: %v", err)
+		}
+		resets = append(resets, reset)
+		is := visible(a)
+		if i == 0 {
+			first = is
+		} else if is != first {
+			p.fail("%s of %s differs: %s\nfrom: %s", use, s.name, is, first)
+		}
+		time.Sleep(pause)
+	}
+	// The window of an address begins with the first request that names it.
+	for _, reset := range resets {
+		if reset < resets[0]-5 || reset > resets[0]+5 {
+			p.fail("the windows end in %v seconds", resets)
+		}
+	}
+}
+
+// visible is the answer but for what differs between any two.
+func visible(a *answer) string {
+	h := a.header.Clone()
+	for _, name := range []string{"X-Request-Id", "Date", "X-Ratelimit-Reset"} {
+		h.Del(name)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%d\n", a.status)
+	_ = h.Write(&b) // in order of names, to memory
+	b.Write(a.body)
+	return b.String()
+}
+
+// widest is the largest |t| of all pairs, and of which.
+func widest(all []*stranger) (most float64, between string) {
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if t := math.Abs(welch(a.took, b.took)); t >= most {
+				most, between = t, a.name+" and "+b.name
+			}
+		}
+	}
+	return most, between
+}
+
+// welch is Welch's t of two samples.
+func welch(a, b []float64) float64 {
+	meanA, varA := moments(a)
+	meanB, varB := moments(b)
+	return (meanA - meanB) / math.Sqrt(varA/float64(len(a))+varB/float64(len(b)))
+}
+
+// moments are the mean and the unbiased variance.
+func moments(x []float64) (mean, variance float64) {
+	for _, v := range x {
+		mean += v
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		variance += (v - mean) * (v - mean)
+	}
+	return mean, variance / float64(len(x)-1)
+}
