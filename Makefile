@@ -41,7 +41,7 @@ server: engine
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
 
 verify: engine $(LINT)
-	unformatted=$$(gofmt -l $$(ls -d cmd internal bench 2>/dev/null)); [[ -z $$unformatted ]] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
+	unformatted=$$(gofmt -l $$(ls -d cmd internal bench examples 2>/dev/null)); [[ -z $$unformatted ]] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	go mod tidy -diff
 	go vet ./...
 	cd bench && go vet . ./contact ./floor

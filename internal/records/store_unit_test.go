@@ -173,7 +173,9 @@ func TestAUnitThatLostARaceDoesNothing(t *testing.T) {
 				return err
 			},
 			func(h *house, _, _ string) {
-				h.configure(func(ctx context.Context, tx db.Tx) error { return access.PutRole(ctx, tx, access.Role{Name: "another"}) })
+				h.configure(func(ctx context.Context, tx db.Tx) error {
+					return access.PutRole(ctx, tx, access.Role{Name: "another"})
+				})
 			},
 		},
 	}

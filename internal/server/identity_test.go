@@ -95,7 +95,7 @@ func TestAnEndUsersLife(t *testing.T) {
 			EmailVerified bool
 			CustomFields  map[string]any
 		}
-		eva.Get(auth + "me").Want(200, "").Data(&me)
+		eva.Get(auth+"me").Want(200, "").Data(&me)
 		if me.Email != "eva@customer.example" || !me.EmailVerified || me.CustomFields["company"] != "ACME" {
 			t.Errorf("/auth/me: %+v", me)
 		}
@@ -103,7 +103,7 @@ func TestAnEndUsersLife(t *testing.T) {
 		if body := string(eva.Get("/public/v1/me").Want(200, "").Body); strings.Contains(body, "manage_users") || strings.Contains(body, `"manage"`) || strings.Contains(body, `"isOwner":true`) {
 			t.Errorf("/me: %s", body)
 		}
-		eva.Get("/public/v1/data/user/" + w.UserID("acme", "rita@acme.example")).Want(403, "FORBIDDEN")
+		eva.Get("/public/v1/data/user/"+w.UserID("acme", "rita@acme.example")).Want(403, "FORBIDDEN")
 		eva.Post("/public/v1/custom/ours", `{}`).Want(200, "")
 		eva.Post("/public/v1/custom/mine", `{}`).Want(403, "FORBIDDEN")
 
