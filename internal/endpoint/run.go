@@ -272,6 +272,11 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	x.as(viewer)
 	// What the flow calls runs as the flow does, where it does not say.
 	x.actorIs, x.actorErr, x.actorKnown = viewer, nil, true
+	if len(x.catalog.Components) > 0 { // a cold start's time is not the flow's
+		if err := x.s.engine.Ready(ctx); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, component.DefaultTimeout)
 	defer cancel()
 	given := automation.Run{Inputs: x.j.inputs, Host: host{x: x, part: x.unit.As(viewer)}}
