@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -18,6 +19,10 @@ type event struct {
 	// always new.
 	KeyHash string
 }
+
+// shownID is the event's id as a target sees it: the provider's where it has
+// one (decisions 2.34).
+func (e *event) shownID() string { return cmp.Or(e.ProviderID, e.ID) }
 
 // maxWaiters is how many deliveries of one key may wait for the one that runs
 // (decisions 2.31).

@@ -212,10 +212,10 @@ func idempotencyKey(h http.Header) (string, error) {
 // deliver runs a delivery unless it was processed before: then duplicate is
 // the answer, whatever the delivery says. read gives the target's inputs.
 func (r *request) deliver(ctx context.Context, auth string, read func() (inputs.Object, error), e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime) // waiting and running together
+	defer cancel()
 	tenantID := r.call.Config.Tenant.ID
 	if e.KeyHash != "" {
-		ctx, cancel := context.WithTimeout(ctx, maxTime)
-		defer cancel()
 		land, err := r.s.flights.board(ctx, tenantID+"/"+r.endpoint.Slug+"/"+e.KeyHash)
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = over(err)

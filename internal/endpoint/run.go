@@ -134,6 +134,9 @@ func (s *Service) try(ctx context.Context, j *job, try int) *Outcome {
 	if out.Err == nil && !j.dry {
 		out.Err = s.store.commit(ctx, x.unit, j, clock.Micros(s.clock.Now()))
 	}
+	if ended := ctx.Err(); ended != nil && out.Err != nil && fault.CodeOf(out.Err) == "" {
+		out.Err = over(ended)
+	}
 	if out.Err != nil {
 		out.Data, out.Meta = nil, nil // of a run that did nothing
 	}
@@ -170,9 +173,6 @@ func (x *execution) run(ctx context.Context) *Outcome {
 		}
 	}
 	out.Err, out.Console, out.CPU, out.UserID = err, x.console, x.cpu, x.userID
-	if ended := ctx.Err(); ended != nil && err != nil && fault.CodeOf(err) == "" {
-		out.Err = over(ended)
-	}
 	return out
 }
 
@@ -281,10 +281,7 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	defer cancel()
 	given := automation.Run{Inputs: x.j.inputs, Host: host{x: x, part: x.unit.As(viewer)}}
 	if e := x.j.event; e != nil {
-		given.Event = &automation.Event{ID: e.ID, Kind: e.Kind}
-		if e.ProviderID != "" {
-			given.Event.ID = e.ProviderID
-		}
+		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}
 	res, err := compiled.Run(ctx, given)
 	out.Trace = res.Trace.JSON()
@@ -318,11 +315,7 @@ func (x *execution) context(viewer access.Viewer) []byte {
 	if e := x.j.event; e == nil {
 		text = append(text, "null"...)
 	} else {
-		id := e.ID
-		if e.ProviderID != "" {
-			id = e.ProviderID
-		}
-		text = quote(append(text, `{"id":`...), id)
+		text = quote(append(text, `{"id":`...), e.shownID())
 		text = quote(append(text, `,"kind":`...), e.Kind)
 		text = append(text, '}')
 	}
