@@ -22,7 +22,7 @@ func TestAClosingDoorLetsInWhoWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }()
+		t.Cleanup(func() { _ = c.Close() })
 		if _, err := c.Write([]byte("?")); err != nil {
 			t.Fatal(err)
 		}
