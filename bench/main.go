@@ -39,6 +39,7 @@ type config struct {
 
 	peersOnly bool
 	profile   bool
+	against   string // another gatehouse binary to compare with; empty for the usual run
 	quick     bool
 	only      []string
 }
@@ -73,6 +74,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&c.quick, "quick", false, "a smoke test: one short round on little data")
 	flag.BoolVar(&c.peersOnly, "peers", false, "only the floor (with a made-up answer) and PocketBase")
 	flag.BoolVar(&c.profile, "profile", false, "after the rounds, save a CPU profile of each Gatehouse row in WORK/profiles")
+	flag.StringVar(&c.against, "against", "", "compare with this other gatehouse binary, second by second, and nothing else")
 	flag.StringVar(&date, "date", "", "date written into the page")
 	flag.StringVar(&out, "out", "", "page to write after a complete run (docs/benchmarks.md)")
 	flag.StringVar(&notes, "notes", "bench/notes.md", "text added to the page when the file exists")
@@ -95,6 +97,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	warnIfBusy()
+	if c.against != "" {
+		return compare(ctx, &c)
+	}
 
 	rep := newReport(&c, date)
 	steps := []struct {
@@ -130,6 +135,9 @@ func (c *config) prepare() error {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fmt.Errorf("%s is not installed", tool)
 		}
+	}
+	if err := c.checkAgainst(); err != nil {
+		return err
 	}
 	for _, path := range []*string{&c.gatehouse, &c.bin, &c.work} {
 		abs, err := filepath.Abs(*path)

@@ -332,5 +332,5 @@ const pageTail = `## Repeat it
 
 ` + "`make bench`" + ` installs wrk and PostgreSQL if they are missing, builds the contestants and writes this page. For a look at
 one part: ` + "`make bench BENCH_FLAGS='-only read,list -rounds 1'`" + `; ` + "`-quick`" + ` is a smoke test, ` + "`-profile`" + ` saves CPU profiles,
-` + "`-peers`" + ` leaves Gatehouse out.
+` + "`-peers`" + ` leaves Gatehouse out, ` + "`-against other/gatehouse`" + ` compares two builds in turns of a second.
 `
