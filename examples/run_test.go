@@ -18,12 +18,13 @@ import (
 	"gatehouse/internal/automation"
 	"gatehouse/internal/component"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/inputs"
 )
 
 // start makes the one engine of these tests, which lives as long as they do.
 var start = sync.OnceValues(func() (*component.Engine, error) {
-	return component.NewEngine(context.Background(), component.Options{})
+	return component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir()})
 })
 
 // object is a JSON object as an endpoint reads its body.

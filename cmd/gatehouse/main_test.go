@@ -15,9 +15,15 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/gatetest/enginecache"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) {
+	engineCache = func(*flags) string { return enginecache.Dir() }
+	os.Exit(m.Run())
+}
 
 // cli runs commands on one data folder or PostgreSQL database.
 type cli struct {

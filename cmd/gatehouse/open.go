@@ -123,11 +123,16 @@ func names(ctx context.Context, q db.Querier) (user.Names, error) {
 }
 
 // engine starts the JavaScript engine, which is compiled in the background.
-// What was compiled is kept beside an SQLite database.
 func (e *env) engine(ctx context.Context, f *flags) (*component.Engine, error) {
-	o := component.Options{}
-	if f.database == "" {
-		o.CacheDir = filepath.Join(f.data, "cache", "engine")
+	return component.NewEngine(ctx, component.Options{CacheDir: engineCache(f)})
+}
+
+// engineCache is where the compiled engine is kept: beside an SQLite database,
+// "" for nowhere. It is a variable because the tests, whose databases are all
+// new, share one.
+var engineCache = func(f *flags) string {
+	if f.database != "" {
+		return ""
 	}
-	return component.NewEngine(ctx, o)
+	return filepath.Join(f.data, "cache", "engine")
 }

@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
@@ -85,7 +86,7 @@ func membersOf(ctx context.Context, d *db.DB, c *access.Config, ids map[string]s
 
 // compile compiles components as apply does.
 func compile(t *testing.T) func(ctx context.Context, tenant, source string) error {
-	engine, err := component.NewEngine(t.Context(), component.Options{})
+	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gatehouse/internal/component"
+	"gatehouse/internal/gatetest/enginecache"
 )
 
 var seed = flag.Uint64("seed", 1, "of the random deliveries and mutants")
@@ -34,7 +35,9 @@ var clock atomic.Int64
 
 // start makes the one engine of these tests, which lives as long as they do.
 var start = sync.OnceValues(func() (*component.Engine, error) {
-	return component.NewEngine(context.Background(), component.Options{Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+	return component.NewEngine(context.Background(), component.Options{
+		CacheDir: enginecache.Dir(), Now: func() time.Time { return time.Unix(clock.Load(), 0) },
+	})
 })
 
 // programs compiles every verifier of the folder.

@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/internal/component"
 	"gatehouse/internal/gatetest"
+	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/server"
 )
@@ -143,7 +144,7 @@ func TestAFullEngineIsOverloaded(t *testing.T) {
 // for one run and waits 50 ms.
 func smallNode(t *testing.T, w *gatetest.World) *gatetest.Node {
 	t.Helper()
-	engine, err := component.NewEngine(t.Context(), component.Options{Instances: 1, PerTenant: 1, MaxWait: 50 * time.Millisecond})
+	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), Instances: 1, PerTenant: 1, MaxWait: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

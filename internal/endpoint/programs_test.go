@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/gatetest/enginecache"
 )
 
 func source(n int) *custom.Component {
@@ -17,7 +18,7 @@ func source(n int) *custom.Component {
 
 func newTestPrograms(t *testing.T) *programs {
 	t.Helper()
-	e, err := component.NewEngine(t.Context(), component.Options{})
+	e, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/endpoint"
+	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
@@ -89,7 +90,7 @@ func (c *Clock) Advance(d time.Duration) {
 // engine runs the components of all worlds of a process, more of them at once
 // than a server would.
 var engine = sync.OnceValue(func() *component.Engine {
-	e, err := component.NewEngine(context.Background(), component.Options{PerTenant: 32, MaxWait: 20 * time.Second})
+	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir(), PerTenant: 32, MaxWait: 20 * time.Second})
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/manifest"
 )
 
@@ -95,7 +96,7 @@ func TestSourceFiles(t *testing.T) {
 
 // TestTheEngineTellsOfTheAuthorsLine holds apply against the real thing.
 func TestTheEngineTellsOfTheAuthorsLine(t *testing.T) {
-	engine, err := component.NewEngine(context.Background(), component.Options{})
+	engine, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ var (
 	base     = []string{"user", "schema", "tenant", "custom"}
 	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox"}, base)
 	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
-	helpers  = []string{"gatetest", "db/dbtest", "prove"}
+	helpers  = []string{"gatetest", "gatetest/enginecache", "db/dbtest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
 )
 
@@ -185,7 +185,7 @@ func TestDirectionBitesWhereItShould(t *testing.T) {
 		{"clock", "fault"}, {"db", "tenant"}, {"user", "access"}, {"tenant", "records"}, {"access", "httpapi"}, {"records", "net/http"},
 		{"httpapi", "data"}, {"fault", "server"}, {"data", "audit"}, {"manifest", "apikey"}, {"apikey", "server"}, {"automation", "db"},
 		{"component/quickjs", "db"}, {"records", "component"}, {"component", "records"}, {"endpoint", "audit"},
-		{"server", "gatetest"}, {"server", "testing"}, {"cmd/gatehouse", "db/dbtest"}, {"records", "github.com/jackc/pgx/v5"}, {"server", "database/sql"},
+		{"server", "gatetest"}, {"cmd/gatehouse", "gatetest/enginecache"}, {"server", "testing"}, {"cmd/gatehouse", "db/dbtest"}, {"records", "github.com/jackc/pgx/v5"}, {"server", "database/sql"},
 	} {
 		if !slices.ContainsFunc(bans(), func(b ban) bool { return b.forbids(bad[0], bad[1]) }) {
 			t.Errorf("nobody forbids %s to import %s", bad[0], bad[1])

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +56,28 @@ func OpenConfig(t testing.TB, c db.Config) *db.DB {
 func Config(t testing.TB, engine db.Engine) db.Config {
 	t.Helper()
 	if engine == db.SQLite {
-		return db.Config{Dir: t.TempDir()}
+		return db.Config{Dir: folder(t)}
 	}
 	return fresh(t, func(s *server, name string) error {
 		return s.admin("CREATE DATABASE "+name+" TEMPLATE "+s.template, true)
 	})
+}
+
+// folder is an empty folder, removed when the test ends. It is in memory where
+// there is room: to wait for the disk at each commit proves nothing but in
+// package prove, which has folders of its own.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(roomyMemory(), "gatehouse-sqlite-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove test database: %v", err)
+		}
+	})
+	return dir
 }
 
 // Empty names a PostgreSQL database that nothing has migrated yet.
