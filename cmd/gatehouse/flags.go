@@ -25,7 +25,7 @@ type flags struct {
 	// arguments names what the command takes besides flags, for Parse to demand.
 	arguments []string
 
-	data, database, masterKeyFile string
+	data, database, masterKeyFile, cache string
 }
 
 // flags begins the flags of the command of that name; add to them, then Parse.
@@ -38,11 +38,13 @@ func (e *env) flags(name string) *flags {
 	f.StringVar(&f.database, "database", "", "postgres:// `URL`, instead of SQLite in the data folder")
 	f.StringVar(&f.masterKeyFile, "master-key-file", "",
 		"`FILE` that holds the master key; without it GATEHOUSE_MASTER_KEY, or else master.key in the data folder")
+	f.StringVar(&f.cache, "cache", "",
+		"folder `DIR` for the compiled JavaScript engine; without it in the data folder, or with --database in the user's cache")
 	return f
 }
 
 // commonFlags are those that every command has.
-var commonFlags = []string{"data", "database", "master-key-file"}
+var commonFlags = []string{"data", "database", "master-key-file", "cache"}
 
 // Parse reads the command's arguments, and the environment for the flags that
 // are not among them. It demands the required flags, which may not be empty,

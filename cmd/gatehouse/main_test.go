@@ -20,11 +20,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) {
-	engineCache = func(*flags) string { return enginecache.Dir() }
-	os.Exit(m.Run())
-}
-
 // cli runs commands on one data folder or PostgreSQL database.
 type cli struct {
 	t      *testing.T
@@ -37,7 +32,7 @@ type cli struct {
 const masterKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 func newCLI(t *testing.T, c db.Config) *cli {
-	x := &cli{t: t, config: c, env: map[string]string{}, place: []string{"--data", c.Dir}}
+	x := &cli{t: t, config: c, env: map[string]string{"GATEHOUSE_CACHE": enginecache.Dir()}, place: []string{"--data", c.Dir}}
 	if c.URL != "" {
 		x.place = []string{"--database", c.URL}
 		x.env["GATEHOUSE_MASTER_KEY"] = masterKey
@@ -302,3 +297,24 @@ func (x *cli) open() *db.DB { return dbtest.OpenConfig(x.t, x.config) }
 func (x *cli) ctx() context.Context { return x.t.Context() }
 
 func keysOf(m map[string]any) string { return strings.Join(slices.Sorted(maps.Keys(m)), " ") }
+
+func TestWhereTheCompiledEngineIsKept(t *testing.T) {
+	t.Setenv("HOME", "/home/gh")
+	own, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		f    flags
+		want string
+	}{
+		{flags{data: "folder"}, "folder/cache/engine"},
+		{flags{data: "folder", database: "postgres://db"}, filepath.Join(own, "gatehouse", "engine")},
+		{flags{data: "folder", database: "postgres://db", cache: "/var/cache/gh"}, "/var/cache/gh"},
+		{flags{data: "folder", cache: "/var/cache/gh"}, "/var/cache/gh"},
+	} {
+		if got := c.f.cacheDir(); got != c.want {
+			t.Errorf("%q %q %q: %s, want %s", c.f.data, c.f.database, c.f.cache, got, c.want)
+		}
+	}
+}

@@ -124,15 +124,21 @@ func names(ctx context.Context, q db.Querier) (user.Names, error) {
 
 // engine starts the JavaScript engine, which is compiled in the background.
 func (e *env) engine(ctx context.Context, f *flags) (*component.Engine, error) {
-	return component.NewEngine(ctx, component.Options{CacheDir: engineCache(f)})
+	return component.NewEngine(ctx, component.Options{CacheDir: f.cacheDir()})
 }
 
-// engineCache is where the compiled engine is kept: beside an SQLite database,
-// "" for nowhere. It is a variable because the tests, whose databases are all
-// new, share one.
-var engineCache = func(f *flags) string {
-	if f.database != "" {
+// cacheDir is where the compiled engine is kept, "" for nowhere: --cache, or
+// else beside an SQLite database, or else in the user's own cache.
+func (f *flags) cacheDir() string {
+	if f.cache != "" {
+		return f.cache
+	}
+	if f.database == "" {
+		return filepath.Join(f.data, "cache", "engine")
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil { // a user without a home
 		return ""
 	}
-	return filepath.Join(f.data, "cache", "engine")
+	return filepath.Join(dir, "gatehouse", "engine")
 }

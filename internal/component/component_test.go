@@ -3,11 +3,11 @@ package component_test
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"sync"
 	"testing"
 
 	"gatehouse/internal/component"
+	"gatehouse/internal/gatetest/enginecache"
 )
 
 var shared struct {
@@ -20,7 +20,7 @@ var shared struct {
 func engine(t testing.TB) *component.Engine {
 	t.Helper()
 	shared.once.Do(func() {
-		shared.e, shared.err = component.NewEngine(context.Background(), component.Options{CacheDir: cacheDir()})
+		shared.e, shared.err = component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir()})
 		if shared.err == nil {
 			shared.err = shared.e.Ready(context.Background())
 		}
@@ -29,22 +29,6 @@ func engine(t testing.TB) *component.Engine {
 		t.Fatal(shared.err)
 	}
 	return shared.e
-}
-
-var cache string
-
-// cacheDir keeps the compiled engine for the tests of this process.
-func cacheDir() string { return cache }
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "gatehouse-engine-")
-	if err != nil {
-		panic(err)
-	}
-	cache = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
 }
 
 func compile(t testing.TB, source string) *component.Program {

@@ -12,7 +12,8 @@ import (
 type Options struct {
 	// CacheDir keeps the compiled engine between starts (a fraction of a
 	// second each). What is in it is run as machine code: it must be writable
-	// by this program only. Empty: no cache.
+	// by this program only. Empty: no cache. A folder that cannot be used, or
+	// is on a full disk, costs the time of compiling and nothing else.
 	CacheDir string
 	// Instances is how many runs may be going on at once (32), PerTenant how
 	// many of one tenant (8).
@@ -93,7 +94,10 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	}
 	go func() {
 		defer close(e.ready)
-		e.machine, e.failed = newMachine(context.WithoutCancel(ctx), o.CacheDir, o.Now, e.growth)
+		ctx := context.WithoutCancel(ctx)
+		if e.machine, e.failed = newMachine(ctx, o.CacheDir, o.Now, e.growth); e.failed != nil && o.CacheDir != "" {
+			e.machine, e.failed = newMachine(ctx, "", o.Now, e.growth)
+		}
 	}()
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,6 +133,7 @@ func TestTwoNodesSendEachMailOnce(t *testing.T) {
 					one.put(fmt.Sprint("tenant", i%3), to)
 				}
 			}
+			atWork(one.postman, two.postman)
 			stop := []func(){one.run(), two.run()}
 			for i := 100; i < 200; i++ {
 				two.put(fmt.Sprint("tenant", i%5), fmt.Sprintf("user%d@customer.example", i))
@@ -160,6 +162,21 @@ func TestTwoNodesSendEachMailOnce(t *testing.T) {
 			if log := one.log() + two.log(); log != "" {
 				t.Error(log)
 			}
+		})
+	}
+}
+
+// atWork makes each postman wait with its first mails until all have some: a
+// node that is quick enough would leave nothing to the others.
+func atWork(postmen ...*postman) {
+	var all sync.WaitGroup
+	all.Add(len(postmen))
+	for _, p := range postmen {
+		begun := sync.OnceFunc(all.Done)
+		p.answers(func(context.Context, mail.Message) error {
+			begun()
+			all.Wait()
+			return nil
 		})
 	}
 }

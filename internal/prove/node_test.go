@@ -18,6 +18,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/gatetest/enginecache"
 )
 
 // manifest is the tenant of these tests. Its audit log is on.
@@ -74,7 +75,7 @@ func bare(t testing.TB, engine db.Engine) *world {
 
 func (w *world) onPostgres(url string) {
 	w.url = url
-	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32))
+	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32), "GATEHOUSE_CACHE="+enginecache.Dir())
 }
 
 // fresh is a world with the tenant and a key of its owner.
