@@ -61,12 +61,19 @@ var targets = []target{
 // rows of the throughput table, in its order.
 var rows = []string{rowRead, rowList, rowCreate, rowComponent, rowOrder, rowSteps, rowAutomation, rowLogin, rowJWTList, rowKeyList}
 
-// base is the rate that a target is a multiple of; 0 when it was not measured.
-func (r *report) base(t target) float64 {
+// measured is the target's figure: the median of the rounds' own ratios, since
+// what is measured within a round is near in time and the machine's drift is in
+// both; 0 when it was not measured.
+func (r *report) measured(t target) float64 {
+	ours, theirs := r.samples[t.row][t.who], r.samples[t.row][t.against]
 	if slices.Contains(rows, t.against) {
-		return r.of(t.against, t.who, perSecond)
+		theirs = r.samples[t.against][t.who]
 	}
-	return r.of(t.row, t.against, perSecond)
+	var ratios []float64
+	for round := range min(len(ours), len(theirs)) {
+		ratios = append(ratios, ours[round].perSecond/theirs[round].perSecond)
+	}
+	return median(ratios)
 }
 
 // What is asked of the flat lists and of the traversal; a page is "no dearer"
@@ -164,11 +171,10 @@ func (r *report) against(row string, rate float64, other, format string) string 
 func (r *report) targetTable(b *strings.Builder) {
 	grid := [][]string{{"figure", "target", "measured", ""}}
 	for _, t := range targets {
-		rate, base := r.of(t.row, t.who, perSecond), r.base(t)
-		if rate == 0 || base == 0 {
+		ratio := r.measured(t)
+		if ratio == 0 {
 			continue
 		}
-		ratio := rate / base
 		grid = append(grid, []string{
 			fmt.Sprintf("%s: %s ÷ %s", t.row, t.who, t.against),
 			fmt.Sprintf("≥ %.2f", t.atLeast), fmt.Sprintf("%.2f", ratio), verdict(ratio >= t.atLeast, t.atLeast/ratio),
@@ -305,7 +311,8 @@ Written by ` + "`make bench`" + ` on %s; do not edit by hand (words about it go 
 
 - Machine: %s. Built with %s.
 - Every measured server runs alone, on loopback, pinned to core 0 with GOMAXPROCS=1; the load comes from core 1:
-  ` + "`wrk -t1 -c32`" + `, %d rounds of %d s each, contestant after contestant, after a warm-up of 1 s. Medians of the rounds.
+  ` + "`wrk -t1 -c32`" + `, %d rounds of %d s each, contestant after contestant, after a warm-up of 1 s. Medians of
+  the rounds; a target's figure is the median of the rounds' own ratios.
 - %d records of nine fields, made from the same generator for all; reads go round a thousand of them. The reader owns
   the records and has nothing else: Gatehouse checks an API key, its limits and the permissions of its user on every request.
 - **Floor**: a bare net/http handler that answers the bytes and headers captured from Gatehouse.
