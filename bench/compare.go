@@ -53,12 +53,10 @@ func duel(ctx context.Context, c *config, this, that contestant) error {
 	defer b.stop(syscall.SIGTERM)
 	for n, q := range this.asked {
 		var ours, theirs, ratios []float64
-		for range 1 + c.rounds*c.seconds {
-			x, err := q.load.send(ctx, c, a, 1)
-			if err != nil {
-				return err
-			}
-			y, err := that.asked[n].load.send(ctx, c, b, 1)
+		for pair := range 1 + c.rounds*c.seconds {
+			x, y, err := inTurn(pair%2 == 1,
+				func() (sample, error) { return q.load.send(ctx, c, a, 1) },
+				func() (sample, error) { return that.asked[n].load.send(ctx, c, b, 1) })
 			if err != nil {
 				return err
 			}
@@ -70,6 +68,20 @@ func duel(ctx context.Context, c *config, this, that contestant) error {
 			q.row, median(ours), median(theirs), median(ratios), low, high)
 	}
 	return nil
+}
+
+// inTurn measures this and that, that first when turned, so that neither always
+// has the other's leavings.
+func inTurn(turned bool, this, that func() (sample, error)) (x, y sample, err error) {
+	if turned {
+		y, x, err = inTurn(false, that, this)
+		return x, y, err
+	}
+	if x, err = this(); err != nil {
+		return x, y, err
+	}
+	y, err = that()
+	return x, y, err
 }
 
 func quartiles(values []float64) (low, high float64) {

@@ -122,9 +122,27 @@ func names(ctx context.Context, q db.Querier) (user.Names, error) {
 	return user.Names{Role: c.Roles.Has, Set: func(name string) bool { return c.Sets[name] != nil }}, nil
 }
 
-// engine starts the JavaScript engine, which is compiled in the background.
+// engine starts the JavaScript engine, which is compiled in the background. The
+// folder of --cache must be usable; one that nobody named may be missing.
 func (e *env) engine(ctx context.Context, f *flags) (*component.Engine, error) {
+	if f.cache != "" {
+		if err := usable(f.cache); err != nil {
+			return nil, fmt.Errorf("--cache: %w", err)
+		}
+	}
 	return component.NewEngine(ctx, component.Options{CacheDir: f.cacheDir()})
+}
+
+// usable makes the folder dir unless it is there, and writes to it.
+func usable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, "writable-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // cacheDir is where the compiled engine is kept, "" for nowhere: --cache, or

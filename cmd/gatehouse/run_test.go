@@ -163,6 +163,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 		if trace, _ := m["trace"].([]any); code != 1 || len(trace) != 1 || !strings.Contains(fmt.Sprint(trace), "greeted") || !strings.Contains(stdout, "greeting 3") {
 			t.Errorf("status %d: %s", code, stdout)
 		}
+		x.fails(1, "--cache: ", exec("--component", "greet", "--input", input, "--cache", "/dev/null/no")...)
 		// From standard input, with success.
 		x.add("Ada")
 		x.stdin = `{"name": "Bob"}`

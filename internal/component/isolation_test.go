@@ -228,7 +228,7 @@ func TestACacheThatCannotBeCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	if err := e.Ready(context.Background()); err != nil {
+	if _, err := e.Compile(context.Background(), "export default () => 1"); err != nil {
 		t.Error(err)
 	}
 }

@@ -55,8 +55,17 @@ func (c *client) do(method, path, body string) (*answer, error) {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	a := &answer{method: method, path: path, sent: time.Now()}
-	res, err := c.http.Do(r)
+	a, err := exchange(c.http, r)
+	if err == nil && c.note != nil {
+		c.note(a)
+	}
+	return a, err
+}
+
+// exchange sends a request and reads its answer to the end.
+func exchange(c *http.Client, r *http.Request) (*answer, error) {
+	a := &answer{method: r.Method, path: r.URL.RequestURI(), sent: time.Now()}
+	res, err := c.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +74,6 @@ func (c *client) do(method, path, body string) (*answer, error) {
 		return nil, err
 	}
 	a.at, a.status, a.header = time.Now(), res.StatusCode, res.Header
-	if c.note != nil {
-		c.note(a)
-	}
 	return a, nil
 }
 

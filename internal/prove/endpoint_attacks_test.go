@@ -284,7 +284,7 @@ func (b *box) judge(trials []*trial) {
 	for _, tr := range trials {
 		p.most("longest_run", tr.best)
 		p.highest("grown_mib", tr.grown>>20)
-		if !tr.within() && !racing {
+		if !tr.within() {
 			p.fail("%s: its shortest run took %s, memory grew by %d MiB at least", tr.name, tr.best, tr.grown>>20)
 		}
 	}
@@ -299,7 +299,7 @@ func (b *box) judge(trials []*trial) {
 		more, bound = slices.Min(b.more), sampleWait
 		p.set("p99_more_least_us", more.Microseconds())
 	}
-	if more > bound && !racing {
+	if more > bound {
 		p.fail("p99 of reads is %s longer beside attacks", more)
 	}
 	// Each attack was held to its memory by itself. What stays of all of them is
@@ -308,7 +308,7 @@ func (b *box) judge(trials []*trial) {
 	p.set("memory_first_mib", first>>20)
 	p.set("memory_middle_mib", middle>>20)
 	p.set("memory_last_mib", last>>20)
-	if last > middle+2*attackMemory && !racing {
+	if last > middle+2*attackMemory {
 		p.fail("memory: %d MiB before, %d MiB after half of the attacks, %d MiB after all", first>>20, middle>>20, last>>20)
 	}
 	// The tenant that attacks is told by its CPU time.

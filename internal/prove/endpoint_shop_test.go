@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -107,8 +106,7 @@ func newShop(t testing.TB, engine db.Engine, counters int) *shop {
 // would.
 func (s *shop) deliver(c *http.Client, base, mode, ref, counter string) (*answer, error) {
 	body := fmt.Appendf(nil, `{"ref":%q,"counter":%q}`, ref, counter)
-	path := "/public/v1/custom/" + mode
-	r, err := http.NewRequest("POST", base+path, bytes.NewReader(body))
+	r, err := http.NewRequest("POST", base+"/public/v1/custom/"+mode, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +120,7 @@ func (s *shop) deliver(c *http.Client, base, mode, ref, counter string) (*answer
 		mac.Write(body)
 		r.Header.Set("X-Signature", hex.EncodeToString(mac.Sum(nil)))
 	}
-	a := &answer{method: "POST", path: path, sent: time.Now()}
-	res, err := c.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if a.body, err = io.ReadAll(res.Body); err != nil {
-		return nil, err
-	}
-	a.at, a.status, a.header = time.Now(), res.StatusCode, res.Header
-	return a, nil
+	return exchange(c, r)
 }
 
 // provider is an HTTP client of a provider's.

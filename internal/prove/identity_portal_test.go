@@ -121,17 +121,7 @@ func (v *visitor) send(method, path, body string, headers ...string) (*answer, e
 	for pair := range slices.Chunk(headers, 2) {
 		r.Header.Set(pair[0], pair[1])
 	}
-	a := &answer{method: method, path: path, sent: time.Now()}
-	res, err := v.http.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if a.body, err = io.ReadAll(res.Body); err != nil {
-		return nil, err
-	}
-	a.at, a.status, a.header = time.Now(), res.StatusCode, res.Header
-	return a, nil
+	return exchange(v.http, r)
 }
 
 // members is a JSON object of names and values.

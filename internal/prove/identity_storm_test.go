@@ -95,10 +95,10 @@ func judgeStorm(p *proof, alone, beside []time.Duration, least time.Duration, pe
 		more, bound = least, sampledWait
 		p.set("p99_more_least_us", more.Microseconds())
 	}
-	if more > bound && !racing {
+	if more > bound {
 		p.fail("p99 of reads is %s longer beside a storm of logins", more)
 	}
-	if peak > stormMemory && !racing {
+	if peak > stormMemory {
 		p.fail("the process took up %d MiB", peak>>20)
 	}
 }

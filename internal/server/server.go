@@ -148,9 +148,9 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	}
 	failed := make(chan error, 2)
 	served := make(chan struct{})
-	door := &door{Listener: public}
+	entrance := &door{Listener: public}
 	go func() {
-		failed <- front.Serve(enveloped{door, s})
+		failed <- front.Serve(enveloped{entrance, s})
 		close(served)
 	}()
 	if ops != nil {
@@ -164,7 +164,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	case err = <-failed:
 	}
 	s.draining.Store(true)
-	door.close()
+	entrance.close()
 	<-served
 	// Shutdown closes a connection between two requests, and does not answer a
 	// request that it finds just read. So each connection gets a last answer
