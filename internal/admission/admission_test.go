@@ -1,0 +1,257 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/admission"
+)
+
+func TestAQueueTakesTurnsByKey(t *testing.T) {
+	var q admission.Queue[int]
+	for n := range 100 {
+		q.Push("crowd", n)
+	}
+	q.Push("eva", 1000)
+	q.Push("sam", 2000)
+	q.Push("eva", 1001)
+	if q.Len() != 103 || q.LenOf("crowd") != 100 || q.LenOf("eva") != 2 || q.LenOf("nobody") != 0 {
+		t.Fatalf("%d wait, %d of the crowd", q.Len(), q.LenOf("crowd"))
+	}
+	var order []string
+	for range 6 {
+		_, v, _ := q.Pop(nil)
+		order = append(order, strconv.Itoa(v))
+	}
+	if got := strings.Join(order, " "); got != "0 1000 2000 1 1001 2" {
+		t.Fatalf("served in the order %s", got)
+	}
+}
+
+func TestAQueuePassesOverWhoMayNot(t *testing.T) {
+	var q admission.Queue[int]
+	q.Push("busy", 1)
+	q.Push("sam", 2)
+	if key, v, ok := q.Pop(func(key string) bool { return key != "busy" }); !ok || key != "sam" || v != 2 {
+		t.Fatalf("%s %d %t", key, v, ok)
+	}
+	if _, _, ok := q.Pop(func(string) bool { return false }); ok {
+		t.Fatal("somebody was served who may not be")
+	}
+	q.Push("sam", 3)
+	if key, _, _ := q.Pop(nil); key != "busy" {
+		t.Fatalf("%s was served: who is passed over keeps the turn", key)
+	}
+}
+
+func TestWhatIsRemovedIsNotServed(t *testing.T) {
+	var q admission.Queue[int]
+	for n := range 5 {
+		q.Push("sam", n)
+	}
+	for _, n := range []int{2, 0, 4} {
+		if !q.Remove("sam", func(v int) bool { return v == n }) {
+			t.Fatalf("%d was not there", n)
+		}
+	}
+	if q.Remove("sam", func(v int) bool { return v == 2 }) || q.Remove("nobody", func(int) bool { return true }) {
+		t.Fatal("removed what is not there")
+	}
+	for _, want := range []int{1, 3} {
+		if _, v, ok := q.Pop(nil); !ok || v != want {
+			t.Fatalf("%d %t, expected %d", v, ok, want)
+		}
+	}
+	if _, _, ok := q.Pop(nil); ok || q.Len() != 0 {
+		t.Fatal("the queue is not empty")
+	}
+}
+
+func limits(running, perKey int) admission.Limits {
+	return admission.Limits{Running: running, PerKey: perKey, Waiting: 1000, WaitingPerKey: 500, MaxWait: 10 * time.Second}
+}
+
+// TestAGateIsFairByKey: a newcomer is let in at the next place that falls free,
+// however many of another key came before. (With one line for all, the newcomer
+// waits for the whole crowd.)
+func TestAGateIsFairByKey(t *testing.T) {
+	g := admission.NewGate(limits(2, 2))
+	ctx := t.Context()
+	var inside []func()
+	for range 2 {
+		leave, err := g.Enter(ctx, "crowd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside = append(inside, leave)
+	}
+	var served atomic.Int64
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			leave, err := g.Enter(ctx, "crowd")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			served.Add(1)
+			time.Sleep(2 * time.Millisecond)
+			leave()
+		})
+	}
+	waitFor(t, func() bool { return g.Waiting() == 50 })
+	before := make(chan int64, 1)
+	all.Go(func() {
+		leave, err := g.Enter(ctx, "sam")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		before <- served.Load()
+		leave()
+	})
+	waitFor(t, func() bool { return g.Waiting() == 51 })
+	for _, leave := range inside {
+		leave()
+	}
+	if n := <-before; n > 4 {
+		t.Errorf("%d of the crowd were served before sam", n)
+	}
+	all.Wait()
+	if g.Running() != 0 || g.Waiting() != 0 {
+		t.Errorf("%d inside and %d waiting at the end", g.Running(), g.Waiting())
+	}
+}
+
+func TestAGateKeepsItsBounds(t *testing.T) {
+	g := admission.NewGate(limits(8, 3))
+	var inside, most, mostOfOne atomic.Int64
+	var ofOne [4]atomic.Int64
+	raise := func(to *atomic.Int64, n int64) {
+		for was := to.Load(); n > was && !to.CompareAndSwap(was, n); was = to.Load() {
+		}
+	}
+	var all sync.WaitGroup
+	for n := range 400 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*time.Millisecond+time.Microsecond)
+			defer cancel()
+			leave, err := g.Enter(ctx, strconv.Itoa(n%4))
+			if err != nil {
+				return
+			}
+			raise(&most, inside.Add(1))
+			raise(&mostOfOne, ofOne[n%4].Add(1))
+			time.Sleep(100 * time.Microsecond)
+			ofOne[n%4].Add(-1)
+			inside.Add(-1)
+			leave()
+		})
+	}
+	all.Wait()
+	if most.Load() > 8 || mostOfOne.Load() > 3 {
+		t.Errorf("%d inside at once, %d of one key", most.Load(), mostOfOne.Load())
+	}
+	if g.Running() != 0 || g.Waiting() != 0 {
+		t.Errorf("%d inside and %d waiting at the end", g.Running(), g.Waiting())
+	}
+}
+
+func TestAGateRefusesBeyondItsBounds(t *testing.T) {
+	g := admission.NewGate(admission.Limits{Running: 1, PerKey: 1, Waiting: 2, WaitingPerKey: 1, MaxWait: 20 * time.Millisecond})
+	leave, err := g.Enter(t.Context(), "sam")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for _, key := range []string{"sam", "eva"} {
+		all.Go(func() {
+			if _, err := g.Enter(t.Context(), key); !errors.Is(err, admission.ErrFull) {
+				t.Errorf("%v: expected ErrFull after MaxWait", err)
+			}
+		})
+	}
+	waitFor(t, func() bool { return g.Waiting() == 2 })
+	for _, key := range []string{"sam", "rita"} {
+		if _, err := g.Enter(t.Context(), key); !errors.Is(err, admission.ErrFull) {
+			t.Errorf("%s: %v: expected ErrFull at once", key, err)
+		}
+	}
+	all.Wait()
+	leave()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.Enter(ended, "sam"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v: expected the error of the context", err)
+	}
+	if leave, err = g.Enter(t.Context(), "sam"); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+}
+
+func TestNobodyHoldsMoreThanIsLeftFree(t *testing.T) {
+	b := admission.NewBudget(1200)
+	fill := func(key string) (n int64) {
+		for b.Take(key, 10) {
+			n += 10
+		}
+		return n
+	}
+	if n := fill("first"); n != 600 {
+		t.Fatalf("one alone got %d of 1200", n)
+	}
+	if n := fill("second"); n != 300 {
+		t.Fatalf("a second got %d of the 600 left", n)
+	}
+	if n := fill("third"); n != 150 {
+		t.Fatalf("a third got %d of the 300 left", n)
+	}
+	if b.Take("first", 10) {
+		t.Fatal("the first got more")
+	}
+	b.Release("first", 600)
+	if b.Held("first") != 0 || b.Used() != 450 {
+		t.Fatalf("%d held, %d used", b.Held("first"), b.Used())
+	}
+	if n := fill("third"); n != 300 {
+		t.Fatalf("the third got %d more of what fell free", n)
+	}
+}
+
+func TestABudgetIsExactUnderConcurrency(t *testing.T) {
+	b := admission.NewBudget(1000)
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			key := strconv.Itoa(n % 3)
+			for range 2000 {
+				if b.Take(key, 7) {
+					if b.Used() > 1000 {
+						t.Error("more is held than there is")
+					}
+					b.Release(key, 7)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes left behind", b.Used())
+	}
+}
+
+func waitFor(t *testing.T, is func() bool) {
+	t.Helper()
+	for begun := time.Now(); !is(); time.Sleep(100 * time.Microsecond) {
+		if time.Since(begun) > 5*time.Second {
+			t.Fatal("it did not come to pass within 5 s")
+		}
+	}
+}
