@@ -100,6 +100,7 @@ func (s *Session) patched(ctx context.Context, r *access.EntityRights, rec *row,
 			}
 		}
 	}
+	in.weigh(r.Entity, before, p.after, rec.data)
 	changed := &input{values: p.changed, reasons: in.reasons}
 	if err := checkReferences(ctx, r.Entity, changed, visible); err != nil {
 		return nil, err

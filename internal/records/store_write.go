@@ -275,7 +275,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 
 // find is lock that holds the record as suffix says.
 func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, verb access.Verb, suffix string) (*row, error) {
-	st := newStatement(`SELECT `+rowColumns+`, r.version, CASE WHEN `, r.Entity.Name, id)
+	st := newStatement(`SELECT `+rowColumns(q)+`, r.version, CASE WHEN `, r.Entity.Name, id)
 	st.reached(r.Scope(verb))
 	st.WriteString(` THEN 1 ELSE 0 END FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
 	st.reached(r.Scope(access.Read))

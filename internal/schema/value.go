@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/number"
 )
 
 // Null is the JSON null.
@@ -21,8 +22,8 @@ var Null = jsontext.Value("null")
 func IsNull(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
 
 // Canonical checks a JSON value against the field's type and returns it in the
-// one form that is stored: compact, numbers in their shortest form. When the
-// value does not fit, reason says what was expected. null always fits; whether
+// one form that is stored: compact, numbers as number.Append writes them. When
+// the value does not fit, reason says what was expected. null always fits; whether
 // it may stand there is the caller's question (Required).
 //
 // v must be well-formed JSON without duplicate names (httpapi.ParseObject).
@@ -59,15 +60,7 @@ func (f *Field) Canonical(v jsontext.Value) (canonical jsontext.Value, reason st
 	case Reference:
 		return parsed(v, "expected the id of a record of "+f.Target, func(s string) bool { return s != "" })
 	case JSON:
-		if k := v.Kind(); k != '{' && k != '[' {
-			return nil, "expected an object or a list"
-		}
-		c := bytes.Clone(v)
-		val := jsontext.Value(c)
-		if err := val.Compact(); err != nil {
-			return nil, "expected an object or a list"
-		}
-		return val, ""
+		return canonicalJSON(v)
 	}
 	return nil, "has an unknown type"
 }
@@ -107,32 +100,19 @@ func parsed(v jsontext.Value, reason string, ok func(string) bool) (jsontext.Val
 	return c, ""
 }
 
-const maxInteger = 1 << 53
-
 func canonicalNumber(v jsontext.Value) (jsontext.Value, string) {
 	if v.Kind() != '0' {
 		return nil, "expected a number"
 	}
-	n, err := strconv.ParseFloat(string(v), 64)
-	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-		return nil, "expected a number within the range of an IEEE double"
+	n, ok := number.Parse(v)
+	if !ok {
+		return nil, number.OutOfRange
 	}
-	if n == math.Trunc(n) && math.Abs(n) > maxInteger {
+	if math.Abs(n) > number.MaxInteger || number.Altered(v, n) {
 		return nil, "expected an integer of at most 2^53, which a double holds exactly"
 	}
-	if math.Abs(n) == maxInteger && isInteger(v) && strings.TrimPrefix(string(v), "-") != "9007199254740992" {
-		// 2^53+1 rounds to 2^53: it would be stored as another number.
-		return nil, "expected an integer of at most 2^53, which a double holds exactly"
-	}
-	if n == 0 {
-		n = 0 // -0 is stored as 0
-	}
-	// Without an exponent: JSONB would write it out, and what is read back must
-	// be the same text, as index rows are found by it.
-	return strconv.AppendFloat(nil, n, 'f', -1, 64), ""
+	return number.Append(nil, n), ""
 }
-
-func isInteger(v jsontext.Value) bool { return !bytes.ContainsAny(v, ".eE") }
 
 func (f *Field) canonicalList(v jsontext.Value) (jsontext.Value, string) {
 	reason := "expected a list of distinct options out of " + strings.Join(f.Options, ", ")
