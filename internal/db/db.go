@@ -113,11 +113,12 @@ type Dialect struct {
 	ForUpdate, ForShare string
 	// JSON casts a text parameter to the engine's JSON type: "$5" + JSON.
 	JSON string
-	// JSONText is an expression: the JSON object column doc as text, of a size that
-	// is worth reading. JSONB keeps a number in a few bytes that takes 16,000 digits
-	// to write down. Nothing of the kind is taken any more; where it is stored from
-	// before, the members that hold it are left out.
-	JSONText func(doc string) string
+	// JSONText is an expression: the JSON object column doc, of a size that can
+	// be read. JSONB keeps in a few bytes a number that takes 16,000 digits to
+	// write down. None is taken any more; members that hold one from before, or
+	// that are over 16 MiB for other numbers, are left out. weight is an
+	// expression that is positive where doc is known to hold none.
+	JSONText func(doc, weight string) string
 	// JSONRemove is an expression that drops the member named by the text
 	// expression key from the JSON object expression doc.
 	JSONRemove func(doc, key string) string

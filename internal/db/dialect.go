@@ -4,7 +4,7 @@ import "strings"
 
 var sqliteDialect = Dialect{
 	Engine:     SQLite,
-	JSONText:   func(doc string) string { return doc },
+	JSONText:   func(doc, _ string) string { return doc },
 	JSONRemove: func(doc, key string) string { return `json_remove(` + doc + `, '$."' || ` + key + ` || '"')` },
 	Greatest:   func(a, b string) string { return "max(" + a + ", " + b + ")" },
 	// SQLite's clock has milliseconds; rounding keeps 0.123 s from being cut to 122999 µs.
@@ -22,18 +22,18 @@ var postgresDialect = Dialect{
 	Now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
 
-// postgresJSONText is JSONText for JSONB, which costs a look at the size for a
-// document of few bytes (so many hold no more than 64 numbers, of 16,383 digits
-// each), a walk over its numbers for a larger one, and writing it down once more
-// for one that is large even when its numbers are doubles. JSONB || '{}' is the
-// document itself, decompressed: the stored size is that after compression.
-func postgresJSONText(doc string) string {
-	return strings.NewReplacer("{doc}", doc, "{size}", "pg_column_size("+doc+" || '{}')", "{foreign}", foreignNumber).Replace(
-		`CASE WHEN {size} < 768 THEN {doc} WHEN NOT jsonb_path_exists({doc}, {foreign})
-			AND ({size} < 65536 OR octet_length(CAST({doc} AS TEXT)) < 16777216) THEN {doc}
+// postgresJSONText is JSONText for JSONB. Data that was not weighed costs a look
+// at its size where it is small (768 bytes hold 64 numbers at most), is written
+// down once more where it is of a middling size, and is walked through where it
+// is large: PostgreSQL cannot write down a text over 1 GB. JSONB || '{}' is the
+// document itself as it is before compression.
+func postgresJSONText(doc, weight string) string {
+	return strings.NewReplacer("{doc}", doc, "{weight}", weight, "{size}", "pg_column_size("+doc+" || '{}')", "{foreign}", foreignNumber).Replace(
+		`CASE WHEN {weight} > 0 OR {size} < 768 THEN {doc}
+		WHEN {size} < 16384 AND octet_length(CAST({doc} AS TEXT)) < 16777216 THEN {doc}
+		WHEN NOT jsonb_path_exists({doc}, {foreign}) AND octet_length(CAST({doc} AS TEXT)) < 16777216 THEN {doc}
 		ELSE (SELECT COALESCE(jsonb_object_agg(m.key, m.value), '{}') FROM jsonb_each({doc}) m
-			WHERE NOT jsonb_path_exists(m.value, {foreign})
-			AND (pg_column_size(m.value) < 65536 OR octet_length(CAST(m.value AS TEXT)) < 16777216)) END`)
+			WHERE NOT jsonb_path_exists(m.value, {foreign}) AND octet_length(CAST(m.value AS TEXT)) < 16777216) END`)
 }
 
 // foreignNumber is a JSON path of the numbers that no IEEE double holds.

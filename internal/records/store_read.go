@@ -11,7 +11,7 @@ import (
 
 // rowColumns are what scanRow reads of a record r.
 func rowColumns(q db.Querier) string {
-	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data")
+	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data", "r.data_bytes")
 }
 
 // scanRow reads rowColumns; the data is valid only inside the callback.

@@ -141,8 +141,8 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 		return nil, err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
-		created_by, updated_by, version, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`)`,
-		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data))
+		created_by, updated_by, version, data, data_bytes) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`, $9)`,
+		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data), len(rec.data))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 // columns are what scan reads of a user.
 func columns(q db.Querier) string {
 	return `user_id, email, name, locale, user_type, is_owner, active, email_verified, role,
-	password_hash, ` + q.Dialect().JSONText("custom_data") + `, created_at, updated_at, pending`
+	password_hash, ` + q.Dialect().JSONText("custom_data", "0") + `, created_at, updated_at, pending`
 }
 
 func scan(r db.Row) *User {
