@@ -151,12 +151,12 @@ func (in *input) checkGiven(rec *row) {
 const MaxDocument = 1 << 20
 
 // weigh fails the largest field of the body where it makes the record larger
-// than MaxDocument. A record that is larger already may become smaller, so that
-// old data can be mended field by field. before is nil for a new record; kept is
+// than MaxDocument. A record that is larger already, from before there was a
+// limit, may be changed where it does not grow. before is nil for a new record; kept is
 // its data, for what it holds of fields since removed.
 func (in *input) weigh(e *schema.Entity, before, after []jsontext.Value, kept jsontext.Value) {
 	size := documentSize(e, after, kept)
-	if size <= MaxDocument || before != nil && size < documentSize(e, before, kept) {
+	if size <= MaxDocument || before != nil && size <= documentSize(e, before, kept) {
 		return
 	}
 	largest := -1

@@ -49,7 +49,7 @@ func (f *Field) Canonical(v jsontext.Value) (canonical jsontext.Value, reason st
 	case Datetime:
 		return parsed(v, "expected an RFC 3339 date and time like 2026-01-31T12:00:00Z", func(s string) bool {
 			_, err := parseDatetime(s)
-			return err == nil
+			return err == nil && strictDatetime(s)
 		})
 	case Select:
 		return parsed(v, "expected one of "+strings.Join(f.Options, ", "), func(s string) bool {
@@ -65,13 +65,28 @@ func (f *Field) Canonical(v jsontext.Value) (canonical jsontext.Value, reason st
 	return nil, "has an unknown type"
 }
 
-// parseDatetime reads RFC 3339; a comma, a lower-case t and a leap second are refused.
+// parseDatetime reads what was stored. It takes a little more than Canonical
+// does now (strictDatetime); a comma and a lower-case t are refused.
 func parseDatetime(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err == nil && strings.ContainsRune(s, ',') {
 		return t, strconv.ErrSyntax
 	}
 	return t, err
+}
+
+// strictDatetime reports whether what parseDatetime reads is RFC 3339: time.Parse
+// takes an hour of one digit and an offset of 24 hours.
+func strictDatetime(s string) bool {
+	const hour, offset = "2006-01-02T15", "+07:00"
+	if len(s) <= len(hour) || s[len(hour)] != ':' {
+		return false
+	}
+	if strings.HasSuffix(s, "Z") {
+		return true
+	}
+	zone := s[len(s)-len(offset):]
+	return zone[1:3] < "24" && zone[4:6] < "60"
 }
 
 func canonicalString(v jsontext.Value, reason string) (jsontext.Value, string) {
@@ -163,11 +178,21 @@ func (f *Field) Key(v jsontext.Value) (key string, ok bool) {
 		}
 		key = t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 	}
-	if len(key) > maxKey {
+	if len(key) > maxKey || digested(key) {
 		sum := sha256.Sum256([]byte(key))
-		key = strings.ToValidUTF8(key[:maxKey-70], "") + "…" + hex.EncodeToString(sum[:])
+		key = strings.ToValidUTF8(key[:min(len(key), maxKey-70)], "") + ellipsis + hex.EncodeToString(sum[:])
 	}
 	return key, true
+}
+
+// ellipsis stands in a key before the digest of a long text.
+const ellipsis = "…"
+
+// digested reports whether a text has the form of the key of a long one. It gets
+// a digest of its own, so that nobody can take another's key by spelling it.
+func digested(text string) bool {
+	at := len(text) - 2*sha256.Size
+	return at >= len(ellipsis) && text[at-len(ellipsis):at] == ellipsis && strings.Trim(text[at:], "0123456789abcdef") == ""
 }
 
 // ParseText reads the text form of a value, as it stands in a filter of a
