@@ -98,9 +98,10 @@ func bare(b *testing.B, file string) {
 // BenchmarkWrite stores one record for each caller.
 func BenchmarkWrite(b *testing.B) {
 	for _, engine := range dbtest.Engines {
-		for _, callers := range []int{1, 8, 64} {
+		for _, callers := range []int{1, 8, 32, 64} {
 			b.Run(fmt.Sprintf("%s/%d", engine, callers), func(b *testing.B) {
-				h := dbtest.Open(b, engine).For("a")
+				d := dbtest.Open(b, engine)
+				h, before := d.For("a"), d.Stats().Commits
 				next := make(chan int, 1024)
 				go func() {
 					defer close(next)
@@ -128,6 +129,7 @@ func BenchmarkWrite(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+				b.ReportMetric(float64(d.Stats().Commits-before)/float64(b.N), "commits/op")
 			})
 		}
 	}
