@@ -64,6 +64,29 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
+// BenchmarkReadsTogether reads one record for each of many callers of one tenant.
+func BenchmarkReadsTogether(b *testing.B) {
+	for _, engine := range dbtest.Engines {
+		b.Run(string(engine), func(b *testing.B) {
+			d := dbtest.Open(b, engine)
+			fill(b, d)
+			h := d.For("a")
+			b.SetParallelism(16)
+			b.ResetTimer()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				id := key(77)
+				for pb.Next() {
+					if err := h.Query(context.Background(), pointRead, func(r db.Row) error { _ = r.Bytes(2); return nil }, "contact", id); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
 func bare(b *testing.B, file string) {
 	conn, err := sqlite.OpenConn(file, sqlite.OpenReadWrite)
 	if err != nil {

@@ -73,17 +73,17 @@ func (p *places) enter(ctx context.Context, key string) (extra bool, err error) 
 
 // wait waits for the turn; seen is the tenant's latest give so far.
 func (p *places) wait(ctx context.Context, key string, turn chan bool, seen uint64) (extra bool, err error) {
-	limit, stuck := time.NewTimer(maxWait), time.NewTicker(overflowAfter)
-	defer limit.Stop()
-	defer stuck.Stop()
-	for {
+	ticks := time.NewTicker(overflowAfter)
+	defer ticks.Stop()
+	for waited := overflowAfter; ; waited += overflowAfter {
 		select {
 		case extra = <-turn:
 			return extra, nil
-		case <-stuck.C:
-			seen = p.overflow(key, seen)
-			continue
-		case <-limit.C:
+		case <-ticks.C:
+			if waited < maxWait {
+				seen = p.overflow(key, seen)
+				continue
+			}
 			err = fmt.Errorf("%w: no connection was free for %s", ErrBusy, maxWait)
 		case <-ctx.Done():
 			err = ctx.Err()
