@@ -66,8 +66,12 @@ func (w *Work) Pause() {
 func (w *Work) Stop() { w.Pause() }
 
 // Yield lets others compute when the work has used its slice and somebody
-// waits. It fails like Resume; then the work has no core and must stop.
+// waits. It fails with the error of the context once that has ended; then the
+// work must stop.
 func (w *Work) Yield() error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
 	if time.Since(w.since) < slice || w.cores.gate.Waiting() == 0 {
 		return nil
 	}
