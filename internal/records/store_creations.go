@@ -1,0 +1,110 @@
+package records
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/db"
+)
+
+// maxTogether is how many records one statement adds.
+const maxTogether = 32
+
+// creations are new records of any types that are to be written together.
+type creations struct {
+	records []any // the arguments of newRecords, by columns
+	values  []any // of newValues
+	matches []any // of newMatches
+}
+
+// add takes one more record.
+func (w *creations) add(c *creation, rec *row) {
+	acting := c.s.viewer.UserID()
+	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data))
+	for i, f := range c.e.Fields {
+		if key, ok := indexKey(f, c.values[i]); ok {
+			w.values = append(w.values, c.e.Name, f.Name, key, rec.createdAt, f.Unique)
+		}
+	}
+	for _, rule := range valueRules(c.s.viewer.Config(), c.e.Name) {
+		if matches(c.e, rule, c.values) {
+			w.matches = append(w.matches, rule.ID(), rec.createdAt)
+		}
+	}
+}
+
+// full reports whether the records are to be written before more come.
+func (w *creations) full() bool { return len(w.records) >= maxTogether*newRecords.columns }
+
+// write writes what was added. A unique value that is taken is db.ErrUnique,
+// which ends the transaction.
+func (w *creations) write(ctx context.Context, tx db.Tx) error {
+	if len(w.records) == 0 {
+		return nil
+	}
+	if err := newRecords.insert(ctx, tx, w.records); err != nil {
+		return err
+	}
+	if err := newValues.insert(ctx, tx, w.values); err != nil {
+		return err
+	}
+	if err := newMatches.insert(ctx, tx, w.matches); err != nil {
+		return err
+	}
+	w.records, w.values, w.matches = w.records[:0], w.values[:0], w.matches[:0]
+	return nil
+}
+
+// rows is an INSERT of several rows, as a statement for each of few counts, so
+// that every statement is prepared once.
+type rows struct {
+	columns int // arguments of one row
+	sql     []string
+}
+
+// counts are how many rows one statement may have.
+var counts = []int{maxTogether, 8, 1}
+
+// rowsOf makes the statements: head is the text before the rows, and row that of
+// one, in which #n stands for the nth argument of the row.
+func rowsOf(columns int, head, row, tail string) rows {
+	r := rows{columns: columns}
+	for _, n := range counts {
+		var text strings.Builder
+		text.WriteString(head)
+		for i := range n {
+			if i > 0 {
+				text.WriteString(", ")
+			}
+			one := row
+			for c := columns; c > 0; c-- {
+				one = strings.ReplaceAll(one, "#"+strconv.Itoa(c), "$"+strconv.Itoa(1+columns*i+c))
+			}
+			text.WriteString(one)
+		}
+		r.sql = append(r.sql, text.String()+tail)
+	}
+	return r
+}
+
+// insert adds the rows that args are.
+func (r *rows) insert(ctx context.Context, tx db.Tx, args []any) error {
+	for i, n := range counts {
+		for n *= r.columns; len(args) >= n; args = args[n:] {
+			if _, err := tx.Exec(ctx, r.sql[i], args[:n]...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	newRecords = rowsOf(7, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
+		created_by, updated_by, version, data) VALUES `, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7)`, ``)
+	newValues = rowsOf(5, `INSERT INTO field_values (tenant_id, entity, field, value, record_created_at, is_unique) VALUES `,
+		`($1, #1, #2, #3, #4, #5)`, ``)
+	newMatches = rowsOf(2, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES `,
+		`($1, #1, #2)`, ` ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`)
+)
