@@ -41,8 +41,23 @@ type call struct {
 	withoutCursor bool // of the answer of list
 }
 
-// Call serves records.* of a component.
+// ending is an error that ends a component's run and is the run's own: nothing
+// in the component catches it.
+type ending struct{ err error }
+
+func (e *ending) Error() string { return e.err.Error() }
+
+// Call serves records.* of a component. What the platform lacks is not the
+// component's to deal with.
 func (h host) Call(ctx context.Context, name string, args []byte) ([]byte, error) {
+	out, err := h.call(ctx, name, args)
+	if fault.CodeOf(err) == fault.Overloaded {
+		err = &ending{err}
+	}
+	return out, err
+}
+
+func (h host) call(ctx context.Context, name string, args []byte) ([]byte, error) {
 	given, err := httpapi.ParseObject(args)
 	if err != nil {
 		return nil, err
