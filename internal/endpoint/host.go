@@ -41,23 +41,8 @@ type call struct {
 	withoutCursor bool // of the answer of list
 }
 
-// ending is an error that ends a component's run and is the run's own: nothing
-// in the component catches it.
-type ending struct{ err error }
-
-func (e *ending) Error() string { return e.err.Error() }
-
-// Call serves records.* of a component. What the platform lacks is not the
-// component's to deal with.
+// Call serves records.* of a component.
 func (h host) Call(ctx context.Context, name string, args []byte) ([]byte, error) {
-	out, err := h.call(ctx, name, args)
-	if fault.CodeOf(err) == fault.Overloaded {
-		err = &ending{err}
-	}
-	return out, err
-}
-
-func (h host) call(ctx context.Context, name string, args []byte) ([]byte, error) {
 	given, err := httpapi.ParseObject(args)
 	if err != nil {
 		return nil, err
@@ -244,4 +229,31 @@ func (c *call) page(p records.Page) []byte {
 		return append(out, "null}"...)
 	}
 	return append(quote(out, p.Next), '}')
+}
+
+// context is a component's ctx (decisions 4, "JavaScript").
+func (x *execution) context(viewer access.Viewer) []byte {
+	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
+	text = quote(text, viewer.UserID())
+	text = quote(append(text, `,"email":`...), viewer.Email())
+	text = quote(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
+	text = quote(append(text, `,"requestId":`...), x.j.requestID)
+	text = append(text, `,"event":`...)
+	if e := x.j.event; e == nil {
+		text = append(text, "null"...)
+	} else {
+		text = quote(append(text, `{"id":`...), e.shownID())
+		text = quote(append(text, `,"kind":`...), e.Kind)
+		text = append(text, '}')
+	}
+	return append(text, '}')
+}
+
+// quote appends s as JSON; what is no UTF-8 in it becomes U+FFFD.
+func quote(dst []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
+	}
+	return out
 }

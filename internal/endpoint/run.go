@@ -294,9 +294,6 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
 	x.console = append(x.console, res.Console...)
 	x.cpu += res.CPU
-	if end := (*ending)(nil); errors.As(err, &end) {
-		err = end.err
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -386,31 +383,4 @@ func (x *execution) placed(err error) error {
 		return err
 	}
 	return &failure{fault: f, where: x.failure.where, stack: x.failure.stack}
-}
-
-// context is a component's ctx (decisions 4, "JavaScript").
-func (x *execution) context(viewer access.Viewer) []byte {
-	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = quote(text, viewer.UserID())
-	text = quote(append(text, `,"email":`...), viewer.Email())
-	text = quote(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
-	text = quote(append(text, `,"requestId":`...), x.j.requestID)
-	text = append(text, `,"event":`...)
-	if e := x.j.event; e == nil {
-		text = append(text, "null"...)
-	} else {
-		text = quote(append(text, `{"id":`...), e.shownID())
-		text = quote(append(text, `,"kind":`...), e.Kind)
-		text = append(text, '}')
-	}
-	return append(text, '}')
-}
-
-// quote appends s as JSON; what is no UTF-8 in it becomes U+FFFD.
-func quote(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
-	}
-	return out
 }

@@ -1,10 +1,13 @@
 package records_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -261,6 +264,35 @@ func TestChangesKeepTheirOrder(t *testing.T) {
 			}
 			if n := len(h.list(sam, "contact", records.Filter{Field: "email", Value: email})); n != 1 {
 				t.Errorf("%s is found %d times", email, n)
+			}
+		}
+	})
+}
+
+// TestACommitEndsInTimeOrIsToldAsItIs: over its deadline a transaction that is
+// not complete is rolled back, and one that is complete is committed.
+func TestACommitEndsInTimeOrIsToldAsItIs(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		for name, also := range map[string]func(ctx context.Context, tx db.Tx) error{
+			"complete": func(ctx context.Context, _ db.Tx) error { <-ctx.Done(); return nil },
+			"not complete": func(ctx context.Context, tx db.Tx) error {
+				<-ctx.Done()
+				_, err := tx.Exec(ctx, `UPDATE tenants SET version = version WHERE tenant_id = $1`)
+				return err
+			},
+		} {
+			before := stored(t, d)
+			u, p := h.part("sam")
+			r, err := p.Create(t.Context(), "account", body(t, `{"name": "late"}`))
+			must(t, r, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			err = u.Commit(ctx, func(tx db.Tx) error { return also(ctx, tx) })
+			cancel()
+			u.Close()
+			done := stored(t, d) - before
+			if (name == "complete") != (err == nil) || (err == nil) != (done == 1) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, %d records more", name, err, done)
 			}
 		}
 	})
