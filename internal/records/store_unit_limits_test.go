@@ -82,16 +82,15 @@ func TestAUnitWritesAtMost8MiB(t *testing.T) {
 		defer u.Close()
 		note := strings.Repeat("n", 1<<20-1<<10)
 		var err error
-		var made records.Record
 		n := 0
 		for ; n < 20 && err == nil; n++ {
-			made, err = p.Create(ctx, "contact", body(t, `{"note": "`+note+`"}`))
+			_, err = p.Create(ctx, "contact", body(t, `{"note": "`+note+`"}`))
 		}
 		refusedFor(t, err, "8 MiB")
 		if n != 9 {
 			t.Errorf("the %dth create of a MiB was refused", n)
 		}
-		made, err = p.Create(ctx, "contact", body(t, `{"note": "small"}`)) // what still fits
+		made, err := p.Create(ctx, "contact", body(t, `{"note": "small"}`)) // what still fits
 		small := id(must(t, made, err))
 		_, err = p.Update(ctx, "contact", small, body(t, `{"note": "`+note+`"}`))
 		refusedFor(t, err, "8 MiB")
