@@ -22,15 +22,13 @@ type creations struct {
 func (w *creations) add(c *creation, rec *row) {
 	acting := c.s.viewer.UserID()
 	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data))
-	for i, f := range c.e.Fields {
-		if key, ok := indexKey(f, c.values[i]); ok {
-			w.values = append(w.values, c.e.Name, f.Name, key, rec.createdAt, f.Unique)
-		}
+	is := standing{values: c.values, owner: rec.owner, ownerRole: rec.ownerRole}
+	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), c.values)
+	for _, en := range is.entries(c.e) {
+		w.values = append(w.values, c.e.Name, en.field, en.value, en.reach, rec.createdAt, en.unique)
 	}
-	for _, rule := range valueRules(c.s.viewer.Config(), c.e.Name) {
-		if matches(c.e, rule, c.values) {
-			w.matches = append(w.matches, rule.ID(), rec.createdAt)
-		}
+	for _, rule := range is.rules {
+		w.matches = append(w.matches, rule, rec.createdAt)
 	}
 }
 
@@ -103,8 +101,8 @@ func (r *rows) insert(ctx context.Context, tx db.Tx, args []any) error {
 var (
 	newRecords = rowsOf(7, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
 		created_by, updated_by, version, data) VALUES `, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7)`, ``)
-	newValues = rowsOf(5, `INSERT INTO field_values (tenant_id, entity, field, value, record_created_at, is_unique) VALUES `,
-		`($1, #1, #2, #3, #4, #5)`, ``)
+	newValues = rowsOf(6, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique) VALUES `,
+		`($1, #1, #2, #3, #4, #5, #6)`, ``)
 	newMatches = rowsOf(2, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES `,
 		`($1, #1, #2)`, ` ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`)
 )
