@@ -64,24 +64,19 @@ type rows struct {
 // counts are how many rows one statement may have.
 var counts = []int{maxTogether, 8, 1}
 
-// rowsOf makes the statements: head is the text before the rows, and row that of
-// one, in which #n stands for the nth argument of the row.
-func rowsOf(columns int, head, row, tail string) rows {
+// rowsOf makes the statements: row is the text of one row, in which #n stands for
+// the nth argument of the row, and text makes a statement of all.
+func rowsOf(columns int, row string, text func(rows string) string) rows {
 	r := rows{columns: columns}
 	for _, n := range counts {
-		var text strings.Builder
-		text.WriteString(head)
-		for i := range n {
-			if i > 0 {
-				text.WriteString(", ")
-			}
-			one := row
+		list := make([]string, n)
+		for i := range list {
+			list[i] = row
 			for c := columns; c > 0; c-- {
-				one = strings.ReplaceAll(one, "#"+strconv.Itoa(c), "$"+strconv.Itoa(1+columns*i+c))
+				list[i] = strings.ReplaceAll(list[i], "#"+strconv.Itoa(c), "$"+strconv.Itoa(1+columns*i+c))
 			}
-			text.WriteString(one)
 		}
-		r.sql = append(r.sql, text.String()+tail)
+		r.sql = append(r.sql, text(strings.Join(list, ", ")))
 	}
 	return r
 }
@@ -99,10 +94,17 @@ func (r *rows) insert(ctx context.Context, tx db.Tx, args []any) error {
 }
 
 var (
-	newRecords = rowsOf(7, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
-		created_by, updated_by, version, data) VALUES `, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7)`, ``)
-	newValues = rowsOf(6, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique) VALUES `,
-		`($1, #1, #2, #3, #4, #5, #6)`, ``)
-	newMatches = rowsOf(2, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES `,
-		`($1, #1, #2)`, ` ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`)
+	newRecords = rowsOf(7, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7)`, insertRecords)
+	newValues  = rowsOf(6, `($1, #1, #2, #3, #4, #5, #6)`, insertRows)
+	newMatches = rowsOf(2, `($1, #1, #2)`, insertMatches)
 )
+
+func insertRecords(rows string) string {
+	return `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
+		created_by, updated_by, version, data) VALUES ` + rows
+}
+
+func insertMatches(rows string) string {
+	return `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES ` + rows + `
+		ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`
+}
