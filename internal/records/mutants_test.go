@@ -44,7 +44,6 @@ var mutants = []mutant{
 	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, tx, entity, rec.createdAt, shareEntries(e, rec, share.Principal))", "return nil"},
 	{"index rows do not follow a change of role", "store_share.go", "if rec.ownerRole == role {", "if true {"},
 	{"index rows do not follow a change of values", "store_change.go", "if rangedChanges(r.Entity, p) {", "if false {"},
-	{"index rows do not follow rules that go", "store_reshape.go", "before := wayEntries(r.entity, is.values, was, kept)", "before := wayEntries(r.entity, is.values, was[:0], kept)"},
 	{"index rows do not follow rules that come", "store_reshape.go", "appendWays(nil, wayOfRule, is.rules)", "appendWays(nil, wayOfRule, is.rules[:0])"},
 	{"lists show shared records of any principal", "predicate.go", `a.WriteString(" = "); a.statement.arg(v)`, `a.WriteString(" >= "); a.statement.arg(v)`},
 	{"lists that walk ignore the scope", "store_read.go", "if !dbRow.Bool(5) {", "if false {"},

@@ -9,7 +9,10 @@ import (
 	"gatehouse/internal/schema"
 )
 
-const rowColumns = "r.record_id, r.owner_id, r.created_at, r.updated_at, r.data"
+// rowColumns are what scanRow reads of a record r.
+func rowColumns(q db.Querier) string {
+	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data", "r.data_bytes")
+}
 
 // scanRow reads rowColumns; the data is valid only inside the callback.
 func scanRow(r db.Row, rec *row) {
@@ -29,7 +32,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := pointRead(r.Scope(access.Read))
+	st := pointRead(s.h, r.Scope(access.Read))
 	var fixed [8]any
 	args := append(append(fixed[:0], entity, id), st.Args...)
 	var out Record
@@ -50,12 +53,12 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 
 // pointRead is the statement that reads one record within a scope; $2 is its
 // entity type, $3 its id. It is made once for a scope.
-func pointRead(scope *access.Scope) *access.Statement {
+func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 	if st := scope.PointRead.Load(); st != nil {
 		return st
 	}
 	const before = 2
-	st := newStatement(`SELECT `+rowColumns+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
+	st := newStatement(`SELECT `+rowColumns(q)+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
 		make([]any, before)...)
 	st.reached(scope)
 	made := &access.Statement{SQL: st.String(), Args: st.args[before:]}
@@ -72,7 +75,7 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	}
 	scope := r.Scope(access.Read)
 	if scope.All || len(filters) > 0 && filters[0].unique {
-		st := newStatement(`SELECT `+rowColumns, r.Entity.Name, w.before, w.after)
+		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.Name, w.before, w.after)
 		s.candidates(st, filters)
 		st.rest(filters)
 		st.WriteString(" AND ")
@@ -105,7 +108,7 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 // depend on how much the viewer may not see.
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
-	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
 	st.arms(scope, filters, w.limit, s.h.Dialect().Engine == db.Postgres)
 	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
@@ -185,7 +188,7 @@ var errEnough = errors.New("enough rows")
 // whether the scope reaches it. That is a third of what gather costs where it
 // works. When it does not fill the page, w is what is left to gather.
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
-	st := newStatement(`SELECT `+rowColumns+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
 	st.reached(r.Scope(access.Read))
 	st.rest(filters)
 	st.WriteString(" THEN 1 ELSE 0 END")

@@ -183,7 +183,7 @@ func (r *reshape) walk(ctx context.Context) error {
 	r.misfit = map[string]int64{}
 	for last, done := int64(0), false; !done; {
 		var page []row
-		err := r.tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, data FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
+		err := r.tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+r.tx.Dialect().JSONText("data", "data_bytes")+` FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
 			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(dbRow db.Row) error {
 			page = append(page, rowOf(dbRow))
 			return nil

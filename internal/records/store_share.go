@@ -136,7 +136,7 @@ func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, 
 func moveRoles(ctx context.Context, tx db.Tx, e *schema.Entity, userID, role string) error {
 	for last, done := int64(0), false; !done; {
 		var page []row
-		err := tx.Query(ctx, `SELECT created_at, owner_role, data FROM records
+		err := tx.Query(ctx, `SELECT created_at, owner_role, `+tx.Dialect().JSONText("data", "data_bytes")+` FROM records
 			WHERE tenant_id = $1 AND entity = $2 AND owner_id = $3 AND created_at > $4
 			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(r db.Row) error {
 			page = append(page, row{createdAt: r.Int(0), ownerRole: r.Text(1), data: jsontext.Value(r.Text(2))})
