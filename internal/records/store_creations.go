@@ -21,7 +21,7 @@ type creations struct {
 // add takes one more record.
 func (w *creations) add(c *creation, rec *row) {
 	acting := c.s.viewer.UserID()
-	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data))
+	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
 	is := standing{values: c.values, owner: rec.owner, ownerRole: rec.ownerRole}
 	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), c.values)
 	for _, en := range is.entries(c.e) {
@@ -94,14 +94,14 @@ func (r *rows) insert(ctx context.Context, tx db.Tx, args []any) error {
 }
 
 var (
-	newRecords = rowsOf(7, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7)`, insertRecords)
+	newRecords = rowsOf(8, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7, #8)`, insertRecords)
 	newValues  = rowsOf(6, `($1, #1, #2, #3, #4, #5, #6)`, insertRows)
 	newMatches = rowsOf(2, `($1, #1, #2)`, insertMatches)
 )
 
 func insertRecords(rows string) string {
 	return `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
-		created_by, updated_by, version, data) VALUES ` + rows
+		created_by, updated_by, version, data, data_bytes) VALUES ` + rows
 }
 
 func insertMatches(rows string) string {

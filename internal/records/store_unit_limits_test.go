@@ -24,12 +24,17 @@ func refusedFor(t *testing.T, err error, limit string) {
 	}
 }
 
-// stored is how many records there are.
+// stored is how many records there are, each of which was weighed.
 func stored(t *testing.T, d *db.DB) (n int64) {
 	t.Helper()
-	err := d.For("acme").Query(t.Context(), `SELECT COUNT(*) FROM records WHERE tenant_id = $1`, func(r db.Row) error { n = r.Int(0); return nil })
+	weighed := int64(0)
+	err := d.For("acme").Query(t.Context(), `SELECT COUNT(*), SUM(CASE WHEN data_bytes > 0 THEN 1 ELSE 0 END) FROM records WHERE tenant_id = $1`,
+		func(r db.Row) error { n, weighed = r.Int(0), r.Int(1); return nil })
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n != weighed {
+		t.Errorf("%d of %d records were weighed", weighed, n)
 	}
 	return n
 }
