@@ -140,11 +140,18 @@ func TestAFullEngineIsOverloaded(t *testing.T) {
 	}
 }
 
-// smallNode is one more node over the World's database, whose engine has room
-// for one run and waits 50 ms.
+// smallNode is one more node over the World's database, which has room for one
+// run and waits 50 ms.
 func smallNode(t *testing.T, w *gatetest.World) *gatetest.Node {
 	t.Helper()
-	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), Instances: 1, PerTenant: 1, MaxWait: 50 * time.Millisecond})
+	return nodeWith(t, w, 1, 1)
+}
+
+// nodeWith is one more node over the World's database, which has room for some
+// runs and waits 50 ms.
+func nodeWith(t *testing.T, w *gatetest.World, instances, perTenant int) *gatetest.Node {
+	t.Helper()
+	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), Instances: instances, PerTenant: perTenant, MaxWait: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
