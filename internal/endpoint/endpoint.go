@@ -25,11 +25,13 @@ type Service struct {
 	emit     func(event string, fields map[string]any)
 	programs *programs
 	flights  flights
-	lanes    lanes
-	history  *history
+	// strangers are deliveries that are not verified yet.
+	strangers gates
+	lanes     lanes
+	history   *history
 
 	mu       sync.Mutex
-	rejected map[string]time.Time // when a rejected signature was last told of, by endpoint
+	rejected map[string]time.Time // when a rejected signature was last told of, by event and endpoint
 }
 
 // Options is what a Service is made of; all of it must be set.

@@ -72,7 +72,7 @@ func TestOldProgramsAreDropped(t *testing.T) {
 	first := []*component.Program{get(0), get(1), get(2)}
 	get(0) // so that 1 is the oldest
 	own := p.size / 3
-	p.size += maxPrograms - 3*own // as if others took up the rest
+	p.count("acme", maxPrograms-3*own) // as if others took up the rest
 	get(3)
 	if len(p.m) != 3 || p.size > maxPrograms {
 		t.Errorf("%d programs, %d bytes", len(p.m), p.size)
