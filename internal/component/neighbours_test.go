@@ -52,7 +52,7 @@ func TestMemoryHogsHarmNobodyElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, release := make(chan struct{}, 24), make(chan struct{})
+	full, release := make(chan struct{}, 48), make(chan struct{})
 	host := hostFunc(func(context.Context, string, []byte) ([]byte, error) {
 		full <- struct{}{}
 		<-release
@@ -67,6 +67,7 @@ func TestMemoryHogsHarmNobodyElse(t *testing.T) {
 				full <- struct{}{}
 			case err != nil || r.Failed != nil || string(r.Value) != "20":
 				t.Errorf("a hog: %v %+v %s", err, r.Failed, r.Value)
+				full <- struct{}{}
 			}
 		})
 	}

@@ -150,6 +150,7 @@ func (i *instance) handle(r *Run) (value []byte) {
 	switch {
 	case r.Verifier != nil: // pages bound it alone, see cutAtMemory
 		i.must("qjs_set_memory_limit", uint64(r.Memory))
+		i.must("qjs_set_gc_threshold", uint64(r.Memory/2)) // its world is gone before there is garbage worth looking for
 	case r.Memory != MaxMemory:
 		i.must("qjs_set_memory_limit", engineLimit(r.Memory))
 	}

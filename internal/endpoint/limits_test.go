@@ -194,6 +194,7 @@ func TestAFullEngineIsOverloaded(t *testing.T) {
 	sam, hook := w.Key("sam@acme.example"), map[string]*gatetest.Actor{"token-c": w.Webhook("token-c"), "token-a": w.Webhook("token-a")}
 	call["key"]("key-c", ok).Want(200, "")
 	before := kept(t, w)
+	few := w.Key("sam@acme.example", gatetest.RateLimit(3))
 	small := smallNode(t, w)
 	sam.At(small).Post(custom+"key-c", ok).Want(200, "") // which starts the engine and compiles
 	before = strings.Replace(before, "1 records", "2 records", 1)
@@ -211,10 +212,18 @@ func TestAFullEngineIsOverloaded(t *testing.T) {
 			t.Errorf("%s: %d %s %v", slug, answer.Status, answer.Body, answer.Header)
 		}
 	}
+	for range 5 { // what is shed is charged to nobody
+		if a := few.At(small).Post(custom+"key-c", ok).Want(503, "OVERLOADED"); header(t, a, "X-RateLimit-Remaining") != "3" {
+			t.Errorf("shed, with %s left of 3", header(t, a, "X-RateLimit-Remaining"))
+		}
+	}
 	if n := kept(t, w); n != before {
 		t.Errorf("%s, %s before", n, before)
 	}
 	holder.Wait()
+	if a := few.At(small).Post(custom+"key-c", ok).Want(200, ""); header(t, a, "X-RateLimit-Remaining") != "2" {
+		t.Errorf("the first that was not shed leaves %s of 3", header(t, a, "X-RateLimit-Remaining"))
+	}
 	if a := hook["token-c"].At(small).With("Idempotency-Key", "o").Post(custom+"token-c", ok); a.Status != 200 || strings.Contains(string(a.Body), "duplicate") {
 		t.Errorf("afterwards: %d %s", a.Status, a.Body)
 	}
