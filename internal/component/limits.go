@@ -43,7 +43,7 @@ const (
 	// too: past them the platform was too busy, which is OVERLOADED.
 	// maxCompileWait is how long a compilation waits for a place before that.
 	verifierWall   = 5 * time.Second
-	compileWall    = 15 * time.Second
+	compileWall    = 20 * time.Second
 	maxCompileWait = 5 * time.Second
 	// maxFailure bounds the description of an uncaught error, in bytes of JSON;
 	// the prelude cuts what would make it longer.
