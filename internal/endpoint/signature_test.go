@@ -89,7 +89,7 @@ func TestAVerifiersAnswer(t *testing.T) {
 			if n := count(t, w, "events") - before; n != map[bool]int{true: 1}[want == 202] {
 				t.Errorf("%s: %d events", name, n)
 			}
-			if took > time.Second {
+			if took > 7*time.Second { // 5 s by the clock bound the slowest, however busy the machine is
 				t.Errorf("%s took %v", name, took)
 			}
 		}
