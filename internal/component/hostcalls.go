@@ -56,7 +56,8 @@ func (i *instance) hostCall(argc, argv uint32) uint64 {
 	}
 	at := i.nested("wasm_malloc", 8)
 	if at == 0 {
-		panic(errStop) // out of memory in a place where the engine cannot say so
+		i.run.outOfMemory = true
+		panic(errStop) // in a place where the engine cannot say so
 	}
 	i.store64(uint32(at), result)
 	return at

@@ -28,10 +28,12 @@ type Service struct {
 	flights  flights
 	locks    recordLocks
 	flows    *admission.Gate // the places that flows run in
-	history  *history
+	// strangers are deliveries that are not verified yet.
+	strangers gates
+	history   *history
 
 	mu       sync.Mutex
-	rejected map[string]time.Time // when a rejected signature was last told of, by endpoint
+	rejected map[string]time.Time // when a rejected signature was last told of, by event and endpoint
 }
 
 // Options is what a Service is made of; all of it must be set.
