@@ -42,6 +42,7 @@ type job struct {
 	inputs    inputs.Object
 	event     *event // nil where no webhook was delivered
 	requestID string
+	holder    records.Holder // of the answer; nil where none is made of the outcome
 	// dry runs it and keeps nothing.
 	dry bool
 }
@@ -131,6 +132,9 @@ func (s *Service) try(ctx context.Context, j *job, try int) *Outcome {
 	mark.At("run.begun")
 	out := x.run(ctx)
 	mark.At("run.ended")
+	if out.Err == nil && j.holder != nil { // before the commit, for it is too late after it
+		out.Err = j.holder.Hold(len(out.Data))
+	}
 	if out.Err == nil && !j.dry {
 		out.Err = s.store.commit(ctx, x.unit, j, clock.Micros(s.clock.Now()))
 	}
@@ -218,9 +222,11 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 		return nil, err
 	}
 	mark.At("run.component")
+	host, leave := x.host(viewer, component.ErrHostBytes)
+	defer leave()
 	res, err := program.Run(ctx, component.Run{
 		Tenant: x.j.config.Tenant.ID, Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
-		Host: host{x: x, part: x.unit.As(viewer)},
+		Host: host,
 	})
 	x.console = append(x.console, res.Console...)
 	x.cpu += res.CPU
@@ -279,7 +285,9 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, component.DefaultTimeout)
 	defer cancel()
-	given := automation.Run{Inputs: x.j.inputs, Host: host{x: x, part: x.unit.As(viewer)}}
+	host, leave := x.host(viewer, automation.ErrRecords)
+	defer leave()
+	given := automation.Run{Inputs: x.j.inputs, Host: host}
 	if e := x.j.event; e != nil {
 		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}

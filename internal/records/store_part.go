@@ -22,6 +22,20 @@ type Part struct {
 	s *Session
 }
 
+// Within makes a holder bound the answers of the part; it returns the part.
+func (p *Part) Within(h Holder) *Part {
+	p.s.holder = h
+	return p
+}
+
+// held is an answer that the part's holder lets pass.
+func (p *Part) held(rec Record) (Record, error) {
+	if err := p.s.hold(len(rec)); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
 // Get reads one record as the unit has it.
 func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
 	if entity == schema.UserEntity {
@@ -35,7 +49,7 @@ func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return render(nil, r, rec), nil
+	return p.held(render(nil, r, rec))
 }
 
 // List reads one page of what is stored; what the unit did is not in it.
@@ -158,13 +172,17 @@ func (p *Part) Create(ctx context.Context, entity string, members []Member) (Rec
 	if err := p.checkUnique(ctx, r.Entity, rec, in.values); err != nil {
 		return nil, err
 	}
+	out, err := p.held(s.show(r, rec))
+	if err != nil {
+		return nil, err
+	}
 	at := ref{entity, rec.id}
 	p.u.records[at], p.u.created = rec, true
 	p.u.changes = append(p.u.changes, change{at, need{}, func(ctx context.Context, tx db.Tx, held map[ref]*row) (err error) {
 		held[at], err = s.insert(ctx, tx, r, in, rec.id)
 		return err
 	}})
-	return s.show(r, rec), nil
+	return out, nil
 }
 
 // Update merges members into a record.
@@ -186,7 +204,10 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 	}
 	edit, err := s.patched(ctx, r, rec, members, p.visible)
 	if err != nil || len(members) == 0 {
-		return s.show(r, rec), err
+		if err != nil {
+			return nil, err
+		}
+		return p.held(s.show(r, rec))
 	}
 	if err := p.checkUnique(ctx, r.Entity, rec, edit.changed); err != nil {
 		return nil, err
@@ -198,6 +219,10 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 		}
 		rec.owner = edit.owner
 	}
+	out, err := p.held(s.show(r, rec))
+	if err != nil {
+		return nil, err
+	}
 	at := ref{entity, id}
 	p.u.records[at] = rec
 	// The system members were right, as the unit sees them, and are set anew.
@@ -207,7 +232,7 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 	p.u.changes = append(p.u.changes, change{at, p.need(r, rec, access.Update), func(ctx context.Context, tx db.Tx, held map[ref]*row) error {
 		return s.merge(ctx, tx, r, held[at], rest)
 	}})
-	return s.show(r, rec), nil
+	return out, nil
 }
 
 // Delete removes a record.
@@ -338,7 +363,7 @@ func (p *Part) getUser(ctx context.Context, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return renderUser(nil, r, u), nil
+	return p.held(renderUser(nil, r, u))
 }
 
 func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
@@ -352,7 +377,14 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 		return nil, err
 	}
 	if err := s.editUser(r, u, members); err != nil || len(members) == 0 {
-		return showUser(r, u), err
+		if err != nil {
+			return nil, err
+		}
+		return p.held(showUser(r, u))
+	}
+	out, err := p.held(showUser(r, u))
+	if err != nil {
+		return nil, err
 	}
 	p.u.users[id] = u
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Name == "updated_at" })
@@ -363,5 +395,5 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 		}
 		return s.changeUser(ctx, tx, r, held, rest)
 	}})
-	return showUser(r, u), nil
+	return out, nil
 }
