@@ -101,7 +101,8 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 }
 
 // callHost hands a call to the run's Host: '=' and the result, or '!' and the
-// refusal, both JSON. An error that is no *fault.Error ends the run.
+// refusal, both JSON. An error that is no *fault.Error ends the run, and so does
+// OVERLOADED, which is not the script's to deal with.
 func (i *instance) callHost(name, args uint64) uint64 {
 	x := i.run
 	n, ok1 := i.textOf(name)
@@ -132,7 +133,7 @@ func (i *instance) callHost(name, args uint64) uint64 {
 			reply = []byte("null")
 		}
 		return i.verdictText('=', reply)
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Code != fault.Overloaded:
 		return i.verdictText('!', refusal(refused))
 	default:
 		x.stopped = err

@@ -41,8 +41,8 @@ type VerifierInput struct {
 // arguments as a JSON object: {entity, id}, {entity, where, limit, cursor},
 // {entity, fields}, {entity, id, fields}, {entity, id} for records.get, .list,
 // .create, .update, .delete; it returns JSON. A *fault.Error becomes an error
-// that the script may catch, with code, status and details; any other error
-// ends the run and is returned by Run. ctx ends with the run's deadline. room is
+// that the script may catch, with code, status and details; OVERLOADED and any
+// other error end the run and are returned by Run. ctx ends with the run's deadline. room is
 // how long the result may be: ErrHostBytes when it would be longer, and before
 // it is built.
 type Host interface {
