@@ -29,7 +29,7 @@ type cut struct {
 // asks for about as many as the page can still hold, for a server that is asked
 // for more sends more.
 func (c *cut) fill(at cursor, fetch fetchFunc) error {
-	c.page.Records = append(make([]byte, 0, 512+c.limit*320), '[')
+	c.page.Records = append(make([]byte, 0, c.size()), '[')
 	w := window{after: at.after, before: at.before}
 	for {
 		rest := c.limit + 1 - c.page.Count
@@ -56,13 +56,10 @@ func (c *cut) add(rec *row) error {
 		c.more = true
 		return nil
 	}
-	end := len(p.Records)
-	if p.Count > 0 {
-		p.Records = append(p.Records, ',')
-	}
-	p.Records = c.show(p.Records, rec)
-	if p.Count > 0 && len(p.Records) >= c.bytes { // the list's own end comes on top
-		p.Records, c.more = p.Records[:end], true
+	if p.Count == 0 {
+		p.Records = c.show(p.Records, rec)
+	} else if !c.addNext(rec) {
+		c.more = true
 		return errEnough
 	}
 	if err := c.s.hold(len(p.Records) + 1); err != nil {
@@ -75,6 +72,39 @@ func (c *cut) add(rec *row) error {
 	c.last = *rec
 	c.last.data = nil // valid only now
 	return nil
+}
+
+// aroundRecord is more than most records have beside their data.
+const aroundRecord = 1 << 10
+
+// addNext puts a record behind others, unless the page would be too long with
+// it. One that will hardly fit is rendered aside: the page's memory, which waits
+// for the client, does not grow for it.
+func (c *cut) addNext(rec *row) bool {
+	p := &c.page
+	end := len(p.Records)
+	p.Records = append(p.Records, ',')
+	if size := len(rec.data) + aroundRecord; size > cap(p.Records)-len(p.Records) && end+size > c.bytes {
+		aside := c.show(make([]byte, 0, size), rec)
+		if len(p.Records)+len(aside) < c.bytes {
+			p.Records = append(p.Records, aside...)
+			return true
+		}
+	} else if p.Records = c.show(p.Records, rec); len(p.Records) < c.bytes { // the list's own end comes on top
+		return true
+	}
+	p.Records = p.Records[:end]
+	return false
+}
+
+// size is how much memory a page is given at once: what it will take, where that
+// is known, and its envelope.
+func (c *cut) size() int {
+	usual := 512 + c.limit*320
+	if large := c.scope.RowSize.Load(); large > 0 {
+		return max(usual, int(min(large*int64(c.limit), int64(c.bytes)))+aroundRecord)
+	}
+	return usual
 }
 
 // largeRow is a record's size from which a page of MaxLimit ends early.
