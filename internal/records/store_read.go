@@ -9,7 +9,10 @@ import (
 	"gatehouse/internal/schema"
 )
 
-const rowColumns = "r.record_id, r.owner_id, r.created_at, r.updated_at, r.data"
+// rowColumns are what scanRow reads of a record r.
+func rowColumns(q db.Querier) string {
+	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data", "r.data_bytes")
+}
 
 // scanRow reads rowColumns; the data is valid only inside the callback.
 func scanRow(r db.Row, rec *row) {
@@ -29,7 +32,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := pointRead(r.Scope(access.Read))
+	st := pointRead(s.h, r.Scope(access.Read))
 	var fixed [8]any
 	args := append(append(fixed[:0], entity, id), st.Args...)
 	var out Record
@@ -50,12 +53,12 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 
 // pointRead is the statement that reads one record within a scope; $2 is its
 // entity type, $3 its id. It is made once for a scope.
-func pointRead(scope *access.Scope) *access.Statement {
+func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 	if st := scope.PointRead.Load(); st != nil {
 		return st
 	}
 	const before = 2
-	st := newStatement(`SELECT `+rowColumns+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
+	st := newStatement(`SELECT `+rowColumns(q)+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
 		make([]any, before)...)
 	st.reached(scope)
 	made := &access.Statement{SQL: st.String(), Args: st.args[before:]}
@@ -72,9 +75,9 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	scope := r.Scope(access.Read)
 	switch {
 	case len(filters) > 0:
-		return s.rows(ctx, filtered(scope, filters, r.Entity.Name, w), each)
+		return s.rows(ctx, filtered(s.h, scope, filters, r.Entity.Name, w), each)
 	case scope.All || armCount(scope) > maxArms:
-		st := newStatement(`SELECT `+rowColumns+walkWindow+" AND ", r.Entity.Name, w.before, w.after)
+		st := newStatement(`SELECT `+rowColumns(s.h)+walkWindow+" AND ", r.Entity.Name, w.before, w.after)
 		st.reached(scope)
 		st.WriteString(" ORDER BY r.created_at DESC")
 		st.limit(w.limit)
@@ -105,7 +108,7 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, each func(*row) error) error {
 	scope := r.Scope(access.Read)
 	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
-	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
 	st.arms(scope, w.limit)
 	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
@@ -146,7 +149,7 @@ func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last
 // whether the scope reaches it. That is a third of what gather costs where it
 // works. When it does not fill the page, w is what is left to gather.
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, each func(*row) error) (done bool, err error) {
-	st := newStatement(`SELECT `+rowColumns+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
 	st.reached(r.Scope(access.Read))
 	st.WriteString(" THEN 1 ELSE 0 END" + walkWindow + " ORDER BY r.created_at DESC")
 	most := 2 * w.limit
@@ -176,8 +179,8 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, e
 
 // filtered walks the index entries of the first filter's value and keeps what
 // the scope reaches and every other filter matches.
-func filtered(scope *access.Scope, filters []filter, entity string, w window) *statement {
-	st := newStatement(`SELECT `+rowColumns+` FROM field_values f CROSS JOIN records r
+func filtered(q db.Querier, scope *access.Scope, filters []filter, entity string, w window) *statement {
+	st := newStatement(`SELECT `+rowColumns(q)+` FROM field_values f CROSS JOIN records r
 		WHERE f.tenant_id = $1 AND f.entity = $2 AND f.record_created_at < $3 AND f.record_created_at > $4
 		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = f.record_created_at AND f.field = `, entity, w.before, w.after)
 	st.arg(filters[0].field)

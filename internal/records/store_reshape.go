@@ -186,7 +186,7 @@ func (r *reshape) walk(ctx context.Context) error {
 	}
 	for last, done := int64(0), false; !done; {
 		var page []stub
-		err := r.tx.Query(ctx, `SELECT created_at, data FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
+		err := r.tx.Query(ctx, `SELECT created_at, `+r.tx.Dialect().JSONText("data", "data_bytes")+` FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
 			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(row db.Row) error {
 			page = append(page, stub{row.Int(0), jsontext.Value(row.Text(1))})
 			return nil
