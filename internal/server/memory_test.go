@@ -66,8 +66,8 @@ func crowd(t *testing.T, w *gatetest.World) (olivia, olga *gatetest.Actor) {
 func record(size int) string { return `{"extra": {"pad": "` + strings.Repeat("p", size) + `"}}` }
 
 // stuck is a connection whose client reads the status of its answer and nothing
-// more; the status is 0 where none came within a second.
-func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length int) (c net.Conn, status int) {
+// more; the status is 0 where none came within the patience.
+func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length int, patience time.Duration) (c net.Conn, status int) {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(who.Node.URL, "http://"))
 	if err != nil {
@@ -79,7 +79,7 @@ func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length 
 		_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			method, path, who.Host, who.Token, length, body)
 	}()
-	_ = c.SetReadDeadline(time.Now().Add(time.Second)) // a deadline that fails shows as a test that hangs
+	_ = c.SetReadDeadline(time.Now().Add(patience)) // a deadline that fails shows as a test that hangs
 	line := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(bufio.NewReaderSize(c, 16), line); err != nil {
 		return c, 0
@@ -89,7 +89,7 @@ func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length 
 }
 
 // crowded makes n stuck connections at once and counts their answers.
-func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string, length int) (statuses map[int]int, leave func()) {
+func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string, length int, patience time.Duration) (statuses map[int]int, leave func()) {
 	t.Helper()
 	statuses = map[int]int{}
 	var conns []net.Conn
@@ -97,7 +97,7 @@ func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string
 	var wait sync.WaitGroup
 	for range n {
 		wait.Go(func() {
-			c, status := stuck(t, who, method, path, body, length)
+			c, status := stuck(t, who, method, path, body, length, patience)
 			mu.Lock()
 			defer mu.Unlock()
 			statuses[status]++
@@ -140,7 +140,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		budget := w.Nodes[0].Server.Answers()
 		id := olivia.Get(contact+"?limit=1").Want(200, "").Records()[0]["id"].(string)
 		for what, path := range map[string]string{"lists": contact + "?limit=200", "single records": contact + "/" + id} {
-			statuses, leave := crowded(t, olivia, 60, "GET", path, "", 0)
+			statuses, leave := crowded(t, olivia, 60, "GET", path, "", 0, 20*time.Second)
 			if held := budget.Held("acme"); held > share || held < share*3/4 {
 				t.Errorf("%s: %d bytes are held", what, held)
 			}
@@ -186,7 +186,7 @@ func TestBodiesAreBounded(t *testing.T) {
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	statuses, leave := crowded(t, olivia, 20, "POST", path, "", most)
+	statuses, leave := crowded(t, olivia, 20, "POST", path, "", most, time.Second)
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; statuses[0] != 20 || took > 30 {
 		t.Errorf("20 bodies of which nothing came took %d MiB, answered %v", took, statuses)
@@ -196,7 +196,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 	leave()
 
-	statuses, leave = crowded(t, olivia, 12, "POST", path, body(7<<20), most)
+	statuses, leave = crowded(t, olivia, 12, "POST", path, body(7<<20), most, 3*time.Second)
 	if held := budget.Held("acme"); held > share || held < share/2 || statuses[503] < 6 || statuses[0]+statuses[503] != 12 {
 		t.Errorf("%d bytes are held, answered %v", held, statuses)
 	}
