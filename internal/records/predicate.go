@@ -100,44 +100,119 @@ type window struct {
 // everAfter is later than any record.
 const everAfter = math.MaxInt64
 
-// arms writes the created_at of the records that a scope reaches within a
-// window as a union of index ranges, one for each way a record can be reached, each cut at the limit:
-// what a page costs depends on the number of ways, not on how many records the
-// viewer may not see. It expects $2 = entity, $3 = before, $4 = after.
-func (s *statement) arms(scope *access.Scope, limit int) {
-	n := 0
-	arm := func(table, at string, condition func()) {
-		if n > 0 {
-			s.WriteString(" UNION ")
-		}
-		n++
-		s.WriteString("SELECT at FROM (SELECT ")
-		s.WriteString(at)
-		s.WriteString(" AS at FROM ")
-		s.WriteString(table)
-		s.WriteString(" s WHERE s.tenant_id = $1 AND ")
-		condition()
-		s.WriteString(" AND " + at + " < $3 AND " + at + " > $4 ORDER BY " + at + " DESC")
-		s.limit(limit)
-		s.WriteString(") a")
-		var buf [8]byte
-		s.Write(strconv.AppendInt(buf[:0], int64(n), 10))
+// candidates writes the FROM and WHERE of the records of a window that match the
+// first filter, visible or not. It expects $2 = entity, $3 = before, $4 = after.
+func (s *statement) candidates(filters []filter) {
+	if len(filters) == 0 {
+		s.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`)
+		return
 	}
-	arm("records", "created_at", func() { s.WriteString("s.entity = $2 AND s.owner_id = "); s.arg(scope.Owner) })
-	for _, role := range scope.OwnerRoles {
-		arm("records", "created_at", func() { s.WriteString("s.entity = $2 AND s.owner_role = "); s.arg(role) })
+	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
+	s.WriteString(` FROM field_values s CROSS JOIN records r WHERE s.tenant_id = $1 AND s.entity = $2 AND s.reach = ''
+		AND s.record_created_at < $3 AND s.record_created_at > $4
+		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = s.record_created_at AND s.field = `)
+	s.arg(filters[0].field)
+	s.WriteString(" AND s.value = ")
+	s.arg(filters[0].key)
+}
+
+// newest ends what candidates began.
+func (s *statement) newest(filters []filter, limit int) {
+	if len(filters) == 0 {
+		s.WriteString(" ORDER BY r.created_at DESC")
+	} else {
+		s.WriteString(" ORDER BY s.record_created_at DESC")
 	}
-	for _, p := range scope.SharedTo {
-		arm("shares", "record_created_at", func() { s.WriteString("s.entity = $2 AND s.principal = "); s.arg(p); s.level(scope) })
-	}
-	for _, rule := range scope.Rules {
-		arm("rule_matches", "record_created_at", func() { s.WriteString("s.rule_id = "); s.arg(rule) })
+	s.limit(limit)
+}
+
+// rest writes that every filter but the first matches the record of the index
+// row s. Each is a look-up by the whole key and stays one: PostgreSQL would make
+// a join of EXISTS, which may read all matches of the filter.
+func (s *statement) rest(filters []filter) {
+	for _, f := range filters[min(1, len(filters)):] {
+		s.WriteString(` AND (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2 AND x.reach = ''
+			AND x.record_created_at = s.record_created_at AND x.field = `)
+		s.arg(f.field)
+		s.WriteString(" AND x.value = ")
+		s.arg(f.key)
+		s.WriteString(") = 1")
 	}
 }
 
+// arms writes the created_at of the records that a scope reaches and the
+// filters match within a window, as a union of index ranges: one for each way a
+// record can be reached, each cut at the limit. What a page costs depends on the
+// number of ways, not on how many records the viewer may not see. It expects
+// $2 = entity, $3 = before, $4 = after.
+func (s *statement) arms(scope *access.Scope, filters []filter, limit int) {
+	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms}
+	if len(filters) > 0 {
+		given := &statement{args: s.args}
+		given.WriteString("s.entity = $2 AND s.field = ")
+		given.arg(filters[0].field)
+		given.WriteString(" AND s.value = ")
+		given.arg(filters[0].key)
+		given.rest(filters)
+		s.args = given.args
+		a.write("field_values", "record_created_at", given.String()+" AND s.reach", ways(scope), nil)
+		return
+	}
+	a.write("records", "created_at", "s.entity = $2 AND s.owner_id", []string{scope.Owner}, nil)
+	a.write("records", "created_at", "s.entity = $2 AND s.owner_role", scope.OwnerRoles, nil)
+	a.write("shares", "record_created_at", "s.entity = $2 AND s.principal", scope.SharedTo, func() { s.level(scope) })
+	a.write("rule_matches", "record_created_at", "s.rule_id", scope.Rules, nil)
+}
+
+// armWriter writes the arms of one union.
+type armWriter struct {
+	*statement
+	limit int
+	wide  bool
+	n     int
+}
+
+// write adds the ranges of a table whose column, the last word of condition, is
+// one of values: one range for each value. In a wide union it is one for all:
+// the records of all values are sorted, so that a page costs what the viewer may
+// see in all. The unary + keeps both engines from walking the table in the order
+// of created_at instead, hidden records and all.
+func (a *armWriter) write(table, at, condition string, values []string, also func()) {
+	if a.wide && len(values) > 0 {
+		a.arm(table, "+s."+at, condition, func() { a.WriteString(" IN "); a.list(values) }, also)
+		return
+	}
+	for _, v := range values {
+		a.arm(table, "s."+at, condition, func() { a.WriteString(" = "); a.statement.arg(v) }, also)
+	}
+}
+
+func (a *armWriter) arm(table, at, condition string, values, also func()) {
+	if a.n > 0 {
+		a.WriteString(" UNION ")
+	}
+	a.n++
+	a.WriteString("SELECT at FROM (SELECT ")
+	if a.wide { // a record may be there for several values
+		a.WriteString("DISTINCT ")
+	}
+	for _, part := range [...]string{at, " AS at FROM ", table, " s WHERE s.tenant_id = $1 AND ", condition} {
+		a.WriteString(part)
+	}
+	values()
+	if also != nil {
+		also()
+	}
+	for _, part := range [...]string{" AND ", at, " < $3 AND ", at, " > $4 ORDER BY at DESC"} {
+		a.WriteString(part)
+	}
+	a.statement.limit(a.limit)
+	a.WriteString(") a" + strconv.Itoa(a.n))
+}
+
 // maxArms bounds the ranges of one statement (SQLite takes at most 500 in a
-// union). Who reaches records in more ways than that reaches so many that a
-// walk over all of them finds a page soon.
+// union). Who reaches records in more ways than that sees so many that a walk
+// finds most pages.
 const maxArms = 400
 
 func armCount(scope *access.Scope) int {

@@ -302,7 +302,7 @@ func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key 
 	}
 	free := true
 	err := p.u.h.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
-		AND value = $4 AND is_unique = 1`, func(row db.Row) error {
+		AND value = $4 AND reach = '' AND is_unique = 1`, func(row db.Row) error {
 		free = free && touched[row.Int(0)]
 		return nil
 	}, e.Name, f.Name, key)

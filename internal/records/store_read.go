@@ -64,33 +64,34 @@ func pointRead(scope *access.Scope) *access.Statement {
 }
 
 // fetch reads the rows of a window that the viewer may see and the filters
-// match, newest first.
+// match, newest first. Whatever way it takes, what it costs does not depend on
+// how much the viewer may not see, but for a number of rows that the limit bounds.
 func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	if w.before == 0 {
 		w.before = everAfter
 	}
 	scope := r.Scope(access.Read)
-	switch {
-	case len(filters) > 0:
-		return s.rows(ctx, filtered(scope, filters, r.Entity.Name, w), each)
-	case scope.All || armCount(scope) > maxArms:
-		st := newStatement(`SELECT `+rowColumns+walkWindow+" AND ", r.Entity.Name, w.before, w.after)
+	if scope.All || len(filters) > 0 && filters[0].unique {
+		st := newStatement(`SELECT `+rowColumns, r.Entity.Name, w.before, w.after)
+		st.candidates(filters)
+		st.rest(filters)
+		st.WriteString(" AND ")
 		st.reached(scope)
-		st.WriteString(" ORDER BY r.created_at DESC")
-		st.limit(w.limit)
+		st.newest(filters, w.limit)
 		return s.rows(ctx, st, each)
 	}
-	if scope.Dense.Load() {
-		done, err := s.walk(ctx, r, &w, each)
+	wide := armCount(scope) > maxArms
+	if wide || len(filters) == 0 && scope.Dense.Load() {
+		done, err := s.walk(ctx, r, &w, filters, each)
 		if done || err != nil {
 			return err
 		}
-		scope.Dense.Store(false)
+		if !wide {
+			scope.Dense.Store(false)
+		}
 	}
-	return s.gather(ctx, r, w, each)
+	return s.gather(ctx, r, w, filters, each)
 }
-
-const walkWindow = ` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`
 
 func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error) error {
 	var rec row
@@ -102,11 +103,11 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 
 // gather reads a window as a union of index ranges (arms): its cost does not
 // depend on how much the viewer may not see.
-func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, each func(*row) error) error {
+func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
 	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
 	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
-	st.arms(scope, w.limit)
+	st.arms(scope, filters, w.limit)
 	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
 	st.WriteString(`) k CROSS JOIN records r
@@ -119,7 +120,7 @@ func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, 
 		last = rec.createdAt
 		return each(rec)
 	})
-	if err != nil || n < w.limit || scope.Lists.Add(1)%recheck != 1 {
+	if err != nil || n < w.limit || len(filters) > 0 || scope.Lists.Add(1)%recheck != 1 {
 		return err
 	}
 	return s.weigh(ctx, r, first, last, w.limit)
@@ -147,12 +148,14 @@ var errEnough = errors.New("enough rows")
 // records in their order, at most twice as many as asked for, and asks of each
 // whether the scope reaches it. That is a third of what gather costs where it
 // works. When it does not fill the page, w is what is left to gather.
-func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, each func(*row) error) (done bool, err error) {
+func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
 	st := newStatement(`SELECT `+rowColumns+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
 	st.reached(r.Scope(access.Read))
-	st.WriteString(" THEN 1 ELSE 0 END" + walkWindow + " ORDER BY r.created_at DESC")
+	st.rest(filters)
+	st.WriteString(" THEN 1 ELSE 0 END")
+	st.candidates(filters)
 	most := 2 * w.limit
-	st.limit(most)
+	st.newest(filters, most)
 	var rec row
 	walked := 0
 	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
@@ -174,30 +177,6 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, e
 	}
 	w.before = rec.createdAt
 	return err == nil && walked < most, err
-}
-
-// filtered walks the index entries of the first filter's value and keeps what
-// the scope reaches and every other filter matches.
-func filtered(scope *access.Scope, filters []filter, entity string, w window) *statement {
-	st := newStatement(`SELECT `+rowColumns+` FROM field_values f CROSS JOIN records r
-		WHERE f.tenant_id = $1 AND f.entity = $2 AND f.record_created_at < $3 AND f.record_created_at > $4
-		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = f.record_created_at AND f.field = `, entity, w.before, w.after)
-	st.arg(filters[0].field)
-	st.WriteString(" AND f.value = ")
-	st.arg(filters[0].key)
-	for _, f := range filters[1:] {
-		st.WriteString(` AND EXISTS (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2
-			AND x.record_created_at = r.created_at AND x.field = `)
-		st.arg(f.field)
-		st.WriteString(" AND x.value = ")
-		st.arg(f.key)
-		st.WriteString(")")
-	}
-	st.WriteString(" AND ")
-	st.reached(scope)
-	st.WriteString(" ORDER BY f.record_created_at DESC")
-	st.limit(w.limit)
-	return st
 }
 
 // visible reports whether a record exists and the viewer may see it.
