@@ -1,7 +1,7 @@
 package access
 
 import (
-	"encoding/json"
+	json "github.com/go-json-experiment/json"
 	"slices"
 	"time"
 
@@ -40,7 +40,14 @@ type Work struct {
 type Shape struct {
 	Entity *schema.Entity `json:"entity"` // as it is going to be
 	Fields []*Index       `json:"fields,omitempty"`
-	Rules  []*SharingRule `json:"rules,omitempty"` // new ones by field value
+	Rules  []*ShapeRule   `json:"rules,omitempty"` // by field value, as they are going to be
+}
+
+// ShapeRule is a sharing rule by field value, and whether it is a new one whose
+// matches must be found.
+type ShapeRule struct {
+	Rule *SharingRule `json:"rule"`
+	New  bool         `json:"new,omitempty"`
 }
 
 // Index is a field whose values are looked at, and whose index rows are made.
@@ -100,7 +107,7 @@ func (w *Work) Key() string {
 			copied.Fields = append(copied.Fields, &bare)
 		}
 		for _, r := range s.Rules {
-			copied.Rules = append(copied.Rules, &SharingRule{Entity: r.ID()})
+			copied.Rules = append(copied.Rules, &ShapeRule{&SharingRule{Entity: r.Rule.ID()}, r.New})
 		}
 		plain.Shapes = append(plain.Shapes, &copied)
 	}
@@ -126,6 +133,16 @@ func (c *Config) Shape(entity string) *Shape {
 	for _, s := range c.Build.Work.Shapes {
 		if s.Entity.Name == entity {
 			return s
+		}
+	}
+	return nil
+}
+
+// Index finds what is made of a field; nil for none.
+func (s *Shape) Index(field string) *Index {
+	for _, x := range s.Fields {
+		if x.Field == field {
+			return x
 		}
 	}
 	return nil

@@ -2,8 +2,9 @@ package access
 
 import (
 	"context"
-	"encoding/json"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"

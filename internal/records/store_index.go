@@ -106,7 +106,7 @@ func insertUnique(ctx context.Context, tx db.Tx, entity string, createdAt int64,
 	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
 		VALUES ($1, $2, $3, $4, $5, $6, 1)`, entity, en.field, en.value, en.reach, createdAt)
 	if errors.Is(err, db.ErrUnique) {
-		return conflict(map[string]string{en.field: "the value is taken"})
+		return conflict(map[string]string{fieldOf(en.field): "the value is taken"})
 	}
 	return err
 }

@@ -54,7 +54,7 @@ type Field struct {
 	Options  []string // of a select or multiselect
 	Target   string   // the entity type a reference points at
 	// IndexName is what the index rows in use stand under; "" is Name. See StoredAs.
-	IndexName string `json:"-"`
+	IndexName string
 	// Index is the field's place in its entity type; masks are indexed by it.
 	Index int `json:"-"`
 	// Label is the member name as it stands in a record's JSON: `"name":`.
