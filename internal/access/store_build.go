@@ -126,3 +126,11 @@ func DeleteLeftover(ctx context.Context, tx db.Tx, l Leftover) error {
 	_, err := tx.Exec(ctx, `DELETE FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`, l.Kind, l.Entity, l.Name)
 	return err
 }
+
+// Unfinished lists the tenants with a build or with leftovers.
+func Unfinished(ctx context.Context, d *db.DB) (list []string, err error) {
+	err = d.Unscoped("housekeeping asks who has something to do").Query(ctx,
+		`SELECT tenant_id FROM builds UNION SELECT tenant_id FROM leftovers ORDER BY tenant_id`,
+		func(r db.Row) error { list = append(list, r.Text(0)); return nil })
+	return list, err
+}

@@ -56,18 +56,11 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 }
 
 func (a *application) prepare(ctx context.Context, h db.Handle, long *records.Long) error {
-	err := records.Prepare(ctx, h, a.configure(h), long.Work, a.opts.Pace)
+	err := records.Prepare(ctx, h, a.clk, long.Work, a.opts.Pace)
 	if errors.Is(err, records.ErrGone) {
 		return nil // somebody else finished or undid it: plan anew
 	}
 	return err
-}
-
-// configure changes what writers write, which the change history is not told of.
-func (a *application) configure(h db.Handle) records.Configure {
-	return func(ctx context.Context, fn func(tx db.Tx, keep func()) error) error {
-		return tenant.Configure(ctx, h, actor, a.clk, func(tx db.Tx, log *tenant.History) error { return fn(tx, log.Keep) })
-	}
 }
 
 // undo undoes what was made ready for a change that is refused. After any other
@@ -78,5 +71,5 @@ func (a *application) undo(ctx context.Context, h db.Handle, prepared *records.L
 	if prepared == nil || !errors.As(err, &problems) && !errors.As(err, &refused) {
 		return err
 	}
-	return errors.Join(err, records.Undo(ctx, a.configure(h), prepared.Work), records.Sweep(ctx, h))
+	return errors.Join(err, records.Undo(ctx, h, a.clk, prepared.Work), records.Sweep(ctx, h))
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 )
@@ -132,11 +134,12 @@ const (
 // Prepare makes work ready, from where whoever began it stopped: afterwards the
 // transition that needs it is short, as long as nothing else changes. It is
 // refused with CONFLICT while somebody else makes other work ready.
-func Prepare(ctx context.Context, h db.Handle, configure Configure, work *access.Work, pace Pace) error {
+func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work, pace Pace) error {
 	p := &preparation{h: h, work: work, pace: pace, limit: firstStep}
-	if err := p.begin(ctx, configure); err != nil {
+	if err := p.begin(ctx, clk); err != nil {
 		return err
 	}
+	mark.At("build.begun")
 	for {
 		begun := time.Now()
 		done, err := p.step(ctx)
@@ -144,6 +147,7 @@ func Prepare(ctx context.Context, h db.Handle, configure Configure, work *access
 			return err
 		}
 		if done {
+			mark.At("build.walked")
 			break
 		}
 		if err := rest(ctx, time.Since(begun)); err != nil {
@@ -153,9 +157,11 @@ func Prepare(ctx context.Context, h db.Handle, configure Configure, work *access
 	return p.settle(ctx)
 }
 
-// Configure is a change of the tenant's configuration that the history is not
-// told of.
-type Configure func(ctx context.Context, fn func(tx db.Tx, keep func()) error) error
+// configure changes what writers write. That is no change of configuration for
+// the history to tell of: it has no actor.
+func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx db.Tx, keep func()) error) error {
+	return tenant.Configure(ctx, h, "", clk, func(tx db.Tx, log *tenant.History) error { return fn(tx, log.Keep) })
+}
 
 type preparation struct {
 	h      db.Handle
@@ -167,12 +173,12 @@ type preparation struct {
 }
 
 // begin stores the work, so that every writer takes part from then on.
-func (p *preparation) begin(ctx context.Context, configure Configure) error {
+func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 	total, err := p.total(ctx)
 	if err != nil {
 		return err
 	}
-	return configure(ctx, func(tx db.Tx, keep func()) error {
+	return configure(ctx, p.h, clk, func(tx db.Tx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil {
 			return err
@@ -251,11 +257,13 @@ func (p *preparation) step(ctx context.Context) (done bool, err error) {
 			}
 		}
 		took = time.Since(begun)
+		mark.At("build.visited")
 		return access.MoveBuild(ctx, tx, b)
 	})
 	if err != nil {
 		return false, err
 	}
+	mark.At("build.stepped")
 	switch {
 	case took > 2*stepTime:
 		p.limit = max(p.limit/2, 8)

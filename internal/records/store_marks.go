@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
@@ -273,8 +274,8 @@ func notUnique(entity string, f *schema.Field, n, total int64) error {
 }
 
 // Undo undoes what is being made ready, if it is still this work.
-func Undo(ctx context.Context, configure Configure, work *access.Work) error {
-	return configure(ctx, func(tx db.Tx, keep func()) error {
+func Undo(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work) error {
+	return configure(ctx, h, clk, func(tx db.Tx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil || b == nil || b.Work.Key() != work.Key() {
 			return err

@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
 )
 
@@ -274,6 +275,7 @@ func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) err
 			return err
 		}
 	}
+	mark.At("build.checked")
 	if err := access.DeleteBuild(ctx, tx); err != nil {
 		return err
 	}

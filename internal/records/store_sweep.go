@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/mark"
 )
 
 // Sweep removes, in short transactions, what the tenant's configuration does
@@ -51,6 +52,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 				return false, err
 			}
 		}
+		mark.At("build.swept")
 		return more, errors.Join(err, rest(ctx, time.Since(begun)))
 	}
 	var err error
