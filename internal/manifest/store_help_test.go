@@ -244,6 +244,7 @@ func acmePlace(p *place) *place {
 // ownerRole is the role that the only record of an entity type is filed under.
 func ownerRole(p *place, id, entity string) (role string) {
 	p.Helper()
+	makeDue(p, id)
 	err := p.d.For(id).Query(context.Background(), `SELECT owner_role FROM records WHERE tenant_id = $1 AND entity = $2`,
 		func(r db.Row) error { role = r.Text(0); return nil }, entity)
 	if err != nil {
