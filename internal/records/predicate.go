@@ -100,32 +100,6 @@ type window struct {
 // everAfter is later than any record.
 const everAfter = math.MaxInt64
 
-// candidates writes the FROM and WHERE of the records of a window that match the
-// first filter, visible or not. It expects $2 = entity, $3 = before, $4 = after.
-func (s *statement) candidates(filters []filter) {
-	if len(filters) == 0 {
-		s.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`)
-		return
-	}
-	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
-	s.WriteString(` FROM field_values s CROSS JOIN records r WHERE s.tenant_id = $1 AND s.entity = $2 AND s.reach = ''
-		AND s.record_created_at < $3 AND s.record_created_at > $4
-		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = s.record_created_at AND s.field = `)
-	s.arg(filters[0].field)
-	s.WriteString(" AND s.value = ")
-	s.arg(filters[0].key)
-}
-
-// newest ends what candidates began.
-func (s *statement) newest(filters []filter, limit int) {
-	if len(filters) == 0 {
-		s.WriteString(" ORDER BY r.created_at DESC")
-	} else {
-		s.WriteString(" ORDER BY s.record_created_at DESC")
-	}
-	s.limit(limit)
-}
-
 // rest writes that every filter but the first matches the record of the index
 // row s. Each is a look-up by the whole key and stays one: PostgreSQL would make
 // a join of EXISTS, which may read all matches of the filter.
@@ -144,9 +118,9 @@ func (s *statement) rest(filters []filter) {
 // filters match within a window, as a union of index ranges: one for each way a
 // record can be reached, each cut at the limit. What a page costs depends on the
 // number of ways, not on how many records the viewer may not see. It expects
-// $2 = entity, $3 = before, $4 = after.
-func (s *statement) arms(scope *access.Scope, filters []filter, limit int) {
-	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms}
+// $2 = entity, $3 = before, $4 = after; lateral says that the engine has LATERAL.
+func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
+	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
 	if len(filters) > 0 {
 		given := &statement{args: s.args}
 		given.WriteString("s.entity = $2 AND s.field = ")
@@ -155,48 +129,74 @@ func (s *statement) arms(scope *access.Scope, filters []filter, limit int) {
 		given.arg(filters[0].key)
 		given.rest(filters)
 		s.args = given.args
-		a.write("field_values", "record_created_at", given.String()+" AND s.reach", ways(scope), nil)
+		a.write("field_values", "s.record_created_at", given.String()+" AND s.reach", ways(scope), nil)
 		return
 	}
-	a.write("records", "created_at", "s.entity = $2 AND s.owner_id", []string{scope.Owner}, nil)
-	a.write("records", "created_at", "s.entity = $2 AND s.owner_role", scope.OwnerRoles, nil)
-	a.write("shares", "record_created_at", "s.entity = $2 AND s.principal", scope.SharedTo, func() { s.level(scope) })
-	a.write("rule_matches", "record_created_at", "s.rule_id", scope.Rules, nil)
+	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", []string{scope.Owner}, nil)
+	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", scope.OwnerRoles, nil)
+	a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", scope.SharedTo, func() { s.level(scope) })
+	a.write("rule_matches", "s.record_created_at", "s.rule_id", scope.Rules, nil)
 }
 
 // armWriter writes the arms of one union.
 type armWriter struct {
 	*statement
-	limit int
-	wide  bool
-	n     int
+	limit         int
+	wide, lateral bool
+	n             int
 }
 
 // write adds the ranges of a table whose column, the last word of condition, is
-// one of values: one range for each value. In a wide union it is one for all:
-// the records of all values are sorted, so that a page costs what the viewer may
-// see in all. The unary + keeps both engines from walking the table in the order
-// of created_at instead, hidden records and all.
+// one of values. In a wide union they are one arm. PostgreSQL takes the ranges
+// one after another there, too. SQLite sorts what they hold, so that a page costs
+// what the viewer may see in all; the unary + keeps it from walking the table in
+// the order of created_at instead, hidden records and all.
 func (a *armWriter) write(table, at, condition string, values []string, also func()) {
-	if a.wide && len(values) > 0 {
-		a.arm(table, "+s."+at, condition, func() { a.WriteString(" IN "); a.list(values) }, also)
-		return
-	}
-	for _, v := range values {
-		a.arm(table, "s."+at, condition, func() { a.WriteString(" = "); a.statement.arg(v) }, also)
+	switch {
+	case !a.wide:
+		for _, v := range values {
+			a.arm("", table, at, condition, func() { a.WriteString(" = "); a.statement.arg(v) }, also)
+		}
+	case len(values) == 0:
+	case a.lateral:
+		a.begin("SELECT at FROM (SELECT DISTINCT l.at FROM (VALUES ")
+		for i, v := range values {
+			if i > 0 {
+				a.WriteByte(',')
+			}
+			a.list([]string{v})
+		}
+		a.WriteString(") w(v) CROSS JOIN LATERAL (")
+		a.ranged("", table, at, condition, func() { a.WriteString(" = w.v") }, also)
+		a.end(") l")
+	default: // a record may be there for several values
+		a.arm("DISTINCT ", table, "+"+at, condition, func() { a.WriteString(" IN "); a.list(values) }, also)
 	}
 }
 
-func (a *armWriter) arm(table, at, condition string, values, also func()) {
+func (a *armWriter) arm(distinct, table, at, condition string, values, also func()) {
+	a.begin("SELECT at FROM (")
+	a.ranged(distinct, table, at, condition, values, also)
+	a.end("")
+}
+
+func (a *armWriter) begin(text string) {
 	if a.n > 0 {
 		a.WriteString(" UNION ")
 	}
 	a.n++
-	a.WriteString("SELECT at FROM (SELECT ")
-	if a.wide { // a record may be there for several values
-		a.WriteString("DISTINCT ")
-	}
-	for _, part := range [...]string{at, " AS at FROM ", table, " s WHERE s.tenant_id = $1 AND ", condition} {
+	a.WriteString(text)
+}
+
+func (a *armWriter) end(text string) {
+	a.WriteString(text)
+	a.WriteString(") a")
+	a.WriteString(strconv.Itoa(a.n))
+}
+
+// ranged writes the newest of one range.
+func (a *armWriter) ranged(distinct, table, at, condition string, values, also func()) {
+	for _, part := range [...]string{"SELECT ", distinct, at, " AS at FROM ", table, " s WHERE s.tenant_id = $1 AND ", condition} {
 		a.WriteString(part)
 	}
 	values()
@@ -207,7 +207,6 @@ func (a *armWriter) arm(table, at, condition string, values, also func()) {
 		a.WriteString(part)
 	}
 	a.statement.limit(a.limit)
-	a.WriteString(") a" + strconv.Itoa(a.n))
 }
 
 // maxArms bounds the ranges of one statement (SQLite takes at most 500 in a

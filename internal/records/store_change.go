@@ -101,6 +101,7 @@ func (s *Session) patched(ctx context.Context, r *access.EntityRights, rec *row,
 			}
 		}
 	}
+	in.weigh(r.Entity, before, p.after, rec.data)
 	changed := &input{values: p.changed, reasons: in.reasons}
 	if err := checkReferences(ctx, r.Entity, changed, visible); err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 		}
 	}
 	s.apply(r, rec, p)
-	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID()}
+	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID(), len(rec.data)}
 	set := ""
 	if p.owner != "" && p.owner != rec.owner {
 		role, err := s.roleOf(ctx, tx, p.owner)
@@ -132,11 +133,11 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 			return err
 		}
 		rec.owner, rec.ownerRole = p.owner, role
-		set = ", owner_id = $7, owner_role = $8"
+		set = ", owner_id = $8, owner_role = $9"
 		args = append(args, p.owner, role)
 	}
 	_, err := tx.Exec(ctx, `UPDATE records SET data = $4`+tx.Dialect().JSON+`, updated_at = $5, updated_by = $6,
-		version = version + 1`+set+` WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, args...)
+		data_bytes = $7, version = version + 1`+set+` WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, args...)
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 	var list []match
 	shape := config.Shape(e.Name)
 	if hasRanged(e) || shape != nil {
-		err := tx.Query(ctx, `SELECT r.created_at, r.data FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
+		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
 			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
 			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
 			return nil

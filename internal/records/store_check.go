@@ -41,7 +41,7 @@ func (c *checking) run(ctx context.Context, pace Pace) error {
 	}
 	for after, n := int64(0), walkPage; n == walkPage; {
 		var list []row
-		err := c.h.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, data FROM records WHERE tenant_id = $1 AND entity = $2
+		err := c.h.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+c.h.Dialect().JSONText("data", "data_bytes")+` FROM records WHERE tenant_id = $1 AND entity = $2
 			AND created_at > $3 ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(r db.Row) error {
 			list = append(list, rowOf(r))
 			return nil

@@ -48,7 +48,7 @@ func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit i
 		order = "record_id"
 	}
 	args[1] = last
-	err = tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, data`+where+` ORDER BY `+order+suffix, func(r db.Row) error {
+	err = tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+tx.Dialect().JSONText("data", "data_bytes")+where+` ORDER BY `+order+suffix, func(r db.Row) error {
 		list = append(list, rowOf(r))
 		return nil
 	}, args...)
@@ -200,7 +200,7 @@ func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 			return err
 		}
 		b = &access.Build{ID: strconv.FormatInt(config.Tenant.Version, 10), Work: p.work, Total: total}
-		if b.Top, err = newest(ctx, tx, config); err != nil {
+		if b.Top, err = lastCreated(ctx, tx, config); err != nil {
 			return err
 		}
 		p.id = b.ID
@@ -232,8 +232,8 @@ func (p *preparation) total(ctx context.Context) (total int64, err error) {
 	return total, nil
 }
 
-// newest is the created_at of the tenant's newest record.
-func newest(ctx context.Context, q db.Querier, config *access.Config) (top int64, err error) {
+// lastCreated is the created_at of the tenant's newest record.
+func lastCreated(ctx context.Context, q db.Querier, config *access.Config) (top int64, err error) {
 	for _, e := range config.Schema.Entities {
 		err := q.Query(ctx, `SELECT created_at FROM records WHERE tenant_id = $1 AND entity = $2 ORDER BY created_at DESC LIMIT 1`,
 			func(r db.Row) error { top = max(top, r.Int(0)); return nil }, e.Name)

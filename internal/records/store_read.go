@@ -9,7 +9,10 @@ import (
 	"gatehouse/internal/schema"
 )
 
-const rowColumns = "r.record_id, r.owner_id, r.created_at, r.updated_at, r.data"
+// rowColumns are what scanRow reads of a record r.
+func rowColumns(q db.Querier) string {
+	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data", "r.data_bytes")
+}
 
 // scanRow reads rowColumns; the data is valid only inside the callback.
 func scanRow(r db.Row, rec *row) {
@@ -29,7 +32,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := pointRead(r.Scope(access.Read))
+	st := pointRead(s.h, r.Scope(access.Read))
 	var fixed [8]any
 	args := append(append(fixed[:0], entity, id), st.Args...)
 	var out Record
@@ -50,12 +53,12 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 
 // pointRead is the statement that reads one record within a scope; $2 is its
 // entity type, $3 its id. It is made once for a scope.
-func pointRead(scope *access.Scope) *access.Statement {
+func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 	if st := scope.PointRead.Load(); st != nil {
 		return st
 	}
 	const before = 2
-	st := newStatement(`SELECT `+rowColumns+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
+	st := newStatement(`SELECT `+rowColumns(q)+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
 		make([]any, before)...)
 	st.reached(scope)
 	made := &access.Statement{SQL: st.String(), Args: st.args[before:]}
@@ -72,12 +75,12 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	}
 	scope := r.Scope(access.Read)
 	if scope.All || len(filters) > 0 && filters[0].unique {
-		st := newStatement(`SELECT `+rowColumns, r.Entity.Name, w.before, w.after)
-		st.candidates(filters)
+		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.Name, w.before, w.after)
+		s.candidates(st, filters)
 		st.rest(filters)
 		st.WriteString(" AND ")
 		st.reached(scope)
-		st.newest(filters, w.limit)
+		newest(st, filters, w.limit)
 		return s.rows(ctx, st, each)
 	}
 	wide := armCount(scope) > maxArms
@@ -105,13 +108,13 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 // depend on how much the viewer may not see.
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
-	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
-	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
-	st.arms(scope, filters, w.limit)
+	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
+	st.arms(scope, filters, w.limit, s.h.Dialect().Engine == db.Postgres)
 	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
-	st.WriteString(`) k CROSS JOIN records r
-		WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = k.at ORDER BY k.at DESC`)
+	st.WriteString(") k")
+	st.WriteString(s.lookUp("k.at"))
+	st.WriteString(" ORDER BY k.at DESC")
 	n, first, last := 0, int64(0), int64(0)
 	err := s.rows(ctx, st, func(rec *row) error {
 		if n++; n == 1 {
@@ -126,6 +129,42 @@ func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, 
 	return s.weigh(ctx, r, first, last, w.limit)
 }
 
+// lookUp joins each row with the record that was created at an instant, by one
+// look-up for each: CROSS JOIN keeps SQLite from starting at records, and LIMIT
+// keeps PostgreSQL from a merge join, which walks over all records in between.
+// $2 is the entity.
+func (s *Session) lookUp(at string) string {
+	if s.h.Dialect().Engine == db.Postgres {
+		return ` CROSS JOIN LATERAL (SELECT r.* FROM records r
+			WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = ` + at + ` LIMIT 1) r`
+	}
+	return ` CROSS JOIN records r ON r.tenant_id = $1 AND r.entity = $2 AND r.created_at = ` + at
+}
+
+// candidates writes the FROM and WHERE of the records of a window that match the
+// first filter, visible or not. It expects $2 = entity, $3 = before, $4 = after.
+func (s *Session) candidates(st *statement, filters []filter) {
+	if len(filters) == 0 {
+		st.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`)
+		return
+	}
+	st.WriteString(` FROM field_values s` + s.lookUp("s.record_created_at") + ` WHERE s.tenant_id = $1 AND s.entity = $2 AND s.reach = ''
+		AND s.record_created_at < $3 AND s.record_created_at > $4 AND s.field = `)
+	st.arg(filters[0].field)
+	st.WriteString(" AND s.value = ")
+	st.arg(filters[0].key)
+}
+
+// newest ends what candidates began.
+func newest(st *statement, filters []filter, limit int) {
+	if len(filters) == 0 {
+		st.WriteString(" ORDER BY r.created_at DESC")
+	} else {
+		st.WriteString(" ORDER BY s.record_created_at DESC")
+	}
+	st.limit(limit)
+}
+
 // recheck is after how many full pages a scope is weighed again.
 const recheck = 128
 
@@ -133,7 +172,7 @@ const recheck = 128
 // that they saw: then the next pages are walked.
 func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last int64, limit int) error {
 	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
-		AND r.created_at <= $3 AND r.created_at >= $4`, r.Entity.Name, first, last)
+		AND r.created_at <= $3 AND r.created_at >= $4 ORDER BY r.created_at DESC`, r.Entity.Name, first, last)
 	st.limit(2*limit + 1)
 	st.WriteString(") n")
 	return s.h.Query(ctx, st.String(), func(row db.Row) error {
@@ -149,13 +188,13 @@ var errEnough = errors.New("enough rows")
 // whether the scope reaches it. That is a third of what gather costs where it
 // works. When it does not fill the page, w is what is left to gather.
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
-	st := newStatement(`SELECT `+rowColumns+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
 	st.reached(r.Scope(access.Read))
 	st.rest(filters)
 	st.WriteString(" THEN 1 ELSE 0 END")
-	st.candidates(filters)
+	s.candidates(st, filters)
 	most := 2 * w.limit
-	st.newest(filters, most)
+	newest(st, filters, most)
 	var rec row
 	walked := 0
 	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {

@@ -142,8 +142,8 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 		return nil, err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
-		created_by, updated_by, version, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`)`,
-		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data))
+		created_by, updated_by, version, data, data_bytes) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`, $9)`,
+		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data), len(rec.data))
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 
 // find is lock that holds the record as suffix says.
 func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, verb access.Verb, suffix string) (*row, error) {
-	st := newStatement(`SELECT `+rowColumns+`, r.version, CASE WHEN `, r.Entity.Name, id)
+	st := newStatement(`SELECT `+rowColumns(q)+`, r.version, CASE WHEN `, r.Entity.Name, id)
 	st.reached(r.Scope(verb))
 	st.WriteString(` THEN 1 ELSE 0 END, r.owner_role FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
 	st.reached(r.Scope(access.Read))
