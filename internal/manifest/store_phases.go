@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
 	"gatehouse/internal/tenant"
 )
@@ -32,6 +33,7 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 		var long *records.Long
 		switch {
 		case err == nil || errors.Is(err, errDryRun):
+			mark.At("apply.committed")
 			return nil
 		case errors.Is(err, errRaced):
 			continue

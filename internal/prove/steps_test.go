@@ -31,8 +31,8 @@ var stepPoints = []struct {
 	{"build.walked,tx.begun,tx.statement", false},
 	{"build.checked", false},
 	{"build.checked,tx.statement#2", false},
-	{"build.checked,tx.before-commit", false},
-	{"build.checked,tx.committed", true},
+	{"build.named", false},
+	{"apply.committed", true},
 }
 
 const (

@@ -279,7 +279,9 @@ func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) err
 	if err := access.DeleteBuild(ctx, tx); err != nil {
 		return err
 	}
-	return t.use(ctx, tx, b.Work)
+	err = t.use(ctx, tx, b.Work)
+	mark.At("build.named")
+	return err
 }
 
 // inline does the work in this transaction.
