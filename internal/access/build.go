@@ -63,12 +63,11 @@ type Index struct {
 	Back bool `json:"back,omitempty"`
 }
 
-// Rows under these names are no index: they mark the records whose value does
-// not fit (Misfits), or is another record's too (Doubles). No field's name holds
-// such a sign.
+// Misfits is a name whose rows are no index: they mark the records whose value
+// does not fit. No field's name holds such a sign.
 func (x *Index) Misfits() string { return x.Name + "!" }
 
-// Doubles is explained with Misfits.
+// Doubles is Misfits for records whose value is another's too.
 func (x *Index) Doubles() string { return x.Name + "=" }
 
 // Move is users who get another role. Their records get Token in place of the

@@ -99,7 +99,8 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.loadBuild(ctx, q)
+	err = c.loadBuild(ctx, q)
+	return c, err
 }
 
 // PutRole makes a role equal to r.

@@ -10,6 +10,9 @@ import (
 	"gatehouse/internal/schema"
 )
 
+// What is stored here tells the database's time: whoever goes on with a build,
+// or undoes it, may run on another machine.
+
 // loadBuild reads what is being made ready, and the names that roles have.
 func (c *Config) loadBuild(ctx context.Context, q db.Querier) (err error) {
 	if c.Build, err = loadBuild(ctx, q, ""); err != nil {
@@ -37,12 +40,11 @@ func LockBuild(ctx context.Context, tx db.Tx) (*Build, error) {
 
 func loadBuild(ctx context.Context, q db.Querier, suffix string) (*Build, error) {
 	var b *Build
-	now := time.Now().UnixMicro()
-	err := q.Query(ctx, `SELECT build_id, work, walk, after_at, top_at, done, total, beat_at FROM builds WHERE tenant_id = $1`+suffix,
+	err := q.Query(ctx, `SELECT build_id, work, walk, after_at, top_at, done, total, `+q.Dialect().Now+` - beat_at FROM builds WHERE tenant_id = $1`+suffix,
 		func(r db.Row) error {
 			b = &Build{
 				ID: r.Text(0), Work: &Work{}, Walk: int(r.Int(2)), After: r.Int(3), Top: r.Int(4), Done: r.Int(5), Total: r.Int(6),
-				Idle: time.Duration(now-r.Int(7)) * time.Microsecond,
+				Idle: time.Duration(r.Int(7)) * time.Microsecond,
 			}
 			return json.Unmarshal(r.Bytes(1), b.Work)
 		})
@@ -62,15 +64,15 @@ func PutBuild(ctx context.Context, tx db.Tx, b *Build) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO builds (tenant_id, build_id, work, walk, after_at, top_at, done, total, started_at, beat_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
-		b.ID, string(work), b.Walk, b.After, b.Top, b.Done, b.Total, time.Now().UnixMicro())
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, `+tx.Dialect().Now+`, `+tx.Dialect().Now+`)`,
+		b.ID, string(work), b.Walk, b.After, b.Top, b.Done, b.Total)
 	return err
 }
 
 // MoveBuild stores how far the build has come.
 func MoveBuild(ctx context.Context, tx db.Tx, b *Build) error {
-	_, err := tx.Exec(ctx, `UPDATE builds SET walk = $3, after_at = $4, done = $5, beat_at = $6 WHERE tenant_id = $1 AND build_id = $2`,
-		b.ID, b.Walk, b.After, b.Done, time.Now().UnixMicro())
+	_, err := tx.Exec(ctx, `UPDATE builds SET walk = $3, after_at = $4, done = $5, beat_at = `+tx.Dialect().Now+` WHERE tenant_id = $1 AND build_id = $2`,
+		b.ID, b.Walk, b.After, b.Done)
 	return err
 }
 
@@ -96,19 +98,19 @@ type Leftover struct {
 
 // Leave notes a leftover, to be removed after a time.
 func Leave(ctx context.Context, tx db.Tx, l Leftover, after time.Duration) error {
-	_, err := tx.Exec(ctx, `INSERT INTO leftovers (tenant_id, kind, entity, name, becomes, due_at) VALUES ($1, $2, $3, $4, $5, $6)
+	_, err := tx.Exec(ctx, `INSERT INTO leftovers (tenant_id, kind, entity, name, becomes, due_at) VALUES ($1, $2, $3, $4, $5, `+tx.Dialect().Now+` + $6)
 		ON CONFLICT (tenant_id, kind, entity, name) DO NOTHING`,
-		l.Kind, l.Entity, l.Name, l.Becomes, time.Now().Add(after).UnixMicro())
+		l.Kind, l.Entity, l.Name, l.Becomes, after.Microseconds())
 	return err
 }
 
 // Leftovers lists them all.
 func Leftovers(ctx context.Context, q db.Querier) ([]Leftover, error) {
 	var list []Leftover
-	now := time.Now().UnixMicro()
-	err := q.Query(ctx, `SELECT kind, entity, name, becomes, due_at FROM leftovers WHERE tenant_id = $1 ORDER BY kind, entity, name`,
+	err := q.Query(ctx, `SELECT kind, entity, name, becomes, CASE WHEN due_at <= `+q.Dialect().Now+` THEN 1 ELSE 0 END
+		FROM leftovers WHERE tenant_id = $1 ORDER BY kind, entity, name`,
 		func(r db.Row) error {
-			list = append(list, Leftover{r.Text(0), r.Text(1), r.Text(2), r.Text(3), r.Int(4) <= now})
+			list = append(list, Leftover{r.Text(0), r.Text(1), r.Text(2), r.Text(3), r.Bool(4)})
 			return nil
 		})
 	return list, err

@@ -233,7 +233,9 @@ func makeDue(p *place, id string) {
 func (x *deals) rebuilt() []string {
 	x.Helper()
 	plain := strings.NewReplacer(", unique: true", "", ", indexed: true", "").Replace(dealsAfter)
-	plain = plain[:strings.Index(plain, "sharing_rules:")] + "sharing_rules: []\n" + plain[strings.Index(plain, "users:"):]
+	head, _, _ := strings.Cut(plain, "sharing_rules:")
+	_, tail, _ := strings.Cut(plain, "users:")
+	plain = head + "sharing_rules: []\nusers:" + tail
 	plain = strings.Replace(plain, "type: reference, entity: firm", "type: text", 1)
 	x.with(manifest.Options{Prune: true, Inline: 1 << 30}, plain)
 	x.with(manifest.Options{Prune: true, Inline: 1 << 30}, dealsAfter)

@@ -21,7 +21,7 @@ var mutants = []mutant{
 	{"the default applies to externals", "../access/scope.go", "if !v.external && verb != Delete", "if verb != Delete"},
 	{"delete by the default", "../access/scope.go", "if !v.external && verb != Delete", "if !v.external"},
 	{"public_read lets update", "../access/scope.go", "e.Sharing == schema.PublicRead && verb == Read", "e.Sharing == schema.PublicRead"},
-	{"a share lets delete", "../access/scope.go", "if verb == Delete {\n\t\treturn s", "if verb == Delete && v.userID == \"\" {\n\t\treturn s"},
+	{"a share lets delete", "../access/scope.go", "if verb == Delete {\n\t\ts.Owner", "if verb == Delete && v.userID == \"\" {\n\t\ts.Owner"},
 	{"EditOnly is not set", "../access/scope.go", "s.EditOnly = verb == Update", "s.EditOnly = false"},
 	{"EditOnly is ignored", "predicate.go", "if scope.EditOnly {", "if false {"},
 	{"rules of level read let update", "../access/scope.go", "|| s.EditOnly && rule.Access != Edit", ""},

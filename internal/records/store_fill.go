@@ -150,7 +150,7 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 			mark.At("build.walked")
 			break
 		}
-		if err := rest(ctx, time.Since(begun)); err != nil {
+		if err := clock.Rest(ctx, time.Since(begun)); err != nil {
 			return err
 		}
 	}
@@ -366,18 +366,6 @@ func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit
 		return rolePage(ctx, tx, p.config, e, `owner_id = $5`, u, m.Token, b.After, b.Top, limit)
 	}
 	return 0, 0, nil
-}
-
-// rest leaves the database to others for as long as it was used.
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(min(d, time.Second))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // moveRole brings one record, which is held, and its index rows from the owner's

@@ -32,3 +32,6 @@ CREATE TABLE leftovers (
   due_at BIGINT NOT NULL,
   PRIMARY KEY (tenant_id, kind, entity, name)
 );
+
+-- endpoint: retention finds what is old without reading all that is not.
+CREATE INDEX events_received ON events (tenant_id, received_at);
