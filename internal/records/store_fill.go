@@ -74,36 +74,57 @@ func walkShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 // were none. Whoever writes one of them meanwhile waits, or was waited for.
 func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
 	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.Name)
+	if err != nil || len(list) == 0 {
+		return last, 0, err
+	}
+	shares, err := pageShares(ctx, tx, s.Entity, after, last)
+	if err != nil {
+		return 0, 0, err
+	}
+	var rows batch
 	for i := range list {
-		if err == nil {
-			err = shapeRecord(ctx, tx, s, &list[i])
+		rec := &list[i]
+		made := newShaped(s, &standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id]})
+		if err := made.match(ctx, tx, rec.createdAt, nil); err != nil {
+			return 0, 0, err
+		}
+		if err := made.insert(ctx, tx, rec.createdAt, &rows); err != nil {
+			return 0, 0, err
 		}
 	}
-	return last, len(list), err
+	return last, len(list), rows.insert(ctx, tx, s.Entity.Name)
 }
 
-func shapeRecord(ctx context.Context, tx db.Tx, s *access.Shape, rec *row) error {
-	is := standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
-	var err error
-	if is.shares, err = principals(ctx, tx, s.Entity, rec.id); err != nil {
-		return err
+// pageShares are whom the records of a page are shared with, by their ids, where
+// index rows depend on it.
+func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int64) (map[string][]string, error) {
+	m := map[string][]string{}
+	if !hasRanged(e) {
+		return m, nil
 	}
-	made := newShaped(s, &is)
-	if err := made.match(ctx, tx, rec.createdAt, nil); err != nil {
-		return err
-	}
-	return made.insert(ctx, tx, rec.createdAt)
+	err := tx.Query(ctx, `SELECT s.record_id, s.principal FROM records r CROSS JOIN shares s WHERE r.tenant_id = $1 AND r.entity = $2
+		AND r.created_at > $3 AND r.created_at <= $4 AND s.tenant_id = $1 AND s.entity = $2 AND s.record_id = r.record_id
+		ORDER BY s.record_id, s.principal`, func(r db.Row) error {
+		m[r.Text(0)] = append(m[r.Text(0)], r.Text(1))
+		return nil
+	}, e.Name, after, last)
+	return m, err
 }
 
 // rolePage gives the next records of a user, or those with an owner's role, the
 // role that the user's records get.
 func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, where string, arg any, role string, after, top int64, limit int) (last int64, n int, err error) {
 	list, last, err := page(ctx, tx, `entity = $4 AND `+where, after, top, limit, tx.Dialect().ForUpdate, e.Name, arg)
+	if err != nil || last == 0 {
+		return 0, 0, err
+	}
 	for i := range list {
-		if err == nil {
-			err = moveRole(ctx, tx, c, e, &list[i], role)
+		if err := moveEntries(ctx, tx, c, e, &list[i], role); err != nil {
+			return 0, 0, err
 		}
 	}
+	_, err = tx.Exec(ctx, `UPDATE records SET owner_role = $6 WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND entity = $4 AND `+where,
+		after, last, e.Name, arg, role)
 	return last, len(list), err
 }
 
@@ -368,9 +389,9 @@ func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit
 	return 0, 0, nil
 }
 
-// moveRole brings one record, which is held, and its index rows from the owner's
-// role that it has to another. It may be repeated.
-func moveRole(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string) error {
+// moveEntries brings the index rows of one record, which is held, from the
+// owner's role that it has to another. It may be repeated.
+func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string) error {
 	if rec.ownerRole == role {
 		return nil
 	}
@@ -386,12 +407,7 @@ func moveRole(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity,
 		}
 		return list
 	}
-	if err := settleEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole), of(role)); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `UPDATE records SET owner_role = $4 WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`,
-		e.Name, rec.createdAt, role)
-	return err
+	return settleEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole), of(role))
 }
 
 // ReassignRole brings the records of a user in line with the user's new role,

@@ -131,8 +131,9 @@ func (s *shaped) possible() []entry {
 	return list
 }
 
-// insert adds the rows the record has under the shape; those there stay.
-func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64) error {
+// insert adds the rows the record has under the shape; those there stay. Rows of
+// unique values are written, the others go into the batch.
+func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64, b *batch) error {
 	list, entity := s.kept(), s.shape.Entity.Name
 	err := s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
 		fits, err := s.fits(ctx, tx, x, f, v)
@@ -150,10 +151,47 @@ func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64) error {
 		list = append(list, rows...)
 		return nil
 	})
-	if err != nil {
-		return err
+	for _, en := range list {
+		*b = append(*b, placed{en, createdAt})
 	}
-	return insertEntries(ctx, tx, entity, createdAt, list)
+	return err
+}
+
+// batch is index rows of many records, to be added at once.
+type batch []placed
+
+type placed struct {
+	entry
+	createdAt int64
+}
+
+// The counts are few, so that every statement is prepared once.
+var batchInserts = []manyEntries{batchOf(48), batchOf(12), batchOf(3), batchOf(1)}
+
+// batchOf is the insertion of n rows; $2 is the entity.
+func batchOf(n int) manyEntries {
+	rows := make([]string, n)
+	for i := range rows {
+		at := func(k int) string { return "$" + strconv.Itoa(3+4*i+k) }
+		rows[i] = "($1, $2, " + at(0) + ", " + at(1) + ", " + at(2) + ", " + at(3) + ", 0)"
+	}
+	return manyEntries{n, insertRows(strings.Join(rows, ", "))}
+}
+
+func (b batch) insert(ctx context.Context, tx db.Tx, entity string) error {
+	var args []any
+	for _, in := range batchInserts {
+		for ; len(b) >= in.n; b = b[in.n:] {
+			args = append(args[:0], entity)
+			for _, p := range b[:in.n] {
+				args = append(args, p.field, p.value, p.reach, p.createdAt)
+			}
+			if _, err := tx.Exec(ctx, in.sql, args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fits reports whether a stored value may stand under the shape; the record it
@@ -226,7 +264,11 @@ func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt i
 	if err := is.match(ctx, tx, createdAt, was); err != nil {
 		return err
 	}
-	return is.insert(ctx, tx, createdAt)
+	var rows batch
+	if err := is.insert(ctx, tx, createdAt, &rows); err != nil {
+		return err
+	}
+	return rows.insert(ctx, tx, shape.Entity.Name)
 }
 
 // shapeWays are the rows of some ways alone in what is being made; those of
