@@ -118,10 +118,14 @@ func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity,
 	if err != nil || last == 0 {
 		return 0, 0, err
 	}
+	var rows batch
 	for i := range list {
-		if err := moveEntries(ctx, tx, c, e, &list[i], role); err != nil {
+		if err := moveEntries(ctx, tx, c, e, &list[i], role, &rows); err != nil {
 			return 0, 0, err
 		}
+	}
+	if err := rows.insert(ctx, tx, e.Name); err != nil {
+		return 0, 0, err
 	}
 	_, err = tx.Exec(ctx, `UPDATE records SET owner_role = $6 WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND entity = $4 AND `+where,
 		after, last, e.Name, arg, role)
@@ -389,9 +393,9 @@ func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit
 	return 0, 0, nil
 }
 
-// moveEntries brings the index rows of one record, which is held, from the
-// owner's role that it has to another. It may be repeated.
-func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string) error {
+// moveEntries removes the index rows of one record, which is held, for the owner's
+// role that it has, and puts those for another into the batch. It may be repeated.
+func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string, b *batch) error {
 	if rec.ownerRole == role {
 		return nil
 	}
@@ -407,7 +411,10 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 		}
 		return list
 	}
-	return settleEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole), of(role))
+	for _, en := range of(role) {
+		*b = append(*b, placed{en, rec.createdAt})
+	}
+	return deleteEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole))
 }
 
 // ReassignRole brings the records of a user in line with the user's new role,

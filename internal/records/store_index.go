@@ -24,15 +24,6 @@ func replaceEntries(ctx context.Context, tx db.Tx, entity string, createdAt int6
 	return insertEntries(ctx, tx, entity, createdAt, minus(after, before))
 }
 
-// settleEntries is replaceEntries for where the rows may be at any stage between
-// the two: it may be repeated, and before may name rows that never were.
-func settleEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, before, after []entry) error {
-	if err := deleteEntries(ctx, tx, entity, createdAt, minus(before, after)); err != nil {
-		return err
-	}
-	return insertEntries(ctx, tx, entity, createdAt, after)
-}
-
 // manyEntries is a statement for some index rows of one record. The counts are
 // few, so that every statement is prepared once.
 type manyEntries struct {
