@@ -19,7 +19,7 @@ type recordNode struct {
 }
 
 func (n *recordNode) execute(r *run) (any, error) {
-	call := RecordCall{Op: n.op, Entity: n.entity, Limit: n.limit}
+	call := RecordCall{Op: n.op, Entity: n.entity, Limit: n.limit, Room: r.room}
 	if n.id != nil {
 		v, err := n.id.value(r)
 		if err != nil {
@@ -46,7 +46,7 @@ func (n *recordNode) execute(r *run) (any, error) {
 			}
 		}
 		if null { // which no record's field equals
-			return &object{members: []entry{{"records", []any{}}}}, nil
+			return &object{members: []entry{{"records", []any{}}, {"hasMore", false}}}, nil
 		}
 	} else {
 		call.Fields = members
@@ -54,6 +54,9 @@ func (n *recordNode) execute(r *run) (any, error) {
 	answer, err := r.host.Record(r.ctx, call)
 	if err != nil {
 		return nil, err
+	}
+	if r.room -= len(answer); r.room < 0 {
+		return nil, ErrRecords
 	}
 	return fromJSON(answer)
 }

@@ -18,8 +18,8 @@ import (
 type Host interface {
 	// Record does one thing to records, with the rights of whoever the flow runs
 	// as. It answers a record's JSON object for Get, Create and Update, null for a
-	// Get of one that is absent or hidden, an object with records and what else a
-	// list has for List, {"id": …, "deleted": true} for Delete. What it answers is
+	// Get of one that is absent or hidden, an object with records and hasMore
+	// for List, {"id": …, "deleted": true} for Delete. What it answers is
 	// valid JSON and the flow's to keep.
 	Record(ctx context.Context, call RecordCall) (jsontext.Value, error)
 	// Component runs a logic component; inputs is a JSON object that is not
@@ -52,7 +52,13 @@ type RecordCall struct {
 	Where []inputs.Member
 	// Limit of a List, 1 to 200.
 	Limit int
+	// Room is how long the answer may be in bytes: a List holds what fits, and
+	// ErrRecords is for what does not, before it is built.
+	Room int
 }
+
+// ErrRecords says that a run would be handed more than MaxRecords.
+var ErrRecords = fault.New(fault.ExecutionError, "a run may be handed at most %d MiB of records", MaxRecords>>20)
 
 // Event is what a webhook's delivery says of itself. An empty text is null.
 type Event struct{ ID, Kind string }
@@ -88,7 +94,7 @@ type Result struct {
 // another kind is the host's, or ctx was cancelled.
 func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	start := time.Now()
-	r := &run{ctx: ctx, host: given.Host, work: MaxWork, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
+	r := &run{ctx: ctx, host: given.Host, work: MaxWork, room: MaxRecords, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
 	r.trace = Trace{Steps: make([]Step, 0, f.size), last: start}
 	err := r.begin(f, given)
 	if err == nil {
@@ -111,6 +117,7 @@ type run struct {
 	outputs  []any
 	elements []element // of the conditions' predicates
 	work     int       // bytes left
+	room     int       // of MaxRecords
 	steps    int       // taken
 	started  int       // nodes
 	count    int       // nodes that finished

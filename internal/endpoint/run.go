@@ -47,6 +47,7 @@ type job struct {
 	inputs    inputs.Object
 	event     *event // nil where no webhook was delivered
 	requestID string
+	holder    records.Holder // of the answer; nil where none is made of the outcome
 	// dry runs it and keeps nothing.
 	dry bool
 }
@@ -172,6 +173,9 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 	if ended := ctx.Err(); ended != nil && err != nil && fault.CodeOf(err) == "" {
 		err = over(ended)
 	}
+	if err == nil && x.j.holder != nil { // before the commit, for it is too late after it
+		err = x.j.holder.Hold(len(out.Data))
+	}
 	if err == nil && !x.j.dry {
 		err = x.commit(ctx, touched)
 	}
@@ -287,9 +291,11 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 		return nil, err
 	}
 	mark.At("run.component")
+	host, forget := x.host(viewer, component.ErrHostBytes)
+	defer forget()
 	res, err := program.Run(ctx, component.Run{
 		Tenant: x.j.config.Tenant.ID, Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
-		Host: host{x: x, part: x.unit.As(viewer)},
+		Host: host,
 	})
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
 	x.console = append(x.console, res.Console...)
@@ -359,7 +365,9 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	until := time.Now().Add(component.DefaultTimeout)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	given := automation.Run{Inputs: x.j.inputs, Host: host{x: x, part: x.unit.As(viewer)}}
+	host, forget := x.host(viewer, automation.ErrRecords)
+	defer forget()
+	given := automation.Run{Inputs: x.j.inputs, Host: host}
 	if e := x.j.event; e != nil {
 		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}
