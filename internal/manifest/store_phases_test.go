@@ -429,6 +429,9 @@ func (x *deals) disturb(name string, i, n int) error {
 	case 3:
 		err = s.Share(ctx, "deal", id, records.Share{Principal: access.RolePrincipal("south"), Access: access.ReadOnly})
 	case 4:
+		if n%12 == 10 {
+			return x.run(name, fmt.Sprint("r", i, ".", n))
+		}
 		_, err = s.Create(ctx, "deal", values("title", "t", "code", fmt.Sprint("n", i, ".", n), "stage", "won", "place", "rome", "firm", x.firm))
 	case 5:
 		err = s.Delete(ctx, "deal", id)
@@ -437,6 +440,27 @@ func (x *deals) disturb(name string, i, n int) error {
 		return nil // it went, or is not theirs
 	}
 	return err
+}
+
+// run creates a record as a run of a component does.
+func (x *deals) run(name, code string) error {
+	ctx := context.Background()
+	c, err := x.dir.Current(ctx, "deals")
+	if err != nil {
+		return err
+	}
+	v, err := x.dir.Viewer(ctx, c, x.user("deals", name+"@x.example").ID, false)
+	if err != nil {
+		return err
+	}
+	unit := x.store.Begin(c)
+	if _, err := unit.As(v).Create(ctx, "deal", values("title", "t", "code", code, "stage", "won", "place", "rome", "firm", x.firm)); err != nil {
+		return err
+	}
+	if err := unit.Commit(ctx, nil); !errors.Is(err, records.ErrLost) {
+		return err
+	}
+	return nil // the configuration moved on: a run would begin anew
 }
 
 // What stands against a change is found also when it comes after the walk was
