@@ -51,7 +51,7 @@ func (n *recordNode) execute(r *run) (any, error) {
 	} else {
 		call.Fields = members
 	}
-	answer, err := r.host.Record(r.ctx, call)
+	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (n *componentNode) execute(r *run) (any, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, mistakef("the inputs of component %s: expected an object", n.component)
 	}
-	answer, err := r.host.Component(r.ctx, n.component, text)
+	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Component(r.ctx, n.component, text) })
 	if err != nil {
 		return nil, err
 	}

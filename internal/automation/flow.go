@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
 )
@@ -71,6 +72,9 @@ type Run struct {
 	// Event is nil where no webhook was delivered.
 	Event *Event
 	Host  Host
+	// Work is the share of processor time that the flow computes in. It pauses
+	// while the host works.
+	Work *admission.Work
 }
 
 // Result is what a flow gave, and how.
@@ -94,7 +98,7 @@ type Result struct {
 // another kind is the host's, or ctx was cancelled.
 func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	start := time.Now()
-	r := &run{ctx: ctx, host: given.Host, work: MaxWork, room: MaxRecords, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
+	r := &run{ctx: ctx, host: given.Host, share: given.Work, work: MaxWork, room: MaxRecords, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
 	r.trace = Trace{Steps: make([]Step, 0, f.size), last: start}
 	err := r.begin(f, given)
 	if err == nil {
@@ -113,6 +117,7 @@ func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 type run struct {
 	ctx      context.Context
 	host     Host
+	share    *admission.Work
 	slots    []slot
 	outputs  []any
 	elements []element // of the conditions' predicates
@@ -185,7 +190,7 @@ func (r *run) list(nodes []*instruction) error {
 }
 
 func (r *run) node(n *instruction) error {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.turn(); err != nil {
 		return r.fail(ended(err))
 	}
 	if r.started++; r.started > MaxExecutions {
@@ -209,6 +214,24 @@ func (r *run) node(n *instruction) error {
 		r.trace.close(at, nil, nil, err)
 	}
 	return err
+}
+
+// outside calls the host; others compute meanwhile.
+func (r *run) outside(call func() (jsontext.Value, error)) (jsontext.Value, error) {
+	r.share.Pause()
+	answer, err := call()
+	if resumed := r.share.Resume(); err == nil {
+		err = resumed
+	}
+	return answer, err
+}
+
+// turn lets others compute where it is time to, and fails when the run's is over.
+func (r *run) turn() error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return r.share.Yield()
 }
 
 // step counts steps of a condition.

@@ -158,7 +158,11 @@ func (i *instance) callOut(name string, args []byte) ([]byte, error) {
 		x.hostCtx, x.cancelHost = context.WithDeadline(x.ctx, x.deadline)
 	}
 	before := time.Now()
+	x.work.Pause()
 	reply, err := guarded(x.hostCtx, x.host, name, args, MaxHostBytes-x.hostBytes)
+	if err := x.work.Resume(); err != nil {
+		x.stop(err)
+	}
 	now := time.Now()
 	x.waited += now.Sub(before)
 	x.yielded = now

@@ -85,12 +85,18 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 		return &Result{}, err
 	}
 	defer leave()
+	work, err := e.cores.Start(ctx, r.Tenant)
+	if err != nil {
+		return &Result{}, err
+	}
+	defer work.Stop()
 	i, err := e.take()
 	if err != nil {
 		return &Result{}, err
 	}
 	x := r.execution(ctx)
 	defer x.end()
+	x.work = work
 	i.run = x
 	if err := i.load(p.image); err != nil {
 		e.put(i, x)

@@ -367,13 +367,21 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	defer cancel()
 	host, forget := x.host(viewer, automation.ErrRecords)
 	defer forget()
-	given := automation.Run{Inputs: x.j.inputs, Host: host}
+	work, err := x.s.engine.Cores().Start(ctx, x.j.config.Tenant.ID)
+	if err != nil {
+		return over(err)
+	}
+	defer work.Stop()
+	given := automation.Run{Inputs: x.j.inputs, Host: host, Work: work}
 	if e := x.j.event; e != nil {
 		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}
 	res, err := compiled.Run(ctx, given)
 	x.until = until // not that of a component in it
 	out.Trace = res.Trace.JSON()
+	if fault.CodeOf(err) == fault.ExecutionTimeout && work.Starved() {
+		err = errStarved
+	}
 	if err != nil {
 		return x.placed(err)
 	}
@@ -382,6 +390,9 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	out.Meta = append(strconv.AppendInt(out.Meta, res.Duration.Milliseconds(), 10), '}')
 	return nil
 }
+
+// errStarved says that a run was not done in time because others computed.
+var errStarved = fault.New(fault.Overloaded, "The service is too busy to finish this in time. Try again soon.").After(2 * time.Second)
 
 // placed gives a flow's failure the place in the source of the component that
 // failed in it, if one did: nothing in a flow can catch that.
