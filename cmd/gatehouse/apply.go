@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"time"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/records"
 )
 
 // applyCommand prints each change in one line on standard output.
@@ -39,7 +42,11 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 	c := newCompiler(f)
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	opts.Compile = c.compile
+	opts.Pace.Progress = e.progress()
 	result, err := manifest.Apply(ctx, d, clock.System(), name, src, e.getenv, opts)
+	if ctx.Err() != nil && err != nil {
+		return fmt.Errorf("%w: nothing was changed; apply the manifest again and it goes on from there", err)
+	}
 	if err != nil {
 		return e.mistakes(err)
 	}
@@ -50,6 +57,31 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 		e.say("dry run: nothing was kept")
 	}
 	return printChanges(e.stdout, result.Changes, *asJSON)
+}
+
+// progress tells of a long change, at most once a second, on standard error.
+func (e *env) progress() func(records.Progress) {
+	told := time.Now()
+	return func(p records.Progress) {
+		if time.Since(told) < time.Second {
+			return
+		}
+		told = time.Now()
+		what := "owners' roles"
+		if p.Entity != "" {
+			what = "entity " + p.Entity
+		}
+		e.say("%s: %s of %s records", what, thousands(p.Done), thousands(p.Total))
+	}
+}
+
+// thousands writes a count as people read it: 300,000.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
 }
 
 // compiler compiles the sources of logic components; its engine starts with the

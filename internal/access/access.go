@@ -109,6 +109,17 @@ type SharingRule struct {
 	Where         []Condition // by field name
 	ShareWithRole string
 	Access        Level
+	// MatchName is what the matches of a rule by field value stand under; "" is
+	// its ID. See StoredAs.
+	MatchName string
+}
+
+// StoredAs is the name that the rule's matches stand under.
+func (r *SharingRule) StoredAs() string {
+	if r.MatchName != "" {
+		return r.MatchName
+	}
+	return r.ID()
 }
 
 // ID identifies the rule by what it says, its level aside: two rules that

@@ -20,6 +20,11 @@ type Config struct {
 	Roles  *Roles
 	Sets   map[string]*PermissionSet
 	Rules  []*SharingRule
+	// Build is the change of configuration that is being made ready, nil for
+	// none. It changes what writers write, never what readers see.
+	Build *Build
+	// roleNames are further names that a role has in owner_role; see Move.
+	roleNames map[string][]string
 
 	viewers Cache[Viewer]
 	// Keys is for apikey: what a token's hash resolved to under this version.

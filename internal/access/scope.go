@@ -12,13 +12,15 @@ type Scope struct {
 	All bool
 	// Owner: records that this user owns.
 	Owner string
-	// OwnerRoles: records whose owner has one of these roles.
+	// OwnerRoles: records whose owner has one of these roles, by all names that
+	// a role has at the time (Config.ownerRoles).
 	OwnerRoles []string
 	// SharedTo: records with an explicit share to one of these principals;
 	// only shares of level edit where EditOnly is set.
 	SharedTo []string
 	EditOnly bool
-	// Rules: records that one of these sharing rules by field value matches.
+	// Rules: records that a sharing rule by field value matches whose matches
+	// stand under one of these names.
 	Rules []string
 
 	// Dense and Lists are for records to remember, from one list to the next,
@@ -68,6 +70,7 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 		s.OwnerRoles = append(s.OwnerRoles, below...)
 	}
 	if verb == Delete {
+		s.OwnerRoles = v.config.ownerRoles(s.OwnerRoles)
 		return s
 	}
 	s.EditOnly = verb == Update
@@ -91,11 +94,12 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 		}
 		switch {
 		case rule.OwnedByRole == "":
-			s.Rules = append(s.Rules, rule.ID())
+			s.Rules = append(s.Rules, rule.StoredAs())
 		case !owners[rule.OwnedByRole]:
 			owners[rule.OwnedByRole] = true
 			s.OwnerRoles = append(s.OwnerRoles, rule.OwnedByRole)
 		}
 	}
+	s.OwnerRoles = v.config.ownerRoles(s.OwnerRoles)
 	return s
 }

@@ -90,12 +90,16 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = q.Query(ctx, `SELECT entity, owned_by_role, conditions, share_with_role, access
+	err = q.Query(ctx, `SELECT entity, owned_by_role, conditions, share_with_role, access, match_name
 		FROM sharing_rules WHERE tenant_id = $1 ORDER BY rule_id`, func(r db.Row) error {
-		rule := &SharingRule{Entity: r.Text(0), OwnedByRole: r.Text(1), ShareWithRole: r.Text(3), Access: Level(r.Text(4))}
+		rule := &SharingRule{Entity: r.Text(0), OwnedByRole: r.Text(1), ShareWithRole: r.Text(3), Access: Level(r.Text(4)), MatchName: r.Text(5)}
 		c.Rules = append(c.Rules, rule)
 		return json.Unmarshal(r.Bytes(2), &rule.Where)
 	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.loadBuild(ctx, q)
 	return c, err
 }
 
@@ -143,6 +147,13 @@ func PutRule(ctx context.Context, tx db.Tx, r *SharingRule) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (tenant_id, rule_id) DO UPDATE SET access = excluded.access`,
 		r.ID(), r.Entity, r.OwnedByRole, string(b), r.ShareWithRole, string(r.Access))
+	return err
+}
+
+// SetMatchName makes the matches of a rule those that stand under another
+// name; "" is the rule's ID.
+func SetMatchName(ctx context.Context, tx db.Tx, id, name string) error {
+	_, err := tx.Exec(ctx, `UPDATE sharing_rules SET match_name = $3 WHERE tenant_id = $1 AND rule_id = $2`, id, name)
 	return err
 }
 

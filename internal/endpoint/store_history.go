@@ -151,7 +151,7 @@ func (s store) expireTenant(ctx context.Context, id string, now time.Time) error
 	h := s.d.For(id)
 	lock := h.Dialect().ForUpdate
 	err := deleteOld(ctx, h, `DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs
-		WHERE tenant_id = $1 AND started_at < $2 ORDER BY run_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
+		WHERE tenant_id = $1 AND started_at < $2 ORDER BY started_at, run_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
 	if err != nil {
 		return err
 	}
@@ -161,24 +161,29 @@ func (s store) expireTenant(ctx context.Context, id string, now time.Time) error
 	}
 	bound := clock.Micros(now.AddDate(0, 0, -t.Settings.DedupRetentionDays))
 	err = deleteOld(ctx, h, `DELETE FROM event_keys WHERE tenant_id = $1 AND (slug, key_hash) IN (SELECT slug, key_hash FROM event_keys
-		WHERE tenant_id = $1 AND seen_at < $2 ORDER BY slug, key_hash LIMIT $3`+lock+`)`, bound)
+		WHERE tenant_id = $1 AND seen_at < $2 ORDER BY seen_at, slug, key_hash LIMIT $3`+lock+`)`, bound)
 	if err != nil {
 		return err
 	}
 	return deleteOld(ctx, h, `DELETE FROM events WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM events
-		WHERE tenant_id = $1 AND received_at < $2 ORDER BY event_id LIMIT $3`+lock+`)`, bound)
+		WHERE tenant_id = $1 AND received_at < $2 ORDER BY received_at, event_id LIMIT $3`+lock+`)`, bound)
 }
 
-// deleteOld deletes in small transactions, each of which locks its rows in the
-// order of their keys: nodes that do the same wait for each other.
+// deleteOld deletes in small transactions, oldest first, each of which locks its
+// rows in one order: nodes that do the same wait for each other. It finds them by
+// an index, and rests in between.
 func deleteOld(ctx context.Context, h db.Handle, sql string, before int64) error {
 	for {
+		begun := time.Now()
 		var deleted int64
 		err := h.Write(ctx, func(tx db.Tx) (err error) {
 			deleted, err = tx.Exec(ctx, sql, before, expireBatch)
 			return err
 		})
 		if err != nil || deleted < expireBatch {
+			return err
+		}
+		if err := clock.Rest(ctx, time.Since(begun)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
 )
@@ -34,10 +35,14 @@ func (s store) sweep(ctx context.Context, tenantID string) error {
 	}
 	for _, text := range texts {
 		for gone := int64(1); gone > 0; {
+			begun := time.Now()
 			err := h.Write(ctx, func(tx db.Tx) (err error) {
 				gone, err = tx.Exec(ctx, text.sql, micros(text.keep)-s.offset())
 				return err
 			})
+			if err == nil {
+				err = clock.Rest(ctx, time.Since(begun))
+			}
 			if err != nil {
 				return err
 			}

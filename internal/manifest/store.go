@@ -8,7 +8,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
-	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
@@ -28,7 +28,16 @@ type Options struct {
 	Keyring *secret.Keyring
 	// Dir is the folder that source_file is relative to; "" is the manifest's.
 	Dir string
+	// Inline is how many records the transaction that makes the change may visit:
+	// 0 is 1,000. What visits more is made ready in short steps first, as Pace
+	// says. Less than 0 is none; it is for tests.
+	Inline int
+	// Pace is how it goes on, and whom it tells.
+	Pace records.Pace
 }
+
+// inline is the default of Options.Inline: what takes about a tenth of a second.
+const inline = 1000
 
 // Result is what an apply did, or with DryRun would have done.
 type Result struct {
@@ -71,24 +80,24 @@ func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []by
 			return nil, err
 		}
 	}
-	err := errRaced
-	for try := 0; errors.Is(err, errRaced) && try < 5; try++ {
-		err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
-			return a.run(ctx, tx, log)
-		})
-	}
-	switch {
-	case errors.Is(err, errRaced):
-		return nil, fault.New(fault.Conflict, "%s: apply it again", errRaced)
-	case err != nil && !errors.Is(err, errDryRun):
+	if err := a.apply(ctx, h); err != nil {
 		return nil, err
 	}
 	r := &Result{Tenant: m.tenant, Warnings: m.shortSecrets()}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
 	}
-	if !a.owned {
+	owned, err := owned(ctx, h, a.after)
+	if err != nil {
+		return nil, err
+	}
+	if !owned {
 		r.Warnings = append(r.Warnings, "tenant "+m.tenant+" has no active owner: nobody may do everything there")
+	}
+	if !opts.DryRun {
+		if err := records.Sweep(ctx, h); err != nil {
+			r.Warnings = append(r.Warnings, "what the tenant does not use any more was not removed yet, a server will: "+err.Error())
+		}
 	}
 	return r, nil
 }
@@ -102,8 +111,9 @@ type application struct {
 	opts      Options
 	passwords *passwords
 
+	checked bool // a dry run has looked at the records
 	changes []change
-	owned   bool
+	after   *state
 }
 
 func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
@@ -115,7 +125,7 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		p.prune = false
 		p.hash = func(_, stored, _ string) string { return stored }
 	}
-	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now())}
+	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now()), inline: a.inline()}
 	if err := w.load(); err != nil {
 		return err
 	}
@@ -140,15 +150,16 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 	}
 	p.diff()
 	if len(p.changes) > 0 {
-		if err := w.write(log); err != nil {
+		err := w.write(log)
+		var long *records.Long
+		if a.checked && errors.As(err, &long) {
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 	}
-	owned, err := w.owned()
-	if err != nil {
-		return err
-	}
-	a.changes, a.owned = p.changes, owned
+	a.changes, a.after = p.changes, p.after
 	if a.opts.DryRun {
 		return errDryRun
 	}

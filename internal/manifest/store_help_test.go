@@ -29,6 +29,8 @@ type place struct {
 	d     *db.DB
 	clock *clock.Fake
 	vars  map[string]string
+	// phased has every change that visits a record made ready first, a record a step.
+	phased bool
 	// compiled are the sources that apply had compiled.
 	compiled []string
 }
@@ -36,6 +38,13 @@ type place struct {
 func each(t *testing.T, fn func(p *place)) {
 	t.Helper()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { fn(newPlace(t, d)) })
+	t.Run("phased", func(t *testing.T) {
+		dbtest.Each(t, func(t *testing.T, d *db.DB) {
+			p := newPlace(t, d)
+			p.phased = true
+			fn(p)
+		})
+	})
 }
 
 func newPlace(t *testing.T, d *db.DB) *place {
@@ -45,6 +54,9 @@ func newPlace(t *testing.T, d *db.DB) *place {
 
 func (p *place) try(src string, opts manifest.Options) (*manifest.Result, error) {
 	p.clock.Advance(time.Second)
+	if p.phased {
+		opts.Inline, opts.Pace.Records = -1, 1
+	}
 	if opts.Compile == nil {
 		opts.Compile, opts.Keyring = p.compile, p.keyring()
 	}
@@ -232,6 +244,7 @@ func acmePlace(p *place) *place {
 // ownerRole is the role that the only record of an entity type is filed under.
 func ownerRole(p *place, id, entity string) (role string) {
 	p.Helper()
+	makeDue(p, id)
 	err := p.d.For(id).Query(context.Background(), `SELECT owner_role FROM records WHERE tenant_id = $1 AND entity = $2`,
 		func(r db.Row) error { role = r.Text(0); return nil }, entity)
 	if err != nil {

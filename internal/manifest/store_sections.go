@@ -109,7 +109,8 @@ func writeUser(w *writer, c change) error {
 	if is.Role == was.Role {
 		return nil
 	}
-	return records.ReassignRole(w.ctx, w.tx, w.config, is.ID, is.Role)
+	w.roles = append(w.roles, records.RoleChange{User: is.ID, From: was.Role, To: is.Role})
+	return nil
 }
 
 func writeComponent(w *writer, c change) error {

@@ -142,18 +142,16 @@ func (w *writer) checkUserData() error {
 // errFound ends a search.
 var errFound = errors.New("found")
 
-// owned reports whether the tenant has an active owner once the plan is done.
-func (w *writer) owned() (bool, error) {
-	for _, u := range w.p.after.users {
+// owned reports whether the tenant has an active owner once it is as the plan
+// left it. It reads past the plan's users, who may be stored otherwise yet.
+func owned(ctx context.Context, q db.Querier, after *state) (bool, error) {
+	for _, u := range after.users {
 		if u.Owner && u.Active {
 			return true, nil
 		}
 	}
-	if w.fresh {
-		return false, nil
-	}
-	err := user.Each(w.ctx, w.tx, func(u *user.User) error {
-		if u.Owner && u.Active {
+	err := user.Each(ctx, q, func(u *user.User) error {
+		if u.Owner && u.Active && after.users[user.EmailKey(u.Email)] == nil {
 			return errFound
 		}
 		return nil

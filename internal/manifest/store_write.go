@@ -19,9 +19,11 @@ type writer struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call of application.run
 	tx     db.Tx
 	p      *plan
-	now    int64             // microseconds UTC
-	config *access.Config    // as it was before
-	fresh  bool              // there is no such tenant yet
+	now    int64          // microseconds UTC
+	config *access.Config // as it was before
+	fresh  bool           // there is no such tenant yet
+	inline int            // records that may be visited
+	roles  []records.RoleChange
 	keys   map[string]string // e-mail keys of stored users by id, as far as they were asked for
 }
 
@@ -47,14 +49,9 @@ func (w *writer) write(log *tenant.History) error {
 	if err != nil {
 		return err
 	}
-	if err := records.Reshape(w.ctx, w.tx, w.config, after); err != nil {
-		var f *fault.Error
-		if !errors.As(err, &f) {
-			return err
-		}
-		entity, _ := f.Details["entity"].(string)
-		field, _ := f.Details["field"].(string)
-		return w.located(err, "entities", entity, "field", field)
+	t := &records.Transition{Before: w.config, After: after, Roles: w.roles, Inline: w.inline}
+	if err := t.Run(w.ctx, w.tx); err != nil {
+		return w.p.m.refusedRecords(err)
 	}
 	for _, c := range w.p.changes {
 		log.Record(c.kind, c.name, c.before, c.after)
@@ -86,12 +83,25 @@ func (w *writer) putTenant() error {
 }
 
 // located turns a refusal into a problem at the line of an object.
-func (w *writer) located(err error, path ...string) error {
+func (w *writer) located(err error, path ...string) error { return w.p.m.located(err, path...) }
+
+func (m *manifest) located(err error, path ...string) error {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		return err
 	}
-	return &Problems{File: w.p.File, List: []Problem{{Line: w.p.m.line(path...), Text: f.Message, Cause: err}}}
+	return &Problems{File: m.file, List: []Problem{{Line: m.line(path...), Text: f.Message, Cause: err}}}
+}
+
+// refusedRecords is located for records that stand against a change.
+func (m *manifest) refusedRecords(err error) error {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Details["entity"] == nil {
+		return err
+	}
+	entity, _ := f.Details["entity"].(string)
+	field, _ := f.Details["field"].(string)
+	return m.located(err, "entities", entity, "field", field)
 }
 
 // passwords keeps what was found out about the manifest's passwords: hashing

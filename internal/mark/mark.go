@@ -1,5 +1,5 @@
-// Package mark names the places along a webhook's delivery at which a test may
-// kill the whole process. What a delivery promises, that it takes effect once
+// Package mark names the places along a webhook's delivery, and along a change of
+// configuration that is made ready in steps, at which a test may kill the whole process. What a delivery promises, that it takes effect once
 // whatever happens, cannot be shown by kills at random alone: the instants that
 // matter, such as that between a commit and its answer, last microseconds. So
 // the code names them, and internal/prove kills at each of them.

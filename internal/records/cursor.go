@@ -33,7 +33,7 @@ const macSize = 16
 // encode writes the cursor as an opaque base64url text that is good for one
 // tenant, entity and filter.
 func (c cursor) encode(key []byte, scope string) string {
-	payload := strings.Join([]string{cursorVersion, mark(c.before), c.beforeID, mark(c.after), mark(c.top)}, ".")
+	payload := strings.Join([]string{cursorVersion, instant(c.before), c.beforeID, instant(c.after), instant(c.top)}, ".")
 	return base64.RawURLEncoding.EncodeToString(append(mac(key, scope, payload), payload...))
 }
 
@@ -64,7 +64,7 @@ func decodeCursor(key []byte, scope, text string) (cursor, error) {
 	return c, nil
 }
 
-func mark(at int64) string { return strconv.FormatInt(at, 36) }
+func instant(at int64) string { return strconv.FormatInt(at, 36) }
 
 func mac(key []byte, scope, payload string) []byte {
 	h := hmac.New(sha256.New, key)

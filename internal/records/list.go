@@ -143,7 +143,7 @@ func checkFilters(r *access.EntityRights, list []Filter) ([]filter, error) {
 			continue
 		}
 		key, _ := field.Key(v)
-		checked = append(checked, filter{f.Field, key, field.Unique})
+		checked = append(checked, filter{field.StoredAs(), key, field.Unique})
 	}
 	if len(bad) > 0 {
 		return nil, fault.Fields("the filter names a field it cannot use", bad)

@@ -48,10 +48,11 @@ func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ran
 // zero standing is that of a record that does not exist.
 type standing struct {
 	values    []jsontext.Value // by schema.Field.Index
+	data      jsontext.Value   // all of it, fields since removed too
 	owner     string
 	ownerRole string
 	shares    []string // the principals it is shared with
-	rules     []string // the ids of the sharing rules by field value that hold
+	rules     []string // the names of the sharing rules by field value that hold
 }
 
 func (st *standing) ways() []string {
@@ -64,7 +65,7 @@ func (st *standing) ways() []string {
 	return appendWays(list, wayOfRule, st.rules)
 }
 
-// entry is one index row of a record.
+// entry is one index row of a record; field is what it stands under.
 type entry struct {
 	field, value, reach string
 	unique              bool
@@ -82,20 +83,20 @@ func (st *standing) entries(e *schema.Entity) []entry {
 		if !ok {
 			continue
 		}
-		list = append(list, entry{f.Name, key, everybody, f.Unique})
+		list = append(list, entry{f.StoredAs(), key, everybody, f.Unique})
 		if ranged(f) {
 			if at == nil {
 				at = st.ways()
 			}
-			list = appendEntries(list, f, key, at)
+			list = appendEntries(list, f.StoredAs(), key, at)
 		}
 	}
 	return list
 }
 
-func appendEntries(dst []entry, f *schema.Field, key string, ways []string) []entry {
+func appendEntries(dst []entry, name, key string, ways []string) []entry {
 	for _, way := range ways {
-		dst = append(dst, entry{f.Name, key, way, false})
+		dst = append(dst, entry{name, key, way, false})
 	}
 	return dst
 }
@@ -109,7 +110,7 @@ func wayEntries(e *schema.Entity, values []jsontext.Value, ways []string, filter
 			continue
 		}
 		if key, ok := indexKey(f, values[i]); ok {
-			list = appendEntries(list, f, key, ways)
+			list = appendEntries(list, f.StoredAs(), key, ways)
 		}
 	}
 	return list
@@ -133,12 +134,12 @@ func minus(list, other []entry) []entry {
 	return rest
 }
 
-// holding lists the ids of the rules that hold for a record's values.
+// holding lists the names of the rules that hold for a record's values.
 func holding(e *schema.Entity, rules []*access.SharingRule, values []jsontext.Value) []string {
 	var ids []string
 	for _, rule := range rules {
 		if values != nil && matches(e, rule, values) {
-			ids = append(ids, rule.ID())
+			ids = append(ids, rule.StoredAs())
 		}
 	}
 	return ids

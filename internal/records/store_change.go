@@ -117,10 +117,10 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 	if err := s.checkUnique(ctx, tx, r, rec, p.changed); err != nil {
 		return err
 	}
-	was := standing{values: p.before, owner: rec.owner, ownerRole: rec.ownerRole}
-	if rangedChanges(r.Entity, p) { // else the rows of the shares stay what they are
+	was := standing{values: p.before, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
+	if rangedChanges(r.Entity, p) || s.viewer.Config().Shape(r.Entity.Name) != nil { // else the rows of the shares stay what they are
 		var err error
-		if was.shares, err = principals(ctx, tx, r.Entity, rec.id); err != nil {
+		if was.shares, err = s.principals(ctx, tx, r.Entity, rec.id); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 	if err != nil {
 		return err
 	}
-	is := standing{values: p.after, owner: rec.owner, ownerRole: rec.ownerRole, shares: was.shares}
+	is := standing{values: p.after, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: was.shares}
 	return s.reindex(ctx, tx, r.Entity, rec.createdAt, was, is)
 }
 
@@ -170,11 +170,11 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 
 // remove deletes a locked record and all that hangs on it.
 func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) error {
-	shares, err := principals(ctx, tx, e, rec.id)
+	shares, err := s.principals(ctx, tx, e, rec.id)
 	if err != nil {
 		return err
 	}
-	was := standing{values: stored(e, rec.data), owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+	was := standing{values: stored(e, rec.data), data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
 	if err := s.reindex(ctx, tx, e, rec.createdAt, was, standing{}); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *r
 			}
 		}
 	}
-	return nil
+	return unfitReferences(ctx, tx, config, e.Name, rec.id)
 }
 
 // clearReferences unsets the field f of every record that refers to id. The
@@ -206,22 +206,29 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
 		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
-		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4 AND reach = '')
+		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $7 AND value = $4 AND reach = '')
 		AND (data ->> CAST($3 AS TEXT)) = $4`,
-		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-		from.Name, f.Name, id)
-	if err != nil {
-		return err
+	names, rules := []string{f.StoredAs()}, valueRules(config, from.Name)
+	if shape := config.Shape(from.Name); shape != nil {
+		names = append(names, shapeNames(shape, f.Name)...)
+		rules = append(rules, newRules(shape)...)
 	}
-	for _, rule := range valueRules(config, from.Name) {
+	for _, name := range names {
+		_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
+			from.Name, name, id)
+		if err != nil {
+			return err
+		}
+	}
+	for _, rule := range rules {
 		for _, c := range rule.Where {
 			// The rule asked for exactly this record: it holds for none any more.
 			if c.Field == f.Name && schema.Unquote(c.Value) == id {
-				if err := dropMatches(ctx, tx, from, rule.ID()); err != nil {
+				if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
 					return err
 				}
 			}
@@ -231,13 +238,14 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 }
 
 // dropMatches ends that a rule by field value holds for any record.
-func dropMatches(ctx context.Context, tx db.Tx, e *schema.Entity, rule string) error {
+func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, rule string) error {
 	type match struct {
 		createdAt int64
 		data      jsontext.Value
 	}
 	var list []match
-	if hasRanged(e) {
+	shape := config.Shape(e.Name)
+	if hasRanged(e) || shape != nil {
 		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
 			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
 			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
@@ -248,7 +256,11 @@ func dropMatches(ctx context.Context, tx db.Tx, e *schema.Entity, rule string) e
 		}
 	}
 	for _, m := range list {
-		gone := wayEntries(e, stored(e, m.data), []string{wayOfRule(rule)}, nil)
+		ways := []string{wayOfRule(rule)}
+		gone := wayEntries(e, stored(e, m.data), ways, nil)
+		if shape != nil {
+			gone = append(gone, shapeWays(shape, m.data, ways)...)
+		}
 		if err := deleteEntries(ctx, tx, e.Name, m.createdAt, gone); err != nil {
 			return err
 		}

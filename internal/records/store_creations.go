@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 )
 
@@ -16,19 +17,30 @@ type creations struct {
 	records []any // the arguments of newRecords, by columns
 	values  []any // of newValues
 	matches []any // of newMatches
+	shaped  []newlyShaped
+}
+
+// newlyShaped is a new record of a type that a change is being made ready for.
+type newlyShaped struct {
+	shape     *access.Shape
+	createdAt int64
+	is        standing
 }
 
 // add takes one more record.
 func (w *creations) add(c *creation, rec *row) {
 	acting := c.s.viewer.UserID()
 	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
-	is := standing{values: c.values, owner: rec.owner, ownerRole: rec.ownerRole}
+	is := standing{values: c.values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
 	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), c.values)
 	for _, en := range is.entries(c.e) {
 		w.values = append(w.values, c.e.Name, en.field, en.value, en.reach, rec.createdAt, en.unique)
 	}
 	for _, rule := range is.rules {
 		w.matches = append(w.matches, rule, rec.createdAt)
+	}
+	if shape := c.s.viewer.Config().Shape(c.e.Name); shape != nil {
+		w.shaped = append(w.shaped, newlyShaped{shape, rec.createdAt, is})
 	}
 }
 
@@ -50,7 +62,12 @@ func (w *creations) write(ctx context.Context, tx db.Tx) error {
 	if err := newMatches.insert(ctx, tx, w.matches); err != nil {
 		return err
 	}
-	w.records, w.values, w.matches = w.records[:0], w.values[:0], w.matches[:0]
+	for _, n := range w.shaped {
+		if err := followShape(ctx, tx, n.shape, n.createdAt, standing{}, n.is); err != nil {
+			return err
+		}
+	}
+	w.records, w.values, w.matches, w.shaped = w.records[:0], w.values[:0], w.matches[:0], w.shaped[:0]
 	return nil
 }
 

@@ -24,15 +24,6 @@ func replaceEntries(ctx context.Context, tx db.Tx, entity string, createdAt int6
 	return insertEntries(ctx, tx, entity, createdAt, minus(after, before))
 }
 
-// settleEntries is replaceEntries for where the rows may be at any stage between
-// the two: it may be repeated, and before may name rows that never were.
-func settleEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, before, after []entry) error {
-	if err := deleteEntries(ctx, tx, entity, createdAt, minus(before, after)); err != nil {
-		return err
-	}
-	return insertEntries(ctx, tx, entity, createdAt, after)
-}
-
 // manyEntries is a statement for some index rows of one record. The counts are
 // few, so that every statement is prepared once.
 type manyEntries struct {
@@ -106,7 +97,7 @@ func insertUnique(ctx context.Context, tx db.Tx, entity string, createdAt int64,
 	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
 		VALUES ($1, $2, $3, $4, $5, $6, 1)`, entity, en.field, en.value, en.reach, createdAt)
 	if errors.Is(err, db.ErrUnique) {
-		return conflict(map[string]string{en.field: "the value is taken"})
+		return conflict(map[string]string{fieldOf(en.field): "the value is taken"})
 	}
 	return err
 }

@@ -280,10 +280,10 @@ func (x *indexed) compare() {
 				continue
 			}
 			key, _ := f.Key(v)
-			add("%s=%s for %q of %d, unique %v", f.Name, key, "", r.Int(2), f.Unique)
+			add("%s=%s for %q of %d, unique %v", f.StoredAs(), key, "", r.Int(2), f.Unique)
 			for _, way := range ways {
 				if f.Indexed && !f.Unique {
-					add("%s=%s for %q of %d, unique false", f.Name, key, way, r.Int(2))
+					add("%s=%s for %q of %d, unique false", f.StoredAs(), key, way, r.Int(2))
 				}
 			}
 		}

@@ -100,7 +100,7 @@ func (p *Part) reaches(ctx context.Context, r *access.EntityRights, verb access.
 	if len(scope.Rules) > 0 {
 		values := stored(r.Entity, rec.data)
 		for _, rule := range valueRules(p.u.config, r.Entity.Name) {
-			if slices.Contains(scope.Rules, rule.ID()) && matches(r.Entity, rule, values) {
+			if slices.Contains(scope.Rules, rule.StoredAs()) && matches(r.Entity, rule, values) {
 				return true, nil
 			}
 		}
@@ -315,7 +315,7 @@ func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key 
 		own := rec.version != 0 && row.Int(0) == rec.createdAt
 		free = free && (own || v.stale[row.Int(0)])
 		return nil
-	}, e.Name, f.Name, key)
+	}, e.Name, f.StoredAs(), key)
 	return free, err
 }
 

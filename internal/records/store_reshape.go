@@ -4,47 +4,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"strings"
+	"time"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
 )
 
-// Reshape brings the records of a tenant in line with a change of its entity
-// types, fields and sharing rules, in the transaction that makes it. Data is
-// kept: what a removed field held stays in its records and is back when the
-// field is. What would break data is refused with a CONFLICT that says how
-// many records stand against it (details: entity, field, records), and nothing
-// is changed.
+// Transition is a change of configuration as far as it concerns records. Data
+// is kept: what a removed field held stays in its records and is back when the
+// field is. What would break data is refused with a CONFLICT that says how many
+// records stand against it (details: entity, field, records).
+type Transition struct {
+	Before, After *access.Config
+	Roles         []RoleChange
+	// Inline is how many records may be visited in the transaction that makes
+	// the change; a change that takes more is made ready first (Build).
+	Inline int
+}
+
+// RoleChange is a user who gets another role.
+type RoleChange struct{ User, From, To string }
+
+// Long is the error of a transition that must be made ready first.
+type Long struct{ Work *access.Work }
+
+func (*Long) Error() string { return "the change takes long and was not made ready" }
+
+// ErrMarked says that records may stand against a change that was made ready.
+var ErrMarked = errors.New("records are marked as not fitting the change")
+
+const (
+	// leaveFor is how long what a configuration named stays after it: whoever
+	// began to read under it has ended by then.
+	leaveFor = 60 * time.Second
+	// abandoned is how long a build rests until somebody else may undo it.
+	abandoned = 30 * time.Second
+)
+
+// Reshape is a Transition of entity types, fields and sharing rules that is done
+// in one transaction, however long that takes.
 func Reshape(ctx context.Context, tx db.Tx, before, after *access.Config) error {
-	for _, e := range before.Schema.Entities {
-		if after.Schema.Entity(e.Name) != nil {
-			continue
-		}
-		n, err := count(ctx, tx, e.Name)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return broken(e.Name, "", n, "entity %s still holds %d records: delete them before the entity", e.Name, n)
-		}
-	}
-	for _, e := range after.Schema.Entities {
-		r := &reshape{
-			tx: tx, entity: e, before: before.Schema.Entity(e.Name),
-			rules: valueRules(after, e.Name), oldRules: valueRules(before, e.Name),
-		}
-		if err := r.run(ctx); err != nil {
-			return err
+	return (&Transition{Before: before, After: after, Inline: math.MaxInt}).Run(ctx, tx)
+}
+
+// Run brings the records in line, in the transaction that changes the
+// configuration: by itself when it is short, else by putting in force what was
+// made ready. It fails with *Long when nothing was, and with ErrMarked.
+func (t *Transition) Run(ctx context.Context, tx db.Tx) error {
+	for _, e := range t.Before.Schema.Entities {
+		if t.After.Schema.Entity(e.Name) == nil {
+			if err := mustBeEmpty(ctx, tx, e.Name); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	work, build := t.work(), t.Before.Build
+	switch {
+	case work.Empty():
+		return t.leave(ctx, tx, work)
+	case build != nil && build.Work.Key() == work.Key():
+		return t.enforce(ctx, tx, build)
+	case build != nil:
+		if err := giveWay(ctx, tx, build); err != nil {
+			return err
+		}
+	}
+	short, err := t.short(ctx, tx, work)
+	if err != nil {
+		return err
+	}
+	if !short {
+		return &Long{work}
+	}
+	if err := name(ctx, tx, t.After, work); err != nil {
+		return err
+	}
+	return t.inline(ctx, tx, work)
+}
+
+func mustBeEmpty(ctx context.Context, q db.Querier, entity string) error {
+	n, err := count(ctx, q, entity)
+	if err != nil || n == 0 {
+		return err
+	}
+	return broken(entity, "", n, "entity %s still holds %d records: delete them before the entity", entity, n)
 }
 
 func count(ctx context.Context, q db.Querier, entity string) (n int64, err error) {
@@ -63,52 +113,6 @@ func broken(entity, field string, n int64, format string, args ...any) error {
 	return e
 }
 
-// reshape is the change of one entity type.
-type reshape struct {
-	tx              db.Tx
-	entity          *schema.Entity
-	before          *schema.Entity // nil for a new one
-	rules, oldRules []*access.SharingRule
-
-	check  []*schema.Field // whose stored values must fit what they did not have to fit so far
-	rekey  []*schema.Field // whose index rows are made anew
-	misfit map[string]int64
-	total  int64
-}
-
-func (r *reshape) run(ctx context.Context) error {
-	r.plan()
-	for _, f := range r.dropped() {
-		if err := r.deleteValues(ctx, f.Name); err != nil {
-			return err
-		}
-	}
-	rulesChanged := !sameRules(r.rules, r.oldRules)
-	if len(r.check) == 0 && len(r.rekey) == 0 && !rulesChanged {
-		return nil
-	}
-	for _, f := range r.rekey {
-		if err := r.deleteValues(ctx, f.Name); err != nil {
-			return err
-		}
-	}
-	for _, rule := range r.oldRules {
-		if err := r.deleteMatches(ctx, rule.ID()); err != nil {
-			return err
-		}
-	}
-	if err := r.walk(ctx); err != nil {
-		return err
-	}
-	for _, f := range r.check {
-		if n := r.misfit[f.Name]; n > 0 {
-			return broken(r.entity.Name, f.Name, n, "entity %s: field %s cannot become %s: %d of %d records hold a value that does not fit",
-				r.entity.Name, f.Name, describe(f), n, r.total)
-		}
-	}
-	return r.seal(ctx)
-}
-
 func describe(f *schema.Field) string {
 	switch f.Type {
 	case schema.Select, schema.Multiselect:
@@ -119,201 +123,283 @@ func describe(f *schema.Field) string {
 	return string(f.Type)
 }
 
-// plan finds the fields whose values must be looked at. A field that is new
-// may find data from before its removal.
-func (r *reshape) plan() {
-	for _, f := range r.entity.Fields {
-		var old *schema.Field
-		if r.before != nil {
-			old = r.before.Field(f.Name)
-		}
-		shape := old == nil || old.Type != f.Type || old.Target != f.Target || !reflect.DeepEqual(old.Options, f.Options)
-		if shape {
-			r.check = append(r.check, f)
-		}
-		if f.Keyed() && (shape || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f)) {
-			r.rekey = append(r.rekey, f)
+// work is what must be done to records, without names.
+func (t *Transition) work() *access.Work {
+	w := &access.Work{}
+	for _, e := range t.After.Schema.Entities {
+		if s := t.shape(e); s != nil {
+			w.Shapes = append(w.Shapes, s)
 		}
 	}
+	moves := map[[2]string]*access.Move{}
+	for _, r := range t.Roles {
+		at := [2]string{r.From, r.To}
+		if r.From == r.To {
+			continue
+		}
+		if moves[at] == nil {
+			moves[at] = &access.Move{From: r.From, To: r.To}
+			w.Moves = append(w.Moves, moves[at])
+		}
+		moves[at].Users = append(moves[at].Users, r.User)
+	}
+	for _, m := range w.Moves {
+		slices.Sort(m.Users)
+	}
+	slices.SortFunc(w.Moves, func(a, b *access.Move) int { return strings.Compare(a.From+"\x00"+a.To, b.From+"\x00"+b.To) })
+	if len(w.Moves) > 0 {
+		for _, e := range t.Before.Schema.Entities {
+			w.Entities = append(w.Entities, e.Name)
+		}
+	}
+	return w
 }
 
-// dropped are fields that had index rows and have none any more.
-func (r *reshape) dropped() []*schema.Field {
-	var list []*schema.Field
-	if r.before == nil {
+// shape is the work on one entity type, nil for none. A field that is new may
+// find data from before its removal.
+func (t *Transition) shape(e *schema.Entity) *access.Shape {
+	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Fields: e.Fields}}
+	s.Entity.Index()
+	before := t.Before.Schema.Entity(e.Name)
+	for _, f := range e.Fields {
+		var old *schema.Field
+		if before != nil {
+			old = before.Field(f.Name)
+		}
+		x := &access.Index{Field: f.Name, Back: old == nil}
+		x.Check = old == nil || old.Type != f.Type || old.Target != f.Target || !reflect.DeepEqual(old.Options, f.Options)
+		x.Rows = f.Keyed() && (x.Check || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f))
+		if x.Check || x.Rows {
+			s.Fields = append(s.Fields, x)
+		}
+	}
+	had, fresh := ruleIDs(t.Before, e.Name), false
+	for _, r := range valueRules(t.After, e.Name) {
+		s.Rules = append(s.Rules, &access.ShapeRule{Rule: r, New: !had[r.ID()]})
+		fresh = fresh || !had[r.ID()]
+	}
+	if len(s.Fields) == 0 && !fresh {
 		return nil
 	}
-	for _, old := range r.before.Fields {
-		if f := r.entity.Field(old.Name); old.Keyed() && (f == nil || !f.Keyed()) {
-			list = append(list, old)
-		}
-	}
-	return list
+	return s
 }
 
-func sameRules(a, b []*access.SharingRule) bool {
+func ruleIDs(c *access.Config, entity string) map[string]bool {
 	ids := map[string]bool{}
-	for _, r := range a {
+	for _, r := range valueRules(c, entity) {
 		ids[r.ID()] = true
 	}
-	for _, r := range b {
-		if !ids[r.ID()] {
-			return false
-		}
+	return ids
+}
+
+// name chooses what the rows that the work makes stand under: a name that
+// nothing else stands under, nor ever did while rows of it may be left.
+func name(ctx context.Context, tx db.Tx, config *access.Config, w *access.Work) error {
+	left, err := access.Leftovers(ctx, tx)
+	if err != nil {
+		return err
 	}
-	return len(a) == len(b)
-}
-
-func (r *reshape) deleteValues(ctx context.Context, field string) error {
-	_, err := r.tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3`, r.entity.Name, field)
-	return err
-}
-
-func (r *reshape) deleteMatches(ctx context.Context, rule string) error {
-	_, err := r.tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2`, rule)
-	return err
-}
-
-// walkPage is how many records a reshape holds in memory at once.
-const walkPage = 500
-
-// walk visits every record of the entity type. The caller's change of
-// configuration holds off every writer of records (tenant.Fence).
-func (r *reshape) walk(ctx context.Context) error {
-	r.misfit = map[string]int64{}
-	for last, done := int64(0), false; !done; {
-		var page []row
-		err := r.tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+r.tx.Dialect().JSONText("data", "data_bytes")+` FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
-			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(dbRow db.Row) error {
-			page = append(page, rowOf(dbRow))
-			return nil
-		}, r.entity.Name, last)
-		if err != nil {
-			return err
-		}
-		for _, rec := range page {
-			last = rec.createdAt
-			r.total++
-			if err := r.visit(ctx, &rec); err != nil {
-				return err
+	taken := map[[3]string]bool{}
+	for _, l := range left {
+		taken[[3]string{l.Kind, l.Entity, l.Name}] = true
+	}
+	n := config.Tenant.Version // it was raised for this transaction
+	for _, s := range w.Shapes {
+		for _, x := range s.Fields {
+			x.Name = x.Field
+			f := s.Entity.Field(x.Field)
+			if !x.Back || f.IndexName != "" || taken[[3]string{access.LeftValues, s.Entity.Name, x.Field}] {
+				x.Name = indexName(x.Field, n)
 			}
 		}
-		done = len(page) < walkPage
+		for i, r := range s.Rules {
+			if r.New {
+				named := *r.Rule
+				named.MatchName = ""
+				if taken[[3]string{access.LeftMatches, s.Entity.Name, named.ID()}] {
+					named.MatchName = indexName(named.ID(), n)
+				}
+				s.Rules[i] = &access.ShapeRule{Rule: &named, New: true}
+			}
+		}
+	}
+	for i, m := range w.Moves {
+		m.Token = indexName(fmt.Sprintf("%s>%s.%d", m.From, m.To, i), n)
 	}
 	return nil
 }
 
-// rowOf reads the columns of walk.
-func rowOf(r db.Row) row {
-	return row{createdAt: r.Int(0), id: r.Text(1), owner: r.Text(2), ownerRole: r.Text(3), data: jsontext.Value(r.Text(4))}
-}
-
-func (r *reshape) visit(ctx context.Context, rec *row) error {
-	values := stored(r.entity, rec.data)
-	for _, f := range r.check {
-		if values[f.Index] == nil {
-			continue
-		}
-		if _, reason := f.Canonical(values[f.Index]); reason != "" {
-			r.misfit[f.Name]++
-			values[f.Index] = nil // counted; it has no key under the new type
-			continue
-		}
-		if f.Type == schema.Reference {
-			kept, err := r.keepReference(ctx, f, rec.createdAt, values[f.Index])
-			if err != nil {
-				return err
-			}
-			if !kept {
-				values[f.Index] = nil
-			}
-		}
+// short reports whether the work visits few records.
+func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool, error) {
+	left := t.Inline
+	if left == math.MaxInt {
+		return true, nil
 	}
-	is := standing{
-		values: values, owner: rec.owner, ownerRole: rec.ownerRole, rules: holding(r.entity, r.rules, values),
-	}
-	for _, id := range is.rules {
-		if err := setMatch(ctx, r.tx, id, rec.createdAt, true); err != nil {
-			return err
-		}
-	}
-	return r.settle(ctx, rec, &is)
-}
-
-// settle makes the index rows of one record those of its standing: all of the
-// fields that are keyed anew, and of the others those of rules that come or go.
-func (r *reshape) settle(ctx context.Context, rec *row, is *standing) error {
-	anew := func(f *schema.Field) bool { return slices.Contains(r.rekey, f) }
-	if slices.ContainsFunc(r.rekey, ranged) {
-		var err error
-		if is.shares, err = principals(ctx, r.tx, r.entity, rec.id); err != nil {
-			return err
-		}
-	}
-	var was []string // at most
-	for _, rule := range r.oldRules {
-		was = append(was, wayOfRule(rule.ID()))
-	}
-	kept := func(f *schema.Field) bool { return !anew(f) }
-	before := wayEntries(r.entity, is.values, was, kept)
-	after := wayEntries(r.entity, is.values, appendWays(nil, wayOfRule, is.rules), kept)
-	for _, en := range is.entries(r.entity) {
-		if anew(r.entity.Field(en.field)) {
-			en.unique = false // looked at when all are in, so that it can be counted
-			after = append(after, en)
-		}
-	}
-	return settleEntries(ctx, r.tx, r.entity.Name, rec.createdAt, before, after)
-}
-
-// keepReference reports whether a value refers to a record there is, and counts
-// it as a misfit where not. But an id in a field that was removed and is back is
-// cleared: deleting the record it named could not meanwhile.
-func (r *reshape) keepReference(ctx context.Context, f *schema.Field, createdAt int64, v jsontext.Value) (bool, error) {
-	found := false
-	err := r.tx.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`,
-		func(db.Row) error { found = true; return nil }, f.Target, schema.Unquote(v))
-	if err != nil || found {
-		return found, err
-	}
-	back := r.before == nil || r.before.Field(f.Name) == nil
-	if !back || len(schema.Unquote(v)) != idLength {
-		r.misfit[f.Name]++
+	if len(w.Shapes)+w.Walks() > len(w.Shapes)*2+maxProbes {
 		return false, nil
 	}
-	_, err = r.tx.Exec(ctx, `UPDATE records SET data = `+r.tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`
-		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, r.entity.Name, createdAt, f.Name)
-	return false, err
+	for _, s := range w.Shapes {
+		n, err := atMost(ctx, tx, left+1, `entity = $2`, s.Entity.Name)
+		if left -= n; err != nil || left < 0 {
+			return false, err
+		}
+	}
+	for _, m := range w.Moves {
+		for _, u := range m.Users {
+			for _, e := range w.Entities {
+				n, err := atMost(ctx, tx, left+1, `entity = $2 AND owner_id = $3`, e, u)
+				if left -= n; err != nil || left < 0 {
+					return false, err
+				}
+			}
+		}
+	}
+	return true, nil
 }
 
-// seal makes the index rows of unique fields unique, or refuses with how many
-// records share a value.
-func (r *reshape) seal(ctx context.Context) error {
-	for _, f := range r.rekey {
-		if !f.Unique {
-			continue
+// enforce puts what was made ready in force.
+func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) error {
+	if !b.Ready() {
+		return &Long{b.Work}
+	}
+	marked, err := anyMarked(ctx, tx, b.Work)
+	if err != nil {
+		return err
+	}
+	if marked {
+		return ErrMarked
+	}
+	for _, m := range b.Work.Moves {
+		l := access.Leftover{Kind: access.LeftRole, Name: m.Token, Becomes: m.To}
+		if err := access.Leave(ctx, tx, l, leaveFor); err != nil {
+			return err
 		}
-		var doubled int64
-		err := r.tx.Query(ctx, `SELECT COALESCE(SUM(n), 0) FROM (SELECT count(*) AS n FROM field_values
-			WHERE tenant_id = $1 AND entity = $2 AND field = $3 GROUP BY value HAVING count(*) > 1) d`, func(row db.Row) error {
-			doubled = row.Int(0)
-			return nil
-		}, r.entity.Name, f.Name)
+	}
+	mark.At("build.checked")
+	if err := access.DeleteBuild(ctx, tx); err != nil {
+		return err
+	}
+	err = t.use(ctx, tx, b.Work)
+	mark.At("build.named")
+	return err
+}
+
+// inline does the work in this transaction.
+func (t *Transition) inline(ctx context.Context, tx db.Tx, w *access.Work) error {
+	for _, m := range w.Moves {
+		for _, u := range m.Users {
+			if err := ReassignRole(ctx, tx, t.Before, u, m.To); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range w.Shapes {
+		if err := walkShape(ctx, tx, s); err != nil {
+			return err
+		}
+		if err := settleShape(ctx, tx, s); err != nil {
+			return err
+		}
+		if err := refusal(ctx, tx, s); err != nil {
+			return err
+		}
+	}
+	return t.use(ctx, tx, w)
+}
+
+// use makes the configuration name what the work made, and leaves what it named
+// before.
+func (t *Transition) use(ctx context.Context, tx db.Tx, w *access.Work) error {
+	for _, s := range w.Shapes {
+		for _, x := range s.Fields {
+			is := x.Name
+			if !x.Rows {
+				continue
+			}
+			if is == x.Field {
+				is = ""
+			}
+			if is == s.Entity.Field(x.Field).IndexName {
+				continue
+			}
+			if err := schema.SetIndexName(ctx, tx, s.Entity.Name, x.Field, is); err != nil {
+				return err
+			}
+		}
+		for _, r := range newRules(s) {
+			if r.MatchName != "" {
+				if err := access.SetMatchName(ctx, tx, r.ID(), r.MatchName); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return t.leave(ctx, tx, w)
+}
+
+// leave notes what the configuration does not name any more: index rows that
+// were made anew or are not kept any longer, and matches of rules that are gone.
+// What is little is removed at once.
+func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error {
+	anew := map[[2]string]bool{}
+	for _, s := range w.Shapes {
+		for _, x := range s.Fields {
+			anew[[2]string{s.Entity.Name, x.Field}] = x.Rows
+		}
+	}
+	for _, e := range t.Before.Schema.Entities {
+		after := t.After.Schema.Entity(e.Name)
+		var list []access.Leftover
+		for _, f := range e.Fields {
+			is := (*schema.Field)(nil)
+			if after != nil {
+				is = after.Field(f.Name)
+			}
+			if !f.Keyed() || is != nil && is.Keyed() && !anew[[2]string{e.Name, f.Name}] {
+				continue
+			}
+			list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.Name, Name: f.StoredAs()})
+			if is != nil && !is.Keyed() && is.IndexName != "" {
+				if err := schema.SetIndexName(ctx, tx, e.Name, f.Name, ""); err != nil {
+					return err
+				}
+			}
+		}
+		stays := ruleIDs(t.After, e.Name)
+		for _, r := range valueRules(t.Before, e.Name) {
+			if !stays[r.ID()] {
+				list = append(list, access.Leftover{Kind: access.LeftMatches, Entity: e.Name, Name: r.StoredAs()})
+			}
+		}
+		if err := t.leaveAll(ctx, tx, e.Name, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transition) leaveAll(ctx context.Context, tx db.Tx, entity string, list []access.Leftover) error {
+	if len(list) == 0 {
+		return nil
+	}
+	few := t.Inline == math.MaxInt
+	if !few {
+		n, err := atMost(ctx, tx, t.Inline+1, `entity = $2`, entity)
 		if err != nil {
 			return err
 		}
-		if doubled == 0 {
-			_, err = r.tx.Exec(ctx, `UPDATE field_values SET is_unique = 1 WHERE tenant_id = $1 AND entity = $2 AND field = $3`,
-				r.entity.Name, f.Name)
-			if err != nil && !errors.Is(err, db.ErrUnique) {
+		few = n <= t.Inline
+	}
+	for _, l := range list {
+		if !few {
+			if err := access.Leave(ctx, tx, l, leaveFor); err != nil {
 				return err
 			}
-			if err == nil {
-				continue
-			}
+			continue
 		}
-		return broken(r.entity.Name, f.Name, doubled, "entity %s: field %s cannot become unique: %d of %d records share their value with another",
-			r.entity.Name, f.Name, doubled, r.total)
+		if err := sweepAll(ctx, tx, l); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -3,10 +3,7 @@ package records
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
@@ -44,13 +41,13 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 		if err != nil {
 			return err
 		}
-		return insertEntries(ctx, tx, entity, rec.createdAt, shareEntries(e, rec, share.Principal))
+		return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, share.Principal))
 	})
 }
 
 // Unshare takes a share back; NOT_FOUND when there is none with the principal.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
-	return s.shared(ctx, entity, id, func(_ *Session, tx db.Tx, e *schema.Entity, rec *row) error {
+	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
 			entity, id, principal)
 		if err == nil && n == 0 {
@@ -59,12 +56,17 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 		if err != nil {
 			return err
 		}
-		return deleteEntries(ctx, tx, entity, rec.createdAt, shareEntries(e, rec, principal))
+		return deleteEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, principal))
 	})
 }
 
-func shareEntries(e *schema.Entity, rec *row, principal string) []entry {
-	return wayEntries(e, stored(e, rec.data), []string{wayOfShare(principal)}, nil)
+func (s *Session) shareEntries(e *schema.Entity, rec *row, principal string) []entry {
+	ways := []string{wayOfShare(principal)}
+	list := wayEntries(e, stored(e, rec.data), ways, nil)
+	if shape := s.viewer.Config().Shape(e.Name); shape != nil {
+		list = append(list, shapeWays(shape, rec.data, ways)...)
+	}
+	return list
 }
 
 // shared runs fn on a record whose shares the viewer may change: whoever may
@@ -111,63 +113,4 @@ func (s *Session) checkPrincipal(ctx context.Context, q db.Querier, principal st
 		return err
 	}
 	return fault.Fields("expected a user or a role to share with", map[string]string{"principal": "expected a user or a role"})
-}
-
-// ReassignRole brings the records of a user in line with the user's new role,
-// in the transaction that changes it; config is the tenant's before or after.
-func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
-	for _, e := range config.Schema.Entities {
-		if hasRanged(e) {
-			if err := moveRoles(ctx, tx, e, userID, role); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, `UPDATE records SET owner_role = $4 WHERE tenant_id = $1 AND entity = $2 AND owner_id = $3`,
-			e.Name, userID, role)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// moveRoles brings the index rows of a user's records in line with a role that
-// the records do not have yet.
-func moveRoles(ctx context.Context, tx db.Tx, e *schema.Entity, userID, role string) error {
-	for last, done := int64(0), false; !done; {
-		var page []row
-		err := tx.Query(ctx, `SELECT created_at, owner_role, `+tx.Dialect().JSONText("data", "data_bytes")+` FROM records
-			WHERE tenant_id = $1 AND entity = $2 AND owner_id = $3 AND created_at > $4
-			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(r db.Row) error {
-			page = append(page, row{createdAt: r.Int(0), ownerRole: r.Text(1), data: jsontext.Value(r.Text(2))})
-			return nil
-		}, e.Name, userID, last)
-		if err != nil {
-			return err
-		}
-		for _, rec := range page {
-			last = rec.createdAt
-			if err := moveRole(ctx, tx, e, &rec, role); err != nil {
-				return err
-			}
-		}
-		done = len(page) < walkPage
-	}
-	return nil
-}
-
-// moveRole brings the index rows of one record from the owner's role that it
-// has to another. It may be repeated.
-func moveRole(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row, role string) error {
-	if rec.ownerRole == role {
-		return nil
-	}
-	values := stored(e, rec.data)
-	of := func(role string) []entry {
-		if role == "" {
-			return nil
-		}
-		return wayEntries(e, values, []string{wayOfRole(role)}, nil)
-	}
-	return settleEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole), of(role))
 }

@@ -147,20 +147,20 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 	if err != nil {
 		return nil, err
 	}
-	is := standing{values: in.values, owner: rec.owner, ownerRole: rec.ownerRole}
+	is := standing{values: in.values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
 	return rec, s.reindex(ctx, tx, r.Entity, rec.createdAt, standing{}, is)
 }
 
-// roleOf is the role of a record's owner, true for as long as tx is fenced.
+// roleOf is the role of a record's owner as records have it, true for as long as tx is fenced.
 func (s *Session) roleOf(ctx context.Context, q db.Querier, owner string) (string, error) {
-	if owner == s.viewer.UserID() {
-		return s.viewer.Role(), nil
+	role, err := s.viewer.Role(), error(nil)
+	if owner != s.viewer.UserID() {
+		role, err = user.RoleOf(ctx, q, owner)
 	}
-	role, err := user.RoleOf(ctx, q, owner)
 	if errors.Is(err, user.ErrUnknown) {
 		return "", fault.Fields("some fields are not valid", map[string]string{"owner_id": "there is no such user"})
 	}
-	return role, err
+	return s.viewer.Config().OwnerRole(owner, role), err
 }
 
 // holdReferences locks the records that values refer to, so that none can be
@@ -197,7 +197,7 @@ func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRig
 			AND reach = '' AND is_unique = 1 AND record_created_at <> $5`, func(db.Row) error {
 			taken[f.Name] = "the value is taken"
 			return nil
-		}, r.Entity.Name, f.Name, key, rec.createdAt)
+		}, r.Entity.Name, f.StoredAs(), key, rec.createdAt)
 		if err != nil {
 			return err
 		}
@@ -218,15 +218,21 @@ func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, creat
 	rules := valueRules(s.viewer.Config(), e.Name)
 	before.rules, after.rules = holding(e, rules, before.values), holding(e, rules, after.values)
 	for _, rule := range rules {
-		was, is := slices.Contains(before.rules, rule.ID()), slices.Contains(after.rules, rule.ID())
+		was, is := slices.Contains(before.rules, rule.StoredAs()), slices.Contains(after.rules, rule.StoredAs())
 		if was == is {
 			continue
 		}
-		if err := setMatch(ctx, tx, rule.ID(), createdAt, is); err != nil {
+		if err := setMatch(ctx, tx, rule.StoredAs(), createdAt, is); err != nil {
 			return err
 		}
 	}
-	return replaceEntries(ctx, tx, e.Name, createdAt, before.entries(e), after.entries(e))
+	if err := replaceEntries(ctx, tx, e.Name, createdAt, before.entries(e), after.entries(e)); err != nil {
+		return err
+	}
+	if shape := s.viewer.Config().Shape(e.Name); shape != nil {
+		return followShape(ctx, tx, shape, createdAt, before, after)
+	}
+	return nil
 }
 
 func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bool) error {

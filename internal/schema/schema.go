@@ -53,11 +53,22 @@ type Field struct {
 	Indexed  bool     // may be filtered by
 	Options  []string // of a select or multiselect
 	Target   string   // the entity type a reference points at
+	// IndexName is what the index rows in use stand under; "" is Name. See StoredAs.
+	IndexName string
 	// Index is the field's place in its entity type; masks are indexed by it.
-	Index int
+	Index int `json:"-"`
 	// Label is the member name as it stands in a record's JSON: `"name":`.
-	Label      string
-	LabelBytes []byte
+	Label      string `json:"-"`
+	LabelBytes []byte `json:"-"`
+}
+
+// StoredAs is the name that the field's index rows stand under. It changes when
+// they are made anew: the new ones are filled beside those in use.
+func (f *Field) StoredAs() string {
+	if f.IndexName != "" {
+		return f.IndexName
+	}
+	return f.Name
 }
 
 // Keyed reports whether each value has a row of its own to be found by.
@@ -77,7 +88,7 @@ type Entity struct {
 	Sharing Sharing
 	Fields  []*Field
 	// Endpoint is how logs and rollups name the type: /data/<name>.
-	Endpoint string
+	Endpoint string `json:"-"`
 
 	byName map[string]*Field
 }

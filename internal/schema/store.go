@@ -21,11 +21,11 @@ func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 		return nil, err
 	}
 	var userFields []*Field
-	err = q.Query(ctx, `SELECT entity, name, type, required, is_unique, is_indexed, options, target
+	err = q.Query(ctx, `SELECT entity, name, type, required, is_unique, is_indexed, options, target, index_name
 		FROM fields WHERE tenant_id = $1 ORDER BY entity, position`, func(r db.Row) error {
 		f := &Field{
 			Name: r.Text(1), Type: Type(r.Text(2)), Required: r.Bool(3), Unique: r.Bool(4), Indexed: r.Bool(5),
-			Target: r.Text(7),
+			Target: r.Text(7), IndexName: r.Text(8),
 		}
 		if err := json.Unmarshal(r.Bytes(6), &f.Options); err != nil {
 			return err
@@ -69,7 +69,23 @@ func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
 	return err
 }
 
+// SetIndexName makes the index rows of a field that are in use those that
+// stand under another name; "" is the field's own.
+func SetIndexName(ctx context.Context, tx db.Tx, entity, field, name string) error {
+	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, field, name)
+	return err
+}
+
+// putFields keeps what the index rows of each field stand under.
 func putFields(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+	named := map[string]string{}
+	err := tx.Query(ctx, `SELECT name, index_name FROM fields WHERE tenant_id = $1 AND entity = $2`, func(r db.Row) error {
+		named[r.Text(0)] = r.Text(1)
+		return nil
+	}, entity)
+	if err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, `DELETE FROM fields WHERE tenant_id = $1 AND entity = $2`, entity); err != nil {
 		return err
 	}
@@ -83,9 +99,9 @@ func putFields(ctx context.Context, tx db.Tx, entity string, fields []*Field) er
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO fields
-			(tenant_id, entity, name, position, type, required, is_unique, is_indexed, options, target)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			entity, f.Name, i, string(f.Type), f.Required, f.Unique, f.Indexed, string(o), f.Target)
+			(tenant_id, entity, name, position, type, required, is_unique, is_indexed, options, target, index_name)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			entity, f.Name, i, string(f.Type), f.Required, f.Unique, f.Indexed, string(o), f.Target, named[f.Name])
 		if err != nil {
 			return err
 		}

@@ -117,6 +117,9 @@ func New(o Options) *Server {
 	s.background.cancel = cancel
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
 	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
+	s.background.Go(func() {
+		records.RunHousekeeping(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.housekeeping_failed", map[string]any{"error": err.Error()}) })
+	})
 	s.background.Go(func() { s.mails.Run(ctx) })
 	return s
 }

@@ -20,10 +20,11 @@ import (
 
 // unbound are the texts that belong to no tenant, by folder and function.
 var unbound = map[string]string{
-	"outbox.tenants": "the outbox sends the mails of all tenants",
-	"outbox.count":   "an operator watches the outbox",
-	"tenant.ByHost":  "the host is what the tenant is found by",
-	"tenant.List":    "an operator lists the tenants",
+	"access.Unfinished": "housekeeping asks who has something to do",
+	"outbox.tenants":    "the outbox sends the mails of all tenants",
+	"outbox.count":      "an operator watches the outbox",
+	"tenant.ByHost":     "the host is what the tenant is found by",
+	"tenant.List":       "an operator lists the tenants",
 }
 
 // manyRows are the functions whose INSERT gets its rows at run time.

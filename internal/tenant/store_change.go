@@ -23,7 +23,14 @@ type Change struct {
 }
 
 // History collects what one change of configuration changed.
-type History struct{ changes []Change }
+type History struct {
+	changes []Change
+	kept    bool
+}
+
+// Keep keeps what was done and raises the version even when nothing is
+// recorded: for what readers cannot see and writers must know of.
+func (h *History) Keep() { h.kept = true }
 
 // Record adds one object. The action follows from which of before and after
 // is nil. Equal values are no change and are left out.
@@ -46,7 +53,7 @@ func (h *History) Changes() []Change { return h.changes }
 // Configure is the one write path of configuration (decisions 2.37): it takes
 // the tenant's configuration exclusively, runs fn, and, when fn recorded any
 // change, raises the version, by which every node learns of it, and writes the
-// change history. When fn recorded none, nothing is kept. The tenant may not
+// change history. When fn recorded none, nothing is kept (but see History.Keep). The tenant may not
 // exist yet: fn's Put makes it. fn may run more than once.
 func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx db.Tx, log *History) error) error {
 	err := h.Write(ctx, func(tx db.Tx) error {
@@ -57,7 +64,7 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 		if err := fn(tx, log); err != nil {
 			return err
 		}
-		if len(log.changes) == 0 {
+		if len(log.changes) == 0 && !log.kept {
 			return errUnchanged
 		}
 		now := clk.Now()

@@ -1,0 +1,179 @@
+package access
+
+import (
+	json "github.com/go-json-experiment/json"
+	"slices"
+	"time"
+
+	"gatehouse/internal/schema"
+)
+
+// Build is a change of configuration that would hold the database for long,
+// while it is made ready in short steps. From the transaction that stores it
+// on, every writer of records keeps what it makes up to date, beside what is
+// in use; a walk over the records that were there before adds theirs; then one
+// short transaction puts it in force. Until that one commits, readers see
+// nothing of it.
+type Build struct {
+	ID   string
+	Work *Work
+	// Walk and After say how far it has come: Work's walks are numbered, and
+	// After is the created_at of the last record visited. Records created after
+	// Top need no visit.
+	Walk       int
+	After, Top int64
+	// Done and Total count records, for people.
+	Done, Total int64
+	// Idle is how long nobody has gone on with it.
+	Idle time.Duration
+}
+
+// Work is what must be done to records before a change takes effect.
+type Work struct {
+	Shapes []*Shape `json:"shapes,omitempty"`
+	Moves  []*Move  `json:"moves,omitempty"`
+	// Entities are the types whose records the moves go through.
+	Entities []string `json:"entities,omitempty"`
+}
+
+// Shape is the work on the records of one entity type.
+type Shape struct {
+	Entity *schema.Entity `json:"entity"` // as it is going to be
+	Fields []*Index       `json:"fields,omitempty"`
+	Rules  []*ShapeRule   `json:"rules,omitempty"` // by field value, as they are going to be
+}
+
+// ShapeRule is a sharing rule by field value, and whether it is a new one whose
+// matches must be found.
+type ShapeRule struct {
+	Rule *SharingRule `json:"rule"`
+	New  bool         `json:"new,omitempty"`
+}
+
+// Index is a field whose values are looked at, and whose index rows are made.
+type Index struct {
+	Field string `json:"field"`
+	// Name is what its rows stand under.
+	Name string `json:"name,omitempty"`
+	// Check: stored values must fit what they did not have to fit so far.
+	Check bool `json:"check,omitempty"`
+	// Rows: index rows are made.
+	Rows bool `json:"rows,omitempty"`
+	// Back: the field is new, and may find data from before its removal.
+	Back bool `json:"back,omitempty"`
+}
+
+// Misfits is a name whose rows are no index: they mark the records whose value
+// does not fit. No field's name holds such a sign.
+func (x *Index) Misfits() string { return x.Name + "!" }
+
+// Doubles is Misfits for records whose value is another's too.
+func (x *Index) Doubles() string { return x.Name + "=" }
+
+// Move is users who get another role. Their records get Token in place of the
+// owner's role, one after another: it is a further name of From until the change
+// takes effect, and from then on one of To.
+type Move struct {
+	Token string   `json:"token,omitempty"`
+	From  string   `json:"from"`
+	To    string   `json:"to"`
+	Users []string `json:"users"` // ids, in order
+}
+
+// Empty reports whether there is nothing to do.
+func (w *Work) Empty() bool { return len(w.Shapes) == 0 && len(w.Moves) == 0 }
+
+// Walks is how many walks over records the work takes: one a shape, one for each
+// moving user and entity type.
+func (w *Work) Walks() int {
+	n := len(w.Shapes)
+	for _, m := range w.Moves {
+		n += len(m.Users) * len(w.Entities)
+	}
+	return n
+}
+
+// Key says what is to be done, whatever names it is done under: two changes with
+// the same key need the same work.
+func (w *Work) Key() string {
+	var plain Work
+	plain.Entities = w.Entities
+	for _, s := range w.Shapes {
+		copied := Shape{Entity: s.Entity}
+		for _, x := range s.Fields {
+			bare := *x
+			bare.Name = ""
+			copied.Fields = append(copied.Fields, &bare)
+		}
+		for _, r := range s.Rules {
+			copied.Rules = append(copied.Rules, &ShapeRule{&SharingRule{Entity: r.Rule.ID()}, r.New})
+		}
+		plain.Shapes = append(plain.Shapes, &copied)
+	}
+	for _, m := range w.Moves {
+		plain.Moves = append(plain.Moves, &Move{From: m.From, To: m.To, Users: m.Users})
+	}
+	b, err := json.Marshal(plain)
+	if err != nil {
+		panic("access: work cannot be encoded: " + err.Error())
+	}
+	return string(b)
+}
+
+// Ready reports whether every record was visited.
+func (b *Build) Ready() bool { return b.Walk >= b.Work.Walks() }
+
+// Shape is the work that writers of an entity type's records take part in; nil
+// for none.
+func (c *Config) Shape(entity string) *Shape {
+	if c.Build == nil {
+		return nil
+	}
+	for _, s := range c.Build.Work.Shapes {
+		if s.Entity.Name == entity {
+			return s
+		}
+	}
+	return nil
+}
+
+// Index finds what is made of a field; nil for none.
+func (s *Shape) Index(field string) *Index {
+	for _, x := range s.Fields {
+		if x.Field == field {
+			return x
+		}
+	}
+	return nil
+}
+
+// OwnerRole is what stands in owner_role of a record whose owner has a role.
+func (c *Config) OwnerRole(userID, role string) string {
+	if c.Build == nil {
+		return role
+	}
+	for _, m := range c.Build.Work.Moves {
+		if _, moves := slices.BinarySearch(m.Users, userID); moves {
+			return m.Token
+		}
+	}
+	return role
+}
+
+// ownerRoles adds the further names that roles have at the time.
+func (c *Config) ownerRoles(roles []string) []string {
+	if len(c.roleNames) == 0 {
+		return roles
+	}
+	for _, role := range roles[:len(roles):len(roles)] {
+		roles = append(roles, c.roleNames[role]...)
+	}
+	return roles
+}
+
+func (c *Config) nameRole(role, name string) {
+	if c.roleNames == nil {
+		c.roleNames = map[string][]string{}
+	}
+	c.roleNames[role] = append(c.roleNames[role], name)
+}

@@ -1,0 +1,138 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/schema"
+)
+
+// What is stored here tells the database's time: whoever goes on with a build,
+// or undoes it, may run on another machine.
+
+// loadBuild reads what is being made ready, and the names that roles have.
+func (c *Config) loadBuild(ctx context.Context, q db.Querier) (err error) {
+	if c.Build, err = loadBuild(ctx, q, ""); err != nil {
+		return err
+	}
+	if c.Build != nil {
+		for _, m := range c.Build.Work.Moves {
+			c.nameRole(m.From, m.Token)
+		}
+	}
+	left, err := Leftovers(ctx, q)
+	for _, l := range left {
+		if l.Kind == LeftRole {
+			c.nameRole(l.Becomes, l.Name)
+		}
+	}
+	return err
+}
+
+// LockBuild reads the tenant's build and holds it until tx ends; nil when there
+// is none.
+func LockBuild(ctx context.Context, tx db.Tx) (*Build, error) {
+	return loadBuild(ctx, tx, tx.Dialect().ForUpdate)
+}
+
+func loadBuild(ctx context.Context, q db.Querier, suffix string) (*Build, error) {
+	var b *Build
+	err := q.Query(ctx, `SELECT build_id, work, walk, after_at, top_at, done, total, `+q.Dialect().Now+` - beat_at FROM builds WHERE tenant_id = $1`+suffix,
+		func(r db.Row) error {
+			b = &Build{
+				ID: r.Text(0), Work: &Work{}, Walk: int(r.Int(2)), After: r.Int(3), Top: r.Int(4), Done: r.Int(5), Total: r.Int(6),
+				Idle: time.Duration(r.Int(7)) * time.Microsecond,
+			}
+			return json.Unmarshal(r.Bytes(1), b.Work)
+		})
+	if err != nil || b == nil {
+		return nil, err
+	}
+	for _, s := range b.Work.Shapes {
+		schema.New([]*schema.Entity{s.Entity}, nil) // makes its fields findable
+	}
+	return b, nil
+}
+
+// PutBuild stores a new build. The tenant must have none.
+func PutBuild(ctx context.Context, tx db.Tx, b *Build) error {
+	work, err := json.Marshal(b.Work)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO builds (tenant_id, build_id, work, walk, after_at, top_at, done, total, started_at, beat_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, `+tx.Dialect().Now+`, `+tx.Dialect().Now+`)`,
+		b.ID, string(work), b.Walk, b.After, b.Top, b.Done, b.Total)
+	return err
+}
+
+// MoveBuild stores how far the build has come.
+func MoveBuild(ctx context.Context, tx db.Tx, b *Build) error {
+	_, err := tx.Exec(ctx, `UPDATE builds SET walk = $3, after_at = $4, done = $5, beat_at = `+tx.Dialect().Now+` WHERE tenant_id = $1 AND build_id = $2`,
+		b.ID, b.Walk, b.After, b.Done)
+	return err
+}
+
+// DeleteBuild forgets the tenant's build.
+func DeleteBuild(ctx context.Context, tx db.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM builds WHERE tenant_id = $1`)
+	return err
+}
+
+// The kinds of leftovers.
+const (
+	LeftValues  = "values"  // index rows of an entity type's field
+	LeftMatches = "matches" // of a sharing rule by field value
+	LeftRole    = "role"    // a further name of the role Becomes
+)
+
+// Leftover is what no configuration names any more.
+type Leftover struct {
+	Kind, Entity, Name, Becomes string
+	// Due: readers who might still work with an older configuration are gone.
+	Due bool
+}
+
+// Leave notes a leftover, to be removed after a time.
+func Leave(ctx context.Context, tx db.Tx, l Leftover, after time.Duration) error {
+	_, err := tx.Exec(ctx, `INSERT INTO leftovers (tenant_id, kind, entity, name, becomes, due_at) VALUES ($1, $2, $3, $4, $5, `+tx.Dialect().Now+` + $6)
+		ON CONFLICT (tenant_id, kind, entity, name) DO NOTHING`,
+		l.Kind, l.Entity, l.Name, l.Becomes, after.Microseconds())
+	return err
+}
+
+// Leftovers lists them all.
+func Leftovers(ctx context.Context, q db.Querier) ([]Leftover, error) {
+	var list []Leftover
+	err := q.Query(ctx, `SELECT kind, entity, name, becomes, CASE WHEN due_at <= `+q.Dialect().Now+` THEN 1 ELSE 0 END
+		FROM leftovers WHERE tenant_id = $1 ORDER BY kind, entity, name`,
+		func(r db.Row) error {
+			list = append(list, Leftover{r.Text(0), r.Text(1), r.Text(2), r.Text(3), r.Bool(4)})
+			return nil
+		})
+	return list, err
+}
+
+// LockLeftover holds a leftover until tx ends; false when it is gone.
+func LockLeftover(ctx context.Context, tx db.Tx, l Leftover) (there bool, err error) {
+	err = tx.Query(ctx, `SELECT 1 FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`+tx.Dialect().ForUpdate,
+		func(db.Row) error { there = true; return nil }, l.Kind, l.Entity, l.Name)
+	return there, err
+}
+
+// DeleteLeftover notes that one is done with.
+func DeleteLeftover(ctx context.Context, tx db.Tx, l Leftover) error {
+	_, err := tx.Exec(ctx, `DELETE FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`, l.Kind, l.Entity, l.Name)
+	return err
+}
+
+// Unfinished lists the tenants with a build or with leftovers.
+func Unfinished(ctx context.Context, d *db.DB) (list []string, err error) {
+	err = d.Unscoped("housekeeping asks who has something to do").Query(ctx,
+		`SELECT tenant_id FROM builds UNION SELECT tenant_id FROM leftovers ORDER BY tenant_id`,
+		func(r db.Row) error { list = append(list, r.Text(0)); return nil })
+	return list, err
+}

@@ -1,0 +1,616 @@
+package manifest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/manifest"
+	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
+)
+
+// dealsBefore and dealsAfter are a configuration and what becomes of it: fields
+// that get an index, become unique or another type, come back or go, rules that
+// come and go, and two users who change their role.
+const dealsBefore = `tenant: deals
+hosts: [deals.localhost]
+entities:
+  - {name: firm, sharing: public_read, fields: [{name: name, type: text}]}
+  - name: deal
+    fields:
+      - {name: title, type: text}
+      - {name: code, type: text}
+      - {name: stage, type: text}
+      - {name: place, type: text, indexed: true}
+      - {name: old, type: text, indexed: true}
+      - {name: firm, type: text}
+roles: [{name: ceo}, {name: sales, parent: ceo}, {name: north, parent: sales}, {name: support}, {name: south, parent: support}]
+permission_sets:
+  - {name: work, entities: {deal: {create: true, read: true, update: true, delete: true}, firm: {create: true, read: true, update: true, delete: true}}}
+sharing_rules:
+  - {entity: deal, where: {place: rome}, share_with_role: support, access: read}
+users:
+  - {email: olivia@x.example, owner: true}
+  - {email: ned@x.example, role: north, permission_sets: [work]}
+  - {email: nora@x.example, role: north, permission_sets: [work]}
+  - {email: sam@x.example, role: sales, permission_sets: [work]}
+  - {email: sue@x.example, role: support, permission_sets: [work]}
+`
+
+var dealsAfter = strings.NewReplacer(
+	"{name: code, type: text}", "{name: code, type: text, unique: true}",
+	"{name: stage, type: text}", "{name: stage, type: select, options: [new, won, lost], indexed: true}",
+	"      - {name: old, type: text, indexed: true}\n", "",
+	"{name: firm, type: text}\n", "{name: firm, type: reference, entity: firm, indexed: true}\n",
+	"  - {entity: deal, where: {place: rome}, share_with_role: support, access: read}\n",
+	"  - {entity: deal, where: {stage: won}, share_with_role: support, access: edit}\n",
+	"ned@x.example, role: north", "ned@x.example, role: south",
+	"nora@x.example, role: north", "nora@x.example, role: south",
+).Replace(dealsBefore)
+
+// deals is a place with that configuration and some records.
+type deals struct {
+	*place
+	dir   *access.Directory
+	store *records.Store
+	firm  string
+	made  int
+}
+
+func newDeals(t *testing.T, d *db.DB, n int) *deals {
+	x := &deals{place: newPlace(t, d)}
+	x.apply(dealsBefore)
+	x.dir = access.NewDirectory(d)
+	x.store = records.New(d, x.dir, x.clock, []byte("a key for cursors, in a test only"))
+	r, err := x.as("olivia").Create(t.Context(), "firm", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.firm = r.ID()
+	for range n {
+		x.create([]string{"ned", "nora", "sam", "sue"}[x.made%4])
+	}
+	return x
+}
+
+// as is the records as a user sees them with the configuration of this moment.
+func (x *deals) as(name string) *records.Session {
+	x.Helper()
+	s, err := x.session(name)
+	if err != nil {
+		x.Fatalf("as %s: %v", name, err)
+	}
+	return s
+}
+
+func (x *deals) session(name string) (*records.Session, error) {
+	ctx := context.Background()
+	c, err := x.dir.Current(ctx, "deals")
+	if err != nil {
+		return nil, err
+	}
+	v, err := x.dir.Viewer(ctx, c, x.user("deals", name+"@x.example").ID, false)
+	return x.store.As(v), err
+}
+
+func values(pairs ...string) (list []records.Member) {
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, records.Member{Name: pairs[i], Value: jsontext.Value(fmt.Sprintf("%q", pairs[i+1]))})
+	}
+	return list
+}
+
+func (x *deals) create(name string) string {
+	x.Helper()
+	x.made++
+	r, err := x.as(name).Create(x.Context(), "deal", values("title", "t", "code", fmt.Sprint("c", x.made),
+		"stage", []string{"new", "won", "lost"}[x.made%3], "place", []string{"rome", "oslo"}[x.made%2], "firm", x.firm))
+	if err != nil {
+		x.Fatalf("create: %v", err)
+	}
+	return r.ID()
+}
+
+// sees counts the deals of a viewer, in all and with a place: by a list, and by
+// asking for each page of a list filtered by an index that stays.
+func (x *deals) sees(name string) [3]int {
+	x.Helper()
+	var n [3]int
+	for i, filter := range [][]records.Filter{nil, {{Field: "place", Value: "rome"}}, {{Field: "place", Value: "oslo"}}} {
+		q := records.Query{Limit: 7, Filter: filter}
+		for {
+			p, err := x.as(name).List(x.Context(), "deal", q)
+			if err != nil {
+				x.Fatalf("list as %s: %v", name, err)
+			}
+			n[i] += p.Count
+			if q.Cursor = p.Next; q.Cursor == "" {
+				break
+			}
+		}
+	}
+	return n
+}
+
+// stands is every index row and match that the configuration names, in its own
+// words, and the owners' roles: what an apply leaves, whatever way it went.
+func (x *deals) stands() []string {
+	x.Helper()
+	ctx, h := x.Context(), x.d.For("deals")
+	c := x.config("deals")
+	fields, rules := map[string]string{}, map[string]string{}
+	for _, e := range c.Schema.Entities {
+		for _, f := range e.Fields {
+			if f.Keyed() {
+				fields[e.Name+" "+f.StoredAs()] = f.Name
+			}
+		}
+	}
+	for _, r := range c.Rules {
+		rules[r.StoredAs()] = r.ID()
+	}
+	var list []string
+	add := func(sql string, each func(r db.Row)) {
+		if err := h.Query(ctx, sql, func(r db.Row) error { each(r); return nil }); err != nil {
+			x.Fatal(err)
+		}
+	}
+	add(`SELECT entity, field, value, reach, record_created_at, is_unique FROM field_values WHERE tenant_id = $1`, func(r db.Row) {
+		name, used := fields[r.Text(0)+" "+r.Text(1)]
+		reach := r.Text(3)
+		if rule, is := strings.CutPrefix(reach, "m:"); is {
+			used = used && rules[rule] != ""
+			reach = "m:" + rules[rule]
+		}
+		if used {
+			list = append(list, fmt.Sprint(r.Text(0), " ", name, "=", r.Text(2), " ", reach, " ", r.Int(4), " ", r.Int(5)))
+		}
+	})
+	add(`SELECT rule_id, record_created_at FROM rule_matches WHERE tenant_id = $1`, func(r db.Row) {
+		if rules[r.Text(0)] != "" {
+			list = append(list, fmt.Sprint("match ", rules[r.Text(0)], " ", r.Int(1)))
+		}
+	})
+	add(`SELECT r.created_at, r.owner_role FROM records r WHERE r.tenant_id = $1`, func(r db.Row) {
+		list = append(list, fmt.Sprint("owner ", r.Int(0), " ", r.Text(1)))
+	})
+	slices.Sort(list)
+	return list
+}
+
+// settled removes everything that no configuration names.
+func (x *deals) settled() {
+	x.Helper()
+	makeDue(x.place, "deals")
+	rest := int64(0)
+	err := x.d.For("deals").Query(x.Context(), `SELECT (SELECT count(*) FROM builds WHERE tenant_id = $1) + (SELECT count(*) FROM leftovers WHERE tenant_id = $1)`,
+		func(r db.Row) error { rest = r.Int(0); return nil })
+	if err != nil || rest != 0 {
+		x.Fatalf("%d builds and leftovers, %v", rest, err)
+	}
+	if n, named := x.rows(), len(x.stands()); n != named {
+		x.Errorf("%d rows stand, %d of them are in use", n, named)
+	}
+}
+
+// rows counts what stands in the tables of stands.
+func (x *deals) rows() (n int) {
+	for _, table := range []string{"field_values", "rule_matches", "records"} {
+		err := x.d.For("deals").Query(x.Context(), `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`,
+			func(r db.Row) error { n += int(r.Int(0)); return nil })
+		if err != nil {
+			x.Fatal(err)
+		}
+	}
+	return n
+}
+
+// makeDue sweeps what a tenant does not name any more, however fresh it is.
+func makeDue(p *place, id string) {
+	p.Helper()
+	ctx, h := context.Background(), p.d.For(id)
+	err := h.Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE leftovers SET due_at = 0 WHERE tenant_id = $1`)
+		return err
+	})
+	if err := errors.Join(err, records.Sweep(ctx, h)); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// rebuilt is what stands after everything was made anew in one transaction.
+func (x *deals) rebuilt() []string {
+	x.Helper()
+	plain := strings.NewReplacer(", unique: true", "", ", indexed: true", "").Replace(dealsAfter)
+	head, _, _ := strings.Cut(plain, "sharing_rules:")
+	_, tail, _ := strings.Cut(plain, "users:")
+	plain = head + "sharing_rules: []\nusers:" + tail
+	plain = strings.Replace(plain, "type: reference, entity: firm", "type: text", 1)
+	x.with(manifest.Options{Prune: true, Inline: 1 << 30}, plain)
+	x.with(manifest.Options{Prune: true, Inline: 1 << 30}, dealsAfter)
+	return x.stands()
+}
+
+func (x *deals) same(got, want []string) {
+	x.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			x.Errorf("too much: %s", line)
+		}
+	}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			x.Errorf("missing: %s", line)
+		}
+	}
+	if len(got) != len(want) {
+		x.Errorf("%d rows, want %d", len(got), len(want))
+	}
+}
+
+var errStop = errors.New("stop here")
+
+// phased are the options of an apply that makes everything ready in steps of a
+// few records; step runs before each.
+func phased(step func(n int) error) manifest.Options {
+	n := 0
+	return manifest.Options{Prune: true, Inline: -1, Pace: records.Pace{Records: 3, Step: func() error {
+		n++
+		return step(n)
+	}}}
+}
+
+// An apply that is stopped, wherever, changes nothing, and goes on from there
+// when it is made again: it ends as one that was never stopped, and as one in a
+// single transaction.
+func TestAStoppedApplyGoesOn(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 30)
+		before, seen := x.export("deals"), map[string][3]int{}
+		for _, name := range []string{"olivia", "ned", "sam", "sue"} {
+			seen[name] = x.sees(name)
+		}
+		steps, last := 0, int64(0)
+		for stops := 0; ; stops++ {
+			opts := phased(func(n int) error {
+				steps++
+				if n == 3 {
+					return errStop
+				}
+				return nil
+			})
+			opts.Pace.Progress = func(p records.Progress) {
+				if p.Done < last || p.Total < 30 {
+					t.Errorf("went from %d back to %+v", last, p)
+				}
+				last = p.Done
+			}
+			_, err := x.try(dealsAfter, opts)
+			if err == nil {
+				if stops < 5 {
+					t.Errorf("%d stops alone", stops)
+				}
+				break
+			}
+			if !errors.Is(err, errStop) {
+				t.Fatalf("stop %d: %v", stops, err)
+			}
+			if x.export("deals") != before {
+				t.Fatal("a stopped apply changed the configuration")
+			}
+			for name, was := range seen {
+				if is := x.sees(name); is != was {
+					t.Fatalf("stop %d: %s sees %v, saw %v", stops, name, is, was)
+				}
+			}
+		}
+		x.settled()
+		x.printed(x.prune(dealsAfter))
+		x.same(x.stands(), x.rebuilt())
+	})
+}
+
+// Until the transaction that puts a change in force, everybody sees exactly what
+// they saw; from it on, exactly what they are to see, whatever is renamed and
+// removed afterwards.
+func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 24)
+		extra := 0
+		names := []string{"olivia", "ned", "nora", "sam", "sue"}
+		look := func() (list [][3]int) {
+			for _, name := range names {
+				list = append(list, x.sees(name))
+			}
+			return list
+		}
+		was := look()
+		_, err := x.try(dealsAfter, phased(func(n int) error {
+			if is := look(); !slices.Equal(is, was) {
+				t.Errorf("before step %d they see %v, saw %v", n, is, was)
+			}
+			if _, err := x.as("sam").List(t.Context(), "deal", records.Query{Limit: 5, Filter: []records.Filter{{Field: "stage", Value: "won"}}}); fault.CodeOf(err) != fault.Validation {
+				t.Errorf("a filter that is not there yet: %v", err)
+			}
+			if n%3 == 0 { // a moving user writes: seen through the old role
+				x.create("ned")
+				extra++
+				was = look()
+				if was[3][0] != 18+extra || was[4][0] <= 6 {
+					t.Errorf("sam sees %d of ned's, nora's and his own %d, sue %d", was[3][0], 18+extra, was[4][0])
+				}
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := look()
+		if is[3][0] != 6 || is[4][0] != 24+extra-6 && is[4][0] < 18+extra {
+			t.Errorf("afterwards sam sees %v, sue %v", is[3], is[4])
+		}
+		// ned and nora stand below sue now; sam's that are won are shared with her.
+		if p, err := x.as("sam").List(t.Context(), "deal", records.Query{Limit: 200, Filter: []records.Filter{{Field: "stage", Value: "won"}}}); err != nil || p.Count != 2 {
+			t.Errorf("sam finds %d that are won, %v", p.Count, err)
+		}
+		x.settled()
+		if after := look(); !slices.Equal(after, is) {
+			t.Errorf("what was left behind mattered: %v, before %v", after, is)
+		}
+		x.same(x.stands(), x.rebuilt())
+	})
+}
+
+// Writers who change, share, delete and create records while a change is made
+// ready leave nothing wrong in what is being made.
+func TestWritersTakePartInWhatIsBeingMade(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 100)
+		var wait sync.WaitGroup
+		stop := make(chan struct{})
+		for i, name := range []string{"ned", "sam", "olivia", "sue"} {
+			wait.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if err := x.disturb(name, i, n); err != nil {
+						t.Errorf("%s: %v", name, err)
+						return
+					}
+				}
+			})
+		}
+		_, err := x.try(dealsAfter, phased(func(int) error { return nil }))
+		close(stop)
+		wait.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.settled()
+		x.same(x.stands(), x.rebuilt())
+	})
+}
+
+// disturb makes one change of a record that the user sees.
+func (x *deals) disturb(name string, i, n int) error {
+	ctx := context.Background()
+	s, err := x.session(name)
+	if err != nil {
+		return err
+	}
+	p, err := s.List(ctx, "deal", records.Query{Limit: 1 + (n*7+i*3)%40})
+	if err != nil {
+		return err
+	}
+	ids := strings.Split(string(p.Records), `{"id":"`)
+	id := ids[len(ids)-1][:min(36, len(ids[len(ids)-1]))]
+	switch n % 6 {
+	case 0, 1:
+		_, err = s.Update(ctx, "deal", id, values("stage", []string{"new", "won", "lost"}[n%3], "place", []string{"rome", "oslo"}[n%2]))
+	case 2:
+		_, err = s.Update(ctx, "deal", id, values("code", fmt.Sprint("u", i, ".", n)))
+	case 3:
+		err = s.Share(ctx, "deal", id, records.Share{Principal: access.RolePrincipal("south"), Access: access.ReadOnly})
+	case 4:
+		if n%12 == 10 {
+			return x.run(name, fmt.Sprint("r", i, ".", n))
+		}
+		_, err = s.Create(ctx, "deal", values("title", "t", "code", fmt.Sprint("n", i, ".", n), "stage", "won", "place", "rome", "firm", x.firm))
+	case 5:
+		err = s.Delete(ctx, "deal", id)
+	}
+	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Forbidden {
+		return nil // it went, or is not theirs
+	}
+	return err
+}
+
+// run creates a record as a run of a component does.
+func (x *deals) run(name, code string) error {
+	ctx := context.Background()
+	c, err := x.dir.Current(ctx, "deals")
+	if err != nil {
+		return err
+	}
+	v, err := x.dir.Viewer(ctx, c, x.user("deals", name+"@x.example").ID, false)
+	if err != nil {
+		return err
+	}
+	unit := x.store.Begin(c)
+	if _, err := unit.As(v).Create(ctx, "deal", values("title", "t", "code", code, "stage", "won", "place", "rome", "firm", x.firm)); err != nil {
+		return err
+	}
+	if err := unit.Commit(ctx, nil); !errors.Is(err, records.ErrLost) {
+		return err
+	}
+	return nil // the configuration moved on: a run would begin anew
+}
+
+// What stands against a change is found also when it comes after the walk was
+// there, and forgiven when it goes again.
+func TestWhatComesMeanwhileStandsAgainstTheChange(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 12)
+		last := x.create("sam")
+		before := x.export("deals")
+		for _, c := range []struct {
+			field, bad, good, problem string
+		}{
+			{"code", "c1", "own", "acme.yaml:8: entity deal: field code cannot become unique: 2 of 13 records share their value with another"},
+			{"stage", "odd", "won", "acme.yaml:9: entity deal: field stage cannot become select of [new won lost]: 1 of 13 records hold a value that does not fit"},
+			{"firm", "nobody", "", "acme.yaml:11: entity deal: field firm cannot become reference to firm: 1 of 13 records hold a value that does not fit"},
+		} {
+			put := func(v string) {
+				m := values(c.field, v)
+				if v == "" {
+					m[0].Value = schema.Null
+				}
+				if _, err := x.as("olivia").Update(t.Context(), "deal", last, m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := x.try(dealsAfter, phased(func(n int) error {
+				if n == 6 {
+					put(c.bad)
+				}
+				return nil
+			}))
+			if err == nil || err.Error() != c.problem {
+				t.Fatalf("refused with %v, want %s", err, c.problem)
+			}
+			if x.export("deals") != before {
+				t.Fatal("a refused apply changed the configuration")
+			}
+			put(c.bad) // it stands there from the beginning, and goes while the change is made ready
+			_, err = x.try(dealsAfter, manifest.Options{Prune: true, DryRun: true, Inline: -1})
+			if err == nil || err.Error() != c.problem {
+				t.Errorf("the dry run said %v, want %s", err, c.problem)
+			}
+			put(c.good)
+			x.settled()
+		}
+		if _, err := x.as("olivia").Update(t.Context(), "deal", last, values("code", "c1", "stage", "odd")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := x.try(dealsAfter, phased(func(n int) error {
+			if n == 6 {
+				_, err := x.as("olivia").Update(t.Context(), "deal", last, values("stage", "won", "code", "own"))
+				return err
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.settled()
+		x.same(x.stands(), x.rebuilt())
+	})
+}
+
+// A dry run writes nothing at all.
+func TestADryRunOfALongChangeWritesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 12)
+		version, rows := x.config("deals").Tenant.Version, x.rows()
+		dry := x.with(manifest.Options{Prune: true, DryRun: true, Inline: -1}, dealsAfter)
+		if c := x.config("deals"); c.Tenant.Version != version || c.Build != nil || x.rows() != rows {
+			t.Errorf("version %d was %d, build %v, %d rows were %d", c.Tenant.Version, version, c.Build, x.rows(), rows)
+		}
+		x.printed(x.with(phased(func(int) error { return nil }), dealsAfter), dry...)
+	})
+}
+
+// One change at a time: another is refused while somebody goes on with the
+// first, and undoes it when nobody does. The same is taken part in.
+func TestTwoAppliesOfOneTenant(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 12)
+		other := strings.Replace(dealsBefore, "{name: title, type: text}", "{name: title, type: text, indexed: true}", 1)
+		var inner []string
+		_, err := x.try(dealsAfter, phased(func(n int) error {
+			if n != 4 {
+				return nil
+			}
+			_, err := x.try(other, manifest.Options{Inline: -1})
+			if fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "another change of records is being made ready") {
+				t.Errorf("another apply meanwhile: %v", err)
+			}
+			x.printed(x.with(manifest.Options{}, "tenant: deals\ndisplay_name: Deals\n"), "update tenant deals: display_name deals → Deals")
+			inner = x.with(phased(func(int) error { return nil }), dealsAfter)
+			return nil
+		}))
+		if err != nil || len(inner) == 0 {
+			t.Fatalf("the inner apply did %v, the outer one ended with %v", inner, err)
+		}
+		x.settled()
+		x.same(x.stands(), x.rebuilt())
+	})
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 12)
+		was := x.stands()
+		if _, err := x.try(dealsAfter, phased(func(n int) error {
+			if n == 5 {
+				return errStop
+			}
+			return nil
+		})); !errors.Is(err, errStop) {
+			t.Fatal(err)
+		}
+		err := x.d.For("deals").Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(t.Context(), `UPDATE builds SET beat_at = 0 WHERE tenant_id = $1`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := strings.Replace(dealsBefore, "{name: title, type: text}", "{name: title, type: text, indexed: true}", 1)
+		x.with(manifest.Options{Inline: -1}, other)
+		x.with(manifest.Options{Inline: -1}, dealsBefore)
+		x.settled()
+		x.same(x.stands(), was)
+	})
+}
+
+// No step visits many records, and between two steps everybody else writes: the
+// same tenant and another.
+func TestOthersWriteBetweenTheSteps(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 60)
+		x.apply("tenant: other\nhosts: [other.localhost]\nentities: [{name: note, fields: [{name: n, type: text}]}]\n")
+		opts, steps, last := phased(func(int) error {
+			x.record("other", "note", "n", `"x"`)
+			x.create("sam")
+			return nil
+		}), 0, int64(0)
+		opts.Pace.Records = 5
+		opts.Pace.Progress = func(p records.Progress) {
+			if steps++; p.Done-last > 5 {
+				t.Errorf("a step visited %d records", p.Done-last)
+			}
+			last = p.Done
+		}
+		x.with(opts, dealsAfter)
+		if steps < 12 {
+			t.Errorf("%d steps", steps)
+		}
+		x.settled()
+		x.same(x.stands(), x.rebuilt())
+	})
+}

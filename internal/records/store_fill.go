@@ -1,0 +1,436 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/mark"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+)
+
+// walkPage is how many records a walk holds in memory at once, and the most
+// that one short transaction visits.
+const walkPage = 500
+
+// atMost counts records up to a limit.
+func atMost(ctx context.Context, q db.Querier, limit int, where string, args ...any) (n int, err error) {
+	err = q.Query(ctx, `SELECT count(*) FROM (SELECT 1 FROM records WHERE tenant_id = $1 AND `+where+` LIMIT `+strconv.Itoa(limit)+`) n`,
+		func(r db.Row) error { n = int(r.Int(0)); return nil }, args...)
+	return n, err
+}
+
+// page reads up to limit records in their order, after one and up to top, and
+// holds them as suffix says until tx ends. On PostgreSQL they are taken in the
+// order of their ids, as every other transaction takes several.
+func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit int, suffix string, args ...any) (list []row, last int64, err error) {
+	args = append([]any{after, top}, args...)
+	where = ` FROM records WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND ` + where
+	n := 0
+	err = tx.Query(ctx, `SELECT created_at`+where+` ORDER BY created_at LIMIT `+strconv.Itoa(limit), func(r db.Row) error {
+		last = r.Int(0)
+		n++
+		return nil
+	}, args...)
+	if err != nil || n == 0 {
+		return nil, 0, err
+	}
+	order := "created_at"
+	if suffix != "" {
+		order = "record_id"
+	}
+	args[1] = last
+	err = tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+tx.Dialect().JSONText("data", "data_bytes")+where+` ORDER BY `+order+suffix, func(r db.Row) error {
+		list = append(list, rowOf(r))
+		return nil
+	}, args...)
+	return list, last, err
+}
+
+func rowOf(r db.Row) row {
+	return row{createdAt: r.Int(0), id: r.Text(1), owner: r.Text(2), ownerRole: r.Text(3), data: jsontext.Value(r.Text(4))}
+}
+
+// walkShape visits every record of an entity type in one transaction.
+func walkShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
+	for after := int64(0); ; {
+		last, _, err := shapePage(ctx, tx, s, after, math.MaxInt64, walkPage)
+		if err != nil || last == 0 {
+			return err
+		}
+		after = last
+	}
+}
+
+// shapePage visits the next records of an entity type; last is 0 when there
+// were none. Whoever writes one of them meanwhile waits, or was waited for.
+func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
+	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.Name)
+	if err != nil || len(list) == 0 {
+		return last, 0, err
+	}
+	shares, err := pageShares(ctx, tx, s.Entity, after, last)
+	if err != nil {
+		return 0, 0, err
+	}
+	var rows batch
+	for i := range list {
+		rec := &list[i]
+		made := newShaped(s, &standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id]})
+		if err := made.match(ctx, tx, rec.createdAt, nil); err != nil {
+			return 0, 0, err
+		}
+		if err := made.insert(ctx, tx, rec.createdAt, &rows); err != nil {
+			return 0, 0, err
+		}
+	}
+	return last, len(list), rows.insert(ctx, tx, s.Entity.Name)
+}
+
+// pageShares are whom the records of a page are shared with, by their ids, where
+// index rows depend on it.
+func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int64) (map[string][]string, error) {
+	m := map[string][]string{}
+	if !hasRanged(e) {
+		return m, nil
+	}
+	err := tx.Query(ctx, `SELECT s.record_id, s.principal FROM records r CROSS JOIN shares s WHERE r.tenant_id = $1 AND r.entity = $2
+		AND r.created_at > $3 AND r.created_at <= $4 AND s.tenant_id = $1 AND s.entity = $2 AND s.record_id = r.record_id
+		ORDER BY s.record_id, s.principal`, func(r db.Row) error {
+		m[r.Text(0)] = append(m[r.Text(0)], r.Text(1))
+		return nil
+	}, e.Name, after, last)
+	return m, err
+}
+
+// rolePage gives the next records of a user, or those with an owner's role, the
+// role that the user's records get.
+func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, where string, arg any, role string, after, top int64, limit int) (last int64, n int, err error) {
+	list, last, err := page(ctx, tx, `entity = $4 AND `+where, after, top, limit, tx.Dialect().ForUpdate, e.Name, arg)
+	if err != nil || last == 0 {
+		return 0, 0, err
+	}
+	var rows batch
+	for i := range list {
+		if err := moveEntries(ctx, tx, c, e, &list[i], role, &rows); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := rows.insert(ctx, tx, e.Name); err != nil {
+		return 0, 0, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE records SET owner_role = $6 WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND entity = $4 AND `+where,
+		after, last, e.Name, arg, role)
+	return last, len(list), err
+}
+
+// maxProbes bounds the walks that one step goes through: most find nothing.
+const maxProbes = 50
+
+// Pace is how a build goes on.
+type Pace struct {
+	// Records of one step; 0 goes by the time that they take.
+	Records int
+	// Progress is told of each step; nil for nobody.
+	Progress func(Progress)
+	// Step runs before each step; nil for nothing. It is for tests.
+	Step func() error
+}
+
+// Progress is how far a build has come.
+type Progress struct {
+	Entity      string // "" while owners' roles change
+	Done, Total int64
+}
+
+const (
+	firstStep = 50
+	stepTime  = 5 * time.Millisecond // of one step, about
+)
+
+// Prepare makes work ready, from where whoever began it stopped: afterwards the
+// transition that needs it is short, as long as nothing else changes. It is
+// refused with CONFLICT while somebody else makes other work ready.
+func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work, pace Pace) error {
+	p := &preparation{h: h, work: work, pace: pace, limit: firstStep}
+	if err := p.begin(ctx, clk); err != nil {
+		return err
+	}
+	mark.At("build.begun")
+	for {
+		begun := time.Now()
+		done, err := p.step(ctx)
+		if err != nil {
+			return err
+		}
+		if done {
+			mark.At("build.walked")
+			break
+		}
+		if err := clock.Rest(ctx, time.Since(begun)); err != nil {
+			return err
+		}
+	}
+	return p.settle(ctx)
+}
+
+// configure changes what writers write. That is no change of configuration for
+// the history to tell of: it has no actor.
+func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx db.Tx, keep func()) error) error {
+	return tenant.Configure(ctx, h, "", clk, func(tx db.Tx, log *tenant.History) error { return fn(tx, log.Keep) })
+}
+
+type preparation struct {
+	h      db.Handle
+	work   *access.Work
+	pace   Pace
+	limit  int
+	id     string
+	config *access.Config
+}
+
+// begin stores the work, so that every writer takes part from then on.
+func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
+	total, err := p.total(ctx)
+	if err != nil {
+		return err
+	}
+	return configure(ctx, p.h, clk, func(tx db.Tx, keep func()) error {
+		b, err := access.LockBuild(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if b != nil && b.Work.Key() == p.work.Key() {
+			p.id = b.ID
+			return nil
+		}
+		if b != nil {
+			if err := giveWay(ctx, tx, b); err != nil {
+				return err
+			}
+		}
+		config, err := access.Load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := name(ctx, tx, config, p.work); err != nil {
+			return err
+		}
+		b = &access.Build{ID: strconv.FormatInt(config.Tenant.Version, 10), Work: p.work, Total: total}
+		if b.Top, err = lastCreated(ctx, tx, config); err != nil {
+			return err
+		}
+		p.id = b.ID
+		keep()
+		return access.PutBuild(ctx, tx, b)
+	})
+}
+
+// total counts what the walks will visit, about.
+func (p *preparation) total(ctx context.Context) (total int64, err error) {
+	for _, s := range p.work.Shapes {
+		n, err := count(ctx, p.h, s.Entity.Name)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	for _, m := range p.work.Moves {
+		for _, u := range m.Users {
+			for _, e := range p.work.Entities {
+				n, err := atMost(ctx, p.h, math.MaxInt32, `entity = $2 AND owner_id = $3`, e, u)
+				if err != nil {
+					return 0, err
+				}
+				total += int64(n)
+			}
+		}
+	}
+	return total, nil
+}
+
+// lastCreated is the created_at of the tenant's newest record.
+func lastCreated(ctx context.Context, q db.Querier, config *access.Config) (top int64, err error) {
+	for _, e := range config.Schema.Entities {
+		err := q.Query(ctx, `SELECT created_at FROM records WHERE tenant_id = $1 AND entity = $2 ORDER BY created_at DESC LIMIT 1`,
+			func(r db.Row) error { top = max(top, r.Int(0)); return nil }, e.Name)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return top, nil
+}
+
+// step visits some records, in one short transaction.
+func (p *preparation) step(ctx context.Context) (done bool, err error) {
+	var at *access.Build
+	var took time.Duration
+	err = p.short(ctx, func(tx db.Tx, b *access.Build) error {
+		begun := time.Now()
+		at = b
+		if !b.Ready() {
+			if err := p.visit(ctx, tx, b); err != nil {
+				return err
+			}
+		}
+		took = time.Since(begun)
+		mark.At("build.visited")
+		return access.MoveBuild(ctx, tx, b)
+	})
+	if err != nil {
+		return false, err
+	}
+	mark.At("build.stepped")
+	switch {
+	case took > 2*stepTime:
+		p.limit = max(p.limit/2, 8)
+	case took < stepTime:
+		p.limit = min(p.limit*3/2, walkPage)
+	}
+	if p.pace.Progress != nil {
+		now := Progress{Done: min(at.Done, at.Total), Total: at.Total}
+		if at.Walk < len(at.Work.Shapes) {
+			now.Entity = at.Work.Shapes[at.Walk].Entity.Name
+		}
+		p.pace.Progress(now)
+	}
+	return at.Ready(), nil
+}
+
+// short runs fn in a transaction that holds the build and the configuration.
+func (p *preparation) short(ctx context.Context, fn func(tx db.Tx, b *access.Build) error) error {
+	if p.pace.Step != nil {
+		if err := p.pace.Step(); err != nil {
+			return err
+		}
+	}
+	for range maxRenewals {
+		err := fenced(ctx, p.h, p.config, func(tx db.Tx) error {
+			b, err := access.LockBuild(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if b == nil || b.ID != p.id {
+				return ErrGone
+			}
+			return fn(tx, b)
+		})
+		if !errors.Is(err, errStale) {
+			return err
+		}
+		if p.config, err = access.Load(ctx, p.h); err != nil {
+			return err
+		}
+	}
+	return ErrGone
+}
+
+// fenced is a transaction under a configuration; errStale when it is not the
+// one that holds.
+func fenced(ctx context.Context, h db.Handle, c *access.Config, fn func(tx db.Tx) error) error {
+	if c == nil {
+		return errStale
+	}
+	return h.Write(ctx, func(tx db.Tx) error {
+		version, err := tenant.Fence(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if version != c.Tenant.Version {
+			return errStale
+		}
+		return fn(tx)
+	})
+}
+
+// visit goes on with the build's walks until it has visited enough.
+func (p *preparation) visit(ctx context.Context, tx db.Tx, b *access.Build) error {
+	left := p.limit
+	if p.pace.Records > 0 {
+		left = p.pace.Records
+	}
+	for probes := 0; left > 0 && probes < maxProbes && !b.Ready(); probes++ {
+		last, n, err := p.walk(ctx, tx, b, left)
+		if err != nil {
+			return err
+		}
+		left -= n
+		b.Done += int64(n)
+		if b.After = last; last == 0 {
+			b.Walk++
+		}
+	}
+	return nil
+}
+
+// walk visits the next records of the walk that the build has come to.
+func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit int) (last int64, n int, err error) {
+	at := b.Walk
+	if at < len(b.Work.Shapes) {
+		return shapePage(ctx, tx, b.Work.Shapes[at], b.After, b.Top, limit)
+	}
+	at -= len(b.Work.Shapes)
+	for _, m := range b.Work.Moves {
+		if n := len(m.Users) * len(b.Work.Entities); at >= n {
+			at -= n
+			continue
+		}
+		u, name := m.Users[at/len(b.Work.Entities)], b.Work.Entities[at%len(b.Work.Entities)]
+		e := p.config.Schema.Entity(name)
+		if e == nil {
+			return 0, 0, nil // it is gone, and so are its records
+		}
+		return rolePage(ctx, tx, p.config, e, `owner_id = $5`, u, m.Token, b.After, b.Top, limit)
+	}
+	return 0, 0, nil
+}
+
+// moveEntries removes the index rows of one record, which is held, for the owner's
+// role that it has, and puts those for another into the batch. It may be repeated.
+func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string, b *batch) error {
+	if rec.ownerRole == role {
+		return nil
+	}
+	values, shape := stored(e, rec.data), c.Shape(e.Name)
+	of := func(role string) (list []entry) {
+		if role == "" {
+			return nil
+		}
+		ways := []string{wayOfRole(role)}
+		list = wayEntries(e, values, ways, nil)
+		if shape != nil {
+			list = append(list, shapeWays(shape, rec.data, ways)...)
+		}
+		return list
+	}
+	for _, en := range of(role) {
+		*b = append(*b, placed{en, rec.createdAt})
+	}
+	return deleteEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole))
+}
+
+// ReassignRole brings the records of a user in line with the user's new role,
+// in the transaction that changes it; config is the tenant's before.
+func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
+	for _, e := range config.Schema.Entities {
+		for after := int64(0); ; {
+			last, _, err := rolePage(ctx, tx, config, e, `owner_id = $5`, userID, role, after, math.MaxInt64, walkPage)
+			if err != nil {
+				return err
+			}
+			if last == 0 {
+				break
+			}
+			after = last
+		}
+	}
+	return nil
+}

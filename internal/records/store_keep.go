@@ -1,0 +1,63 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+)
+
+const (
+	keepEvery = time.Minute
+	// forgotten is how long a build may rest until a server undoes it: whoever
+	// was stopped has that long to go on, and writers keep it up to date.
+	forgotten = 10 * time.Minute
+)
+
+// RunHousekeeping undoes builds that nobody goes on with and sweeps what
+// configurations do not name any more, now and every minute, until ctx ends. Any
+// number of nodes may run it at once. The failure of one tenant does not keep
+// the others; tell is told of it.
+func RunHousekeeping(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	for {
+		if err := housekeep(ctx, d, clk); err != nil && ctx.Err() == nil {
+			tell(err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func housekeep(ctx context.Context, d *db.DB, clk clock.Clock) error {
+	tenants, err := access.Unfinished(ctx, d)
+	for _, t := range tenants {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err = errors.Join(err, undoForgotten(ctx, d.For(t), clk), Sweep(ctx, d.For(t)))
+	}
+	return err
+}
+
+func undoForgotten(ctx context.Context, h db.Handle, clk clock.Clock) error {
+	c, err := access.Load(ctx, h)
+	if err != nil || c.Build == nil || c.Build.Idle < forgotten {
+		return err
+	}
+	return configure(ctx, h, clk, func(tx db.Tx, keep func()) error {
+		b, err := access.LockBuild(ctx, tx)
+		if err != nil || b == nil || b.Idle < forgotten {
+			return err
+		}
+		keep()
+		return undo(ctx, tx, b)
+	})
+}

@@ -1,0 +1,343 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/schema"
+)
+
+// While a change of configuration is made ready (access.Build), a record has
+// index rows of two kinds: those in use, and those of the Shape its entity type
+// is going to have. These are derived here, for the walk over the records that
+// are there and for whoever writes one meanwhile, and stand under names that no
+// reader asks for. A value that does not fit the shape has a row that marks it:
+// whoever puts the change in force looks for such rows, and refuses.
+
+// indexName is a further name for the index rows of a field or the matches of a
+// rule; n is never used twice for the same.
+func indexName(plain string, n int64) string { return plain + "#" + strconv.FormatInt(n, 10) }
+
+// fieldOf is the field that an index name belongs to.
+func fieldOf(name string) string {
+	field, _, _ := strings.Cut(name, "#")
+	return field
+}
+
+// anyValue is a field that every value has a key under.
+var anyValue = &schema.Field{Type: schema.Text}
+
+// shaped is what a record's rows under a shape are derived from.
+type shaped struct {
+	shape  *access.Shape
+	values []jsontext.Value // by the index of the shape's fields
+	rules  []string         // names of the shape's rules that hold
+	ways   []string
+}
+
+func newShaped(shape *access.Shape, st *standing) *shaped {
+	s := &shaped{shape: shape}
+	if st.data == nil {
+		return s
+	}
+	s.values = stored(shape.Entity, st.data)
+	for _, r := range shape.Rules {
+		if matches(shape.Entity, r.Rule, s.values) {
+			s.rules = append(s.rules, r.Rule.StoredAs())
+		}
+	}
+	all := *st
+	all.rules = s.rules
+	s.ways = all.ways()
+	return s
+}
+
+// each calls fn for every field that is being made and has a value.
+func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value) error) error {
+	if s.values == nil {
+		return nil
+	}
+	for _, x := range s.shape.Fields {
+		f := s.shape.Entity.Field(x.Field)
+		if v := s.values[f.Index]; v != nil && !schema.IsNull(v) {
+			if err := fn(x, f, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rows are the rows of a value that fits.
+func (s *shaped) rows(x *access.Index, f *schema.Field, v jsontext.Value) []entry {
+	key, ok := indexKey(f, v)
+	if !ok || !x.Rows {
+		return nil
+	}
+	list := []entry{{x.Name, key, everybody, f.Unique}}
+	if ranged(f) {
+		list = appendEntries(list, x.Name, key, s.ways)
+	}
+	return list
+}
+
+func misfit(x *access.Index, v jsontext.Value) entry {
+	key, _ := anyValue.Key(v)
+	return entry{x.Misfits(), key, everybody, false}
+}
+
+// kept are rows of fields that stay as they are, for rules that are new.
+func (s *shaped) kept() []entry {
+	if s.values == nil {
+		return nil
+	}
+	var ways []string
+	for _, r := range s.shape.Rules {
+		if r.New && matches(s.shape.Entity, r.Rule, s.values) {
+			ways = append(ways, wayOfRule(r.Rule.StoredAs()))
+		}
+	}
+	if len(ways) == 0 {
+		return nil
+	}
+	return wayEntries(s.shape.Entity, s.values, ways, func(f *schema.Field) bool {
+		x := s.shape.Index(f.Name)
+		return x == nil || !x.Rows
+	})
+}
+
+// possible are all rows that the record may have under the shape.
+func (s *shaped) possible() []entry {
+	list := s.kept()
+	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
+		for _, en := range s.rows(x, f, v) {
+			if en.unique {
+				list = append(list, entry{x.Doubles(), en.value, everybody, false})
+			}
+			en.unique = false
+			list = append(list, en)
+		}
+		if x.Check {
+			list = append(list, misfit(x, v))
+		}
+		return nil
+	})
+	return list
+}
+
+// insert adds the rows the record has under the shape; those there stay. Rows of
+// unique values are written, the others go into the batch.
+func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64, b *batch) error {
+	list, entity := s.kept(), s.shape.Entity.Name
+	err := s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
+		fits, err := s.fits(ctx, tx, x, f, v)
+		switch {
+		case err != nil:
+			return err
+		case !fits:
+			list = append(list, misfit(x, v))
+			return nil
+		}
+		rows := s.rows(x, f, v)
+		if len(rows) > 0 && rows[0].unique {
+			return insertOnce(ctx, tx, entity, createdAt, x, rows[0])
+		}
+		list = append(list, rows...)
+		return nil
+	})
+	for _, en := range list {
+		*b = append(*b, placed{en, createdAt})
+	}
+	return err
+}
+
+// batch is index rows of many records, to be added at once.
+type batch []placed
+
+type placed struct {
+	entry
+	createdAt int64
+}
+
+// The counts are few, so that every statement is prepared once.
+var batchInserts = []manyEntries{batchOf(48), batchOf(12), batchOf(3), batchOf(1)}
+
+// batchOf is the insertion of n rows; $2 is the entity.
+func batchOf(n int) manyEntries {
+	rows := make([]string, n)
+	for i := range rows {
+		at := func(k int) string { return "$" + strconv.Itoa(3+4*i+k) }
+		rows[i] = "($1, $2, " + at(0) + ", " + at(1) + ", " + at(2) + ", " + at(3) + ", 0)"
+	}
+	return manyEntries{n, insertRows(strings.Join(rows, ", "))}
+}
+
+func (b batch) insert(ctx context.Context, tx db.Tx, entity string) error {
+	var args []any
+	for _, in := range batchInserts {
+		for ; len(b) >= in.n; b = b[in.n:] {
+			args = append(args[:0], entity)
+			for _, p := range b[:in.n] {
+				args = append(args, p.field, p.value, p.reach, p.createdAt)
+			}
+			if _, err := tx.Exec(ctx, in.sql, args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fits reports whether a stored value may stand under the shape; the record it
+// refers to is held.
+func (s *shaped) fits(ctx context.Context, tx db.Tx, x *access.Index, f *schema.Field, v jsontext.Value) (bool, error) {
+	if !x.Check {
+		return true, nil
+	}
+	if _, reason := f.Canonical(v); reason != "" {
+		return false, nil
+	}
+	if f.Type != schema.Reference {
+		return true, nil
+	}
+	return exists(ctx, tx, f.Target, schema.Unquote(v), tx.Dialect().ForShare)
+}
+
+func exists(ctx context.Context, q db.Querier, entity, id, suffix string) (found bool, err error) {
+	err = q.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+suffix,
+		func(db.Row) error { found = true; return nil }, entity, id)
+	return found, err
+}
+
+// insertOnce adds the row of a unique value. Where another record has the value,
+// the row is there all the same, and one that marks it.
+func insertOnce(ctx context.Context, tx db.Tx, entity string, createdAt int64, x *access.Index, en entry) error {
+	const sql = `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
+	n, err := tx.Exec(ctx, sql, entity, en.field, en.value, en.reach, createdAt, true)
+	if err != nil || n > 0 {
+		return err
+	}
+	own := false
+	err = tx.Query(ctx, `SELECT 1 FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4 AND reach = $5
+		AND record_created_at = $6`, func(db.Row) error { own = true; return nil }, entity, en.field, en.value, en.reach, createdAt)
+	if err != nil || own {
+		return err
+	}
+	if _, err := tx.Exec(ctx, sql, entity, en.field, en.value, en.reach, createdAt, false); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, sql, entity, x.Doubles(), en.value, en.reach, createdAt, false)
+	return err
+}
+
+// match notes which of the shape's new rules hold.
+func (s *shaped) match(ctx context.Context, tx db.Tx, createdAt int64, before *shaped) error {
+	for _, r := range s.shape.Rules {
+		if !r.New {
+			continue
+		}
+		is := s.values != nil && matches(s.shape.Entity, r.Rule, s.values)
+		was := before != nil && before.values != nil && matches(s.shape.Entity, r.Rule, before.values)
+		if is || was {
+			if err := setMatch(ctx, tx, r.Rule.StoredAs(), createdAt, is); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// followShape brings what a record has under a shape from before to after, for
+// whoever writes the record; the walk may have been there or not.
+func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt int64, before, after standing) error {
+	was, is := newShaped(shape, &before), newShaped(shape, &after)
+	if err := deleteEntries(ctx, tx, shape.Entity.Name, createdAt, minus(was.possible(), is.possible())); err != nil {
+		return err
+	}
+	if err := is.match(ctx, tx, createdAt, was); err != nil {
+		return err
+	}
+	var rows batch
+	if err := is.insert(ctx, tx, createdAt, &rows); err != nil {
+		return err
+	}
+	return rows.insert(ctx, tx, shape.Entity.Name)
+}
+
+// shapeWays are the rows of some ways alone in what is being made; those of
+// fields that stay are the caller's.
+func shapeWays(shape *access.Shape, data jsontext.Value, ways []string) (list []entry) {
+	s := &shaped{shape: shape, values: stored(shape.Entity, data)}
+	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
+		if key, ok := indexKey(f, v); ok && x.Rows && ranged(f) {
+			list = appendEntries(list, x.Name, key, ways)
+		}
+		return nil
+	})
+	return list
+}
+
+// shapeNames are the names that rows of a field stand under in what is being made.
+func shapeNames(shape *access.Shape, field string) []string {
+	if x := shape.Index(field); x != nil {
+		return []string{x.Name, x.Misfits(), x.Doubles()}
+	}
+	return nil
+}
+
+func newRules(shape *access.Shape) (list []*access.SharingRule) {
+	for _, r := range shape.Rules {
+		if r.New {
+			list = append(list, r.Rule)
+		}
+	}
+	return list
+}
+
+// unfitReferences marks the values that were to become references to a record
+// that is deleted.
+func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, target, id string) error {
+	if config.Build == nil {
+		return nil
+	}
+	for _, shape := range config.Build.Work.Shapes {
+		for _, x := range shape.Fields {
+			f := shape.Entity.Field(x.Field)
+			if !x.Check || f.Type != schema.Reference || f.Target != target {
+				continue
+			}
+			_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
+				SELECT $1, v.entity, $5, v.value, '', v.record_created_at, 0 FROM field_values v
+				WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = '' ON CONFLICT DO NOTHING`,
+				shape.Entity.Name, x.Name, id, x.Misfits())
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
+				shape.Entity.Name, x.Name, id)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// principals are whom a record is shared with, asked for only where an index
+// row depends on it, now or under the shape that is being made.
+func (s *Session) principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) ([]string, error) {
+	if shape := s.viewer.Config().Shape(e.Name); shape != nil && hasRanged(shape.Entity) {
+		e = shape.Entity
+	}
+	return principals(ctx, q, e, id)
+}
+
+// ErrGone says that what was being made ready is done or undone.
+var ErrGone = errors.New("what was being made ready is gone")

@@ -1,0 +1,186 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/mark"
+)
+
+// Sweep removes, in short transactions, what the tenant's configuration does
+// not name any more and no reader can still ask for.
+func Sweep(ctx context.Context, h db.Handle) error {
+	left, err := access.Leftovers(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		if l.Due {
+			if err := sweep(ctx, h, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
+	var config *access.Config
+	write := func(fn func(tx db.Tx) (bool, error)) (more bool, err error) {
+		begun := time.Now()
+		for range maxRenewals {
+			err = fenced(ctx, h, config, func(tx db.Tx) error {
+				there, err := access.LockLeftover(ctx, tx, l)
+				if err != nil {
+					return err
+				}
+				if !there { // somebody else was quicker
+					return ErrGone
+				}
+				more, err = fn(tx)
+				return err
+			})
+			if !errors.Is(err, errStale) {
+				break
+			}
+			if config, err = access.Load(ctx, h); err != nil {
+				return false, err
+			}
+		}
+		mark.At("build.swept")
+		return more, errors.Join(err, clock.Rest(ctx, time.Since(begun)))
+	}
+	var err error
+	if l.Kind == access.LeftMatches {
+		err = sweepRule(ctx, h, l, write)
+	} else {
+		for more := true; more && err == nil; {
+			more, err = write(func(tx db.Tx) (bool, error) {
+				if l.Kind == access.LeftRole {
+					return renamePage(ctx, tx, config, l)
+				}
+				return sweepValues(ctx, tx, l)
+			})
+		}
+	}
+	if err == nil {
+		_, err = write(func(tx db.Tx) (bool, error) { return false, access.DeleteLeftover(ctx, tx, l) })
+	}
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// sweepAll removes a leftover in one transaction.
+func sweepAll(ctx context.Context, tx db.Tx, l access.Leftover) error {
+	if l.Kind == access.LeftMatches {
+		return sweepRule(ctx, tx, l, func(fn func(tx db.Tx) (bool, error)) (bool, error) { return fn(tx) })
+	}
+	for more := true; more; {
+		var err error
+		if more, err = sweepValues(ctx, tx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepValues removes a range of the index: up to the row at the limit.
+func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, err error) {
+	var value, reach string
+	var at int64
+	err = tx.Query(ctx, `SELECT value, reach, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
+		ORDER BY value, reach, record_created_at LIMIT 1 OFFSET `+strconv.Itoa(sweepRows), func(r db.Row) error {
+		value, reach, at, more = r.Text(0), r.Text(1), r.Int(2), true
+		return nil
+	}, l.Entity, l.Name)
+	if err != nil {
+		return false, err
+	}
+	if !more {
+		_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3`, l.Entity, l.Name)
+		return false, err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
+		AND (value, reach, record_created_at) < ($4, $5, $6)`, l.Entity, l.Name, value, reach, at)
+	return true, err
+}
+
+// sweepRule removes the matches of a rule, and every index row of records that
+// were seen by it. Such rows stand anywhere in the entity type's index, also with
+// values that their records had once: the whole of it is read, outside of the
+// transactions that remove. None may stay, as the rule may be back under its name.
+func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(func(tx db.Tx) (bool, error)) (bool, error)) error {
+	reach := wayOfRule(l.Name)
+	type key struct {
+		field, value, reach string
+		at                  int64
+	}
+	for after, n := (key{}), sweepScan; n == sweepScan; {
+		var found []key
+		n = 0
+		err := q.Query(ctx, `SELECT field, value, reach, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2
+			AND (field, value, reach, record_created_at) > ($3, $4, $5, $6)
+			ORDER BY field, value, reach, record_created_at LIMIT `+strconv.Itoa(sweepScan), func(r db.Row) error {
+			n++
+			after = key{r.Text(0), r.Text(1), r.Text(2), r.Int(3)}
+			if after.reach == reach {
+				found = append(found, after)
+			}
+			return nil
+		}, l.Entity, after.field, after.value, after.reach, after.at)
+		if err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(found, sweepRows/4) {
+			_, err := write(func(tx db.Tx) (bool, error) {
+				for _, k := range chunk {
+					if err := deleteEntries(ctx, tx, l.Entity, k.at, []entry{{k.field, k.value, k.reach, false}}); err != nil {
+						return false, err
+					}
+				}
+				return false, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for more := true; more; {
+		var err error
+		more, err = write(func(tx db.Tx) (bool, error) {
+			n, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2 AND record_created_at IN
+				(SELECT m.record_created_at FROM rule_matches m WHERE m.tenant_id = $1 AND m.rule_id = $2
+				ORDER BY m.record_created_at LIMIT `+strconv.Itoa(sweepRows)+`)`, l.Name)
+			return n > 0, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renamePage gives some records with a further name of a role the role's own.
+func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
+	for _, e := range c.Schema.Entities {
+		last, _, err := rolePage(ctx, tx, c, e, `owner_role = $5`, l.Name, l.Becomes, 0, everAfter, renameRows)
+		if err != nil || last > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+const (
+	sweepRows  = 1000 // removed by one transaction
+	sweepScan  = 5000 // read by one statement
+	renameRows = 100
+)
