@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,11 +31,21 @@ const (
 	maxOverflow = 64
 )
 
+// tuning are the PRAGMAs in which the main file and a day's differ.
+type tuning struct{ writer, reader []string }
+
+// mainTuning makes a commit durable before it is answered.
+var mainTuning = tuning{
+	writer: []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -32768", "journal_size_limit = 67108864"},
+	reader: []string{"query_only = ON", "mmap_size = 536870912", "cache_size = -8192"},
+}
+
 // sqliteEngine reads through a pool of connections and writes through one.
 type sqliteEngine struct {
 	path    string
-	lock    io.Closer // the serving lock, nil without
-	writer  *sqliteWriter
+	tuning  tuning
+	lock    io.Closer     // the serving lock, nil without
+	writer  *sqliteWriter // nil for a file that is only read
 	readers int
 
 	idle     chan *sqliteConn
@@ -52,7 +63,7 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
-	e := &sqliteEngine{path: filepath.Join(c.Dir, FileName), readers: c.Readers}
+	e := &sqliteEngine{path: filepath.Join(c.Dir, FileName), tuning: mainTuning, readers: c.Readers}
 	if e.readers <= 0 {
 		e.readers = max(4, 2*runtime.GOMAXPROCS(0))
 	}
@@ -66,20 +77,28 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	if err := notLost(c.Dir); err != nil {
 		return nil, errors.Join(err, e.unlock())
 	}
+	if err := e.startWriter(ctx); err != nil {
+		return nil, errors.Join(err, e.unlock())
+	}
+	return e, nil
+}
+
+// startWriter makes the file unless it is there, and begins to write.
+func (e *sqliteEngine) startWriter(ctx context.Context) error {
 	// SQLite gives its -wal and -shm files the database's permissions.
 	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, errors.Join(err, e.unlock())
+		return err
 	}
 	if err := f.Close(); err != nil {
-		return nil, errors.Join(err, e.unlock())
+		return err
 	}
 	conn, err := e.openWriter(ctx)
 	if err != nil {
-		return nil, errors.Join(err, e.unlock())
+		return err
 	}
 	e.writer = startSQLiteWriter(conn)
-	return e, nil
+	return nil
 }
 
 // openWriter opens the writing connection. Turning WAL on needs the file for
@@ -87,7 +106,7 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 func (e *sqliteEngine) openWriter(ctx context.Context) (*sqliteConn, error) {
 	deadline := time.Now().Add(busyTimeout)
 	for {
-		conn, err := e.open("journal_mode = WAL", "synchronous = FULL", "cache_size = -32768", "journal_size_limit = 67108864")
+		conn, err := e.open(e.tuning.writer...)
 		if err == nil || !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
 			return conn, err
 		}
@@ -104,7 +123,7 @@ func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
 		return nil, classifySQLite(err)
 	}
 	raw.SetBusyTimeout(busyTimeout)
-	for _, p := range append(pragmas, "foreign_keys = OFF", "temp_store = MEMORY") {
+	for _, p := range append(slices.Clone(pragmas), "foreign_keys = OFF", "temp_store = MEMORY") {
 		if err := sqlitex.ExecuteTransient(raw, "PRAGMA "+p, nil); err != nil {
 			return nil, errors.Join(classifySQLite(err), raw.Close())
 		}
@@ -157,7 +176,7 @@ func (e *sqliteEngine) openOne(n *int, limit int) (c *sqliteConn, full bool, err
 	if full, err = e.count(n, limit); full || err != nil {
 		return nil, full, err
 	}
-	c, err = e.open("query_only = ON", "mmap_size = 536870912", "cache_size = -8192")
+	c, err = e.open(e.tuning.reader...)
 	if err != nil {
 		e.uncount(n)
 	}
@@ -223,7 +242,10 @@ func (e *sqliteEngine) close() error {
 	for range opened {
 		errs = append(errs, (<-e.idle).Close())
 	}
-	errs = append(errs, e.writer.close(), e.unlock())
+	if e.writer != nil {
+		errs = append(errs, e.writer.close())
+	}
+	errs = append(errs, e.unlock())
 	return errors.Join(errs...)
 }
 
