@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,6 +77,9 @@ func (b *block) add(e *Entry, request, response []byte) {
 	}
 	h = binary.AppendUvarint(h, uint64(len(request)))
 	b.head = binary.AppendUvarint(h, uint64(len(response)))
+	if need := len(request) + len(response); cap(b.bodies)-len(b.bodies) < need && len(b.bodies) > blockBytes/16 {
+		b.bodies = slices.Grow(b.bodies, max(need, blockBytes*5/4-len(b.bodies))) // it will be full soon
+	}
 	b.bodies = append(append(b.bodies, request...), response...)
 
 	failed := e.Status >= 400

@@ -9,7 +9,7 @@ import (
 const maxWriters = 16
 
 // keptBuffers is how many blocks' buffers a line keeps for the next blocks.
-const keptBuffers = 6
+const keptBuffers = 8
 
 // line is what waits to be written of one tenant. A goroutine of its own writes
 // it while there is something: what makes one tenant's writes slow is waited for
