@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-func makeTenant(t *testing.T, d *db.DB, id string) db.Handle {
+func makeTenant(t testing.TB, d *db.DB, id string) db.Handle {
 	t.Helper()
 	h := d.For(id)
 	err := h.Write(t.Context(), func(tx db.Tx) error {
@@ -28,7 +28,7 @@ func makeTenant(t *testing.T, d *db.DB, id string) db.Handle {
 	return h
 }
 
-func makeUser(t *testing.T, h db.Handle, id, email string) {
+func makeUser(t testing.TB, h db.Handle, id, email string) {
 	t.Helper()
 	err := h.Write(t.Context(), func(tx db.Tx) error {
 		tick, err := tenant.Tick(t.Context(), tx, 1)
