@@ -26,7 +26,11 @@ func BenchmarkMillion(b *testing.B) {
 	}
 	for _, engine := range dbtest.Engines {
 		b.Run(string(engine), func(b *testing.B) {
-			d := dbtest.Open(b, engine)
+			config := db.Config{Dir: b.TempDir()} // on the disk, unlike other tests
+			if engine == db.Postgres {
+				config = dbtest.Config(b, engine)
+			}
+			d := dbtest.OpenConfig(b, config)
 			fillMillion(b, d, entries)
 			log := Log{DB: d, Tenant: "acme"}
 			for range b.N {

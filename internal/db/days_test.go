@@ -289,7 +289,7 @@ func TestABackupHasTheDaysOrNot(t *testing.T) {
 	put(t, d, "a", aDay, "one")
 	put(t, d, "a", aDay+1, strings.Repeat("x", 3<<20)) // of several parts
 	put(t, d, "a", aDay+2, "damaged")
-	if err := os.WriteFile(filepath.Join(c.Dir, db.DaysFolder, (aDay + 3).String()+".db"), []byte(strings.Repeat("garbage ", 5000)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.Dir, db.DaysFolder, (aDay+3).String()+".db"), []byte(strings.Repeat("garbage ", 5000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
