@@ -292,6 +292,29 @@ func TestNothingOfASecretThatStraddlesTheCutIsKept(t *testing.T) {
 	}
 }
 
+// The scan sees every word, in any case and at any place, and nothing where
+// there is none.
+func TestTheScanSeesWhatMayBeSecret(t *testing.T) {
+	plain := `{"id":"0193a1b2-0000-7000-8000-000000000000","stage":"contacted","notes":"asked for the passport, took, sector, svelte, svc","c":1}`
+	if suspicious([]byte(plain)) {
+		t.Error("it sees what is not there")
+	}
+	for _, word := range []string{"token", "password", "secret", "svc_", `\u`, "ſ", "\u212a", "\n", "\r"} {
+		for at := range len(plain) + 1 {
+			for _, spelled := range []string{word, strings.ToUpper(word), strings.ToUpper(word[:1]) + word[1:]} {
+				if spelled != word && strings.ContainsAny(word, "_\\ſ\u212a") {
+					continue // these are as they are
+				}
+				for _, text := range []string{plain[:at] + spelled + plain[at:], plain[:at] + spelled, spelled} {
+					if !suspicious([]byte(text)) {
+						t.Fatalf("it does not see %q in %q", spelled, text)
+					}
+				}
+			}
+		}
+	}
+}
+
 // canary7 could be the digits of a token.
 const canary7 = "7f3a7f3a7f3a7f3a"
 
