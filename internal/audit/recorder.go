@@ -22,7 +22,7 @@ const (
 	// flushBytes of one tenant are written at once.
 	flushBytes = 1 << 20
 	// defaultBytes are held in memory, of all tenants.
-	defaultBytes = 32 << 20
+	defaultBytes = 16 << 20
 	// leastBytes is the least that may be held: one tenant's share of it has room
 	// for the longest entry.
 	leastBytes = 1 << 20
@@ -34,7 +34,7 @@ const (
 // Zero values choose.
 type Options struct {
 	Log      *RequestLog // told of failures, at most once a second; nil for nobody
-	MaxBytes int         // bytes held in memory, about; 32 MiB, at least 1 MiB
+	MaxBytes int         // bytes held in memory, about; 16 MiB, at least 1 MiB
 }
 
 // Recorder writes audit entries and usage, in batches, off the request's path.
