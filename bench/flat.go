@@ -15,6 +15,10 @@ import (
 // visible is how many records each viewer of the flat lists may see.
 const visible = 20
 
+// region is the value that all records of the flat lists have in an indexed
+// field: a filter by it matches those a viewer may see and all that they may not.
+const region = "north"
+
 // ways are the kinds of visibility, each with the viewer who has only it.
 var ways = []struct{ name, viewer string }{
 	{"ownership", owning},
@@ -73,15 +77,18 @@ func flat(ctx context.Context, c *config, rep *report, engine string, open func(
 		servers[i] = s
 	}
 	if c.wants("flat") {
-		for _, way := range ways {
-			row, err := compareSizes(ctx, c, servers, sets, way.viewer)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", engine, way.name, err)
+		for _, list := range []struct{ suffix, query string }{{"", ""}, {", filtered", "&filter[region]=" + region}} {
+			for _, way := range ways {
+				name := way.name + list.suffix
+				row, err := compareSizes(ctx, c, servers, sets, way.viewer, list.query)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", engine, name, err)
+				}
+				row.engine, row.way = engine, name
+				log.Printf("%-10s %-36s %d of %d: %s, of %d: %s, ratio %.2f", engine, name, visible, c.small,
+					row.small, c.large, row.large, row.ratio())
+				rep.flat = append(rep.flat, row)
 			}
-			row.engine, row.way = engine, way.name
-			log.Printf("%-10s %-26s %d of %d: %s, of %d: %s, ratio %.2f", engine, way.name, visible, c.small,
-				row.small, c.large, row.large, row.ratio())
-			rep.flat = append(rep.flat, row)
 		}
 	}
 	if !c.wants("traversal") {
@@ -100,6 +107,7 @@ func flat(ctx context.Context, c *config, rep *report, engine string, open func(
 // fillFlat provisions the installation and makes n records. Those a viewer may
 // see lie at even distances from the oldest to the newest.
 func (g *instance) fillFlat(ctx context.Context, n int) (*dataset, error) {
+	g.filtered = true
 	if err := g.apply(ctx, false); err != nil {
 		return nil, err
 	}
@@ -126,6 +134,7 @@ func (g *instance) fillFlat(ctx context.Context, n int) (*dataset, error) {
 	owners := map[string]string{owning: owning, leading: member, ruled: desk}
 	ids, err := g.fill(ctx, s, keys, n, func(i int) planned {
 		p := planned{owner: bulk, fields: contact.Fields(i)}
+		p.fields["region"] = region
 		viewer := special[i]
 		if owner, has := owners[viewer]; has {
 			p.owner = owner
@@ -173,12 +182,13 @@ func timedList(ctx context.Context, s *server, path, token string) (time.Duratio
 	return took, p, err
 }
 
-// compareSizes asks the two servers in turn for the list of one viewer.
-func compareSizes(ctx context.Context, c *config, servers [2]*server, sets [2]*dataset, viewer string) (flatRow, error) {
+// compareSizes asks the two servers in turn for the list of one viewer; query
+// goes on the limit.
+func compareSizes(ctx context.Context, c *config, servers [2]*server, sets [2]*dataset, viewer, query string) (flatRow, error) {
 	var took [2][]time.Duration
 	for n := range c.requests + 20 {
 		for i, s := range servers {
-			d, p, err := timedList(ctx, s, contacts+"?limit=50", sets[i].keys[viewer])
+			d, p, err := timedList(ctx, s, contacts+"?limit=50"+query, sets[i].keys[viewer])
 			if err != nil {
 				return flatRow{}, err
 			}

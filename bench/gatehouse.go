@@ -50,6 +50,9 @@ type instance struct {
 	dir   string   // for its manifest, and its data on SQLite
 	store []string // the flags that say where the data is
 
+	// filtered gives contacts the indexed field that the filtered flat lists use.
+	filtered bool
+
 	settle func(context.Context) error // called when the records are made; may be nil
 }
 
@@ -84,7 +87,7 @@ func (g *instance) apply(ctx context.Context, audit bool) error {
 	}
 	var text bytes.Buffer
 	err := manifest.Execute(&text, map[string]any{
-		"Audit": audit, "Stages": strings.Join(contact.Stages, ", "), "Won": contact.Won,
+		"Audit": audit, "Filtered": g.filtered, "Stages": strings.Join(contact.Stages, ", "), "Won": contact.Won,
 		"Bulk": bulk, "Owning": owning, "Shared": shared, "Leading": leading, "Member": member,
 		"Ruled": ruled, "Desk": desk, "Matched": matched, "EndUser": endUser, "EndUserPassword": endUserPassword, "ComponentFile": componentFile,
 	})

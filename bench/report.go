@@ -221,7 +221,7 @@ func (r *report) flatTable(b *strings.Builder) {
 	if len(r.flat) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## Flat lists\n\nA viewer may see %d records among N. Medians of %d requests per data set, sent one after the other,\nthe two data sets in turn.\n\n", visible, r.c.requests)
+	fmt.Fprintf(b, "## Flat lists\n\nA viewer may see %d records among N; those of a filtered list match its filter, all of them. Medians of %d requests per data set, sent one after the other,\nthe two data sets in turn.\n\n", visible, r.c.requests)
 	grid := [][]string{{"engine", "visible by", fmt.Sprintf("N = %s, ms", thousands(r.c.small)), fmt.Sprintf("N = %s, ms", thousands(r.c.large)), "ratio"}}
 	for _, f := range r.flat {
 		grid = append(grid, []string{f.engine, f.way, ms(f.small), ms(f.large), fmt.Sprintf("%.2f", f.ratio())})

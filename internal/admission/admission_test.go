@@ -34,6 +34,52 @@ func TestAQueueTakesTurnsByKey(t *testing.T) {
 	}
 }
 
+// Turns that cost more come less often; who comes anew has no credit for the
+// time before, and who leaves and comes again still owes.
+func TestAQueueChargesForLongTurns(t *testing.T) {
+	var q admission.Queue[int]
+	served := func(turns int) (order string) {
+		for range turns {
+			key, _, ok := q.Pop(nil)
+			if !ok {
+				break
+			}
+			order += key
+			q.Charge(key, map[string]int64{"a": 50, "b": 10, "c": 10}[key])
+		}
+		return order
+	}
+	for n := range 30 {
+		q.Push("a", n)
+		q.Push("b", n)
+	}
+	if got := served(12); got != "abbbbbabbbbb" {
+		t.Fatalf("served in the order %s", got)
+	}
+	q.Push("c", 0) // it was not there while the others used theirs
+	q.Push("c", 1)
+	if got := served(8); strings.Count(got, "a") != 1 || strings.Count(got, "c") != 2 {
+		t.Fatalf("then in the order %s", got)
+	}
+
+	q = admission.Queue[int]{}
+	q.Push("a", 1)
+	_ = served(1)
+	q.Push("a", 2)
+	q.Push("b", 1)
+	if got := served(2); got != "ba" {
+		t.Fatalf("served in the order %s: a long turn was forgotten", got)
+	}
+	for n := range 10_000 { // what is owed is forgotten once it is paid
+		q.Push(strconv.Itoa(n), n)
+		key, _, _ := q.Pop(nil)
+		q.Charge(key, 1)
+	}
+	if q.Len() != 0 {
+		t.Fatal("the queue is not empty")
+	}
+}
+
 func TestAQueuePassesOverWhoMayNot(t *testing.T) {
 	var q admission.Queue[int]
 	q.Push("busy", 1)
@@ -62,6 +108,13 @@ func TestWhatIsRemovedIsNotServed(t *testing.T) {
 	}
 	if q.Remove("sam", func(v int) bool { return v == 2 }) || q.Remove("nobody", func(int) bool { return true }) {
 		t.Fatal("removed what is not there")
+	}
+	q.Push("sam", 9)
+	if v, ok := q.PopLast("sam"); !ok || v != 9 {
+		t.Fatalf("%d %t was the last", v, ok)
+	}
+	if _, ok := q.PopLast("nobody"); ok {
+		t.Fatal("the last of nobody")
 	}
 	for _, want := range []int{1, 3} {
 		if _, v, ok := q.Pop(nil); !ok || v != want {

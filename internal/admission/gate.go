@@ -30,6 +30,9 @@ type Gate struct {
 // NewGate returns a gate with nobody inside.
 func NewGate(limits Limits) *Gate { return &Gate{limits: limits, running: map[string]int{}} }
 
+// Limits are the bounds that the gate keeps.
+func (g *Gate) Limits() Limits { return g.limits }
+
 // Enter waits for a place, at most MaxWait; leave gives it back and must be
 // called once. It fails with ErrFull, or with the error of ctx when that ends.
 func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"gatehouse/internal/admission"
+	"gatehouse/internal/fault"
 )
 
 // Options of an engine; zero values mean the defaults.
@@ -22,8 +25,9 @@ type Options struct {
 	// wait altogether (512), WaitingPerTenant how many of one tenant (128).
 	MaxWait                   time.Duration
 	Waiting, WaitingPerTenant int
-	// MemoryBytes is what all runs together may grow by (512 MiB); beyond it
-	// they meet "out of memory".
+	// MemoryBytes is what all runs together may hold beyond the engine itself
+	// (512 MiB). No tenant holds more of it than is left free; a run that would
+	// is stopped and fails with OVERLOADED.
 	MemoryBytes int64
 	// Now is the time that components see (the machine's).
 	Now func() time.Time
@@ -50,14 +54,19 @@ func (o *Options) defaults() {
 	}
 }
 
-// maxCompiling bounds the compilations at once; they have instances of their own.
-const maxCompiling = 2
+// Compilations have places of their own, and instances that are thrown away. A
+// tenant compiles one source at a time.
+const (
+	maxCompiling        = 2
+	maxCompileWaits     = 256
+	maxCompileWaitsEach = 64
+)
 
 // Engine compiles and runs components. It may be used by many goroutines.
 type Engine struct {
-	gate      *gate
-	growth    *budget
-	compiling chan struct{}
+	runs      *admission.Gate   // by tenant
+	compiling *admission.Gate   // by tenant
+	memory    *admission.Budget // by tenant
 
 	ready   chan struct{} // closed when machine or failed is set
 	machine *machine
@@ -86,21 +95,29 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("component: %d instances per tenant of %d", o.PerTenant, o.Instances)
 	}
 	e := &Engine{
-		gate:      newGate(o),
-		growth:    &budget{max: o.MemoryBytes},
-		compiling: make(chan struct{}, maxCompiling),
-		ready:     make(chan struct{}),
-		cpu:       map[string]time.Duration{},
+		runs: admission.NewGate(admission.Limits{
+			Running: o.Instances, PerKey: o.PerTenant, Waiting: o.Waiting, WaitingPerKey: o.WaitingPerTenant, MaxWait: o.MaxWait,
+		}),
+		compiling: admission.NewGate(admission.Limits{
+			Running: maxCompiling, PerKey: 1, Waiting: maxCompileWaits, WaitingPerKey: maxCompileWaitsEach, MaxWait: maxCompileWait,
+		}),
+		memory: admission.NewBudget(o.MemoryBytes),
+		ready:  make(chan struct{}),
+		cpu:    map[string]time.Duration{},
 	}
 	go func() {
 		defer close(e.ready)
 		ctx := context.WithoutCancel(ctx)
-		if e.machine, e.failed = newMachine(ctx, o.CacheDir, o.Now, e.growth); e.failed != nil && o.CacheDir != "" {
-			e.machine, e.failed = newMachine(ctx, "", o.Now, e.growth)
+		if e.machine, e.failed = newMachine(ctx, o.CacheDir, o.Now, e.memory); e.failed != nil && o.CacheDir != "" {
+			e.machine, e.failed = newMachine(ctx, "", o.Now, e.memory)
 		}
 	}()
 	return e, nil
 }
+
+// Limits are the bounds of who may run at once, for whoever lets in others
+// beside the engine by the same measure.
+func (e *Engine) Limits() admission.Limits { return e.runs.Limits() }
 
 // Ready waits until the engine can run components, and returns why it cannot.
 func (e *Engine) Ready(ctx context.Context) error {
@@ -164,6 +181,22 @@ func (e *Engine) begin(ctx context.Context) error {
 	}
 	e.active.Add(1)
 	return nil
+}
+
+// What the platform lacks is never the script's fault.
+var (
+	errNoPlace  = fault.New(fault.Overloaded, "Too many components are running. Try again soon.").After(time.Second)
+	errNoMemory = fault.New(fault.Overloaded, "Components use too much memory at the moment. Try again soon.").After(time.Second)
+	errNoTime   = fault.New(fault.Overloaded, "The service is too busy to finish this in time. Try again soon.").After(2 * time.Second)
+)
+
+// enter waits for a tenant's place in a gate; without one it is OVERLOADED.
+func enter(ctx context.Context, g *admission.Gate, tenant string) (leave func(), err error) {
+	leave, err = g.Enter(ctx, tenant)
+	if errors.Is(err, admission.ErrFull) {
+		err = errNoPlace
+	}
+	return leave, err
 }
 
 // take returns an idle instance or a new one.

@@ -3,7 +3,7 @@ package component
 import (
 	"context"
 	"encoding/json"
-	"sync/atomic"
+	"runtime"
 	"time"
 	"unicode/utf8"
 )
@@ -11,6 +11,7 @@ import (
 // execution is what Go knows of a run (or of a compilation) while it lasts.
 type execution struct {
 	ctx       context.Context
+	tenant    string
 	started   time.Time
 	deadline  time.Time
 	yielded   time.Time
@@ -19,8 +20,19 @@ type execution struct {
 	maxOutput int // bytes
 	host      Host
 
-	expired     bool  // over the deadline
-	outOfMemory bool  // growth was refused
+	// A run that is judged by its work has one of these. Its deadline is not
+	// its own then: past it the platform had no time for the run.
+	maxCPU   time.Duration // of its thread, to which it is locked
+	cpuBegan time.Duration
+	maxTurns int64
+	turns    int64 // supplied so far, and bytes that went through host functions
+
+	// cutAtMemory ends the run where its own memory limit refuses it more; the
+	// script is not told.
+	cutAtMemory bool
+
+	expired     bool  // over its own limit of time or work
+	outOfMemory bool  // growth was refused by the run's own limit
 	stopped     error // why the run must end without a verdict of its own
 
 	console      []Line
@@ -33,27 +45,75 @@ type execution struct {
 	rejections   map[uint64]uint64 // promises rejected and not handled: their reasons
 }
 
-func newExecution(ctx context.Context, timeout time.Duration) *execution {
+func newExecution(ctx context.Context, tenant string, timeout time.Duration) *execution {
 	now := time.Now()
-	return &execution{ctx: ctx, started: now, yielded: now, deadline: now.Add(timeout)}
+	return &execution{ctx: ctx, tenant: tenant, started: now, yielded: now, deadline: now.Add(timeout)}
+}
+
+// limitCPU makes the run's limit one of CPU time. The goroutine keeps its thread
+// until end, for the thread's clock to be the run's.
+func (x *execution) limitCPU(limit time.Duration) {
+	runtime.LockOSThread()
+	x.maxCPU, x.cpuBegan = limit, threadCPU(x.started)
+	x.deadline = x.started.Add(verifierWall)
+}
+
+// cpu is the CPU time of the run so far, host calls not counted.
+func (x *execution) cpu() time.Duration {
+	now := time.Now()
+	if x.maxCPU > 0 {
+		return threadCPU(now) - x.cpuBegan
+	}
+	return max(0, now.Sub(x.started)-x.waited)
 }
 
 // end releases what the execution holds.
 func (x *execution) end() {
+	if x.maxCPU > 0 {
+		runtime.UnlockOSThread()
+	}
 	if x.cancelHost != nil {
 		x.cancelHost()
 	}
 }
 
-// look stops a cancelled run at once and marks an expired one.
-func (x *execution) look(now time.Time) {
+// look stops a run at once that was cancelled or for which the platform has no
+// time, and marks one that is over its own limit. It reports whether the grace
+// is used up, too.
+func (x *execution) look(now time.Time) (beyond bool) {
 	if err := x.ctx.Err(); err != nil {
-		x.stopped = err
-		panic(errStop)
+		x.stop(err)
 	}
-	if now.After(x.deadline) {
+	var over, allowed int64
+	switch {
+	case x.maxTurns > 0:
+		over, allowed = x.turns-x.maxTurns, graceTurns
+	case x.maxCPU > 0:
+		over, allowed = int64(threadCPU(now)-x.cpuBegan-x.maxCPU), int64(grace)
+	default:
+		over, allowed = int64(now.Sub(x.deadline)), int64(grace)
+	}
+	if over > 0 {
 		x.expired = true
 	}
+	if !x.expired && now.After(x.deadline) {
+		x.stop(errNoTime)
+	}
+	return over > allowed
+}
+
+// allowed is the limit of time that the run's author knows.
+func (x *execution) allowed() string {
+	if x.maxCPU > 0 {
+		return x.maxCPU.String() + " of CPU time"
+	}
+	return x.deadline.Sub(x.started).String()
+}
+
+// stop ends the run without a verdict of its own.
+func (x *execution) stop(why error) {
+	x.stopped = why
+	panic(errStop)
 }
 
 // print keeps a line of the console.
@@ -96,19 +156,3 @@ func (x *execution) failed(text []byte) {
 	}
 	x.failure = t
 }
-
-// budget bounds what all instances together have grown by.
-type budget struct {
-	used atomic.Int64
-	max  int64
-}
-
-func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.max {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
-
-func (b *budget) release(n int64) { b.used.Add(-n) }

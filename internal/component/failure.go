@@ -18,6 +18,9 @@ type Failure struct {
 	Details map[string]any
 	// Chosen is whether the component called fail().
 	Chosen bool
+	// CutOff is whether it was stopped at a limit, and so came to no end of its
+	// own.
+	CutOff bool
 	// Stack, Line and Column are for the author: where in the source, 0 when
 	// unknown.
 	Stack        string
@@ -51,25 +54,27 @@ func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
 	t := x.failure
 	switch {
 	case x.expired:
-		f := failure(fault.New(fault.ExecutionTimeout, "The component did not finish within %s.", x.deadline.Sub(x.started)))
-		if t != nil {
-			f.place(t.Stack)
-		}
-		return f
+		return cutOff(t, fault.New(fault.ExecutionTimeout, "The component did not finish within %s.", x.allowed()))
 	case i.err != nil && x.outOfMemory, t != nil && t.outOfMemory():
-		f := failure(fault.New(fault.ExecutionError, "The component went over its memory limit of %d MiB.", memory>>20))
-		if t != nil {
-			f.place(t.Stack)
-		}
-		return f
+		return cutOff(t, fault.New(fault.ExecutionError, "The component went over its memory limit of %d MiB.", memory>>20))
 	case i.err != nil:
-		return failure(fault.New(fault.ExecutionError, "The component was stopped: the engine could not go on."))
+		return cutOff(nil, fault.New(fault.ExecutionError, "The component was stopped: the engine could not go on."))
 	case t != nil:
 		return t.failure()
 	case value == nil:
 		return failure(fault.New(fault.ExecutionError, "The component ended without a result."))
 	}
 	return nil
+}
+
+// cutOff is the failure of a run that was stopped; t is where, if that is known.
+func cutOff(t *thrown, e *fault.Error) *Failure {
+	f := failure(e)
+	f.CutOff = true
+	if t != nil {
+		f.place(t.Stack)
+	}
+	return f
 }
 
 // outOfMemory reports the engine's own error; a script that throws one that

@@ -56,7 +56,8 @@ func (i *instance) hostCall(argc, argv uint32) uint64 {
 	}
 	at := i.nested("wasm_malloc", 8)
 	if at == 0 {
-		panic(errStop) // out of memory in a place where the engine cannot say so
+		i.run.outOfMemory = true
+		panic(errStop) // in a place where the engine cannot say so
 	}
 	i.store64(uint32(at), result)
 	return at
@@ -101,7 +102,8 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 }
 
 // callHost hands a call to the run's Host: '=' and the result, or '!' and the
-// refusal, both JSON. An error that is no *fault.Error ends the run.
+// refusal, both JSON. An error that is no *fault.Error ends the run, and so does
+// OVERLOADED, which is not the script's to deal with.
 func (i *instance) callHost(name, args uint64) uint64 {
 	x := i.run
 	n, ok1 := i.textOf(name)
@@ -132,7 +134,7 @@ func (i *instance) callHost(name, args uint64) uint64 {
 			reply = []byte("null")
 		}
 		return i.newText(append([]byte{'='}, reply...))
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Code != fault.Overloaded:
 		return i.newText(append([]byte{'!'}, refusal(refused)...))
 	default:
 		x.stopped = err

@@ -61,19 +61,22 @@ func (img *image) same(mem, whole []byte, at int) bool {
 	return at+block <= img.end && bytes.Equal(mem[at:at+block], whole[at-stackBytes:at-stackBytes+block])
 }
 
-// load puts the instance into the image's state. The C stack was wiped after
-// the last run.
-func (i *instance) load(img *image) {
+// load puts the instance into the image's state, or fails with OVERLOADED. The C
+// stack was wiped after the last run.
+func (i *instance) load(img *image) error {
+	if !i.hold(i.run.tenant, int64(img.pages-i.machine.base.pages)*pageSize) {
+		return errNoMemory
+	}
 	for _, s := range img.spans {
 		copy(i.mem.b[s.at:], s.data)
 	}
 	if i.high > img.end {
 		clear(i.mem.b[img.end:i.high])
 	}
-	i.image = img
 	i.high = int(img.pages) * pageSize
 	i.pages.Set(uint64(img.pages))
 	i.sp.Set(uint64(img.sp))
+	return nil
 }
 
 // keepClear is how much memory behind the stack stays mapped between runs;
@@ -86,12 +89,12 @@ func (i *instance) wipe() {
 	clear(i.mem.b[stackBytes-clearedStack : stackBytes])
 	i.mem.discard(0, stackBytes-clearedStack)
 	pages := uint32(i.pages.Get())
-	i.machine.growth.release(int64(pages-i.image.pages) * pageSize)
 	i.high = int(pages) * pageSize
 	if i.high > keepClear {
 		i.mem.discard(keepClear, i.high)
 		i.high = keepClear
 	}
+	i.giveBack()
 }
 
 func isZero(b []byte) bool {

@@ -24,8 +24,7 @@ type instance struct {
 	mem     *memory
 	pages   api.MutableGlobal
 	sp      api.MutableGlobal
-	image   *image // the state it was last put into
-	high    int    // memory from here on is zero
+	high    int // memory from here on is zero
 
 	// outer and inner are the engine's functions, for calls from Go and for
 	// calls from within a host function: one such value cannot be entered twice.
@@ -33,6 +32,9 @@ type instance struct {
 	ctx          context.Context
 
 	borrowed []uint32 // C strings to free when the host function returns
+
+	held   int64 // memory beyond the base image, taken from the common budget
+	heldBy string
 
 	run *execution
 	err error // the first trap; after one the instance is thrown away
@@ -54,11 +56,12 @@ func instanceOf(ctx context.Context) *instance {
 // errStop unwinds a run that may not go on; the execution knows why.
 var errStop = errors.New("component: stopped")
 
-// instantiate makes a new instance; its memory is not loaded yet.
+// instantiate makes a new instance; its memory is not loaded yet. It fails with
+// OVERLOADED: once the engine has started, only memory can be missing.
 func (m *machine) instantiate() (*instance, error) {
 	mem, err := newMemory(MaxMemory)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (%w)", errNoMemory, err)
 	}
 	i := &instance{machine: m, mem: mem, outer: map[string]api.Function{}, inner: map[string]api.Function{}}
 	i.ctx = &inside{context.Background(), i}
@@ -67,7 +70,7 @@ func (m *machine) instantiate() (*instance, error) {
 	i.module, err = m.runtime.InstantiateModule(ctx, m.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		mem.Free()
-		return nil, fmt.Errorf("component: new instance: %w", err)
+		return nil, fmt.Errorf("%w (component: new instance: %w)", errNoMemory, err)
 	}
 	i.pages = i.module.ExportedGlobal(fuel.GlobalPages).(api.MutableGlobal)
 	i.sp = i.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
@@ -95,7 +98,25 @@ func engineLimit(size int) uint64 {
 	return uint64(size - stackBytes - size>>engineReserveShift)
 }
 
-func (i *instance) close() { _ = i.module.Close(context.Background()) } // frees the memory; nothing else can fail
+// close frees the memory; nothing else can fail.
+func (i *instance) close() {
+	i.giveBack()
+	_ = i.module.Close(context.Background())
+}
+
+// hold takes memory from the common budget for the tenant of the run.
+func (i *instance) hold(tenant string, n int64) bool {
+	if n > 0 && !i.machine.memory.Take(tenant, n) {
+		return false
+	}
+	i.held, i.heldBy = i.held+n, tenant
+	return true
+}
+
+func (i *instance) giveBack() {
+	i.machine.memory.Release(i.heldBy, i.held)
+	i.held = 0
+}
 
 // must calls one of the engine's functions. After a trap it does nothing and
 // returns 0; i.err says why.
@@ -171,16 +192,15 @@ func (i *instance) tick() uint64 {
 		x.waited += after.Sub(now)
 		x.yielded = after
 	}
+	x.turns += supply
 	i.checkpoint()
 	return supply
 }
 
-// checkpoint ends a run that was cancelled or is past its deadline and the
-// grace after it.
+// checkpoint ends a run that was cancelled or is over its limit and the grace
+// after it.
 func (i *instance) checkpoint() {
-	now := time.Now()
-	i.run.look(now)
-	if now.After(i.run.deadline.Add(grace)) {
+	if i.run.look(time.Now()) {
 		panic(errStop)
 	}
 }
@@ -195,14 +215,22 @@ func (i *instance) interrupted() uint64 {
 	return 0
 }
 
-// grow raises the pages in use, within the run's limit and the process's
-// budget, and returns the old number; -1 refuses.
+// grow raises the pages in use, within the run's own limit, and returns the old
+// number; -1 refuses. Where the common budget has no more for the tenant the
+// run is stopped, whatever the script would do about it.
 func (i *instance) grow(n uint32) uint64 {
 	pages := uint32(i.pages.Get())
 	const refused = 0xffffffff
-	if n > i.run.maxPages || pages+n > i.run.maxPages || !i.machine.growth.take(int64(n)*pageSize) {
-		i.run.outOfMemory = true
+	x := i.run
+	if n > x.maxPages || pages+n > x.maxPages {
+		x.outOfMemory = true
+		if x.cutAtMemory {
+			panic(errStop)
+		}
 		return refused
+	}
+	if !i.hold(x.tenant, int64(n)*pageSize) {
+		x.stop(errNoMemory)
 	}
 	i.pages.Set(uint64(pages + n))
 	return uint64(pages)

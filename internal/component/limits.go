@@ -8,12 +8,15 @@ const (
 	// DefaultTimeout and MaxTimeout bound a component's run, host calls included.
 	DefaultTimeout = 5 * time.Second
 	MaxTimeout     = 30 * time.Second
-	// VerifierTimeout and VerifierMemory bound a webhook verifier. What the
-	// delivery itself takes up comes on top of its memory.
-	VerifierTimeout = 250 * time.Millisecond
-	VerifierMemory  = 16 << 20
-	// CompileTimeout bounds parsing and the top level of a source.
-	CompileTimeout = time.Second
+	// VerifierCPU and VerifierMemory bound a webhook verifier: the CPU time that
+	// it uses, and its memory, on top of which comes what the delivery itself
+	// takes up.
+	VerifierCPU    = 250 * time.Millisecond
+	VerifierMemory = 16 << 20
+	// CompileTurns bounds parsing and the top level of a source, by turns of the
+	// engine's loops: 0.3 to 1 s of an idle core. Work and not time,
+	// because the verdict is kept: the same source gets the same one always.
+	CompileTurns = 100_000_000
 	// MaxMemory is the whole memory of one run: engine, code, stack and data.
 	MaxMemory = 32 << 20
 	// MaxSource, MaxInput and MaxOutput bound texts, in bytes. MaxInput is for
@@ -36,6 +39,12 @@ const (
 )
 
 const (
+	// verifierWall and compileWall bound what is judged by its work by the clock,
+	// too: past them the platform was too busy, which is OVERLOADED.
+	// maxCompileWait is how long a compilation waits for a place before that.
+	verifierWall   = 5 * time.Second
+	compileWall    = 20 * time.Second
+	maxCompileWait = 5 * time.Second
 	// maxFailure bounds the description of an uncaught error, in bytes of JSON;
 	// the prelude cuts what would make it longer.
 	maxFailure = 256 << 10
@@ -43,6 +52,8 @@ const (
 	// engine's own interrupt, which leaves a stack trace for the author;
 	// after that it is cut off.
 	grace = 5 * time.Millisecond
+	// graceTurns is the same for a run that is bounded by its work.
+	graceTurns = 50 * supply
 	// supply is how many turns of loops a run may make before the host looks
 	// at the clock again: some 40 µs, a few hundred at worst.
 	supply = 20_000

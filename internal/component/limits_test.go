@@ -141,6 +141,10 @@ func attack(t *testing.T, do func() (time.Duration, error)) (late time.Duration,
 	return late, grown
 }
 
+// compileAtWorst is how long the turns that a source has may take, on cores that
+// others use, too.
+const compileAtWorst = 20 * time.Second
+
 // TestAttacksAtCompile is the corpus against Compile.
 func TestAttacksAtCompile(t *testing.T) {
 	probe := compile(t, cleanSource)
@@ -157,7 +161,7 @@ func TestAttacksAtCompile(t *testing.T) {
 			if testing.Verbose() {
 				t.Logf("%-18s %8s %.100v", name, time.Since(start).Round(100*time.Microsecond), err)
 			}
-			return time.Since(start) - component.CompileTimeout, nil
+			return time.Since(start) - compileAtWorst, nil
 		})
 		latest = max(latest, late)
 		if late > slack || grown > component.MaxMemory+16<<20 {

@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/enginewasm"
 	"gatehouse/internal/enginewasm/fuel"
 )
@@ -55,7 +56,7 @@ type machine struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
 	now     func() time.Time
-	growth  *budget
+	memory  *admission.Budget // what all instances hold beyond the base image, by tenant
 
 	base    *image
 	jsctx   uint64          // the engine's context
@@ -65,7 +66,7 @@ type machine struct {
 
 // newMachine compiles the engine, or takes it compiled from cacheDir, and
 // makes the base image.
-func newMachine(ctx context.Context, cacheDir string, now func() time.Time, growth *budget) (_ *machine, err error) {
+func newMachine(ctx context.Context, cacheDir string, now func() time.Time, memory *admission.Budget) (_ *machine, err error) {
 	binary, err := enginewasm.Binary()
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func newMachine(ctx context.Context, cacheDir string, now func() time.Time, grow
 		}
 		config = config.WithCompilationCache(cache)
 	}
-	m := &machine{runtime: wazero.NewRuntimeWithConfig(ctx, config), now: now, growth: growth}
+	m := &machine{runtime: wazero.NewRuntimeWithConfig(ctx, config), now: now, memory: memory}
 	defer func() {
 		if err != nil {
 			_ = m.runtime.Close(ctx) // the first error is the one to tell
@@ -199,7 +200,7 @@ func (m *machine) start() (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := newExecution(context.Background(), 10*time.Second)
+	x := newExecution(context.Background(), "", 10*time.Second)
 	x.maxPages = MaxMemory / pageSize
 	i.run = x
 	if err := i.initialize(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"time"
 )
 
 // Program is a compiled component: the memory image of a world in which its
@@ -28,7 +27,8 @@ func (e *Engine) Compile(ctx context.Context, source string) (*Program, error) {
 	return e.CompileFor(ctx, "", source)
 }
 
-// CompileFor is Compile, its CPU time counted against a tenant.
+// CompileFor is Compile, counted against a tenant. Where the platform lacks a
+// place, memory or time it fails with OVERLOADED.
 func (e *Engine) CompileFor(ctx context.Context, tenant, source string) (*Program, error) {
 	if len(source) > MaxSource {
 		return nil, &SourceError{Message: fmt.Sprintf("the source is larger than %d KiB", MaxSource>>10)}
@@ -37,24 +37,25 @@ func (e *Engine) CompileFor(ctx context.Context, tenant, source string) (*Progra
 		return nil, err
 	}
 	defer e.active.Done()
-	select {
-	case e.compiling <- struct{}{}:
-		defer func() { <-e.compiling }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := enter(ctx, e.compiling, tenant)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	i, err := e.machine.instantiate()
 	if err != nil {
 		return nil, err
 	}
 	defer i.close()
-	x := newExecution(ctx, CompileTimeout)
-	x.maxPages = MaxMemory / pageSize
+	x := newExecution(ctx, tenant, compileWall)
+	x.maxPages, x.maxTurns = MaxMemory/pageSize, CompileTurns
 	i.run = x
-	i.load(e.machine.base)
+	if err := i.load(e.machine.base); err != nil {
+		return nil, err
+	}
 	img := i.compile(source)
 	i.wipe()
-	e.spent(tenant, max(0, time.Since(x.started)-x.waited))
+	e.spent(tenant, x.cpu())
 	switch {
 	case x.stopped != nil:
 		return nil, x.stopped
@@ -124,7 +125,7 @@ func (i *instance) sourceError(x *execution) error {
 	e := &SourceError{Message: f.Message, Line: f.Line, Column: f.Column}
 	switch {
 	case x.expired:
-		e.Message = fmt.Sprintf("the top level did not finish within %s", CompileTimeout)
+		e.Message = fmt.Sprintf("parsing and the top level did not finish within %d million turns of the engine's loops", CompileTurns/1_000_000)
 	case strings.Contains(e.Message, "could not load module"):
 		e.Message = "import is not available in a component (" + e.Message + ")"
 	}

@@ -20,7 +20,7 @@ type Run struct {
 	// Host serves records.*; nil refuses every call.
 	Host Host
 	// Timeout is the time the run may take, host calls included; 0 means
-	// DefaultTimeout, for a verifier VerifierTimeout.
+	// DefaultTimeout. For a verifier it is CPU time, VerifierCPU by default.
 	Timeout time.Duration
 	// Memory is what the run may use, at most and by default MaxMemory, for a
 	// verifier VerifierMemory by default.
@@ -41,8 +41,8 @@ type VerifierInput struct {
 // arguments as a JSON object: {entity, id}, {entity, where, limit, cursor},
 // {entity, fields}, {entity, id, fields}, {entity, id} for records.get, .list,
 // .create, .update, .delete; it returns JSON. A *fault.Error becomes an error
-// that the script may catch, with code, status and details; any other error
-// ends the run and is returned by Run. ctx ends with the run's deadline.
+// that the script may catch, with code, status and details; OVERLOADED and any
+// other error end the run and are returned by Run. ctx ends with the run's deadline.
 type Host interface {
 	Call(ctx context.Context, name string, args []byte) (result []byte, err error)
 }
@@ -75,27 +75,24 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 		return &Result{}, err
 	}
 	defer e.active.Done()
-	if err := e.gate.enter(ctx, r.Tenant); err != nil {
+	leave, err := enter(ctx, e.runs, r.Tenant)
+	if err != nil {
 		return &Result{}, err
 	}
-	defer e.gate.leave(r.Tenant)
+	defer leave()
 	i, err := e.take()
 	if err != nil {
 		return &Result{}, err
 	}
-	x := newExecution(ctx, r.Timeout)
+	x := r.execution(ctx)
 	defer x.end()
-	x.host = r.Host
-	x.maxPages = uint32(r.Memory / pageSize)
-	x.maxOutput = MaxOutput
-	if v := r.Verifier; v != nil { // which hands the delivery on
-		x.maxOutput = max(MaxOutput, 2*len(v.RawBody)+64<<10)
-	}
 	i.run = x
-	i.load(p.image)
+	if err := i.load(p.image); err != nil {
+		e.put(i, x)
+		return &Result{}, err
+	}
 	value := i.handle(&r)
-	result := &Result{Value: value, Console: x.console, Wall: time.Since(x.started)}
-	result.CPU = max(0, result.Wall-x.waited)
+	result := &Result{Value: value, Console: x.console, Wall: time.Since(x.started), CPU: x.cpu()}
 	result.Failed = i.verdict(x, value, r.Memory)
 	if bug := runtime.Error(nil); x.stopped == nil && errors.As(i.err, &bug) {
 		x.stopped = i.err // a mistake in our half, not the script's doing
@@ -108,13 +105,28 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	return result, nil
 }
 
+// execution is the beginning of the run, with its limits; end must be called on
+// the same goroutine.
+func (r *Run) execution(ctx context.Context) *execution {
+	x := newExecution(ctx, r.Tenant, r.Timeout)
+	x.host = r.Host
+	x.maxPages = uint32(r.Memory / pageSize)
+	x.maxOutput = MaxOutput
+	if v := r.Verifier; v != nil {
+		x.maxOutput = max(MaxOutput, 2*len(v.RawBody)+64<<10) // it hands the delivery on
+		x.cutAtMemory = true
+		x.limitCPU(r.Timeout)
+	}
+	return x
+}
+
 // check fills in the defaults and refuses what is too large.
 func (r *Run) check() *fault.Error {
 	timeout, memory, size := DefaultTimeout, MaxMemory, len(r.Inputs)+len(r.Ctx)
 	if v := r.Verifier; v != nil {
 		// The body is there three times while the verifier runs, once with two
 		// bytes a character.
-		timeout, memory, size = VerifierTimeout, VerifierMemory+4*len(v.RawBody), len(v.RawBody)+len(v.Headers)+len(v.Config)
+		timeout, memory, size = VerifierCPU, VerifierMemory+4*len(v.RawBody), len(v.RawBody)
 		r.Host = nil
 	}
 	if r.Timeout <= 0 {
@@ -135,7 +147,11 @@ func (r *Run) check() *fault.Error {
 // text, or nil if there is none; why is in the execution and in i.err.
 func (i *instance) handle(r *Run) (value []byte) {
 	defer i.recovered()
-	if r.Memory != MaxMemory {
+	switch {
+	case r.Verifier != nil: // pages bound it alone, see cutAtMemory
+		i.must("qjs_set_memory_limit", uint64(r.Memory))
+		i.must("qjs_set_gc_threshold", uint64(r.Memory/2)) // its world is gone before there is garbage worth looking for
+	case r.Memory != MaxMemory:
 		i.must("qjs_set_memory_limit", engineLimit(r.Memory))
 	}
 	args := make([]uint64, 0, 8)

@@ -21,7 +21,9 @@ func (i *instance) textOf(v uint64) (b []byte, ok bool) {
 		return nil, false
 	}
 	i.borrowed = append(i.borrowed, at)
-	return i.view(at, i.load32(length)), true
+	n := i.load32(length)
+	i.run.turns += int64(n)
+	return i.view(at, n), true
 }
 
 // dataOf is textOf for strings and Uint8Arrays: a string as the bytes that it
@@ -38,6 +40,7 @@ func (i *instance) dataOf(v uint64) (b []byte, ok bool) {
 	if at == 0 && i.nested("JS_HasException", i.machine.jsctx) != 0 {
 		return nil, false
 	}
+	i.run.turns += int64(n)
 	return i.view(at, n), true
 }
 
@@ -71,6 +74,7 @@ func (i *instance) build(function string, n int, fill func(dst []byte)) uint64 {
 	}
 	dst := i.view(uint32(at), uint32(n+1))
 	dst[n] = 0
+	i.run.turns += int64(n)
 	fill(dst[:n])
 	v := i.nested(function, i.machine.jsctx, at, uint64(n))
 	i.nested("wasm_free", at)

@@ -17,6 +17,7 @@ import (
 // the transaction until all others have queued.
 func together(t *testing.T, d *db.DB, fns ...func(db.Tx) error) []error {
 	t.Helper()
+	db.LongBatches(d)
 	h := d.For("a")
 	errs := make([]error, len(fns))
 	begun := make(chan struct{})

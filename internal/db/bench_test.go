@@ -64,6 +64,29 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
+// BenchmarkReadsTogether reads one record for each of many callers of one tenant.
+func BenchmarkReadsTogether(b *testing.B) {
+	for _, engine := range dbtest.Engines {
+		b.Run(string(engine), func(b *testing.B) {
+			d := dbtest.Open(b, engine)
+			fill(b, d)
+			h := d.For("a")
+			b.SetParallelism(16)
+			b.ResetTimer()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				id := key(77)
+				for pb.Next() {
+					if err := h.Query(context.Background(), pointRead, func(r db.Row) error { _ = r.Bytes(2); return nil }, "contact", id); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
 func bare(b *testing.B, file string) {
 	conn, err := sqlite.OpenConn(file, sqlite.OpenReadWrite)
 	if err != nil {
@@ -98,9 +121,10 @@ func bare(b *testing.B, file string) {
 // BenchmarkWrite stores one record for each caller.
 func BenchmarkWrite(b *testing.B) {
 	for _, engine := range dbtest.Engines {
-		for _, callers := range []int{1, 8, 64} {
+		for _, callers := range []int{1, 8, 32, 64} {
 			b.Run(fmt.Sprintf("%s/%d", engine, callers), func(b *testing.B) {
-				h := dbtest.Open(b, engine).For("a")
+				d := dbtest.Open(b, engine)
+				h, before := d.For("a"), d.Stats().Commits
 				next := make(chan int, 1024)
 				go func() {
 					defer close(next)
@@ -128,6 +152,7 @@ func BenchmarkWrite(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+				b.ReportMetric(float64(d.Stats().Commits-before)/float64(b.N), "commits/op")
 			})
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	asideInfix = daySuffix + ".damaged-"
 	// maxOpenDays is how many files are kept open that nobody uses.
 	maxOpenDays = 3
-	dayReaders  = 2
+	dayReaders  = 4
 )
 
 // dayTuning waits for the disk at checkpoints alone: a crash of the machine may
@@ -135,7 +135,7 @@ func filesystem(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, e
 
 // openDay opens one file.
 func openDay(ctx context.Context, path string, write bool) (*DB, error) {
-	e := &sqliteEngine{path: path, tuning: dayTuning, readers: dayReaders, idle: make(chan *sqliteConn, dayReaders)}
+	e := &sqliteEngine{path: path, tuning: dayTuning, readers: newPlaces(dayReaders, maxOverflow), idle: make(chan *sqliteConn, dayReaders)}
 	d := &DB{engine: e, dialect: sqliteDialect}
 	d.days = &Days{store: noDays{}}
 	if write {

@@ -71,6 +71,8 @@ type Row interface {
 // Query inside a row callback holds a second connection meanwhile.
 type Querier interface {
 	Query(ctx context.Context, sql string, each func(Row) error, args ...any) error
+	// Dialect names the fragments that differ.
+	Dialect() Dialect
 }
 
 // Tx is one transaction, bound to a tenant (or to none, from Unscoped).
@@ -83,8 +85,6 @@ type Tx interface {
 	Querier
 	// Exec runs a statement and returns the number of rows it changed.
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
-	// Dialect names the fragments that differ.
-	Dialect() Dialect
 }
 
 // Handle is the database as one tenant sees it.
@@ -113,6 +113,12 @@ type Dialect struct {
 	ForUpdate, ForShare string
 	// JSON casts a text parameter to the engine's JSON type: "$5" + JSON.
 	JSON string
+	// JSONText is an expression: the JSON object column doc, of a size that can
+	// be read. JSONB keeps in a few bytes a number that takes 16,000 digits to
+	// write down. None is taken any more; members that hold one from before, or
+	// that are over 16 MiB for other numbers, are left out. weight is an
+	// expression that is positive where doc is known to hold none.
+	JSONText func(doc, weight string) string
 	// JSONRemove is an expression that drops the member named by the text
 	// expression key from the JSON object expression doc.
 	JSONRemove func(doc, key string) string

@@ -1,7 +1,10 @@
 package db
 
+import "strings"
+
 var sqliteDialect = Dialect{
 	Engine:     SQLite,
+	JSONText:   func(doc, _ string) string { return doc },
 	JSONRemove: func(doc, key string) string { return `json_remove(` + doc + `, '$."' || ` + key + ` || '"')` },
 	Greatest:   func(a, b string) string { return "max(" + a + ", " + b + ")" },
 	// SQLite's clock has milliseconds; rounding keeps 0.123 s from being cut to 122999 µs.
@@ -13,7 +16,25 @@ var postgresDialect = Dialect{
 	ForUpdate:  " FOR UPDATE",
 	ForShare:   " FOR SHARE",
 	JSON:       "::jsonb",
+	JSONText:   postgresJSONText,
 	JSONRemove: func(doc, key string) string { return "(" + doc + " - " + key + "::text)" },
 	Greatest:   func(a, b string) string { return "GREATEST(" + a + ", " + b + ")" },
 	Now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
+
+// postgresJSONText is JSONText for JSONB. Data that was not weighed costs a look
+// at its size where it is small (768 bytes hold 64 numbers at most), is written
+// down once more where it is of a middling size, and is walked through where it
+// is large: PostgreSQL cannot write down a text over 1 GB. JSONB || '{}' is the
+// document itself as it is before compression.
+func postgresJSONText(doc, weight string) string {
+	return strings.NewReplacer("{doc}", doc, "{weight}", weight, "{size}", "pg_column_size("+doc+" || '{}')", "{foreign}", foreignNumber).Replace(
+		`CASE WHEN {weight} > 0 OR {size} < 768 THEN {doc}
+		WHEN {size} < 16384 AND octet_length(CAST({doc} AS TEXT)) < 16777216 THEN {doc}
+		WHEN NOT jsonb_path_exists({doc}, {foreign}) AND octet_length(CAST({doc} AS TEXT)) < 16777216 THEN {doc}
+		ELSE (SELECT COALESCE(jsonb_object_agg(m.key, m.value), '{}') FROM jsonb_each({doc}) m
+			WHERE NOT jsonb_path_exists(m.value, {foreign}) AND octet_length(CAST(m.value AS TEXT)) < 16777216) END`)
+}
+
+// foreignNumber is a JSON path of the numbers that no IEEE double holds.
+const foreignNumber = `'$.** ? (@.type() == "number" && (@ >= 1.8e308 || @ <= -1.8e308 || (@ < 2e-324 && @ > -2e-324 && @ != 0)))'`

@@ -3,6 +3,7 @@ package db
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -30,3 +31,14 @@ func LimitPages(d *DB, n int) {
 		panic(err)
 	}
 }
+
+// LongBatches makes SQLite's transactions take in whatever waits, however long
+// their first writes took.
+func LongBatches(d *DB) {
+	if e, ok := d.engine.(*sqliteEngine); ok {
+		e.writer.batchTime = time.Minute
+	}
+}
+
+// MaxWaiting is how many may wait of one kind.
+const MaxWaiting = maxWaiting

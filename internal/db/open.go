@@ -152,6 +152,8 @@ type Stats struct {
 	WritesQueued int    // writes that wait for their turn
 	Writes       uint64 // committed
 	Commits      uint64 // transactions they took; fewer than Writes where they shared one
+
+	LongestWrite time.Duration // of one write's turn so far, its commit not counted
 }
 
 // Stats reports the present figures.

@@ -23,6 +23,8 @@ const (
 	// caller has left: a server that does not answer must not hold its slots.
 	connectTimeout = 10 * time.Second
 	pingTimeout    = 5 * time.Second
+	// maxSpare bounds the connections beyond the pool; see places.
+	maxSpare = 4
 )
 
 // sessionSettings hold for every connection unless the URL says otherwise. A
@@ -42,7 +44,10 @@ var sessionSettings = map[string]string{
 // postgres is the engine of many nodes.
 type postgres struct {
 	pool    *pgxpool.Pool
-	waiting atomic.Int64 // for a connection
+	places  *places       // who gets the pool's next connection
+	spare   *pgxpool.Pool // for those who hold one, want another and would wait for ever
+	waiting atomic.Int64  // for a connection
+	longest maximum
 	mu      sync.Mutex
 	tenants map[scope]*orderedQueue // only those with ordered writes under way
 	queued  atomic.Int64
@@ -59,13 +64,22 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{pool: pool, tenants: make(map[scope]*orderedQueue)}
-	conn, err := p.acquire(ctx)
+	few := config.Copy()
+	few.MaxConns, few.MinConns, few.MinIdleConns, few.MaxConnIdleTime = maxSpare, 0, 0, time.Minute
+	spare, err := pgxpool.NewWithConfig(ctx, few) // it connects when it must
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	conn.lent.Release()
+	p := &postgres{
+		pool: pool, spare: spare, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
+	}
+	conn, err := p.acquire(ctx, "")
+	if err != nil {
+		_ = p.close() // it never fails
+		return nil, err
+	}
+	conn.release()
 	return p, nil
 }
 
@@ -105,14 +119,23 @@ func postgresConfig(c Config) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// acquire borrows a connection that was alive a moment ago.
-func (p *postgres) acquire(ctx context.Context) (pgConn, error) {
+// acquire borrows, in the tenant's turn, a connection that was alive a moment ago.
+func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 	p.waiting.Add(1)
-	c, err := p.pool.Acquire(ctx)
-	p.waiting.Add(-1)
-	if err == nil {
-		return pgConn{Conn: c.Conn(), lent: c}, nil
+	defer p.waiting.Add(-1)
+	extra, err := p.places.enter(ctx, tenant)
+	if err != nil {
+		return pgConn{}, err
 	}
+	leave, pool := func() { p.places.leave(tenant, extra) }, p.pool
+	if extra {
+		pool = p.spare
+	}
+	c, err := pool.Acquire(ctx)
+	if err == nil {
+		return pgConn{Conn: c.Conn(), lent: c, leave: leave}, nil
+	}
+	leave()
 	if ended := ctx.Err(); ended != nil {
 		return pgConn{}, ended
 	}
@@ -131,16 +154,22 @@ func (p *postgres) query(ctx context.Context, to scope, st *statement, each func
 		if rows > 0 || attempt > 0 || !errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
-		p.pool.Reset()
+		p.reset()
 	}
 }
 
+// reset gives up all idle connections.
+func (p *postgres) reset() {
+	p.pool.Reset()
+	p.spare.Reset()
+}
+
 func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
-	c, err := p.acquire(ctx)
+	c, err := p.acquire(ctx, to.tenant)
 	if err != nil {
 		return err
 	}
-	defer c.lent.Release()
+	defer c.release()
 	return c.rows(ctx, to, st, each, args)
 }
 
@@ -165,11 +194,11 @@ func backoff(attempt int) time.Duration {
 
 // writeOnce reports whether nothing has happened and another try may help.
 func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (again bool, err error) {
-	c, err := p.acquire(ctx)
+	c, err := p.acquire(ctx, to.tenant)
 	if err != nil {
 		return false, err
 	}
-	defer c.lent.Release()
+	defer c.release()
 	if again, err := p.begin(ctx, c); err != nil {
 		return again, err
 	}
@@ -181,7 +210,9 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 			c.rollback()
 		}
 	}()
+	begun := time.Now()
 	err = fn(tx)
+	p.longest.note(time.Since(begun))
 	if tx.broken != nil {
 		if err == nil || lostRace(tx.broken) {
 			err = tx.broken
@@ -205,7 +236,7 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
 	err = c.control(ctx, "begin")
 	if again = errors.Is(err, ErrUnavailable); again {
-		p.pool.Reset()
+		p.reset()
 	}
 	return again, err
 }
@@ -215,11 +246,13 @@ func (p *postgres) stats() Stats {
 	return Stats{
 		Engine: Postgres, Connections: int(pool.MaxConns()), InUse: int(pool.AcquiredConns()), Waiting: int(p.waiting.Load()),
 		WritesQueued: int(p.queued.Load()), Writes: p.writes.Load(), Commits: p.commits.Load(),
+		LongestWrite: p.longest.get(),
 	}
 }
 
 // close waits until every connection has come back.
 func (p *postgres) close() error {
 	p.pool.Close()
+	p.spare.Close()
 	return nil
 }

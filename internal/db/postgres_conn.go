@@ -20,7 +20,14 @@ const commitTimeout = 30 * time.Second
 // pgConn is a connection on loan from the pool.
 type pgConn struct {
 	*pgx.Conn
-	lent *pgxpool.Conn // its Release gives the connection back
+	lent  *pgxpool.Conn
+	leave func() // gives its place to the next
+}
+
+// release gives the connection back.
+func (c pgConn) release() {
+	c.lent.Release()
+	c.leave()
 }
 
 // rows runs a statement and streams its rows.

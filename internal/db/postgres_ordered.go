@@ -3,14 +3,11 @@ package db
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatehouse/internal/mark"
 )
-
-// maxBatchTime bounds how long after its first write a shared transaction takes
-// others in: it holds the tenant's row, for which other nodes wait.
-const maxBatchTime = 5 * time.Millisecond
 
 // orderedQueue holds one tenant's ordered writes on this node. They would
 // queue for the tenant's row anyway, each with a commit of its own; here they
@@ -25,7 +22,6 @@ func (p *postgres) writeOrdered(ctx context.Context, to scope, fn func(Tx) error
 		return err
 	}
 	t := newTurn(ctx, to, fn)
-	p.queued.Add(1)
 	p.mu.Lock()
 	q := p.tenants[to]
 	if q == nil {
@@ -33,9 +29,24 @@ func (p *postgres) writeOrdered(ctx context.Context, to scope, fn func(Tx) error
 		p.tenants[to] = q
 		go q.work(to)
 	}
+	if !room(len(q.turns), int(p.queued.Load())) {
+		p.mu.Unlock()
+		return fmt.Errorf("%w: too many writes wait", ErrBusy)
+	}
+	p.queued.Add(1)
 	q.turns = append(q.turns, t)
 	p.mu.Unlock()
-	return t.wait(nil)
+	return t.wait(nil, func() { q.remove(t) })
+}
+
+// remove takes out a write whose caller has left.
+func (q *orderedQueue) remove(t *turn) {
+	q.p.mu.Lock()
+	defer q.p.mu.Unlock()
+	if n := slices.Index(q.turns, t); n >= 0 {
+		q.turns = slices.Delete(q.turns, n, n+1)
+		q.p.queued.Add(-1)
+	}
 }
 
 // work runs batches until the tenant has no write waiting.
@@ -76,6 +87,7 @@ func (q *orderedQueue) next() *turn {
 // orderedBatch is one shared transaction.
 type orderedBatch struct {
 	conn            pgConn
+	longest         *maximum
 	savepoint       bool    // one is open
 	good, bad, lost []*turn // to commit; failed; to be run again
 }
@@ -86,17 +98,17 @@ func (q *orderedQueue) batch() (again []*turn) {
 	if t == nil {
 		return nil
 	}
-	c, err := q.p.acquire(t.ctx)
+	c, err := q.p.acquire(t.ctx, t.to.tenant)
 	if err != nil {
 		t.done <- err
 		return nil
 	}
-	defer c.lent.Release()
+	defer c.release()
 	if again, err := q.p.begin(context.Background(), c); err != nil {
 		return retryOrFail([]*turn{t}, err, again)
 	}
 	mark.At("tx.begun")
-	b := &orderedBatch{conn: c}
+	b := &orderedBatch{conn: c, longest: &q.p.longest}
 	var first time.Time
 	for n := 1; t != nil; n++ {
 		if err := b.runOne(t); err != nil { // the transaction is gone, and all in it
@@ -132,7 +144,7 @@ func (b *orderedBatch) runOne(t *turn) error {
 		b.savepoint = true
 	}
 	tx := &pgTx{conn: b.conn, txState: txState{to: t.to}}
-	ran := t.hand(tx)
+	ran, _ := t.hand(tx, b.longest)
 	tx.over = true
 	t.err = ran.err
 	if t.err == nil {

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -23,11 +22,7 @@ const FileName = "gatehouse.db"
 
 const (
 	busyTimeout = 10 * time.Second
-	// overflowAfter is how long a read waits for a connection before it opens
-	// one of its own: a read inside the row callback of another holds two, and
-	// when all hold one and want another, nobody would ever move.
-	overflowAfter = 250 * time.Millisecond
-	// maxOverflow bounds those extra connections.
+	// maxOverflow bounds the extra connections of nested reads; see places.
 	maxOverflow = 64
 )
 
@@ -46,14 +41,12 @@ type sqliteEngine struct {
 	tuning  tuning
 	lock    io.Closer     // the serving lock, nil without
 	writer  *sqliteWriter // nil for a file that is only read
-	readers int
+	readers *places
 
-	idle     chan *sqliteConn
-	mu       sync.Mutex
-	opened   int // of the pool, at most readers
-	overflow int
-	closed   bool
-	waiting  atomic.Int64
+	idle   chan *sqliteConn
+	mu     sync.Mutex
+	opened int // of the pool, at most as many as there are places
+	closed bool
 }
 
 func openSQLite(ctx context.Context, c Config) (engine, error) {
@@ -63,11 +56,13 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
-	e := &sqliteEngine{path: filepath.Join(c.Dir, FileName), tuning: mainTuning, readers: c.Readers}
-	if e.readers <= 0 {
-		e.readers = max(4, 2*runtime.GOMAXPROCS(0))
+	readers := c.Readers
+	if readers <= 0 {
+		readers = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	e.idle = make(chan *sqliteConn, e.readers)
+	e := &sqliteEngine{
+		path: filepath.Join(c.Dir, FileName), tuning: mainTuning, readers: newPlaces(readers, maxOverflow), idle: make(chan *sqliteConn, readers),
+	}
 	if c.Serve {
 		var err error
 		if e.lock, err = Lock(c.Dir); err != nil {
@@ -132,83 +127,56 @@ func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
 }
 
 func (e *sqliteEngine) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
-	c, extra, err := e.take(ctx)
+	c, extra, err := e.take(ctx, to.tenant)
 	if err != nil {
 		return err
 	}
-	defer e.give(c, extra)
+	defer e.give(to.tenant, c, extra)
 	return c.run(ctx, to, st, each, args)
 }
 
-// take borrows a reader: an idle one, a new one while there are few, or, after
-// a wait, an extra one that give closes.
-func (e *sqliteEngine) take(ctx context.Context) (c *sqliteConn, extra bool, err error) {
-	select {
-	case c = <-e.idle:
-		return c, false, nil
-	default:
+// take borrows a reader in the tenant's turn: an idle one, a new one while there
+// are few, or an extra one that give closes.
+func (e *sqliteEngine) take(ctx context.Context, tenant string) (c *sqliteConn, extra bool, err error) {
+	if extra, err = e.readers.enter(ctx, tenant); err != nil {
+		return nil, false, err
 	}
-	if c, full, err := e.openOne(&e.opened, e.readers); !full {
-		return c, false, err
-	}
-	e.waiting.Add(1)
-	defer e.waiting.Add(-1)
-	timer := time.NewTimer(overflowAfter)
-	defer timer.Stop()
-	for {
+	if !extra {
 		select {
 		case c = <-e.idle:
 			return c, false, nil
-		case <-ctx.Done():
-			return nil, false, ctx.Err()
-		case <-timer.C:
-			if c, full, err := e.openOne(&e.overflow, maxOverflow); !full {
-				return c, true, err
-			}
-			timer.Reset(overflowAfter)
+		default:
 		}
 	}
+	if c, err = e.openReader(extra); err != nil {
+		e.readers.leave(tenant, extra)
+	}
+	return c, extra, err
 }
 
-// openOne opens a reader and adds it to the number of its kind, unless that is
-// at its limit.
-func (e *sqliteEngine) openOne(n *int, limit int) (c *sqliteConn, full bool, err error) {
-	if full, err = e.count(n, limit); full || err != nil {
-		return nil, full, err
-	}
-	c, err = e.open(e.tuning.reader...)
-	if err != nil {
-		e.uncount(n)
-	}
-	return c, false, err
-}
-
-func (e *sqliteEngine) count(n *int, limit int) (full bool, err error) {
+func (e *sqliteEngine) openReader(extra bool) (*sqliteConn, error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.closed:
-		return false, fmt.Errorf("%w: it is closed", ErrUnavailable)
-	case *n >= limit:
-		return true, nil
-	}
-	*n++
-	return false, nil
-}
-
-func (e *sqliteEngine) uncount(n *int) {
-	e.mu.Lock()
-	*n--
+	closed := e.closed
 	e.mu.Unlock()
+	if closed {
+		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
+	}
+	c, err := e.open(e.tuning.reader...)
+	if err == nil && !extra {
+		e.mu.Lock()
+		e.opened++
+		e.mu.Unlock()
+	}
+	return c, err
 }
 
-func (e *sqliteEngine) give(c *sqliteConn, extra bool) {
+func (e *sqliteEngine) give(tenant string, c *sqliteConn, extra bool) {
 	if extra {
 		_ = c.Close() // it only read
-		e.uncount(&e.overflow)
-		return
+	} else {
+		e.idle <- c
 	}
-	e.idle <- c
+	e.readers.leave(tenant, extra)
 }
 
 func (e *sqliteEngine) write(ctx context.Context, to scope, fn func(Tx) error) error {
@@ -220,12 +188,11 @@ func (e *sqliteEngine) writeOrdered(ctx context.Context, to scope, fn func(Tx) e
 }
 
 func (e *sqliteEngine) stats() Stats {
-	e.mu.Lock()
-	opened, overflow := e.opened, e.overflow
-	e.mu.Unlock()
+	inUse, waiting := e.readers.counts()
 	return Stats{
-		Engine: SQLite, Connections: e.readers, InUse: opened + overflow - len(e.idle), Waiting: int(e.waiting.Load()),
-		WritesQueued: len(e.writer.queue), Writes: e.writer.writes.Load(), Commits: e.writer.commits.Load(),
+		Engine: SQLite, Connections: e.readers.size, InUse: inUse, Waiting: waiting,
+		WritesQueued: e.writer.queue.len(), Writes: e.writer.writes.Load(), Commits: e.writer.commits.Load(),
+		LongestWrite: e.writer.longest.get(),
 	}
 }
 

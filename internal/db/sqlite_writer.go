@@ -22,25 +22,35 @@ const (
 	// pollEvery is how often begin looks whether another process has freed the
 	// file's lock: often enough to find the gap between two of its commits.
 	pollEvery = 300 * time.Microsecond
+	// restShare is how much of a long transaction's time the writer then leaves
+	// the file's lock to other processes, which poll for it as begin does: a
+	// sixteenth. Between short transactions they find gaps enough.
+	restShare = 16
 )
 
 // sqliteWriter owns the writing connection. Its goroutine takes a write from
 // the queue, begins a transaction, runs it and those that queue meanwhile, a
-// savepoint each, commits once and then answers them all.
+// savepoint each, commits once and then answers them all. The transaction is kept
+// short, so that a write waits for one long turn of another tenant at most: it
+// takes no more writes in after maxBatchTime.
 type sqliteWriter struct {
 	conn    *sqliteConn
-	queue   chan *turn
+	queue   *writeQueue
+	longest maximum
 	again   []*turn // lost with a transaction that another write broke
 	quit    chan struct{}
 	gone    chan struct{}
 	writes  atomic.Uint64
 	commits atomic.Uint64
 
-	beforeCommit func() error // a test's way to make COMMIT fail
+	batchTime    time.Duration // maxBatchTime, but in tests
+	beforeCommit func() error  // a test's way to make COMMIT fail
 }
 
 func startSQLiteWriter(conn *sqliteConn) *sqliteWriter {
-	w := &sqliteWriter{conn: conn, queue: make(chan *turn, 1024), quit: make(chan struct{}), gone: make(chan struct{})}
+	w := &sqliteWriter{
+		conn: conn, queue: newWriteQueue(), quit: make(chan struct{}), gone: make(chan struct{}), batchTime: maxBatchTime,
+	}
 	conn.SetBusyTimeout(0) // begin polls by itself
 	go w.loop()
 	return w
@@ -51,14 +61,10 @@ func (w *sqliteWriter) write(t *turn) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
-	select {
-	case w.queue <- t:
-	case <-t.ctx.Done():
-		return t.ctx.Err()
-	case <-w.gone:
-		return fmt.Errorf("%w: it is closed", ErrUnavailable)
+	if err := w.queue.push(t); err != nil {
+		return err
 	}
-	return t.wait(w.gone)
+	return t.wait(w.gone, func() { w.queue.remove(t) })
 }
 
 func (w *sqliteWriter) close() error {
@@ -70,10 +76,11 @@ func (w *sqliteWriter) close() error {
 func (w *sqliteWriter) loop() {
 	defer close(w.gone)
 	for {
-		t := w.next()
+		t := w.next(company{})
 		if t == nil {
 			select {
-			case t = <-w.queue:
+			case <-w.queue.arrived:
+				continue
 			case <-w.quit:
 				return
 			}
@@ -84,69 +91,82 @@ func (w *sqliteWriter) loop() {
 			return
 		default:
 		}
-		w.batch(t)
+		if took := w.batch(t); took > maxBatchTime {
+			time.Sleep(took / restShare)
+		}
 	}
 }
 
-// next is a queued write, or nil when there is none.
-func (w *sqliteWriter) next() *turn {
+// next is a queued write that may share a transaction with others, or nil when
+// there is none.
+func (w *sqliteWriter) next(others company) *turn {
 	if len(w.again) > 0 {
 		t := w.again[0]
 		w.again = w.again[1:]
 		return t
 	}
-	select {
-	case t := <-w.queue:
-		return t
-	default:
-		return nil
-	}
+	return w.queue.pop(others)
 }
 
-// batch runs t and the writes that queue meanwhile in one transaction.
-func (w *sqliteWriter) batch(t *turn) {
-	var good, bad []*turn // those to commit; those that failed after others
-	open := false
-	for n := 0; t != nil; n++ {
+// sharedBatch is one transaction and the writes in it.
+type sharedBatch struct {
+	open      bool
+	begun     time.Time // when it was opened
+	with      company
+	good, bad []*turn // those to commit; those that failed after others
+}
+
+// batch runs t and the writes that queue meanwhile in one transaction, and
+// returns how long it held the file's lock.
+func (w *sqliteWriter) batch(t *turn) time.Duration {
+	b := sharedBatch{begun: time.Now()}
+	for n := 1; t != nil; n++ {
 		if t.take() {
-			if !open {
+			if !b.open {
 				if err := w.begin(); err != nil {
 					w.fail(append(w.drain(), t), err)
-					return
+					return 0
 				}
-				open = true
+				b.open, b.begun = true, time.Now()
 				mark.At("tx.begun")
 			}
-			ok := w.runOne(t, len(good) > 0)
-			lost := w.conn.AutocommitEnabled()
-			switch {
-			case ok && !lost:
-				good = append(good, t)
-			case lost:
-				// This write failed, or broke the transaction unnoticed.
-				open = false
-				t.done <- cmp.Or(t.err, ErrUnavailable)
-				w.retry(good)
-				good = nil
-			case len(good) == 0:
-				w.rollback()
-				open = false
-				t.done <- t.err
-			default:
-				// It may have failed because of what the others wrote, so its
-				// answer waits until that is durable.
-				bad = append(bad, t)
-			}
+			w.place(&b, t, w.runOne(t, len(b.good) > 0))
 		}
-		if n+1 >= maxBatch {
+		if n == maxBatch || time.Since(b.begun) > w.batchTime {
 			break
 		}
-		t = w.next()
+		t = w.next(b.with)
 	}
-	if open {
-		w.commit(good, bad)
+	if b.open {
+		w.commit(b.good, b.bad)
 	} else {
-		answer(bad)
+		answer(b.bad)
+	}
+	return time.Since(b.begun)
+}
+
+// place puts a write that has run where its outcome belongs.
+func (w *sqliteWriter) place(b *sharedBatch, t *turn, ok bool) {
+	lost := w.conn.AutocommitEnabled()
+	switch {
+	case ok && !lost:
+		b.good = append(b.good, t)
+		b.with.join(t.to.tenant)
+	case lost:
+		// This write failed, or broke the transaction unnoticed.
+		b.open = false
+		t.done <- cmp.Or(t.err, ErrUnavailable)
+		w.retry(b.good)
+		b.good, b.with = nil, company{}
+	case len(b.good) == 0:
+		w.rollback()
+		b.open = false
+		t.done <- t.err
+	default:
+		// It may have failed because of what the others wrote, so its
+		// answer waits until that is durable.
+		b.bad = append(b.bad, t)
+		b.with.join(t.to.tenant)
 	}
 }
 
@@ -159,7 +179,8 @@ func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
 		}
 	}
 	tx := &sqliteTx{conn: w.conn, txState: txState{to: t.to}}
-	ran := t.hand(tx)
+	ran, took := t.hand(tx, &w.longest)
+	w.queue.charge(t.to.tenant, took)
 	tx.over = true
 	t.err = ran.err
 	if ran.finished && t.err == nil {
@@ -202,7 +223,9 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 	}
 	if err == nil {
 		mark.At("tx.before-commit")
+		begun := time.Now()
 		err = w.control("COMMIT")
+		w.queue.share(good, time.Since(begun))
 	}
 	if err != nil {
 		w.rollback()
@@ -237,7 +260,7 @@ func (w *sqliteWriter) retry(lost []*turn) {
 // drain empties the queue.
 func (w *sqliteWriter) drain() []*turn {
 	var all []*turn
-	for t := w.next(); t != nil; t = w.next() {
+	for t := w.next(company{}); t != nil; t = w.next(company{}) {
 		all = append(all, t)
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // turn is one write that waits to share a transaction with others. Whoever
@@ -41,11 +42,20 @@ func newTurn(ctx context.Context, to scope, fn func(Tx) error) *turn {
 	}
 }
 
+// errLate is the outcome of a turn that did not come within maxWait.
+var errLate = fmt.Errorf("%w: no turn to write came within %s", ErrBusy, maxWait)
+
 // wait is the caller's side: it runs fn when its turn comes and returns the
-// outcome. It leaves early only while fn has not begun, when ctx ends or the
-// runner is gone.
-func (t *turn) wait(gone <-chan struct{}) error {
+// outcome. It leaves early only while fn has not begun: when ctx ends, maxWait is
+// over or the runner is gone; left is called then.
+func (t *turn) wait(gone <-chan struct{}, left func()) error {
 	ended := t.ctx.Done()
+	late := time.AfterFunc(maxWait, func() { // cheaper than a channel to wait for
+		if t.abandon(left) {
+			t.done <- errLate
+		}
+	})
+	defer late.Stop()
 	for {
 		select {
 		case tx := <-t.start:
@@ -53,17 +63,25 @@ func (t *turn) wait(gone <-chan struct{}) error {
 		case err := <-t.done:
 			return err
 		case <-ended:
-			if t.state.CompareAndSwap(waiting, abandoned) {
+			if t.abandon(left) {
 				return t.ctx.Err()
 			}
 			ended = nil // too late: the outcome must be told
 		case <-gone:
-			if t.state.CompareAndSwap(waiting, abandoned) {
+			if t.abandon(left) {
 				return fmt.Errorf("%w: it is closed", ErrUnavailable)
 			}
 			gone = nil
 		}
 	}
+}
+
+func (t *turn) abandon(left func()) bool {
+	if !t.state.CompareAndSwap(waiting, abandoned) {
+		return false
+	}
+	left()
+	return true
 }
 
 func (t *turn) run(tx Tx) {
@@ -89,8 +107,22 @@ func (t *turn) take() bool {
 	return true
 }
 
-// hand lets the caller run fn and waits for its end.
-func (t *turn) hand(tx Tx) ran {
+// hand lets the caller run fn, waits for its end and returns how long it took.
+func (t *turn) hand(tx Tx, longest *maximum) (ran, time.Duration) {
+	begun := time.Now()
 	t.start <- tx
-	return <-t.ran
+	r := <-t.ran
+	took := time.Since(begun)
+	longest.note(took)
+	return r, took
 }
+
+// maximum is the longest duration noted.
+type maximum struct{ d atomic.Int64 }
+
+func (m *maximum) note(d time.Duration) {
+	for was := m.d.Load(); int64(d) > was && !m.d.CompareAndSwap(was, int64(d)); was = m.d.Load() {
+	}
+}
+
+func (m *maximum) get() time.Duration { return time.Duration(m.d.Load()) }

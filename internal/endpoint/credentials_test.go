@@ -329,6 +329,10 @@ func TestTheOrderOfChecks(t *testing.T) {
 			{"a bad key of the caller's", "400 VALIDATION", func() *gatetest.Answer { return bad(hook).Post(custom+"token-act", large) }},
 			{"the webhook's rate", "429 RATE_LIMITED", func() *gatetest.Answer { return bad(hook).Post(custom+"token-act", large) }},
 			{"no signature, the body too large", "413 PAYLOAD_TOO_LARGE", func() *gatetest.Answer { return bad(w.Anyone()).Post(custom+"signed-act", large) }},
+			{"a good delivery", "202", func() *gatetest.Answer {
+				body := with(ok, `"id": "first"`)
+				return w.Anyone().With("X-Signature", hmacHex(shopSecret, body)).Post(custom+"signed-act", body)
+			}},
 			{"no signature, the webhook's rate", "429 RATE_LIMITED", func() *gatetest.Answer { return bad(w.Anyone()).Post(custom+"signed-act", large) }},
 		} {
 			if a := c.answer(); got(a) != c.want {

@@ -102,47 +102,6 @@ func TestTheQueueOfAFlight(t *testing.T) {
 	land()
 }
 
-// TestALane is taken by many, or by one alone.
-func TestALane(t *testing.T) {
-	var l lanes
-	var together, alone, most atomic.Int64
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			if i%10 == 0 {
-				leave := l.enter("a", true)
-				if alone.Add(1) != 1 || together.Load() != 0 {
-					t.Error("somebody else is in the lane")
-				}
-				time.Sleep(50 * time.Microsecond)
-				alone.Add(-1)
-				leave()
-				return
-			}
-			leave := l.enter("a", false)
-			n := together.Add(1)
-			if alone.Load() != 0 {
-				t.Error("the lane is somebody's alone")
-			}
-			for had := most.Load(); n > had && !most.CompareAndSwap(had, n); had = most.Load() {
-			}
-			time.Sleep(time.Millisecond)
-			together.Add(-1)
-			leave()
-		})
-	}
-	wg.Wait()
-	if most.Load() < 2 {
-		t.Error("nobody shared the lane")
-	}
-	if len(l.m) != 0 {
-		t.Errorf("%d lanes are left", len(l.m))
-	}
-	leave := l.enter("a", true)
-	l.enter("b", true)() // another's lane
-	leave()
-}
-
 func TestIdempotencyKeys(t *testing.T) {
 	for _, c := range []struct {
 		header http.Header

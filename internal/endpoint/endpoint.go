@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/fault"
@@ -25,11 +26,14 @@ type Service struct {
 	emit     func(event string, fields map[string]any)
 	programs *programs
 	flights  flights
-	lanes    lanes
-	history  *history
+	locks    recordLocks
+	flows    *admission.Gate // the places that flows run in
+	// strangers are deliveries that are not verified yet.
+	strangers gates
+	history   *history
 
 	mu       sync.Mutex
-	rejected map[string]time.Time // when a rejected signature was last told of, by endpoint
+	rejected map[string]time.Time // when a rejected signature was last told of, by event and endpoint
 }
 
 // Options is what a Service is made of; all of it must be set.
@@ -46,7 +50,7 @@ type Options struct {
 func newService(st store, o Options) *Service {
 	s := &Service{
 		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
-		programs: newPrograms(o.Engine), rejected: map[string]time.Time{},
+		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), rejected: map[string]time.Time{},
 	}
 	s.history = newHistory(st, o.Emit)
 	return s
@@ -60,10 +64,16 @@ type Stats struct {
 	Runs       map[string]int64 // by status
 	Duplicates int64            // deliveries that had been seen
 	Waiting    int              // runs that wait to be written
+	// FlowsRunning and FlowsWaiting are flows with a place and without.
+	FlowsRunning, FlowsWaiting int
 }
 
 // Stats is the present count.
-func (s *Service) Stats() Stats { return s.history.stats() }
+func (s *Service) Stats() Stats {
+	st := s.history.stats()
+	st.FlowsRunning, st.FlowsWaiting = s.flows.Running(), s.flows.Waiting()
+	return st
+}
 
 // MayDefine is decisions 2.17 for what a definition borrows: run_as and
 // specific_user only for oneself, execution_context system only for a holder of

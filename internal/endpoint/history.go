@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
@@ -116,8 +117,10 @@ func Describe(err error) (code, text string) {
 }
 
 const (
-	maxHeld    = 64 << 20 // bytes of runs that wait to be written
-	maxBatch   = 256      // runs of one transaction
+	// maxHeld is the bytes of runs that wait to be written; no tenant has more of
+	// them than it leaves free.
+	maxHeld    = 128 << 20
+	maxBatch   = 256 // runs of one transaction
 	flushRuns  = 50 * time.Millisecond
 	maxPatient = time.Second // how long a call waits for room
 )
@@ -129,8 +132,8 @@ type history struct {
 
 	mu         sync.Mutex
 	queue      []*Run
-	held       int
-	room       chan struct{} // closed and made anew when there is room again
+	held       *admission.Budget // by tenant
+	room       chan struct{}     // closed and made anew when there is room again
 	wake       chan struct{}
 	closing    chan struct{}
 	done       chan struct{}
@@ -146,7 +149,7 @@ type runStore interface {
 
 func newHistory(st runStore, emit func(string, map[string]any)) *history {
 	h := &history{
-		store: st, emit: emit, room: make(chan struct{}), wake: make(chan struct{}, 1), closing: make(chan struct{}),
+		store: st, emit: emit, held: admission.NewBudget(maxHeld), room: make(chan struct{}), wake: make(chan struct{}, 1), closing: make(chan struct{}),
 		done: make(chan struct{}), counts: map[string]int64{},
 	}
 	go h.run()
@@ -158,13 +161,13 @@ func (r *Run) size() int {
 	return 512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.payload)
 }
 
-// add takes a run to be written. Where the database cannot keep up it waits a
-// little, and then lets the run go, with a line in the log.
+// add takes a run to be written. Where the database cannot keep up with its
+// tenant it waits a little, and then lets the run go, with a line in the log.
 func (h *history) add(r *Run) {
 	deadline := time.Now().Add(maxPatient)
 	h.mu.Lock()
 	h.counts[r.Status]++
-	for h.held > maxHeld && !h.closed {
+	for !h.held.Take(r.tenant, int64(r.size())) {
 		room := h.room
 		h.mu.Unlock()
 		left := time.Until(deadline)
@@ -182,7 +185,6 @@ func (h *history) add(r *Run) {
 	}
 	defer h.mu.Unlock()
 	h.queue = append(h.queue, r)
-	h.held += r.size()
 	if len(h.queue) == 1 || len(h.queue) == maxBatch {
 		select {
 		case h.wake <- struct{}{}:
@@ -247,7 +249,7 @@ func (h *history) flush() {
 		}
 		h.mu.Lock()
 		for _, r := range batch {
-			h.held -= r.size()
+			h.held.Release(r.tenant, int64(r.size()))
 		}
 		close(h.room)
 		h.room = make(chan struct{})

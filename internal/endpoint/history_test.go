@@ -85,8 +85,8 @@ func TestRunsAreKept(t *testing.T) {
 			t.Errorf("%d in a transaction", n)
 		}
 	}
-	if s := h.stats(); s.Runs[Succeeded] != 2000 || s.Waiting != 0 || log.all() != "" || h.held != 0 {
-		t.Errorf("%+v, %d bytes held: %s", s, h.held, log.all())
+	if s := h.stats(); s.Runs[Succeeded] != 2000 || s.Waiting != 0 || log.all() != "" || h.held.Used() != 0 {
+		t.Errorf("%+v, %d bytes held: %s", s, h.held.Used(), log.all())
 	}
 	if err := h.close(t.Context()); err != nil { // a second time
 		t.Error(err)
@@ -116,11 +116,16 @@ func TestADatabaseThatIsGone(t *testing.T) {
 	st.fails.Store(-1)
 	h := newHistory(st, log.emit)
 	big := strings.Repeat("x", 1<<20)
-	for i := range 64 {
+	for i := range 63 {
 		h.add(&Run{ID: fmt.Sprint(i), Status: Succeeded, Trace: big, tenant: "t"})
 	}
 	begun := time.Now()
-	h.add(&Run{ID: "one too many", Status: Succeeded, tenant: "t"})
+	h.add(&Run{ID: "another tenant's", Status: Succeeded, Trace: big, tenant: "u"})
+	if took := time.Since(begun); took > maxPatient/2 {
+		t.Errorf("another tenant's run waited %v", took)
+	}
+	begun = time.Now()
+	h.add(&Run{ID: "one too many", Status: Succeeded, Trace: big, tenant: "t"})
 	if took := time.Since(begun); took < maxPatient/2 || took > 3*maxPatient {
 		t.Errorf("it waited %v", took)
 	}
@@ -140,8 +145,8 @@ func TestADatabaseThatIsGone(t *testing.T) {
 	if text := log.all(); !strings.Contains(text, "runs:") || !strings.Contains(text, "the disk is full") {
 		t.Errorf("%.300s", text)
 	}
-	if len(st.kept) != 0 || h.held != 0 {
-		t.Errorf("%d runs kept, %d bytes held", len(st.kept), h.held)
+	if len(st.kept) != 0 || h.held.Used() != 0 {
+		t.Errorf("%d runs kept, %d bytes held", len(st.kept), h.held.Used())
 	}
 }
 

@@ -230,3 +230,30 @@ func (c *call) page(p records.Page) []byte {
 	}
 	return append(quote(out, p.Next), '}')
 }
+
+// context is a component's ctx (decisions 4, "JavaScript").
+func (x *execution) context(viewer access.Viewer) []byte {
+	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
+	text = quote(text, viewer.UserID())
+	text = quote(append(text, `,"email":`...), viewer.Email())
+	text = quote(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
+	text = quote(append(text, `,"requestId":`...), x.j.requestID)
+	text = append(text, `,"event":`...)
+	if e := x.j.event; e == nil {
+		text = append(text, "null"...)
+	} else {
+		text = quote(append(text, `{"id":`...), e.shownID())
+		text = quote(append(text, `,"kind":`...), e.Kind)
+		text = append(text, '}')
+	}
+	return append(text, '}')
+}
+
+// quote appends s as JSON; what is no UTF-8 in it becomes U+FFFD.
+func quote(dst []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
+	}
+	return out
+}

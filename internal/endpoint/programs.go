@@ -21,6 +21,7 @@ type programs struct {
 	mu   sync.RWMutex
 	m    map[programKey]*compiled
 	size int
+	held map[string]int // of size, by tenant; none that is 0
 }
 
 type programKey struct {
@@ -38,15 +39,17 @@ type compiled struct {
 	kept    bool         // counted in programs.size; guarded by programs.mu
 }
 
-// maxPrograms is what all kept programs may hold together, in bytes.
+// maxPrograms is what all kept programs may hold together, in bytes. Over it the
+// tenant that holds most gives one up.
 const maxPrograms = 256 << 20
 
 func newPrograms(e *component.Engine) *programs {
-	return &programs{engine: e, m: map[programKey]*compiled{}}
+	return &programs{engine: e, m: map[programKey]*compiled{}, held: map[string]int{}}
 }
 
 // of is the program of a component. What is wrong with its source, which apply
-// would have found, is EXECUTION_ERROR.
+// would have found, is EXECUTION_ERROR, and is remembered; OVERLOADED, where the
+// platform lacks what compiling takes, is not.
 func (p *programs) of(ctx context.Context, tenant string, c *custom.Component) (*component.Program, error) {
 	key := programKey{tenant, sha256.Sum256([]byte(c.Source))}
 	p.mu.RLock()
@@ -96,26 +99,39 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 		return program, err
 	}
 	own.kept = true
-	p.size += own.size()
+	p.count(key.tenant, own.size())
 	for p.size > maxPrograms && len(p.m) > 1 && p.evict() {
 	}
 	return program, err
 }
 
-// evict drops the program that was used longest ago, if there is one that is
-// kept; who runs it goes on.
+func (p *programs) count(tenant string, n int) {
+	p.size += n
+	if p.held[tenant] += n; p.held[tenant] == 0 {
+		delete(p.held, tenant)
+	}
+}
+
+// evict drops, of the tenant that holds most, the program that was used longest
+// ago, if there is one that is kept; who runs it goes on.
 func (p *programs) evict() bool {
+	greedy := ""
+	for tenant, n := range p.held {
+		if n > p.held[greedy] || n == p.held[greedy] && tenant < greedy {
+			greedy = tenant
+		}
+	}
 	var oldest programKey
 	var found *compiled
 	for key, c := range p.m {
-		if c.kept && (found == nil || c.used.Load() < found.used.Load()) {
+		if key.tenant == greedy && c.kept && (found == nil || c.used.Load() < found.used.Load()) {
 			oldest, found = key, c
 		}
 	}
 	if found == nil {
 		return false
 	}
-	p.size -= found.size()
+	p.count(greedy, -found.size())
 	delete(p.m, oldest)
 	return true
 }

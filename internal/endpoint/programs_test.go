@@ -72,7 +72,7 @@ func TestOldProgramsAreDropped(t *testing.T) {
 	first := []*component.Program{get(0), get(1), get(2)}
 	get(0) // so that 1 is the oldest
 	own := p.size / 3
-	p.size += maxPrograms - 3*own // as if others took up the rest
+	p.count("acme", maxPrograms-3*own) // as if others took up the rest
 	get(3)
 	if len(p.m) != 3 || p.size > maxPrograms {
 		t.Errorf("%d programs, %d bytes", len(p.m), p.size)
@@ -96,6 +96,75 @@ func TestOldProgramsAreDropped(t *testing.T) {
 	wg.Wait()
 	if p.size > maxPrograms || len(p.m) > 5 {
 		t.Errorf("%d programs, %d bytes", len(p.m), p.size)
+	}
+}
+
+// TestAFailureOfThePlatformIsNotRemembered: a component that could not be
+// compiled for want of memory is OVERLOADED, and compiles once there is some.
+func TestAFailureOfThePlatformIsNotRemembered(t *testing.T) {
+	e, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), MemoryBytes: 24 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
+	p := newPrograms(e)
+	hog, err := p.of(t.Context(), "acme", &custom.Component{Name: "hog", Source: `export default () => {
+		const a = new Uint8Array(9 << 20).fill(1); records.get("wait", "1"); return a.length }`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := &waitingHost{inside: make(chan struct{}), release: make(chan struct{})}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if r, err := hog.Run(context.Background(), component.Run{Tenant: "acme", Host: wait}); err != nil || r.Failed != nil {
+			t.Error(err, r.Failed)
+		}
+	})
+	<-wait.inside
+	tables := &custom.Component{Name: "tables", Source: `const kept = new Uint8Array(4 << 20).fill(1); export default () => kept.length`}
+	for range 2 {
+		if _, err := p.of(t.Context(), "acme", tables); fault.CodeOf(err) != fault.Overloaded {
+			t.Errorf("without memory: %v", err)
+		}
+	}
+	close(wait.release)
+	wg.Wait()
+	if _, err := p.of(t.Context(), "acme", tables); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+type waitingHost struct{ inside, release chan struct{} }
+
+func (h *waitingHost) Call(context.Context, string, []byte) ([]byte, error) {
+	h.inside <- struct{}{}
+	<-h.release
+	return []byte("1"), nil
+}
+
+// TestATenantsProgramsDoNotDropAnothers: over the bound the tenant that holds
+// most gives up its own.
+func TestATenantsProgramsDoNotDropAnothers(t *testing.T) {
+	p := newTestPrograms(t)
+	mine, err := p.of(t.Context(), "modest", source(1)) // the oldest of all
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.of(t.Context(), "greedy", source(0)); err != nil {
+		t.Fatal(err)
+	}
+	own := p.held["greedy"]
+	p.count("greedy", maxPrograms-p.size) // as if it had more
+	for n := range 20 {
+		if _, err := p.of(t.Context(), "greedy", source(n+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if is, err := p.of(t.Context(), "modest", source(1)); err != nil || is != mine {
+		t.Errorf("the other tenant's program was dropped, %v", err)
+	}
+	if p.size > maxPrograms+own {
+		t.Errorf("%d bytes", p.size)
 	}
 }
 

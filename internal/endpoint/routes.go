@@ -265,16 +265,22 @@ func receipt(eventID string) httpapi.Reply {
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
 }
 
-// bySignature serves a webhook that a provider signs. What is cheap is checked
-// before the verifier runs (decisions 2.4).
+// bySignature serves a webhook that a provider signs. An address that has used
+// up its attempts is refused before any work, and a used-up endpoint too; but
+// only a delivery that passed the verifier counts against the endpoint, so that
+// strangers cannot use up what the provider needs.
 func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
-	if err := r.gate.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
-		return httpapi.Reply{}, err
-	}
+	budget, perMinute := "/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute
 	if err := r.gate.Suspect(); err != nil {
 		return httpapi.Reply{}, err
 	}
+	if err := r.gate.Peek(budget, perMinute); err != nil {
+		return httpapi.Reply{}, err
+	}
 	body, err := r.call.Body()
+	if fault.CodeOf(err) != "" && fault.CodeOf(err) != fault.Overloaded {
+		return httpapi.Reply{}, r.gate.Refuse(err) // nobody has vouched for it
+	}
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -287,6 +293,9 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 		return httpapi.Reply{}, err
 	}
 	r.gate.Admitted(labelSigned)
+	if err := r.gate.Take(budget, perMinute); err != nil {
+		return httpapi.Reply{}, err
+	}
 	mark.At("signed.verified")
 	read := func() (inputs.Object, error) {
 		decls, keep, err := r.catalog.declared(r.endpoint.Target)

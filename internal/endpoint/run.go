@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
@@ -19,13 +20,17 @@ import (
 	"gatehouse/internal/records"
 )
 
-// maxTries is how many lost races make a CONFLICT (decisions 2.2, 2.31). The
-// last try has the endpoint for itself on this node.
+// maxTries is how many lost races make a CONFLICT. The last try has the records
+// that it lost a race for to itself on this node.
 const maxTries = 3
 
 // maxTime is what all tries together may take: the answer must be out before
-// the server's own time-outs.
+// the server's own time-outs. Each try has the target's own limit, its commit
+// and what it waits for included.
 const maxTime = 45 * time.Second
+
+// errTime says that a run's time was over before it was committed.
+var errTime = fault.New(fault.ExecutionTimeout, "the run did not finish in time; nothing was done")
 
 // errSeen says that a delivery was processed before, by another try or node.
 var errSeen = errors.New("this event was processed before")
@@ -69,8 +74,13 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 	began := s.clock.Now()
 	var out *Outcome
 	var cpu time.Duration
+	var lost []string // the records that the try before depended on
 	for try := 1; ; try++ {
-		out = s.try(ctx, j, try)
+		x := &execution{s: s, j: j}
+		if try == maxTries {
+			x.wanted = lost
+		}
+		out, lost = x.try(ctx)
 		out.Tries = try
 		cpu += out.CPU
 		if out.Err != nil && s.overtaken(ctx, j) {
@@ -122,34 +132,16 @@ func (s *Service) renew(ctx context.Context, j *job) error {
 	return nil
 }
 
-// try runs a job once and commits it.
-func (s *Service) try(ctx context.Context, j *job, try int) *Outcome {
-	leave := s.lanes.enter(j.config.Tenant.ID+"/"+j.slug, try == maxTries)
-	defer leave()
-	begun := time.Now()
-	x := &execution{s: s, j: j, unit: s.records.Begin(j.config)}
-	mark.At("run.begun")
-	out := x.run(ctx)
-	mark.At("run.ended")
-	if out.Err == nil && !j.dry {
-		out.Err = s.store.commit(ctx, x.unit, j, clock.Micros(s.clock.Now()))
-	}
-	if ended := ctx.Err(); ended != nil && out.Err != nil && fault.CodeOf(out.Err) == "" {
-		out.Err = over(ended)
-	}
-	if out.Err != nil {
-		out.Data, out.Meta = nil, nil // of a run that did nothing
-	}
-	out.Wall = time.Since(begun)
-	return out
-}
-
 // execution is one try: a unit of work and what runs on it.
 type execution struct {
 	s       *Service
 	j       *job
 	catalog *catalog
 	unit    *records.Unit
+	// wanted are the records that the try has to itself until it ends.
+	wanted []string
+	// until is when the target's time is over, the commit included.
+	until time.Time
 
 	actorKnown bool
 	actorIs    access.Viewer
@@ -161,19 +153,96 @@ type execution struct {
 	failure *failure // the last of a component
 }
 
-// run runs the job's target.
-func (x *execution) run(ctx context.Context) *Outcome {
-	out := &Outcome{}
-	var err error
-	if x.catalog, err = x.s.catalog(ctx, x.j.config); err == nil {
-		if x.j.target.Kind == custom.ToComponent {
-			out.Data, err = x.component(ctx, x.j.target.Name, x.j.inputs.JSON())
-		} else {
-			err = x.automation(ctx, out)
-		}
+// try runs the job once and commits it. touched are the records that it read
+// by id or changed.
+func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
+	begun := time.Now()
+	out = &Outcome{}
+	release, err := x.prepare(ctx)
+	if err == nil {
+		defer release()
+		x.unit = x.s.records.Begin(x.j.config)
+		defer x.unit.Close()
+		mark.At("run.begun")
+		err = x.run(ctx, out)
+		mark.At("run.ended")
+		out.Console, out.CPU, out.UserID = x.console, x.cpu, x.userID
+		touched = x.touched()
 	}
-	out.Err, out.Console, out.CPU, out.UserID = err, x.console, x.cpu, x.userID
-	return out
+	if ended := ctx.Err(); ended != nil && err != nil && fault.CodeOf(err) == "" {
+		err = over(ended)
+	}
+	if err == nil && !x.j.dry {
+		err = x.commit(ctx, touched)
+	}
+	if err != nil {
+		out.Err, out.Data, out.Meta = err, nil, nil // of a run that did nothing
+	}
+	out.Wall = time.Since(begun)
+	return out, touched
+}
+
+// prepare finds what there is to run and waits for the records wanted, at most
+// as long as the target may take.
+func (x *execution) prepare(ctx context.Context) (release func(), err error) {
+	if x.catalog, err = x.s.catalog(ctx, x.j.config); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.limit())
+	defer cancel()
+	release, err = x.s.locks.acquire(ctx, x.wanted, true)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errTime
+	}
+	return release, err
+}
+
+// limit is what the job's target may take.
+func (x *execution) limit() time.Duration {
+	if c := x.catalog.Components[x.j.target.Name]; c != nil && x.j.target.Kind == custom.ToComponent {
+		return c.Timeout()
+	}
+	return component.DefaultTimeout
+}
+
+// touched names the records that the unit depends on, for their locks.
+func (x *execution) touched() []string {
+	names := x.unit.Touched()
+	for i, name := range names {
+		names[i] = x.j.config.Tenant.ID + "/" + name
+	}
+	return names
+}
+
+// commit does what the run did. It shares the locks of the records that it
+// depends on with others, unless it has those it wants to itself: who has locks
+// waits for no more.
+func (x *execution) commit(ctx context.Context, touched []string) error {
+	if !x.unit.Changed() && x.j.event == nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, x.until)
+	defer cancel()
+	if len(x.wanted) == 0 {
+		release, err := x.s.locks.acquire(ctx, touched, false)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return errTime
+		}
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	return x.s.store.commit(ctx, x.unit, x.j, clock.Micros(x.s.clock.Now()))
+}
+
+// run runs the job's target.
+func (x *execution) run(ctx context.Context, out *Outcome) (err error) {
+	if x.j.target.Kind != custom.ToComponent {
+		return x.automation(ctx, out)
+	}
+	out.Data, err = x.component(ctx, x.j.target.Name, x.j.inputs.JSON())
+	return err
 }
 
 // over is the error of a job whose time is over, or whose caller hung up.
@@ -222,6 +291,7 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 		Tenant: x.j.config.Tenant.ID, Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
 		Host: host{x: x, part: x.unit.As(viewer)},
 	})
+	x.until = time.Now().Add(c.Timeout() - res.Wall)
 	x.console = append(x.console, res.Console...)
 	x.cpu += res.CPU
 	if err != nil {
@@ -255,7 +325,8 @@ type failure struct {
 func (f *failure) Error() string { return f.fault.Error() }
 func (f *failure) Unwrap() error { return f.fault }
 
-// automation runs a flow on the unit.
+// automation runs a flow on the unit, in a place of its tenant's. A component
+// in it takes a place of the engine's beside that, never the other way round.
 func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	f := x.catalog.flows[x.j.target.Name]
 	if f == nil {
@@ -277,13 +348,23 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, component.DefaultTimeout)
+	leave, err := x.s.flows.Enter(ctx, x.j.config.Tenant.ID)
+	if errors.Is(err, admission.ErrFull) {
+		err = fault.New(fault.Overloaded, "Too many automations are running. Try again soon.").After(time.Second)
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	until := time.Now().Add(component.DefaultTimeout)
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	given := automation.Run{Inputs: x.j.inputs, Host: host{x: x, part: x.unit.As(viewer)}}
 	if e := x.j.event; e != nil {
 		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}
 	res, err := compiled.Run(ctx, given)
+	x.until = until // not that of a component in it
 	out.Trace = res.Trace.JSON()
 	if err != nil {
 		return x.placed(err)
@@ -302,31 +383,4 @@ func (x *execution) placed(err error) error {
 		return err
 	}
 	return &failure{fault: f, where: x.failure.where, stack: x.failure.stack}
-}
-
-// context is a component's ctx (decisions 4, "JavaScript").
-func (x *execution) context(viewer access.Viewer) []byte {
-	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = quote(text, viewer.UserID())
-	text = quote(append(text, `,"email":`...), viewer.Email())
-	text = quote(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
-	text = quote(append(text, `,"requestId":`...), x.j.requestID)
-	text = append(text, `,"event":`...)
-	if e := x.j.event; e == nil {
-		text = append(text, "null"...)
-	} else {
-		text = quote(append(text, `{"id":`...), e.shownID())
-		text = quote(append(text, `,"kind":`...), e.Kind)
-		text = append(text, '}')
-	}
-	return append(text, '}')
-}
-
-// quote appends s as JSON; what is no UTF-8 in it becomes U+FFFD.
-func quote(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
-	}
-	return out
 }

@@ -56,7 +56,7 @@ func TestAVerifiersAnswer(t *testing.T) {
 			`throw "x"`:                           401,
 			`null.x`:                              401,
 			`fail("x")`:                           401,
-			`for (;;);`:                           401,
+			`for (;;);`:                           503, // stopped: it said nothing of the signature
 			`records.list("order")`:               401,
 			`fail("x", {status: 503, code: "X"})`: 401,
 			`return {providerEventId: "", eventKind: "k", canonicalEvent: {}}`:             401,
@@ -67,7 +67,7 @@ func TestAVerifiersAnswer(t *testing.T) {
 			`return {providerEventId: "9", eventKind: "k"}`:                                401,
 			`return {eventKind: "k", canonicalEvent: {}}`:                                  401,
 			`return Promise.reject(1)`:                                                     401,
-			`const a = []; for (;;) a.push("x".repeat(1 << 20) + a.length)`:                401,
+			`const a = []; for (;;) a.push("x".repeat(1 << 20) + a.length)`:                503,
 			`return {providerEventId: "10", eventKind: "k", canonicalEvent: {nothing: 1}}`: 422, // the target's own validation
 		}
 		verifiers, lines, status := "", []string{}, map[string]int{}
@@ -89,7 +89,7 @@ func TestAVerifiersAnswer(t *testing.T) {
 			if n := count(t, w, "events") - before; n != map[bool]int{true: 1}[want == 202] {
 				t.Errorf("%s: %d events", name, n)
 			}
-			if took > time.Second {
+			if took > 7*time.Second { // 5 s by the clock bound the slowest, however busy the machine is
 				t.Errorf("%s took %v", name, took)
 			}
 		}

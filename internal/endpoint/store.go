@@ -61,13 +61,24 @@ func (s store) seen(ctx context.Context, tenantID, slug, keyHash string) (eventI
 
 // commit does what a run did, and with it writes its event and the event's
 // key, in one transaction: errSeen when the key was there, records.ErrLost when
-// the run lost a race. Then nothing is done.
+// the run lost a race, EXECUTION_TIMEOUT when ctx's deadline came before the
+// transaction was complete. Then nothing is done. A transaction that is complete
+// by then is committed, and said to be.
 func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64) error {
+	err := unit.Commit(ctx, s.deliver(ctx, j, now))
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) { // which may have committed
+		err = errTime
+	}
+	return err
+}
+
+// deliver writes a run's event and what it is known by; nil for a run without.
+func (s store) deliver(ctx context.Context, j *job, now int64) func(db.Tx) error {
 	e := j.event
 	if e == nil {
-		return unit.Commit(ctx, nil)
+		return nil
 	}
-	return unit.Commit(ctx, func(tx db.Tx) error {
+	return func(tx db.Tx) error {
 		mark.At("commit.records-done")
 		_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 			e.ID, j.slug, j.auth, e.Kind, now)
@@ -80,7 +91,7 @@ func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64
 			j.slug, e.KeyHash, e.ID, now)
 		mark.At("commit.key-written")
 		return orSeen(err)
-	})
+	}
 }
 
 // orSeen is errSeen for a key that was there.

@@ -2,10 +2,13 @@ package endpoint
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
@@ -23,8 +26,64 @@ type verified struct {
 	event *httpapi.Object
 }
 
+// errUnjudged is the answer to a delivery whose verifier was stopped at one of
+// its limits. It has said nothing about the signature, so the provider is not
+// told that it was wrong, which would make it give up.
+var errUnjudged = fault.New(fault.Overloaded, "the delivery could not be checked within the verifier's limits; try again later").After(5 * time.Second)
+
+// Verifications that run or wait for deliveries which nobody has vouched for yet:
+// of one endpoint, and of one address at one endpoint. All of a tenant's run
+// within its share of the engine's places.
+var strangers = admission.Limits{Running: 6, PerKey: 2, Waiting: 256, WaitingPerKey: 64, MaxWait: 2 * time.Second}
+
+// errStrangers sheds what does not get a place in time.
+var errStrangers = fault.New(fault.Overloaded, "too many deliveries wait to be checked; try again soon").After(time.Second)
+
+// gates has a gate for each endpoint at which a delivery is being verified.
+type gates struct {
+	mu sync.Mutex
+	m  map[string]*gateInUse
+}
+
+type gateInUse struct {
+	*admission.Gate
+	users int
+}
+
+// enter waits for a place among an endpoint's verifications.
+func (g *gates) enter(ctx context.Context, endpoint, address string) (leave func(), err error) {
+	g.mu.Lock()
+	if g.m == nil {
+		g.m = map[string]*gateInUse{}
+	}
+	own := g.m[endpoint]
+	if own == nil {
+		own = &gateInUse{Gate: admission.NewGate(strangers)}
+		g.m[endpoint] = own
+	}
+	own.users++
+	g.mu.Unlock()
+	done := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(g.m, endpoint)
+		}
+	}
+	out, err := own.Enter(ctx, address)
+	if err != nil {
+		done()
+		if errors.Is(err, admission.ErrFull) {
+			err = errStrangers
+		}
+		return nil, err
+	}
+	return func() { out(); done() }, nil
+}
+
 // verify asks the endpoint's verifier. UNAUTHORIZED when it rejects, in
-// whatever way; OVERLOADED when it cannot run now.
+// whatever way; OVERLOADED when it cannot run now, or was stopped before it
+// came to an end.
 func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	c := r.catalog.Components[r.endpoint.Verifier]
 	if c == nil {
@@ -38,12 +97,21 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if err != nil {
 		return nil, err
 	}
+	leave, err := r.s.strangers.enter(ctx, r.call.Config.Tenant.ID+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	res, err := program.Run(ctx, component.Run{
 		Tenant:   r.call.Config.Tenant.ID,
 		Verifier: &component.VerifierInput{RawBody: body, Headers: lowerNames(r.call.Request.Header, r.call.Request.Host), Config: config},
 	})
 	if err != nil {
 		return nil, err
+	}
+	if res.Failed != nil && res.Failed.CutOff {
+		r.s.tells("endpoint.delivery_unjudged", r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
+		return nil, errUnjudged
 	}
 	if res.Failed != nil {
 		r.s.rejects(r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
@@ -119,17 +187,21 @@ func unquoted(v jsontext.Value) string {
 	return string(s)
 }
 
-// rejectsEvery bounds how often the log tells of rejected signatures, for each
-// endpoint.
+// rejectsEvery bounds how often the log tells of rejected signatures and the
+// like, for each endpoint.
 const (
 	rejectsEvery = time.Second
 	maxRejected  = 10_000
 )
 
 // rejects tells the log why a verifier rejected, for its author. The message is
-// theirs; nothing of the delivery is in it.
+// theirs; nothing of the delivery is in it. tells does so for any such event.
 func (s *Service) rejects(tenantID, slug, why string) {
-	key, now := tenantID+"/"+slug, s.clock.Now()
+	s.tells("endpoint.signature_rejected", tenantID, slug, why)
+}
+
+func (s *Service) tells(event, tenantID, slug, why string) {
+	key, now := event+"/"+tenantID+"/"+slug, s.clock.Now()
 	s.mu.Lock()
 	last, known := s.rejected[key]
 	tell := !known || now.Sub(last) >= rejectsEvery || now.Before(last)
@@ -141,6 +213,6 @@ func (s *Service) rejects(tenantID, slug, why string) {
 	}
 	s.mu.Unlock()
 	if tell {
-		s.emit("endpoint.signature_rejected", map[string]any{"tenant": tenantID, "endpoint": slug, "reason": why})
+		s.emit(event, map[string]any{"tenant": tenantID, "endpoint": slug, "reason": why})
 	}
 }

@@ -96,6 +96,14 @@ func (a *Answer) Records() []map[string]any {
 	return m
 }
 
+// Member is the text of one member of the answer's record, as it was sent.
+func (a *Answer) Member(name string) string {
+	a.T.Helper()
+	var m map[string]json.RawMessage
+	a.Data(&m)
+	return string(m[name])
+}
+
 // ID is the id of the answer's record.
 func (a *Answer) ID() string {
 	a.T.Helper()

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/number"
 )
 
 const (
@@ -62,8 +63,8 @@ func (o *Object) Get(name string) (jsontext.Value, bool) {
 
 // ParseObject reads a request body that must be exactly one JSON object
 // (decisions 2.8). It refuses duplicate names at any depth, trailing data,
-// invalid UTF-8, lone surrogates, U+0000, numbers beyond an IEEE double, nesting
-// over 64, an empty body and a byte order mark, with a *fault.Error VALIDATION
+// invalid UTF-8, lone surrogates, U+0000, numbers that no IEEE double holds (out of
+// range, or rounded to zero), nesting over 64, an empty body and a byte order mark, with a *fault.Error VALIDATION
 // that says what is wrong and where. Whether a number is exact is for its field
 // to judge.
 //
@@ -195,10 +196,9 @@ func describeSyntax(err error) error {
 }
 
 const (
-	tooDeep     = "lists and objects are nested too deeply: expected at most 64 levels"
-	hasNUL      = "U+0000 is not allowed: expected text without it"
-	notADouble  = "the number is out of range: expected one that an IEEE double can hold"
-	longestSafe = 300 // digits without an exponent that no double's range is exceeded by
+	tooDeep    = "lists and objects are nested too deeply: expected at most 64 levels"
+	hasNUL     = "U+0000 is not allowed: expected text without it"
+	notADouble = "the number is out of range: expected one that an IEEE double can hold"
 )
 
 // badBody is the answer to a body that cannot be read.
@@ -269,25 +269,14 @@ func scanString(body []byte, from int) (end, nul int) {
 
 // scanNumber returns the offset after a number, and whether a double holds it.
 func scanNumber(body []byte, from int) (end int, ok bool) {
-	exponent := false
 	for end = from; end < len(body); end++ {
 		switch c := body[end]; {
-		case '0' <= c && c <= '9', c == '-', c == '+', c == '.':
-		case c == 'e' || c == 'E':
-			exponent = true
+		case '0' <= c && c <= '9', c == '-', c == '+', c == '.', c == 'e', c == 'E':
 		default:
-			return end, doubleHolds(body[from:end], exponent)
+			return end, number.Holds(body[from:end])
 		}
 	}
-	return end, doubleHolds(body[from:end], exponent)
-}
-
-func doubleHolds(number []byte, exponent bool) bool {
-	if !exponent && len(number) <= longestSafe {
-		return true
-	}
-	_, err := strconv.ParseFloat(string(number), 64)
-	return err == nil
+	return end, number.Holds(body[from:end])
 }
 
 // pointerAt is the place in a valid body that the offset lies in.

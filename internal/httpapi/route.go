@@ -86,8 +86,10 @@ type Gate interface {
 	// Caller finds the viewer of the request's API key or, where external says
 	// so, external user's JWT, with all the checks of decisions 2.4.
 	Caller(ctx context.Context, external bool) (access.Viewer, error)
-	// Take counts the request against a budget of the endpoint's own.
+	// Take counts the request against a budget of the endpoint's own; Peek is
+	// Take without counting.
 	Take(budget string, perMinute int) error
+	Peek(budget string, perMinute int) error
 	// Suspect is RATE_LIMITED once the address has used up what it may try
 	// without a valid credential.
 	Suspect() error
@@ -133,7 +135,15 @@ type Call struct {
 	body     []byte
 	bodyRead bool
 	told     *ratelimit.Result
+	charges  []ratelimit.Charge
 }
+
+// Charged notes what a route's own limits counted the request as, for it to be
+// returned where the request is shed with OVERLOADED.
+func (c *Call) Charged(charge ratelimit.Charge) { c.charges = append(c.charges, charge) }
+
+// Charges is everything noted with Charged.
+func (c *Call) Charges() []ratelimit.Charge { return c.charges }
 
 // TellLimit makes the answer's rate headers tell of r: for routes that check
 // limits of their own, of the tightest that applies (decisions 2.22).

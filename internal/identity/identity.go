@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/secret"
@@ -22,7 +23,7 @@ type Service struct {
 	mailer    Mailer
 	emit      func(event string, fields map[string]any)
 	keys      keys
-	gate      *gate
+	gate      *admission.Gate // of hashes, by tenant
 	passwords passwords
 	after     *queue
 	sweeper   *sweeper

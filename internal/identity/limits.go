@@ -54,13 +54,21 @@ func (s *Service) take(c *httpapi.Call, budgets ...budget) error {
 		return err
 	}
 	for _, b := range budgets {
-		r := s.limiter.Take(b.key, b.limit, b.window)
+		r := s.charge(c, b)
 		if !r.Allowed { // another request came between
 			return refuse(c, r)
 		}
 		tell(c, r)
 	}
 	return nil
+}
+
+// charge counts a request against one budget; the server takes it back where the
+// request is shed with OVERLOADED.
+func (s *Service) charge(c *httpapi.Call, b budget) ratelimit.Result {
+	r, charge := s.limiter.Charge(b.key, b.limit, b.window)
+	c.Charged(charge)
+	return r
 }
 
 // peek is take without charging.
@@ -87,15 +95,27 @@ func tell(c *httpapi.Call, r ratelimit.Result) {
 	}
 }
 
-// takeLogin charges an e-mail address with a login. One attempt too many blocks
-// the address for the time the tenant says, whoever the next ones come from.
-func (s *Service) takeLogin(c *httpapi.Call, email string) error {
-	limits := limitsOf(c)
-	b := ofEmail(c, "login", email, limits.LoginPerEmailPer15Minutes, 15*time.Minute)
+func ofLogin(c *httpapi.Call, email string) budget {
+	return ofEmail(c, "login", email, limitsOf(c).LoginPerEmailPer15Minutes, 15*time.Minute)
+}
+
+// blocked refuses a login for an e-mail address that is blocked.
+func (s *Service) blocked(c *httpapi.Call, email string) error {
+	b := ofLogin(c, email)
 	if left, blocked := s.limiter.Blocked(b.key); blocked {
 		return refuse(c, ratelimit.Result{Limit: b.limit, Reset: left})
 	}
-	r := s.limiter.Take(b.key, b.limit, b.window)
+	return nil
+}
+
+// takeLogin charges an e-mail address with a login. One attempt too many blocks
+// the address for the time the tenant says, whoever the next ones come from.
+func (s *Service) takeLogin(c *httpapi.Call, email string) error {
+	if err := s.blocked(c, email); err != nil {
+		return err
+	}
+	limits, b := limitsOf(c), ofLogin(c, email)
+	r := s.charge(c, b)
 	if r.Allowed {
 		tell(c, r)
 		return nil

@@ -18,7 +18,8 @@ var (
 // login exchanges an e-mail address and a password for tokens. Staff, addresses
 // without an account and wrong passwords get the same INVALID_CREDENTIALS after
 // the same work: one read, and one verification of a hash, be it a dummy. Only
-// who knows the password of an account that is not active learns that.
+// who knows the password of an account that is not active learns that. The caller
+// has been admitted.
 func (s *Service) login(ctx context.Context, cfg *access.Config, email, password string) (*tokens, error) {
 	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
 	if err != nil && !errors.Is(err, user.ErrUnknown) {
@@ -28,11 +29,7 @@ func (s *Service) login(ctx context.Context, cfg *access.Config, email, password
 	if err == nil && acc.Type == user.External && acc.PasswordHash != "" {
 		hash, known = acc.PasswordHash, true
 	}
-	right, err := s.matches(ctx, hash, password)
-	if err != nil {
-		return nil, err
-	}
-	if !right || !known {
+	if right := s.passwords.verify(hash, password); !right || !known {
 		s.counts.failures.Add(1)
 		return nil, errCredentials
 	}

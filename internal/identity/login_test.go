@@ -2,8 +2,8 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -128,8 +128,8 @@ func TestALoginStormIsShed(t *testing.T) {
 		return cheap.verify(phc, password)
 	}
 	cfg := w.config()
-	slots := cap(w.id.gate.slots)
-	total := slots + maxQueued + 10
+	slots := max(1, runtime.GOMAXPROCS(0)-1)
+	total := slots + maxQueuedOfOne + 10
 	var wg sync.WaitGroup
 	codes := make(chan answer, total)
 	for range total {
@@ -154,28 +154,82 @@ func TestALoginStormIsShed(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsTooLongForAHashIsShed(t *testing.T) {
-	g := newGate()
-	for range cap(g.slots) {
-		if _, err := g.enter(t.Context()); err != nil {
-			t.Fatal(err)
+// TestALoginStormLeavesTurnsToOthers: with one tenant's queue as long as it may
+// be, another tenant's login is the next or the one after.
+func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
+	w := newWorld(t, dbtest.Open(t, db.SQLite))
+	slots := max(1, runtime.GOMAXPROCS(0)-1)
+	var leaves []func()
+	for range slots {
+		leave, err := w.id.admit(t.Context(), acme)
+		w.must(err)
+		leaves = append(leaves, leave)
+	}
+	var wg sync.WaitGroup
+	var before atomic.Int64
+	for range maxQueuedOfOne {
+		wg.Go(func() {
+			leave, err := w.id.admit(t.Context(), acme)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			before.Add(1)
+			time.Sleep(time.Millisecond)
+			leave()
+		})
+	}
+	for w.id.gate.Waiting() < maxQueuedOfOne {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := w.id.admit(t.Context(), acme); fault.CodeOf(err) != fault.Overloaded {
+		t.Errorf("one more of the storm: %v", err)
+	}
+	seen := make(chan int64, 1)
+	wg.Go(func() {
+		leave, err := w.id.admit(t.Context(), "globex")
+		if err != nil {
+			t.Error(err)
+			seen <- 0
+			return
 		}
+		seen <- before.Load()
+		leave()
+	})
+	for w.id.gate.Waiting() < maxQueuedOfOne+1 {
+		time.Sleep(time.Millisecond)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := g.enter(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("hung up: %v", err)
-	}
-	start := time.Now()
-	if _, err := g.enter(t.Context()); fault.CodeOf(err) != fault.Overloaded || time.Since(start) < maxQueueTime {
-		t.Errorf("%v after %v", err, time.Since(start))
-	}
-	g.leave()
-	if leave, err := g.enter(t.Context()); err != nil {
-		t.Error(err)
-	} else {
+	for _, leave := range leaves {
 		leave()
 	}
+	if n := <-seen; n > int64(2*slots+2) {
+		t.Errorf("%d of the storm went before", n)
+	}
+	wg.Wait()
+}
+
+// TestAttemptsThatAreShedBlockNobody: while more logins of one address than the
+// limit allows wait for a turn, and are shed, none of them counts; the next one
+// with the right password succeeds.
+func TestAttemptsThatAreShedBlockNobody(t *testing.T) {
+	w := newWorld(t, dbtest.Open(t, db.SQLite))
+	w.join(eva)
+	var leaves []func()
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		leave, err := w.id.admit(t.Context(), "globex")
+		w.must(err)
+		leaves = append(leaves, leave)
+	}
+	cfg, body := w.config(), fmt.Sprintf(`{"email":%q,"password":%q}`, eva, password)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() { w.call(cfg, "POST", "login", body, access.Viewer{}).want(503, fault.Overloaded) })
+	}
+	wg.Wait()
+	for _, leave := range leaves {
+		leave()
+	}
+	w.do("login", body).want(200, "")
 }
 
 // tableOfLimits is the specification's; call makes the i-th request of a kind.

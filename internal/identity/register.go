@@ -147,7 +147,7 @@ func (s *Service) register(ctx context.Context, cfg *access.Config, r *registrat
 	if err := s.taken(ctx, cfg, r.email); err != nil { // before a hash is spent on it
 		return nil, err
 	}
-	hash, err := s.hash(ctx, r.password)
+	hash, err := s.hash(ctx, cfg.Tenant.ID, r.password)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (s *Service) reset(ctx context.Context, cfg *access.Config, token, password
 	if err := s.store.holds(ctx, cfg.Tenant.ID, hashed, forReset); err != nil { // before a hash is spent on it
 		return err
 	}
-	phc, err := s.hash(ctx, password)
+	phc, err := s.hash(ctx, cfg.Tenant.ID, password)
 	if err != nil {
 		return err
 	}

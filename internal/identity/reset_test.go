@@ -126,22 +126,27 @@ func TestAFullQueueShedsAndAClosedOneFinishes(t *testing.T) {
 	q := newQueue()
 	hold, ran := make(chan struct{}), 0
 	w := &world{t: t}
-	w.must(q.put(func(context.Context) { <-hold }))
+	w.must(q.put("acme", func(context.Context) { <-hold }))
 	full := false
-	for range maxJobs + 1 {
-		if err := q.put(func(context.Context) { ran++ }); err != nil {
+	for range maxJobsOfOne + 1 {
+		if err := q.put("acme", func(context.Context) { ran++ }); err != nil {
 			full = fault.CodeOf(err) == fault.Overloaded
 		}
 	}
 	if !full {
 		t.Error("it takes any number")
 	}
+	turn := 0
+	w.must(q.put("globex", func(context.Context) { turn = ran }))
 	close(hold)
 	w.must(q.close(t.Context()))
-	if ran < maxJobs-1 {
+	if turn > 1 {
+		t.Errorf("%d jobs of the tenant with the full queue went before another's", turn)
+	}
+	if ran < maxJobsOfOne-1 {
 		t.Errorf("%d ran", ran)
 	}
-	if fault.CodeOf(q.put(func(context.Context) {})) != fault.Overloaded {
+	if fault.CodeOf(q.put("acme", func(context.Context) {})) != fault.Overloaded {
 		t.Error("it takes more after it was closed")
 	}
 	w.must(q.settle(t.Context()))

@@ -192,6 +192,16 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.blocked(c, body.Email); err != nil {
+		return nil, err
+	}
+	// The e-mail address is charged once the login has its turn: attempts that
+	// wait, and may be shed, must not block an account.
+	leave, err := s.admit(ctx, c.Config.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if err := s.takeLogin(c, body.Email); err != nil {
 		return nil, err
 	}

@@ -2,17 +2,16 @@ package inputs
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/number"
 )
 
 // FromJSON checks the members of a body that is a JSON object. Their names
@@ -222,7 +221,7 @@ func parse(quoted jsontext.Value) (jsontext.Value, bool) {
 				return nil, false
 			}
 		case '0':
-			if _, err := strconv.ParseFloat(token.String(), 64); errors.Is(err, strconv.ErrRange) {
+			if !number.Holds([]byte(token.String())) {
 				return nil, false
 			}
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"gatehouse/internal/number"
 )
 
 // json makes JSON of a value of the author's choice: texts, numbers, true and
@@ -69,6 +71,10 @@ func (d *decoder) jsonScalar(n *yaml.Node) jsontext.Value {
 		return quoted(n.Value)
 	case "!!int", "!!float":
 		if v := jsontext.Value(n.Value); v.IsValid() && v.Kind() == '0' {
+			if !number.Holds(v) {
+				d.bad(n, "%s, found %s", number.OutOfRange, show(n.Value))
+				return null
+			}
 			return v // 19.90 and 1e3 stay as they were written
 		}
 	}

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -19,10 +20,15 @@ type meter struct {
 	p     *proof
 	c     *client
 	paths []string
+	ask   func(n int) // what is asked for instead of the paths, if set
+	most  int         // at once; askers if not set
 
-	mu       sync.Mutex
-	attacked bool // what is due now is beside an attack
-	took     map[bool][]time.Duration
+	begun time.Time    // when the first was due
+	next  atomic.Int64 // which one is
+	rate  int
+	mu    sync.Mutex
+	turns []time.Time // when attacks began and ended, by turns
+	took  map[bool][]time.Duration
 }
 
 // askers bound the requests at once.
@@ -47,6 +53,10 @@ func (m *meter) capacity(lasts time.Duration) int {
 }
 
 func (m *meter) read(n int) {
+	if m.ask != nil {
+		m.ask(n)
+		return
+	}
 	a, err := m.c.do("GET", m.paths[n%len(m.paths)], "")
 	if err != nil || a.status != http.StatusOK {
 		m.p.fail("a read beside: %v %v", a, err)
@@ -55,45 +65,63 @@ func (m *meter) read(n int) {
 
 // run asks at the rate until ctx ends.
 func (m *meter) run(ctx context.Context, rate int) {
-	var next atomic.Int64
 	var wait sync.WaitGroup
-	begun := time.Now()
-	for range askers {
+	m.begun, m.rate = time.Now(), rate
+	for range m.atOnce() {
 		wait.Go(func() {
 			for {
-				n := int(next.Add(1)) - 1
-				due := begun.Add(time.Duration(n) * time.Second / time.Duration(rate))
+				n := int(m.next.Add(1)) - 1
+				due := m.due(n)
 				select {
 				case <-time.After(time.Until(due)):
 				case <-ctx.Done():
 					return
 				}
-				beside := m.beside()
 				m.read(n)
-				m.note(beside, time.Since(due))
+				m.note(due)
 			}
 		})
 	}
 	wait.Wait()
 }
 
-func (m *meter) beside() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.attacked
+func (m *meter) atOnce() int { return cmp.Or(m.most, askers) }
+
+// due is the instant at which the n-th is due.
+func (m *meter) due(n int) time.Time {
+	return m.begun.Add(time.Duration(n) * time.Second / time.Duration(m.rate))
 }
 
-func (m *meter) note(beside bool, took time.Duration) {
+// catchUp waits, while it runs, until what was due before an instant has been
+// sent, and returns false when that takes longer than patience.
+func (m *meter) catchUp(before time.Time) bool {
+	for asked := time.Now(); time.Since(asked) < patience; time.Sleep(10 * time.Millisecond) {
+		if m.due(int(m.next.Load()) - m.atOnce()).After(before) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *meter) note(due time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.took[beside] = append(m.took[beside], took)
+	beside := false
+	for _, at := range m.turns {
+		if at.Before(due) {
+			beside = !beside
+		}
+	}
+	m.took[beside] = append(m.took[beside], time.Since(due))
 }
 
 // turn says whether what is due from now on is beside an attack.
 func (m *meter) turn(attacked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.attacked = attacked
+	if attacked != (len(m.turns)%2 == 1) {
+		m.turns = append(m.turns, time.Now())
+	}
 }
 
 // take returns the times since the last take, of those alone and those beside

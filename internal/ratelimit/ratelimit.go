@@ -102,6 +102,19 @@ func New(clock func() time.Time, o Options) *Limiter {
 // shorter one ends the running window at most that much later. The length must
 // be positive (it panics); a limit below 1 accepts nothing.
 func (l *Limiter) Take(key string, limit int, window time.Duration) Result {
+	r, _ := l.Charge(key, limit, window)
+	return r
+}
+
+// Charge is one request that Take counted, for Return. The zero Charge is none.
+type Charge struct {
+	of  hash
+	end int64 // of the window in which it was counted
+}
+
+// Charge is Take with what Return needs to take the request back. It is the zero
+// Charge where the answer is no.
+func (l *Limiter) Charge(key string, limit int, window time.Duration) (Result, Charge) {
 	length := mustBePositive(window)
 	h := l.hash(key)
 	s := l.shard(h)
@@ -116,11 +129,23 @@ func (l *Limiter) Take(key string, limit int, window time.Duration) Result {
 	}
 	w.end = min(w.end, now+length) // the clock was set back, or the length shrank
 	w.limit = clamp(limit)
-	allowed := w.count < w.limit
-	if allowed {
-		w.count++
+	if w.count >= w.limit {
+		return w.result(false, limit, now), Charge{}
 	}
-	return w.result(allowed, limit, now)
+	w.count++
+	return w.result(true, limit, now), Charge{h, w.end}
+}
+
+// Return takes a counted request back, as if it had never come; it must be
+// called once for a Charge at most. In a window that has ended, or that was made
+// shorter since, there is nothing to take back.
+func (l *Limiter) Return(c Charge) {
+	s := l.shard(c.of)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.find(c.of); w != nil && c.end != 0 && w.end == c.end && w.count > 0 {
+		w.count--
+	}
 }
 
 // Peek tells how the window of key stands, and counts and begins nothing:

@@ -72,6 +72,36 @@ func flood(t *testing.T, l *ratelimit.Limiter, key string, limit, requests int) 
 	return remaining
 }
 
+// TestReturnsAreExactUnderConcurrency: of many requests that are counted and of
+// which all but every third are taken back, exactly the others stay counted.
+func TestReturnsAreExactUnderConcurrency(t *testing.T) {
+	l, c := start(ratelimit.Options{})
+	_, old := l.Charge("key", 1000, time.Minute)
+	c.Advance(time.Minute)
+	var wait sync.WaitGroup
+	var kept atomic.Int64
+	for range 32 {
+		wait.Go(func() {
+			for n := range 300 {
+				r, charge := l.Charge("key", 1000, time.Minute)
+				switch {
+				case !r.Allowed:
+				case n%3 == 0 && kept.Load() < 900:
+					kept.Add(1)
+				default:
+					l.Return(charge)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	l.Return(old) // of the window before: it changes nothing
+	l.Return(ratelimit.Charge{})
+	if r := l.Peek("key", 1000, time.Minute); r.Remaining != 1000-int(kept.Load()) {
+		t.Errorf("%d left with %d counted of 1000", r.Remaining, kept.Load())
+	}
+}
+
 func TestManyKeysAtOnceAreEachExact(t *testing.T) {
 	l, _ := start(ratelimit.Options{})
 	const keys, limit = 3000, 7
@@ -199,6 +229,11 @@ func TestItCountsLikeAPlainMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, c := start(ratelimit.Options{})
 		windows := map[string]window{}
+		type charged struct {
+			ratelimit.Charge
+			end time.Time
+		}
+		charges := map[string][]charged{}
 		for range rapid.IntRange(1, 300).Draw(t, "requests") {
 			c.Advance(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 999_999, 1_000_000, 20_000_000}).Draw(t, "µs")) * time.Microsecond)
 			key := "k" + strconv.Itoa(rapid.IntRange(0, 40).Draw(t, "key"))
@@ -208,6 +243,16 @@ func TestItCountsLikeAPlainMap(t *testing.T) {
 				w = window{end: c.Now().Add(time.Minute)}
 			}
 			want := ratelimit.Result{Allowed: w.count < limit, Limit: limit, Remaining: max(limit-w.count, 0), Reset: w.end.Sub(c.Now())}
+			if c := charges[key]; len(c) > 0 && rapid.IntRange(0, 3).Draw(t, "return") == 0 {
+				last := c[len(c)-1]
+				charges[key] = c[:len(c)-1]
+				l.Return(last.Charge)
+				if last.end.Equal(w.end) { // of this window
+					w.count--
+					windows[key] = w
+				}
+				continue
+			}
 			if rapid.Bool().Draw(t, "peek") {
 				if got := l.Peek(key, limit, time.Minute); got != want {
 					t.Fatalf("peek %s: %+v, want %+v", key, got, want)
@@ -218,8 +263,14 @@ func TestItCountsLikeAPlainMap(t *testing.T) {
 				w.count, want.Remaining = w.count+1, want.Remaining-1
 			}
 			windows[key] = w
-			if got := l.Take(key, limit, time.Minute); got != want {
+			got, charge := l.Charge(key, limit, time.Minute)
+			if got != want {
 				t.Fatalf("take %s: %+v, want %+v", key, got, want)
+			}
+			if got.Allowed {
+				charges[key] = append(charges[key], charged{charge, w.end})
+			} else {
+				l.Return(charge) // which was none
 			}
 		}
 	})

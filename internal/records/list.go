@@ -34,7 +34,10 @@ type Page struct {
 }
 
 // filter is a checked Filter: the field and the key its value is found by.
-type filter struct{ field, key string }
+type filter struct {
+	field, key string
+	unique     bool // at most one record has the value
+}
 
 // List reads one page of the records of an entity type that the viewer may
 // see, newest first.
@@ -123,6 +126,8 @@ func cursorScope(tenant, entity string, filters []Filter) string {
 	return b.String()
 }
 
+// checkFilters checks the filters and puts first the one that a list is driven
+// by: one on a unique field where there is one, else the first by name.
 func checkFilters(r *access.EntityRights, list []Filter) ([]filter, error) {
 	var checked []filter
 	bad := map[string]string{}
@@ -142,10 +147,19 @@ func checkFilters(r *access.EntityRights, list []Filter) ([]filter, error) {
 			continue
 		}
 		key, _ := field.Key(v)
-		checked = append(checked, filter{f.Field, key})
+		checked = append(checked, filter{f.Field, key, field.Unique})
 	}
 	if len(bad) > 0 {
 		return nil, fault.Fields("the filter names a field it cannot use", bad)
 	}
+	slices.SortFunc(checked, func(a, b filter) int {
+		if a.unique != b.unique {
+			if a.unique {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.field, b.field)
+	})
 	return checked, nil
 }

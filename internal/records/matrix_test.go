@@ -174,27 +174,48 @@ func (x *exam) aboutForeign(s *records.Session, p *person, r *thing) []question 
 
 // aboutLists: a list shows exactly what point reads show, newest first.
 func (x *exam) aboutLists(s *records.Session, p *person, entity string) []question {
-	whole := func(o *oracle) string { return o.lists(p, entity, "", "") }
+	whole := func(o *oracle) string { return o.lists(p, entity, nil) }
 	list := []question{
 		{cells: x.w.count(entity), about: x.describe(p, "lists", &thing{entity: entity}), ask: func() string { return traverse(s, entity, 200) }, expect: whole},
 		{cells: x.w.count(entity), about: x.describe(p, "lists by 3", &thing{entity: entity}), ask: func() string { return traverse(s, entity, 3) }, expect: whole},
 	}
 	for _, f := range x.w.types[entity].fields {
-		value := f.values[0]
-		list = append(list, question{
-			cells: 1, about: x.describe(p, "lists by "+f.name+" "+value, &thing{entity: entity}),
-			ask: func() string {
-				return traverse(s, entity, 200, records.Filter{Field: f.name, Value: strings.Trim(value, `"`)})
-			},
-			expect: func(o *oracle) string {
+		for i, value := range f.values {
+			if i > 0 && !f.indexed {
+				break
+			}
+			list = append(list, x.aboutFilter(s, p, entity, []field{f}, []string{value}))
+		}
+	}
+	for _, amount := range kinds[1].values {
+		for _, stage := range kinds[3].values {
+			list = append(list, x.aboutFilter(s, p, entity, []field{kinds[1], kinds[3]}, []string{amount, stage}))
+		}
+	}
+	return list
+}
+
+// aboutFilter asks for the records that have a value in each of some fields,
+// two to a page.
+func (x *exam) aboutFilter(s *records.Session, p *person, entity string, fields []field, values []string) question {
+	var filter []records.Filter
+	wanted := map[string]string{}
+	for i, f := range fields {
+		filter = append(filter, records.Filter{Field: f.name, Value: strings.Trim(values[i], `"`)})
+		wanted[f.name] = values[i]
+	}
+	return question{
+		cells: 1, about: x.describe(p, fmt.Sprintf("lists by %v", wanted), &thing{entity: entity}),
+		ask: func() string { return traverse(s, entity, 2, filter...) },
+		expect: func(o *oracle) string {
+			for _, f := range fields {
 				if o.may(p, entity, toRead) && (!f.indexed || !o.mayReadField(p, entity, f.name)) {
 					return string(invalid)
 				}
-				return o.lists(p, entity, f.name, value)
-			},
-		})
+			}
+			return o.lists(p, entity, wanted)
+		},
 	}
-	return list
 }
 
 func (w *world) count(entity string) (n int) {
@@ -206,13 +227,17 @@ func (w *world) count(entity string) (n int) {
 	return n
 }
 
-func (o *oracle) lists(p *person, entity, field, value string) string {
+func (o *oracle) lists(p *person, entity string, wanted map[string]string) string {
 	if !o.may(p, entity, toRead) {
 		return string(forbidden)
 	}
 	ids := "ok"
 	for _, r := range o.listed(p, entity) {
-		if field == "" || r.data[field] == value {
+		matches := true
+		for field, value := range wanted {
+			matches = matches && r.data[field] == value
+		}
+		if matches {
 			ids += " " + r.id
 		}
 	}

@@ -100,44 +100,118 @@ type window struct {
 // everAfter is later than any record.
 const everAfter = math.MaxInt64
 
-// arms writes the created_at of the records that a scope reaches within a
-// window as a union of index ranges, one for each way a record can be reached, each cut at the limit:
-// what a page costs depends on the number of ways, not on how many records the
-// viewer may not see. It expects $2 = entity, $3 = before, $4 = after.
-func (s *statement) arms(scope *access.Scope, limit int) {
-	n := 0
-	arm := func(table, at string, condition func()) {
-		if n > 0 {
-			s.WriteString(" UNION ")
-		}
-		n++
-		s.WriteString("SELECT at FROM (SELECT ")
-		s.WriteString(at)
-		s.WriteString(" AS at FROM ")
-		s.WriteString(table)
-		s.WriteString(" s WHERE s.tenant_id = $1 AND ")
-		condition()
-		s.WriteString(" AND " + at + " < $3 AND " + at + " > $4 ORDER BY " + at + " DESC")
-		s.limit(limit)
-		s.WriteString(") a")
-		var buf [8]byte
-		s.Write(strconv.AppendInt(buf[:0], int64(n), 10))
-	}
-	arm("records", "created_at", func() { s.WriteString("s.entity = $2 AND s.owner_id = "); s.arg(scope.Owner) })
-	for _, role := range scope.OwnerRoles {
-		arm("records", "created_at", func() { s.WriteString("s.entity = $2 AND s.owner_role = "); s.arg(role) })
-	}
-	for _, p := range scope.SharedTo {
-		arm("shares", "record_created_at", func() { s.WriteString("s.entity = $2 AND s.principal = "); s.arg(p); s.level(scope) })
-	}
-	for _, rule := range scope.Rules {
-		arm("rule_matches", "record_created_at", func() { s.WriteString("s.rule_id = "); s.arg(rule) })
+// rest writes that every filter but the first matches the record of the index
+// row s. Each is a look-up by the whole key and stays one: PostgreSQL would make
+// a join of EXISTS, which may read all matches of the filter.
+func (s *statement) rest(filters []filter) {
+	for _, f := range filters[min(1, len(filters)):] {
+		s.WriteString(` AND (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2 AND x.reach = ''
+			AND x.record_created_at = s.record_created_at AND x.field = `)
+		s.arg(f.field)
+		s.WriteString(" AND x.value = ")
+		s.arg(f.key)
+		s.WriteString(") = 1")
 	}
 }
 
+// arms writes the created_at of the records that a scope reaches and the
+// filters match within a window, as a union of index ranges: one for each way a
+// record can be reached, each cut at the limit. What a page costs depends on the
+// number of ways, not on how many records the viewer may not see. It expects
+// $2 = entity, $3 = before, $4 = after; lateral says that the engine has LATERAL.
+func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
+	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
+	if len(filters) > 0 {
+		given := &statement{args: s.args}
+		given.WriteString("s.entity = $2 AND s.field = ")
+		given.arg(filters[0].field)
+		given.WriteString(" AND s.value = ")
+		given.arg(filters[0].key)
+		given.rest(filters)
+		s.args = given.args
+		a.write("field_values", "s.record_created_at", given.String()+" AND s.reach", ways(scope), nil)
+		return
+	}
+	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", []string{scope.Owner}, nil)
+	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", scope.OwnerRoles, nil)
+	a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", scope.SharedTo, func() { s.level(scope) })
+	a.write("rule_matches", "s.record_created_at", "s.rule_id", scope.Rules, nil)
+}
+
+// armWriter writes the arms of one union.
+type armWriter struct {
+	*statement
+	limit         int
+	wide, lateral bool
+	n             int
+}
+
+// write adds the ranges of a table whose column, the last word of condition, is
+// one of values. In a wide union they are one arm. PostgreSQL takes the ranges
+// one after another there, too. SQLite sorts what they hold, so that a page costs
+// what the viewer may see in all; the unary + keeps it from walking the table in
+// the order of created_at instead, hidden records and all.
+func (a *armWriter) write(table, at, condition string, values []string, also func()) {
+	switch {
+	case !a.wide:
+		for _, v := range values {
+			a.arm("", table, at, condition, func() { a.WriteString(" = "); a.statement.arg(v) }, also)
+		}
+	case len(values) == 0:
+	case a.lateral:
+		a.begin("SELECT at FROM (SELECT DISTINCT l.at FROM (VALUES ")
+		for i, v := range values {
+			if i > 0 {
+				a.WriteByte(',')
+			}
+			a.list([]string{v})
+		}
+		a.WriteString(") w(v) CROSS JOIN LATERAL (")
+		a.ranged("", table, at, condition, func() { a.WriteString(" = w.v") }, also)
+		a.end(") l")
+	default: // a record may be there for several values
+		a.arm("DISTINCT ", table, "+"+at, condition, func() { a.WriteString(" IN "); a.list(values) }, also)
+	}
+}
+
+func (a *armWriter) arm(distinct, table, at, condition string, values, also func()) {
+	a.begin("SELECT at FROM (")
+	a.ranged(distinct, table, at, condition, values, also)
+	a.end("")
+}
+
+func (a *armWriter) begin(text string) {
+	if a.n > 0 {
+		a.WriteString(" UNION ")
+	}
+	a.n++
+	a.WriteString(text)
+}
+
+func (a *armWriter) end(text string) {
+	a.WriteString(text)
+	a.WriteString(") a")
+	a.WriteString(strconv.Itoa(a.n))
+}
+
+// ranged writes the newest of one range.
+func (a *armWriter) ranged(distinct, table, at, condition string, values, also func()) {
+	for _, part := range [...]string{"SELECT ", distinct, at, " AS at FROM ", table, " s WHERE s.tenant_id = $1 AND ", condition} {
+		a.WriteString(part)
+	}
+	values()
+	if also != nil {
+		also()
+	}
+	for _, part := range [...]string{" AND ", at, " < $3 AND ", at, " > $4 ORDER BY at DESC"} {
+		a.WriteString(part)
+	}
+	a.statement.limit(a.limit)
+}
+
 // maxArms bounds the ranges of one statement (SQLite takes at most 500 in a
-// union). Who reaches records in more ways than that reaches so many that a
-// walk over all of them finds a page soon.
+// union). Who reaches records in more ways than that sees so many that a walk
+// finds most pages.
 const maxArms = 400
 
 func armCount(scope *access.Scope) int {

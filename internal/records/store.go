@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -17,12 +18,13 @@ type Store struct {
 	dir       *access.Directory
 	clock     clock.Clock
 	cursorKey []byte
+	written   *admission.Budget // what units hold, by tenant
 }
 
 // New returns the store over a database. cursorKey authenticates cursors: it
 // must be secret, and the same on every node.
 func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
-	return &Store{d: d, dir: dir, clock: clk, cursorKey: cursorKey}
+	return &Store{d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten)}
 }
 
 // As returns the store as viewer may use it.

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -100,6 +101,7 @@ func (s *Session) patched(ctx context.Context, r *access.EntityRights, rec *row,
 			}
 		}
 	}
+	in.weigh(r.Entity, before, p.after, rec.data)
 	changed := &input{values: p.changed, reasons: in.reasons}
 	if err := checkReferences(ctx, r.Entity, changed, visible); err != nil {
 		return nil, err
@@ -115,8 +117,15 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 	if err := s.checkUnique(ctx, tx, r, rec, p.changed); err != nil {
 		return err
 	}
+	was := standing{values: p.before, owner: rec.owner, ownerRole: rec.ownerRole}
+	if rangedChanges(r.Entity, p) { // else the rows of the shares stay what they are
+		var err error
+		if was.shares, err = principals(ctx, tx, r.Entity, rec.id); err != nil {
+			return err
+		}
+	}
 	s.apply(r, rec, p)
-	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID()}
+	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID(), len(rec.data)}
 	set := ""
 	if p.owner != "" && p.owner != rec.owner {
 		role, err := s.roleOf(ctx, tx, p.owner)
@@ -124,15 +133,20 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 			return err
 		}
 		rec.owner, rec.ownerRole = p.owner, role
-		set = ", owner_id = $7, owner_role = $8"
+		set = ", owner_id = $8, owner_role = $9"
 		args = append(args, p.owner, role)
 	}
 	_, err := tx.Exec(ctx, `UPDATE records SET data = $4`+tx.Dialect().JSON+`, updated_at = $5, updated_by = $6,
-		version = version + 1`+set+` WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, args...)
+		data_bytes = $7, version = version + 1`+set+` WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, args...)
 	if err != nil {
 		return err
 	}
-	return s.reindex(ctx, tx, r.Entity, rec, p.before, p.after)
+	is := standing{values: p.after, owner: rec.owner, ownerRole: rec.ownerRole, shares: was.shares}
+	return s.reindex(ctx, tx, r.Entity, rec.createdAt, was, is)
+}
+
+func rangedChanges(e *schema.Entity, p *patch) bool {
+	return slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return ranged(f) && p.changed[f.Index] != nil })
 }
 
 // apply gives a record in memory what a patch says, its owner aside.
@@ -156,11 +170,15 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 
 // remove deletes a locked record and all that hangs on it.
 func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) error {
-	values := stored(e, rec.data)
-	if err := s.reindex(ctx, tx, e, rec, values, make([]jsontext.Value, len(values))); err != nil {
+	shares, err := principals(ctx, tx, e, rec.id)
+	if err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
+	was := standing{values: stored(e, rec.data), owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+	if err := s.reindex(ctx, tx, e, rec.createdAt, was, standing{}); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
 	if err != nil {
 		return err
 	}
@@ -188,7 +206,7 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
 		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
-		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4)
+		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4 AND reach = '')
 		AND (data ->> CAST($3 AS TEXT)) = $4`,
 		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
 	if err != nil {
@@ -203,12 +221,38 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 		for _, c := range rule.Where {
 			// The rule asked for exactly this record: it holds for none any more.
 			if c.Field == f.Name && schema.Unquote(c.Value) == id {
-				_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2`, rule.ID())
-				if err != nil {
+				if err := dropMatches(ctx, tx, from, rule.ID()); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// dropMatches ends that a rule by field value holds for any record.
+func dropMatches(ctx context.Context, tx db.Tx, e *schema.Entity, rule string) error {
+	type match struct {
+		createdAt int64
+		data      jsontext.Value
+	}
+	var list []match
+	if hasRanged(e) {
+		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
+			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
+			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
+			return nil
+		}, rule, e.Name)
+		if err != nil {
+			return err
+		}
+	}
+	for _, m := range list {
+		gone := wayEntries(e, stored(e, m.data), []string{wayOfRule(rule)}, nil)
+		if err := deleteEntries(ctx, tx, e.Name, m.createdAt, gone); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2`, rule)
+	return err
 }

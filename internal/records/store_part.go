@@ -50,10 +50,10 @@ func (p *Part) May(entity string, verb access.Verb) error { return p.s.May(entit
 // returned may be changed.
 func (p *Part) find(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
 	at := ref{r.Entity.Name, id}
-	if _, deleted := p.u.gone[at]; deleted {
+	if p.u.gone[at] {
 		return nil, errUnseen
 	}
-	if rec := p.u.records[at]; rec != nil {
+	if rec := p.u.own(r.Entity, id); rec != nil {
 		copied := *rec
 		seen, err := p.reaches(ctx, r, access.Read, rec)
 		if err == nil && !seen {
@@ -72,9 +72,7 @@ func (p *Part) find(ctx context.Context, r *access.EntityRights, id string, verb
 	if err := p.u.saw(at, rec.version); err != nil {
 		return nil, err
 	}
-	for gone := range p.u.gone {
-		rec.data = without(r.Entity, rec.data, gone)
-	}
+	rec.data = without(r.Entity, rec.data, p.u.gone)
 	return rec, nil
 }
 
@@ -107,17 +105,17 @@ func (p *Part) reaches(ctx context.Context, r *access.EntityRights, verb access.
 // visible is sight inside the unit.
 func (p *Part) visible(ctx context.Context, entity, id string) (bool, error) {
 	at := ref{entity, id}
-	if _, deleted := p.u.gone[at]; deleted {
+	if p.u.gone[at] {
 		return false, nil
 	}
-	rec := p.u.records[at]
-	if rec == nil {
+	if p.u.records[at] == nil {
 		return p.s.visible(ctx, p.u.h, entity, id)
 	}
 	r, err := p.s.viewer.On(entity)
 	if err != nil || !r.May(access.Read) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
+	rec := p.u.own(r.Entity, id)
 	return p.reaches(ctx, r, access.Read, rec)
 }
 
@@ -158,12 +156,11 @@ func (p *Part) Create(ctx context.Context, entity string, members []Member) (Rec
 	if err := p.checkUnique(ctx, r.Entity, rec, in.values); err != nil {
 		return nil, err
 	}
-	at := ref{entity, rec.id}
-	p.u.records[at], p.u.created = rec, true
-	p.u.changes = append(p.u.changes, change{at, need{}, func(ctx context.Context, tx db.Tx, held map[ref]*row) (err error) {
-		held[at], err = s.insert(ctx, tx, r, in, rec.id)
-		return err
-	}})
+	made := &creation{s: s, e: r.Entity, id: rec.id, owner: rec.owner, values: in.values, data: rec.data}
+	if err := p.u.add(change{ref: ref{entity, rec.id}, creation: made}, len(rec.data)); err != nil {
+		return nil, err
+	}
+	p.u.put(r.Entity, rec)
 	return s.show(r, rec), nil
 }
 
@@ -198,15 +195,18 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 		}
 		rec.owner = edit.owner
 	}
-	at := ref{entity, id}
-	p.u.records[at] = rec
 	// The system members were right, as the unit sees them, and are set anew.
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		return m.Name == "id" || m.Name == "created_at" || m.Name == "updated_at"
 	})
-	p.u.changes = append(p.u.changes, change{at, p.need(r, rec, access.Update), func(ctx context.Context, tx db.Tx, held map[ref]*row) error {
-		return s.merge(ctx, tx, r, held[at], rest)
-	}})
+	at := ref{entity, id}
+	c := change{ref: at, needs: p.need(r, rec, access.Update), do: func(ctx context.Context, rp *replay) error {
+		return s.merge(ctx, rp.tx, r, rp.record(r.Entity, at), rest)
+	}}
+	if err := p.u.add(c, len(rec.data)); err != nil {
+		return nil, err
+	}
+	p.u.put(r.Entity, rec)
 	return s.show(r, rec), nil
 }
 
@@ -228,17 +228,17 @@ func (p *Part) Delete(ctx context.Context, entity, id string) error {
 		return errNotYours("delete")
 	}
 	at := ref{entity, id}
-	delete(p.u.records, at)
-	p.u.gone[at] = rec.createdAt
-	forget(p.u.config, p.u.records, at)
-	p.u.changes = append(p.u.changes, change{at, p.need(r, rec, access.Delete), func(ctx context.Context, tx db.Tx, held map[ref]*row) error {
-		if err := s.remove(ctx, tx, r.Entity, held[at]); err != nil {
+	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
+		if err := s.remove(ctx, rp.tx, r.Entity, rp.record(r.Entity, at)); err != nil {
 			return err
 		}
-		delete(held, at)
-		forget(p.u.config, held, at)
+		rp.gone[at] = true
 		return nil
-	}})
+	}}
+	if err := p.u.add(c, 0); err != nil {
+		return err
+	}
+	p.u.drop(r.Entity, rec)
 	return nil
 }
 
@@ -280,30 +280,15 @@ func (p *Part) checkUnique(ctx context.Context, e *schema.Entity, rec *row, valu
 
 // free reports whether no record but rec has a value in the unit.
 func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error) {
-	touched := map[int64]bool{}
-	if rec.version != 0 {
-		touched[rec.createdAt] = true
-	}
-	for at, other := range p.u.records {
-		if at.entity != e.Name || other.id == rec.id {
-			continue
-		}
-		if other.version != 0 {
-			touched[other.createdAt] = true
-		}
-		if has, ok := indexKey(f, stored(e, other.data)[f.Index]); ok && has == key {
-			return false, nil
-		}
-	}
-	for at, createdAt := range p.u.gone {
-		if at.entity == e.Name {
-			touched[createdAt] = true
-		}
+	v := &p.u.unique
+	if id, taken := v.owner[uniqueValue{e.Name, f.Name, key}]; taken && id != rec.id {
+		return false, nil
 	}
 	free := true
 	err := p.u.h.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
-		AND value = $4 AND is_unique = 1`, func(row db.Row) error {
-		free = free && touched[row.Int(0)]
+		AND value = $4 AND reach = '' AND is_unique = 1`, func(row db.Row) error {
+		own := rec.version != 0 && row.Int(0) == rec.createdAt
+		free = free && (own || v.stale[row.Int(0)])
 		return nil
 	}, e.Name, f.Name, key)
 	return free, err
@@ -354,14 +339,17 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 	if err := s.editUser(r, u, members); err != nil || len(members) == 0 {
 		return showUser(r, u), err
 	}
-	p.u.users[id] = u
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Name == "updated_at" })
-	p.u.changes = append(p.u.changes, change{ref{schema.UserEntity, id}, need{}, func(ctx context.Context, tx db.Tx, _ map[ref]*row) error {
-		held, err := lockUser(ctx, tx, id)
+	c := change{ref: ref{schema.UserEntity, id}, do: func(ctx context.Context, rp *replay) error {
+		held, err := lockUser(ctx, rp.tx, id)
 		if err != nil {
 			return err
 		}
-		return s.changeUser(ctx, tx, r, held, rest)
-	}})
+		return s.changeUser(ctx, rp.tx, r, held, rest)
+	}}
+	if err := p.u.add(c, len(u.Custom)); err != nil {
+		return nil, err
+	}
+	p.u.users[id] = u
 	return showUser(r, u), nil
 }

@@ -9,7 +9,10 @@ import (
 	"gatehouse/internal/schema"
 )
 
-const rowColumns = "r.record_id, r.owner_id, r.created_at, r.updated_at, r.data"
+// rowColumns are what scanRow reads of a record r.
+func rowColumns(q db.Querier) string {
+	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data", "r.data_bytes")
+}
 
 // scanRow reads rowColumns; the data is valid only inside the callback.
 func scanRow(r db.Row, rec *row) {
@@ -29,7 +32,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := pointRead(r.Scope(access.Read))
+	st := pointRead(s.h, r.Scope(access.Read))
 	var fixed [8]any
 	args := append(append(fixed[:0], entity, id), st.Args...)
 	var out Record
@@ -50,12 +53,12 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 
 // pointRead is the statement that reads one record within a scope; $2 is its
 // entity type, $3 its id. It is made once for a scope.
-func pointRead(scope *access.Scope) *access.Statement {
+func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 	if st := scope.PointRead.Load(); st != nil {
 		return st
 	}
 	const before = 2
-	st := newStatement(`SELECT `+rowColumns+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
+	st := newStatement(`SELECT `+rowColumns(q)+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `,
 		make([]any, before)...)
 	st.reached(scope)
 	made := &access.Statement{SQL: st.String(), Args: st.args[before:]}
@@ -64,33 +67,34 @@ func pointRead(scope *access.Scope) *access.Statement {
 }
 
 // fetch reads the rows of a window that the viewer may see and the filters
-// match, newest first.
+// match, newest first. Whatever way it takes, what it costs does not depend on
+// how much the viewer may not see, but for a number of rows that the limit bounds.
 func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	if w.before == 0 {
 		w.before = everAfter
 	}
 	scope := r.Scope(access.Read)
-	switch {
-	case len(filters) > 0:
-		return s.rows(ctx, filtered(scope, filters, r.Entity.Name, w), each)
-	case scope.All || armCount(scope) > maxArms:
-		st := newStatement(`SELECT `+rowColumns+walkWindow+" AND ", r.Entity.Name, w.before, w.after)
+	if scope.All || len(filters) > 0 && filters[0].unique {
+		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.Name, w.before, w.after)
+		s.candidates(st, filters)
+		st.rest(filters)
+		st.WriteString(" AND ")
 		st.reached(scope)
-		st.WriteString(" ORDER BY r.created_at DESC")
-		st.limit(w.limit)
+		newest(st, filters, w.limit)
 		return s.rows(ctx, st, each)
 	}
-	if scope.Dense.Load() {
-		done, err := s.walk(ctx, r, &w, each)
+	wide := armCount(scope) > maxArms
+	if wide || len(filters) == 0 && scope.Dense.Load() {
+		done, err := s.walk(ctx, r, &w, filters, each)
 		if done || err != nil {
 			return err
 		}
-		scope.Dense.Store(false)
+		if !wide {
+			scope.Dense.Store(false)
+		}
 	}
-	return s.gather(ctx, r, w, each)
+	return s.gather(ctx, r, w, filters, each)
 }
-
-const walkWindow = ` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`
 
 func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error) error {
 	var rec row
@@ -102,15 +106,15 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 
 // gather reads a window as a union of index ranges (arms): its cost does not
 // depend on how much the viewer may not see.
-func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, each func(*row) error) error {
+func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
-	// CROSS JOIN keeps SQLite from starting at records; PostgreSQL needs no telling.
-	st := newStatement(`SELECT `+rowColumns+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
-	st.arms(scope, w.limit)
+	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
+	st.arms(scope, filters, w.limit, s.h.Dialect().Engine == db.Postgres)
 	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
-	st.WriteString(`) k CROSS JOIN records r
-		WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = k.at ORDER BY k.at DESC`)
+	st.WriteString(") k")
+	st.WriteString(s.lookUp("k.at"))
+	st.WriteString(" ORDER BY k.at DESC")
 	n, first, last := 0, int64(0), int64(0)
 	err := s.rows(ctx, st, func(rec *row) error {
 		if n++; n == 1 {
@@ -119,10 +123,46 @@ func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, 
 		last = rec.createdAt
 		return each(rec)
 	})
-	if err != nil || n < w.limit || scope.Lists.Add(1)%recheck != 1 {
+	if err != nil || n < w.limit || len(filters) > 0 || scope.Lists.Add(1)%recheck != 1 {
 		return err
 	}
 	return s.weigh(ctx, r, first, last, w.limit)
+}
+
+// lookUp joins each row with the record that was created at an instant, by one
+// look-up for each: CROSS JOIN keeps SQLite from starting at records, and LIMIT
+// keeps PostgreSQL from a merge join, which walks over all records in between.
+// $2 is the entity.
+func (s *Session) lookUp(at string) string {
+	if s.h.Dialect().Engine == db.Postgres {
+		return ` CROSS JOIN LATERAL (SELECT r.* FROM records r
+			WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = ` + at + ` LIMIT 1) r`
+	}
+	return ` CROSS JOIN records r ON r.tenant_id = $1 AND r.entity = $2 AND r.created_at = ` + at
+}
+
+// candidates writes the FROM and WHERE of the records of a window that match the
+// first filter, visible or not. It expects $2 = entity, $3 = before, $4 = after.
+func (s *Session) candidates(st *statement, filters []filter) {
+	if len(filters) == 0 {
+		st.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`)
+		return
+	}
+	st.WriteString(` FROM field_values s` + s.lookUp("s.record_created_at") + ` WHERE s.tenant_id = $1 AND s.entity = $2 AND s.reach = ''
+		AND s.record_created_at < $3 AND s.record_created_at > $4 AND s.field = `)
+	st.arg(filters[0].field)
+	st.WriteString(" AND s.value = ")
+	st.arg(filters[0].key)
+}
+
+// newest ends what candidates began.
+func newest(st *statement, filters []filter, limit int) {
+	if len(filters) == 0 {
+		st.WriteString(" ORDER BY r.created_at DESC")
+	} else {
+		st.WriteString(" ORDER BY s.record_created_at DESC")
+	}
+	st.limit(limit)
 }
 
 // recheck is after how many full pages a scope is weighed again.
@@ -132,7 +172,7 @@ const recheck = 128
 // that they saw: then the next pages are walked.
 func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last int64, limit int) error {
 	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
-		AND r.created_at <= $3 AND r.created_at >= $4`, r.Entity.Name, first, last)
+		AND r.created_at <= $3 AND r.created_at >= $4 ORDER BY r.created_at DESC`, r.Entity.Name, first, last)
 	st.limit(2*limit + 1)
 	st.WriteString(") n")
 	return s.h.Query(ctx, st.String(), func(row db.Row) error {
@@ -147,12 +187,14 @@ var errEnough = errors.New("enough rows")
 // records in their order, at most twice as many as asked for, and asks of each
 // whether the scope reaches it. That is a third of what gather costs where it
 // works. When it does not fill the page, w is what is left to gather.
-func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, each func(*row) error) (done bool, err error) {
-	st := newStatement(`SELECT `+rowColumns+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
+func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
+	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
 	st.reached(r.Scope(access.Read))
-	st.WriteString(" THEN 1 ELSE 0 END" + walkWindow + " ORDER BY r.created_at DESC")
+	st.rest(filters)
+	st.WriteString(" THEN 1 ELSE 0 END")
+	s.candidates(st, filters)
 	most := 2 * w.limit
-	st.limit(most)
+	newest(st, filters, most)
 	var rec row
 	walked := 0
 	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
@@ -174,30 +216,6 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, e
 	}
 	w.before = rec.createdAt
 	return err == nil && walked < most, err
-}
-
-// filtered walks the index entries of the first filter's value and keeps what
-// the scope reaches and every other filter matches.
-func filtered(scope *access.Scope, filters []filter, entity string, w window) *statement {
-	st := newStatement(`SELECT `+rowColumns+` FROM field_values f CROSS JOIN records r
-		WHERE f.tenant_id = $1 AND f.entity = $2 AND f.record_created_at < $3 AND f.record_created_at > $4
-		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = f.record_created_at AND f.field = `, entity, w.before, w.after)
-	st.arg(filters[0].field)
-	st.WriteString(" AND f.value = ")
-	st.arg(filters[0].key)
-	for _, f := range filters[1:] {
-		st.WriteString(` AND EXISTS (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2
-			AND x.record_created_at = r.created_at AND x.field = `)
-		st.arg(f.field)
-		st.WriteString(" AND x.value = ")
-		st.arg(f.key)
-		st.WriteString(")")
-	}
-	st.WriteString(" AND ")
-	st.reached(scope)
-	st.WriteString(" ORDER BY f.record_created_at DESC")
-	st.limit(w.limit)
-	return st
 }
 
 // visible reports whether a record exists and the viewer may see it.

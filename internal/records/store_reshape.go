@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -130,7 +131,7 @@ func (r *reshape) plan() {
 		if shape {
 			r.check = append(r.check, f)
 		}
-		if f.Keyed() && (shape || !old.Keyed() || old.Unique != f.Unique) {
+		if f.Keyed() && (shape || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f)) {
 			r.rekey = append(r.rekey, f)
 		}
 	}
@@ -180,24 +181,20 @@ const walkPage = 500
 // configuration holds off every writer of records (tenant.Fence).
 func (r *reshape) walk(ctx context.Context) error {
 	r.misfit = map[string]int64{}
-	type stub struct {
-		createdAt int64
-		data      jsontext.Value
-	}
 	for last, done := int64(0), false; !done; {
-		var page []stub
-		err := r.tx.Query(ctx, `SELECT created_at, data FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
-			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(row db.Row) error {
-			page = append(page, stub{row.Int(0), jsontext.Value(row.Text(1))})
+		var page []row
+		err := r.tx.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+r.tx.Dialect().JSONText("data", "data_bytes")+` FROM records WHERE tenant_id = $1 AND entity = $2 AND created_at > $3
+			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(dbRow db.Row) error {
+			page = append(page, rowOf(dbRow))
 			return nil
 		}, r.entity.Name, last)
 		if err != nil {
 			return err
 		}
-		for _, s := range page {
-			last = s.createdAt
+		for _, rec := range page {
+			last = rec.createdAt
 			r.total++
-			if err := r.visit(ctx, s.createdAt, s.data); err != nil {
+			if err := r.visit(ctx, &rec); err != nil {
 				return err
 			}
 		}
@@ -206,8 +203,13 @@ func (r *reshape) walk(ctx context.Context) error {
 	return nil
 }
 
-func (r *reshape) visit(ctx context.Context, createdAt int64, data jsontext.Value) error {
-	values := stored(r.entity, data)
+// rowOf reads the columns of walk.
+func rowOf(r db.Row) row {
+	return row{createdAt: r.Int(0), id: r.Text(1), owner: r.Text(2), ownerRole: r.Text(3), data: jsontext.Value(r.Text(4))}
+}
+
+func (r *reshape) visit(ctx context.Context, rec *row) error {
+	values := stored(r.entity, rec.data)
 	for _, f := range r.check {
 		if values[f.Index] == nil {
 			continue
@@ -218,7 +220,7 @@ func (r *reshape) visit(ctx context.Context, createdAt int64, data jsontext.Valu
 			continue
 		}
 		if f.Type == schema.Reference {
-			kept, err := r.keepReference(ctx, f, createdAt, values[f.Index])
+			kept, err := r.keepReference(ctx, f, rec.createdAt, values[f.Index])
 			if err != nil {
 				return err
 			}
@@ -227,22 +229,41 @@ func (r *reshape) visit(ctx context.Context, createdAt int64, data jsontext.Valu
 			}
 		}
 	}
-	for _, f := range r.rekey {
-		if key, ok := indexKey(f, values[f.Index]); ok {
-			// Uniqueness is looked at when all are in, so that it can be counted.
-			if err := insertValue(ctx, r.tx, r.entity.Name, f.Name, key, createdAt, false); err != nil {
-				return err
-			}
+	is := standing{
+		values: values, owner: rec.owner, ownerRole: rec.ownerRole, rules: holding(r.entity, r.rules, values),
+	}
+	for _, id := range is.rules {
+		if err := setMatch(ctx, r.tx, id, rec.createdAt, true); err != nil {
+			return err
 		}
 	}
-	for _, rule := range r.rules {
-		if matches(r.entity, rule, values) {
-			if err := setMatch(ctx, r.tx, rule.ID(), createdAt, true); err != nil {
-				return err
-			}
+	return r.settle(ctx, rec, &is)
+}
+
+// settle makes the index rows of one record those of its standing: all of the
+// fields that are keyed anew, and of the others those of rules that come or go.
+func (r *reshape) settle(ctx context.Context, rec *row, is *standing) error {
+	anew := func(f *schema.Field) bool { return slices.Contains(r.rekey, f) }
+	if slices.ContainsFunc(r.rekey, ranged) {
+		var err error
+		if is.shares, err = principals(ctx, r.tx, r.entity, rec.id); err != nil {
+			return err
 		}
 	}
-	return nil
+	var was []string // at most
+	for _, rule := range r.oldRules {
+		was = append(was, wayOfRule(rule.ID()))
+	}
+	kept := func(f *schema.Field) bool { return !anew(f) }
+	before := wayEntries(r.entity, is.values, was, kept)
+	after := wayEntries(r.entity, is.values, appendWays(nil, wayOfRule, is.rules), kept)
+	for _, en := range is.entries(r.entity) {
+		if anew(r.entity.Field(en.field)) {
+			en.unique = false // looked at when all are in, so that it can be counted
+			after = append(after, en)
+		}
+	}
+	return settleEntries(ctx, r.tx, r.entity.Name, rec.createdAt, before, after)
 }
 
 // keepReference reports whether a value refers to a record there is, and counts

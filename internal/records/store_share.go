@@ -3,12 +3,16 @@ package records
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/user"
 )
 
@@ -28,7 +32,7 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 	if share.Access != access.ReadOnly && share.Access != access.Edit {
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
 	}
-	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, rec *row) error {
+	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
 		if err := s.checkPrincipal(ctx, tx, share.Principal); err != nil {
 			return err
 		}
@@ -37,27 +41,37 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
 			entity, id, share.Principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
-		return err
+		if err != nil {
+			return err
+		}
+		return insertEntries(ctx, tx, entity, rec.createdAt, shareEntries(e, rec, share.Principal))
 	})
 }
 
 // Unshare takes a share back; NOT_FOUND when there is none with the principal.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
-	return s.shared(ctx, entity, id, func(_ *Session, tx db.Tx, _ *row) error {
+	return s.shared(ctx, entity, id, func(_ *Session, tx db.Tx, e *schema.Entity, rec *row) error {
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
 			entity, id, principal)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "the record is not shared with %s", principal)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return deleteEntries(ctx, tx, entity, rec.createdAt, shareEntries(e, rec, principal))
 	})
+}
+
+func shareEntries(e *schema.Entity, rec *row, principal string) []entry {
+	return wayEntries(e, stored(e, rec.data), []string{wayOfShare(principal)}, nil)
 }
 
 // shared runs fn on a record whose shares the viewer may change: whoever may
 // see the entity type and delete the record (decisions 2.14).
-func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *row) error) error {
+func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *schema.Entity, *row) error) error {
 	return s.locked(ctx, entity, id, reach{access.Read, access.Delete, "share"},
-		func(s *Session, tx db.Tx, _ *access.EntityRights, rec *row) error { return fn(s, tx, rec) })
+		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error { return fn(s, tx, r.Entity, rec) })
 }
 
 // Shares lists the explicit shares of a record that the viewer may see.
@@ -103,6 +117,11 @@ func (s *Session) checkPrincipal(ctx context.Context, q db.Querier, principal st
 // in the transaction that changes it; config is the tenant's before or after.
 func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
 	for _, e := range config.Schema.Entities {
+		if hasRanged(e) {
+			if err := moveRoles(ctx, tx, e, userID, role); err != nil {
+				return err
+			}
+		}
 		_, err := tx.Exec(ctx, `UPDATE records SET owner_role = $4 WHERE tenant_id = $1 AND entity = $2 AND owner_id = $3`,
 			e.Name, userID, role)
 		if err != nil {
@@ -110,4 +129,45 @@ func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, 
 		}
 	}
 	return nil
+}
+
+// moveRoles brings the index rows of a user's records in line with a role that
+// the records do not have yet.
+func moveRoles(ctx context.Context, tx db.Tx, e *schema.Entity, userID, role string) error {
+	for last, done := int64(0), false; !done; {
+		var page []row
+		err := tx.Query(ctx, `SELECT created_at, owner_role, `+tx.Dialect().JSONText("data", "data_bytes")+` FROM records
+			WHERE tenant_id = $1 AND entity = $2 AND owner_id = $3 AND created_at > $4
+			ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(r db.Row) error {
+			page = append(page, row{createdAt: r.Int(0), ownerRole: r.Text(1), data: jsontext.Value(r.Text(2))})
+			return nil
+		}, e.Name, userID, last)
+		if err != nil {
+			return err
+		}
+		for _, rec := range page {
+			last = rec.createdAt
+			if err := moveRole(ctx, tx, e, &rec, role); err != nil {
+				return err
+			}
+		}
+		done = len(page) < walkPage
+	}
+	return nil
+}
+
+// moveRole brings the index rows of one record from the owner's role that it
+// has to another. It may be repeated.
+func moveRole(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row, role string) error {
+	if rec.ownerRole == role {
+		return nil
+	}
+	values := stored(e, rec.data)
+	of := func(role string) []entry {
+		if role == "" {
+			return nil
+		}
+		return wayEntries(e, values, []string{wayOfRole(role)}, nil)
+	}
+	return settleEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole), of(role))
 }

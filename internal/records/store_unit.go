@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
+	"time"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
-	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -19,15 +18,43 @@ import (
 // whoever began it may begin anew.
 var ErrLost = errors.New("a record that the run used was changed meanwhile")
 
+// What one unit of work may hold: the turn at the writer that its commit takes,
+// and the memory until then, must not depend on how long a flow loops.
+const (
+	// MaxChanged is how many changes a unit may make, each create, update and
+	// delete counted; MaxWritten is what the documents it writes may add up to,
+	// in bytes.
+	MaxChanged = 1000
+	MaxWritten = 8 << 20
+	// MaxRead is how many records it may read by id, those it changes included:
+	// the version of each is kept, and each is locked in the commit.
+	MaxRead = 2 * MaxChanged
+	// maxAllWritten bounds the documents that all units of a store hold until
+	// their end. With the inputs they were made of they take up about three times
+	// as much memory.
+	maxAllWritten = 128 << 20
+)
+
+var (
+	errChanged = fault.New(fault.ExecutionError, "a run may change at most %d records (each create, update and delete counts)", MaxChanged)
+	errWritten = fault.New(fault.ExecutionError, "a run may write at most %d MiB of records", MaxWritten>>20)
+	errRead    = fault.New(fault.ExecutionError, "a run may read at most %d records by their ids", MaxRead)
+	errMemory  = fault.New(fault.Overloaded, "Too much is being written. Try again soon.").After(time.Second)
+)
+
 // Unit is work on records that takes effect as a whole or not at all: the
-// changes of one run of a component or automation (decisions 2.31). As gives
-// it as one viewer may use it, and several viewers may share in one unit. Reads
-// by id see what the unit did so far, lists see what is stored. Commit does it
-// all in one transaction.
+// changes of one run of a component or automation. As gives it as one viewer
+// may use it, and several viewers may share in one unit. Reads by id see what
+// the unit did so far, lists see what is stored. Commit does it all in one
+// transaction. Close it in the end.
 //
 // Each change is checked twice: at once, so that the run can deal with a
 // refusal, and again in the transaction, where a refusal means a lost race. The
 // created_at that a record has inside the unit is only near the one it gets.
+//
+// A change beyond MaxChanged or MaxWritten and a read beyond MaxRead are refused
+// with EXECUTION_ERROR, and with OVERLOADED where all units together hold too
+// much; what was done before stands.
 //
 // A Unit belongs to one goroutine.
 type Unit struct {
@@ -36,24 +63,29 @@ type Unit struct {
 	h      db.Handle
 
 	changes []change
-	created bool
-	read    map[ref]int64 // the version of each record that was read by id
+	created int           // how many of the changes create a record
+	written int64         // bytes of documents, taken from the store's budget
+	read    map[ref]int64 // the version of each stored record that was read by id
 	// records and users are those the unit changed, as they are in it; gone are
-	// those it deleted, by the created_at they had.
+	// those it deleted. Of a record in records that refers to one in gone, own
+	// clears the reference.
 	records map[ref]*row
 	users   map[string]*user.User
-	gone    map[ref]int64
+	gone    map[ref]bool
+	unique  uniqueValues
 }
 
 // ref names a record.
 type ref struct{ entity, id string }
 
-// change is one change of a unit, to be done in its transaction on the records
-// that are held there. needs says what it takes to hold the one it is about.
+// change is one change of a unit, to be done in its transaction: a creation,
+// or what do does on the records that are held there. needs says what it takes
+// to hold the one it is about.
 type change struct {
 	ref
-	needs need
-	do    func(ctx context.Context, tx db.Tx, held map[ref]*row) error
+	needs    need
+	creation *creation
+	do       func(ctx context.Context, r *replay) error
 }
 
 // need is the viewer and the verb whose scope must reach a record; its session
@@ -68,8 +100,16 @@ type need struct {
 func (s *Store) Begin(config *access.Config) *Unit {
 	return &Unit{
 		store: s, config: config, h: s.d.For(config.Tenant.ID),
-		read: map[ref]int64{}, records: map[ref]*row{}, users: map[string]*user.User{}, gone: map[ref]int64{},
+		read: map[ref]int64{}, records: map[ref]*row{}, users: map[string]*user.User{}, gone: map[ref]bool{},
+		unique: newUniqueValues(),
 	}
+}
+
+// Close gives back what the unit holds of the memory that all units share. The
+// unit must not be used any more.
+func (u *Unit) Close() {
+	u.store.written.Release(u.config.Tenant.ID, u.written)
+	u.written = 0
 }
 
 // As returns the unit as viewer may use it. The viewer must be of the
@@ -84,147 +124,81 @@ func (u *Unit) As(viewer access.Viewer) *Part {
 // Changed reports whether there is anything to commit.
 func (u *Unit) Changed() bool { return len(u.changes) > 0 }
 
-// Commit does everything the unit did in one transaction, and also in the same,
-// which may be nil and may run more than once. It fails with ErrLost, and with
-// what also fails with.
-func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
-	if len(u.changes) == 0 && also == nil {
-		return nil
+// Touched names the stored records, users included, that the unit read by id or
+// changed, in a fixed order: those over which it may lose a race.
+func (u *Unit) Touched() []string {
+	names := make([]string, 0, len(u.read))
+	for r := range u.read {
+		names = append(names, r.entity+"/"+r.id)
 	}
-	write := u.h.Write
-	if u.created {
-		write = u.h.WriteOrdered
-	}
-	return write(ctx, func(tx db.Tx) error {
-		if err := u.replay(ctx, tx); err != nil {
-			var refused *fault.Error
-			if errors.As(err, &refused) || errors.Is(err, errStale) {
-				return ErrLost // it was possible a moment ago
-			}
-			return err
-		}
-		if also == nil {
-			return nil
-		}
-		return also(tx)
-	})
+	slices.Sort(names)
+	return names
 }
 
-// replay does the unit's changes in their order, on records that are as the
-// run saw them.
-func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
-	version, err := tenant.Fence(ctx, tx)
-	if err != nil {
-		return err
+// add takes a change that writes so many bytes of documents. Nothing else may
+// append to changes.
+func (u *Unit) add(c change, bytes int) error {
+	switch {
+	case len(u.changes) >= MaxChanged:
+		return errChanged
+	case u.written+int64(bytes) > MaxWritten:
+		return errWritten
+	case !u.store.written.Take(u.config.Tenant.ID, int64(bytes)):
+		return errMemory
 	}
-	if version != u.config.Tenant.Version {
-		return errStale
-	}
-	if u.created && len(u.read) > 0 && tx.Dialect().ForUpdate != "" {
-		// Creations hold the tenant's clock to the end. Who takes it after records
-		// waits for another node that waits for these records.
-		if _, err := tenant.Tick(ctx, tx, 0); err != nil {
-			return err
-		}
-	}
-	held, err := u.hold(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for _, c := range u.changes {
-		if err := c.do(ctx, tx, held); err != nil {
-			return err
-		}
+	u.written += int64(bytes)
+	u.changes = append(u.changes, c)
+	if c.creation != nil {
+		u.created++
 	}
 	return nil
 }
 
-// hold locks what the unit changes and read, in the order of names, so that two
-// units never wait for each other; ErrLost where a version is not the one read.
-func (u *Unit) hold(ctx context.Context, tx db.Tx) (map[ref]*row, error) {
-	needs := map[ref]need{}
-	for r := range u.read {
-		needs[r] = need{}
-	}
-	for _, c := range u.changes {
-		if had, ok := needs[c.ref]; !ok || had.session == nil {
-			needs[c.ref] = c.needs
-		}
-	}
-	refs := make([]ref, 0, len(needs))
-	for r := range needs {
-		refs = append(refs, r)
-	}
-	slices.SortFunc(refs, func(a, b ref) int {
-		if a.entity != b.entity {
-			return strings.Compare(a.entity, b.entity)
-		}
-		return strings.Compare(a.id, b.id)
-	})
-	held := map[ref]*row{}
-	for _, r := range refs {
-		rec, err := u.holdOne(ctx, tx, r, needs[r])
-		if err != nil {
-			return nil, err
-		}
-		held[r] = rec
-	}
-	return held, nil
+// put makes rec the record as the unit has it.
+func (u *Unit) put(e *schema.Entity, rec *row) {
+	at := ref{e.Name, rec.id}
+	u.unique.replace(e, u.records[at], rec)
+	u.records[at] = rec
 }
 
-// holdOne locks one record and checks its version; nil where the unit creates it.
-func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, error) {
-	was, read := u.read[r]
-	if !read {
-		return nil, nil
+// drop notes that the unit deleted a record.
+func (u *Unit) drop(e *schema.Entity, rec *row) {
+	at := ref{e.Name, rec.id}
+	u.unique.remove(e, u.records[at], rec)
+	delete(u.records, at)
+	u.gone[at] = true
+}
+
+// own is a record that the unit changed, as it is in it; nil for any other.
+func (u *Unit) own(e *schema.Entity, id string) *row {
+	rec := u.records[ref{e.Name, id}]
+	if rec != nil {
+		rec.data = without(e, rec.data, u.gone)
 	}
-	rec, err := &row{}, error(nil)
-	switch {
-	case r.entity == schema.UserEntity:
-		var held *user.User
-		if held, err = user.Lock(ctx, tx, r.id); err == nil {
-			rec.version = held.UpdatedAt
-		}
-	case n.session != nil:
-		rec, err = n.session.lock(ctx, tx, n.rights, r.id, n.verb)
-		if err == nil && !rec.allowed {
-			err = ErrLost
-		}
-	default:
-		err = tx.Query(ctx, `SELECT version FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+tx.Dialect().ForShare,
-			func(dbRow db.Row) error { rec.version = dbRow.Int(0); return nil }, r.entity, r.id)
-	}
-	if errors.Is(err, user.ErrUnknown) || err == nil && rec.version != was {
-		err = ErrLost
-	}
-	return rec, err
+	return rec
 }
 
 // saw notes the version a record was read at; ErrLost when it was another before.
 func (u *Unit) saw(r ref, version int64) error {
-	if was, ok := u.read[r]; ok && was != version {
+	was, known := u.read[r]
+	switch {
+	case known && was != version:
 		return ErrLost
+	case !known && len(u.read) >= MaxRead:
+		return errRead
 	}
 	u.read[r] = version
 	return nil
 }
 
-// forget clears every reference to a deleted record in records that are held
-// in memory, as remove does in the database.
-func forget(config *access.Config, records map[ref]*row, target ref) {
-	for at, rec := range records {
-		if rec == nil || rec.data == nil {
-			continue
-		}
-		rec.data = without(config.Schema.Entity(at.entity), rec.data, target)
+// without is a record's data with no reference to a record that is gone.
+func without(e *schema.Entity, data []byte, gone map[ref]bool) []byte {
+	if len(gone) == 0 || !slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return f.Type == schema.Reference }) {
+		return data
 	}
-}
-
-// without is a record's data with no reference to target.
-func without(e *schema.Entity, data []byte, target ref) []byte {
 	values, found := stored(e, data), false
 	for i, f := range e.Fields {
-		if f.Type == schema.Reference && f.Target == target.entity && values[i] != nil && schema.Unquote(values[i]) == target.id {
+		if f.Type == schema.Reference && values[i] != nil && gone[ref{f.Target, schema.Unquote(values[i])}] {
 			values[i], found = nil, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -231,23 +232,25 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	}
 	rest := checkFields(r, custom)
 	maps.Copy(forbidden, rest.forbidden)
-	for name, reason := range rest.reasons {
-		in.fail(name, reason)
-	}
 	if len(forbidden) > 0 {
 		return errForbidden(forbidden)
 	}
 	if rest.owner != "" {
 		in.fail("owner_id", "unknown field")
 	}
-	if err := in.err(); err != nil {
-		return err
-	}
-	values := stored(r.Entity, u.Custom)
+	before := stored(r.Entity, u.Custom)
+	values := slices.Clone(before)
 	for i, v := range rest.values {
 		if v != nil {
 			values[i] = v
 		}
+	}
+	rest.weigh(r.Entity, before, values, u.Custom)
+	for name, reason := range rest.reasons {
+		in.fail(name, reason)
+	}
+	if err := in.err(); err != nil {
+		return err
 	}
 	u.Custom = document(r.Entity, values, u.Custom)
 	return nil

@@ -84,6 +84,10 @@ func level(edit bool) access.Level {
 func (h *house) follow(w *world, c change) {
 	h.t.Helper()
 	switch {
+	case c.noShare != nil:
+		if err := h.system().Unshare(context.Background(), c.shared.entity, c.shared.id, c.noShare.params().Principal); err != nil {
+			h.t.Fatalf("unshare %v: %v", *c.noShare, describe(err))
+		}
 	case c.shared != nil:
 		h.putShares(c.shared)
 	case c.record != nil:

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -141,12 +142,13 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 		return nil, err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
-		created_by, updated_by, version, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`)`,
-		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data))
+		created_by, updated_by, version, data, data_bytes) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`, $9)`,
+		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data), len(rec.data))
 	if err != nil {
 		return nil, err
 	}
-	return rec, s.reindex(ctx, tx, r.Entity, rec, make([]jsontext.Value, len(in.values)), in.values)
+	is := standing{values: in.values, owner: rec.owner, ownerRole: rec.ownerRole}
+	return rec, s.reindex(ctx, tx, r.Entity, rec.createdAt, standing{}, is)
 }
 
 // roleOf is the role of a record's owner, true for as long as tx is fenced.
@@ -192,7 +194,7 @@ func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRig
 			continue
 		}
 		err := tx.Query(ctx, `SELECT 1 FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
-			AND is_unique = 1 AND record_created_at <> $5`, func(db.Row) error {
+			AND reach = '' AND is_unique = 1 AND record_created_at <> $5`, func(db.Row) error {
 			taken[f.Name] = "the value is taken"
 			return nil
 		}, r.Entity.Name, f.Name, key, rec.createdAt)
@@ -210,51 +212,21 @@ func conflict(fields map[string]string) error {
 	return fault.New(fault.Conflict, "a unique field's value is taken").With("fields", fields)
 }
 
-// reindex brings the record's index rows and rule matches from before to after.
-func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row, before, after []jsontext.Value) error {
-	for i, f := range e.Fields {
-		was, had := indexKey(f, before[i])
-		is, has := indexKey(f, after[i])
-		if had == has && was == is {
-			continue
-		}
-		if had {
-			if err := deleteValue(ctx, tx, e.Name, f.Name, was, rec.createdAt); err != nil {
-				return err
-			}
-		}
-		if has {
-			err := insertValue(ctx, tx, e.Name, f.Name, is, rec.createdAt, f.Unique)
-			if errors.Is(err, db.ErrUnique) {
-				return conflict(map[string]string{f.Name: "the value is taken"})
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	for _, rule := range valueRules(s.viewer.Config(), e.Name) {
-		was, is := matches(e, rule, before), matches(e, rule, after)
+// reindex brings the record's index rows and rule matches from before to after;
+// the rules of both are worked out here.
+func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after standing) error {
+	rules := valueRules(s.viewer.Config(), e.Name)
+	before.rules, after.rules = holding(e, rules, before.values), holding(e, rules, after.values)
+	for _, rule := range rules {
+		was, is := slices.Contains(before.rules, rule.ID()), slices.Contains(after.rules, rule.ID())
 		if was == is {
 			continue
 		}
-		if err := setMatch(ctx, tx, rule.ID(), rec.createdAt, is); err != nil {
+		if err := setMatch(ctx, tx, rule.ID(), createdAt, is); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func insertValue(ctx context.Context, tx db.Tx, entity, field, key string, createdAt int64, unique bool) error {
-	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, record_created_at, is_unique)
-		VALUES ($1, $2, $3, $4, $5, $6)`, entity, field, key, createdAt, unique)
-	return err
-}
-
-func deleteValue(ctx context.Context, tx db.Tx, entity, field, key string, createdAt int64) error {
-	_, err := tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
-		AND value = $4 AND record_created_at = $5`, entity, field, key, createdAt)
-	return err
+	return replaceEntries(ctx, tx, e.Name, createdAt, before.entries(e), after.entries(e))
 }
 
 func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bool) error {
@@ -275,9 +247,9 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 
 // find is lock that holds the record as suffix says.
 func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, verb access.Verb, suffix string) (*row, error) {
-	st := newStatement(`SELECT `+rowColumns+`, r.version, CASE WHEN `, r.Entity.Name, id)
+	st := newStatement(`SELECT `+rowColumns(q)+`, r.version, CASE WHEN `, r.Entity.Name, id)
 	st.reached(r.Scope(verb))
-	st.WriteString(` THEN 1 ELSE 0 END FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
+	st.WriteString(` THEN 1 ELSE 0 END, r.owner_role FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
 	st.reached(r.Scope(access.Read))
 	st.WriteString(suffix)
 	var rec *row
@@ -285,7 +257,7 @@ func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, 
 		rec = &row{}
 		scanRow(dbRow, rec)
 		rec.data = append(jsontext.Value(nil), rec.data...)
-		rec.version, rec.allowed = dbRow.Int(5), dbRow.Bool(6)
+		rec.version, rec.allowed, rec.ownerRole = dbRow.Int(5), dbRow.Bool(6), dbRow.Text(7)
 		return nil
 	}, st.args...)
 	if err == nil && rec == nil {

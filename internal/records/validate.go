@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -125,6 +126,7 @@ func checkCreate(r *access.EntityRights, members []Member) (*input, error) {
 			in.fail(f.Name, "required")
 		}
 	}
+	in.weigh(r.Entity, nil, in.values, nil)
 	return in, nil
 }
 
@@ -140,6 +142,48 @@ func (in *input) checkGiven(rec *row) {
 			in.fail(name, "is set by the service and cannot be changed")
 		}
 	}
+}
+
+// MaxDocument bounds the JSON of all fields of a record together, as it is
+// stored and shown: texts with their escapes, numbers without exponents, and
+// what is kept of fields since removed. The same holds for the custom fields of
+// a user. No answer about one record is much longer.
+const MaxDocument = 1 << 20
+
+// weigh fails the largest field of the body where it makes the record larger
+// than MaxDocument. A record that is larger already, from before there was a
+// limit, may be changed where it does not grow. before is nil for a new record; kept is
+// its data, for what it holds of fields since removed.
+func (in *input) weigh(e *schema.Entity, before, after []jsontext.Value, kept jsontext.Value) {
+	size := documentSize(e, after, kept)
+	if size <= MaxDocument || before != nil && size <= documentSize(e, before, kept) {
+		return
+	}
+	largest := -1
+	for i, v := range in.values {
+		if v != nil && (largest < 0 || len(v) > len(in.values[largest])) {
+			largest = i
+		}
+	}
+	if largest >= 0 {
+		in.fail(e.Fields[largest].Name, fmt.Sprintf("makes the record too large: expected at most %d bytes of JSON in all its fields, numbers without exponents", MaxDocument))
+	}
+}
+
+// documentSize is the length of what document writes.
+func documentSize(e *schema.Entity, values []jsontext.Value, before jsontext.Value) int {
+	size, members := len("{}"), 0
+	for i, f := range e.Fields {
+		if values[i] != nil && !schema.IsNull(values[i]) {
+			size += len(f.Label) + len(values[i])
+			members++
+		}
+	}
+	eachKept(e, before, func(name, value []byte) {
+		size += len(`"":`) + len(name) + len(value)
+		members++
+	})
+	return size + max(members-1, 0)
 }
 
 // document writes values as the object that is stored: fields that are set, in
@@ -159,16 +203,23 @@ func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) 
 			dst = append(dst, values[i]...)
 		}
 	}
-	eachMember(before, func(name, value []byte) {
-		if e.FieldBytes(name) == nil {
-			comma()
-			dst = append(dst, '"')
-			dst = append(dst, name...)
-			dst = append(dst, '"', ':')
-			dst = append(dst, value...)
-		}
+	eachKept(e, before, func(name, value []byte) {
+		comma()
+		dst = append(dst, '"')
+		dst = append(dst, name...)
+		dst = append(dst, '"', ':')
+		dst = append(dst, value...)
 	})
 	return append(dst, '}')
+}
+
+// eachKept walks what stored data holds of fields since removed.
+func eachKept(e *schema.Entity, data jsontext.Value, each func(name, value []byte)) {
+	eachMember(data, func(name, value []byte) {
+		if e.FieldBytes(name) == nil {
+			each(name, appendCompact(nil, value))
+		}
+	})
 }
 
 // stored splits a record's data into canonical values by field index.

@@ -226,6 +226,11 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		return "another set " + name, change{sets: true}
 	case 7:
 		r, s := pick(rnd, w.things), generateShare(rnd, w)
+		if len(r.shares) > 0 && chance(rnd, 40) {
+			gone := r.shares[0]
+			r.shares = r.shares[1:]
+			return fmt.Sprintf("record %s is shared no more: %+v", r.id, gone), change{shared: r, noShare: &gone}
+		}
 		r.addShare(s)
 		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
 	default:
@@ -273,5 +278,6 @@ type change struct {
 	noRule                    *rule
 	user                      *person
 	shared, record            *thing
+	noShare                   *share   // of shared
 	fields                    []string // of the record, that changed
 }

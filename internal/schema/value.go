@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/number"
 )
 
 // Null is the JSON null.
@@ -21,8 +22,8 @@ var Null = jsontext.Value("null")
 func IsNull(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
 
 // Canonical checks a JSON value against the field's type and returns it in the
-// one form that is stored: compact, numbers in their shortest form. When the
-// value does not fit, reason says what was expected. null always fits; whether
+// one form that is stored: compact, numbers as number.Append writes them. When
+// the value does not fit, reason says what was expected. null always fits; whether
 // it may stand there is the caller's question (Required).
 //
 // v must be well-formed JSON without duplicate names (httpapi.ParseObject).
@@ -48,7 +49,7 @@ func (f *Field) Canonical(v jsontext.Value) (canonical jsontext.Value, reason st
 	case Datetime:
 		return parsed(v, "expected an RFC 3339 date and time like 2026-01-31T12:00:00Z", func(s string) bool {
 			_, err := parseDatetime(s)
-			return err == nil
+			return err == nil && strictDatetime(s)
 		})
 	case Select:
 		return parsed(v, "expected one of "+strings.Join(f.Options, ", "), func(s string) bool {
@@ -59,26 +60,33 @@ func (f *Field) Canonical(v jsontext.Value) (canonical jsontext.Value, reason st
 	case Reference:
 		return parsed(v, "expected the id of a record of "+f.Target, func(s string) bool { return s != "" })
 	case JSON:
-		if k := v.Kind(); k != '{' && k != '[' {
-			return nil, "expected an object or a list"
-		}
-		c := bytes.Clone(v)
-		val := jsontext.Value(c)
-		if err := val.Compact(); err != nil {
-			return nil, "expected an object or a list"
-		}
-		return val, ""
+		return canonicalJSON(v)
 	}
 	return nil, "has an unknown type"
 }
 
-// parseDatetime reads RFC 3339; a comma, a lower-case t and a leap second are refused.
+// parseDatetime reads what was stored. It takes a little more than Canonical
+// does now (strictDatetime); a comma and a lower-case t are refused.
 func parseDatetime(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err == nil && strings.ContainsRune(s, ',') {
 		return t, strconv.ErrSyntax
 	}
 	return t, err
+}
+
+// strictDatetime reports whether what parseDatetime reads is RFC 3339: time.Parse
+// takes an hour of one digit and an offset of 24 hours.
+func strictDatetime(s string) bool {
+	const hour, offset = "2006-01-02T15", "+07:00"
+	if len(s) <= len(hour) || s[len(hour)] != ':' {
+		return false
+	}
+	if strings.HasSuffix(s, "Z") {
+		return true
+	}
+	zone := s[len(s)-len(offset):]
+	return zone[1:3] < "24" && zone[4:6] < "60"
 }
 
 func canonicalString(v jsontext.Value, reason string) (jsontext.Value, string) {
@@ -107,32 +115,19 @@ func parsed(v jsontext.Value, reason string, ok func(string) bool) (jsontext.Val
 	return c, ""
 }
 
-const maxInteger = 1 << 53
-
 func canonicalNumber(v jsontext.Value) (jsontext.Value, string) {
 	if v.Kind() != '0' {
 		return nil, "expected a number"
 	}
-	n, err := strconv.ParseFloat(string(v), 64)
-	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-		return nil, "expected a number within the range of an IEEE double"
+	n, ok := number.Parse(v)
+	if !ok {
+		return nil, number.OutOfRange
 	}
-	if n == math.Trunc(n) && math.Abs(n) > maxInteger {
+	if math.Abs(n) > number.MaxInteger || number.Altered(v, n) {
 		return nil, "expected an integer of at most 2^53, which a double holds exactly"
 	}
-	if math.Abs(n) == maxInteger && isInteger(v) && strings.TrimPrefix(string(v), "-") != "9007199254740992" {
-		// 2^53+1 rounds to 2^53: it would be stored as another number.
-		return nil, "expected an integer of at most 2^53, which a double holds exactly"
-	}
-	if n == 0 {
-		n = 0 // -0 is stored as 0
-	}
-	// Without an exponent: JSONB would write it out, and what is read back must
-	// be the same text, as index rows are found by it.
-	return strconv.AppendFloat(nil, n, 'f', -1, 64), ""
+	return number.Append(nil, n), ""
 }
-
-func isInteger(v jsontext.Value) bool { return !bytes.ContainsAny(v, ".eE") }
 
 func (f *Field) canonicalList(v jsontext.Value) (jsontext.Value, string) {
 	reason := "expected a list of distinct options out of " + strings.Join(f.Options, ", ")
@@ -183,11 +178,21 @@ func (f *Field) Key(v jsontext.Value) (key string, ok bool) {
 		}
 		key = t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 	}
-	if len(key) > maxKey {
+	if len(key) > maxKey || digested(key) {
 		sum := sha256.Sum256([]byte(key))
-		key = strings.ToValidUTF8(key[:maxKey-70], "") + "…" + hex.EncodeToString(sum[:])
+		key = strings.ToValidUTF8(key[:min(len(key), maxKey-70)], "") + ellipsis + hex.EncodeToString(sum[:])
 	}
 	return key, true
+}
+
+// ellipsis stands in a key before the digest of a long text.
+const ellipsis = "…"
+
+// digested reports whether a text has the form of the key of a long one. It gets
+// a digest of its own, so that nobody can take another's key by spelling it.
+func digested(text string) bool {
+	at := len(text) - 2*sha256.Size
+	return at >= len(ellipsis) && text[at-len(ellipsis):at] == ellipsis && strings.Trim(text[at:], "0123456789abcdef") == ""
 }
 
 // ParseText reads the text form of a value, as it stands in a filter of a

@@ -37,6 +37,9 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 		e = httpapi.Public(err)
 		status, code = e.HTTPStatus(), string(e.Code)
 		body = httpapi.AppendError(body, e)
+		if e.Code == fault.Overloaded && e.Status == 0 { // a status is chosen by a component's fail()
+			x.uncharge()
+		}
 		if e.RetryAfter > 0 {
 			h["Retry-After"] = []string{strconv.Itoa(seconds(e.RetryAfter))}
 		}
@@ -86,8 +89,13 @@ func (x *exchange) headers(h http.Header, size, status int) {
 	if x.call != nil && x.call.ToldLimit() != nil {
 		x.limit, x.limited = *x.call.ToldLimit(), true
 	}
-	if !x.limited {
+	switch {
+	case !x.limited && x.returned:
+		x.peekAddress()
+	case !x.limited:
 		x.takeAddress()
+	case x.returned && x.limit.Allowed && x.charged():
+		x.limit.Remaining = min(x.limit.Limit, x.limit.Remaining+1)
 	}
 	h["X-Ratelimit-Limit"] = []string{strconv.Itoa(x.limit.Limit)}
 	h["X-Ratelimit-Remaining"] = []string{strconv.Itoa(x.limit.Remaining)}

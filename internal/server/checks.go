@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/audit"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/secret"
 )
 
@@ -92,8 +93,7 @@ func (x *exchange) byJWT(ctx context.Context, token string) (access.Viewer, erro
 func (x *exchange) checkUser() error {
 	x.allowIdentityOrigin()
 	perMinute := x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute
-	x.limit, x.limited = x.s.limiter.Take(x.config.Tenant.ID+"/user/"+x.userID, perMinute, window), true
-	if !x.limit.Allowed {
+	if !x.take(x.config.Tenant.ID+"/user/"+x.userID, perMinute) {
 		return x.rateLimited()
 	}
 	return nil
@@ -106,7 +106,9 @@ func (x *exchange) allowIdentityOrigin() {
 	}
 }
 
-// checkKey is what a key itself restricts: addresses, origins, rate.
+// checkKey is what a key itself restricts: addresses, origins, rate. What comes
+// from where the key may not be used counts against the address, as a request
+// without a valid credential does.
 func (x *exchange) checkKey() error {
 	k := x.key
 	originAllowed := x.origin == "" || k.AllowsOrigin(x.origin)
@@ -114,23 +116,57 @@ func (x *exchange) checkKey() error {
 		x.corsOrigin = x.origin // its pages may read what the other checks say, too
 	}
 	if !k.Allowlist.Allows(x.ip) {
-		x.peekKey(k)
-		return fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip)
+		return x.refuse(fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip))
 	}
 	if !originAllowed {
-		x.peekKey(k)
-		return fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin)
+		return x.refuse(fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin))
 	}
-	x.limit, x.limited = x.s.limiter.Take(k.ID, k.RateLimitPerMinute, window), true
-	if !x.limit.Allowed {
+	if !x.take(k.ID, k.RateLimitPerMinute) {
 		return x.rateLimited()
 	}
 	x.s.keys.Touch(k)
 	return nil
 }
 
-func (x *exchange) peekKey(k *apikey.Key) {
-	x.limit, x.limited = x.s.limiter.Peek(k.ID, k.RateLimitPerMinute, window), true
+// take counts the request against a budget, of which the answer's headers tell.
+func (x *exchange) take(budget string, perMinute int) bool {
+	var charge ratelimit.Charge
+	x.limit, charge = x.s.limiter.Charge(budget, perMinute, window)
+	x.limited = true
+	x.charges = append(x.charges, charge)
+	return x.limit.Allowed
+}
+
+// refuse counts the request against its address and returns err, or
+// RATE_LIMITED.
+func (x *exchange) refuse(err error) error {
+	if !x.takeAddress() {
+		return x.rateLimited()
+	}
+	return err
+}
+
+// charged reports whether the request was counted anywhere.
+func (x *exchange) charged() bool {
+	counted := func(c ratelimit.Charge) bool { return c != ratelimit.Charge{} }
+	return slices.ContainsFunc(x.charges, counted) || x.call != nil && slices.ContainsFunc(x.call.Charges(), counted)
+}
+
+// uncharge gives back everything that the request was counted as: what the
+// platform sheds is charged to nobody. Who hung up has paid; else hanging up
+// would make requests free.
+func (x *exchange) uncharge() {
+	if x.r.Context().Err() != nil {
+		return
+	}
+	charges := x.charges
+	if x.call != nil {
+		charges = append(charges, x.call.Charges()...)
+	}
+	for _, c := range charges {
+		x.s.limiter.Return(c)
+	}
+	x.returned = true
 }
 
 func (x *exchange) rateLimited() error {
@@ -140,12 +176,22 @@ func (x *exchange) rateLimited() error {
 // takeAddress counts the request against the budget that all requests of one
 // address without a valid credential share (decisions 2.22).
 func (x *exchange) takeAddress() bool {
-	limit, tenant := unknownHostPerMinute, ""
-	if x.config != nil {
-		limit, tenant = x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute, x.config.Tenant.ID
-	}
-	x.limit, x.limited = x.s.limiter.Take(addressBudget(tenant, x.ip), limit, window), true
+	return x.take(x.addressBudget())
+}
+
+// peekAddress is takeAddress without counting.
+func (x *exchange) peekAddress() bool {
+	budget, perMinute := x.addressBudget()
+	x.limit, x.limited = x.s.limiter.Peek(budget, perMinute, window), true
 	return x.limit.Allowed
+}
+
+// addressBudget is the budget of the address at the tenant, or at none.
+func (x *exchange) addressBudget() (budget string, perMinute int) {
+	if x.config == nil {
+		return addressBudget("", x.ip), unknownHostPerMinute
+	}
+	return addressBudget(x.config.Tenant.ID, x.ip), x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute
 }
 
 // addressBudget names the budget of an address at a tenant, or at none.

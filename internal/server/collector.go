@@ -15,6 +15,7 @@ var (
 	runsTotal   = described("runs_total", "Runs of components and automations, by how they ended.", "status")
 	duplicates  = described("duplicate_deliveries_total", "Deliveries that had been processed before.")
 	runsQueue   = described("run_queue_entries", "Runs waiting to be written.")
+	flows       = described("flows", "Flows that run, and that wait for a place.", "state")
 	identities  = described("identity_events_total", "What External Identity did: registrations, logins, failed logins, blocks, refreshes, reuses, resets, overloads.", "event")
 	mailsTotal  = described("mails_total", "Mails sent, tries that failed, and mails given up.", "result")
 	mailsQueued = described("mail_queue_entries", "Mails waiting to be sent.")
@@ -22,7 +23,7 @@ var (
 
 // Describe tells what Collect gives.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cpuSeconds, runsTotal, duplicates, runsQueue, identities, mailsTotal, mailsQueued} {
+	for _, d := range []*prometheus.Desc{cpuSeconds, runsTotal, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued} {
 		ch <- d
 	}
 }
@@ -32,7 +33,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, n float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
 	}
-	gauge := func(d *prometheus.Desc, n float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n) }
+	gauge := func(d *prometheus.Desc, n float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n, labels...)
+	}
 	for tenant, d := range c.s.engine.CPU() {
 		counter(cpuSeconds, d.Seconds(), tenant)
 	}
@@ -42,6 +45,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	counter(duplicates, float64(runs.Duplicates))
 	gauge(runsQueue, float64(runs.Waiting))
+	gauge(flows, float64(runs.FlowsRunning), "running")
+	gauge(flows, float64(runs.FlowsWaiting), "waiting")
 	id := c.s.identity.Stats()
 	for event, n := range map[string]int64{
 		"registration": id.Registrations, "login": id.Logins, "login_failed": id.Failures, "login_blocked": id.Blocks,

@@ -49,6 +49,8 @@ type exchange struct {
 	corsOrigin string // the origin that may read the answer, "" for none
 	limit      ratelimit.Result
 	limited    bool // limit is set
+	charges    []ratelimit.Charge
+	returned   bool // the charges were given back
 
 	unrecorded bool // refused because the audit log can take no more
 

@@ -28,23 +28,31 @@ func (g gate) Caller(ctx context.Context, external bool) (access.Viewer, error) 
 // Take counts the request against a budget of the endpoint's own.
 func (g gate) Take(budget string, perMinute int) error {
 	x := g.x
-	x.limit, x.limited = x.s.limiter.Take(x.config.Tenant.ID+budget, perMinute, window), true
-	if !x.limit.Allowed {
+	if !x.take(x.config.Tenant.ID+budget, perMinute) {
 		return x.rateLimited()
 	}
 	return nil
 }
 
-// Suspect is RATE_LIMITED once the address has used up its budget; it counts nothing.
-func (g gate) Suspect() error {
+// Peek is RATE_LIMITED once a budget of the endpoint's own is used up; it counts
+// nothing, and leaves the headers alone else.
+func (g gate) Peek(budget string, perMinute int) error {
 	x := g.x
-	tenant := x.config.Tenant
-	stands := x.s.limiter.Peek(addressBudget(tenant.ID, x.ip), tenant.Settings.UnauthenticatedPerIPPerMinute, window)
+	stands := x.s.limiter.Peek(x.config.Tenant.ID+budget, perMinute, window)
 	if stands.Allowed {
 		return nil
 	}
-	x.limit = stands
+	x.limit, x.limited = stands, true
 	return x.rateLimited()
+}
+
+// Suspect is RATE_LIMITED once the address has used up its budget; it counts
+// nothing, and the headers tell of that budget.
+func (g gate) Suspect() error {
+	if !g.x.peekAddress() {
+		return g.x.rateLimited()
+	}
+	return nil
 }
 
 // Refuse counts the request against its address.
@@ -53,10 +61,7 @@ func (g gate) Refuse(err error) error {
 		g.x.w.Header()["Www-Authenticate"] = challenge
 		g.x.keyPrefix = secret.Prefix(presented(g.x.r.Header))
 	}
-	if !g.x.takeAddress() {
-		return g.x.rateLimited()
-	}
-	return err
+	return g.x.refuse(err)
 }
 
 // presented is the token that a request brings, for the logs.

@@ -55,6 +55,8 @@ func newMetrics(s *Server) *metrics {
 	}
 	gauge("gatehouse_audit_queue_entries", "Audit entries waiting to be written.", func() float64 { return float64(s.recorder.Stats().Queued) })
 	gauge("gatehouse_database_write_queue", "Writes waiting for the writer.", func() float64 { return float64(s.db.Stats().WritesQueued) })
+	gauge("gatehouse_database_connection_queue", "Calls waiting for a database connection.", func() float64 { return float64(s.db.Stats().Waiting) })
+	gauge("gatehouse_database_longest_write_seconds", "The longest turn that one write has had at the writer, without its commit.", func() float64 { return s.db.Stats().LongestWrite.Seconds() })
 	for _, pattern := range append(patterns(s), "") {
 		m.known[pattern] = m.series(pattern)
 	}

@@ -126,9 +126,26 @@ func TestEveryKeyHasABudgetOfItsOwn(t *testing.T) {
 	if got := three.Get(me).Want(200, "").Header.Get("X-RateLimit-Remaining"); got != "0" {
 		t.Errorf("three requests of three left %s", got)
 	}
-	if got := three.With("Origin", evil).Get(me).Want(403, "CORS_DENIED").Header.Get("X-RateLimit-Limit"); got != "3" {
-		t.Errorf("a refused origin is told of a limit of %s", got)
+	// A key where it may not be used counts against the address, and is told of that.
+	w.Apply("tenant: acme\nunauthenticated_per_ip_per_minute: 5\n")
+	for left := 3; left >= 0; left -= 2 { // one was counted above
+		a := three.With("Origin", evil).Get(me).Want(403, "CORS_DENIED")
+		if got := a.Header.Get("X-RateLimit-Remaining"); got != strconv.Itoa(left) {
+			t.Errorf("a refused origin leaves %s, want %d", got, left)
+		}
+		if left > 0 {
+			three.With("X-Forwarded-For", "127.0.0.1").With("Origin", evil).Get(me).Want(403, "CORS_DENIED")
+		}
 	}
+	three.With("Origin", evil).Get(me).Want(429, "RATE_LIMITED")
+	for n := range 4 { // one was counted above
+		if got := from(three, "198.51.100.1").Get(me).Want(403, "IP_DENIED").Header.Get("X-RateLimit-Remaining"); got != strconv.Itoa(3-n) {
+			t.Errorf("a refused address has %s left after %d", got, n+2)
+		}
+	}
+	from(three, "198.51.100.1").Get(me).Want(429, "RATE_LIMITED")
+	w.Clock.Advance(time.Minute)
+	three.Get(me).Want(200, "")
 	// A key that was deleted frees its budget for nobody, and is told of the address's.
 	w.Apply("tenant: acme\nunauthenticated_per_ip_per_minute: 77\n")
 	if err := w.Nodes[0].Server.Keys().Delete(t.Context(), "test", "acme", two.KeyID); err != nil {

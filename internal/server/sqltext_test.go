@@ -28,8 +28,11 @@ var unbound = map[string]string{
 
 // manyRows are the functions whose INSERT gets its rows at run time.
 var manyRows = map[string]string{
-	"audit.insertMark":  "newInsert begins each row with $1",
-	"audit.upsertUsage": "newInsert begins each row with $1",
+	"audit.insertMark":      "newInsert begins each row with $1",
+	"audit.upsertUsage":     "newInsert begins each row with $1",
+	"records.insertRows":    "insertOf and rowsOf begin each row with $1",
+	"records.insertRecords": "rowsOf begins each row with $1",
+	"records.insertMatches": "rowsOf begins each row with $1",
 }
 
 var boundLater = regexp.MustCompile(`(?is)^INSERT INTO\s+\w+\s*\(tenant_id\b[^)]*\)\s*VALUES\s+\?`)

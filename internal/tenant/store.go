@@ -114,11 +114,16 @@ func Put(ctx context.Context, tx db.Tx, t *Tenant, now int64) error {
 // one drawn, whichever is later. Inside db.Handle.WriteOrdered, instants become
 // visible in their order (decisions 2.10). The unit is microseconds UTC.
 func Tick(ctx context.Context, tx db.Tx, now int64) (tick int64, err error) {
+	return Ticks(ctx, tx, now, 1)
+}
+
+// Ticks draws n instants, one microsecond apart, and returns the first.
+func Ticks(ctx context.Context, tx db.Tx, now int64, n int) (first int64, err error) {
 	err = tx.Query(ctx, `INSERT INTO tenant_clocks (tenant_id, last) VALUES ($1, $2)
-		ON CONFLICT (tenant_id) DO UPDATE SET last = `+tx.Dialect().Greatest("tenant_clocks.last + 1", "excluded.last")+`
+		ON CONFLICT (tenant_id) DO UPDATE SET last = `+tx.Dialect().Greatest("tenant_clocks.last + $3", "excluded.last")+`
 		RETURNING last`, func(r db.Row) error {
-		tick = r.Int(0)
+		first = r.Int(0) - int64(n-1)
 		return nil
-	}, now)
-	return tick, err
+	}, now+int64(n-1), n)
+	return first, err
 }

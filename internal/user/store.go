@@ -14,8 +14,11 @@ import (
 	"gatehouse/internal/fault"
 )
 
-const columns = `user_id, email, name, locale, user_type, is_owner, active, email_verified, role,
-	password_hash, custom_data, created_at, updated_at, pending`
+// columns are what scan reads of a user.
+func columns(q db.Querier) string {
+	return `user_id, email, name, locale, user_type, is_owner, active, email_verified, role,
+	password_hash, ` + q.Dialect().JSONText("custom_data", "0") + `, created_at, updated_at, pending`
+}
 
 func scan(r db.Row) *User {
 	return &User{
@@ -28,12 +31,12 @@ func scan(r db.Row) *User {
 
 // ByID finds a user, permission sets included; ErrUnknown when there is none.
 func ByID(ctx context.Context, q db.Querier, id string) (*User, error) {
-	return one(ctx, q, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
+	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
 // ByEmail finds a user by any form of their e-mail address; ErrUnknown when there is none.
 func ByEmail(ctx context.Context, q db.Querier, email string) (*User, error) {
-	return one(ctx, q, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND email_key = $2`, EmailKey(email))
+	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND email_key = $2`, EmailKey(email))
 }
 
 func one(ctx context.Context, q db.Querier, sql, key string) (*User, error) {
@@ -56,7 +59,7 @@ func one(ctx context.Context, q db.Querier, sql, key string) (*User, error) {
 // Each hands every user of the tenant to each, oldest first, without their
 // permission sets.
 func Each(ctx context.Context, q db.Querier, each func(*User) error) error {
-	return q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 ORDER BY created_at`, func(r db.Row) error {
+	return q.Query(ctx, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 ORDER BY created_at`, func(r db.Row) error {
 		return each(scan(r))
 	})
 }
@@ -83,7 +86,7 @@ func Page(ctx context.Context, q db.Querier, only string, after, before int64, l
 		where, args = " AND user_id = $4", append(args, only)
 	}
 	var list []*User
-	err := q.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND created_at > $2 AND created_at < $3`+where+`
+	err := q.Query(ctx, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND created_at > $2 AND created_at < $3`+where+`
 		ORDER BY created_at DESC LIMIT `+strconv.Itoa(limit),
 		func(r db.Row) error { list = append(list, scan(r)); return nil }, args...)
 	return list, err
@@ -141,7 +144,7 @@ func UpdateProfile(ctx context.Context, tx db.Tx, u *User) error {
 // Lock reads a user and holds their row until tx ends; ErrUnknown when there is none.
 func Lock(ctx context.Context, tx db.Tx, id string) (*User, error) {
 	var u *User
-	err := tx.Query(ctx, `SELECT `+columns+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate,
+	err := tx.Query(ctx, `SELECT `+columns(tx)+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate,
 		func(r db.Row) error { u = scan(r); return nil }, id)
 	if err == nil && u == nil {
 		err = ErrUnknown

@@ -1,0 +1,83 @@
+package admission
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// slice is how long one computes before others who wait for a core get a turn.
+const slice = time.Millisecond
+
+// Cores shares the processor's time among what keys let run here. At most so
+// many compute at once, however many are under way, and whoever computes for
+// longer than a slice lets the next key in turn go on. Without it the runtime
+// would serve all goroutines alike: a request of somebody else, which needs a
+// core a few times for some microseconds, would wait each time for every run of
+// a crowd to have its 10 ms. A Cores may be used by many goroutines.
+type Cores struct{ gate *Gate }
+
+// NewCores returns n cores to share. n should be less than there are where
+// there are several, so that one is left for everything else.
+func NewCores(n int) *Cores {
+	return &Cores{NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64})}
+}
+
+// Start waits for a core, until ctx ends. The work belongs to one goroutine,
+// which must Stop it.
+func (c *Cores) Start(ctx context.Context, key string) (*Work, error) {
+	w := &Work{cores: c, ctx: ctx, key: key}
+	return w, w.Resume()
+}
+
+// Work is something that computes, and pauses where it waits for something else.
+type Work struct {
+	cores  *Cores
+	ctx    context.Context //nolint:containedctx // the life of the work, whose waits it bounds
+	key    string
+	leave  func() // nil while it has no core
+	since  time.Time
+	waited time.Duration
+}
+
+// Resume waits for a core where the work has none. It fails with the error of
+// the context that Start was given.
+func (w *Work) Resume() error {
+	if w.leave != nil {
+		return nil
+	}
+	asked := time.Now()
+	leave, err := w.cores.gate.Enter(w.ctx, w.key)
+	w.since = time.Now()
+	w.waited += w.since.Sub(asked)
+	w.leave = leave
+	return err
+}
+
+// Pause gives the core back, for as long as the work waits for something else.
+func (w *Work) Pause() {
+	if w.leave != nil {
+		w.leave()
+		w.leave = nil
+	}
+}
+
+// Stop ends the work. It may be called at any time, and more than once.
+func (w *Work) Stop() { w.Pause() }
+
+// Yield lets others compute when the work has used its slice and somebody
+// waits. It fails with the error of the context once that has ended; then the
+// work must stop.
+func (w *Work) Yield() error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if time.Since(w.since) < slice || w.cores.gate.Waiting() == 0 {
+		return nil
+	}
+	w.Pause()
+	return w.Resume()
+}
+
+// Waited is how long the work waited for a core so far.
+func (w *Work) Waited() time.Duration { return w.waited }

@@ -1,0 +1,176 @@
+package endpoint_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/gatetest"
+	"gatehouse/internal/tenant"
+)
+
+// greedy is the tenant of orders with flows that change as much as they can.
+func greedy(lines ...string) string {
+	const flows = `
+  - name: nested
+    trigger: http.request
+    input_schema: [{name: list, type: json, required: true}]
+    nodes:
+      - {id: outer, type: each, in: "{{inputs.list}}", as: a, do: [{id: inner, type: each, in: "{{inputs.list}}", as: b, do: [{id: made, type: record.create, entity: counter, fields: {n: 1}}]}]}
+  - name: updates
+    trigger: http.request
+    input_schema: [{name: list, type: json, required: true}, {name: id, type: text, required: true}]
+    nodes:
+      - {id: outer, type: each, in: "{{inputs.list}}", as: a, do: [{id: inner, type: each, in: "{{inputs.list}}", as: b, do: [{id: made, type: record.update, entity: counter, record_id: "{{inputs.id}}", fields: {n: 7}}]}]}
+  - name: large
+    trigger: http.request
+    input_schema: [{name: list, type: json, required: true}, {name: text, type: text, required: true}]
+    nodes:
+      - {id: outer, type: each, in: "{{inputs.list}}", as: a, do: [{id: made, type: record.create, entity: order, fields: {number: "N{{a}}", note: "{{inputs.text}}"}}]}
+custom_endpoints:
+`
+	src := strings.Replace(orders, "      - {name: total, type: number}\n", "      - {name: total, type: number}\n      - {name: note, type: text}\n", 1)
+	return src + strings.Replace(flows, "custom_endpoints:\n", endpoints(lines...), 1)[1:]
+}
+
+func numbers(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprint(i)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// TestARunIsBoundedAsAWhole: a flow that loops over 99 in 99 is refused at its
+// 1,001st change, one that writes large records at 8 MiB; nothing is kept. (It
+// once created 9,801 records in one transaction.)
+func TestARunIsBoundedAsAWhole(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(greedy("{slug: nested, target: {automation: nested}}", "{slug: updates, target: {automation: updates}}",
+			"{slug: large, target: {automation: large}}"))
+		sam := w.Key("sam@acme.example")
+		refused := func(slug, body, limit string) {
+			t.Helper()
+			before := kept(t, w)
+			if a := sam.Post(custom+slug, body).Want(422, "EXECUTION_ERROR"); !strings.Contains(string(a.Body), limit) {
+				t.Errorf("%s: %s", slug, a.Body)
+			}
+			if n := kept(t, w); n != before {
+				t.Errorf("%s: %s, %s before", slug, n, before)
+			}
+		}
+		refused("nested", `{"list": `+numbers(99)+`}`, "a run may change at most 1000 records")
+		id := sam.Post("/public/v1/data/counter", `{"n": 0}`).Want(201, "").ID()
+		refused("updates", `{"id": "`+id+`", "list": `+numbers(99)+`}`, "a run may change at most 1000 records")
+		if n := sam.Get("/public/v1/data/counter/" + id).Record()["n"]; n != 0. {
+			t.Errorf("the counter is %v", n)
+		}
+		text := strings.Repeat("x", 900<<10)
+		refused("large", `{"text": "`+text+`", "list": `+numbers(10)+`}`, "a run may write at most 8 MiB")
+		sam.Post(custom+"nested", `{"list": `+numbers(31)+`}`).Want(200, "")
+		sam.Post(custom+"large", `{"text": "`+text+`", "list": `+numbers(4)+`}`).Want(200, "")
+		if n := kept(t, w); n != "966 records, 0 events, 0 keys" {
+			t.Error(n)
+		}
+	})
+}
+
+// occupied keeps others from writing until the result is called: on SQLite the
+// writer is taken, on PostgreSQL the tenant's row.
+func occupied(t *testing.T, w *gatetest.World) (release func()) {
+	t.Helper()
+	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
+			if _, err := tenant.Tick(t.Context(), tx, 0); err != nil {
+				return err
+			}
+			close(begun)
+			<-end
+			return nil
+		})
+	}()
+	<-begun
+	return sync.OnceFunc(func() {
+		close(end)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestARunsTimeIncludesItsCommit: a run whose commit waits longer than the run
+// may take is 504, and nothing is done. (It was 200, however late.)
+func TestARunsTimeIncludesItsCommit(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		// An audit log that cannot write makes answers wait.
+		var lines []string
+		for _, line := range append(three("c", "component: act"), three("a", "automation: place_flow")...) {
+			lines = append(lines, strings.TrimSuffix(line, "}")+", log_requests: false}")
+		}
+		w.Apply(orders + endpoints(lines...))
+		call := callers(w, "sam@acme.example")
+		for _, mode := range modes {
+			if a := call[mode](mode+"-c", ok); a.Status >= 300 { // it is compiled by now
+				t.Fatalf("%s: %s", mode, got(a))
+			}
+		}
+		before := kept(t, w)
+		over := func(slug, body string, limit time.Duration) {
+			mode, _, _ := strings.Cut(slug, "-")
+			time.Sleep(500 * time.Millisecond) // until the audit log has written what it has
+			release := occupied(t, w)
+			timer := time.AfterFunc(limit+4*time.Second, release) // or a run that waits would wait for ever
+			begun := time.Now()
+			a := call[mode](slug, body)
+			if took := time.Since(begun); got(a) != "504 EXECUTION_TIMEOUT" || took < limit || took > limit+3*time.Second {
+				t.Errorf("%s: %s after %v, expected 504 after %v", slug, got(a), took, limit)
+			}
+			timer.Stop()
+			release()
+			if n := kept(t, w); n != before {
+				t.Errorf("%s: %s, %s before", slug, n, before)
+			}
+		}
+		for _, mode := range modes {
+			over(mode+"-c", ok, 290*time.Millisecond)
+		}
+		if !testing.Short() {
+			over("key-a", `{"number": "late"}`, 5*time.Second)
+		}
+		for _, mode := range modes {
+			if a := call[mode](mode+"-c", ok); a.Status >= 300 {
+				t.Errorf("%s: %s", mode, got(a))
+			}
+		}
+	})
+}
+
+// TestAFlowHasItsPlace: beyond the places of a tenant a flow waits, and is
+// OVERLOADED in time, while another tenant's runs; a component in a flow needs
+// a place of the engine's beside.
+func TestAFlowHasItsPlace(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	w.Apply(also(busy(2000)) + `  - name: slow_flow
+    trigger: http.request
+    nodes: [{id: c, type: component, component: busy, inputs: {}}]
+` + endpoints("{slug: slow, target: {automation: slow_flow}}", "{slug: place, target: {automation: place_flow}}", "{slug: act, target: {component: act}}"))
+	w.Apply(strings.NewReplacer("tenant: acme", "tenant: other", "acme.localhost", "other.localhost").Replace(orders) +
+		endpoints("{slug: place, target: {automation: place_flow}}"))
+	sam, sue := w.Key("sam@acme.example"), w.KeyOf("other", "other.localhost", "sam@acme.example")
+	small := nodeWith(t, w, 2, 1) // a tenant has one place
+	sam.At(small).Post(custom+"act", ok).Want(200, "")
+	var holder sync.WaitGroup
+	holder.Go(func() { sam.At(small).Post(custom+"slow", `{}`).Want(200, "") })
+	time.Sleep(500 * time.Millisecond)
+	a := sam.At(small).Post(custom+"place", `{"number": "1"}`).Want(503, "OVERLOADED")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	sue.At(small).Post(custom+"place", `{"number": "1"}`).Want(200, "")
+	holder.Wait()
+	sam.At(small).Post(custom+"place", `{"number": "1"}`).Want(200, "")
+}

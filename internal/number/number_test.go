@@ -1,0 +1,69 @@
+package number_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gatehouse/internal/number"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]float64{
+		"0": 0, "-0": 0, "0.000": 0, "0e99999": 0, "0.0e-99999": 0, "1": 1, "-1.50": -1.5, "1e5": 100000, "1E+2": 100,
+		"5e-324": math.SmallestNonzeroFloat64, "3e-324": math.SmallestNonzeroFloat64, "1.7976931348623157e308": math.MaxFloat64,
+		"0." + strings.Repeat("0", 323) + "5": math.SmallestNonzeroFloat64,
+	} {
+		if f, ok := number.Parse([]byte(text)); !ok || f != want || !number.Holds([]byte(text)) {
+			t.Errorf("%.40s: %v, %v", text, f, ok)
+		}
+	}
+	for _, text := range []string{
+		"1e309", "-1e309", "1.8e308", "1e16000", "1e-20000", "-1e-20000", "2e-324", "1e-99999999999999999999", "1e99999999999999999999",
+		strings.Repeat("9", 310), "0." + strings.Repeat("0", 330) + "1",
+	} {
+		if f, ok := number.Parse([]byte(text)); ok || number.Holds([]byte(text)) {
+			t.Errorf("%.40s: taken as %v", text, f)
+		}
+	}
+}
+
+func TestAltered(t *testing.T) {
+	for text, want := range map[string]bool{
+		"9007199254740992": false, "-9007199254740992": false, "9007199254740992.000": false, "9.007199254740992e15": false,
+		"9007199254740993": true, "-9007199254740993": true, "9007199254740993.0": true, "9007199254740993e0": true,
+		"9.007199254740993e15": true, "90071992547409930e-1": true, "0.9007199254740993E+16": true, "9007199254740992.5": true,
+		"9007199254740991.6": false, "9007199254740994": false, "9007199254740995": true, "12345678901234567890": true,
+		"1e300": false, "1e16": false, "9999999999999999999": true, "0.1000000000000000055511151231257827": false, "0": false,
+	} {
+		f, ok := number.Parse([]byte(text))
+		if got := number.Altered([]byte(text), f); !ok || got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// The form of every double reads back as that double, is no exception to any
+// rule, and is its own form.
+func TestTheFormIsOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := math.Float64frombits(rapid.Uint64().Draw(t, "bits"))
+		if math.IsInf(f, 0) || math.IsNaN(f) {
+			return
+		}
+		form := number.Append(nil, f)
+		back, ok := number.Parse(form)
+		if !ok || back != f || !number.Holds(form) || number.Altered(form, back) || string(number.Append(nil, back)) != string(form) {
+			t.Fatalf("%v: form %s, back %v, %v", f, form, back, ok)
+		}
+		for _, verb := range []byte("eg") {
+			text := []byte(strconv.FormatFloat(f, verb, -1, 64))
+			if back, ok := number.Parse(text); !ok || back != f || number.Altered(text, back) {
+				t.Fatalf("%s: back %v, %v", text, back, ok)
+			}
+		}
+	})
+}

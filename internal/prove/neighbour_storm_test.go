@@ -1,0 +1,423 @@
+package prove
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+)
+
+// What one tenant's worst may cost another.
+const (
+	neighbourWait = 50 * time.Millisecond  // on the p99 of each kind of request
+	neighbourMost = 500 * time.Millisecond // for any request
+	// The same in the sample, where others use the machine and the storm's own
+	// clients have as much of it as the server.
+	neighbourSampleWait = 5 * time.Second
+	neighbourSampleMost = 10 * time.Second
+
+	// victims bounds the victim's requests of one kind at once: enough that a wait
+	// of half a second keeps none from being sent when it is due.
+	victims = 600
+)
+
+// stormManifest is the tenant that does its worst; %s is what stands in the
+// definition of the field that apply makes indexed and not indexed by turns.
+const stormManifest = `
+tenant: acme
+hosts: [acme.localhost]
+public_api: {enabled: true, log_standard_requests: true}
+unauthenticated_per_ip_per_minute: 100000000
+external_identity:
+  enabled: true
+  activation_mode: none
+  default_permission_set: portal
+  rate_limit_per_minute: 100000000
+  limits: {login_per_ip_per_minute: 1000000, login_per_email_per_15_minutes: 100000}
+entities:
+  - {name: made, fields: [{name: n, type: number, indexed: true}, {name: note, type: text}]}
+  - {name: large, fields: [{name: doc, type: text}]}
+  - {name: bulk, fields: [{name: tag, type: text%s}]}
+permission_sets: [{name: portal, entities: {made: {create: true, read: true}}}]
+users:
+  - {email: olivia@acme.example, name: Olivia Owner, owner: true}
+  - {email: eva@customer.example, name: Eva, type: external, permission_sets: [portal], password: the password of eva}
+logic_components:
+  - name: many
+    source: |
+      export default function handler() {
+        for (let n = 0; n < 900; n++) records.create("made", { n, note: "x".repeat(200) });
+        return 1;
+      }
+  - {name: hungry, source: "export default function handler() { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)); }"}
+  - {name: busy, source: "export default function handler() { for (;;) {} }"}
+automations:
+  - name: flow
+    trigger: http.request
+    input_schema: [{name: outer, type: json, required: true}, {name: inner, type: json, required: true}]
+    nodes:
+      - id: rows
+        type: each
+        in: "{{inputs.outer}}"
+        as: row
+        do:
+          - id: columns
+            type: each
+            in: "{{inputs.inner}}"
+            as: column
+            do: [{id: made, type: record.create, entity: made, fields: {n: "{{column}}", note: of a flow}}]
+custom_endpoints:
+  - {slug: many, target: {component: many}}
+  - {slug: hungry, target: {component: hungry}}
+  - {slug: busy, target: {component: busy}}
+  - {slug: flow, target: {automation: flow}}
+`
+
+// victimManifest is the tenant beside it.
+const victimManifest = `
+tenant: bravo
+hosts: [bravo.localhost]
+public_api: {enabled: true, log_standard_requests: true}
+entities: [{name: contact, fields: [{name: first_name, type: text, required: true}, {name: score, type: number, indexed: true}]}]
+users: [{email: bea@bravo.example, name: Bea Owner, owner: true}]
+`
+
+// stormPart is one of the things that the tenant does.
+type stormPart struct {
+	name string
+	rage func(s *neighbourStorm, ctx context.Context)
+}
+
+var stormParts = []stormPart{
+	{"runs", (*neighbourStorm).runs},
+	{"hogs", (*neighbourStorm).hogs},
+	{"lists", (*neighbourStorm).lists},
+	{"apply", (*neighbourStorm).applies},
+	{"logins", (*neighbourStorm).logins},
+}
+
+// neighbourStorm is the two tenants and the server they share.
+type neighbourStorm struct {
+	p      *proof
+	w      *world
+	n      *node
+	http   *http.Client // of the storm
+	victim string       // keys
+	bulk   int
+	meters map[string]*meter // of the victim's requests, by kind
+	idle   map[string][]time.Duration
+}
+
+// One tenant does its worst: 24 runs at their limits (16 that create records, 8
+// that use up memory or time), 8 clients that list large records, an apply that indexes a field of many records, a storm of logins. Another
+// tenant's requests at a tenth of what the server could do hardly wait.
+// GATEHOUSE_PROVE_STORM names the parts to run, all without it.
+func TestProveANeighboursStorm(t *testing.T) {
+	if racing {
+		t.Skip("times mean nothing in a race build")
+	}
+	eachEngine(t, func(t *testing.T, engine db.Engine) {
+		p := begin(t, "FAIR-storm", engine)
+		s := newNeighbourStorm(p, engine)
+		s.n = s.w.start()
+		s.measure()
+		s.judge()
+		if s.n.panicked() || !s.n.running() {
+			p.fail("the process did not stay as it was: %s%s", s.n.said(), s.n.complained())
+		}
+	})
+}
+
+func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
+	p.t.Helper()
+	s := &neighbourStorm{
+		p: p, w: bare(p.t, engine), bulk: scale(20_000, 300_000), meters: map[string]*meter{}, idle: map[string][]time.Duration{},
+		http: &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+	p.t.Cleanup(s.http.CloseIdleConnections)
+	s.w.apply(victimManifest)
+	s.victim = strings.TrimSpace(s.w.must("key", "create", "--tenant", "bravo", "--user", "bea@bravo.example", "--name", "prove", "--rate-limit", "100000000"))
+	s.w.apply(fmt.Sprintf(stormManifest, ""))
+	s.w.token = s.w.key(owner)
+	s.fill()
+	return s
+}
+
+// fill gives the tenant its records, past the server, for they are many.
+func (s *neighbourStorm) fill() {
+	t := s.p.t
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{Dir: s.w.dir, URL: s.w.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const insert = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT))
+		INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data)
+		SELECT $1, $2, $2 || i, u.user_id, '', 1000000 + i, 1000000 + i, u.user_id, u.user_id, 1, `
+	for entity, of := range map[string]struct {
+		count int
+		data  string
+		pad   string
+	}{
+		"bulk":  {s.bulk, `'{"tag":"' || i || CAST($4 AS TEXT) || '"}'`, "of a tag"},
+		"large": {200, `'{"doc":"' || i || CAST($4 AS TEXT) || '"}'`, strings.Repeat("large ", scale(100, 500)<<10/6)},
+	} {
+		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
+			data := of.data
+			if d.Engine() == db.Postgres {
+				data = "CAST(" + data + " AS JSONB)"
+			}
+			_, err := tx.Exec(t.Context(), insert+data+` FROM n, users u WHERE u.tenant_id = $1 AND u.email = '`+owner+`'`, entity, of.count, of.pad)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// measure asks as the victim, alone and in the storm.
+func (s *neighbourStorm) measure() {
+	t := s.p.t
+	t.Helper()
+	c := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 3 * victims}}
+	t.Cleanup(c.CloseIdleConnections)
+	const contacts = "/public/v1/data/contact"
+	ask := func(status int, method, path, body string) func(int) {
+		return func(int) {
+			a, err := s.send(t.Context(), c, "bravo.localhost", s.victim, method, path, body)
+			if err != nil || a.status != status {
+				s.p.fail("of the victim: %v %v", a, err)
+			}
+		}
+	}
+	create := ask(http.StatusCreated, "POST", contacts, `{"first_name":"Carla","score":7}`)
+	for n := range 60 {
+		create(n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var asking sync.WaitGroup
+	begin := map[string]int{}
+	for kind, fn := range map[string]func(int){
+		"me": ask(http.StatusOK, "GET", "/public/v1/me", ""), "list": ask(http.StatusOK, "GET", contacts+"?limit=50", ""), "create": create,
+	} {
+		m := &meter{p: s.p, ask: fn, most: victims, took: map[bool][]time.Duration{}}
+		begin[kind] = max(1, m.capacity(time.Duration(scale(500, 5000))*time.Millisecond)/10)
+		s.p.set(kind+"_per_second", int64(begin[kind]))
+		s.meters[kind] = m
+	}
+	for kind, m := range s.meters {
+		asking.Go(func() { m.run(ctx, begin[kind]) })
+	}
+	time.Sleep(500 * time.Millisecond)
+	for _, m := range s.meters {
+		m.take()
+	}
+	time.Sleep(time.Duration(scale(2, 30)) * time.Second)
+	for kind, m := range s.meters {
+		s.idle[kind], _ = m.take() // what is due after the storm counts for nothing: its traces are there still
+	}
+	s.rage(time.Duration(scale(5, 60)) * time.Second)
+	ended := time.Now()
+	for kind, m := range s.meters {
+		if !m.catchUp(ended) {
+			s.p.fail("%s: what was due in the storm was not answered %s later", kind, patience)
+		}
+	}
+	cancel()
+	asking.Wait()
+}
+
+// rage lets the parts of the storm go on for so long.
+func (s *neighbourStorm) rage(lasts time.Duration) {
+	ctx, cancel := context.WithTimeout(s.p.t.Context(), lasts)
+	defer cancel()
+	for _, m := range s.meters {
+		m.turn(true)
+	}
+	chosen := os.Getenv("GATEHOUSE_PROVE_STORM")
+	var parts sync.WaitGroup
+	for _, part := range stormParts {
+		if chosen == "" || slices.Contains(strings.Split(chosen, ","), part.name) {
+			parts.Go(func() { part.rage(s, ctx) })
+		}
+	}
+	<-ctx.Done()
+	for _, m := range s.meters {
+		m.turn(false)
+	}
+	parts.Wait()
+}
+
+// judge compares the victim's times alone with those in the storm.
+func (s *neighbourStorm) judge() {
+	more, most := neighbourSampleWait, neighbourSampleMost
+	if proving {
+		more, most = neighbourWait, neighbourMost
+	}
+	s.p.set("longest_turn_ms", s.longestTurn())
+	for kind, m := range s.meters {
+		idle := s.idle[kind]
+		_, storm := m.take()
+		for name, took := range map[string][]time.Duration{"idle": idle, "storm": storm} {
+			s.p.set(kind+"_"+name+"_count", int64(len(took)))
+			s.p.set(kind+"_"+name+"_p50_us", quantile(took, 0.5).Microseconds())
+			s.p.set(kind+"_"+name+"_p99_us", quantile(took, 0.99).Microseconds())
+			s.p.set(kind+"_"+name+"_most_us", quantile(took, 1).Microseconds())
+		}
+		if len(storm) == 0 || len(idle) == 0 {
+			s.p.fail("%s: nothing was measured", kind)
+			continue
+		}
+		s.p.tried(len(storm))
+		if d := quantile(storm, 0.99) - quantile(idle, 0.99); d > more {
+			s.p.fail("%s: p99 is %s longer in the storm, at most %s is meant", kind, d, more)
+		}
+		if d := quantile(storm, 1); d > most {
+			s.p.fail("%s: the slowest took %s in the storm, at most %s is meant", kind, d, most)
+		}
+	}
+}
+
+// longestTurn is the longest turn that one write had at the database, in
+// milliseconds, from /metrics.
+func (s *neighbourStorm) longestTurn() int64 {
+	res, err := opsClient.Get(s.n.ops + "/metrics")
+	if err != nil {
+		s.p.fail("%v", err)
+		return 0
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var seconds float64
+		if _, err := fmt.Sscanf(lines.Text(), "gatehouse_database_longest_write_seconds %g", &seconds); err == nil {
+			return int64(seconds * 1000)
+		}
+	}
+	return 0
+}
+
+// send sends one request and reads its answer to the end.
+func (s *neighbourStorm) send(ctx context.Context, c *http.Client, to, token, method, path, body string) (*answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.n.public+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Host = to
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return exchange(c, r)
+}
+
+// crowd is so many clients of the storm that send one request after the other.
+func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, token, method string, request func(id int) (path, body string)) {
+	var all sync.WaitGroup
+	for id := range clients {
+		all.Go(func() {
+			path, body := request(id)
+			for ctx.Err() == nil {
+				a, err := s.attack(ctx, token, method, path, body)
+				switch {
+				case ctx.Err() != nil:
+				case err != nil:
+					s.p.fail("%s: the server hung up: %v", part, err)
+					return
+				default:
+					s.p.add(fmt.Sprintf("%s_answered_%d", part, a), 1)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// attack is one request of the storm; its answer is read and dropped.
+func (s *neighbourStorm) attack(ctx context.Context, token, method, path, body string) (status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.n.public+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Host = host
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := s.http.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return res.StatusCode, err
+}
+
+func (s *neighbourStorm) runs(ctx context.Context) {
+	thirty := "[" + strings.TrimSuffix(strings.Repeat("1,", 30), ",") + "]"
+	s.crowd(ctx, "runs", 16, s.w.token, "POST", func(id int) (path, body string) {
+		if id%2 == 0 {
+			return "/public/v1/custom/many", "{}"
+		}
+		return "/public/v1/custom/flow", `{"outer":` + thirty + `,"inner":` + thirty + `}`
+	})
+}
+
+func (s *neighbourStorm) hogs(ctx context.Context) {
+	s.crowd(ctx, "hogs", 8, s.w.token, "POST", func(id int) (path, body string) {
+		return "/public/v1/custom/" + []string{"hungry", "busy"}[id%2], "{}"
+	})
+}
+
+func (s *neighbourStorm) lists(ctx context.Context) {
+	s.crowd(ctx, "lists", 8, s.w.token, "GET", func(int) (path, body string) { return "/public/v1/data/large?limit=200", "" })
+}
+
+func (s *neighbourStorm) logins(ctx context.Context) {
+	s.crowd(ctx, "logins", 16, "", "POST", func(id int) (path, body string) {
+		return auth + "login", members("email", eva, "password", []string{"the password of eva", "a wrong password"}[id%2])
+	})
+}
+
+// applies makes the field indexed, and not, and so on.
+func (s *neighbourStorm) applies(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		file := filepath.Join(s.w.logs, "storm.yaml")
+		text := fmt.Sprintf(stormManifest, []string{", indexed: true", ""}[n%2])
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			s.p.fail("%v", err)
+			return
+		}
+		begun := time.Now()
+		out, err := s.w.command(ctx, "apply", "-f", file).CombinedOutput()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			s.p.fail("apply: %v: %s", err, out)
+			return
+		}
+		s.p.add("applies", 1)
+		s.p.most("slowest_apply", time.Since(begun))
+	}
+}

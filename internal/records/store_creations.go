@@ -1,0 +1,110 @@
+package records
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/db"
+)
+
+// maxTogether is how many records one statement adds.
+const maxTogether = 32
+
+// creations are new records of any types that are to be written together.
+type creations struct {
+	records []any // the arguments of newRecords, by columns
+	values  []any // of newValues
+	matches []any // of newMatches
+}
+
+// add takes one more record.
+func (w *creations) add(c *creation, rec *row) {
+	acting := c.s.viewer.UserID()
+	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
+	is := standing{values: c.values, owner: rec.owner, ownerRole: rec.ownerRole}
+	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), c.values)
+	for _, en := range is.entries(c.e) {
+		w.values = append(w.values, c.e.Name, en.field, en.value, en.reach, rec.createdAt, en.unique)
+	}
+	for _, rule := range is.rules {
+		w.matches = append(w.matches, rule, rec.createdAt)
+	}
+}
+
+// full reports whether the records are to be written before more come.
+func (w *creations) full() bool { return len(w.records) >= maxTogether*newRecords.columns }
+
+// write writes what was added. A unique value that is taken is db.ErrUnique,
+// which ends the transaction.
+func (w *creations) write(ctx context.Context, tx db.Tx) error {
+	if len(w.records) == 0 {
+		return nil
+	}
+	if err := newRecords.insert(ctx, tx, w.records); err != nil {
+		return err
+	}
+	if err := newValues.insert(ctx, tx, w.values); err != nil {
+		return err
+	}
+	if err := newMatches.insert(ctx, tx, w.matches); err != nil {
+		return err
+	}
+	w.records, w.values, w.matches = w.records[:0], w.values[:0], w.matches[:0]
+	return nil
+}
+
+// rows is an INSERT of several rows, as a statement for each of few counts, so
+// that every statement is prepared once.
+type rows struct {
+	columns int // arguments of one row
+	sql     []string
+}
+
+// counts are how many rows one statement may have.
+var counts = []int{maxTogether, 8, 1}
+
+// rowsOf makes the statements: row is the text of one row, in which #n stands for
+// the nth argument of the row, and text makes a statement of all.
+func rowsOf(columns int, row string, text func(rows string) string) rows {
+	r := rows{columns: columns}
+	for _, n := range counts {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = row
+			for c := columns; c > 0; c-- {
+				list[i] = strings.ReplaceAll(list[i], "#"+strconv.Itoa(c), "$"+strconv.Itoa(1+columns*i+c))
+			}
+		}
+		r.sql = append(r.sql, text(strings.Join(list, ", ")))
+	}
+	return r
+}
+
+// insert adds the rows that args are.
+func (r *rows) insert(ctx context.Context, tx db.Tx, args []any) error {
+	for i, n := range counts {
+		for n *= r.columns; len(args) >= n; args = args[n:] {
+			if _, err := tx.Exec(ctx, r.sql[i], args[:n]...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	newRecords = rowsOf(8, `($1, #1, #2, #3, #4, #5, #5, #6, #6, 1, #7, #8)`, insertRecords)
+	newValues  = rowsOf(6, `($1, #1, #2, #3, #4, #5, #6)`, insertRows)
+	newMatches = rowsOf(2, `($1, #1, #2)`, insertMatches)
+)
+
+func insertRecords(rows string) string {
+	return `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
+		created_by, updated_by, version, data, data_bytes) VALUES ` + rows
+}
+
+func insertMatches(rows string) string {
+	return `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES ` + rows + `
+		ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`
+}

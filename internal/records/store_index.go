@@ -1,0 +1,144 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/schema"
+)
+
+// replaceEntries brings the index rows of a record from before to after, which
+// its standings give. Both are the truth of one moment: rows of before that
+// after repeats are not touched.
+func replaceEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, before, after []entry) error {
+	if slices.Equal(before, after) {
+		return nil
+	}
+	if err := deleteEntries(ctx, tx, entity, createdAt, minus(before, after)); err != nil {
+		return err
+	}
+	return insertEntries(ctx, tx, entity, createdAt, minus(after, before))
+}
+
+// settleEntries is replaceEntries for where the rows may be at any stage between
+// the two: it may be repeated, and before may name rows that never were.
+func settleEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, before, after []entry) error {
+	if err := deleteEntries(ctx, tx, entity, createdAt, minus(before, after)); err != nil {
+		return err
+	}
+	return insertEntries(ctx, tx, entity, createdAt, after)
+}
+
+// manyEntries is a statement for some index rows of one record. The counts are
+// few, so that every statement is prepared once.
+type manyEntries struct {
+	n   int
+	sql string
+}
+
+// Most fields have three rows (everybody, owner, owner's role), or two.
+var (
+	entryInserts = []manyEntries{insertOf(12), insertOf(6), insertOf(3), insertOf(2), insertOf(1)}
+	entryDeletes = []manyEntries{deleteOf(1), deleteOf(4), deleteOf(16)}
+)
+
+// insertOf is the insertion of n rows; $2 is the entity, $3 the record.
+func insertOf(n int) manyEntries {
+	var rows strings.Builder
+	for i := range n {
+		if i > 0 {
+			rows.WriteString(", ")
+		}
+		rows.WriteString("($1, $2, $" + strconv.Itoa(4+3*i) + ", $" + strconv.Itoa(5+3*i) + ", $" + strconv.Itoa(6+3*i) + ", $3, 0)")
+	}
+	return manyEntries{n, insertRows(rows.String())}
+}
+
+func insertRows(rows string) string {
+	return `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique) VALUES ` + rows + `
+		ON CONFLICT (tenant_id, entity, field, value, reach, record_created_at) DO NOTHING`
+}
+
+// deleteOf deletes n rows of one value; $2 is the entity, $3 the record.
+func deleteOf(n int) manyEntries {
+	list := "$6"
+	for i := range n - 1 {
+		list += ", $" + strconv.Itoa(7+i)
+	}
+	return manyEntries{n, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND record_created_at = $3
+		AND field = $4 AND value = $5 AND reach IN (` + list + `)`}
+}
+
+// insertEntries adds index rows; those that are there stay. A unique value that
+// another record has is CONFLICT.
+func insertEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, list []entry) error {
+	plain := list
+	if slices.ContainsFunc(list, func(en entry) bool { return en.unique }) {
+		plain = nil
+		for _, en := range list {
+			if !en.unique {
+				plain = append(plain, en)
+			} else if err := insertUnique(ctx, tx, entity, createdAt, en); err != nil {
+				return err
+			}
+		}
+	}
+	var args []any
+	for _, in := range entryInserts {
+		for ; len(plain) >= in.n; plain = plain[in.n:] {
+			args = append(args[:0], entity, createdAt)
+			for _, en := range plain[:in.n] {
+				args = append(args, en.field, en.value, en.reach)
+			}
+			if _, err := tx.Exec(ctx, in.sql, args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func insertUnique(ctx context.Context, tx db.Tx, entity string, createdAt int64, en entry) error {
+	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
+		VALUES ($1, $2, $3, $4, $5, $6, 1)`, entity, en.field, en.value, en.reach, createdAt)
+	if errors.Is(err, db.ErrUnique) {
+		return conflict(map[string]string{en.field: "the value is taken"})
+	}
+	return err
+}
+
+// deleteEntries removes index rows; rows of one field stand together in list.
+func deleteEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, list []entry) error {
+	most := entryDeletes[len(entryDeletes)-1].n
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && n < most && list[n].field == list[0].field && list[n].value == list[0].value {
+			n++
+		}
+		del := entryDeletes[slices.IndexFunc(entryDeletes, func(d manyEntries) bool { return d.n >= n })]
+		args := append(make([]any, 0, 4+del.n), entity, createdAt, list[0].field, list[0].value)
+		for i := range del.n {
+			args = append(args, list[min(i, n-1)].reach)
+		}
+		if _, err := tx.Exec(ctx, del.sql, args...); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// principals are whom a record is shared with, asked for only where an index
+// row depends on it.
+func principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) (list []string, err error) {
+	if !hasRanged(e) {
+		return nil, nil
+	}
+	err = q.Query(ctx, `SELECT principal FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`,
+		func(r db.Row) error { list = append(list, r.Text(0)); return nil }, e.Name, id)
+	return list, err
+}

@@ -1,0 +1,309 @@
+package records_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// indexed is a tenant whose writes are drawn at random.
+type indexed struct {
+	*house
+	t         *rapid.T
+	rules     []*access.SharingRule
+	accountIn bool // account is indexed
+	noteIn    bool // note is
+}
+
+// TestIndexRowsAreThoseOfTheRecords draws writes of every kind and then derives
+// all index rows anew from what records, shares and rules say.
+func TestIndexRowsAreThoseOfTheRecords(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			n++
+			x := &indexed{house: likeAcme(t, d, fmt.Sprintf("t%d", n)), t: rt}
+			x.declare()
+			for range 3 {
+				x.write("account")
+			}
+			for range 20 {
+				x.step()
+				if rapid.IntRange(0, 7).Draw(rt, "compare") == 0 {
+					x.compare()
+				}
+			}
+			x.compare()
+		})
+	})
+}
+
+// declare writes the entity type contact and the rules as they are now.
+func (x *indexed) declare() {
+	x.configure(func(ctx context.Context, tx db.Tx) error {
+		account, note := "account reference:account", "note text"
+		if x.accountIn {
+			account += " indexed"
+		}
+		if x.noteIn {
+			note += " indexed"
+		}
+		errs := []error{schema.PutEntity(ctx, tx, entity("contact", "name text", "email text unique", "score number indexed",
+			"stage select indexed", account, note, "extra json"))}
+		config, err := access.Load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, rule := range config.Rules {
+			errs = append(errs, access.DeleteRule(ctx, tx, rule.ID()))
+		}
+		for _, rule := range x.rules {
+			errs = append(errs, access.PutRule(ctx, tx, rule))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (x *indexed) draw(label string, list ...string) string {
+	return rapid.SampledFrom(list).Draw(x.t, label)
+}
+
+func (x *indexed) person() string { return x.draw("person", "sam", "sue", "eva", "ada") }
+
+// any is the id of a record of a type, "" where there is none.
+func (x *indexed) any(entity string) string {
+	list := x.list(x.as("olivia"), entity)
+	if len(list) == 0 {
+		return ""
+	}
+	return id(rapid.SampledFrom(list).Draw(x.t, entity))
+}
+
+func (x *indexed) step() {
+	switch rapid.IntRange(0, 11).Draw(x.t, "step") {
+	case 0, 1, 2:
+		x.write("contact")
+	case 3, 4:
+		if at := x.any("contact"); at != "" {
+			x.may(x.as("olivia").Update(context.Background(), "contact", at, body(x.house.t, x.fields(false))))
+		}
+	case 5:
+		kind := x.draw("type", "contact", "account", "account")
+		if at := x.any(kind); at != "" {
+			x.delete(x.as("olivia"), kind, at)
+		}
+	case 6, 7:
+		x.share()
+	case 8:
+		x.reassign()
+	case 9:
+		x.changeRules()
+	case 10:
+		if rapid.Bool().Draw(x.t, "which") {
+			x.accountIn = !x.accountIn
+		} else {
+			x.noteIn = !x.noteIn
+		}
+		x.declare()
+	case 11:
+		x.unit()
+	}
+}
+
+// may lets pass that a unique value is taken.
+func (x *indexed) may(_ records.Record, err error) {
+	if err != nil && fault.CodeOf(err) != fault.Conflict {
+		x.t.Fatal(describe(err))
+	}
+}
+
+func (x *indexed) write(kind string) {
+	text := `{"name": "a"}`
+	if kind == "contact" {
+		text = x.fields(true)
+	}
+	x.may(x.as("olivia").Create(context.Background(), kind, body(x.house.t, text)))
+}
+
+// fields draws a body of contact.
+func (x *indexed) fields(fresh bool) string {
+	text := fmt.Sprintf(`{"stage": %s, "score": %s, "note": %s`, x.draw("stage", `"new"`, `"won"`, "null"),
+		x.draw("score", "1", "2", "null"), x.draw("note", `"a"`, `"b"`, "null"))
+	if at := x.any("account"); at != "" && rapid.Bool().Draw(x.t, "refer") {
+		text += fmt.Sprintf(`, "account": %q`, at)
+	}
+	if rapid.IntRange(0, 3).Draw(x.t, "unique") == 0 {
+		text += fmt.Sprintf(`, "email": "e%d"`, rapid.IntRange(0, 5).Draw(x.t, "email"))
+	}
+	if fresh || rapid.Bool().Draw(x.t, "owner") {
+		text += fmt.Sprintf(`, "owner_id": %q`, x.ids[x.person()])
+	}
+	return text + "}"
+}
+
+func (x *indexed) share() {
+	at := x.any("contact")
+	if at == "" {
+		return
+	}
+	to := access.RolePrincipal(x.draw("role", "ceo", "sales", "support"))
+	if rapid.Bool().Draw(x.t, "to user") {
+		to = access.UserPrincipal(x.ids[x.person()])
+	}
+	ctx, s := context.Background(), x.as("olivia")
+	err := s.Unshare(ctx, "contact", at, to)
+	if fault.CodeOf(err) == fault.NotFound || rapid.Bool().Draw(x.t, "share again") {
+		level := access.Level(x.draw("level", "read", "edit"))
+		err = s.Share(ctx, "contact", at, records.Share{Principal: to, Access: level})
+	}
+	if err != nil {
+		x.t.Fatal(describe(err))
+	}
+}
+
+func (x *indexed) reassign() {
+	who, role := x.ids[x.person()], x.draw("role", "", "ceo", "sales", "junior")
+	x.configure(func(ctx context.Context, tx db.Tx) error {
+		u, err := user.ByID(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+		config, err := access.Load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		u.Role = role
+		return errors.Join(user.Update(ctx, tx, u), records.ReassignRole(ctx, tx, config, who, role))
+	})
+}
+
+func (x *indexed) changeRules() {
+	if len(x.rules) > 0 && rapid.Bool().Draw(x.t, "drop") {
+		x.rules = slices.Delete(x.rules, 0, 1)
+		x.declare()
+		return
+	}
+	rule := &access.SharingRule{Entity: "contact", ShareWithRole: "support", Access: access.ReadOnly}
+	where := func(field, value string) {
+		rule.Where = append(rule.Where, access.Condition{Field: field, Value: jsontext.Value(value)})
+	}
+	switch at := x.any("account"); x.draw("rule", "stage", "account", "both") {
+	case "stage":
+		where("stage", `"won"`)
+	case "account":
+		where("account", fmt.Sprintf("%q", at))
+	default:
+		where("score", "1")
+		where("stage", `"won"`)
+	}
+	x.rules = slices.DeleteFunc(x.rules, func(had *access.SharingRule) bool { return had.ID() == rule.ID() })
+	x.rules = append(x.rules, rule)
+	x.declare()
+}
+
+// unit changes several records in one transaction, deletions among them.
+func (x *indexed) unit() {
+	ctx, config := context.Background(), x.config()
+	v, err := x.dir.Viewer(ctx, config, x.ids["olivia"], false)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	u := x.store.Begin(config)
+	part := u.As(v)
+	if at := x.any("contact"); at != "" {
+		for range 2 {
+			x.may(part.Update(ctx, "contact", at, body(x.house.t, x.fields(false))))
+		}
+	}
+	if at := x.any("account"); at != "" && rapid.Bool().Draw(x.t, "delete") {
+		if err := part.Delete(ctx, "account", at); err != nil {
+			x.t.Fatal(describe(err))
+		}
+	}
+	x.may(part.Create(ctx, "contact", body(x.house.t, `{"stage": "won", "note": "b"}`)))
+	if err := u.Commit(ctx, nil); err != nil {
+		x.t.Fatal(describe(err))
+	}
+}
+
+// compare derives the index rows and rule matches of all contacts and compares
+// them with those that are there.
+func (x *indexed) compare() {
+	ctx, h, want := context.Background(), x.d.For(x.tenant), map[string]bool{}
+	add := func(format string, args ...any) { want[fmt.Sprintf(format, args...)] = true }
+	shared := map[string][]string{}
+	read := func(sql string, each func(db.Row)) {
+		if err := h.Query(ctx, sql, func(r db.Row) error { each(r); return nil }); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	read(`SELECT record_id, principal FROM shares WHERE tenant_id = $1`, func(r db.Row) {
+		shared[r.Text(0)] = append(shared[r.Text(0)], r.Text(1))
+	})
+	contact := x.config().Schema.Entity("contact")
+	read(`SELECT r.record_id, r.owner_id, r.created_at, r.data, u.role FROM records r JOIN users u
+		ON u.tenant_id = $1 AND u.user_id = r.owner_id WHERE r.tenant_id = $1 AND r.entity = 'contact'`, func(r db.Row) {
+		values := map[string]jsontext.Value{}
+		if err := json.Unmarshal([]byte(r.Text(3)), &values); err != nil {
+			x.t.Fatal(err)
+		}
+		ways := []string{"o:" + r.Text(1)}
+		if r.Text(4) != "" {
+			ways = append(ways, "r:"+r.Text(4))
+		}
+		for _, p := range shared[r.Text(0)] {
+			ways = append(ways, "s:"+p)
+		}
+		for _, rule := range x.rules {
+			if !slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return string(values[c.Field]) != string(c.Value) }) {
+				ways = append(ways, "m:"+rule.ID())
+				add("match %s of %d", rule.ID(), r.Int(2))
+			}
+		}
+		for _, f := range contact.Fields {
+			v := values[f.Name]
+			if v == nil || !f.Keyed() {
+				continue
+			}
+			key, _ := f.Key(v)
+			add("%s=%s for %q of %d, unique %v", f.Name, key, "", r.Int(2), f.Unique)
+			for _, way := range ways {
+				if f.Indexed && !f.Unique {
+					add("%s=%s for %q of %d, unique false", f.Name, key, way, r.Int(2))
+				}
+			}
+		}
+	})
+	there := func(row string) {
+		if !want[row] {
+			x.t.Errorf("is there and should not be: %s", row)
+		}
+		delete(want, row)
+	}
+	read(`SELECT field, value, reach, record_created_at, is_unique FROM field_values WHERE tenant_id = $1`, func(r db.Row) {
+		there(fmt.Sprintf("%s=%s for %q of %d, unique %v", r.Text(0), r.Text(1), r.Text(2), r.Int(3), r.Bool(4)))
+	})
+	read(`SELECT rule_id, record_created_at FROM rule_matches WHERE tenant_id = $1`, func(r db.Row) {
+		there(fmt.Sprintf("match %s of %d", r.Text(0), r.Int(1)))
+	})
+	for row := range want {
+		x.t.Errorf("is missing: %s", row)
+	}
+	if x.t.Failed() {
+		x.t.FailNow()
+	}
+}

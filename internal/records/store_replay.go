@@ -1,0 +1,218 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// Commit does everything the unit did in one transaction, and also in the same,
+// which may be nil and may run more than once. It fails with ErrLost, with
+// what also fails with, or with ctx's error; then nothing is done.
+func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
+	if len(u.changes) == 0 && also == nil {
+		return nil
+	}
+	write := u.h.Write
+	if u.created > 0 {
+		write = u.h.WriteOrdered
+	}
+	return write(ctx, func(tx db.Tx) error {
+		if err := u.replay(ctx, tx); err != nil {
+			var refused *fault.Error
+			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
+				return ErrLost // it was possible a moment ago
+			}
+			return err
+		}
+		if also == nil {
+			return nil
+		}
+		return also(tx)
+	})
+}
+
+// replay is one transaction that does a unit's changes.
+type replay struct {
+	u     *Unit
+	tx    db.Tx
+	held  map[ref]*row // what the unit read, changes or creates
+	gone  map[ref]bool // what was deleted so far
+	kept  map[ref]bool // what is referred to: it exists and is locked
+	roles map[string]string
+	tick  int64 // the created_at of the next record
+	next  creations
+}
+
+// replay does the unit's changes in their order, on records that are as the
+// run saw them. Every statement fails once ctx has ended.
+func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
+	version, err := tenant.Fence(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if version != u.config.Tenant.Version {
+		return errStale
+	}
+	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[string]string{}}
+	if u.created > 0 {
+		// Creations hold the tenant's clock to the end. Who takes it after records
+		// waits for another node that waits for these records.
+		if r.tick, err = tenant.Ticks(ctx, tx, clock.Micros(u.store.clock.Now()), u.created); err != nil {
+			return err
+		}
+	}
+	if r.held, err = u.hold(ctx, tx); err != nil {
+		return err
+	}
+	for _, c := range u.changes {
+		if c.creation != nil {
+			err = r.create(ctx, c.creation)
+		} else if err = r.next.write(ctx, tx); err == nil {
+			err = c.do(ctx, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.next.write(ctx, tx)
+}
+
+// record is a record that the unit read or made, as it is by now.
+func (r *replay) record(e *schema.Entity, at ref) *row {
+	rec := r.held[at]
+	rec.data = without(e, rec.data, r.gone)
+	return rec
+}
+
+// creation is a record that a unit creates, as it was checked.
+type creation struct {
+	s         *Session
+	e         *schema.Entity
+	id, owner string
+	values    []jsontext.Value // by schema.Field.Index
+	data      jsontext.Value
+}
+
+// create does a creation, like Session.insert; the record is written together
+// with those that follow. That a value is free is left to the unique index.
+func (r *replay) create(ctx context.Context, c *creation) error {
+	role, known := r.roles[c.owner]
+	if !known {
+		var err error
+		if role, err = c.s.roleOf(ctx, r.tx, c.owner); err != nil {
+			return err
+		}
+		r.roles[c.owner] = role
+	}
+	if err := r.holdReferences(ctx, c); err != nil {
+		return err
+	}
+	rec := &row{id: c.id, owner: c.owner, ownerRole: role, createdAt: r.tick, updatedAt: r.tick, version: 1, data: c.data}
+	r.tick++
+	r.held[ref{c.e.Name, c.id}] = rec
+	r.next.add(c, rec)
+	if !r.next.full() {
+		return nil
+	}
+	return r.next.write(ctx, r.tx)
+}
+
+// holdReferences is Session.holdReferences, unless this transaction holds
+// every record that is referred to already.
+func (r *replay) holdReferences(ctx context.Context, c *creation) error {
+	var to []ref
+	held := true
+	for i, f := range c.e.Fields {
+		if f.Type != schema.Reference || c.values[i] == nil || schema.IsNull(c.values[i]) {
+			continue
+		}
+		at := ref{f.Target, schema.Unquote(c.values[i])}
+		if r.gone[at] {
+			return ErrLost
+		}
+		held = held && (r.kept[at] || r.held[at] != nil)
+		to = append(to, at)
+	}
+	if held {
+		return nil
+	}
+	if err := c.s.holdReferences(ctx, r.tx, c.e, c.values); err != nil {
+		return err
+	}
+	for _, at := range to {
+		r.kept[at] = true
+	}
+	return nil
+}
+
+// hold locks what the unit changes and read, in the order of names, so that two
+// units never wait for each other; ErrLost where a version is not the one read.
+func (u *Unit) hold(ctx context.Context, tx db.Tx) (map[ref]*row, error) {
+	needs := map[ref]need{}
+	for r := range u.read {
+		needs[r] = need{}
+	}
+	for _, c := range u.changes {
+		if had, ok := needs[c.ref]; !ok || had.session == nil {
+			needs[c.ref] = c.needs
+		}
+	}
+	refs := make([]ref, 0, len(needs))
+	for r := range needs {
+		refs = append(refs, r)
+	}
+	slices.SortFunc(refs, func(a, b ref) int {
+		if a.entity != b.entity {
+			return strings.Compare(a.entity, b.entity)
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	held := map[ref]*row{}
+	for _, r := range refs {
+		rec, err := u.holdOne(ctx, tx, r, needs[r])
+		if err != nil {
+			return nil, err
+		}
+		held[r] = rec
+	}
+	return held, nil
+}
+
+// holdOne locks one record and checks its version; nil where the unit creates it.
+func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, error) {
+	was, read := u.read[r]
+	if !read {
+		return nil, nil
+	}
+	rec, err := &row{}, error(nil)
+	switch {
+	case r.entity == schema.UserEntity:
+		var held *user.User
+		if held, err = user.Lock(ctx, tx, r.id); err == nil {
+			rec.version = held.UpdatedAt
+		}
+	case n.session != nil:
+		rec, err = n.session.lock(ctx, tx, n.rights, r.id, n.verb)
+		if err == nil && !rec.allowed {
+			err = ErrLost
+		}
+	default:
+		err = tx.Query(ctx, `SELECT version FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+tx.Dialect().ForShare,
+			func(dbRow db.Row) error { rec.version = dbRow.Int(0); return nil }, r.entity, r.id)
+	}
+	if errors.Is(err, user.ErrUnknown) || err == nil && rec.version != was {
+		err = ErrLost
+	}
+	return rec, err
+}

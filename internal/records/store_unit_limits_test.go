@@ -1,0 +1,303 @@
+package records_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+)
+
+// refusedFor fails the test unless err is EXECUTION_ERROR and names a limit.
+func refusedFor(t *testing.T, err error, limit string) {
+	t.Helper()
+	want(t, err, fault.ExecutionError)
+	if err == nil || !strings.Contains(err.Error(), limit) {
+		t.Errorf("%v: expected the limit %q", err, limit)
+	}
+}
+
+// stored is how many records there are, each of which was weighed.
+func stored(t *testing.T, d *db.DB) (n int64) {
+	t.Helper()
+	weighed := int64(0)
+	err := d.For("acme").Query(t.Context(), `SELECT COUNT(*), SUM(CASE WHEN data_bytes > 0 THEN 1 ELSE 0 END) FROM records WHERE tenant_id = $1`,
+		func(r db.Row) error { n, weighed = r.Int(0), r.Int(1); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n != weighed {
+		t.Errorf("%d of %d records were weighed", weighed, n)
+	}
+	return n
+}
+
+// TestAUnitChangesAtMost1000Records, and what was done before the refusal stands.
+func TestAUnitChangesAtMost1000Records(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, ctx := acme(t, d), t.Context()
+		u, p := h.part("sam")
+		defer u.Close()
+		var first string
+		for n := range records.MaxChanged - 1 {
+			r, err := p.Create(ctx, "contact", body(t, fmt.Sprintf(`{"email": "e%d@x", "score": %d}`, n, n)))
+			if err != nil {
+				t.Fatalf("%d: %s", n, describe(err))
+			}
+			if first == "" {
+				first = r.ID()
+			}
+		}
+		r, err := p.Update(ctx, "contact", first, body(t, `{"score": -1}`))
+		must(t, r, err)
+		_, err = p.Create(ctx, "contact", body(t, `{"email": "more@x"}`))
+		refusedFor(t, err, "at most 1000 records")
+		_, err = p.Update(ctx, "contact", first, body(t, `{"score": -2}`))
+		refusedFor(t, err, "at most 1000 records")
+		refusedFor(t, p.Delete(ctx, "contact", first), "at most 1000 records")
+		r, err = p.Get(ctx, "contact", first)
+		if got := must(t, r, err); got["score"] != -1.0 {
+			t.Errorf("the unit has %v", got)
+		}
+		if err := u.Commit(ctx, nil); err != nil {
+			t.Fatal(describe(err))
+		}
+		if n := stored(t, d); n != records.MaxChanged-1 {
+			t.Fatalf("%d records", n)
+		}
+		for n, r := range h.list(h.as("sam"), "contact") { // newest first: in the order in which they were made
+			if want := fmt.Sprintf("e%d@x", records.MaxChanged-2-n); r["email"] != want {
+				t.Fatalf("record %d is %v, want %s", n, r["email"], want)
+			}
+		}
+	})
+}
+
+func TestAUnitWritesAtMost8MiB(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, ctx := acme(t, d), t.Context()
+		u, p := h.part("sam")
+		defer u.Close()
+		note := strings.Repeat("n", 1<<20-1<<10)
+		var err error
+		n := 0
+		for ; n < 20 && err == nil; n++ {
+			_, err = p.Create(ctx, "contact", body(t, `{"note": "`+note+`"}`))
+		}
+		refusedFor(t, err, "8 MiB")
+		if n != 9 {
+			t.Errorf("the %dth create of a MiB was refused", n)
+		}
+		made, err := p.Create(ctx, "contact", body(t, `{"note": "small"}`)) // what still fits
+		small := id(must(t, made, err))
+		_, err = p.Update(ctx, "contact", small, body(t, `{"note": "`+note+`"}`))
+		refusedFor(t, err, "8 MiB")
+		if err := u.Commit(ctx, nil); err != nil {
+			t.Fatal(describe(err))
+		}
+		if got := h.get(h.as("sam"), "contact", small); got["note"] != "small" {
+			t.Errorf("%.20v", got["note"])
+		}
+	})
+}
+
+func TestAUnitReadsAtMost2000RecordsByID(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, ctx := acme(t, d), t.Context()
+		var ids []string
+		for range 3 {
+			u, p := h.part("sam")
+			for n := range 700 {
+				r, err := p.Create(ctx, "account", body(t, fmt.Sprintf(`{"name": "A%d"}`, n)))
+				ids = append(ids, id(must(t, r, err)))
+			}
+			if err := u.Commit(ctx, nil); err != nil {
+				t.Fatal(describe(err))
+			}
+			u.Close()
+		}
+		u, p := h.part("sam")
+		defer u.Close()
+		for n, id := range ids {
+			_, err := p.Get(ctx, "account", id)
+			if n < records.MaxRead && err != nil {
+				t.Fatalf("%d: %s", n, describe(err))
+			}
+			if n >= records.MaxRead {
+				refusedFor(t, err, "at most 2000 records")
+			}
+		}
+		r, err := p.Get(ctx, "account", ids[0]) // which it has read
+		must(t, r, err)
+		if err := u.Commit(ctx, nil); err != nil {
+			t.Fatal(describe(err))
+		}
+	})
+}
+
+// TestUnitsShareTheirMemory: what all of them hold is bounded, and a tenant
+// leaves room for another.
+func TestUnitsShareTheirMemory(t *testing.T) {
+	d := dbtest.Open(t, db.SQLite)
+	h, ctx := acme(t, d), t.Context()
+	note := `{"note": "` + strings.Repeat("n", 1<<20-1<<10) + `"}`
+	var units []*records.Unit
+	var err error
+	for len(units) < 20 && err == nil {
+		u, p := h.part("sam")
+		units = append(units, u)
+		for n := 0; n < 8 && err == nil; n++ {
+			_, err = p.Create(ctx, "contact", body(t, note))
+		}
+	}
+	want(t, err, fault.Overloaded)
+	if len(units) != 9 { // of 8 MiB each, in the half of 128 MiB
+		t.Errorf("unit %d was refused", len(units))
+	}
+	for _, u := range units {
+		u.Close()
+	}
+	u, p := h.part("sam")
+	r, err := p.Create(ctx, "contact", body(t, note))
+	must(t, r, err)
+	u.Close()
+	u.Close() // which gives nothing back twice
+}
+
+// TestAChangeCostsTheSameHoweverManyCameBefore it. (Memory allocated stands for
+// work: the check of a unique value once read every record of the unit.)
+func TestAChangeCostsTheSameHoweverManyCameBefore(t *testing.T) {
+	h, ctx := acme(t, dbtest.Open(t, db.SQLite)), t.Context()
+	u, p := h.part("sam")
+	defer u.Close()
+	account, err := p.Create(ctx, "account", body(t, `{"name": "A"}`))
+	must(t, account, err)
+	n := 0
+	cost := func(times int) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range times {
+			n++
+			r, err := p.Create(ctx, "contact", body(t, fmt.Sprintf(`{"email": "e%d@x", "account": %q}`, n, account.ID())))
+			if err != nil {
+				t.Fatal(describe(err))
+			}
+			if n%4 != 0 {
+				continue
+			}
+			if err := p.Delete(ctx, "contact", r.ID()); err != nil {
+				t.Fatal(describe(err))
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	cost(100)
+	first := cost(100)
+	cost(300)
+	if last := cost(100); last > 2*first {
+		t.Errorf("the first hundred took %d bytes, one after 500 others %d", first, last)
+	}
+}
+
+// TestChangesKeepTheirOrder although creations are written together: values
+// that become free and are taken again, records that refer to deleted ones.
+func TestChangesKeepTheirOrder(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, ctx := acme(t, d), t.Context()
+		sam := h.as("sam")
+		account := id(h.create(sam, "account", `{"name": "stored"}`))
+		stored := id(h.create(sam, "contact", `{"email": "a@x", "account": "`+account+`"}`))
+		u, p := h.part("sam")
+		defer u.Close()
+		create := func(entity, text string) string {
+			t.Helper()
+			r, err := p.Create(ctx, entity, body(t, text))
+			return id(must(t, r, err))
+		}
+		update := func(id, text string) {
+			t.Helper()
+			r, err := p.Update(ctx, "contact", id, body(t, text))
+			must(t, r, err)
+		}
+		remove := func(entity, id string) {
+			t.Helper()
+			if err := p.Delete(ctx, entity, id); err != nil {
+				t.Fatal(describe(err))
+			}
+		}
+		own := create("account", `{"name": "the unit's"}`)
+		second := create("contact", `{"email": "b@x", "account": "`+own+`"}`)
+		third := create("contact", `{"email": "c@x", "account": "`+account+`"}`)
+		update(stored, `{"email": "d@x"}`)
+		fourth := create("contact", `{"email": "a@x", "account": "`+account+`"}`)
+		update(second, `{"score": 2}`)
+		remove("contact", third)
+		fifth := create("contact", `{"email": "c@x", "account": "`+own+`"}`)
+		remove("account", own)
+		remove("account", account)
+		update(stored, `{"score": 1}`)
+		update(fifth, `{"score": 5}`)
+		_, err := p.Create(ctx, "contact", body(t, `{"email": "z@x", "account": "`+own+`"}`))
+		want(t, err, fault.Validation, "account")
+		for id, email := range map[string]string{stored: "d@x", second: "b@x", fourth: "a@x", fifth: "c@x"} {
+			_, err := p.Create(ctx, "contact", body(t, `{"email": "`+email+`"}`))
+			want(t, err, fault.Conflict, "email")
+			r, err := p.Get(ctx, "contact", id)
+			if got := must(t, r, err); got["account"] != nil || got["email"] != email {
+				t.Errorf("in the unit: %v", got)
+			}
+		}
+		if err := u.Commit(ctx, nil); err != nil {
+			t.Fatal(describe(err))
+		}
+		if n := len(h.list(sam, "contact")); n != 4 {
+			t.Errorf("%d contacts", n)
+		}
+		for email, id := range map[string]string{"d@x": stored, "b@x": second, "a@x": fourth, "c@x": fifth} {
+			got := h.get(sam, "contact", id)
+			if got["account"] != nil || got["email"] != email {
+				t.Errorf("%v", got)
+			}
+			if n := len(h.list(sam, "contact", records.Filter{Field: "email", Value: email})); n != 1 {
+				t.Errorf("%s is found %d times", email, n)
+			}
+		}
+	})
+}
+
+// TestACommitEndsInTimeOrIsToldAsItIs: over its deadline a transaction that is
+// not complete is rolled back, and one that is complete is committed.
+func TestACommitEndsInTimeOrIsToldAsItIs(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		for name, also := range map[string]func(ctx context.Context, tx db.Tx) error{
+			"complete": func(ctx context.Context, _ db.Tx) error { <-ctx.Done(); return nil },
+			"not complete": func(ctx context.Context, tx db.Tx) error {
+				<-ctx.Done()
+				_, err := tx.Exec(ctx, `UPDATE tenants SET version = version WHERE tenant_id = $1`)
+				return err
+			},
+		} {
+			before := stored(t, d)
+			u, p := h.part("sam")
+			r, err := p.Create(t.Context(), "account", body(t, `{"name": "late"}`))
+			must(t, r, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			err = u.Commit(ctx, func(tx db.Tx) error { return also(ctx, tx) })
+			cancel()
+			u.Close()
+			done := stored(t, d) - before
+			if (name == "complete") != (err == nil) || (err == nil) != (done == 1) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, %d records more", name, err, done)
+			}
+		}
+	})
+}

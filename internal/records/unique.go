@@ -1,0 +1,61 @@
+package records
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/schema"
+)
+
+// uniqueValues are the values of unique fields that the records of a unit have,
+// as they are in it, so that one look tells whether a value is taken there. A
+// reference to a deleted record may stay among them: nobody can refer to it.
+type uniqueValues struct {
+	owner map[uniqueValue]string // the id of the record that has it
+	// stale are the stored records that the unit changed or deleted, by
+	// created_at: the values that are stored for them count no more.
+	stale map[int64]bool
+}
+
+type uniqueValue struct{ entity, field, key string }
+
+func newUniqueValues() uniqueValues {
+	return uniqueValues{owner: map[uniqueValue]string{}, stale: map[int64]bool{}}
+}
+
+// replace notes that a record is what is says; was is what the unit had of it,
+// nil for nothing.
+func (v *uniqueValues) replace(e *schema.Entity, was, is *row) {
+	v.remove(e, was, is)
+	eachUnique(e, is, func(u uniqueValue) { v.owner[u] = is.id })
+}
+
+// remove notes that a record has no values in the unit any more.
+func (v *uniqueValues) remove(e *schema.Entity, was, is *row) {
+	eachUnique(e, was, func(u uniqueValue) {
+		if v.owner[u] == is.id {
+			delete(v.owner, u)
+		}
+	})
+	if is.version != 0 {
+		v.stale[is.createdAt] = true
+	}
+}
+
+// eachUnique calls fn with each value of a unique field that a record has.
+func eachUnique(e *schema.Entity, rec *row, fn func(uniqueValue)) {
+	if rec == nil {
+		return
+	}
+	var values []jsontext.Value
+	for i, f := range e.Fields {
+		if !f.Unique {
+			continue
+		}
+		if values == nil {
+			values = stored(e, rec.data)
+		}
+		if key, ok := indexKey(f, values[i]); ok {
+			fn(uniqueValue{e.Name, f.Name, key})
+		}
+	}
+}
