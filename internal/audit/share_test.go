@@ -119,7 +119,7 @@ func TestNothingOfARequestIsKeptAfterRecord(t *testing.T) {
 	r := newRecorder(m, clock.System(), Options{})
 	const n = 200
 	for i := range n {
-		body := []byte(fmt.Sprintf(`{"request":%d,"a":"%s"}`, i, strings.Repeat("a", i)))
+		body := []byte(fmt.Sprintf(`{"request":%d,"a":%q}`, i, strings.Repeat("a", i)))
 		answer := []byte(fmt.Sprintf(`{"answer":%d}`, i))
 		header := http.Header{"User-Agent": {fmt.Sprint("agent", i)}}
 		ev := entry("t", int64(i))
