@@ -39,6 +39,7 @@ type block struct {
 	came         time.Duration // when its first entry came
 	bytes        int64         // what its entries count as
 	charged      int64         // how much of it was taken from the budget
+	packed       *packed       // once it is full: head and bodies are gone
 }
 
 // mark is something that a block is found by. In block.marks its value says
@@ -57,7 +58,12 @@ const (
 var areas = []string{"/data/", "/custom/", "/auth/"}
 
 // size is about what the block holds in memory.
-func (b *block) size() int { return len(b.head) + len(b.bodies) }
+func (b *block) size() int {
+	if b.packed != nil {
+		return len(b.packed.head) + len(b.packed.bodies)
+	}
+	return len(b.head) + len(b.bodies)
+}
 
 // add puts an entry into the block. request and response are whole JSON texts.
 func (b *block) add(e *Entry, request, response []byte) {
@@ -118,31 +124,29 @@ type packed struct {
 	entries      int
 	marks        map[mark]bool
 	head, bodies []byte // compressed
-	buf          *[]byte
 }
 
 var packBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// pack compresses a block; free gives the memory of the result back.
+// pack compresses a block.
 func (b *block) pack() packed {
+	if b.packed != nil {
+		return *b.packed
+	}
 	buf := packBuffers.Get().(*[]byte)
+	defer packBuffers.Put(buf)
 	room := s2.MaxEncodedLen(len(b.head))
 	need := room + s2.MaxEncodedLen(len(b.bodies))
 	if cap(*buf) < need {
 		*buf = make([]byte, need)
 	}
 	all := (*buf)[:need]
-	p := packed{day: b.day, first: b.first, last: b.last, entries: b.entries, marks: b.marks, buf: buf}
-	p.head = s2.Encode(all[:room:room], b.head)
-	p.bodies = s2.Encode(all[room:], b.bodies)
-	return p
-}
-
-func (p *packed) free() {
-	if p.buf != nil && cap(*p.buf) <= 4*blockBytes {
-		packBuffers.Put(p.buf)
+	head, bodies := s2.Encode(all[:room:room], b.head), s2.Encode(all[room:], b.bodies)
+	exact := append(append(make([]byte, 0, len(head)+len(bodies)), head...), bodies...)
+	return packed{
+		day: b.day, first: b.first, last: b.last, entries: b.entries, marks: b.marks,
+		head: exact[:len(head):len(head)], bodies: exact[len(head):],
 	}
-	p.buf, p.head, p.bodies = nil, nil, nil
 }
 
 var errBlock = errors.New("a block of the audit log is damaged")

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 const maxWriters = 16
 
 // keptBuffers is how many blocks' buffers a line keeps for the next blocks.
-const keptBuffers = 8
+const keptBuffers = 2
 
 // line is what waits to be written of one tenant. A goroutine of its own writes
 // it while there is something: what makes one tenant's writes slow is waited for
@@ -17,6 +18,7 @@ const keptBuffers = 8
 type line struct {
 	tenant  string
 	blocks  []*block // the oldest first; the last one may still grow
+	sealing []*block // being compressed
 	writing []*block
 	spare   []*block // written, for their memory
 	size    int      // of blocks
@@ -69,10 +71,59 @@ func (r *Recorder) keep(tenant string, enc *encoder) {
 	if l.size >= flushBytes {
 		signal(l.full)
 	}
-	if !l.served {
+	if b.size() >= blockBytes {
+		r.seal(l, b)
+	}
+	if !l.served && !r.closed {
 		l.served = true
 		r.serving.Go(func() { r.serve(l) })
 	}
+}
+
+// seal compresses the block of a line that has just become full: what waits is
+// a fraction of what it was, and its buffers are there for the next block. The
+// lock is held, and let go meanwhile.
+func (r *Recorder) seal(l *line, b *block) {
+	l.blocks = l.blocks[:len(l.blocks)-1]
+	l.size -= b.size()
+	l.sealing = append(l.sealing, b)
+	r.mu.Unlock()
+	p := b.pack()
+	r.mu.Lock()
+	l.sealing = slices.DeleteFunc(l.sealing, func(other *block) bool { return other == b })
+	l.reuse(&block{head: b.head, bodies: b.bodies})
+	b.head, b.bodies, b.packed = nil, nil, &p
+	size := int64(b.size())
+	r.bytes -= b.bytes - size
+	b.bytes = size
+	if b.charged > size {
+		r.budget.Release(l.tenant, b.charged-size)
+		b.charged = size
+		r.feed()
+	}
+	at := slices.IndexFunc(l.blocks, func(other *block) bool { return other.came > b.came })
+	if at < 0 {
+		at = len(l.blocks)
+	}
+	l.blocks = slices.Insert(l.blocks, at, b)
+	if l.size += b.size(); l.size >= flushBytes {
+		signal(l.full)
+	}
+}
+
+// reuse keeps the buffers of a block for another one.
+func (l *line) reuse(b *block) {
+	if b.packed == nil && len(l.spare) < keptBuffers && cap(b.head)+cap(b.bodies) <= 4*blockBytes {
+		l.spare = append(l.spare, b)
+	}
+}
+
+// feed wakes those who wait for others to give bytes back.
+func (r *Recorder) feed() {
+	for l := range r.hungry {
+		l.space.Broadcast()
+	}
+	clear(r.hungry)
 }
 
 // admit reports whether an entry may be taken, and how much of the budget it
@@ -104,6 +155,8 @@ func (l *line) oldest() (came time.Duration, some bool) {
 	switch {
 	case len(l.writing) > 0:
 		return l.writing[0].came, true
+	case len(l.sealing) > 0:
+		return l.sealing[0].came, true
 	case len(l.blocks) > 0:
 		return l.blocks[0].came, true
 	default:
@@ -114,7 +167,7 @@ func (l *line) oldest() (came time.Duration, some bool) {
 // open is the block that the next entry of a day goes into.
 func (l *line) open(day int64, now time.Duration) *block {
 	if n := len(l.blocks); n > 0 {
-		if b := l.blocks[n-1]; b.day == day && b.size() < blockBytes {
+		if b := l.blocks[n-1]; b.day == day && b.packed == nil {
 			return b
 		}
 	}
@@ -157,7 +210,7 @@ func (r *Recorder) due(l *line) (in time.Duration, some bool) {
 	defer r.mu.Unlock()
 	if len(l.blocks) == 0 {
 		l.served = false
-		if l.waiting == 0 {
+		if l.waiting == 0 && len(l.sealing) == 0 {
 			delete(r.lines, l.tenant)
 		}
 		return 0, false
@@ -196,16 +249,11 @@ func (r *Recorder) flush(l *line) bool {
 		if b.charged > 0 {
 			r.budget.Release(l.tenant, b.charged)
 		}
-		if len(l.spare) < keptBuffers && cap(b.head)+cap(b.bodies) <= 4*blockBytes {
-			l.spare = append(l.spare, b)
-		}
+		l.reuse(b)
 	}
 	clear(l.writing)
 	l.writing = l.writing[:0]
 	l.space.Broadcast()
-	for other := range r.hungry {
-		other.space.Broadcast()
-	}
-	clear(r.hungry)
+	r.feed()
 	return true
 }

@@ -35,7 +35,7 @@ func (r *Recorder) write(l *line) bool {
 		}
 		r.stats.failures.Add(1)
 		r.trouble.failed(l.tenant, err, entries)
-		if failed++; failed >= salvageAfter && !r.store.lasting(err) && r.salvage(l) {
+		if failed++; failed >= salvageAfter && !r.store.lasting(err) && r.salvage(l.tenant, blocks) {
 			break
 		}
 		if !r.pause(pause) {
@@ -50,7 +50,6 @@ func (r *Recorder) write(l *line) bool {
 				r.names.saw(l.tenant, m.value)
 			}
 		}
-		blocks[i].free()
 	}
 	if r.names.some() {
 		r.wake()
@@ -86,23 +85,29 @@ func (r *Recorder) fails(l *line, now bool) {
 // log for ever: that entry is kept without its texts. It returns false when the
 // database takes not even that: then it is not the entry's fault. Those written
 // stay; a second time does them no harm.
-func (r *Recorder) salvage(l *line) bool {
-	for _, b := range l.writing {
+func (r *Recorder) salvage(tenant string, blocks []packed) bool {
+	for _, b := range blocks {
+		head, err := unpack(b.head)
+		if err != nil {
+			return false
+		}
+		bodies, err := unpack(b.bodies)
+		if err != nil {
+			return false
+		}
 		ok := true
-		err := readHead(b.head, func(e *found) {
+		err = readHead(head, func(e *found) {
 			if !ok {
 				return
 			}
-			if err := e.texts(b.bodies); err != nil {
+			if err := e.texts(bodies); err != nil {
 				ok = false
 				return
 			}
 			single := func(e *Entry) error {
-				one := block{tenant: b.tenant, day: b.day}
+				one := block{tenant: tenant, day: b.day}
 				one.add(e, []byte(e.Request), []byte(e.Response))
-				p := one.pack()
-				defer p.free()
-				return r.try(l.tenant, []packed{p})
+				return r.try(tenant, []packed{one.pack()})
 			}
 			err := single(&e.Entry)
 			if err == nil {
@@ -113,7 +118,7 @@ func (r *Recorder) salvage(l *line) bool {
 				ok = false
 				return
 			}
-			r.trouble.stripped(b.tenant, bare.ID, err)
+			r.trouble.stripped(tenant, bare.ID, err)
 		})
 		if err != nil || !ok {
 			return false

@@ -3,6 +3,8 @@ package audit
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +15,13 @@ import (
 
 	"gatehouse/internal/clock"
 )
+
+// noise is JSON that hardly becomes smaller.
+func noise(size int) []byte {
+	b := make([]byte, size/2)
+	_, _ = rand.Read(b)
+	return []byte(`"` + hex.EncodeToString(b) + `"`)
+}
 
 // One tenant's entries cannot be written, and it records as many and as large
 // ones as it can: it waits, nobody else does, and nothing of anybody is lost.
@@ -35,8 +44,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 		for c := range callers {
 			hostile.Go(func() {
 				ev := entry(fmt.Sprint("hostile", n), int64(c))
-				ev.ResponseBody = []byte(`"` + strings.Repeat("x", 60<<10) + `"`)
-				ev.Rendered = true
+				ev.ResponseBody, ev.Rendered = noise(60<<10), true
 				r.Record(ev)
 			})
 		}
@@ -88,7 +96,7 @@ func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 	r := newRecorder(m, clock.System(), Options{MaxBytes: 2 << 20})
 	record := func(tenant string, n int) {
 		ev := entry(tenant, int64(n))
-		ev.ResponseBody, ev.Rendered = []byte(`"`+strings.Repeat("x", 60<<10)+`"`), true
+		ev.ResponseBody, ev.Rendered = noise(60<<10), true
 		r.Record(ev)
 	}
 	record("calm", 0)
