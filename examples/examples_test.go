@@ -177,7 +177,7 @@ func (x *example) names() automation.Names {
 }
 
 // Call is what a component asks of records.
-func (x *example) Call(_ context.Context, name string, args []byte) ([]byte, error) {
+func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]byte, error) {
 	var a struct {
 		Entity, ID    string
 		Where, Fields map[string]any

@@ -308,3 +308,40 @@ func waitFor(t *testing.T, is func() bool) {
 		}
 	}
 }
+
+func TestAChargeTakesStepsAndGivesAllBack(t *testing.T) {
+	b := admission.NewBudget(1 << 20)
+	c := b.Charge("sam")
+	if !c.Reach(admission.Free) || b.Used() != 0 {
+		t.Fatalf("%d bytes are held of an answer that is free", b.Used())
+	}
+	for n := int64(0); n <= 300<<10; n += 1000 {
+		if !c.Reach(n) {
+			t.Fatalf("refused at %d", n)
+		}
+		if over := b.Held("sam") - max(n-admission.Free, 0); over < 0 || over >= 64<<10 {
+			t.Fatalf("%d bytes are held at %d", b.Held("sam"), n)
+		}
+	}
+	held := b.Held("sam")
+	if !c.Reach(1) || b.Held("sam") != held {
+		t.Fatal("a smaller size changed what is held")
+	}
+	if c.Reach(1<<20) || b.Held("sam") != held {
+		t.Fatalf("more than half is held: %d", b.Held("sam"))
+	}
+	c.Release()
+	c.Release()
+	if b.Used() != 0 {
+		t.Fatalf("%d bytes left behind", b.Used())
+	}
+	if !c.Reach(400 << 10) {
+		t.Fatal("refused after a release")
+	}
+	c.Release()
+	var free admission.Charge
+	if !free.Reach(1 << 40) {
+		t.Fatal("the zero charge was refused")
+	}
+	free.Release()
+}

@@ -27,23 +27,27 @@ func NewCores(n int) *Cores {
 // which must Stop it.
 func (c *Cores) Start(ctx context.Context, key string) (*Work, error) {
 	w := &Work{cores: c, ctx: ctx, key: key}
-	return w, w.Resume()
+	err := w.Resume()
+	w.begun, w.waited = w.since, 0
+	return w, err
 }
 
 // Work is something that computes, and pauses where it waits for something else.
+// A nil Work computes without keeping account of it.
 type Work struct {
 	cores  *Cores
 	ctx    context.Context //nolint:containedctx // the life of the work, whose waits it bounds
 	key    string
-	leave  func() // nil while it has no core
-	since  time.Time
+	leave  func()    // nil while it has no core
+	begun  time.Time // when it was given its first core
+	since  time.Time // and its present one
 	waited time.Duration
 }
 
 // Resume waits for a core where the work has none. It fails with the error of
 // the context that Start was given.
 func (w *Work) Resume() error {
-	if w.leave != nil {
+	if w == nil || w.leave != nil {
 		return nil
 	}
 	asked := time.Now()
@@ -56,7 +60,7 @@ func (w *Work) Resume() error {
 
 // Pause gives the core back, for as long as the work waits for something else.
 func (w *Work) Pause() {
-	if w.leave != nil {
+	if w != nil && w.leave != nil {
 		w.leave()
 		w.leave = nil
 	}
@@ -69,6 +73,9 @@ func (w *Work) Stop() { w.Pause() }
 // waits. It fails with the error of the context once that has ended; then the
 // work must stop.
 func (w *Work) Yield() error {
+	if w == nil {
+		return nil
+	}
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -79,5 +86,14 @@ func (w *Work) Yield() error {
 	return w.Resume()
 }
 
-// Waited is how long the work waited for a core so far.
-func (w *Work) Waited() time.Duration { return w.waited }
+// Waited is how long the work has waited for a core since it got its first.
+func (w *Work) Waited() time.Duration {
+	if w == nil {
+		return 0
+	}
+	return w.waited
+}
+
+// Starved reports whether the work has waited for a core for more than half of
+// its life: when it does not get done in time, that is not its own doing.
+func (w *Work) Starved() bool { return w.Waited() > 0 && w.waited > time.Since(w.begun)/2 }

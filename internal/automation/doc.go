@@ -44,6 +44,9 @@ const (
 	// MaxWork is how many bytes a run may read and write in all: host results and
 	// inputs that paths lead into, arguments of host calls, text put together.
 	MaxWork = 64 << 20
+	// MaxRecords is how many bytes of records a run may be handed by all its
+	// nodes together.
+	MaxRecords = 8 << 20
 	// MaxSteps is how many steps all conditions of a run may take together.
 	MaxSteps = 2_000_000
 	// MaxTemplate is the length of one text with {{…}} in bytes, MaxPath the

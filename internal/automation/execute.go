@@ -19,7 +19,7 @@ type recordNode struct {
 }
 
 func (n *recordNode) execute(r *run) (any, error) {
-	call := RecordCall{Op: n.op, Entity: n.entity, Limit: n.limit}
+	call := RecordCall{Op: n.op, Entity: n.entity, Limit: n.limit, Room: r.room}
 	if n.id != nil {
 		v, err := n.id.value(r)
 		if err != nil {
@@ -46,14 +46,17 @@ func (n *recordNode) execute(r *run) (any, error) {
 			}
 		}
 		if null { // which no record's field equals
-			return &object{members: []entry{{"records", []any{}}}}, nil
+			return &object{members: []entry{{"records", []any{}}, {"hasMore", false}}}, nil
 		}
 	} else {
 		call.Fields = members
 	}
-	answer, err := r.host.Record(r.ctx, call)
+	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
 	if err != nil {
 		return nil, err
+	}
+	if r.room -= len(answer); r.room < 0 {
+		return nil, ErrRecords
 	}
 	return fromJSON(answer)
 }
@@ -104,7 +107,7 @@ func (n *componentNode) execute(r *run) (any, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, mistakef("the inputs of component %s: expected an object", n.component)
 	}
-	answer, err := r.host.Component(r.ctx, n.component, text)
+	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Component(r.ctx, n.component, text) })
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
 )
@@ -18,8 +19,8 @@ import (
 type Host interface {
 	// Record does one thing to records, with the rights of whoever the flow runs
 	// as. It answers a record's JSON object for Get, Create and Update, null for a
-	// Get of one that is absent or hidden, an object with records and what else a
-	// list has for List, {"id": …, "deleted": true} for Delete. What it answers is
+	// Get of one that is absent or hidden, an object with records and hasMore
+	// for List, {"id": …, "deleted": true} for Delete. What it answers is
 	// valid JSON and the flow's to keep.
 	Record(ctx context.Context, call RecordCall) (jsontext.Value, error)
 	// Component runs a logic component; inputs is a JSON object that is not
@@ -52,7 +53,13 @@ type RecordCall struct {
 	Where []inputs.Member
 	// Limit of a List, 1 to 200.
 	Limit int
+	// Room is how long the answer may be in bytes: a List holds what fits, and
+	// ErrRecords is for what does not, before it is built.
+	Room int
 }
+
+// ErrRecords says that a run would be handed more than MaxRecords.
+var ErrRecords = fault.New(fault.ExecutionError, "a run may be handed at most %d MiB of records", MaxRecords>>20)
 
 // Event is what a webhook's delivery says of itself. An empty text is null.
 type Event struct{ ID, Kind string }
@@ -65,6 +72,9 @@ type Run struct {
 	// Event is nil where no webhook was delivered.
 	Event *Event
 	Host  Host
+	// Work is the share of processor time that the flow computes in. It pauses
+	// while the host works.
+	Work *admission.Work
 }
 
 // Result is what a flow gave, and how.
@@ -88,7 +98,7 @@ type Result struct {
 // another kind is the host's, or ctx was cancelled.
 func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	start := time.Now()
-	r := &run{ctx: ctx, host: given.Host, work: MaxWork, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
+	r := &run{ctx: ctx, host: given.Host, share: given.Work, work: MaxWork, room: MaxRecords, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
 	r.trace = Trace{Steps: make([]Step, 0, f.size), last: start}
 	err := r.begin(f, given)
 	if err == nil {
@@ -107,10 +117,12 @@ func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 type run struct {
 	ctx      context.Context
 	host     Host
+	share    *admission.Work
 	slots    []slot
 	outputs  []any
 	elements []element // of the conditions' predicates
 	work     int       // bytes left
+	room     int       // of MaxRecords
 	steps    int       // taken
 	started  int       // nodes
 	count    int       // nodes that finished
@@ -178,7 +190,7 @@ func (r *run) list(nodes []*instruction) error {
 }
 
 func (r *run) node(n *instruction) error {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.turn(); err != nil {
 		return r.fail(ended(err))
 	}
 	if r.started++; r.started > MaxExecutions {
@@ -202,6 +214,24 @@ func (r *run) node(n *instruction) error {
 		r.trace.close(at, nil, nil, err)
 	}
 	return err
+}
+
+// outside calls the host; others compute meanwhile.
+func (r *run) outside(call func() (jsontext.Value, error)) (jsontext.Value, error) {
+	r.share.Pause()
+	answer, err := call()
+	if resumed := r.share.Resume(); err == nil {
+		err = resumed
+	}
+	return answer, err
+}
+
+// turn lets others compute where it is time to, and fails when the run's is over.
+func (r *run) turn() error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return r.share.Yield()
 }
 
 // step counts steps of a condition.

@@ -45,7 +45,7 @@ export default function handler({ rawBody, headers, config }) {
 
 type hostFunc func(ctx context.Context, name string, args []byte) ([]byte, error)
 
-func (f hostFunc) Call(ctx context.Context, name string, args []byte) ([]byte, error) {
+func (f hostFunc) Call(ctx context.Context, name string, args []byte, _ int) ([]byte, error) {
 	return f(ctx, name, args)
 }
 

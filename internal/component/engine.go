@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -66,6 +67,7 @@ const (
 type Engine struct {
 	runs      *admission.Gate   // by tenant
 	compiling *admission.Gate   // by tenant
+	cores     *admission.Cores  // by tenant
 	memory    *admission.Budget // by tenant
 
 	ready   chan struct{} // closed when machine or failed is set
@@ -101,6 +103,7 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 		compiling: admission.NewGate(admission.Limits{
 			Running: maxCompiling, PerKey: 1, Waiting: maxCompileWaits, WaitingPerKey: maxCompileWaitsEach, MaxWait: maxCompileWait,
 		}),
+		cores:  admission.NewCores(max(1, runtime.GOMAXPROCS(0)-1)), // one is left for everything else
 		memory: admission.NewBudget(o.MemoryBytes),
 		ready:  make(chan struct{}),
 		cpu:    map[string]time.Duration{},
@@ -114,6 +117,10 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	}()
 	return e, nil
 }
+
+// Cores is the processor time that the engine computes in, for whoever lets
+// others compute beside it.
+func (e *Engine) Cores() *admission.Cores { return e.cores }
 
 // Limits are the bounds of who may run at once, for whoever lets in others
 // beside the engine by the same measure.

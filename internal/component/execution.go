@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"time"
 	"unicode/utf8"
+
+	"gatehouse/internal/admission"
 )
 
 // execution is what Go knows of a run (or of a compilation) while it lasts.
@@ -16,6 +18,7 @@ type execution struct {
 	deadline  time.Time
 	yielded   time.Time
 	waited    time.Duration // in host calls and for the core: no CPU time
+	work      *admission.Work
 	maxPages  uint32
 	maxOutput int // bytes
 	host      Host
@@ -93,7 +96,7 @@ func (x *execution) look(now time.Time) (beyond bool) {
 	default:
 		over, allowed = int64(now.Sub(x.deadline)), int64(grace)
 	}
-	if over > 0 {
+	if over > 0 && !x.work.Starved() {
 		x.expired = true
 	}
 	if !x.expired && now.After(x.deadline) {

@@ -122,7 +122,7 @@ func (i *instance) callHost(name, args uint64) uint64 {
 	case x.hostCalls > MaxHostCalls:
 		err = fault.New(fault.ExecutionError, "more than %d calls of records in one run", MaxHostCalls)
 	case x.hostBytes > MaxHostBytes:
-		err = fault.New(fault.ExecutionError, "more than %d MiB of records in one run", MaxHostBytes>>20)
+		err = ErrHostBytes
 	default:
 		reply, err = i.callOut(nameText, append([]byte(nil), a...))
 	}
@@ -133,13 +133,22 @@ func (i *instance) callHost(name, args uint64) uint64 {
 		if reply == nil {
 			reply = []byte("null")
 		}
-		return i.newText(append([]byte{'='}, reply...))
+		return i.verdictText('=', reply)
 	case errors.As(err, &refused) && refused.Code != fault.Overloaded:
-		return i.newText(append([]byte{'!'}, refusal(refused)...))
+		return i.verdictText('!', refusal(refused))
 	default:
 		x.stopped = err
 		panic(errStop)
 	}
+}
+
+// verdictText is a string of a sign and what follows it, put together where it
+// is to be: the answer may be large.
+func (i *instance) verdictText(sign byte, text []byte) uint64 {
+	return i.build("JS_NewStringLen", 1+len(text), func(dst []byte) {
+		dst[0] = sign
+		copy(dst[1:], text)
+	})
 }
 
 // callOut calls the Host; the time it takes is not the run's CPU time.
@@ -149,7 +158,11 @@ func (i *instance) callOut(name string, args []byte) ([]byte, error) {
 		x.hostCtx, x.cancelHost = context.WithDeadline(x.ctx, x.deadline)
 	}
 	before := time.Now()
-	reply, err := guarded(x.hostCtx, x.host, name, args)
+	x.work.Pause()
+	reply, err := guarded(x.hostCtx, x.host, name, args, MaxHostBytes-x.hostBytes)
+	if err := x.work.Resume(); err != nil {
+		x.stop(err)
+	}
 	now := time.Now()
 	x.waited += now.Sub(before)
 	x.yielded = now
@@ -162,13 +175,13 @@ func (i *instance) callOut(name string, args []byte) ([]byte, error) {
 
 // guarded turns a Host's panic into an error: the WebAssembly runtime would
 // otherwise take it for a trap of the script's.
-func guarded(ctx context.Context, host Host, name string, args []byte) (reply []byte, err error) {
+func guarded(ctx context.Context, host Host, name string, args []byte, room int) (reply []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("component: %s panicked: %v\n%s", name, v, debug.Stack())
 		}
 	}()
-	return host.Call(ctx, name, args)
+	return host.Call(ctx, name, args, room)
 }
 
 // refusal is a fault as the prelude reads it.

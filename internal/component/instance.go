@@ -181,12 +181,15 @@ func isText(v uint64) bool { return tagOf(v) == tagString || tagOf(v) == tagRope
 
 // ---- what the engine calls ----
 
-// tick is called when a run has used up its fuel: it looks at the clock,
-// lets others have the core, and gives the next supply.
+// tick is called when a run has used up its fuel: it looks at the clock, lets
+// other runs and then other requests have the core, and gives the next supply.
 func (i *instance) tick() uint64 {
 	x := i.run
 	now := time.Now()
 	if now.Sub(x.yielded) > yieldEvery {
+		if err := x.work.Yield(); err != nil {
+			x.stop(err)
+		}
 		runtime.Gosched()
 		after := time.Now()
 		x.waited += after.Sub(now)

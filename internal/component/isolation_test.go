@@ -145,7 +145,8 @@ func TestConcurrent(t *testing.T) {
 				tenant := fmt.Sprint("t", worker%5)
 				if worker == 0 {
 					r, err := bomb.Run(context.Background(), component.Run{Tenant: "evil", Timeout: 20 * time.Millisecond})
-					if err != nil || r.Failed == nil {
+					// On a busy machine it may get too little of a core to reach a limit of its own.
+					if fault.CodeOf(err) != fault.Overloaded && (err != nil || r.Failed == nil) {
 						t.Error("bomb", err, r.Failed)
 					}
 					continue

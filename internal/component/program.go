@@ -47,7 +47,13 @@ func (e *Engine) CompileFor(ctx context.Context, tenant, source string) (*Progra
 		return nil, err
 	}
 	defer i.close()
+	work, err := e.cores.Start(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer work.Stop()
 	x := newExecution(ctx, tenant, compileWall)
+	x.work = work
 	x.maxPages, x.maxTurns = MaxMemory/pageSize, CompileTurns
 	i.run = x
 	if err := i.load(e.machine.base); err != nil {

@@ -42,10 +42,15 @@ type VerifierInput struct {
 // {entity, fields}, {entity, id, fields}, {entity, id} for records.get, .list,
 // .create, .update, .delete; it returns JSON. A *fault.Error becomes an error
 // that the script may catch, with code, status and details; OVERLOADED and any
-// other error end the run and are returned by Run. ctx ends with the run's deadline.
+// other error end the run and are returned by Run. ctx ends with the run's deadline. room is
+// how long the result may be: ErrHostBytes when it would be longer, and before
+// it is built.
 type Host interface {
-	Call(ctx context.Context, name string, args []byte) (result []byte, err error)
+	Call(ctx context.Context, name string, args []byte, room int) (result []byte, err error)
 }
+
+// ErrHostBytes says that a run would be handed more than MaxHostBytes.
+var ErrHostBytes = fault.New(fault.ExecutionError, "more than %d MiB of records in one run", MaxHostBytes>>20)
 
 // Result is how a run ended. Either Failed is set or Value is.
 type Result struct {
@@ -80,12 +85,18 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 		return &Result{}, err
 	}
 	defer leave()
+	work, err := e.cores.Start(ctx, r.Tenant)
+	if err != nil {
+		return &Result{}, err
+	}
+	defer work.Stop()
 	i, err := e.take()
 	if err != nil {
 		return &Result{}, err
 	}
 	x := r.execution(ctx)
 	defer x.end()
+	x.work = work
 	i.run = x
 	if err := i.load(p.image); err != nil {
 		e.put(i, x)

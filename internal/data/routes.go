@@ -69,7 +69,7 @@ func (s *Service) get(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, er
 	if err := noQuery(c.Request.URL); err != nil {
 		return httpapi.Reply{}, err
 	}
-	rec, err := s.records.As(c.Viewer).Get(ctx, c.Params.Get("entity"), c.Params.Get("id"))
+	rec, err := s.records.As(c.Viewer).Within(c).Get(ctx, c.Params.Get("entity"), c.Params.Get("id"))
 	return httpapi.Reply{Data: rec}, err
 }
 
@@ -81,7 +81,7 @@ func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, e
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	page, err := s.records.As(c.Viewer).List(ctx, c.Params.Get("entity"), q)
+	page, err := s.records.As(c.Viewer).Within(c).List(ctx, c.Params.Get("entity"), q)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -99,13 +99,13 @@ func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, e
 
 func (s *Service) create(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	return s.write(c, http.StatusCreated, func(entity string, members []records.Member) (records.Record, error) {
-		return s.records.As(c.Viewer).Create(ctx, entity, members)
+		return s.records.As(c.Viewer).Within(c).Create(ctx, entity, members)
 	})
 }
 
 func (s *Service) update(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	return s.write(c, http.StatusOK, func(entity string, members []records.Member) (records.Record, error) {
-		return s.records.As(c.Viewer).Update(ctx, entity, c.Params.Get("id"), members)
+		return s.records.As(c.Viewer).Within(c).Update(ctx, entity, c.Params.Get("id"), members)
 	})
 }
 

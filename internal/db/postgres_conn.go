@@ -39,7 +39,9 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 	if err != nil {
 		return fmt.Errorf("%w in %q", err, st.text)
 	}
-	rows, err := c.Query(ctx, st.text, append([]any{resultFormats}, bound...)...)
+	stoppable, stop := context.WithCancel(ctx)
+	defer stop()
+	rows, err := c.Query(stoppable, st.text, append([]any{resultFormats}, bound...)...)
 	if err != nil {
 		return pgError(ctx, err)
 	}
@@ -48,10 +50,26 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 	for rows.Next() {
 		row.fields, row.values = rows.FieldDescriptions(), rows.RawValues()
 		if err := each(&row); err != nil {
+			leave(rows, stop)
 			return err
 		}
 	}
 	return pgError(ctx, rows.Err())
+}
+
+// maxUnread is how much of a result that nobody wants any more is read to its
+// end, which is cheaper than to stop the server.
+const maxUnread = 1 << 20
+
+// leave ends a result early. The connection is good again only when the rest
+// has been read: where that is much, the server is told to stop.
+func leave(rows pgx.Rows, stop func()) {
+	for unread := 0; unread <= maxUnread && rows.Next(); {
+		for _, v := range rows.RawValues() {
+			unread += len(v)
+		}
+	}
+	stop() // no effect on a result that is through
 }
 
 // pgError gives the context's own error where the statement failed by it.

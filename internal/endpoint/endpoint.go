@@ -21,6 +21,7 @@ type Service struct {
 	dir      *access.Directory
 	records  *records.Store
 	engine   *component.Engine
+	budget   *admission.Budget
 	keyring  *secret.Keyring
 	clock    clock.Clock
 	emit     func(event string, fields map[string]any)
@@ -36,20 +37,22 @@ type Service struct {
 	rejected map[string]time.Time // when a rejected signature was last told of, by event and endpoint
 }
 
-// Options is what a Service is made of; all of it must be set.
+// Options is what a Service is made of; all but Budget must be set.
 type Options struct {
 	Directory *access.Directory
 	Records   *records.Store
 	Engine    *component.Engine
-	Keyring   *secret.Keyring
-	Clock     clock.Clock
+	// Budget bounds what all runs and answers hold together; nil for no bound.
+	Budget  *admission.Budget
+	Keyring *secret.Keyring
+	Clock   clock.Clock
 	// Emit writes a line of the log.
 	Emit func(event string, fields map[string]any)
 }
 
 func newService(st store, o Options) *Service {
 	s := &Service{
-		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
+		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, budget: o.Budget, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
 		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), rejected: map[string]time.Time{},
 	}
 	s.history = newHistory(st, o.Emit)

@@ -2,11 +2,15 @@ package endpoint
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/component"
 	"gatehouse/internal/fault"
@@ -18,9 +22,39 @@ import (
 // host is what a component or flow may do to records: what its viewer may, on
 // the unit of work of its run.
 type host struct {
-	x    *execution
-	part *records.Part
+	x     *execution
+	part  *records.Part
+	given *given
 }
+
+// host is what a component or a flow gets of a viewer; leave ends it.
+func (x *execution) host(viewer access.Viewer, tooMuch error) (h host, leave func()) {
+	g := &given{charge: x.s.budget.Charge(x.j.config.Tenant.ID), tooMuch: tooMuch}
+	return host{x: x, part: x.unit.As(viewer).Within(g), given: g}, g.charge.Release
+}
+
+// given is what a run was handed of records: one answer is bounded by what the
+// run may still be handed, and counted against the budget of all answers for as
+// long as Go holds it.
+type given struct {
+	charge  admission.Charge
+	room    int   // of the present call
+	kept    int   // bytes of earlier answers that are still held
+	tooMuch error // to be handed more than room
+}
+
+// Hold counts an answer that is n bytes long by now.
+func (g *given) Hold(n int) error {
+	if n > g.room {
+		return g.tooMuch
+	}
+	if !g.charge.Reach(int64(g.kept + n)) {
+		return errHanded
+	}
+	return nil
+}
+
+var errHanded = fault.New(fault.Overloaded, "too many records are held by runs and answers right now; try again soon").After(2 * time.Second)
 
 var (
 	_ component.Host  = host{}
@@ -42,7 +76,9 @@ type call struct {
 }
 
 // Call serves records.* of a component.
-func (h host) Call(ctx context.Context, name string, args []byte) ([]byte, error) {
+func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]byte, error) {
+	h.given.charge.Release() // the sandbox has its own copy of the last answer
+	h.given.room = room
 	given, err := httpapi.ParseObject(args)
 	if err != nil {
 		return nil, err
@@ -152,6 +188,7 @@ func text(given *httpapi.Object, name string, required bool) (string, error) {
 
 // Record serves the nodes of a flow.
 func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
+	h.given.room = c.Room
 	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true}
 	for _, m := range c.Fields {
 		own.fields = append(own.fields, records.Member(m))
@@ -163,7 +200,9 @@ func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Val
 		}
 		own.where = append(own.where, f)
 	}
-	return h.do(ctx, own)
+	answer, err := h.do(ctx, own)
+	h.given.kept += len(answer) // the flow keeps it
+	return answer, err
 }
 
 // Component runs a component for a node of a flow, as whom the component says
@@ -197,7 +236,7 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 		}
 		return rec, err
 	case "list":
-		page, err := h.part.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where})
+		page, err := h.part.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Bytes: max(h.given.room-aroundPage, 1)})
 		if err != nil {
 			return nil, err
 		}
@@ -217,12 +256,18 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
 }
 
-// page is a list's answer: {records, nextCursor}.
+// aroundPage is more than a list's answer has around its records.
+const aroundPage = 512
+
+// page is a list's answer: {records, nextCursor}, or {records, hasMore}. It is
+// put around the records where they lie.
 func (c *call) page(p records.Page) []byte {
-	out := append(make([]byte, 0, len(p.Records)+64), `{"records":`...)
-	out = append(out, p.Records...)
+	const before = `{"records":`
+	out := append(slices.Grow(p.Records, len(before)+len(p.Next)+64), before...)
+	copy(out[len(before):], p.Records)
+	copy(out, before)
 	if c.withoutCursor {
-		return append(out, '}')
+		return append(strconv.AppendBool(append(out, `,"hasMore":`...), p.Next != ""), '}')
 	}
 	out = append(out, `,"nextCursor":`...)
 	if p.Next == "" {

@@ -136,7 +136,7 @@ func TestAFailureOfThePlatformIsNotRemembered(t *testing.T) {
 
 type waitingHost struct{ inside, release chan struct{} }
 
-func (h *waitingHost) Call(context.Context, string, []byte) ([]byte, error) {
+func (h *waitingHost) Call(context.Context, string, []byte, int) ([]byte, error) {
 	h.inside <- struct{}{}
 	<-h.release
 	return []byte("1"), nil

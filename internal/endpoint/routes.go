@@ -92,7 +92,9 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	out := r.s.execute(ctx, r.job(labelKey, viewer, given, nil))
+	j := r.job(labelKey, viewer, given, nil)
+	j.holder = r.call
+	out := r.s.execute(ctx, j)
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
 }
 
@@ -233,7 +235,11 @@ func (r *request) deliver(ctx context.Context, auth string, read func() (inputs.
 	if err != nil {
 		return nil, nil, err
 	}
-	out = r.s.execute(ctx, r.job(auth, access.Viewer{}, given, e))
+	j := r.job(auth, access.Viewer{}, given, e)
+	if auth == labelToken && r.endpoint.Reply != custom.Receipt {
+		j.holder = r.call
+	}
+	out = r.s.execute(ctx, j)
 	mark.At("delivery.before-answer")
 	if errors.Is(out.Err, errSeen) {
 		duplicate, err = r.seen(ctx, e)

@@ -47,6 +47,7 @@ type job struct {
 	inputs    inputs.Object
 	event     *event // nil where no webhook was delivered
 	requestID string
+	holder    records.Holder // of the answer; nil where none is made of the outcome
 	// dry runs it and keeps nothing.
 	dry bool
 }
@@ -172,6 +173,9 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 	if ended := ctx.Err(); ended != nil && err != nil && fault.CodeOf(err) == "" {
 		err = over(ended)
 	}
+	if err == nil && x.j.holder != nil { // before the commit, for it is too late after it
+		err = x.j.holder.Hold(len(out.Data))
+	}
 	if err == nil && !x.j.dry {
 		err = x.commit(ctx, touched)
 	}
@@ -287,9 +291,11 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 		return nil, err
 	}
 	mark.At("run.component")
+	host, forget := x.host(viewer, component.ErrHostBytes)
+	defer forget()
 	res, err := program.Run(ctx, component.Run{
 		Tenant: x.j.config.Tenant.ID, Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
-		Host: host{x: x, part: x.unit.As(viewer)},
+		Host: host,
 	})
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
 	x.console = append(x.console, res.Console...)
@@ -359,13 +365,23 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	until := time.Now().Add(component.DefaultTimeout)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	given := automation.Run{Inputs: x.j.inputs, Host: host{x: x, part: x.unit.As(viewer)}}
+	host, forget := x.host(viewer, automation.ErrRecords)
+	defer forget()
+	work, err := x.s.engine.Cores().Start(ctx, x.j.config.Tenant.ID)
+	if err != nil {
+		return over(err)
+	}
+	defer work.Stop()
+	given := automation.Run{Inputs: x.j.inputs, Host: host, Work: work}
 	if e := x.j.event; e != nil {
 		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}
 	res, err := compiled.Run(ctx, given)
 	x.until = until // not that of a component in it
 	out.Trace = res.Trace.JSON()
+	if fault.CodeOf(err) == fault.ExecutionTimeout && work.Starved() {
+		err = errStarved
+	}
 	if err != nil {
 		return x.placed(err)
 	}
@@ -374,6 +390,9 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	out.Meta = append(strconv.AppendInt(out.Meta, res.Duration.Milliseconds(), 10), '}')
 	return nil
 }
+
+// errStarved says that a run was not done in time because others computed.
+var errStarved = fault.New(fault.Overloaded, "The service is too busy to finish this in time. Try again soon.").After(2 * time.Second)
 
 // placed gives a flow's failure the place in the source of the component that
 // failed in it, if one did: nothing in a flow can catch that.

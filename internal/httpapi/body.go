@@ -17,8 +17,12 @@ const (
 	AuthBodyCap = 64 << 10 // /auth
 )
 
+// firstRead is how much of a body there is room for before a byte of it came.
+const firstRead = 64 << 10
+
 // Body reads the request's body, once. Over the route's cap it is
-// PAYLOAD_TOO_LARGE; one that breaks off is VALIDATION.
+// PAYLOAD_TOO_LARGE; one that breaks off is VALIDATION; OVERLOADED when too many
+// large ones are held. Memory grows as bytes come, whatever was announced.
 func (c *Call) Body() ([]byte, error) {
 	if c.bodyRead {
 		return c.body, nil
@@ -28,14 +32,20 @@ func (c *Call) Body() ([]byte, error) {
 	if c.Request.ContentLength > limit {
 		return nil, tooLarge
 	}
-	size := c.Request.ContentLength
-	if size < 0 {
-		size = 512
+	most := limit + 1 // a byte more shows the end, or that there is more
+	size := int64(512)
+	if announced := c.Request.ContentLength; announced >= 0 {
+		most = announced + 1
+		size = min(most, firstRead)
 	}
-	buf := make([]byte, 0, size+1)
+	buf := make([]byte, 0, size)
 	for {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			larger := max(min(2*int64(cap(buf)), most), int64(cap(buf))+1)
+			if !c.Received.Reach(larger) {
+				return nil, errBodies
+			}
+			buf = append(make([]byte, 0, larger), buf...)
 		}
 		n, err := c.Request.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]

@@ -5,6 +5,7 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,6 +31,25 @@ func AppendReply(dst []byte, r *Reply) []byte {
 		dst = append(dst, r.Meta...)
 	}
 	return append(dst, '}')
+}
+
+// Enclose is AppendReply for a large answer: it puts the envelope around the data
+// where that lies, so that it is not in memory twice.
+func Enclose(r *Reply) []byte {
+	if r.Bare {
+		return r.Data
+	}
+	const before = `{"data":`
+	body := append(slices.Grow(r.Data, len(before)+len(r.Meta)+len(`,"meta":{}}`)), before...)
+	copy(body[len(before):], r.Data)
+	copy(body, before)
+	body = append(body, `,"meta":`...)
+	if r.Meta == nil {
+		body = append(body, "{}"...)
+	} else {
+		body = append(body, r.Meta...)
+	}
+	return append(body, '}')
 }
 
 // AppendError writes an error in the envelope; details is always an object.

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/ratelimit"
 )
 
@@ -132,6 +135,10 @@ type Call struct {
 	// BodyCap is the largest body in bytes where it is not the route's; 0 is the route's.
 	BodyCap int64
 
+	// Answer is what the answer holds while it is built and written, Received
+	// what the body does; zero, they are not counted.
+	Answer, Received admission.Charge
+
 	body     []byte
 	bodyRead bool
 	told     *ratelimit.Result
@@ -144,6 +151,26 @@ func (c *Call) Charged(charge ratelimit.Charge) { c.charges = append(c.charges, 
 
 // Charges is everything noted with Charged.
 func (c *Call) Charges() []ratelimit.Charge { return c.charges }
+
+// Hold counts an answer that is n bytes long by now: OVERLOADED when the answers
+// of the tenant, or of all, take too much memory.
+func (c *Call) Hold(n int) error {
+	if c.Answer.Reach(int64(n)) {
+		return nil
+	}
+	return errAnswers
+}
+
+var (
+	errAnswers = fault.New(fault.Overloaded, "too many large answers are being built or read right now; try again soon, with a smaller limit").After(2 * time.Second)
+	errBodies  = fault.New(fault.Overloaded, "too many large bodies are being received right now; try again soon").After(2 * time.Second)
+)
+
+// Release gives back what the call holds, once it is answered.
+func (c *Call) Release() {
+	c.Answer.Release()
+	c.Received.Release()
+}
 
 // TellLimit makes the answer's rate headers tell of r: for routes that check
 // limits of their own, of the tightest that applies (decisions 2.22).
@@ -181,7 +208,8 @@ type Authed struct {
 	Viewer access.Viewer
 }
 
-// Reply is a handler's answer. Data is JSON; nil stands for null.
+// Reply is a handler's answer. Data is JSON; nil stands for null. The server may
+// write into Data and into the memory behind it: nobody else may hold a part of it.
 type Reply struct {
 	Status int // 0 is 200
 	Data   []byte

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 )
 
@@ -31,3 +32,33 @@ func DecodeCursor(key []byte, scope, text string) (before int64, id string, afte
 	c, err := decodeCursor(key, scope, text)
 	return c.before, c.beforeID, c.after, c.top, err
 }
+
+// FillPage fills a page from records of the given sizes, newest first, as often
+// as it is asked to, and returns how many rows each of the last page's
+// statements read.
+func FillPage(limit, bytes, times int, sizes []int) (count int, statements []int, err error) {
+	var scope access.Scope
+	for range times {
+		statements = nil
+		c := &cut{s: &Session{}, limit: limit, bytes: bytes, scope: &scope, show: func(dst []byte, rec *row) []byte { return append(dst, rec.data...) }}
+		err = c.fill(cursor{}, func(w window, each func(*row) error) error {
+			from, read := 0, 0
+			if w.before > 0 {
+				from = len(sizes) - int(w.before) + 1
+			}
+			defer func() { statements = append(statements, read) }()
+			for i := from; i < len(sizes) && read < w.limit; i++ {
+				read++
+				if err := each(&row{createdAt: int64(len(sizes) - i), data: make([]byte, sizes[i])}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		count = c.page.Count
+	}
+	return count, statements, err
+}
+
+// Chunk is how many rows a statement asks for.
+func Chunk(size int64, rest, left int) int { return chunk(size, rest, left) }

@@ -14,11 +14,18 @@ import (
 // (specification, "Limits"; decisions 2.9).
 const MaxLimit = 200
 
+// PageBytes is where a page ends early: it holds no more rendered records than
+// that, but at least one.
+const PageBytes = 2 << 20
+
 // Query says which page of which records.
 type Query struct {
 	Limit  int    // 1 to MaxLimit; larger is served as MaxLimit
 	Cursor string // "" for the first page
 	Filter []Filter
+	// Bytes ends the page earlier than PageBytes; 0 is PageBytes. The first
+	// record is in the page also where it is longer: a Holder may refuse it.
+	Bytes int
 }
 
 // Filter is one equality on a unique or indexed field; Value is its text form.
@@ -53,7 +60,7 @@ func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error
 	if err != nil {
 		return Page{}, err
 	}
-	return s.page(ctx, entity, q, func(w window, each func(*row) error) error {
+	return s.page(ctx, entity, r.Scope(access.Read), q, func(w window, each func(*row) error) error {
 		return s.fetch(ctx, r, w, filters, each)
 	}, func(dst []byte, rec *row) []byte { return render(dst, r, rec) })
 }
@@ -61,8 +68,9 @@ func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error
 // fetchFunc reads the rows of a window, newest first.
 type fetchFunc func(w window, each func(*row) error) error
 
-// page cuts one page out of a traversal (see cursor).
-func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
+// page cuts one page out of a traversal (see cursor). scope remembers from one
+// page to the next how large records are.
+func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, q Query, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
 	limit := min(q.Limit, MaxLimit)
 	if limit < 1 {
 		return Page{}, fault.Fields("limit: expected an integer from 1 to 200", map[string]string{"limit": "expected an integer from 1 to 200"})
@@ -75,32 +83,19 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 			return Page{}, err
 		}
 	}
-	p := Page{Records: make([]byte, 0, 512+limit*320)}
-	p.Records = append(p.Records, '[')
-	more := false
-	var last row
-	err := fetch(window{after: at.after, before: at.before, limit: limit + 1}, func(rec *row) error {
-		if p.Count == limit {
-			more = true
-			return nil
-		}
-		if p.Count > 0 {
-			p.Records = append(p.Records, ',')
-		}
-		if at.top == 0 {
-			at.top = rec.createdAt
-		}
-		p.Records = show(p.Records, rec)
-		p.Count++
-		last = *rec
-		return nil
-	})
-	if err != nil {
+	c := &cut{s: s, limit: limit, bytes: PageBytes, show: show, scope: scope}
+	if q.Bytes > 0 {
+		c.bytes = min(q.Bytes, PageBytes)
+	}
+	if err := c.fill(at, fetch); err != nil {
 		return Page{}, err
 	}
-	p.Records = append(p.Records, ']')
-	if more {
-		at.before, at.beforeID = last.createdAt, last.id
+	p := c.page
+	if at.top == 0 {
+		at.top = c.first
+	}
+	if c.more {
+		at.before, at.beforeID = c.last.createdAt, c.last.id
 		p.Next = at.encode(s.store.cursorKey, bound)
 		return p, nil
 	}
@@ -109,7 +104,8 @@ func (s *Session) page(ctx context.Context, entity string, q Query, fetch fetchF
 	if q.Cursor == "" || at.top == 0 {
 		return p, nil
 	}
-	err = fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })
+	more := false
+	err := fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })
 	if err == nil && more {
 		p.Next = cursor{after: at.top}.encode(s.store.cursorKey, bound)
 	}

@@ -38,6 +38,28 @@ type Session struct {
 	store  *Store
 	viewer access.Viewer
 	h      db.Handle
+	holder Holder // nil holds anything
+}
+
+// Holder bounds what is built for one caller.
+type Holder interface {
+	// Hold is told how many bytes of one answer there are by now. Its error ends
+	// the call, of which nothing has happened then.
+	Hold(n int) error
+}
+
+// Within makes a holder bound the answers of the session; it returns the session.
+func (s *Session) Within(h Holder) *Session {
+	s.holder = h
+	return s
+}
+
+// hold tells the holder how long an answer is by now.
+func (s *Session) hold(n int) error {
+	if s.holder == nil {
+		return nil
+	}
+	return s.holder.Hold(n)
 }
 
 // maxRenewals bounds how often a write starts again because the tenant's
@@ -57,7 +79,7 @@ func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
 		if err != nil {
 			return err
 		}
-		at = &Session{store: s.store, viewer: viewer, h: s.h}
+		at = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder}
 	}
 	return fault.New(fault.Overloaded, "the configuration changes too fast to write").After(time.Second)
 }

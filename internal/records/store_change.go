@@ -26,7 +26,7 @@ func (s *Session) Update(ctx context.Context, entity, id string, members []Membe
 				return err
 			}
 			out = s.show(r, rec)
-			return nil
+			return s.hold(len(out)) // here, for it is too late once the change has happened
 		})
 	return out, err
 }

@@ -22,6 +22,20 @@ type Part struct {
 	s *Session
 }
 
+// Within makes a holder bound the answers of the part; it returns the part.
+func (p *Part) Within(h Holder) *Part {
+	p.s.holder = h
+	return p
+}
+
+// held is an answer that the part's holder lets pass.
+func (p *Part) held(rec Record) (Record, error) {
+	if err := p.s.hold(len(rec)); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
 // Get reads one record as the unit has it.
 func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
 	if entity == schema.UserEntity {
@@ -35,7 +49,7 @@ func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return render(nil, r, rec), nil
+	return p.held(render(nil, r, rec))
 }
 
 // List reads one page of what is stored; what the unit did is not in it.
@@ -156,12 +170,16 @@ func (p *Part) Create(ctx context.Context, entity string, members []Member) (Rec
 	if err := p.checkUnique(ctx, r.Entity, rec, in.values); err != nil {
 		return nil, err
 	}
+	out, err := p.held(s.show(r, rec))
+	if err != nil {
+		return nil, err
+	}
 	made := &creation{s: s, e: r.Entity, id: rec.id, owner: rec.owner, values: in.values, data: rec.data}
 	if err := p.u.add(change{ref: ref{entity, rec.id}, creation: made}, len(rec.data)); err != nil {
 		return nil, err
 	}
 	p.u.put(r.Entity, rec)
-	return s.show(r, rec), nil
+	return out, nil
 }
 
 // Update merges members into a record.
@@ -183,7 +201,10 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 	}
 	edit, err := s.patched(ctx, r, rec, members, p.visible)
 	if err != nil || len(members) == 0 {
-		return s.show(r, rec), err
+		if err != nil {
+			return nil, err
+		}
+		return p.held(s.show(r, rec))
 	}
 	if err := p.checkUnique(ctx, r.Entity, rec, edit.changed); err != nil {
 		return nil, err
@@ -194,6 +215,10 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 			return nil, err
 		}
 		rec.owner = edit.owner
+	}
+	out, err := p.held(s.show(r, rec))
+	if err != nil {
+		return nil, err
 	}
 	// The system members were right, as the unit sees them, and are set anew.
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
@@ -207,7 +232,7 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 		return nil, err
 	}
 	p.u.put(r.Entity, rec)
-	return s.show(r, rec), nil
+	return out, nil
 }
 
 // Delete removes a record.
@@ -323,7 +348,7 @@ func (p *Part) getUser(ctx context.Context, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return renderUser(nil, r, u), nil
+	return p.held(renderUser(nil, r, u))
 }
 
 func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
@@ -337,7 +362,14 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 		return nil, err
 	}
 	if err := s.editUser(r, u, members); err != nil || len(members) == 0 {
-		return showUser(r, u), err
+		if err != nil {
+			return nil, err
+		}
+		return p.held(showUser(r, u))
+	}
+	out, err := p.held(showUser(r, u))
+	if err != nil {
+		return nil, err
 	}
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Name == "updated_at" })
 	c := change{ref: ref{schema.UserEntity, id}, do: func(ctx context.Context, rp *replay) error {
@@ -351,5 +383,5 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 		return nil, err
 	}
 	p.u.users[id] = u
-	return showUser(r, u), nil
+	return out, nil
 }

@@ -48,7 +48,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if out == nil {
 		return nil, errUnseen
 	}
-	return out, nil
+	return out, s.hold(len(out))
 }
 
 // pointRead is the statement that reads one record within a scope; $2 is its
@@ -180,8 +180,6 @@ func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last
 		return nil
 	}, st.args...)
 }
-
-var errEnough = errors.New("enough rows")
 
 // walk reads a window for a viewer who sees most of it: it goes through the
 // records in their order, at most twice as many as asked for, and asks of each

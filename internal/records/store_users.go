@@ -66,7 +66,8 @@ func (s *Session) getUser(ctx context.Context, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return renderUser(nil, r, u), nil
+	out := renderUser(nil, r, u)
+	return out, s.hold(len(out))
 }
 
 func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
@@ -89,17 +90,14 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 		}
 	}
 	var at *user.User
-	return s.page(ctx, schema.UserEntity, q, func(w window, each func(*row) error) error {
+	return s.page(ctx, schema.UserEntity, r.Scope(access.Read), q, func(w window, each func(*row) error) error {
 		if filtered && only == "" {
 			return nil
 		}
-		list, err := user.Page(ctx, s.h, only, w.after, w.before, w.limit)
-		for _, at = range list {
-			if err := each(&row{id: at.ID, createdAt: at.CreatedAt}); err != nil {
-				return err
-			}
-		}
-		return err
+		return user.Page(ctx, s.h, only, w.after, w.before, w.limit, func(u *user.User) error {
+			at = u
+			return each(&row{id: u.ID, createdAt: u.CreatedAt})
+		})
 	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
 }
 
@@ -155,7 +153,7 @@ func (s *Session) updateUser(ctx context.Context, id string, members []Member) (
 				return err
 			}
 			out = showUser(r, u)
-			return nil
+			return s.hold(len(out))
 		})
 	})
 	return out, err

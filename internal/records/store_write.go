@@ -51,7 +51,7 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 				return err
 			}
 			out = s.show(r, rec)
-			return nil
+			return s.hold(len(out)) // here, for it is too late once the change has happened
 		})
 	})
 	return out, err

@@ -12,10 +12,11 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// buffers holds answers while they are written; one that grew large is let go.
+// buffers holds answers while they are written, up to keepBuffer; a larger one is
+// sent from where it was built.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
 
-const keepBuffer = 256 << 10
+const keepBuffer = 64 << 10
 
 // Values that never change are shared: a header's values are not written to.
 var (
@@ -29,12 +30,13 @@ var (
 // answer writes the one answer of the request and returns its status and the
 // code of its error, if it is one.
 func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code string) {
-	buf := buffers.Get().(*[]byte)
-	body := (*buf)[:0]
+	if err == nil {
+		err = x.affordable(reply)
+	}
+	body := buffer()
 	h := x.w.Header()
-	var e *fault.Error
 	if err != nil {
-		e = httpapi.Public(err)
+		e := httpapi.Public(err)
 		status, code = e.HTTPStatus(), string(e.Code)
 		body = httpapi.AppendError(body, e)
 		if e.Code == fault.Overloaded && e.Status == 0 { // a status is chosen by a component's fail()
@@ -54,7 +56,11 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 		for name, values := range reply.Header {
 			h[name] = values
 		}
-		if status != http.StatusNoContent {
+		switch {
+		case status == http.StatusNoContent:
+		case len(reply.Data) > keepBuffer:
+			body = httpapi.Enclose(reply)
+		default:
 			body = httpapi.AppendReply(body, reply)
 		}
 	}
@@ -65,6 +71,19 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 	}
 	x.body = body
 	return status, code
+}
+
+// buffer is an empty one from the pool.
+func buffer() []byte { return (*buffers.Get().(*[]byte))[:0] }
+
+// affordable counts an answer that whoever built it has not counted. What
+// changes something has counted its answer before it did: it is never told
+// that it was refused when it was not.
+func (x *exchange) affordable(reply *httpapi.Reply) error {
+	if x.call == nil || x.r.Method != http.MethodGet {
+		return nil
+	}
+	return x.call.Hold(len(reply.Data))
 }
 
 // headers sets what every response has (decisions 2.1, 2.20, 2.22).

@@ -19,11 +19,15 @@ var (
 	identities  = described("identity_events_total", "What External Identity did: registrations, logins, failed logins, blocks, refreshes, reuses, resets, overloads.", "event")
 	mailsTotal  = described("mails_total", "Mails sent, tries that failed, and mails given up.", "result")
 	mailsQueued = described("mail_queue_entries", "Mails waiting to be sent.")
+	answersHeld = described("answer_bytes", "Memory held by large answers, and by records that runs were handed.")
+	bodiesHeld  = described("body_bytes", "Memory held by large request bodies.")
 )
 
 // Describe tells what Collect gives.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cpuSeconds, runsTotal, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued} {
+	for _, d := range []*prometheus.Desc{
+		cpuSeconds, runsTotal, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued, answersHeld, bodiesHeld,
+	} {
 		ch <- d
 	}
 }
@@ -59,4 +63,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter(mailsTotal, float64(mails.Failed), "failed")
 	counter(mailsTotal, float64(mails.GivenUp), "given_up")
 	gauge(mailsQueued, float64(mails.Waiting))
+	gauge(answersHeld, float64(c.s.answers.Used()))
+	gauge(bodiesHeld, float64(c.s.bodies.Used()))
 }

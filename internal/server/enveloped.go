@@ -26,6 +26,7 @@ func (l enveloped) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	boundUnsent(c)
 	return &envelopedConn{Conn: c, s: l.s}, nil
 }
 

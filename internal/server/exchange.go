@@ -65,9 +65,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{s: s, w: w, r: r, start: time.Now(), id: clock.NewID(now), auth: audit.AuthNone, origin: r.Header.Get("Origin")}
 	s.metrics.inFlight.Add(1)
 	defer s.metrics.inFlight.Add(-1)
+	defer x.release()
 	reply, err := x.contained()
 	status, code := x.answer(&reply, err)
 	x.record(now, status, code)
+}
+
+// release gives back what the request held in the budgets.
+func (x *exchange) release() {
+	if x.call != nil {
+		x.call.Release()
+	}
 }
 
 // contained runs the request and turns a panic into an INTERNAL that is logged
@@ -118,7 +126,10 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if noRoute != nil {
 		return httpapi.Reply{}, x.refuseRoute(noRoute)
 	}
-	x.call = &httpapi.Call{Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params}
+	x.call = &httpapi.Call{
+		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params,
+		Answer: x.s.answers.Charge(x.config.Tenant.ID), Received: x.s.bodies.Charge(x.config.Tenant.ID),
+	}
 	switch x.route.Auth {
 	case httpapi.Anonymous:
 		x.allowIdentityOrigin()

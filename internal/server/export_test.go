@@ -1,6 +1,7 @@
 package server
 
 import (
+	"gatehouse/internal/admission"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/httpapi"
 )
@@ -20,3 +21,9 @@ func CheckRoutes(routes []httpapi.Route) { newRouter(routes) }
 
 // AuditStats are the figures of the recorder of audit entries.
 func (s *Server) AuditStats() audit.Stats { return s.recorder.Stats() }
+
+// Answers and Bodies are the budgets of what requests hold in memory.
+func (s *Server) Answers() *admission.Budget { return s.answers }
+
+// Bodies is the budget of bodies.
+func (s *Server) Bodies() *admission.Budget { return s.bodies }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/clock"
@@ -56,6 +57,8 @@ type Server struct {
 	identity  *identity.Service
 	mails     *outbox.Outbox
 	limiter   *ratelimit.Limiter
+	answers   *admission.Budget // bytes of answers that are built or written
+	bodies    *admission.Budget // bytes of bodies that were received
 	log       *audit.RequestLog
 	recorder  *audit.Recorder
 	metrics   *metrics
@@ -74,20 +77,33 @@ type background struct {
 	cancel context.CancelFunc
 }
 
+// What all requests together may hold in memory of their answers and of their
+// bodies; a tenant alone gets half. Each has its own, so that whoever does not
+// read answers keeps nobody from sending, nor the other way round. 64 MiB are 16
+// of the longest pages for one tenant (and as many waiting clients), and little
+// beside what a server has.
+const (
+	answerBytes = 64 << 20
+	bodyBytes   = 64 << 20
+)
+
 // New wires a server and starts its background work; Close ends it.
 func New(o Options) *Server {
 	directory := access.NewDirectory(o.DB)
 	store := records.New(o.DB, directory, o.Clock, o.Keyring.Derive("cursor", 32))
+	answers := admission.NewBudget(answerBytes)
 	log := audit.NewRequestLog(o.Log, o.Clock)
 	s := &Server{
 		db: o.DB, clock: o.Clock, proxies: o.Proxies, directory: directory, records: store,
 		keys:     apikey.New(o.DB, o.Clock, directory),
 		limiter:  ratelimit.New(o.Clock.Now, ratelimit.Options{}),
+		answers:  answers,
+		bodies:   admission.NewBudget(bodyBytes),
 		log:      log,
 		recorder: audit.NewRecorder(o.DB, o.Clock, audit.Options{Log: log}),
 		engine:   o.Engine,
 		endpoints: endpoint.New(o.DB, endpoint.Options{
-			Directory: directory, Records: store, Engine: o.Engine, Keyring: o.Keyring, Clock: o.Clock, Emit: log.Emit,
+			Directory: directory, Records: store, Engine: o.Engine, Budget: answers, Keyring: o.Keyring, Clock: o.Clock, Emit: log.Emit,
 		}),
 	}
 	s.mails = outbox.New(outbox.Options{DB: o.DB, Keyring: o.Keyring, Clock: o.Clock, Sender: o.Mail, Emit: log.Emit})

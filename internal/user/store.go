@@ -75,9 +75,10 @@ func Assignments(ctx context.Context, q db.Querier) (map[string][]string, error)
 	return m, err
 }
 
-// Page reads at most limit users with after < created_at < before, newest
-// first; 0 is no bound. When only is not "", it is that user alone.
-func Page(ctx context.Context, q db.Querier, only string, after, before int64, limit int) ([]*User, error) {
+// Page hands at most limit users with after < created_at < before to each,
+// newest first, without their permission sets; 0 is no bound. When only is not
+// "", it is that user alone.
+func Page(ctx context.Context, q db.Querier, only string, after, before int64, limit int, each func(*User) error) error {
 	if before == 0 {
 		before = math.MaxInt64
 	}
@@ -85,11 +86,9 @@ func Page(ctx context.Context, q db.Querier, only string, after, before int64, l
 	if only != "" {
 		where, args = " AND user_id = $4", append(args, only)
 	}
-	var list []*User
-	err := q.Query(ctx, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND created_at > $2 AND created_at < $3`+where+`
+	return q.Query(ctx, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND created_at > $2 AND created_at < $3`+where+`
 		ORDER BY created_at DESC LIMIT `+strconv.Itoa(limit),
-		func(r db.Row) error { list = append(list, scan(r)); return nil }, args...)
-	return list, err
+		func(r db.Row) error { return each(scan(r)) }, args...)
 }
 
 // Insert adds a user. The e-mail address of another user, internal or

@@ -1,0 +1,142 @@
+package records
+
+import (
+	"errors"
+
+	"gatehouse/internal/access"
+)
+
+// errEnough ends a read early: what was read will do.
+var errEnough = errors.New("enough rows")
+
+// cut is a page while it is filled. It ends at its limit of records, or before
+// the record that would make it longer than its bytes; the first is always in it.
+type cut struct {
+	s            *Session
+	limit, bytes int
+	scope        *access.Scope
+	show         func([]byte, *row) []byte
+
+	page  Page
+	rows  int   // that the present statement gave
+	first int64 // created_at of the first record
+	last  row   // in the page, without its data
+	more  bool  // there are records behind the last
+}
+
+// fill reads from where a cursor stands. One statement reads a whole page, and
+// one record more to see whether there is any; where records are large, each
+// asks for about as many as the page can still hold, for a server that is asked
+// for more sends more.
+func (c *cut) fill(at cursor, fetch fetchFunc) error {
+	c.page.Records = append(make([]byte, 0, c.size()), '[')
+	w := window{after: at.after, before: at.before}
+	for {
+		rest := c.limit + 1 - c.page.Count
+		w.limit = chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records))
+		c.rows = 0
+		if err := fetch(w, c.add); err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		if c.more || c.rows < w.limit || w.limit == rest {
+			break
+		}
+		w.before = c.last.createdAt
+	}
+	c.page.Records = append(c.page.Records, ']')
+	c.remember()
+	return nil
+}
+
+// add puts a record into the page, or finds that there are more than fit.
+func (c *cut) add(rec *row) error {
+	c.rows++
+	p := &c.page
+	if p.Count == c.limit {
+		c.more = true
+		return nil
+	}
+	if p.Count == 0 {
+		p.Records = c.show(p.Records, rec)
+	} else if !c.addNext(rec) {
+		c.more = true
+		return errEnough
+	}
+	if err := c.s.hold(len(p.Records) + 1); err != nil {
+		return err
+	}
+	if p.Count == 0 {
+		c.first = rec.createdAt
+	}
+	p.Count++
+	c.last = *rec
+	c.last.data = nil // valid only now
+	return nil
+}
+
+// aroundRecord is more than most records have beside their data.
+const aroundRecord = 1 << 10
+
+// addNext puts a record behind others, unless the page would be too long with
+// it. One that will hardly fit is rendered aside: the page's memory, which waits
+// for the client, does not grow for it.
+func (c *cut) addNext(rec *row) bool {
+	p := &c.page
+	end := len(p.Records)
+	p.Records = append(p.Records, ',')
+	if size := len(rec.data) + aroundRecord; size > cap(p.Records)-len(p.Records) && end+size > c.bytes {
+		aside := c.show(make([]byte, 0, size), rec)
+		if len(p.Records)+len(aside) < c.bytes {
+			p.Records = append(p.Records, aside...)
+			return true
+		}
+	} else if p.Records = c.show(p.Records, rec); len(p.Records) < c.bytes { // the list's own end comes on top
+		return true
+	}
+	p.Records = p.Records[:end]
+	return false
+}
+
+// size is how much memory a page is given at once: what it will take, where that
+// is known, and its envelope.
+func (c *cut) size() int {
+	usual := 512 + c.limit*320
+	if large := c.scope.RowSize.Load(); large > 0 {
+		return max(usual, int(min(large*int64(c.limit), int64(c.bytes)))+aroundRecord)
+	}
+	return usual
+}
+
+// largeRow is a record's size from which a page of MaxLimit ends early.
+const largeRow = PageBytes / MaxLimit
+
+// remember notes the mean size of the page's records, where it is large. A page
+// of small ones does not make it forget at once: pages of one scope differ.
+func (c *cut) remember() {
+	if c.page.Count == 0 {
+		return
+	}
+	was := c.scope.RowSize.Load()
+	is := max(int64(len(c.page.Records)/c.page.Count), was/2)
+	if is < largeRow {
+		is = 0
+	}
+	if is != was {
+		c.scope.RowSize.Store(is)
+	}
+}
+
+// chunk is how many of the rest of a page's rows one statement asks for, given
+// about how large a row is (0: not large) and how many bytes the page has left.
+// It is one of few numbers, for each is a statement of its own.
+func chunk(size int64, rest, left int) int {
+	if size == 0 || size*int64(rest) <= int64(left) {
+		return rest
+	}
+	fit := max(int64(left)/size, 1) + 1
+	n := 2
+	for int64(n) < fit {
+		n *= 2
+	}
+	return min(n, rest)
+}

@@ -1,0 +1,317 @@
+package records_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// pageBytes is where a page ends, as the reference says.
+const pageBytes = 2 << 20
+
+// bodyOf is a record whose rendered form is longer than size by less than 400 bytes.
+func bodyOf(size int, more string) string {
+	return `{"extra": {"pad": "` + strings.Repeat("p", size) + `"}` + more + `}`
+}
+
+// viewersOfLarge are ways to see all of sam's records, each of which is read in
+// a way of its own.
+func viewersOfLarge(h *house) map[string]*records.Session {
+	h.user("cleo", user.User{Role: "ceo", Sets: []string{"work"}})
+	h.configure(func(ctx context.Context, tx db.Tx) error {
+		return access.PutRule(ctx, tx, &access.SharingRule{Entity: "contact", ShareWithRole: "support", Access: access.ReadOnly,
+			Where: []access.Condition{{Field: "stage", Value: []byte(`"won"`)}}})
+	})
+	return map[string]*records.Session{"all access": h.as("ada"), "the owner": h.as("sam"), "an ancestor": h.as("cleo"), "a rule": h.as("eva")}
+}
+
+// TestAPageEndsAtItsBytes: large records come in pages of at most 2 MiB, each as
+// full as it can be, and one that is larger than a page may be comes alone.
+func TestAPageEndsAtItsBytes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam := h.as("sam")
+		sizes := []int{1_000_000, 1_000_000, 1_000_000, 10, 700_000, 700_000, 690_000, 10, 10, 1_040_000, 1_040_000, 1_040_000, 300_000}
+		for _, size := range sizes {
+			h.create(sam, "contact", bodyOf(size, `, "stage": "won"`))
+		}
+		viewers := viewersOfLarge(h)
+		for name, s := range viewers {
+			for _, filter := range [][]records.Filter{nil, {{Field: "stage", Value: "won"}}} {
+				for round := range 2 { // the second knows how large they are
+					what := fmt.Sprintf("%s, filter %v, round %d", name, filter, round)
+					cursor, seen := "", 0
+					for {
+						p, err := s.List(t.Context(), "contact", records.Query{Limit: 200, Cursor: cursor, Filter: filter})
+						if err != nil {
+							t.Fatalf("%s: %v", what, describe(err))
+						}
+						if len(p.Records) > pageBytes && p.Count != 1 || p.Count == 0 {
+							t.Errorf("%s: a page of %d records has %d bytes", what, p.Count, len(p.Records))
+						}
+						if got := len(objects(t, p.Records)); got != p.Count {
+							t.Errorf("%s: a page says %d and has %d", what, p.Count, got)
+						}
+						seen += p.Count
+						if cursor = p.Next; cursor == "" {
+							break
+						}
+						if next := sizes[len(sizes)-1-seen]; len(p.Records)+next+400 < pageBytes {
+							t.Errorf("%s: a page of %d bytes ended before a record of %d", what, len(p.Records), next)
+						}
+					}
+					if seen != len(sizes) {
+						t.Errorf("%s: %d of %d seen", what, seen, len(sizes))
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestAPageReadsNotMuchMoreThanItHolds: what a page of large records costs in
+// memory does not grow with how many there are.
+func TestAPageReadsNotMuchMoreThanItHolds(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		for range 60 {
+			h.create(h.as("sam"), "contact", bodyOf(1_000_000, `, "stage": "won"`))
+		}
+		for name, s := range viewersOfLarge(h) {
+			list := func() {
+				p, err := s.List(t.Context(), "contact", records.Query{Limit: 200})
+				if err != nil || p.Count != 2 || p.Next == "" {
+					t.Fatalf("%s: %d records, more %q, %v", name, p.Count, p.Next, err)
+				}
+			}
+			list()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			list()
+			runtime.ReadMemStats(&after)
+			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 24 {
+				t.Errorf("%s: a page of 2 MiB took %d MiB", name, took)
+			}
+		}
+	})
+}
+
+// TestUsersArePagedByBytesToo: 30 users with 200 KB each.
+func TestUsersArePagedByBytesToo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		h.configure(func(ctx context.Context, tx db.Tx) error {
+			return schema.PutUserFields(ctx, tx, entity("user", "notes text").Fields)
+		})
+		for n := range 30 {
+			h.user(fmt.Sprint("user", n), user.User{Custom: []byte(`{"notes": "` + strings.Repeat("n", 200_000) + `"}`)})
+		}
+		cursor, seen, pages := "", map[string]int{}, 0
+		for {
+			p, err := h.as("olivia").List(t.Context(), "user", records.Query{Limit: 200, Cursor: cursor})
+			if err != nil {
+				t.Fatal(describe(err))
+			}
+			if len(p.Records) > pageBytes {
+				t.Errorf("a page of %d users has %d bytes", p.Count, len(p.Records))
+			}
+			for _, u := range objects(t, p.Records) {
+				seen[id(u)]++
+			}
+			if pages++; p.Next == "" {
+				break
+			}
+			cursor = p.Next
+		}
+		if len(seen) != 35 || pages != 3 {
+			t.Errorf("%d users on %d pages", len(seen), pages)
+		}
+	})
+}
+
+// counted is a holder that refuses an answer longer than most.
+type counted struct{ most, largest int }
+
+var errTooLong = errors.New("too long")
+
+func (c *counted) Hold(n int) error {
+	c.largest = max(c.largest, n)
+	if n > c.most {
+		return errTooLong
+	}
+	return nil
+}
+
+// TestAHolderIsAskedBeforeAnythingHappens: what it refuses is not read on, not
+// created and not changed.
+func TestAHolderIsAskedBeforeAnythingHappens(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam, ctx := h.as("sam"), t.Context()
+		var large string
+		for range 5 {
+			large = id(h.create(sam, "contact", bodyOf(100_000, "")))
+		}
+		c := &counted{most: 150_000}
+		bound := h.as("sam").Within(c)
+		refused := func(what string, err error) {
+			t.Helper()
+			if !errors.Is(err, errTooLong) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err := bound.List(ctx, "contact", records.Query{Limit: 200})
+		refused("a list", err)
+		if c.largest > 250_000 {
+			t.Errorf("%d bytes were built", c.largest)
+		}
+		p, err := bound.List(ctx, "contact", records.Query{Limit: 200, Bytes: 150_000})
+		if err != nil || p.Count != 1 || p.Next == "" {
+			t.Errorf("a shorter page: %d records, %v", p.Count, err)
+		}
+		c.most = 50_000
+		_, err = bound.Get(ctx, "contact", large)
+		refused("a read", err)
+		_, err = bound.Create(ctx, "contact", body(t, bodyOf(60_000, "")))
+		refused("a creation", err)
+		_, err = bound.Update(ctx, "contact", large, body(t, `{"name": "changed"}`))
+		refused("a change", err)
+		unit := h.store.Begin(h.config())
+		part := unit.As(viewerOf(h, "sam")).Within(c)
+		_, err = part.Create(ctx, "contact", body(t, bodyOf(60_000, "")))
+		refused("a creation in a unit", err)
+		_, err = part.Update(ctx, "contact", large, body(t, `{"name": "changed"}`))
+		refused("a change in a unit", err)
+		if unit.Changed() {
+			t.Error("the unit has something to commit")
+		}
+		if list := h.list(sam, "contact"); len(list) != 5 || list[0]["name"] != nil {
+			t.Errorf("%d records, the first is named %v", len(list), list[0]["name"])
+		}
+	})
+}
+
+func viewerOf(h *house, name string) access.Viewer {
+	v, err := h.dir.Viewer(context.Background(), h.config(), h.ids[name], false)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return v
+}
+
+// walker is one traversal of TestPagesOfBytesMissAndRepeatNothing.
+type walker struct {
+	s       *records.Session
+	filter  []records.Filter
+	limit   int
+	bytes   int
+	cursor  string
+	pages   int
+	done    bool
+	seen    map[string]int
+	started map[string]bool // the records that were there when it began
+}
+
+// TestPagesOfBytesMissAndRepeatNothing: records of random sizes come and go
+// between the pages of traversals of random limits, in number and in bytes. Each
+// record that stays is seen once, none twice.
+func TestPagesOfBytesMissAndRepeatNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		seed := rand.Uint64()
+		random := rand.New(rand.NewPCG(seed, 0))
+		h := acme(t, d)
+		sam := h.as("sam")
+		viewers := viewersOfLarge(h)
+		gone := map[string]bool{}
+		var alive []string
+		insert := func() {
+			size := []int{random.IntN(100), random.IntN(5_000), random.IntN(80_000)}[random.IntN(3)]
+			alive = append(alive, id(h.create(sam, "contact", bodyOf(size, `, "stage": "won"`))))
+		}
+		for range 60 {
+			insert()
+		}
+		for round := range 4 {
+			var walkers []*walker
+			for _, s := range viewers {
+				for _, filter := range [][]records.Filter{nil, {{Field: "stage", Value: "won"}}} {
+					w := &walker{s: s, filter: filter, limit: 1 + random.IntN(40), bytes: 1 + random.IntN(200_000), seen: map[string]int{}, started: map[string]bool{}}
+					for _, name := range alive {
+						w.started[name] = true
+					}
+					walkers = append(walkers, w)
+				}
+			}
+			for left, changes := len(walkers), 40; left > 0; {
+				if w := walkers[random.IntN(len(walkers))]; !w.done {
+					if w.step(t, seed); w.done {
+						left--
+						w.caughtUp(t, seed, alive)
+					}
+				}
+				if changes--; changes > 0 {
+					switch random.IntN(4) {
+					case 0:
+						insert()
+					case 1:
+						at := random.IntN(len(alive))
+						h.delete(sam, "contact", alive[at])
+						gone[alive[at]] = true
+						alive = append(alive[:at], alive[at+1:]...)
+					}
+				}
+			}
+			for _, w := range walkers {
+				for name := range w.started {
+					if n := w.seen[name]; n != 1 && !gone[name] {
+						t.Errorf("seed %d, round %d: %s was seen %d times by limit %d, %d bytes", seed, round, name, n, w.limit, w.bytes)
+					}
+				}
+				for name, n := range w.seen {
+					if n != 1 {
+						t.Errorf("seed %d, round %d: %s was seen %d times", seed, round, name, n)
+					}
+				}
+			}
+		}
+	})
+}
+
+// caughtUp checks that a traversal of several pages ends when it has seen all.
+func (w *walker) caughtUp(t *testing.T, seed uint64, alive []string) {
+	t.Helper()
+	if w.pages == 1 {
+		return // it saw one instant, and this is one
+	}
+	for _, name := range alive {
+		if w.seen[name] != 1 {
+			t.Errorf("seed %d: a traversal of %d pages ended, %s was seen %d times", seed, w.pages, name, w.seen[name])
+		}
+	}
+}
+
+func (w *walker) step(t *testing.T, seed uint64) {
+	p, err := w.s.List(t.Context(), "contact", records.Query{Limit: w.limit, Cursor: w.cursor, Filter: w.filter, Bytes: w.bytes})
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, describe(err))
+	}
+	if p.Count > w.limit || len(p.Records) > w.bytes && p.Count > 1 {
+		t.Errorf("seed %d: a page of %d records and %d bytes, limits %d and %d", seed, p.Count, len(p.Records), w.limit, w.bytes)
+	}
+	for _, r := range objects(t, p.Records) {
+		w.seen[id(r)]++
+	}
+	w.pages++
+	w.cursor, w.done = p.Next, p.Next == ""
+}
