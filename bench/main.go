@@ -45,7 +45,7 @@ type config struct {
 }
 
 // parts are the values of -only.
-var parts = []string{"read", "list", "create", "component", "login", "jwt", "flat", "traversal", "postgres"}
+var parts = []string{"read", "list", "create", "component", "login", "jwt", "flat", "traversal", "postgres", "audit"}
 
 func (c *config) wants(part string) bool { return len(c.only) == 0 || slices.Contains(c.only, part) }
 
@@ -109,6 +109,7 @@ func run(ctx context.Context) error {
 		{c.wants("read") || c.wants("list") || c.wants("create") || c.wants("component") || c.wants("login") || c.wants("jwt"), throughput},
 		{!c.peersOnly && (c.wants("flat") || c.wants("traversal")), flatSQLite},
 		{!c.peersOnly && c.wants("postgres"), onPostgres},
+		{!c.peersOnly && c.wants("audit"), auditMillion},
 	}
 	for _, step := range steps {
 		if step.wanted {

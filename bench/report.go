@@ -21,6 +21,7 @@ type report struct {
 	samples    map[string]map[string][]sample // row → contestant → one per round
 	flat       []flatRow
 	traversals []traversalRow
+	audit      []auditRow
 }
 
 // flatRow is a viewer's list among few and among many records.
@@ -53,6 +54,9 @@ var targets = []target{
 	{rowList, plainName, floorName, 0.25},
 	{rowList, plainName, pocketName, 8},
 	{rowCreate, plainName, pocketName, 4},
+	{rowRead, auditedName, plainName, 0.75},
+	{rowList, auditedName, plainName, 0.75},
+	{rowCreate, auditedName, plainName, 0.75},
 	{rowComponent, plainName, pocketName, 2},
 	{rowAutomation, plainName, rowSteps, 1},
 	{rowJWTList, plainName, rowKeyList, 0.9},
@@ -132,6 +136,7 @@ func (r *report) tables() string {
 	r.targetTable(&b)
 	r.flatTable(&b)
 	r.traversalTable(&b)
+	r.auditTable(&b)
 	return b.String()
 }
 
@@ -190,6 +195,11 @@ func (r *report) targetTable(b *strings.Builder) {
 		grid = append(grid, []string{
 			fmt.Sprintf("page at record %s ÷ first pages, %s", thousands(r.c.depth), t.engine),
 			fmt.Sprintf("≤ %.2f", traversalAtMost), fmt.Sprintf("%.2f", t.ratio()), verdict(t.ratio() <= traversalAtMost, t.ratio()/traversalAtMost),
+		})
+	}
+	for _, l := range r.ceilings() {
+		grid = append(grid, []string{
+			l.name, "≤ " + fmt.Sprintf(l.format, l.atMost), fmt.Sprintf(l.format, l.measured), verdict(l.measured <= l.atMost, l.measured/l.atMost),
 		})
 	}
 	if len(grid) == 1 {

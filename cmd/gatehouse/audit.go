@@ -38,11 +38,14 @@ func auditCommand(ctx context.Context, e *env, args []string) (err error) {
 		return err
 	}
 	out := bufio.NewWriterSize(e.stdout, 64<<10)
+	log := audit.Log{DB: d, Tenant: *tenantID, Skipped: func(day string, err error) {
+		e.say("The audit log of %s cannot be read and is left out: %v", day, err)
+	}}
 	if *asJSON {
-		err = audit.Query(ctx, d.For(*tenantID), filter, auditLines(out))
+		err = log.Query(ctx, filter, auditLines(out))
 	} else {
 		table := &auditTable{out: out}
-		if err = audit.Query(ctx, d.For(*tenantID), filter, table.row); err == nil {
+		if err = log.Query(ctx, filter, table.row); err == nil {
 			err = table.head()
 		}
 	}

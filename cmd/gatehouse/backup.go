@@ -17,6 +17,7 @@ import (
 func backupCommand(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("backup")
 	f.arguments = []string{"FILE"}
+	withoutLogs := f.Bool("without-logs", false, "leave the audit log out")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -28,11 +29,19 @@ func backupCommand(ctx context.Context, e *env, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := d.Backup(ctx, f.Arg(0)); err != nil {
+	left, err := d.Backup(ctx, f.Arg(0), !*withoutLogs)
+	if err != nil {
 		return err
 	}
-	e.say("%s is a consistent copy of %s, without the master key: keep a copy of %s elsewhere, "+
-		"or the secrets in the backup can never be read.", f.Arg(0), f.data, filepath.Join(f.data, secret.MasterKeyFile))
+	for _, day := range left {
+		e.say("The backup is without a day of the audit log that cannot be read: %v", day)
+	}
+	logs := "with"
+	if *withoutLogs {
+		logs = "without"
+	}
+	e.say("%s is a consistent copy of %s, %s the audit log, and without the master key: keep a copy of %s elsewhere, "+
+		"or the secrets in the backup can never be read.", f.Arg(0), f.data, logs, filepath.Join(f.data, secret.MasterKeyFile))
 	return nil
 }
 
@@ -45,36 +54,37 @@ func restoreCommand(ctx context.Context, e *env, args []string) (err error) {
 	if f.database != "" {
 		return f.wrong("it makes an SQLite data folder; use pg_restore for PostgreSQL")
 	}
-	if err := restore(ctx, f.Arg(0), f.data); err != nil {
+	days, err := restore(ctx, f.Arg(0), f.data)
+	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	key := filepath.Join(f.data, secret.MasterKeyFile)
-	e.say("%s holds what was backed up in %s.", f.data, f.Arg(0))
+	e.say("%s holds what was backed up in %s; days of the audit log: %d.", f.data, f.Arg(0), days)
 	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
 		e.say("A backup has no master key: put the old one at %s before you serve, or the secrets in it cannot be read.", key)
 	}
 	return nil
 }
 
-// restore makes dir a data folder with the database in file. dir must not
-// exist or hold nothing but a master key and a free lock. Whenever it ends, dir
-// has the whole database or none.
-func restore(ctx context.Context, file, dir string) (err error) {
+// restore makes dir a data folder with the database in file and the days of the
+// audit log that it has. dir must not exist or hold nothing but a master key and
+// a free lock. Whenever it ends, dir has the whole database or none.
+func restore(ctx context.Context, file, dir string) (days int, err error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer in.Close()
 	if err := vacant(dir); err != nil {
-		return err
+		return 0, err
 	}
 	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return 0, err
 	}
 	lock, err := db.Lock(dir) // so that no server starts meanwhile
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		err = errors.Join(err, lock.Close())
@@ -85,17 +95,37 @@ func restore(ctx context.Context, file, dir string) (err error) {
 	}()
 	temp, err := os.MkdirTemp(dir, ".restore-*") // on the same file system, for the link
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	copied := filepath.Join(temp, db.FileName)
 	if err := copyFile(in, copied); err != nil {
-		return err
+		return 0, err
 	}
 	if err := db.Check(ctx, copied); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return 0, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := os.Link(copied, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename it replaces nothing
+	unpacked := filepath.Join(temp, db.DaysFolder)
+	if days, err = db.Unpack(ctx, copied, unpacked); err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return days, place(copied, unpacked, dir, days > 0)
+}
+
+// place gives a restored database and its days their names in dir. The database
+// comes last: a folder without it is not one that could be served.
+func place(database, logs, dir string, withLogs bool) (err error) {
+	if withLogs {
+		if err := os.Rename(logs, filepath.Join(dir, db.DaysFolder)); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(dir, db.DaysFolder)))
+			}
+		}()
+	}
+	if err := os.Link(database, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename it replaces nothing
 		return err
 	}
 	d, err := os.Open(dir)

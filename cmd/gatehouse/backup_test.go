@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"gatehouse/internal/audit"
+	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 )
@@ -53,6 +58,77 @@ func TestABackupRestores(t *testing.T) {
 	}
 	at.fails(1, "is not empty ("+db.FileName, "restore", file)
 	x.fails(1, "is not empty", "restore", file)
+}
+
+// recorded puts entries of two days into the audit log of a data folder.
+func recorded(t *testing.T, dir string) {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := audit.NewRecorder(d, clock.System(), audit.Options{})
+	for i := range 48 {
+		r.Record(&audit.Event{
+			Tenant: "acme", RequestID: fmt.Sprint("request-", i), Method: "GET", Path: "/public/v1/me", Endpoint: "/me", Status: 200,
+			Start: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Hour), Class: audit.Standard, Persist: true,
+		})
+	}
+	if err := errors.Join(r.Close(t.Context()), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABackupHoldsTheLogsUnlessItIsToldNotTo(t *testing.T) {
+	x := newCLI(t, db.Config{Dir: t.TempDir()})
+	x.stdin = acmeManifest
+	x.ok("apply", "-f", "-")
+	recorded(t, x.config.Dir)
+	for _, c := range []struct {
+		args    []string
+		says    string
+		restore string
+		entries int
+	}{
+		{nil, ", with the audit log,", "days of the audit log: 2", 48},
+		{[]string{"--without-logs"}, ", without the audit log,", "days of the audit log: 0", 0},
+	} {
+		file := filepath.Join(t.TempDir(), "acme.backup")
+		if _, words := x.ok(append([]string{"backup", file}, c.args...)...); !strings.Contains(words, c.says) {
+			t.Errorf("words: %q", words)
+		}
+		at := newCLI(t, db.Config{Dir: filepath.Join(t.TempDir(), "data")})
+		if _, words := at.ok("restore", file); !strings.Contains(words, c.restore) {
+			t.Errorf("words: %q", words)
+		}
+		out, words := at.ok("audit", "--tenant", "acme", "--json")
+		if n := strings.Count(out, "\n"); n != c.entries || words != "" {
+			t.Errorf("%d entries, want %d: %s", n, c.entries, words)
+		}
+	}
+}
+
+// A day that cannot be read is told of, in the log and in the backup.
+func TestADamagedDayIsLeftOutAndTold(t *testing.T) {
+	x := newCLI(t, db.Config{Dir: t.TempDir()})
+	x.stdin = acmeManifest
+	x.ok("apply", "-f", "-")
+	recorded(t, x.config.Dir)
+	if err := os.WriteFile(filepath.Join(x.config.Dir, db.DaysFolder, "2026-11-20.db"), []byte(strings.Repeat("garbage ", 2000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, words := x.ok("audit", "--tenant", "acme", "--json")
+	if n := strings.Count(out, "\n"); n != 24 || !strings.Contains(words, "The audit log of 2026-11-20 cannot be read and is left out") {
+		t.Errorf("%d entries: %q", n, words)
+	}
+	file := filepath.Join(t.TempDir(), "acme.backup")
+	if _, words := x.ok("backup", file); !strings.Contains(words, "without a day of the audit log that cannot be read") || !strings.Contains(words, "2026-11-20") {
+		t.Errorf("words: %q", words)
+	}
+	at := newCLI(t, db.Config{Dir: filepath.Join(t.TempDir(), "data")})
+	if _, words := at.ok("restore", file); !strings.Contains(words, "days of the audit log: 1") {
+		t.Errorf("words: %q", words)
+	}
 }
 
 func TestARestoreKeepsTheMasterKeyThatWasPutThere(t *testing.T) {

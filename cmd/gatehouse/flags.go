@@ -34,7 +34,7 @@ func (e *env) flags(name string) *flags {
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.SetOutput(io.Discard)
-	f.StringVar(&f.data, "data", "./gatehouse-data", "data folder `DIR`: SQLite files, master.key and outbox/")
+	f.StringVar(&f.data, "data", "./gatehouse-data", "data folder `DIR`: SQLite files, audit/, master.key and outbox/")
 	f.StringVar(&f.database, "database", "", "postgres:// `URL`, instead of SQLite in the data folder")
 	f.StringVar(&f.masterKeyFile, "master-key-file", "",
 		"`FILE` that holds the master key; without it GATEHOUSE_MASTER_KEY, or else master.key in the data folder")

@@ -101,7 +101,7 @@ func commands() []command {
 
 // switches are the flags of all commands that take no value. They are needed
 // to find the command's name behind flags.
-var switches = []string{"json", "errors", "dry-run", "prune", "owner", "password-stdin", "help", "h", "version"}
+var switches = []string{"json", "without-logs", "errors", "dry-run", "prune", "owner", "password-stdin", "help", "h", "version"}
 
 // usageError is a command that was not understood.
 type usageError struct{ error }

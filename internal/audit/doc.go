@@ -4,19 +4,21 @@
 // to three consumers:
 //
 //   - RequestLog.Line writes one JSON object a line on standard output, always,
-//     whatever the tenant's toggles say (decisions 2.36).
+//     whatever the tenant's toggles say.
 //   - Recorder.Record keeps an audit entry where Event.Persist says so, which
 //     the server takes from Persisted (specification, "Events", rule 3).
 //   - The same Record counts the request in the tenant's usage of that minute,
 //     always.
 //
 // Nothing is dropped to save time or memory. Both consumers hold a bounded
-// amount and then make their callers wait. Entries are written in batches off
-// the request's path. After kill -9 those of the last 250 ms may be missing: a
-// new entry is not taken while one of 200 ms ago is not written. After SIGTERM
-// and Close none are.
+// amount and then make their callers wait; the recorder has a share of it for
+// each tenant, so that a tenant waits for its own entries alone. Entries are
+// written in batches off the request's path. After kill -9 those of the last
+// 250 ms may be missing: a new entry of a tenant is not taken while one of 200 ms
+// ago is not written. After SIGTERM and Close none are.
 //
 // Nothing secret is stored: see redact.go for what is taken out, and encode.go
-// for what an entry holds. Entries and usage are kept for 30 days
-// (Recorder.RunRetention). Query reads them back, newest first.
+// for what an entry holds. Entries are stored by UTC day in compressed blocks
+// (block.go), apart from the records; they and usage are kept for 30 days
+// (Recorder.RunRetention). Log.Query reads them back, newest first.
 package audit

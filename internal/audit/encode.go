@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"gatehouse/internal/clock"
 )
 
 const (
@@ -21,11 +24,75 @@ var allowedHeaders = []struct{ canonical, name string }{
 	{"User-Agent", "user-agent"},
 }
 
-// encoder turns events into what the columns request and response hold. It is
-// used by one goroutine at a time.
+// encoder turns events into entries: redacted, cut, and fit for any database.
+// It is used by one goroutine at a time.
 type encoder struct {
-	buf   []byte
-	names []string // scratch
+	entry Entry
+	buf   []byte // the request, then the response
+	split int    // where the response begins
+	names []string
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// The most that is kept of a text, in bytes.
+const (
+	maxPath     = 2 << 10
+	maxEndpoint = 160
+	maxShort    = 128
+)
+
+// encode makes the entry of an event. It refers to the event's texts, which are
+// copied when it is added to a block.
+func (e *encoder) encode(ev *Event) {
+	endpoint := ev.Endpoint
+	if len(endpoint) > maxEndpoint {
+		endpoint = ""
+	}
+	e.entry = Entry{
+		ID: clock.NewID(ev.Start), At: ev.Start,
+		UserID: short(ev.UserID), Auth: label(ev.Auth), Method: short(ev.Method),
+		Path: storable(cut(maskTokens(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
+		Status: ev.Status, Duration: max(ev.Duration, 0), RequestID: short(ev.RequestID),
+	}
+	e.buf = e.buf[:0]
+	e.request(ev)
+	e.split = len(e.buf)
+	e.response(ev)
+}
+
+// size is what the entry takes in a block, about.
+func (e *encoder) size() int64 {
+	return int64(len(e.buf) + len(e.entry.Path) + len(e.entry.Endpoint) + 512)
+}
+
+// addTo adds the entry to a block.
+func (e *encoder) addTo(b *block) { b.add(&e.entry, e.buf[:e.split], e.buf[e.split:]) }
+
+// done gives the encoder back; one that grew large is let go.
+func (e *encoder) done() {
+	e.entry = Entry{}
+	if cap(e.buf) <= 4*maxBody {
+		encoders.Put(e)
+	}
+}
+
+func short(s string) string { return storable(cut(s, maxShort)) }
+
+// label is how an entry says how a request said who it was; "" for not at all.
+func label(auth string) string {
+	switch auth {
+	case AuthKey:
+		return "KEY"
+	case AuthJWT:
+		return "JWT"
+	case AuthToken:
+		return "TOKEN"
+	case AuthSigned:
+		return "SIGNED"
+	default:
+		return ""
+	}
 }
 
 // request appends {"query", "headers", "header_names", "body"}; what there is
@@ -38,7 +105,7 @@ func (e *encoder) request(ev *Event) {
 	}
 	e.headers(ev.RequestHeader)
 	if !withheld(ev) {
-		e.body(ev.RequestBody, ev.ContentType)
+		e.body(ev.RequestBody, ev.ContentType, false)
 	}
 	e.buf = append(e.buf, '}')
 }
@@ -47,7 +114,7 @@ func (e *encoder) request(ev *Event) {
 func (e *encoder) response(ev *Event) {
 	e.buf = append(e.buf, '{')
 	if !withheld(ev) {
-		e.body(ev.ResponseBody, ev.ResponseContentType)
+		e.body(ev.ResponseBody, ev.ResponseContentType, ev.Rendered)
 	}
 	e.buf = append(e.buf, '}')
 }
@@ -115,15 +182,16 @@ func (e *encoder) headers(h http.Header) {
 }
 
 // body appends the member body: the JSON itself, a form as a string, the
-// beginning of a long one, or the length of one that does not parse.
-func (e *encoder) body(body []byte, contentType string) {
+// beginning of a long one, or the length of one that does not parse. valid says
+// that it is JSON for certain; of such a one nothing is read that is not kept.
+func (e *encoder) body(body []byte, contentType string, valid bool) {
 	if len(body) == 0 {
 		return
 	}
 	before := len(e.buf)
 	e.member("body")
 	start := len(e.buf)
-	if isForm(contentType) && !looksLikeJSON(body) {
+	if !valid && isForm(contentType) && !looksLikeJSON(body) {
 		if form := string(body); parsesAsForm(form) {
 			if form = redactPairs(form); len(form) > maxBody {
 				e.truncated(form, len(body))
@@ -132,7 +200,7 @@ func (e *encoder) body(body []byte, contentType string) {
 			}
 			return
 		}
-	} else if out, ok := appendJSON(e.buf, body, maxBody); ok {
+	} else if out, ok := appendJSON(e.buf, body, maxBody, valid); ok {
 		e.buf = out
 		if len(e.buf)-start > maxBody {
 			text := string(e.buf[start : start+maxBody])
@@ -153,17 +221,17 @@ func (e *encoder) body(body []byte, contentType string) {
 func (e *encoder) truncated(text string, size int) {
 	e.buf = append(e.buf, `{"truncated":true,"bytes":`...)
 	e.buf = strconv.AppendInt(e.buf, int64(size), 10)
-	e.buf = append(e.buf, `,"start":`...)
-	room := maxBody - 64
-	for n := min(len(text), room); ; n = n * 3 / 4 {
-		mark := len(e.buf)
-		e.buf = appendQuoted(e.buf, text[:boundary(text, n)])
-		if len(e.buf)-mark <= room {
+	e.buf = append(e.buf, `,"start":"`...)
+	const longest = 6 // of what one byte may become
+	for end := len(e.buf) + maxBody - 64; len(text) > 0; {
+		n := boundary(text, min(len(text), (end-len(e.buf))/longest))
+		if n == 0 {
 			break
 		}
-		e.buf = e.buf[:mark]
+		e.buf = appendEscaped(e.buf, text[:n])
+		text = text[n:]
 	}
-	e.buf = append(e.buf, '}')
+	e.buf = append(e.buf, '"', '}')
 }
 
 func isForm(contentType string) bool {

@@ -17,9 +17,8 @@ const (
 // Event is one request and its answer. Empty strings are what does not apply;
 // the zero value of a member is always safe.
 //
-// The recorder keeps an event, its header and its bodies until they are
-// written: whoever hands it over with Persist set must change none of them
-// afterwards.
+// Nobody keeps an event or what it refers to: its header and bodies may be
+// changed as soon as the call that takes it returns.
 type Event struct {
 	Tenant    string // "" for an unknown host: such a request is logged, and neither stored nor counted
 	RequestID string
@@ -48,22 +47,12 @@ type Event struct {
 	ContentType         string // of the request body
 	ResponseBody        []byte
 	ResponseContentType string
+	// Rendered says that ResponseBody is JSON that the service itself has made:
+	// it is not checked for being JSON.
+	Rendered bool
 
 	Class   Class
 	Persist bool // what Persisted said
-}
-
-// size is about what the event holds in memory, in bytes. It counts the header
-// too: a client chooses how long that is.
-func (ev *Event) size() int {
-	n := 1024 + len(ev.Path) + len(ev.Query) + cap(ev.RequestBody) + cap(ev.ResponseBody)
-	for name, values := range ev.RequestHeader {
-		n += 48 + len(name)
-		for _, v := range values {
-			n += 16 + len(v)
-		}
-	}
-	return n
 }
 
 // Class is what a route is to the audit log; each route names one.

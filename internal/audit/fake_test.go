@@ -8,16 +8,17 @@ import (
 // memory is a store in memory; before may make a write fail or stand still.
 type memory struct {
 	mu        sync.Mutex
-	before    func(ctx context.Context, entries []row) error
-	entries   map[string]row // by tenant and id
+	before    func(ctx context.Context, tenant string, blocks []packed) error
+	entries   map[string]Entry // by tenant and id
 	usage     map[usageKey]usageRow
+	batches   map[string]int64
 	writes    int
 	isLasting bool
 }
 
-func (m *memory) write(ctx context.Context, tenant string, entries []row, usage []usageRow, retry bool) error {
+func (m *memory) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
 	if m.before != nil {
-		if err := m.before(ctx, entries); err != nil {
+		if err := m.before(ctx, tenant, blocks); err != nil {
 			return err
 		}
 	}
@@ -25,18 +26,51 @@ func (m *memory) write(ctx context.Context, tenant string, entries []row, usage 
 	defer m.mu.Unlock()
 	m.writes++
 	if m.entries == nil {
-		m.entries, m.usage = map[string]row{}, map[usageKey]usageRow{}
+		m.entries = map[string]Entry{}
 	}
-	added := 0
-	for _, e := range entries {
-		if _, ok := m.entries[tenant+e.id]; !ok {
-			m.entries[tenant+e.id] = e
-			added++
+	for _, b := range blocks {
+		if b.day != day {
+			panic("a block of another day")
+		}
+		for _, e := range contents(b) {
+			m.entries[tenant+e.ID] = e
 		}
 	}
-	if retry && len(entries) > 0 && added == 0 {
+	return nil
+}
+
+// contents are the entries of a block.
+func contents(b packed) (list []Entry) {
+	head, err := unpack(b.head)
+	if err != nil {
+		panic(err)
+	}
+	bodies, err := unpack(b.bodies)
+	if err != nil {
+		panic(err)
+	}
+	err = readHead(head, func(e *found) {
+		if err := e.texts(bodies); err != nil {
+			panic(err)
+		}
+		list = append(list, e.Entry)
+	})
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
+func (m *memory) count(_ context.Context, tenant string, batch int64, usage []usageRow) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.usage == nil {
+		m.usage, m.batches = map[usageKey]usageRow{}, map[string]int64{}
+	}
+	if m.batches[tenant] >= batch {
 		return nil
 	}
+	m.batches[tenant] = batch
 	for _, u := range usage {
 		sum := m.usage[u.usageKey]
 		sum.usageKey = u.usageKey

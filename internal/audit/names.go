@@ -44,6 +44,13 @@ func (n *names) saw(tenant, user string) {
 	n.count++
 }
 
+// some reports whether anybody is pending.
+func (n *names) some() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.count > 0
+}
+
 // take returns a tenant and some of its users; none when nobody is pending.
 func (n *names) take() (tenant string, users []string) {
 	n.mu.Lock()

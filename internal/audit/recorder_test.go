@@ -42,7 +42,7 @@ func (m *memory) total() (n int64) {
 	return n
 }
 
-func (m *memory) count() int {
+func (m *memory) kept() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.entries)
@@ -51,7 +51,7 @@ func (m *memory) count() int {
 func TestCloseLosesNothing(t *testing.T) {
 	for round := range 20 {
 		m := &memory{}
-		r := newRecorder(m, clock.System(), Options{MaxEntries: 100})
+		r := newRecorder(m, clock.System(), Options{})
 		var wait sync.WaitGroup
 		const callers, each = 64, 100
 		for c := range callers {
@@ -65,8 +65,8 @@ func TestCloseLosesNothing(t *testing.T) {
 		}
 		wait.Wait()
 		closeRecorder(t, r)
-		if m.count() != callers*each*3/4 || m.total() != callers*each {
-			t.Fatalf("round %d: %d entries, %d requests of %d", round, m.count(), m.total(), callers*each)
+		if m.kept() != callers*each*3/4 || m.total() != callers*each {
+			t.Fatalf("round %d: %d entries, %d requests of %d", round, m.kept(), m.total(), callers*each)
 		}
 		if s := r.Stats(); s.Queued != 0 || s.QueuedBytes != 0 || s.Lost != 0 || s.Written != callers*each*3/4 {
 			t.Fatalf("%+v", s)
@@ -77,14 +77,16 @@ func TestCloseLosesNothing(t *testing.T) {
 // Close begins while callers wait for room; they were there first.
 func TestCloseTakesThoseThatWait(t *testing.T) {
 	free := make(chan struct{})
-	m := &memory{before: func(context.Context, []row) error { <-free; return nil }}
-	r := newRecorder(m, clock.System(), Options{MaxEntries: 4})
+	m := &memory{before: func(context.Context, string, []packed) error { <-free; return nil }}
+	r := newRecorder(m, clock.System(), Options{})
+	r.Record(entry("t", 0))
+	time.Sleep(maxAge + 20*time.Millisecond)
 	var wait sync.WaitGroup
 	const callers = 40
-	for c := range callers {
-		wait.Go(func() { r.Record(entry("t", int64(c))) })
+	for c := range callers - 1 {
+		wait.Go(func() { r.Record(entry("t", int64(c+1))) })
 	}
-	for r.Stats().Waiting != callers-4 {
+	for r.Stats().Waiting != callers-1 {
 		time.Sleep(time.Millisecond)
 	}
 	closed := make(chan error)
@@ -95,27 +97,26 @@ func TestCloseTakesThoseThatWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Wait()
-	if m.count() != callers {
-		t.Errorf("%d entries of %d", m.count(), callers)
+	if m.kept() != callers {
+		t.Errorf("%d entries of %d", m.kept(), callers)
 	}
 }
 
 func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 	for _, c := range []struct {
-		name           string
-		opts           Options
-		body           int
-		entries, bytes int // the most that may be held
+		name  string
+		opts  Options
+		body  int
+		bytes int // the most that may be held: half for a tenant alone
 	}{
-		{"by entries", Options{MaxEntries: 500}, 0, 500, 1 << 30},
-		{"by bytes", Options{MaxBytes: 1 << 20}, 10_000, 4096, 1 << 20},
-		{"by age", Options{MaxEntries: 1 << 20, MaxBytes: 1 << 30}, 0, 1 << 20, 1 << 30},
+		{"by bytes", Options{MaxBytes: 2 << 20}, 10_000, 1 << 20},
+		{"by age", Options{MaxBytes: 1 << 30}, 0, 1 << 30},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stalled atomic.Bool
 			stalled.Store(true)
 			free := make(chan struct{})
-			m := &memory{before: func(context.Context, []row) error {
+			m := &memory{before: func(context.Context, string, []packed) error {
 				if stalled.Load() {
 					<-free
 				}
@@ -129,7 +130,7 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 				wait.Go(func() {
 					for i := range each {
 						ev := entry("t", int64(g*each+i))
-						ev.ResponseBody = bytes.Repeat([]byte("x"), c.body)
+						ev.ResponseBody = []byte(`"` + strings.Repeat("x", c.body) + `"`)
 						r.Record(ev)
 						taken.Add(1)
 						if c.name == "by age" {
@@ -140,15 +141,15 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 			}
 			held := settle(t, &taken)
 			s := r.Stats()
-			if s.Queued > c.entries || s.QueuedBytes > c.bytes || held == callers*each || s.Waiting == 0 {
+			if s.QueuedBytes > c.bytes || held == callers*each || s.Waiting == 0 {
 				t.Errorf("%d taken, %+v", held, s)
 			}
 			stalled.Store(false)
 			close(free)
 			wait.Wait()
 			closeRecorder(t, r)
-			if m.count() != callers*each || m.total() != callers*each {
-				t.Errorf("%d entries, %d requests of %d", m.count(), m.total(), callers*each)
+			if m.kept() != callers*each || m.total() != callers*each {
+				t.Errorf("%d entries, %d requests of %d", m.kept(), m.total(), callers*each)
 			}
 		})
 	}
@@ -158,7 +159,7 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 // nobody may add to it.
 func TestNoEntryIsHeldForLongWhileOthersAreTaken(t *testing.T) {
 	free := make(chan struct{})
-	m := &memory{before: func(context.Context, []row) error { <-free; return nil }}
+	m := &memory{before: func(context.Context, string, []packed) error { <-free; return nil }}
 	r := newRecorder(m, clock.System(), Options{})
 	r.Record(entry("t", 1))
 	time.Sleep(maxAge + 50*time.Millisecond)
@@ -179,7 +180,7 @@ func TestNoEntryIsHeldForLongWhileOthersAreTaken(t *testing.T) {
 
 func TestAnEntryIsWrittenSoon(t *testing.T) {
 	var at atomic.Int64
-	m := &memory{before: func(context.Context, []row) error { at.Store(time.Now().UnixNano()); return nil }}
+	m := &memory{before: func(context.Context, string, []packed) error { at.Store(time.Now().UnixNano()); return nil }}
 	r := newRecorder(m, clock.System(), Options{})
 	defer closeRecorder(t, r)
 	for i := range 3 {
@@ -202,17 +203,23 @@ type flaky struct {
 	n atomic.Int64
 }
 
-func (f *flaky) write(ctx context.Context, tenant string, entries []row, usage []usageRow, retry bool) error {
+func (f *flaky) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+	return f.flake(func() error { return f.memory.write(ctx, tenant, day, blocks) })
+}
+
+func (f *flaky) count(ctx context.Context, tenant string, batch int64, usage []usageRow) error {
+	return f.flake(func() error { return f.memory.count(ctx, tenant, batch, usage) })
+}
+
+func (f *flaky) flake(do func() error) error {
 	switch f.n.Add(1) % 3 {
 	case 0:
 		return errFull
-	case 1:
-		if len(entries) > 0 { // committed, but the answer is lost
-			_ = f.memory.write(ctx, tenant, entries, usage, retry)
-			return errFull
-		}
+	case 1: // committed, but the answer is lost
+		_ = do()
+		return errFull
 	}
-	return f.memory.write(ctx, tenant, entries, usage, retry)
+	return do()
 }
 
 func TestFailuresAreRetriedWithoutCountingTwice(t *testing.T) {
@@ -232,8 +239,8 @@ func TestFailuresAreRetriedWithoutCountingTwice(t *testing.T) {
 	}
 	wait.Wait()
 	closeRecorder(t, r)
-	if f.count() != callers*each || f.total() != callers*each {
-		t.Errorf("%d entries, %d requests of %d", f.count(), f.total(), callers*each)
+	if f.kept() != callers*each || f.total() != callers*each {
+		t.Errorf("%d entries, %d requests of %d", f.kept(), f.total(), callers*each)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
@@ -246,10 +253,12 @@ func TestFailuresAreRetriedWithoutCountingTwice(t *testing.T) {
 func TestOneEntryThatTheDatabaseRefusesDoesNotStopTheOthers(t *testing.T) {
 	var out bytes.Buffer
 	log := NewRequestLog(&out, clock.System())
-	m := &memory{before: func(_ context.Context, rows []row) error {
-		for _, w := range rows {
-			if strings.Contains(w.path, "poison") {
-				return errors.New("invalid byte sequence")
+	m := &memory{before: func(_ context.Context, _ string, blocks []packed) error {
+		for _, b := range blocks {
+			for _, e := range contents(b) {
+				if strings.Contains(e.Path, "poison") {
+					return errors.New("invalid byte sequence")
+				}
 			}
 		}
 		return nil
@@ -264,13 +273,13 @@ func TestOneEntryThatTheDatabaseRefusesDoesNotStopTheOthers(t *testing.T) {
 	}
 	closeRecorder(t, r)
 	_ = log.Close()
-	if m.count() != 50 || m.total() != 50 || !strings.Contains(out.String(), `"event":"audit.entry_stripped"`) {
-		t.Errorf("%d entries, %d requests; %s", m.count(), m.total(), out.String())
+	if m.kept() != 50 || m.total() != 50 || !strings.Contains(out.String(), `"event":"audit.entry_stripped"`) {
+		t.Errorf("%d entries, %d requests; %s", m.kept(), m.total(), out.String())
 	}
 }
 
 func TestCloseGivesUpWhenItsTimeIsOverAndSaysSo(t *testing.T) {
-	m := &memory{isLasting: true, before: func(context.Context, []row) error { return errFull }}
+	m := &memory{isLasting: true, before: func(context.Context, string, []packed) error { return errFull }}
 	r := newRecorder(m, clock.System(), Options{})
 	for i := range int64(10) {
 		r.Record(entry("t", i))
@@ -290,10 +299,7 @@ func TestOneTenantsBatchesNeverMeet(t *testing.T) {
 	var mu sync.Mutex
 	busy := map[string]bool{}
 	m := &memory{}
-	m.before = func(_ context.Context, rows []row) error {
-		if len(rows) > batchEntries {
-			t.Errorf("%d entries in one write", len(rows))
-		}
+	m.before = func(context.Context, string, []packed) error {
 		time.Sleep(time.Millisecond) // let the queue grow
 		return nil
 	}
@@ -314,8 +320,8 @@ func TestOneTenantsBatchesNeverMeet(t *testing.T) {
 		r.Record(entry(fmt.Sprintf("t%d", max(i%20-17, 0)), i))
 	}
 	closeRecorder(t, r)
-	if m.count() != 5000 {
-		t.Errorf("%d entries", m.count())
+	if m.kept() != 5000 {
+		t.Errorf("%d entries", m.kept())
 	}
 }
 
@@ -324,11 +330,11 @@ type exclusive struct {
 	enter, leave func(string)
 }
 
-func (e *exclusive) write(ctx context.Context, tenant string, entries []row, usage []usageRow, retry bool) error {
+func (e *exclusive) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
 	e.enter(tenant)
 	runtime.Gosched()
 	defer e.leave(tenant)
-	return e.memory.write(ctx, tenant, entries, usage, retry)
+	return e.memory.write(ctx, tenant, day, blocks)
 }
 
 func TestUsage(t *testing.T) {
@@ -376,7 +382,7 @@ func TestUsageOfPastMinutesIsForgottenOnceWritten(t *testing.T) {
 			ev := entry(fmt.Sprintf("t%d", i), minute*int64(time.Minute/time.Microsecond))
 			u.count(ev)
 		}
-		if got := u.take(); len(got) != 10 {
+		if got := u.take(func(string) bool { return false }); len(got) != 10 {
 			t.Fatalf("%d rows are new", len(got))
 		}
 	}

@@ -13,80 +13,123 @@ const (
 	salvageAfter = 5
 )
 
-// write writes a batch, again and again until it succeeds or Close gives up:
-// then the entries stay counted as held.
-func (r *Recorder) write(b *batch) {
-	rows := encode(b.items)
+// write writes the blocks that a line is to write, again and again until it
+// succeeds; false when Close gave up.
+func (r *Recorder) write(l *line) bool {
+	blocks := make([]packed, len(l.writing))
+	entries := 0
+	for i, b := range l.writing {
+		blocks[i] = b.pack()
+		entries += b.entries
+	}
 	pause := firstBackoff
 	for failed := 0; ; {
-		err := r.store.write(r.ctx, b.tenant, rows, b.usage, failed > 0)
-		r.fails(err != nil && r.store.lasting(err))
+		err := r.try(l.tenant, blocks)
+		r.fails(l, err != nil && r.store.lasting(err))
 		if err == nil {
-			r.trouble.over(b.tenant, failed)
+			r.trouble.over(l.tenant, failed)
 			break
 		}
 		if r.ctx.Err() != nil {
-			r.giveUp(b)
-			return
+			return false
 		}
 		r.stats.failures.Add(1)
-		r.trouble.failed(b.tenant, err, len(rows))
-		if failed++; failed >= salvageAfter && len(rows) > 0 && !r.store.lasting(err) && r.salvage(b, rows) {
+		r.trouble.failed(l.tenant, err, entries)
+		if failed++; failed >= salvageAfter && !r.store.lasting(err) && r.salvage(l.tenant, blocks) {
 			break
 		}
 		if !r.pause(pause) {
-			r.giveUp(b)
-			return
+			return false
 		}
 		pause = min(2*pause, lastBackoff)
 	}
-	r.stats.written.Add(uint64(len(rows)))
-	for _, it := range b.items {
-		if it.ev.UserID != "" {
-			r.names.saw(b.tenant, it.ev.UserID)
+	r.stats.written.Add(uint64(entries))
+	for i := range blocks {
+		for m := range blocks[i].marks {
+			if m.kind == markUser {
+				r.names.saw(l.tenant, m.value)
+			}
 		}
 	}
-	r.release(b.items)
+	if r.names.some() {
+		r.wake()
+	}
+	return true
 }
 
-// fails notes whether the database takes nothing at all for now.
-func (r *Recorder) fails(now bool) {
+// try writes blocks of one day once.
+func (r *Recorder) try(tenant string, blocks []packed) error {
+	r.slots <- struct{}{}
+	defer func() { <-r.slots }()
+	return r.store.write(r.ctx, tenant, blocks[0].day, blocks)
+}
+
+// fails notes whether the database takes nothing of a tenant for now.
+func (r *Recorder) fails(l *line, now bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failing != now {
-		r.failing = now
-		r.space.Broadcast() // those who wait are let in, or wait on
+	if l.failing == now {
+		return
 	}
-	r.weigh()
+	l.failing = now
+	if now {
+		r.failing.Add(1)
+	} else {
+		r.failing.Add(-1)
+	}
+	l.space.Broadcast() // those who wait are let in, or wait on
 }
 
-// salvage writes the entries of a batch each by itself, so that one entry that
-// the database does not take, for what it holds, does not stop the log for
-// ever: that entry is kept without its texts. It returns false when the
-// database takes not even that: then it is not the entry's fault.
-func (r *Recorder) salvage(b *batch, rows []row) bool {
-	if err := r.store.write(r.ctx, b.tenant, nil, b.usage, false); err != nil {
-		return false
-	}
-	b.usage = nil
-	for i := range rows {
-		err := r.store.write(r.ctx, b.tenant, rows[i:i+1], nil, false)
-		if err == nil {
-			continue
+// salvage writes the entries of a line's blocks each by itself, so that one
+// entry that the database does not take, for what it holds, does not stop the
+// log for ever: that entry is kept without its texts. It returns false when the
+// database takes not even that: then it is not the entry's fault. Those written
+// stay; a second time does them no harm.
+func (r *Recorder) salvage(tenant string, blocks []packed) bool {
+	for _, b := range blocks {
+		head, err := unpack(b.head)
+		if err != nil {
+			return false
 		}
-		bare := rows[i].bare()
-		if r.store.lasting(err) || r.store.write(r.ctx, b.tenant, []row{bare}, nil, false) != nil {
-			return false // those written stay; a second time does them no harm
+		bodies, err := unpack(b.bodies)
+		if err != nil {
+			return false
 		}
-		rows[i] = bare
-		r.trouble.stripped(b.tenant, bare.id, err)
+		ok := true
+		err = readHead(head, func(e *found) {
+			if !ok {
+				return
+			}
+			if err := e.texts(bodies); err != nil {
+				ok = false
+				return
+			}
+			single := func(e *Entry) error {
+				one := block{tenant: tenant, day: b.day}
+				one.add(e, []byte(e.Request), []byte(e.Response))
+				return r.try(tenant, []packed{one.pack()})
+			}
+			err := single(&e.Entry)
+			if err == nil {
+				return
+			}
+			bare := e.bare()
+			if r.store.lasting(err) || single(bare) != nil {
+				ok = false
+				return
+			}
+			r.trouble.stripped(tenant, bare.ID, err)
+		})
+		if err != nil || !ok {
+			return false
+		}
 	}
 	return true
 }
 
 // bare is an entry without anything that a client wrote.
-func (w row) bare() row {
-	return row{id: w.id, at: w.at, auth: w.auth, status: w.status, durationMicros: w.durationMicros, request: "{}", response: "{}"}
+func (e *Entry) bare() *Entry {
+	return &Entry{ID: e.ID, At: e.At, Auth: e.Auth, Status: e.Status, Duration: e.Duration, Request: "{}", Response: "{}"}
 }
 
 // pause waits; false when Close gave up meanwhile.
@@ -98,15 +141,6 @@ func (r *Recorder) pause(d time.Duration) bool {
 		return true
 	case <-r.ctx.Done():
 		return false
-	}
-}
-
-// giveUp leaves usage that was not written for Close to count.
-func (r *Recorder) giveUp(b *batch) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range b.usage {
-		r.usage.dirty = append(r.usage.dirty, &b.usage[i])
 	}
 }
 

@@ -22,9 +22,18 @@ var duplicates = jsontext.AllowDuplicateNames(true)
 // appendJSON appends a JSON text without its secrets, on one line. What is
 // beyond limit may be left out: then the result is longer than limit but not
 // whole. ok is false, and nothing appended, when the text does not parse.
-func appendJSON(dst, body []byte, limit int) (out []byte, ok bool) {
-	if !suspicious(body) {
-		if !jsontext.Value(body).IsValid(duplicates) {
+//
+// A text that is valid for certain is read no further than it is kept. Nothing
+// of a secret can stand before the limit then: its name, or the beginning of a
+// token, comes before it and is seen, and then the text is read token by token,
+// each of which is whole.
+func appendJSON(dst, body []byte, limit int, valid bool) (out []byte, ok bool) {
+	looked := body
+	if valid {
+		looked = body[:min(len(body), limit+1)]
+	}
+	if !suspicious(looked) {
+		if !valid && !jsontext.Value(body).IsValid(duplicates) {
 			return dst, false
 		}
 		body = bytes.Trim(body, " \t\r\n")
@@ -32,7 +41,7 @@ func appendJSON(dst, body []byte, limit int) (out []byte, ok bool) {
 	}
 	r := redactors.Get().(*redactor)
 	defer redactors.Put(r)
-	r.out, r.limit, r.nesting = dst, len(dst)+limit, 0
+	r.out, r.limit, r.nesting, r.stop = dst, len(dst)+limit, 0, valid
 	_, ok = r.text(body)
 	out, r.out = r.out, nil
 	if !ok {
@@ -46,7 +55,8 @@ var redactors = sync.Pool{New: func() any { return new(redactor) }}
 // redactor copies JSON token by token.
 type redactor struct {
 	out     []byte
-	limit   int    // of len(out); what comes after is read but not kept
+	limit   int    // of len(out); what comes after is not kept
+	stop    bool   // nor read
 	nesting int    // of JSON inside strings
 	name    []byte // scratch
 }
@@ -55,6 +65,9 @@ type redactor struct {
 func (r *redactor) text(body []byte) (changed, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body), duplicates)
 	for {
+		if r.stop && len(r.out) > r.limit {
+			return changed, true
+		}
 		kind := dec.PeekKind()
 		if dec.StackDepth() == 0 && dec.InputOffset() > 0 {
 			_, err := dec.ReadToken()

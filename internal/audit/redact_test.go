@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -17,13 +18,15 @@ const canary = "CANARY7f3a"
 // column encodes one event and returns its two columns, which must be JSON.
 func column(t failer, ev *Event) (request, response string) {
 	t.Helper()
-	row := encode([]item{{ev: ev}})[0]
-	for _, text := range []string{row.request, row.response} {
+	enc := &encoder{}
+	enc.encode(ev)
+	request, response = string(enc.buf[:enc.split]), string(enc.buf[enc.split:])
+	for _, text := range []string{request, response} {
 		if !json.Valid([]byte(text)) || strings.ContainsAny(text, "\n\r\x00") {
 			t.Fatalf("not JSON on one line: %q", text)
 		}
 	}
-	return row.request, row.response
+	return request, response
 }
 
 func requestBody(t failer, contentType, body string) string {
@@ -248,7 +251,7 @@ func TestNoSecretOfAJSONBodySurvivesAndAllElseDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := &tree{t: t}
 		want := g.value(5, false)
-		out, ok := appendJSON(nil, []byte(g.text.String()), maxBody)
+		out, ok := appendJSON(nil, []byte(g.text.String()), maxBody, false)
 		if !ok {
 			t.Fatalf("does not parse: %s", g.text.String())
 		}
@@ -259,8 +262,61 @@ func TestNoSecretOfAJSONBodySurvivesAndAllElseDoes(t *testing.T) {
 		if strings.Contains(string(out), canary) || strings.ContainsAny(string(out), "\r\n") || !reflect.DeepEqual(got, want) {
 			t.Fatalf("of %s\ngot  %s\nwant %v", g.text.String(), out, want)
 		}
+		if same, ok := appendJSON(nil, []byte(g.text.String()), maxBody, true); !ok || string(same) != string(out) {
+			t.Fatalf("of %s\nwhat is valid for certain becomes %s", g.text.String(), same)
+		}
 	})
 }
+
+// A body that the service rendered is read only as far as it is kept. Wherever
+// that ends, in a name, a token or a value, nothing of a secret is left.
+func TestNothingOfASecretThatStraddlesTheCutIsKept(t *testing.T) {
+	for name, secret := range map[string]string{
+		"member": `{"token":"` + canary + `"}`, "escaped name": `{"\u0074oken":"` + canary + `"}`,
+		"our token": `{"a":"svc_api_` + canary7 + canary7 + `"}`, "escaped token": `{"a":"svc\u005fwhk_` + canary7 + canary7 + `"}`,
+		"JSON in a string": `{"a":"{\"secret\":\"` + canary + `\"}"}`,
+	} {
+		for before := maxBody - len(secret) - 80; before < maxBody+10; before++ {
+			body := `["` + strings.Repeat("x", before) + `",` + secret + `,"` + strings.Repeat("y", 3*maxBody) + `"]`
+			for _, rendered := range []bool{true, false} {
+				if !rendered && before%16 > 0 {
+					continue // it is parsed to its end, which takes long
+				}
+				_, response := column(t, &Event{ResponseBody: []byte(body), ResponseContentType: jsonType, Rendered: rendered})
+				if strings.Contains(response, canary[:3]) || strings.Contains(response, canary7[:3]) || !strings.Contains(response, `"truncated":true`) ||
+					len(response) > maxBody+100 {
+					t.Fatalf("%s, %d bytes before, rendered %v: …%s", name, before, rendered, response[len(response)-100:])
+				}
+			}
+		}
+	}
+}
+
+// The scan sees every word, in any case and at any place, and nothing where
+// there is none.
+func TestTheScanSeesWhatMayBeSecret(t *testing.T) {
+	plain := `{"id":"0193a1b2-0000-7000-8000-000000000000","stage":"contacted","notes":"asked for the passport, took, sector, svelte, svc","c":1}`
+	if suspicious([]byte(plain)) {
+		t.Error("it sees what is not there")
+	}
+	for _, word := range []string{"token", "password", "secret", "svc_", `\u`, "ſ", "\u212a", "\n", "\r"} {
+		for at := range len(plain) + 1 {
+			for _, spelled := range []string{word, strings.ToUpper(word), strings.ToUpper(word[:1]) + word[1:]} {
+				if spelled != word && strings.ContainsAny(word, "_\\ſ\u212a") {
+					continue // these are as they are
+				}
+				for _, text := range []string{plain[:at] + spelled + plain[at:], plain[:at] + spelled, spelled} {
+					if !suspicious([]byte(text)) {
+						t.Fatalf("it does not see %q in %q", spelled, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// canary7 could be the digits of a token.
+const canary7 = "7f3a7f3a7f3a7f3a"
 
 // spellPercent writes a form's text with some of its bytes escaped.
 func spellPercent(t *rapid.T, s string) string {
@@ -324,6 +380,13 @@ func FuzzBody(f *testing.F) {
 			RequestHeader: http.Header{"User-Agent": {query}, kind: {body}}, UserID: query, Endpoint: query, Method: kind, RequestID: body,
 		}
 		request, response := column(t, ev)
+		if json.Valid([]byte(body)) && utf8.ValidString(body) {
+			ev.Rendered, ev.ResponseContentType = true, jsonType
+			before := response
+			if _, response = column(t, ev); kind == jsonType && response != before {
+				t.Fatalf("rendered %q, else %q", response, before)
+			}
+		}
 		for _, text := range []string{request, response} {
 			var v any
 			if err := json.Unmarshal([]byte(text), &v); err != nil {

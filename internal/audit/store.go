@@ -3,6 +3,8 @@ package audit
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,42 +16,75 @@ import (
 // NewRecorder starts a recorder over a database; Close ends it, and must come
 // before the database's own Close.
 func NewRecorder(d *db.DB, clk clock.Clock, opts Options) *Recorder {
-	return newRecorder(dbStore{d}, clk, opts)
+	return newRecorder(dbStore{d, clock.NewID(clk.Now())}, clk, opts)
 }
 
-type dbStore struct{ d *db.DB }
+type dbStore struct {
+	d      *db.DB
+	writer string // this recorder among those of all processes
+}
 
 func (dbStore) lasting(err error) bool {
 	return errors.Is(err, db.ErrFull) || errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrBusy) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (s dbStore) write(ctx context.Context, tenant string, entries []row, usage []usageRow, retry bool) error {
-	if len(entries) == 0 && len(usage) == 0 {
-		return nil
-	}
-	return s.d.For(tenant).Write(ctx, func(tx db.Tx) error {
-		added, err := insertEntries(ctx, tx, entries)
-		if err != nil {
-			return err
+func (s dbStore) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+	return s.d.Days().Write(ctx, tenant, db.Day(day), func(tx db.Tx) error {
+		for i := range blocks {
+			if err := insertBlock(ctx, tx, &blocks[i]); err != nil {
+				return err
+			}
 		}
-		if retry && len(entries) > 0 && added == 0 {
-			return nil // the first write was committed, and its answer lost
+		return nil
+	})
+}
+
+func insertBlock(ctx context.Context, tx db.Tx, b *packed) error {
+	n, err := tx.Exec(ctx, `INSERT INTO audit_blocks (tenant_id, day, last_id, first_id, head, bodies) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (tenant_id, day, last_id) DO NOTHING`, b.day, b.last, b.first, b.head, b.bodies)
+	if err != nil || n == 0 { // the first write was committed, and its answer lost
+		return err
+	}
+	marks := slices.Collect(maps.Keys(b.marks))
+	var args []any
+	for _, in := range markInserts {
+		for ; len(marks) >= in.rows; marks = marks[in.rows:] {
+			args = args[:0]
+			for _, m := range marks[:in.rows] {
+				args = append(args, b.day, m.kind, m.value, b.last, b.first, b.marks[m])
+			}
+			if _, err := tx.Exec(ctx, in.sql, args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count adds usage unless the batch, or a later one, was added before: a commit
+// whose answer was lost is run again.
+func (s dbStore) count(ctx context.Context, tenant string, batch int64, usage []usageRow) error {
+	return s.d.For(tenant).Write(ctx, func(tx db.Tx) error {
+		n, err := tx.Exec(ctx, `INSERT INTO usage_writers (tenant_id, writer, batch, at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (tenant_id, writer) DO UPDATE SET batch = excluded.batch, at = excluded.at
+			WHERE usage_writers.batch < excluded.batch`, s.writer, batch, usage[len(usage)-1].minute)
+		if err != nil || n == 0 {
+			return err
 		}
 		return addUsage(ctx, tx, usage)
 	})
 }
 
-// Entries and usage rows are written many to a statement. The counts are few,
-// so that every statement is prepared once.
+// Marks and usage rows are written many to a statement. The counts are few, so
+// that every statement is prepared once.
 var (
-	entryInserts = []insert{newInsert(64, 13, insertEntry), newInsert(8, 13, insertEntry), newInsert(1, 13, insertEntry)}
+	markInserts  = []insert{newInsert(32, 6, insertMark), newInsert(4, 6, insertMark), newInsert(1, 6, insertMark)}
 	usageInserts = []insert{newInsert(16, 11, upsertUsage), newInsert(1, 11, upsertUsage)}
 )
 
-func insertEntry(values string) string {
-	return `INSERT INTO audit_log (tenant_id, entry_id, at, user_id, auth, method, path, endpoint, status, ip,
-		duration_us, request_id, request, response) VALUES ` + values + ` ON CONFLICT (tenant_id, entry_id) DO NOTHING`
+func insertMark(values string) string {
+	return `INSERT INTO audit_marks (tenant_id, day, kind, value, last_id, first_id, errors) VALUES ` + values
 }
 
 func upsertUsage(values string) string {
@@ -85,26 +120,6 @@ func newInsert(rows, args int, text func(values string) string) insert {
 		b.WriteByte(')')
 	}
 	return insert{rows, text(b.String())}
-}
-
-func insertEntries(ctx context.Context, tx db.Tx, entries []row) (added int64, err error) {
-	var args []any
-	for _, in := range entryInserts {
-		for ; len(entries) >= in.rows; entries = entries[in.rows:] {
-			args = args[:0]
-			for i := range entries[:in.rows] {
-				e := &entries[i]
-				args = append(args, e.id, e.at, e.user, e.auth, e.method, e.path, e.endpoint, e.status, e.ip,
-					e.durationMicros, e.requestID, e.request, e.response)
-			}
-			n, err := tx.Exec(ctx, in.sql, args...)
-			if err != nil {
-				return 0, err
-			}
-			added += n
-		}
-	}
-	return added, nil
 }
 
 func addUsage(ctx context.Context, tx db.Tx, usage []usageRow) error {

@@ -1,12 +1,12 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
@@ -15,212 +15,264 @@ import (
 )
 
 const (
-	idsAtOnce  = 256 // read ahead of one index range
-	rowsAtOnce = 32  // entries in memory; one may have 128 KiB
-	// maxRanges is how many endpoints are merged. Of more, the whole log is
-	// read in its own order and filtered.
-	maxRanges = 64
-	// afterAll is greater than any entry's id.
-	afterAll = "~"
+	blocksAtOnce = 256 // ids of blocks read ahead
+	rowsAtOnce   = 32  // entries in memory with their texts; one may have 128 KiB
 )
+
+// Log is the audit log of a tenant, to be read.
+type Log struct {
+	DB     *db.DB
+	Tenant string
+	// Skipped hears of a day whose file cannot be read; the others are read all
+	// the same. Where it is nil, and on PostgreSQL, an error ends the query.
+	Skipped func(day string, err error)
+}
 
 // Query hands the entries that a filter asks for to each, newest first; an
 // error from each ends it and is returned. It holds a few entries in memory
 // however many there are, and no database connection while each runs. Entries
 // made meanwhile are left out. A user nobody knows is NOT_FOUND, a filter that
 // makes no sense VALIDATION.
-func Query(ctx context.Context, h db.Handle, f Filter, each func(*Entry) error) error {
+func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	ranges, err := plan(ctx, h, f)
+	h := l.DB.For(l.Tenant)
+	q := &query{log: l, filter: f, left: f.Limit, names: h, emails: map[string]string{}, each: each}
+	if f.User != "" {
+		var err error
+		if q.users, err = usersOf(ctx, h, f.User); err != nil {
+			return err
+		}
+	}
+	days, err := l.DB.Days().List(ctx)
 	if err != nil {
 		return err
 	}
-	emails := map[string]string{}
-	left := f.Limit
-	for {
-		n := rowsAtOnce
-		if f.Limit > 0 {
-			n = min(n, left)
+	for _, day := range days {
+		if at, ok := clock.TimeOf(f.Before); ok && day > db.DayOf(at) {
+			continue
 		}
-		ids, err := merge(ctx, h, ranges, n)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		entries, err := load(ctx, h, ids)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if e.User, err = emailOf(ctx, h, emails, e.UserID); err != nil {
-				return err
-			}
-			if err := each(e); err != nil {
-				return err
-			}
-		}
-		if left -= len(ids); f.Limit > 0 && left == 0 {
+		err := q.day(ctx, day)
+		switch {
+		case err == nil && q.ended:
 			return nil
+		case err == nil:
+		case q.failed || ctx.Err() != nil || l.Skipped == nil || l.DB.Engine() == db.Postgres:
+			return err
+		default:
+			l.Skipped(day.String(), err)
 		}
-	}
-}
-
-// idRange reads the ids of one stretch of one index, newest first.
-type idRange struct {
-	where  string
-	args   []any  // from $4
-	before string // where to go on
-	ids    []string
-	last   bool // nothing comes after ids
-}
-
-// plan chooses the index ranges that together have what a filter asks for.
-func plan(ctx context.Context, h db.Handle, f Filter) ([]*idRange, error) {
-	before := f.Before
-	if before == "" {
-		before = afterAll
-	}
-	errorsOnly := ""
-	if f.ErrorsOnly {
-		errorsOnly = " AND status >= 400"
-	}
-	one := func(where string, args ...any) *idRange {
-		return &idRange{where: where + errorsOnly, args: args, before: before}
-	}
-	low, wide := strings.CutSuffix(f.Endpoint, "*")
-	high := strings.TrimSuffix(low, "/") + "0" // what follows '/'
-	switch {
-	case f.User != "":
-		users, err := usersOf(ctx, h, f.User)
-		if err != nil {
-			return nil, err
-		}
-		var list []*idRange
-		for _, id := range users {
-			switch {
-			case wide:
-				list = append(list, one(" AND user_id = $4 AND endpoint >= $5 AND endpoint < $6", id, low, high))
-			case f.Endpoint != "":
-				list = append(list, one(" AND user_id = $4 AND endpoint = $5", id, f.Endpoint))
-			default:
-				list = append(list, one(" AND user_id = $4", id))
-			}
-		}
-		return list, nil
-	case wide:
-		names, err := endpoints(ctx, h, low, high)
-		if err != nil {
-			return nil, err
-		}
-		if len(names) > maxRanges {
-			return []*idRange{one(" AND endpoint >= $4 AND endpoint < $5", low, high)}, nil
-		}
-		var list []*idRange
-		for _, name := range names {
-			list = append(list, one(" AND endpoint = $4", name))
-		}
-		return list, nil
-	case f.Endpoint != "":
-		return []*idRange{one(" AND endpoint = $4", f.Endpoint)}, nil
-	default:
-		return []*idRange{one("")}, nil
-	}
-}
-
-// endpoints lists the endpoints in a range that have entries, at most one more
-// than maxRanges, by leaping through the index from one to the next.
-func endpoints(ctx context.Context, h db.Handle, low, high string) ([]string, error) {
-	var names []string
-	for after := low; len(names) <= maxRanges; {
-		found := false
-		err := h.Query(ctx, `SELECT endpoint FROM audit_log WHERE tenant_id = $1 AND endpoint > $2 AND endpoint < $3
-			ORDER BY endpoint LIMIT 1`, func(r db.Row) error {
-			after, found = r.Text(0), true
-			return nil
-		}, after, high)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			break
-		}
-		names = append(names, after)
-	}
-	return names, nil
-}
-
-// merge takes the newest n ids off the ranges; fewer when there are no more.
-func merge(ctx context.Context, h db.Handle, ranges []*idRange, n int) ([]string, error) {
-	var ids []string
-	for len(ids) < n {
-		var newest *idRange
-		for _, r := range ranges {
-			if err := r.fill(ctx, h); err != nil {
-				return nil, err
-			}
-			if len(r.ids) > 0 && (newest == nil || r.ids[0] > newest.ids[0]) {
-				newest = r
-			}
-		}
-		if newest == nil {
-			break
-		}
-		ids = append(ids, newest.ids[0])
-		newest.ids = newest.ids[1:]
-	}
-	return ids, nil
-}
-
-// fill reads on when nothing is read ahead.
-func (r *idRange) fill(ctx context.Context, h db.Handle) error {
-	if len(r.ids) > 0 || r.last {
-		return nil
-	}
-	r.ids = nil
-	err := h.Query(ctx, `SELECT entry_id FROM audit_log WHERE tenant_id = $1 AND entry_id < $2`+r.where+`
-		ORDER BY entry_id DESC LIMIT $3`, func(row db.Row) error {
-		r.ids = append(r.ids, row.Text(0))
-		return nil
-	}, append([]any{r.before, idsAtOnce}, r.args...)...)
-	if err != nil {
-		return err
-	}
-	if r.last = len(r.ids) < idsAtOnce; len(r.ids) > 0 {
-		r.before = r.ids[len(r.ids)-1]
 	}
 	return nil
 }
 
-var loadSQL = `SELECT entry_id, at, user_id, auth, method, path, endpoint, status, ip, duration_us, request_id, request, response
-	FROM audit_log WHERE tenant_id = $1 AND entry_id IN (` + placeholders(2, rowsAtOnce) + `)
-	ORDER BY entry_id DESC`
-
-// placeholders is n parameters from $first on.
-func placeholders(first, n int) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = "$" + strconv.Itoa(first+i)
-	}
-	return strings.Join(list, ",")
+// query is a run of Log.Query.
+type query struct {
+	log    *Log
+	filter Filter
+	users  []string // the filter's
+	left   int
+	names  db.Handle
+	emails map[string]string
+	each   func(*Entry) error
+	ended  bool // it has as many as it wants
+	failed bool // for another reason than a day's data
 }
 
-// load reads entries; those that expired meanwhile are left out.
-func load(ctx context.Context, h db.Handle, ids []string) ([]*Entry, error) {
-	args := make([]any, rowsAtOnce)
-	for i := range args {
-		args[i] = ids[min(i, len(ids)-1)]
+// day hands out the entries of one day. Blocks come by their greatest id, and
+// overlap in time: an entry is next when no block that is still to come can
+// have a newer one.
+func (q *query) day(ctx context.Context, day db.Day) error {
+	blocks := q.blocks(day)
+	var waiting []*found // newest first
+	next, some, err := blocks.next(ctx)
+	for err == nil && !q.ended && (some || len(waiting) > 0) {
+		ready := len(waiting)
+		if some {
+			ready = 0
+			for ready < len(waiting) && waiting[ready].ID > next {
+				ready++
+			}
+		}
+		if ready >= rowsAtOnce || ready > 0 && (!some || q.filter.Limit > 0 && ready >= q.left) {
+			n := min(ready, rowsAtOnce)
+			if q.filter.Limit > 0 {
+				n = min(n, q.left)
+			}
+			err = q.give(ctx, day, waiting[:n])
+			waiting = waiting[n:]
+			continue
+		}
+		var more []*found
+		if more, err = q.matches(ctx, day, next); err != nil {
+			return err
+		}
+		waiting = append(waiting, more...)
+		slices.SortFunc(waiting, func(a, b *found) int { return strings.Compare(b.ID, a.ID) })
+		next, some, err = blocks.next(ctx)
 	}
-	var list []*Entry
-	err := h.Query(ctx, loadSQL, func(r db.Row) error {
-		list = append(list, &Entry{
-			ID: r.Text(0), At: clock.FromMicros(r.Int(1)), UserID: r.Text(2), Auth: r.Text(3), Method: r.Text(4),
-			Path: r.Text(5), Endpoint: r.Text(6), Status: int(r.Int(7)), IP: r.Text(8),
-			Duration: time.Duration(r.Int(9)) * time.Microsecond, RequestID: r.Text(10), Request: r.Text(11), Response: r.Text(12),
-		})
-		return nil
-	}, args...)
+	return err
+}
+
+// matches are the entries of a block that the filter asks for.
+func (q *query) matches(ctx context.Context, day db.Day, block string) (list []*found, err error) {
+	err = q.read(ctx, day, func(h db.Querier) error {
+		return h.Query(ctx, `SELECT head FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id = $3`, func(r db.Row) error {
+			head, err := unpack(r.Bytes(0))
+			if err != nil {
+				return err
+			}
+			return readHead(head, func(e *found) {
+				if q.wants(e) {
+					e.block = block
+					list = append(list, e)
+				}
+			})
+		}, int64(day), block)
+	})
 	return list, err
+}
+
+func (q *query) wants(e *found) bool {
+	f := &q.filter
+	area, wide := strings.CutSuffix(f.Endpoint, "*")
+	return (f.User == "" || slices.Contains(q.users, e.UserID)) &&
+		(f.Endpoint == "" || e.Endpoint == f.Endpoint || wide && strings.HasPrefix(e.Endpoint, area)) &&
+		(!f.ErrorsOnly || e.Status >= 400) && (f.Before == "" || e.ID < f.Before)
+}
+
+// give reads the texts of entries and hands them out, in their order.
+func (q *query) give(ctx context.Context, day db.Day, list []*found) error {
+	for i, e := range list {
+		if slices.ContainsFunc(list[:i], func(other *found) bool { return other.block == e.block }) {
+			continue // read with the first one of its block
+		}
+		err := q.read(ctx, day, func(h db.Querier) error {
+			return h.Query(ctx, `SELECT bodies FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id = $3`, func(r db.Row) error {
+				bodies, err := unpack(r.Bytes(0))
+				for _, other := range list[i:] {
+					if other.block == e.block && err == nil {
+						err = other.texts(bodies)
+					}
+				}
+				return err
+			}, int64(day), e.block)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, e := range list {
+		var err error
+		if e.User, err = emailOf(ctx, q.names, q.emails, e.UserID); err == nil {
+			err = q.each(&e.Entry)
+		}
+		if err != nil {
+			q.failed = true
+			return err
+		}
+		if q.left--; q.filter.Limit > 0 && q.left == 0 {
+			q.ended = true
+		}
+	}
+	return nil
+}
+
+// read runs a read of a day.
+func (q *query) read(ctx context.Context, day db.Day, fn func(db.Querier) error) error {
+	return q.log.DB.Days().Read(ctx, q.log.Tenant, day, fn)
+}
+
+// blockList are the blocks of a day that may have what a filter asks for, by
+// their greatest ids, the greatest first. It merges lists that are in that order.
+type blockList struct {
+	lists []*idList
+}
+
+// idList reads the ids of one stretch of an index ahead.
+type idList struct {
+	q     *query
+	day   db.Day
+	sql   string
+	args  []any // from $6
+	after string
+	ids   []string
+	last  bool // nothing comes after ids
+}
+
+// afterAll is greater than any id.
+const afterAll = "~"
+
+const (
+	allBlocks = `SELECT last_id FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id < $3 AND first_id < $4
+		ORDER BY last_id DESC LIMIT $5`
+	markedBlocks = `SELECT last_id FROM audit_marks WHERE tenant_id = $1 AND day = $2 AND last_id < $3 AND first_id < $4
+		AND kind = $6 AND value = $7 AND errors >= $8 ORDER BY last_id DESC LIMIT $5`
+)
+
+// blocks chooses the index ranges that together have what the filter asks for.
+func (q *query) blocks(day db.Day) *blockList {
+	list := func(sql string, args ...any) *idList {
+		return &idList{q: q, day: day, sql: sql, args: args, after: afterAll}
+	}
+	f := q.filter
+	switch area, wide := strings.CutSuffix(f.Endpoint, "*"); {
+	case f.User != "":
+		var lists []*idList
+		for _, id := range q.users {
+			lists = append(lists, list(markedBlocks, markUser, id, f.ErrorsOnly))
+		}
+		return &blockList{lists}
+	case wide:
+		return &blockList{[]*idList{list(markedBlocks, markArea, area, f.ErrorsOnly)}}
+	case f.Endpoint != "":
+		return &blockList{[]*idList{list(markedBlocks, markEndpoint, f.Endpoint, f.ErrorsOnly)}}
+	case f.ErrorsOnly:
+		return &blockList{[]*idList{list(markedBlocks, markError, "", true)}}
+	default:
+		return &blockList{[]*idList{list(allBlocks)}}
+	}
+}
+
+// next is the greatest id that was not given yet.
+func (b *blockList) next(ctx context.Context) (id string, some bool, err error) {
+	for _, l := range b.lists {
+		if err := l.fill(ctx); err != nil {
+			return "", false, err
+		}
+		if len(l.ids) > 0 {
+			id, some = max(id, l.ids[0]), true
+		}
+	}
+	for _, l := range b.lists { // a block may be in several lists
+		if len(l.ids) > 0 && l.ids[0] == id {
+			l.ids = l.ids[1:]
+		}
+	}
+	return id, some, nil
+}
+
+// fill reads on when nothing is read ahead.
+func (l *idList) fill(ctx context.Context) error {
+	if len(l.ids) > 0 || l.last {
+		return nil
+	}
+	l.ids = nil
+	args := append([]any{int64(l.day), l.after, cmp.Or(l.q.filter.Before, afterAll), blocksAtOnce}, l.args...)
+	err := l.q.read(ctx, l.day, func(h db.Querier) error {
+		return h.Query(ctx, l.sql, func(row db.Row) error {
+			l.ids = append(l.ids, row.Text(0))
+			return nil
+		}, args...)
+	})
+	if err != nil {
+		return fmt.Errorf("read the blocks: %w", err)
+	}
+	if l.last = len(l.ids) < blocksAtOnce; len(l.ids) > 0 {
+		l.after = l.ids[len(l.ids)-1]
+	}
+	return nil
 }
 
 // usersOf finds everybody who has, or had while they used the API, an address.

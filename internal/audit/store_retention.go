@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gatehouse/internal/clock"
@@ -11,10 +12,11 @@ import (
 
 const (
 	// Retention is how long entries and usage are kept (specification, "Limits").
+	// Entries go by whole days: a day is dropped once all of it is that old.
 	Retention = 30 * 24 * time.Hour
 
 	retentionEvery = time.Hour
-	retentionBatch = 500 // rows deleted by one transaction
+	retentionBatch = 500 // rows of usage deleted by one transaction
 )
 
 // RunRetention deletes what is older than Retention, now and every hour, until
@@ -39,16 +41,30 @@ func (r *Recorder) RunRetention(ctx context.Context) {
 }
 
 // expire deletes what is older than an instant, of every tenant. The failure
-// of one tenant does not keep the others.
+// of one day or tenant does not keep the others.
 func (s dbStore) expire(ctx context.Context, before time.Time) error {
+	failed := s.expireDays(ctx, db.DayOf(before))
 	tenants, err := tenant.List(ctx, s.d)
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
-	var failed error
 	for _, t := range tenants {
 		if err := expireTenant(ctx, s.d.For(t), before); err != nil {
 			failed = err
+		}
+	}
+	return failed
+}
+
+// expireDays drops the days before one.
+func (s dbStore) expireDays(ctx context.Context, before db.Day) error {
+	days, err := s.d.Days().List(ctx)
+	failed := err
+	for _, day := range days {
+		if day < before {
+			if err := s.d.Days().Drop(ctx, day); err != nil {
+				failed = err
+			}
 		}
 	}
 	return failed
@@ -63,13 +79,13 @@ func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 		sql   string
 		bound any
 	}{
-		{`DELETE FROM audit_log WHERE tenant_id = $1 AND entry_id IN (SELECT entry_id FROM audit_log
-			WHERE tenant_id = $1 AND entry_id < $2 ORDER BY entry_id LIMIT $3` + lock + `)`, firstID(before)},
 		{`DELETE FROM usage_minutes WHERE tenant_id = $1 AND (minute, endpoint) IN (SELECT minute, endpoint FROM usage_minutes
 			WHERE tenant_id = $1 AND minute < $2 ORDER BY minute, endpoint LIMIT $3` + lock + `)`, clock.Micros(before) - minute + 1}, // the whole minute is over
 		{`DELETE FROM audit_users WHERE tenant_id = $1 AND (email_key, user_id) IN (SELECT email_key, user_id FROM audit_users
 			WHERE tenant_id = $1 AND seen_at < $2 ORDER BY email_key, user_id LIMIT $3` + lock + `)`,
 			clock.Micros(before.Add(-namesNotAgain))},
+		{`DELETE FROM usage_writers WHERE tenant_id = $1 AND writer IN (SELECT writer FROM usage_writers
+			WHERE tenant_id = $1 AND at < $2 ORDER BY writer LIMIT $3` + lock + `)`, clock.Micros(before)},
 	} {
 		for {
 			begun := time.Now()
@@ -91,9 +107,6 @@ func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 	}
 	return nil
 }
-
-// firstID is the least id of an entry of an instant: ids begin with it.
-func firstID(at time.Time) string { return clock.NewID(at)[:len("00000000-0000-7000")] }
 
 // rest leaves the database to others for as long as it was used.
 func rest(ctx context.Context, d time.Duration) error {

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-func makeTenant(t *testing.T, d *db.DB, id string) db.Handle {
+func makeTenant(t testing.TB, d *db.DB, id string) db.Handle {
 	t.Helper()
 	h := d.For(id)
 	err := h.Write(t.Context(), func(tx db.Tx) error {
@@ -27,7 +28,7 @@ func makeTenant(t *testing.T, d *db.DB, id string) db.Handle {
 	return h
 }
 
-func makeUser(t *testing.T, h db.Handle, id, email string) {
+func makeUser(t testing.TB, h db.Handle, id, email string) {
 	t.Helper()
 	err := h.Write(t.Context(), func(tx db.Tx) error {
 		tick, err := tenant.Tick(t.Context(), tx, 1)
@@ -50,9 +51,9 @@ func number(t *testing.T, h db.Handle, sql string, args ...any) (n int64) {
 	return n
 }
 
-func ids(t *testing.T, h db.Handle, f Filter) (list []string) {
+func ids(t *testing.T, d *db.DB, tenant string, f Filter) (list []string) {
 	t.Helper()
-	err := Query(t.Context(), h, f, func(e *Entry) error { list = append(list, e.RequestID); return nil })
+	err := (&Log{DB: d, Tenant: tenant}).Query(t.Context(), f, func(e *Entry) error { list = append(list, e.RequestID); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func ids(t *testing.T, h db.Handle, f Filter) (list []string) {
 
 func TestNothingIsLostOnEitherEngine(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		r := NewRecorder(d, clock.System(), Options{MaxEntries: 500})
+		r := NewRecorder(d, clock.System(), Options{})
 		var wait sync.WaitGroup
 		const callers, each = 64, 60
 		for c := range callers {
@@ -76,7 +77,7 @@ func TestNothingIsLostOnEitherEngine(t *testing.T) {
 		for n := range 4 {
 			h := d.For(fmt.Sprintf("t%d", n))
 			const want = callers * each / 4
-			if got := ids(t, h, Filter{}); len(got) != want {
+			if got := ids(t, d, h.Tenant(), Filter{}); len(got) != want {
 				t.Errorf("%d entries of %d", len(got), want)
 			}
 			if got := number(t, h, `SELECT CAST(SUM(requests) AS BIGINT) FROM usage_minutes WHERE tenant_id = $1`); got != want {
@@ -121,7 +122,7 @@ func TestUsageOfTwoNodesAddsUp(t *testing.T) {
 func TestHostileTextIsStoredByBothEngines(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := NewRecorder(d, clock.System(), Options{})
-		h := makeTenant(t, d, "t")
+		makeTenant(t, d, "t")
 		hostile := "a\x00b\xff\u2028\x1b" + strings.Repeat("é", 5000)
 		ev := entry("t", 1)
 		ev.Method, ev.Path, ev.Query, ev.IP, ev.RequestID, ev.UserID, ev.Endpoint = hostile, hostile, hostile, hostile, hostile, hostile, hostile
@@ -136,7 +137,7 @@ func TestHostileTextIsStoredByBothEngines(t *testing.T) {
 			t.Errorf("%+v", r.Stats())
 		}
 		n := 0
-		err := Query(t.Context(), h, Filter{}, func(e *Entry) error {
+		err := (&Log{DB: d, Tenant: "t"}).Query(t.Context(), Filter{}, func(e *Entry) error {
 			n++
 			line := append(e.AppendJSON(nil), '\n')
 			checkLine(t, line)
@@ -148,8 +149,9 @@ func TestHostileTextIsStoredByBothEngines(t *testing.T) {
 	})
 }
 
-func TestRetentionDeletesWhatIsOlderAndNothingElse(t *testing.T) {
+func TestRetentionDropsWholeDaysAndNothingElse(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		midnight := noon.Truncate(24 * time.Hour)
 		clk := clock.NewFake(noon)
 		names := []string{"a", "b"}
 		r := NewRecorder(d, clk, Options{})
@@ -158,16 +160,22 @@ func TestRetentionDeletesWhatIsOlderAndNothingElse(t *testing.T) {
 			makeUser(t, makeTenant(t, d, name), "gone-"+name, "gone@"+name)
 			for i := range old {
 				ev := entry(name, 0)
-				ev.Start, ev.UserID = noon.Add(-Retention-time.Duration(i+1)*time.Second), "gone-"+name
+				ev.Start, ev.UserID = midnight.Add(-Retention-time.Duration(i+1)*time.Minute*2), "gone-"+name
 				r.Record(ev)
 			}
-			for i := range fresh {
+			for i := range fresh { // from the first moment of the day in which Retention ends
 				ev := entry(name, 0)
-				ev.Start, ev.RequestID = noon.Add(-Retention+time.Duration(i)*time.Microsecond), "fresh"
+				ev.Start, ev.RequestID = midnight.Add(-Retention+time.Duration(i)*time.Microsecond), "fresh"
 				r.Record(ev)
 			}
+			counted := entry(name, 0)
+			counted.Start, counted.Persist = noon.Add(-Retention), false
+			r.Record(counted)
 		}
 		closeRecorder(t, r)
+		if days, err := d.Days().List(t.Context()); err != nil || len(days) != 3 {
+			t.Fatalf("%v %v", days, err)
+		}
 		clk.Advance(2 * time.Hour) // addresses last as long as entries
 		nodes, stop := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
@@ -175,24 +183,26 @@ func TestRetentionDeletesWhatIsOlderAndNothingElse(t *testing.T) {
 		for range 3 { // three nodes at once
 			wait.Go(func() { r2.RunRetention(nodes) })
 		}
-		for _, name := range names {
-			h := d.For(name)
-			deadline := time.Now().Add(20 * time.Second)
-			for number(t, h, `SELECT COUNT(*) FROM audit_log WHERE tenant_id = $1`) > fresh && time.Now().Before(deadline) {
-				time.Sleep(5 * time.Millisecond)
+		deadline := time.Now().Add(20 * time.Second)
+		for time.Now().Before(deadline) {
+			if days, err := d.Days().List(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if len(days) == 1 {
+				break
 			}
-			for _, id := range ids(t, h, Filter{}) {
-				if id != "fresh" {
-					t.Fatalf("an old entry is left")
-				}
-			}
-			if n := number(t, h, `SELECT COUNT(*) FROM audit_log WHERE tenant_id = $1`); n != fresh {
-				t.Errorf("%d entries are left, want %d", n, fresh)
-			}
+			time.Sleep(5 * time.Millisecond)
 		}
 		stop()
 		wait.Wait() // RunRetention returns
-		if err := (dbStore{d}).expire(t.Context(), noon.Add(-Retention)); err != nil {
+		if days, err := d.Days().List(t.Context()); err != nil || len(days) != 1 || days[0] != db.DayOf(noon.Add(-Retention)) {
+			t.Errorf("left: %v %v", days, err)
+		}
+		for _, name := range names {
+			if got := ids(t, d, name, Filter{}); len(got) != fresh || slices.ContainsFunc(got, func(id string) bool { return id != "fresh" }) {
+				t.Errorf("%d entries are left: %v", len(got), got)
+			}
+		}
+		if err := (dbStore{d: d}).expire(t.Context(), noon.Add(-Retention)); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
@@ -204,11 +214,13 @@ func TestRetentionDeletesWhatIsOlderAndNothingElse(t *testing.T) {
 				t.Errorf("%d addresses", n)
 			}
 		}
-		if err := (dbStore{d}).expire(t.Context(), noon.Add(2*time.Hour)); err != nil {
+		if err := (dbStore{d: d}).expire(t.Context(), noon.Add(24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if n := number(t, d.For("a"), `SELECT COUNT(*) FROM audit_users WHERE tenant_id = $1`); n != 0 {
-			t.Errorf("%d addresses are left of nobody", n)
+		for _, table := range []string{"audit_users", "usage_writers", "usage_minutes"} {
+			if n := number(t, d.For("a"), `SELECT COUNT(*) FROM `+table+` WHERE tenant_id = $1`); n != 0 {
+				t.Errorf("%d rows of %s are left", n, table)
+			}
 		}
 		closeRecorder(t, r2)
 	})
@@ -218,18 +230,42 @@ func TestRetentionDeletesWhatIsOlderAndNothingElse(t *testing.T) {
 func TestAWriteThatIsRunAgainCountsOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := makeTenant(t, d, "acme")
-		rows := encode([]item{{ev: entry("acme", 1)}, {ev: entry("acme", 2)}})
+		b := blockOf(entry("acme", 1), entry("acme", 2))
 		u := newUsage()
 		u.count(entry("acme", 1))
 		u.count(entry("acme", 2))
-		usage := u.take()
-		for _, retry := range []bool{false, true, true} {
-			if err := (dbStore{d}).write(t.Context(), "acme", rows, usage, retry); err != nil {
+		usage := u.take(func(string) bool { return false })["acme"]
+		s := dbStore{d: d, writer: "w"}
+		for range 3 {
+			if err := s.write(t.Context(), "acme", b.day, []packed{b.pack()}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.count(t.Context(), "acme", 1, usage); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := number(t, h, `SELECT requests FROM usage_minutes WHERE tenant_id = $1`); n != 2 || len(ids(t, h, Filter{})) != 2 {
-			t.Errorf("%d requests counted, %d entries", n, len(ids(t, h, Filter{})))
+		if n := number(t, h, `SELECT requests FROM usage_minutes WHERE tenant_id = $1`); n != 2 || len(ids(t, d, "acme", Filter{})) != 2 {
+			t.Errorf("%d requests counted, %d entries", n, len(ids(t, d, "acme", Filter{})))
+		}
+		if err := s.count(t.Context(), "acme", 2, usage); err != nil {
+			t.Fatal(err)
+		}
+		if err := (dbStore{d: d, writer: "another"}).count(t.Context(), "acme", 1, usage); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, h, `SELECT requests FROM usage_minutes WHERE tenant_id = $1`); n != 6 {
+			t.Errorf("%d requests counted, want 6", n)
 		}
 	})
+}
+
+// blockOf is a block with entries.
+func blockOf(events ...*Event) *block {
+	b := &block{tenant: events[0].Tenant, day: int64(db.DayOf(events[0].Start))}
+	for _, ev := range events {
+		enc := &encoder{}
+		enc.encode(ev)
+		enc.addTo(b)
+	}
+	return b
 }

@@ -23,6 +23,12 @@ var plain = func() (table [256]bool) {
 // writing direction are escaped.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
+	dst = appendEscaped(dst, s)
+	return append(dst, '"')
+}
+
+// appendEscaped is appendQuoted without the quotes.
+func appendEscaped(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		if plain[s[i]] {
@@ -46,8 +52,7 @@ func appendQuoted(dst []byte, s string) []byte {
 		i += size
 		from = i
 	}
-	dst = append(dst, s[from:]...)
-	return append(dst, '"')
+	return append(dst, s[from:]...)
 }
 
 // steering says whether a rune outside ASCII changes how what follows is shown:
@@ -84,6 +89,9 @@ func cut(s string, limit int) string {
 
 // boundary is the last place at or before n where no rune is cut in two.
 func boundary(s string, n int) int {
+	if n == len(s) {
+		return n
+	}
 	for back := 0; back < utf8.UTFMax && n-back > 0; back++ {
 		if utf8.RuneStart(s[n-back]) {
 			return n - back

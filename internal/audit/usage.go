@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -109,20 +110,26 @@ func (u *usage) forget() {
 	}
 }
 
-// take returns what there is to write and begins again from zero. Rows of one
-// tenant come in the order of their keys, in which every node locks them.
-func (u *usage) take() []usageRow {
-	taken := make([]usageRow, len(u.dirty))
-	for i, row := range u.dirty {
-		taken[i] = *row
+// take returns what there is to write, by tenant, and begins again from zero;
+// what belongs to a tenant that except names is left. Rows of one tenant come in
+// the order of their keys, in which every node locks them.
+func (u *usage) take(except func(tenant string) bool) map[string][]usageRow {
+	taken := map[string][]usageRow{}
+	left := u.dirty[:0]
+	for _, row := range u.dirty {
+		if except(row.tenant) {
+			left = append(left, row)
+			continue
+		}
+		taken[row.tenant] = append(taken[row.tenant], *row)
 		*row = usageRow{usageKey: row.usageKey}
 	}
-	u.dirty = u.dirty[:0]
-	slices.SortFunc(taken, func(a, b usageRow) int {
-		if a.minute != b.minute {
-			return int(min(max(a.minute-b.minute, -1), 1))
-		}
-		return strings.Compare(a.endpoint, b.endpoint)
-	})
+	clear(u.dirty[len(left):])
+	u.dirty = left
+	for _, rows := range taken {
+		slices.SortFunc(rows, func(a, b usageRow) int {
+			return cmp.Or(cmp.Compare(a.minute, b.minute), strings.Compare(a.endpoint, b.endpoint))
+		})
+	}
 	return taken
 }

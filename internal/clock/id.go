@@ -2,6 +2,7 @@ package clock
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"sync"
 	"time"
@@ -61,4 +62,17 @@ func text(id *[16]byte) string {
 	out[23] = '-'
 	hex.Encode(out[24:36], id[10:16])
 	return string(out[:])
+}
+
+// TimeOf is the instant, to the millisecond, of an identifier that NewID made;
+// ok is false for any other text.
+func TimeOf(id string) (at time.Time, ok bool) {
+	if len(id) != 36 || id[8] != '-' || id[14] != '7' {
+		return time.Time{}, false
+	}
+	var ms [8]byte
+	if _, err := hex.Decode(ms[2:], []byte(id[:8]+id[9:13])); err != nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:]))).UTC(), true
 }

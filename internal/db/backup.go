@@ -4,13 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
-// backup copies the database as it is at one instant, by VACUUM INTO, to a
-// file beside destFile, and gives it that name once it is whole and on disk.
-func (e *sqliteEngine) backup(ctx context.Context, destFile string) (err error) {
+// packedPart is how much of a day's file one row of a backup has.
+const packedPart = 1 << 20
+
+// packedDays is the table of a backup that has the days' files; a database in
+// use has none.
+const packedDays = `CREATE TABLE packed_days (name TEXT NOT NULL, part INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (name, part))`
+
+// backup copies the database as it is at one instant, by VACUUM INTO, to a file
+// beside destFile, has add put what else belongs to it into that file, and gives
+// it its name once it is whole and on disk.
+func (e *sqliteEngine) backup(ctx context.Context, destFile string, add func(file string) error) (err error) {
 	if _, err := os.Lstat(destFile); err == nil {
 		return fmt.Errorf("backup: %s exists already", destFile)
 	}
@@ -25,12 +36,10 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string) (err error) 
 		}
 	}()
 	defer func() { err = errors.Join(err, f.Close()) }()
-	c, err := e.open()
-	if err != nil {
+	if err := vacuumInto(ctx, e.path, f.Name()); err != nil {
 		return err
 	}
-	// It counts as a read, so the end of ctx interrupts it.
-	if err := errors.Join(c.run(ctx, scope{}, describe("VACUUM INTO $1"), nil, []any{f.Name()}), c.Close()); err != nil {
+	if err := add(f.Name()); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -39,17 +48,142 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string) (err error) 
 	if err := os.Rename(f.Name(), destFile); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(destFile))
+	return syncPath(filepath.Dir(destFile))
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// vacuumInto copies a database that may be in use.
+func vacuumInto(ctx context.Context, from, to string) error {
+	c, err := (&sqliteEngine{path: from}).open()
+	if err != nil {
+		return err
+	}
+	// It counts as a read, so the end of ctx interrupts it.
+	return errors.Join(c.run(ctx, scope{}, describe("VACUUM INTO $1"), nil, []any{to}), c.Close())
+}
+
+// pack puts the files of days into a copy of the main database. Each is as it
+// is at an instant of its own. One that cannot be read is left out and told of.
+func (f *dayFiles) pack(ctx context.Context, file string) (left []error, err error) {
+	days, err := f.list(ctx)
+	if err != nil || len(days) == 0 {
+		return nil, err
+	}
+	c, err := (&sqliteEngine{path: file}).open("journal_mode = OFF", "synchronous = OFF")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.run(ctx, scope{}, describe(packedDays), nil, nil); err != nil {
+		return nil, err
+	}
+	for _, day := range days {
+		copied := file + "-" + day.String()
+		err := vacuumInto(ctx, f.path(day), copied)
+		if err != nil && ctx.Err() == nil && errors.Is(err, ErrUnavailable) {
+			left = append(left, fmt.Errorf("%s: %w", f.path(day), err))
+			err = nil
+		} else if err == nil {
+			err = packFile(ctx, c, day.String()+daySuffix, copied)
+		}
+		if gone := os.Remove(copied); err == nil && gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = gone
+		}
+		if err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+func packFile(ctx context.Context, c *sqliteConn, name, path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	buf := make([]byte, packedPart)
+	for part := 0; ; part++ {
+		n, err := io.ReadFull(in, buf)
+		if n == 0 && errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		err = c.run(ctx, scope{}, describe(`INSERT INTO packed_days (name, part, content) VALUES ($1, $2, $3)`), nil, []any{name, part, buf[:n]})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Unpack takes the days out of a copy that Backup made, into dir, and leaves the
+// main database; days is how many there were. Nobody may use the file meanwhile,
+// and after an error it is of no use.
+func Unpack(ctx context.Context, file, dir string) (days int, err error) {
+	c, err := (&sqliteEngine{path: file}).open("journal_mode = OFF", "synchronous = OFF")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var names []string
+	has := false
+	err = c.run(ctx, scope{}, describe(`SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'packed_days'`),
+		func(r Row) error { has = r.Bool(0); return nil }, nil)
+	if err != nil || !has {
+		return 0, err
+	}
+	err = c.run(ctx, scope{}, describe(`SELECT DISTINCT name FROM packed_days`), func(r Row) error {
+		names = append(names, r.Text(0))
+		return nil
+	}, nil)
+	if err != nil {
+		return 0, err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		if _, err := time.Parse(dayFormat+daySuffix, name); err != nil {
+			return 0, fmt.Errorf("%q is not the file of a day", name)
+		}
+		if err := unpackFile(ctx, c, name, filepath.Join(dir, name)); err != nil {
+			return 0, err
+		}
+	}
+	for _, sql := range []string{`DROP TABLE packed_days`, `VACUUM`} {
+		if err := c.run(ctx, scope{}, describe(sql), nil, nil); err != nil {
+			return 0, err
+		}
+	}
+	return len(names), errors.Join(syncPath(dir), syncPath(file))
+}
+
+func unpackFile(ctx context.Context, c *sqliteConn, name, path string) (err error) {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	err = c.run(ctx, scope{}, describe(`SELECT content FROM packed_days WHERE name = $1 ORDER BY part`), func(r Row) error {
+		_, err := out.Write(r.Bytes(0))
+		return err
+	}, []any{name})
+	if err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+// syncPath waits until a folder or file is on disk.
+func syncPath(path string) error {
+	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func (p *postgres) backup(context.Context, string) error {
+func (p *postgres) backup(context.Context, string, func(string) error) error {
 	return errors.New("backup: this database is PostgreSQL; use pg_dump")
 }

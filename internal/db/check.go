@@ -73,7 +73,7 @@ func check(ctx context.Context, q Querier) error {
 	if len(problems) != 1 || problems[0] != "ok" {
 		return fmt.Errorf("it is damaged: %s", strings.Join(problems, "; "))
 	}
-	all, err := migrations(SQLite)
+	all, err := migrations(mainSteps, SQLite)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestCheckLetsPass(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	write(t, d.For("a"), adds(t, "h", nil))
 	backup := filepath.Join(t.TempDir(), "50% of #1?.backup")
-	if err := d.Backup(t.Context(), backup); err != nil {
+	if _, err := d.Backup(t.Context(), backup, true); err != nil {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]string{

@@ -16,9 +16,17 @@ import (
 // NNNN_name.sqlite.sql and NNNN_name.postgres.sql where they must differ.
 // They are applied in order, each once, all pending ones in one transaction.
 // One that has been released is never edited.
+// Those of a day's own SQLite file are in the folder day; on PostgreSQL the
+// days are partitions of tables of the main database.
 //
-//go:embed migrations/*.sql
+//go:embed migrations/*.sql migrations/day/*.sql
 var migrationFiles embed.FS
+
+// The folders of migrations.
+const (
+	mainSteps = "migrations"
+	daySteps  = "migrations/day"
+)
 
 // ErrTooNew says that a newer version of the program has migrated this database.
 var ErrTooNew = errors.New("the database was migrated by a newer version of gatehouse")
@@ -40,9 +48,9 @@ var columnTypes = map[Engine]*strings.Replacer{
 	Postgres: strings.NewReplacer("{text}", `TEXT COLLATE "C"`, "{json}", "JSONB", "{bytes}", "BYTEA", "{clustered}", ""),
 }
 
-// migrations are the engine's steps in order.
-func migrations(engine Engine) ([]migration, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+// migrations are the engine's steps of a folder, in order.
+func migrations(folder string, engine Engine) ([]migration, error) {
+	names, err := fs.Glob(migrationFiles, folder+"/*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +84,7 @@ func MigrationsHash() string {
 	h := fnv.New64a()
 	h.Write([]byte(bookkeeping))
 	for _, engine := range []Engine{SQLite, Postgres} {
-		all, _ := migrations(engine)
+		all, _ := migrations(mainSteps, engine)
 		for _, m := range all {
 			h.Write([]byte(m.name + "\x00" + m.sql + "\x00"))
 		}
@@ -86,8 +94,8 @@ func MigrationsHash() string {
 
 // migrate applies what is pending, all in one transaction. Nodes and processes
 // may start at once: one applies, the others wait and find it done.
-func (d *DB) migrate(ctx context.Context) error {
-	all, err := migrations(d.dialect.Engine)
+func (d *DB) migrate(ctx context.Context, folder string) error {
+	all, err := migrations(folder, d.dialect.Engine)
 	if err != nil {
 		return err
 	}

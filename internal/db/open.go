@@ -14,6 +14,7 @@ const clockTimeout = 5 * time.Second
 type DB struct {
 	engine  engine
 	dialect Dialect
+	days    *Days
 }
 
 // engine is what the two engines do in their own ways.
@@ -21,7 +22,7 @@ type engine interface {
 	query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error
 	write(ctx context.Context, to scope, fn func(Tx) error) error
 	writeOrdered(ctx context.Context, to scope, fn func(Tx) error) error
-	backup(ctx context.Context, destFile string) error
+	backup(ctx context.Context, destFile string, add func(file string) error) error
 	stats() Stats
 	close() error
 }
@@ -52,7 +53,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	d := &DB{engine: e, dialect: dialect}
-	if err := d.migrate(ctx); err != nil {
+	d.days = newDays(d, c)
+	if err := d.migrate(ctx, mainSteps); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
 	}
 	if c.Serve && c.URL == "" {
@@ -65,7 +67,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 
 // Close waits for running writes and releases everything. Writes that have
 // not started fail with ErrUnavailable. Reads must have ended.
-func (d *DB) Close() error { return d.engine.close() }
+func (d *DB) Close() error { return errors.Join(d.days.store.close(), d.engine.close()) }
 
 // Engine names the engine.
 func (d *DB) Engine() Engine { return d.dialect.Engine }
@@ -128,10 +130,17 @@ func (d *DB) Once(ctx context.Context, name, value string) (stored string, err e
 }
 
 // Backup writes a consistent copy of a SQLite database to destFile, which must
-// not exist, while others go on reading and writing. When it returns nil the
-// copy is on disk.
-func (d *DB) Backup(ctx context.Context, destFile string) error {
-	return d.engine.backup(ctx, destFile)
+// not exist, while others go on reading and writing. With days set the copy has
+// what is kept by day too, each day as it is at an instant of its own; left says
+// which could not be read. When err is nil the copy is on disk.
+func (d *DB) Backup(ctx context.Context, destFile string, days bool) (left []error, err error) {
+	err = d.engine.backup(ctx, destFile, func(file string) (err error) {
+		if files, ok := d.days.store.(*dayFiles); ok && days {
+			left, err = files.pack(ctx, file)
+		}
+		return err
+	})
+	return left, err
 }
 
 // Stats are figures for metrics.

@@ -143,12 +143,12 @@ func TestBackup(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	dir := t.TempDir()
 	file := filepath.Join(dir, db.FileName)
-	if err := d.Backup(t.Context(), file); err != nil {
+	if _, err := d.Backup(t.Context(), file, true); err != nil {
 		t.Fatal(err)
 	}
 	close(stop)
 	wg.Wait()
-	if err := d.Backup(t.Context(), file); err == nil {
+	if _, err := d.Backup(t.Context(), file, true); err == nil {
 		t.Error("a second backup replaces the first")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
@@ -156,14 +156,14 @@ func TestBackup(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.Backup(cancelled, file+"2"); !errors.Is(err, context.Canceled) {
+	if _, err := d.Backup(cancelled, file+"2", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
 	restored := dbtest.OpenConfig(t, db.Config{Dir: dir})
 	if n := count(t, restored, "tenant_hosts"); n == 0 || n%2 != 0 {
 		t.Errorf("%d rows in the copy", n)
 	}
-	if err := dbtest.Open(t, db.Postgres).Backup(t.Context(), file+"3"); err == nil {
+	if _, err := dbtest.Open(t, db.Postgres).Backup(t.Context(), file+"3", true); err == nil {
 		t.Error("PostgreSQL makes a backup")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,11 +26,21 @@ const (
 	maxOverflow = 64
 )
 
+// tuning are the PRAGMAs in which the main file and a day's differ.
+type tuning struct{ writer, reader []string }
+
+// mainTuning makes a commit durable before it is answered.
+var mainTuning = tuning{
+	writer: []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -32768", "journal_size_limit = 67108864"},
+	reader: []string{"query_only = ON", "mmap_size = 536870912", "cache_size = -8192"},
+}
+
 // sqliteEngine reads through a pool of connections and writes through one.
 type sqliteEngine struct {
 	path    string
-	lock    io.Closer // the serving lock, nil without
-	writer  *sqliteWriter
+	tuning  tuning
+	lock    io.Closer     // the serving lock, nil without
+	writer  *sqliteWriter // nil for a file that is only read
 	readers *places
 
 	idle   chan *sqliteConn
@@ -50,7 +61,7 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 		readers = max(4, 2*runtime.GOMAXPROCS(0))
 	}
 	e := &sqliteEngine{
-		path: filepath.Join(c.Dir, FileName), readers: newPlaces(readers, maxOverflow), idle: make(chan *sqliteConn, readers),
+		path: filepath.Join(c.Dir, FileName), tuning: mainTuning, readers: newPlaces(readers, maxOverflow), idle: make(chan *sqliteConn, readers),
 	}
 	if c.Serve {
 		var err error
@@ -61,20 +72,28 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	if err := notLost(c.Dir); err != nil {
 		return nil, errors.Join(err, e.unlock())
 	}
+	if err := e.startWriter(ctx); err != nil {
+		return nil, errors.Join(err, e.unlock())
+	}
+	return e, nil
+}
+
+// startWriter makes the file unless it is there, and begins to write.
+func (e *sqliteEngine) startWriter(ctx context.Context) error {
 	// SQLite gives its -wal and -shm files the database's permissions.
 	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, errors.Join(err, e.unlock())
+		return err
 	}
 	if err := f.Close(); err != nil {
-		return nil, errors.Join(err, e.unlock())
+		return err
 	}
 	conn, err := e.openWriter(ctx)
 	if err != nil {
-		return nil, errors.Join(err, e.unlock())
+		return err
 	}
 	e.writer = startSQLiteWriter(conn)
-	return e, nil
+	return nil
 }
 
 // openWriter opens the writing connection. Turning WAL on needs the file for
@@ -82,7 +101,7 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 func (e *sqliteEngine) openWriter(ctx context.Context) (*sqliteConn, error) {
 	deadline := time.Now().Add(busyTimeout)
 	for {
-		conn, err := e.open("journal_mode = WAL", "synchronous = FULL", "cache_size = -32768", "journal_size_limit = 67108864")
+		conn, err := e.open(e.tuning.writer...)
 		if err == nil || !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
 			return conn, err
 		}
@@ -99,7 +118,7 @@ func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
 		return nil, classifySQLite(err)
 	}
 	raw.SetBusyTimeout(busyTimeout)
-	for _, p := range append(pragmas, "foreign_keys = OFF", "temp_store = MEMORY") {
+	for _, p := range append(slices.Clone(pragmas), "foreign_keys = OFF", "temp_store = MEMORY") {
 		if err := sqlitex.ExecuteTransient(raw, "PRAGMA "+p, nil); err != nil {
 			return nil, errors.Join(classifySQLite(err), raw.Close())
 		}
@@ -142,7 +161,7 @@ func (e *sqliteEngine) openReader(extra bool) (*sqliteConn, error) {
 	if closed {
 		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
 	}
-	c, err := e.open("query_only = ON", "mmap_size = 536870912", "cache_size = -8192")
+	c, err := e.open(e.tuning.reader...)
 	if err == nil && !extra {
 		e.mu.Lock()
 		e.opened++
@@ -190,7 +209,10 @@ func (e *sqliteEngine) close() error {
 	for range opened {
 		errs = append(errs, (<-e.idle).Close())
 	}
-	errs = append(errs, e.writer.close(), e.unlock())
+	if e.writer != nil {
+		errs = append(errs, e.writer.close())
+	}
+	errs = append(errs, e.unlock())
 	return errors.Join(errs...)
 }
 

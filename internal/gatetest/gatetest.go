@@ -164,7 +164,8 @@ func (w *World) AuditLog(tenant string) map[string]*audit.Entry {
 		n.Stop()
 	}
 	log := map[string]*audit.Entry{}
-	err := audit.Query(context.Background(), dbtest.OpenConfig(w.T, w.config).For(tenant), audit.Filter{}, func(e *audit.Entry) error {
+	stored := audit.Log{DB: dbtest.OpenConfig(w.T, w.config), Tenant: tenant}
+	err := stored.Query(context.Background(), audit.Filter{}, func(e *audit.Entry) error {
 		if log[e.RequestID] != nil {
 			w.T.Errorf("request %s has two audit entries", e.RequestID)
 		}

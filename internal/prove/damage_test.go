@@ -60,6 +60,31 @@ var damages = []damage{
 		return os.Remove(filepath.Join(dir, db.FileName+"-shm"))
 	}},
 	{name: "shared memory empty", do: func(_ *rand.Rand, dir string) error { return cut(dir, "-shm", zero) }},
+	{name: "garbage for the audit log's days", do: func(r *rand.Rand, dir string) error {
+		return eachDay(dir, func(day string) error { return scribble(r, dir, day, 0, 1<<20) })
+	}},
+	{name: "the audit log's days cut", do: func(r *rand.Rand, dir string) error {
+		return eachDay(dir, func(day string) error { return cut(dir, day, func(size int64) int64 { return r.Int64N(size) }) })
+	}},
+	{name: "the audit log gone", do: func(_ *rand.Rand, dir string) error { return os.RemoveAll(filepath.Join(dir, db.DaysFolder)) }},
+}
+
+// eachDay spoils all files of the audit log: it may cost entries, and nothing
+// else. The name it gives is what cut and scribble append to the main file's.
+func eachDay(dir string, do func(day string) error) error {
+	files, err := filepath.Glob(filepath.Join(dir, db.DaysFolder, "*"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("no day of the audit log: %w", err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			continue
+		}
+		if err := do("/../" + db.DaysFolder + "/" + filepath.Base(file)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofMain are those that concern the main file.

@@ -90,7 +90,7 @@ func (s *vault) tables() map[string]place {
 		all["table "+table] = place{content: []byte(strings.Join(texts("SELECT t::text FROM "+table+" t"), "\n"))}
 	}
 	for table, has := range map[string][]string{
-		"users": {"Anna Openly", "$argon2id$"}, "audit_log": {"/public/v1/data/contact"}, "config_changes": {"webhook_secret", "jwt_key"},
+		"users": {"Anna Openly", "$argon2id$"}, "audit_marks": {"/data/contact"}, "config_changes": {"webhook_secret", "jwt_key"},
 		"refresh_tokens": {"acme"}, "one_time_tokens": {"acme"}, "jwt_keys": {"acme"}, "api_keys": {"svc_api_"}, "runs": {"keyed"},
 	} {
 		all["table "+table] = place{all["table "+table].content, has}

@@ -142,24 +142,22 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	case x.identityPath():
 		ev.Class = audit.Auth
 	}
-	persisted := false
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
 		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess) &&
 			!x.unrecorded
 	}
 	if ev.Persist {
-		persisted = true
 		ev.RequestHeader, ev.ContentType = x.r.Header, x.r.Header.Get("Content-Type")
 		if x.call != nil {
 			ev.RequestBody = x.call.Seen()
 		}
-		ev.ResponseBody, ev.ResponseContentType = x.body, typeJSON[0]
+		ev.ResponseBody, ev.ResponseContentType, ev.Rendered = x.body, typeJSON[0], true
 	}
 	x.s.log.Line(ev)
 	x.s.recorder.Record(ev)
 	x.s.metrics.observe(ev)
-	if !persisted && cap(x.body) <= keepBuffer {
+	if cap(x.body) <= keepBuffer { // nobody has kept it
 		b := x.body[:0]
 		buffers.Put(&b)
 	}

@@ -167,7 +167,7 @@ func (x *exchange) findTenant(ctx context.Context) error {
 // checkRecorder refuses what could not be recorded: the disk is full, and the
 // audit log holds as much as it may.
 func (x *exchange) checkRecorder() error {
-	if !x.config.Tenant.Settings.PublicAPI.LogStandardRequests || !x.s.recorder.Refuses() {
+	if !x.config.Tenant.Settings.PublicAPI.LogStandardRequests || !x.s.recorder.Refuses(x.config.Tenant.ID) {
 		return nil
 	}
 	x.unrecorded = true
