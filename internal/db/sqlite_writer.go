@@ -24,8 +24,10 @@ const (
 	pollEvery = 300 * time.Microsecond
 	// restShare is how much of a long transaction's time the writer then leaves
 	// the file's lock to other processes, which poll for it as begin does: a
-	// sixteenth. Between short transactions they find gaps enough.
+	// sixteenth, and no more than they need to find the gap. Between short
+	// transactions they find gaps enough.
 	restShare = 16
+	maxRest   = 5 * time.Millisecond
 )
 
 // sqliteWriter owns the writing connection. Its goroutine takes a write from
@@ -92,7 +94,7 @@ func (w *sqliteWriter) loop() {
 		default:
 		}
 		if took := w.batch(t); took > maxBatchTime {
-			time.Sleep(took / restShare)
+			time.Sleep(min(took/restShare, maxRest))
 		}
 	}
 }
