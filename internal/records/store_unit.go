@@ -40,8 +40,8 @@ var (
 	errChanged = fault.New(fault.ExecutionError, "a run may change at most %d records (each create, update and delete counts)", MaxChanged)
 	errWritten = fault.New(fault.ExecutionError,
 		"a run may change at most %d MiB of records (the larger of what a record was and becomes, deleted ones too)", MaxWritten>>20)
-	errRead    = fault.New(fault.ExecutionError, "a run may read at most %d records by their ids", MaxRead)
-	errMemory  = fault.New(fault.Overloaded, "Too much is being written. Try again soon.").After(time.Second)
+	errRead   = fault.New(fault.ExecutionError, "a run may read at most %d records by their ids", MaxRead)
+	errMemory = fault.New(fault.Overloaded, "Too much is being written. Try again soon.").After(time.Second)
 )
 
 // Unit is work on records that takes effect as a whole or not at all: the
