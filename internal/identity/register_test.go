@@ -273,7 +273,7 @@ func TestAShedRegistrationTellsNothing(t *testing.T) {
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
 		leave, err := w.id.admit(t.Context(), "globex")
 		w.must(err)
-		defer leave()
+		t.Cleanup(leave)
 	}
 	cfg := w.config()
 	var wg sync.WaitGroup
