@@ -80,6 +80,7 @@ func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	default:
 		r.Status = Failed
 		r.ErrorCode, r.Error = Describe(out.Err)
+		r.Error = strings.ReplaceAll(r.Error, "\x00", "\uFFFD") // a text of PostgreSQL cannot hold it
 		if j.event != nil {
 			r.payload, _ = json.Marshal(delivery{j.inputs, *j.event}) // plain texts and checked JSON
 		}
@@ -142,7 +143,11 @@ type history struct {
 	duplicates int64
 }
 
-// runStore keeps runs of one tenant.
+// errUnfit says that the database will not have a run, however often it is asked.
+var errUnfit = errors.New("the database refuses what is to be kept")
+
+// runStore keeps runs of one tenant, all or none; errUnfit where it would be no
+// use to ask again.
 type runStore interface {
 	putRuns(ctx context.Context, tenant string, runs []*Run) error
 }
@@ -258,7 +263,8 @@ func (h *history) flush() {
 }
 
 // write keeps some runs of one tenant; a database that cannot, for now, is
-// asked a few times.
+// asked a few times. Where it will not have one of them, the others are kept: all
+// tenants wait for this, and what one run says must not cost another.
 func (h *history) write(tenant string, runs []*Run) {
 	var err error
 	for wait := 100 * time.Millisecond; wait < 5*time.Second; wait *= 3 {
@@ -270,10 +276,19 @@ func (h *history) write(tenant string, runs []*Run) {
 		if err == nil {
 			return
 		}
+		if errors.Is(err, errUnfit) {
+			break
+		}
 		select {
 		case <-h.closing:
 		case <-time.After(wait):
 		}
+	}
+	if errors.Is(err, errUnfit) && len(runs) > 1 {
+		for i := range runs {
+			h.write(tenant, runs[i:i+1])
+		}
+		return
 	}
 	h.emit("run.not_kept", map[string]any{"tenant": tenant, "runs": len(runs), "reason": err.Error()})
 }

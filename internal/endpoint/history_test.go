@@ -168,3 +168,39 @@ func (stuck) putRuns(ctx context.Context, _ string, _ []*Run) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
+
+// picky is a database that will not have one run.
+type picky struct{ shelf }
+
+func (p *picky) putRuns(ctx context.Context, tenant string, runs []*Run) error {
+	for _, r := range runs {
+		if r.Error == "unfit" {
+			return errUnfit
+		}
+	}
+	return p.shelf.putRuns(ctx, tenant, runs)
+}
+
+// TestARunThatCannotBeKeptCostsNoOther, and nobody waits for it.
+func TestARunThatCannotBeKeptCostsNoOther(t *testing.T) {
+	var p picky
+	var log said
+	h := newHistory(&p, log.emit)
+	begun := time.Now()
+	for n := range 20 {
+		r := &Run{ID: fmt.Sprint(n), tenant: "t", Status: Failed}
+		if n == 7 {
+			r.Error = "unfit"
+		}
+		h.add(r)
+	}
+	if err := h.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.kept) != 19 || strings.Count(log.all(), "run.not_kept") != 1 {
+		t.Errorf("%d of 19 were kept; %s", len(p.kept), log.all())
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("it took %s", took) // one that is asked again and again takes four
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// putRuns keeps runs of one tenant in one transaction.
+// putRuns keeps runs of one tenant in one transaction; errUnfit where it fails for
+// another reason than the state that the database is in. A run that is there is
+// left as it is: whether an earlier try was committed may be unknown.
 func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error {
 	payloads := make([]string, len(runs))
 	for i, r := range runs {
@@ -23,11 +26,11 @@ func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error 
 			payloads[i] = s.keyring.Seal(payloadPurpose, r.payload)
 		}
 	}
-	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
+	err := s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		for i, r := range runs {
 			_, err := tx.Exec(ctx, `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth,
 				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
 				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, r.Auth, r.UserID, r.RequestID, r.EventID,
 				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i])
 			if err != nil {
@@ -36,6 +39,10 @@ func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error 
 		}
 		return nil
 	})
+	if err == nil || ctx.Err() != nil || errors.Is(err, db.ErrFull) || errors.Is(err, db.ErrBusy) || errors.Is(err, db.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errUnfit, err)
 }
 
 const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id, request_id, event_id,

@@ -143,11 +143,11 @@ var hardColumns = map[string]bool{"email": true, "password": true, "name": true,
 // that the activation mode says. EMAIL_TAKEN when anybody, internal or external,
 // has the e-mail address; SERVICE_UNAVAILABLE when the default permission set is
 // not there any more, since who registered then could do nothing.
+//
+// The address is looked up once the registration has its turn to hash: an
+// OVERLOADED, which is charged to nobody, must not tell that it is free.
 func (s *Service) register(ctx context.Context, cfg *access.Config, r *registration) (*registered, error) {
-	if err := s.taken(ctx, cfg, r.email); err != nil { // before a hash is spent on it
-		return nil, err
-	}
-	hash, err := s.hash(ctx, cfg.Tenant.ID, r.password)
+	hash, err := s.hashOfNew(ctx, cfg, r)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +164,20 @@ func (s *Service) register(ctx context.Context, cfg *access.Config, r *registrat
 		}
 	}
 	return nil, fault.New(fault.Overloaded, "the configuration changes too fast; try again")
+}
+
+// hashOfNew is the hash of a registration's password, once admitted;
+// EMAIL_TAKEN, before a hash is spent on it, when somebody has the address.
+func (s *Service) hashOfNew(ctx context.Context, cfg *access.Config, r *registration) (string, error) {
+	leave, err := s.admit(ctx, cfg.Tenant.ID)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if err := s.taken(ctx, cfg, r.email); err != nil {
+		return "", err
+	}
+	return s.passwords.hash(r.password)
 }
 
 // enter stores a new user under one version of the configuration; errStale when

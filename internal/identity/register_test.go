@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/schema"
@@ -261,4 +263,23 @@ func inParallel[T comparable](n int, fn func(i int) T) map[T]int {
 	close(start)
 	wg.Wait()
 	return got
+}
+
+// TestAShedRegistrationTellsNothing: what is shed is charged to nobody, so it
+// must not tell apart addresses that are taken and free.
+func TestAShedRegistrationTellsNothing(t *testing.T) {
+	w := newWorld(t, dbtest.Open(t, db.SQLite))
+	w.join(eva)
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		leave, err := w.id.admit(t.Context(), "globex")
+		w.must(err)
+		t.Cleanup(leave)
+	}
+	cfg := w.config()
+	var wg sync.WaitGroup
+	for _, email := range []string{eva, sam, "free@customer.example"} {
+		body := fmt.Sprintf(`{"email":%q,"password":%q,"name":"E"}`, email, password)
+		wg.Go(func() { w.call(cfg, "POST", "register", body, access.Viewer{}).want(503, fault.Overloaded) })
+	}
+	wg.Wait()
 }

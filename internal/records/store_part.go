@@ -199,6 +199,7 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 	if !rec.allowed {
 		return nil, errNotYours("change")
 	}
+	before := len(rec.data)
 	edit, err := s.patched(ctx, r, rec, members, p.visible)
 	if err != nil || len(members) == 0 {
 		if err != nil {
@@ -228,7 +229,7 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 	c := change{ref: at, needs: p.need(r, rec, access.Update), do: func(ctx context.Context, rp *replay) error {
 		return s.merge(ctx, rp.tx, r, rp.record(r.Entity, at), rest)
 	}}
-	if err := p.u.add(c, len(rec.data)); err != nil {
+	if err := p.u.add(c, max(before, len(rec.data))); err != nil {
 		return nil, err
 	}
 	p.u.put(r.Entity, rec)
@@ -260,7 +261,7 @@ func (p *Part) Delete(ctx context.Context, entity, id string) error {
 		rp.gone[at] = true
 		return nil
 	}}
-	if err := p.u.add(c, 0); err != nil {
+	if err := p.u.add(c, len(rec.data)); err != nil {
 		return err
 	}
 	p.u.drop(r.Entity, rec)
@@ -361,6 +362,7 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 	if err != nil {
 		return nil, err
 	}
+	before := len(u.Custom)
 	if err := s.editUser(r, u, members); err != nil || len(members) == 0 {
 		if err != nil {
 			return nil, err
@@ -379,7 +381,7 @@ func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Rec
 		}
 		return s.changeUser(ctx, rp.tx, r, held, rest)
 	}}
-	if err := p.u.add(c, len(u.Custom)); err != nil {
+	if err := p.u.add(c, max(before, len(u.Custom))); err != nil {
 		return nil, err
 	}
 	p.u.users[id] = u

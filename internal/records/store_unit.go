@@ -22,24 +22,26 @@ var ErrLost = errors.New("a record that the run used was changed meanwhile")
 // and the memory until then, must not depend on how long a flow loops.
 const (
 	// MaxChanged is how many changes a unit may make, each create, update and
-	// delete counted; MaxWritten is what the documents it writes may add up to,
-	// in bytes.
+	// delete counted; MaxWritten is what the documents of all changes may add up
+	// to, in bytes. A change counts the larger of the document before and after
+	// it: the commit reads what it replaces or deletes, and holds it to the end.
 	MaxChanged = 1000
 	MaxWritten = 8 << 20
 	// MaxRead is how many records it may read by id, those it changes included:
 	// the version of each is kept, and each is locked in the commit.
 	MaxRead = 2 * MaxChanged
-	// maxAllWritten bounds the documents that all units of a store hold until
-	// their end. With the inputs they were made of they take up about three times
+	// maxAllWritten bounds the documents that all units of a store change, and
+	// hold until their end. With the inputs they were made of they take up about three times
 	// as much memory.
 	maxAllWritten = 128 << 20
 )
 
 var (
 	errChanged = fault.New(fault.ExecutionError, "a run may change at most %d records (each create, update and delete counts)", MaxChanged)
-	errWritten = fault.New(fault.ExecutionError, "a run may write at most %d MiB of records", MaxWritten>>20)
-	errRead    = fault.New(fault.ExecutionError, "a run may read at most %d records by their ids", MaxRead)
-	errMemory  = fault.New(fault.Overloaded, "Too much is being written. Try again soon.").After(time.Second)
+	errWritten = fault.New(fault.ExecutionError,
+		"a run may change at most %d MiB of records (the larger of what a record was and becomes, deleted ones too)", MaxWritten>>20)
+	errRead   = fault.New(fault.ExecutionError, "a run may read at most %d records by their ids", MaxRead)
+	errMemory = fault.New(fault.Overloaded, "Too much is being written. Try again soon.").After(time.Second)
 )
 
 // Unit is work on records that takes effect as a whole or not at all: the
@@ -64,7 +66,7 @@ type Unit struct {
 
 	changes []change
 	created int           // how many of the changes create a record
-	written int64         // bytes of documents, taken from the store's budget
+	written int64         // bytes of the changes' documents, taken from the store's budget
 	read    map[ref]int64 // the version of each stored record that was read by id
 	// records and users are those the unit changed, as they are in it; gone are
 	// those it deleted. Of a record in records that refers to one in gone, own
@@ -135,7 +137,7 @@ func (u *Unit) Touched() []string {
 	return names
 }
 
-// add takes a change that writes so many bytes of documents. Nothing else may
+// add takes a change of a document of so many bytes. Nothing else may
 // append to changes.
 func (u *Unit) add(c change, bytes int) error {
 	switch {

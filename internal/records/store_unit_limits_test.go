@@ -108,6 +108,52 @@ func TestAUnitWritesAtMost8MiB(t *testing.T) {
 	})
 }
 
+// TestAUnitReplacesAndDeletesAtMost8MiB: the commit holds what it replaces or
+// deletes, so that counts like what it writes.
+func TestAUnitReplacesAndDeletesAtMost8MiB(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, ctx := acme(t, d), t.Context()
+		sam := h.as("sam")
+		note := `{"note": "` + strings.Repeat("n", 1<<20-1<<10) + `"}`
+		var ids []string
+		for range 12 {
+			ids = append(ids, id(h.create(sam, "contact", note)))
+		}
+		for name, change := range map[string]func(p *records.Part, id string) error{
+			"shrinks": func(p *records.Part, id string) error {
+				_, err := p.Update(ctx, "contact", id, body(t, `{"note": "small"}`))
+				return err
+			},
+			"deletes": func(p *records.Part, id string) error { return p.Delete(ctx, "contact", id) },
+		} {
+			u, p := h.part("sam")
+			for n, id := range ids {
+				err := change(p, id)
+				if n < 8 && err != nil {
+					t.Fatalf("%s %d: %s", name, n, describe(err))
+				}
+				if n >= 8 {
+					refusedFor(t, err, "8 MiB")
+				}
+			}
+			u.Close()
+		}
+		u, p := h.part("sam")
+		defer u.Close()
+		for _, id := range ids[:8] {
+			if err := p.Delete(ctx, "contact", id); err != nil {
+				t.Fatal(describe(err))
+			}
+		}
+		if err := u.Commit(ctx, nil); err != nil {
+			t.Fatal(describe(err))
+		}
+		if n := stored(t, d); n != 4 {
+			t.Errorf("%d records are left, want 4", n)
+		}
+	})
+}
+
 func TestAUnitReadsAtMost2000RecordsByID(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()
