@@ -28,9 +28,10 @@ type Scope struct {
 	// page is read, never what it holds.
 	Dense atomic.Bool
 	Lists atomic.Uint32
-	// RowSize is for records to remember about how many bytes a listed record
-	// takes, where that is much; else 0.
-	RowSize atomic.Int64
+	// RowSize and ReadSize are for records to remember about how many bytes a
+	// listed record takes where it is shown, and where it is stored, if that is
+	// much; else 0.
+	RowSize, ReadSize atomic.Int64
 	// PointRead is for records to keep the statement that reads one record
 	// within the scope.
 	PointRead atomic.Pointer[Statement]

@@ -47,6 +47,8 @@ const (
 	// MaxRecords is how many bytes of records a run may be handed by all its
 	// nodes together.
 	MaxRecords = 8 << 20
+	// MaxReturned is how many bytes all components of a run may return together.
+	MaxReturned = 16 << 20
 	// MaxSteps is how many steps all conditions of a run may take together.
 	MaxSteps = 2_000_000
 	// MaxTemplate is the length of one text with {{…}} in bytes, MaxPath the

@@ -111,6 +111,9 @@ func (n *componentNode) execute(r *run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.returned -= len(answer); r.returned < 0 {
+		return nil, mistakef("the components of a run may return at most %d MiB together", MaxReturned>>20)
+	}
 	result, err := fromJSON(answer)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ type Result struct {
 // another kind is the host's, or ctx was cancelled.
 func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	start := time.Now()
-	r := &run{ctx: ctx, host: given.Host, share: given.Work, work: MaxWork, room: MaxRecords, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
+	r := &run{ctx: ctx, host: given.Host, share: given.Work, work: MaxWork, room: MaxRecords, returned: MaxReturned, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
 	r.trace = Trace{Steps: make([]Step, 0, f.size), last: start}
 	err := r.begin(f, given)
 	if err == nil {
@@ -123,6 +123,7 @@ type run struct {
 	elements []element // of the conditions' predicates
 	work     int       // bytes left
 	room     int       // of MaxRecords
+	returned int       // left of MaxReturned
 	steps    int       // taken
 	started  int       // nodes
 	count    int       // nodes that finished
@@ -241,7 +242,7 @@ func (r *run) step(n int) error {
 		return mistakef("the conditions take more than %d steps", MaxSteps)
 	}
 	if before>>10 != r.steps>>10 {
-		return r.ctx.Err()
+		return r.turn()
 	}
 	return nil
 }

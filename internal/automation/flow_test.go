@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gatehouse/internal/inputs"
+	"github.com/go-json-experiment/json/jsontext"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -330,5 +333,45 @@ func TestTheTrace(t *testing.T) {
 	}
 	if text := s.last.Trace.JSON(); !text.IsValid() || !strings.Contains(string(text), `"depth":1,"took_us":`) || !strings.Contains(string(text), `"skipped":"inputs.email.x reads x out of text`) {
 		t.Errorf("as JSON: %s", text)
+	}
+}
+
+// padded is a host whose component returns a text of a size.
+type padded struct {
+	host
+	size int
+}
+
+func (h *padded) Component(context.Context, string, jsontext.Value) (jsontext.Value, error) {
+	return jsontext.Value(`"` + strings.Repeat("x", h.size) + `"`), nil
+}
+
+// TestWhatComponentsReturnIsBounded: no list of nodes, and no trace, keeps all
+// that many components return.
+func TestWhatComponentsReturnIsBounded(t *testing.T) {
+	s := flow(t, `
+- {type: each, in: "{{inputs.data}}", as: x, do: [{id: c, type: component, component: total}]}
+- {type: output, set: {a: 1}}`)
+	given := func(n int) inputs.Object {
+		return inputs.Object{{Name: "data", Value: jsontext.Value("[0" + strings.Repeat(",0", n-1) + "]")}}
+	}
+	result, err := s.flow.Run(t.Context(), automation.Run{Inputs: given(15), Host: &padded{size: 1_000_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	var with, without runtime.MemStats
+	runtime.ReadMemStats(&with)
+	trace := result.Trace.JSON()
+	runtime.KeepAlive(result)
+	result = nil
+	runtime.GC()
+	runtime.ReadMemStats(&without)
+	if kept := int64(with.HeapAlloc) - int64(without.HeapAlloc); kept > 2_000_000 {
+		t.Errorf("a trace of %d bytes keeps %d", len(trace), kept)
+	}
+	_, err = s.flow.Run(t.Context(), automation.Run{Inputs: given(18), Host: &padded{size: 1_000_000}})
+	if fault.CodeOf(err) != fault.ExecutionError || !strings.Contains(err.Error(), "at most 16 MiB") {
+		t.Errorf("18 components that return 1 MB each: %v", err)
 	}
 }

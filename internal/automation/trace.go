@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,18 +27,23 @@ type Step struct {
 	// most one of them is set.
 	SkippedBecause string
 	Error          string
-	result         any
+	result         jsontext.Value
+	truncated      bool
 	began          time.Time
 }
 
 // Result is what the node gave, as JSON. One that is longer than MaxTraceResult
 // is cut, and is then a JSON string of its beginning.
-func (s *Step) Result() (text jsontext.Value, truncated bool) {
-	text, err := appendJSON(nil, s.result, MaxTraceResult)
-	if err == nil && len(text) <= MaxTraceResult {
-		return text, false
+func (s *Step) Result() (text jsontext.Value, truncated bool) { return s.result, s.truncated }
+
+// keep keeps of a result what the trace shows: the whole may be large, and
+// nothing else may hold it any more.
+func (s *Step) keep(result any) {
+	text, err := appendJSON(nil, result, MaxTraceResult)
+	if err != nil || len(text) > MaxTraceResult {
+		text, s.truncated = appendString(nil, string(text[:min(len(text), MaxTraceResult)])), true
 	}
-	return appendString(nil, string(text[:min(len(text), MaxTraceResult)])), true
+	s.result = slices.Clip(text)
 }
 
 // JSON is the trace as a list of {"node", "type", "depth", "took_us"} with one of
@@ -64,9 +70,8 @@ func (s *Step) append(dst []byte) []byte {
 	case s.Error != "":
 		dst = appendString(append(dst, `,"error":`...), s.Error)
 	default:
-		result, truncated := s.Result()
-		dst = append(append(dst, `,"result":`...), result...)
-		if truncated {
+		dst = append(append(dst, `,"result":`...), s.result...)
+		if s.truncated {
 			dst = append(dst, `,"truncated":true`...)
 		}
 	}
@@ -98,6 +103,6 @@ func (t *Trace) close(at int, result any, skip *skipped, err error) {
 	case err != nil:
 		s.Error = err.Error()
 	default:
-		s.result = result
+		s.keep(result)
 	}
 }

@@ -158,7 +158,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil // nobody waits for an engine that is not to be used
 	}
 	if e.failed != nil {
-		return nil
+		return nil //nolint:nilerr // an engine that never started has nothing to free
 	}
 	done := make(chan struct{})
 	go func() { e.active.Wait(); close(done) }()

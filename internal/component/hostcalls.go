@@ -216,8 +216,8 @@ func (i *instance) hmac(key, data uint64, encoding int) uint64 {
 		return thrownByHost
 	}
 	mac := hmac.New(sha256.New, k)
-	for len(d) > 0 { // some milliseconds a piece
-		n := min(len(d), 1<<20)
+	for len(d) > 0 {
+		n := min(len(d), 256<<10)
 		mac.Write(d[:n])
 		d = d[n:]
 		i.checkpoint()

@@ -181,9 +181,19 @@ func isText(v uint64) bool { return tagOf(v) == tagString || tagOf(v) == tagRope
 
 // ---- what the engine calls ----
 
-// tick is called when a run has used up its fuel: it looks at the clock, lets
-// other runs and then other requests have the core, and gives the next supply.
+// tick is called when a run has used up its fuel: it stops where the run must,
+// lets others have the core, and gives the next supply.
 func (i *instance) tick() uint64 {
+	i.run.turns += supply
+	i.checkpoint()
+	return supply
+}
+
+// checkpoint lets other runs and then other requests have the core where it is
+// time to, and ends a run that was cancelled or is over its limit and the grace
+// after it. The work of host functions takes next to no fuel: they must call it
+// about every millisecond.
+func (i *instance) checkpoint() {
 	x := i.run
 	now := time.Now()
 	if now.Sub(x.yielded) > yieldEvery {
@@ -191,19 +201,11 @@ func (i *instance) tick() uint64 {
 			x.stop(err)
 		}
 		runtime.Gosched()
-		after := time.Now()
-		x.waited += after.Sub(now)
-		x.yielded = after
+		x.yielded = time.Now()
+		x.waited += x.yielded.Sub(now)
+		now = x.yielded
 	}
-	x.turns += supply
-	i.checkpoint()
-	return supply
-}
-
-// checkpoint ends a run that was cancelled or is over its limit and the grace
-// after it.
-func (i *instance) checkpoint() {
-	if i.run.look(time.Now()) {
+	if x.look(now) {
 		panic(errStop)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -173,5 +174,45 @@ func TestASourceIsJudgedByItsWork(t *testing.T) {
 	defer close(stop)
 	if _, err := engine(t).Compile(t.Context(), `let n = 0; for (let i = 0; i < 1_000_000; i++) n += i; export default () => n`); err != nil {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestHostFunctionsHandTheCoreOn: a crowd that computes in host functions, which
+// take next to no fuel, makes another tenant's run wait for slices, not for what
+// it makes of its fuel. (Where only fuel counted, that was most of a second.)
+func TestHostFunctionsHandTheCoreOn(t *testing.T) {
+	e := engine(t)
+	crowd, err := e.Compile(t.Context(), `const b = new Uint8Array(4 << 20); export default () => { for (;;) crypto.hmacSha256('k', b) }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modest, err := e.Compile(t.Context(), `export default () => 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := crowd.Run(ctx, component.Run{Tenant: "crowd", Timeout: 20 * time.Second})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("a run of the crowd: %v", err)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	var took []time.Duration
+	for range 5 {
+		begun := time.Now()
+		if r, err := modest.Run(t.Context(), component.Run{Tenant: "modest"}); err != nil || r.Failed != nil {
+			t.Errorf("beside the crowd: %v %+v", err, r.Failed)
+		}
+		took = append(took, time.Since(begun))
+	}
+	cancel()
+	all.Wait()
+	if slices.Sort(took); took[2] > 200*time.Millisecond {
+		t.Errorf("a trivial run took %v", took)
 	}
 }

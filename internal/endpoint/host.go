@@ -54,6 +54,15 @@ func (g *given) Hold(n int) error {
 	return nil
 }
 
+// keep counts an answer that a flow keeps.
+func (g *given) keep(n int) error {
+	g.kept += n
+	if !g.charge.Reach(int64(g.kept)) {
+		return errHanded
+	}
+	return nil
+}
+
 var errHanded = fault.New(fault.Overloaded, "too many records are held by runs and answers right now; try again soon").After(2 * time.Second)
 
 var (
@@ -220,7 +229,11 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 	if err != nil {
 		return nil, err
 	}
-	return h.x.component(ctx, name, checked.JSON())
+	answer, err := h.x.component(ctx, name, checked.JSON())
+	if err != nil {
+		return nil, err
+	}
+	return answer, h.given.keep(len(answer))
 }
 
 // do does one operation. A record that is absent or hidden is null to get.

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -132,10 +133,17 @@ func isForm(h http.Header) bool {
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
+// maxFormFields is how many fields a form has: each takes up some hundred bytes,
+// however short it is.
+const maxFormFields = 20_000
+
 func (r *request) form() (url.Values, error) {
 	body, err := r.call.Body()
 	if err != nil {
 		return nil, err
+	}
+	if bytes.Count(body, []byte("&")) >= maxFormFields {
+		return nil, fault.New(fault.Validation, "The form cannot be read: expected at most %d fields.", maxFormFields)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

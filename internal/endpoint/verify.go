@@ -117,6 +117,9 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 		r.s.rejects(r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
 		return nil, errSignature
 	}
+	if err := r.call.Keep(len(res.Value)); err != nil { // it may be more than the delivery itself
+		return nil, err
+	}
 	v, wrong := read(res.Value)
 	if wrong != "" {
 		r.s.rejects(r.call.Config.Tenant.ID, r.endpoint.Slug, wrong)

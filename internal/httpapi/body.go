@@ -18,7 +18,7 @@ const (
 )
 
 // firstRead is how much of a body there is room for before a byte of it came.
-const firstRead = 64 << 10
+const firstRead = 8 << 10
 
 // Body reads the request's body, once. Over the route's cap it is
 // PAYLOAD_TOO_LARGE; one that breaks off is VALIDATION; OVERLOADED when too many
@@ -61,6 +61,15 @@ func (c *Call) Body() ([]byte, error) {
 	}
 	c.body, c.bodyRead = buf, true
 	return buf, nil
+}
+
+// Keep counts n bytes that were made of the body and are held beside it until
+// the request is answered: OVERLOADED as for Body.
+func (c *Call) Keep(n int) error {
+	if !c.Received.Reach(int64(cap(c.body) + n)) {
+		return errBodies
+	}
+	return nil
 }
 
 // Seen is what was read of the body so far, for the audit log.

@@ -21,6 +21,12 @@ const (
 	// body's own object included.
 	maxBodyDepth = 64
 
+	// maxOpenMembers is how many members the objects that lie in each other may
+	// have together, at any place of a body. All of their names are in memory at
+	// once while it is read, with some hundred bytes each: without a bound a body
+	// would take up thirty times its size. A list's objects follow each other.
+	maxOpenMembers = 20_000
+
 	// A body with more members than this is looked up by an index.
 	maxUnindexed = 32
 
@@ -64,7 +70,8 @@ func (o *Object) Get(name string) (jsontext.Value, bool) {
 // ParseObject reads a request body that must be exactly one JSON object
 // (decisions 2.8). It refuses duplicate names at any depth, trailing data,
 // invalid UTF-8, lone surrogates, U+0000, numbers that no IEEE double holds (out of
-// range, or rounded to zero), nesting over 64, an empty body and a byte order mark, with a *fault.Error VALIDATION
+// range, or rounded to zero), nesting over 64, more than 20,000 members in
+// objects that lie in each other, an empty body and a byte order mark, with a *fault.Error VALIDATION
 // that says what is wrong and where. Whether a number is exact is for its field
 // to judge.
 //
@@ -73,6 +80,9 @@ func (o *Object) Get(name string) (jsontext.Value, bool) {
 func ParseObject(body []byte) (*Object, error) {
 	if err := checkOpening(body); err != nil {
 		return nil, err
+	}
+	if at := crowded(body); at >= 0 {
+		return nil, badBody(tooMany, at, "")
 	}
 	object := &Object{}
 	var err error
@@ -197,6 +207,7 @@ func describeSyntax(err error) error {
 
 const (
 	tooDeep    = "lists and objects are nested too deeply: expected at most 64 levels"
+	tooMany    = "objects have too many members: expected at most 20,000 in one, and in those that it lies in"
 	hasNUL     = "U+0000 is not allowed: expected text without it"
 	notADouble = "the number is out of range: expected one that an IEEE double can hold"
 )
@@ -248,6 +259,43 @@ func scanBody(body []byte) (at int, problem string) {
 		}
 	}
 	return 0, ""
+}
+
+// crowded is the offset at which a body has more than maxOpenMembers in the
+// objects that are open there, or -1. It looks before anything is built; of what
+// is no JSON, or nested too deeply, the decoder tells.
+func crowded(body []byte) int {
+	if len(body) <= maxOpenMembers*len(`"":1,`)-1 {
+		return -1 // no room for so many
+	}
+	var members [maxBodyDepth + 1]int // of the objects and lists that are open
+	open, depth := 0, 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			for i++; i < len(body) && body[i] != '"'; i++ {
+				if body[i] == '\\' {
+					i++
+				}
+			}
+		case ':':
+			members[depth]++
+			if open++; open > maxOpenMembers {
+				return i
+			}
+		case '{', '[':
+			if depth++; depth > maxBodyDepth {
+				return -1
+			}
+			members[depth] = 0
+		case '}', ']':
+			open -= members[depth]
+			if depth--; depth < 0 {
+				return -1
+			}
+		}
+	}
+	return -1
 }
 
 // scanString returns the offset of the quote that ends a string, and that of an

@@ -2,6 +2,7 @@ package records
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"gatehouse/internal/access"
 )
@@ -9,8 +10,13 @@ import (
 // errEnough ends a read early: what was read will do.
 var errEnough = errors.New("enough rows")
 
-// cut is a page while it is filled. It ends at its limit of records, or before
-// the record that would make it longer than its bytes; the first is always in it.
+// maxRead is what the records of a page may take up where they are stored. It
+// bounds the work of a page whose viewer may not read what is large in them.
+const maxRead = 4 * PageBytes
+
+// cut is a page while it is filled. It ends at its limit of records, before the
+// record that would make it longer than its bytes, or once maxRead bytes were
+// read for it; the first record is always in it.
 type cut struct {
 	s            *Session
 	limit, bytes int
@@ -19,6 +25,7 @@ type cut struct {
 
 	page  Page
 	rows  int   // that the present statement gave
+	read  int   // bytes of the records in the page, as they are stored
 	first int64 // created_at of the first record
 	last  row   // in the page, without its data
 	more  bool  // there are records behind the last
@@ -33,7 +40,7 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	w := window{after: at.after, before: at.before}
 	for {
 		rest := c.limit + 1 - c.page.Count
-		w.limit = chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records))
+		w.limit = min(chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records)), chunk(c.scope.ReadSize.Load(), rest, maxRead-c.read))
 		c.rows = 0
 		if err := fetch(w, c.add); err != nil && !errors.Is(err, errEnough) {
 			return err
@@ -56,6 +63,10 @@ func (c *cut) add(rec *row) error {
 		c.more = true
 		return nil
 	}
+	if p.Count > 0 && c.read >= maxRead {
+		c.more = true
+		return errEnough
+	}
 	if p.Count == 0 {
 		p.Records = c.show(p.Records, rec)
 	} else if !c.addNext(rec) {
@@ -69,6 +80,7 @@ func (c *cut) add(rec *row) error {
 		c.first = rec.createdAt
 	}
 	p.Count++
+	c.read += len(rec.data)
 	c.last = *rec
 	c.last.data = nil // valid only now
 	return nil
@@ -107,22 +119,25 @@ func (c *cut) size() int {
 	return usual
 }
 
-// largeRow is a record's size from which a page of MaxLimit ends early.
-const largeRow = PageBytes / MaxLimit
-
-// remember notes the mean size of the page's records, where it is large. A page
-// of small ones does not make it forget at once: pages of one scope differ.
+// remember notes the mean size of the page's records, as they are shown and as
+// they are stored.
 func (c *cut) remember() {
-	if c.page.Count == 0 {
-		return
+	if c.page.Count > 0 {
+		note(&c.scope.RowSize, len(c.page.Records)/c.page.Count, PageBytes/MaxLimit)
+		note(&c.scope.ReadSize, c.read/c.page.Count, maxRead/MaxLimit)
 	}
-	was := c.scope.RowSize.Load()
-	is := max(int64(len(c.page.Records)/c.page.Count), was/2)
-	if is < largeRow {
+}
+
+// note keeps a size from which on a page of MaxLimit ends early. A page of small
+// records does not make it forget at once: pages of one scope differ.
+func note(size *atomic.Int64, n, large int) {
+	was := size.Load()
+	is := max(int64(n), was/2)
+	if is < int64(large) {
 		is = 0
 	}
 	if is != was {
-		c.scope.RowSize.Store(is)
+		size.Store(is)
 	}
 }
 

@@ -37,8 +37,14 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 	h := x.w.Header()
 	if err != nil {
 		e := httpapi.Public(err)
-		status, code = e.HTTPStatus(), string(e.Code)
 		body = httpapi.AppendError(body, e)
+		if x.call != nil { // an error may be long, too; what failed has done nothing
+			if full := x.call.Hold(len(body)); full != nil {
+				e = httpapi.Public(full)
+				body = httpapi.AppendError(buffer(), e)
+			}
+		}
+		status, code = e.HTTPStatus(), string(e.Code)
 		if e.Code == fault.Overloaded && e.Status == 0 { // a status is chosen by a component's fail()
 			x.uncharge()
 		}

@@ -34,11 +34,17 @@ logic_components:
       export default ({size}) => { records.create("contact", {first_name: "made"}); return "x".repeat(size) }
   - name: lists
     source: 'export default () => { try { return records.list("contact").records.length } catch (e) { return 0 } }'
+  - {name: pad, source: 'export default () => "x".repeat(200000)'}
+  - name: wordy
+    source: 'export default () => ({providerEventId: "1", canonicalEvent: {pad: "x".repeat(500000)}})'
 automations:
+  - {name: pad_flow, trigger: http.request, nodes: [{id: p, type: component, component: pad}]}
   - name: lists_flow
     trigger: http.request
     nodes: [{id: l, type: record.list, entity: contact}]
 custom_endpoints:
+  - {slug: pad-flow, target: {automation: pad_flow}}
+  - {slug: signed, target: {component: size}, auth: signed, verifier: wordy, webhook_secret: a-secret-of-the-test}
   - {slug: lists, target: {component: lists}}
   - {slug: lists-flow, target: {automation: lists_flow}}
   - {slug: size, target: {component: size}, max_body_bytes: 10485760}
@@ -179,6 +185,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 			refused(t, olivia.Post("/public/v1/custom/answer", `{"size": 1000000}`))
 			refused(t, olivia.Post("/public/v1/custom/lists", `{}`))
 			refused(t, olivia.Post("/public/v1/custom/lists-flow", `{}`))
+			refused(t, olivia.Post("/public/v1/custom/pad-flow", `{}`))
 			leave()
 			filled()
 			emptied(t, what, budget.Used)
@@ -223,11 +230,76 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 	refused(t, olivia.Post(path, body(most-4096)))
 	olivia.Post(path, body(10_000)).Want(200, "")
+	const signed = "/public/v1/custom/signed"
+	var rest []net.Conn
+	for size := 4 << 20; size > 64<<10; { // what is left
+		c, status := stuck(t, olivia, "POST", path, body(size), most, 500*time.Millisecond)
+		if rest = append(rest, c); status != 0 {
+			size /= 2
+		}
+	}
+	w.Anyone().Post(signed, `{}`).Want(503, "OVERLOADED") // what its verifier returns is held as a body is
+	for _, c := range rest {
+		_ = c.Close()
+	}
 	olga.Post(path, body(1<<20)).Want(200, "")
 	leave()
 	emptied(t, "bodies that broke off", budget.Used)
+	w.Anyone().Post(signed, `{}`).Want(202, "")
+	emptied(t, "a delivery", budget.Used)
 	var size struct{ Size int }
 	if olivia.Post(path, body(most-4096)).Want(200, "").Data(&size); size.Size != most-4096-12 {
 		t.Errorf("a body of 10 MiB arrived as %d", size.Size)
 	}
+}
+
+// TestErrorsThatNobodyReadsAreBounded: an error can be as long as a page.
+func TestErrorsThatNobodyReadsAreBounded(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	olivia, olga := crowd(t, w)
+	budget := w.Nodes[0].Server.Answers()
+	body := `{"` + strings.Repeat("<", 400_000) + `": 1}` // escaped it is six times as long
+	statuses, leave := crowded(t, olivia, 30, "POST", contact, body, len(body), 20*time.Second)
+	if held := budget.Held("acme"); held > share || held < share*3/4 || statuses[400] < 8 || statuses[400]+statuses[503] != 30 {
+		t.Errorf("%d bytes are held, answered %v", held, statuses)
+	}
+	refused(t, olivia.Post(contact, body))
+	olivia.Post(contact, `{"unknown": 1}`).Want(400, "VALIDATION")
+	olga.Get(me).Want(200, "")
+	leave()
+	emptied(t, "errors", budget.Used)
+}
+
+// TestAPageOfHiddenFieldsEnds: what a page reads is bounded, too, where its
+// viewer may not read what is large; the traversal is complete.
+func TestAPageOfHiddenFieldsEnds(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(strings.Replace(fmt.Sprintf(large, "acme", gatetest.Host), "users: [", "users: [{email: sam@acme.example, name: Sam, permission_sets: [half]}, ", 1) + `
+permission_sets:
+  - {name: half, entities: {contact: {read: true, create: true, update: true, delete: true, fields: {extra: {read: false, edit: false}}}}}
+`)
+		olivia, sam := w.Key("olivia@acme.example", gatetest.RateLimit(1_000_000)), w.Key("sam@acme.example", gatetest.RateLimit(1_000_000))
+		samID := sam.Get(me).Want(200, "").Record()["userId"].(string)
+		for range 30 {
+			olivia.Post(contact, fmt.Sprintf(`{"owner_id": %q, "extra": {"pad": %q}}`, samID, strings.Repeat("p", 1_000_000))).Want(201, "")
+		}
+		for round := range 2 {
+			seen := map[any]bool{}
+			for path, pages := contact+"?limit=200", 0; path != ""; pages++ {
+				a := sam.Get(path).Want(200, "")
+				if n := len(a.Records()); n > 9 || n == 0 {
+					t.Fatalf("round %d: a page has %d records of 1 MB that are not shown", round, n)
+				}
+				for _, r := range a.Records() {
+					seen[r["id"]] = true
+				}
+				if path = ""; a.Meta().HasMore {
+					path = contact + "?limit=200&cursor=" + *a.Meta().NextCursor
+				}
+			}
+			if len(seen) != 30 {
+				t.Errorf("round %d: %d records of 30", round, len(seen))
+			}
+		}
+	})
 }
