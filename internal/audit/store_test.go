@@ -297,7 +297,7 @@ func TestSalvageGoesOnWhereItFailed(t *testing.T) {
 			}
 			// The block is refused until three of its entries are written, then for a
 			// time everything is, then nothing.
-			if tries < 13 && (blocks[0].entries > 1 || singles > 3) {
+			if tries < 11 && (blocks[0].entries > 1 || singles > 3) {
 				return errors.New("refused")
 			}
 			return nil
