@@ -120,7 +120,7 @@ func (r *Recorder) salvage(tenant string, blocks []packed, done map[string]bool)
 				done[e.ID] = true
 			}
 		})
-		if err = errors.Join(err, failed); err != nil {
+		if err := errors.Join(err, failed); err != nil {
 			return err
 		}
 	}
