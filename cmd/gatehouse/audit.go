@@ -39,7 +39,7 @@ func auditCommand(ctx context.Context, e *env, args []string) (err error) {
 	}
 	out := bufio.NewWriterSize(e.stdout, 64<<10)
 	log := audit.Log{DB: d, Tenant: *tenantID, Skipped: func(day string, err error) {
-		e.say("The audit log of %s cannot be read and is left out: %v", day, err)
+		e.say("Of the audit log of %s, what cannot be read is left out: %v", day, err)
 	}}
 	if *asJSON {
 		err = log.Query(ctx, filter, auditLines(out))

@@ -118,7 +118,7 @@ func TestADamagedDayIsLeftOutAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, words := x.ok("audit", "--tenant", "acme", "--json")
-	if n := strings.Count(out, "\n"); n != 24 || !strings.Contains(words, "The audit log of 2026-11-20 cannot be read and is left out") {
+	if n := strings.Count(out, "\n"); n != 24 || !strings.Contains(words, "Of the audit log of 2026-11-20, what cannot be read is left out") {
 		t.Errorf("%d entries: %q", n, words)
 	}
 	file := filepath.Join(t.TempDir(), "acme.backup")

@@ -221,10 +221,15 @@ func (r *Recorder) due(l *line) (in time.Duration, some bool) {
 	return l.blocks[0].came + flushEntries - r.now(), true
 }
 
-// flush writes the oldest blocks of a line that are of one day. It returns false
+// flush writes the oldest blocks of a line that are of one day; none when the only
+// one has become full since due saw it, and is being compressed. It returns false
 // when Close gave up; then they stay counted as held.
 func (r *Recorder) flush(l *line) bool {
 	r.mu.Lock()
+	if len(l.blocks) == 0 {
+		r.mu.Unlock()
+		return true
+	}
 	n := 0
 	for size := 0; n < len(l.blocks) && l.blocks[n].day == l.blocks[0].day && size < 2*flushBytes; n++ {
 		size += l.blocks[n].size()

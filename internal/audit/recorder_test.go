@@ -130,7 +130,7 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 				wait.Go(func() {
 					for i := range each {
 						ev := entry("t", int64(g*each+i))
-						ev.ResponseBody = []byte(`"` + strings.Repeat("x", c.body) + `"`)
+						ev.ResponseBody = noise(c.body) // what compresses well fits in whole
 						r.Record(ev)
 						taken.Add(1)
 						if c.name == "by age" {
@@ -388,5 +388,33 @@ func TestUsageOfPastMinutesIsForgottenOnceWritten(t *testing.T) {
 	}
 	if len(u.rows) != 10 || len(u.endpoints) != 10 {
 		t.Errorf("%d rows of %d tenants are kept", len(u.rows), len(u.endpoints))
+	}
+}
+
+// A line's goroutine waits a moment before it writes, and the only block may become
+// full meanwhile: while that is compressed there is nothing to write.
+func TestALineWhoseOnlyBlockIsBeingCompressedWritesNothing(t *testing.T) {
+	store := &memory{}
+	r := newRecorder(store, clock.System(), Options{})
+	ev := &Event{Tenant: "acme", Method: "GET", Path: "/", Start: time.Now(), Persist: true}
+	var enc encoder
+	enc.encode(ev)
+
+	r.mu.Lock()
+	l := r.line("acme")
+	l.served = true // by this test
+	r.keep("acme", &enc)
+	b := l.blocks[0]
+	l.blocks, l.sealing = l.blocks[:0], append(l.sealing, b)
+	r.mu.Unlock()
+	if !r.flush(l) || store.writes != 0 {
+		t.Fatalf("%d writes", store.writes)
+	}
+	r.mu.Lock()
+	l.blocks, l.sealing = append(l.blocks, b), l.sealing[:0]
+	r.mu.Unlock()
+	r.serve(l)
+	if err := r.Close(t.Context()); err != nil || len(store.entries) != 1 {
+		t.Fatalf("%v; %d entries", err, len(store.entries))
 	}
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -23,8 +24,9 @@ func (r *Recorder) write(l *line) bool {
 		entries += b.entries
 	}
 	pause := firstBackoff
+	var alone map[string]bool // not nil: entries are written each by itself, and these were
 	for failed := 0; ; {
-		err := r.try(l.tenant, blocks)
+		err := r.tryOr(l.tenant, blocks, alone)
 		r.fails(l, err != nil && r.store.lasting(err))
 		if err == nil {
 			r.trouble.over(l.tenant, failed)
@@ -35,8 +37,9 @@ func (r *Recorder) write(l *line) bool {
 		}
 		r.stats.failures.Add(1)
 		r.trouble.failed(l.tenant, err, entries)
-		if failed++; failed >= salvageAfter && !r.store.lasting(err) && r.salvage(l.tenant, blocks) {
-			break
+		if failed++; failed >= salvageAfter && alone == nil && !r.store.lasting(err) {
+			alone = map[string]bool{}
+			continue
 		}
 		if !r.pause(pause) {
 			return false
@@ -55,6 +58,14 @@ func (r *Recorder) write(l *line) bool {
 		r.wake()
 	}
 	return true
+}
+
+// tryOr writes blocks of one day once, or what is left of them entry by entry.
+func (r *Recorder) tryOr(tenant string, blocks []packed, alone map[string]bool) error {
+	if alone != nil {
+		return r.salvage(tenant, blocks, alone)
+	}
+	return r.try(tenant, blocks)
 }
 
 // try writes blocks of one day once.
@@ -82,49 +93,57 @@ func (r *Recorder) fails(l *line, now bool) {
 
 // salvage writes the entries of a line's blocks each by itself, so that one
 // entry that the database does not take, for what it holds, does not stop the
-// log for ever: that entry is kept without its texts. It returns false when the
-// database takes not even that: then it is not the entry's fault. Those written
-// stay; a second time does them no harm.
-func (r *Recorder) salvage(tenant string, blocks []packed) bool {
+// log for ever: that entry is kept without its texts. When the database takes not
+// even that, it is not the entry's fault, and salvage fails; done has those that
+// were written, which the next call leaves alone. The blocks must not be written
+// whole any more: each would have the same entries again, or be taken for the one
+// entry that its id is of.
+func (r *Recorder) salvage(tenant string, blocks []packed, done map[string]bool) error {
 	for _, b := range blocks {
 		head, err := unpack(b.head)
 		if err != nil {
-			return false
+			return err
 		}
 		bodies, err := unpack(b.bodies)
 		if err != nil {
-			return false
+			return err
 		}
-		ok := true
+		var failed error
 		err = readHead(head, func(e *found) {
-			if !ok {
+			if failed != nil || done[e.ID] {
 				return
 			}
-			if err := e.texts(bodies); err != nil {
-				ok = false
+			if failed = e.texts(bodies); failed != nil {
 				return
 			}
-			single := func(e *Entry) error {
-				one := block{tenant: tenant, day: b.day}
-				one.add(e, []byte(e.Request), []byte(e.Response))
-				return r.try(tenant, []packed{one.pack()})
+			if failed = r.salvageEntry(tenant, b.day, &e.Entry); failed == nil {
+				done[e.ID] = true
 			}
-			err := single(&e.Entry)
-			if err == nil {
-				return
-			}
-			bare := e.bare()
-			if r.store.lasting(err) || single(bare) != nil {
-				ok = false
-				return
-			}
-			r.trouble.stripped(tenant, bare.ID, err)
 		})
-		if err != nil || !ok {
-			return false
+		if err := errors.Join(err, failed); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
+}
+
+// salvageEntry writes an entry by itself, without its texts if need be.
+func (r *Recorder) salvageEntry(tenant string, day int64, e *Entry) error {
+	single := func(e *Entry) error {
+		one := block{tenant: tenant, day: day}
+		one.add(e, []byte(e.Request), []byte(e.Response))
+		return r.try(tenant, []packed{one.pack()})
+	}
+	err := single(e)
+	if err == nil || r.store.lasting(err) {
+		return err
+	}
+	bare := e.bare()
+	if err := single(bare); err != nil {
+		return err
+	}
+	r.trouble.stripped(tenant, bare.ID, err)
+	return nil
 }
 
 // bare is an entry without anything that a client wrote.

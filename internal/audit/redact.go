@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 )
 
@@ -18,9 +19,20 @@ import (
 
 const redacted = "[redacted]"
 
-// secretNames are the members whose values are never stored, lower case.
+// secretNames are the members whose values are never stored, lower case. Each has
+// one of words in it, which the scan goes by.
 var secretNames = []string{
 	"password", "newpassword", "token", "refreshtoken", "accesstoken", "activationtoken", "secret",
+	"new_password", "currentpassword", "current_password", "refresh_token", "access_token", "activation_token", "client_secret",
+}
+
+// pairNames are further names in queries and forms, where clients put what other
+// services want there. A member of a record may have such a name and be no secret.
+var pairNames = []string{"apikey", "api_key", "api-key"}
+
+// isSecretPair is isSecretName for queries and forms.
+func isSecretPair(name string) bool {
+	return isSecretName(name) || slices.ContainsFunc(pairNames, func(secret string) bool { return strings.EqualFold(name, secret) })
 }
 
 // isSecretName compares a name, already unescaped, without case. Folding is

@@ -28,15 +28,15 @@ func redactPairs(s string) string {
 }
 
 // suspiciousPairs says whether a query or form may hold something to take out;
-// an escape may always hide a name.
+// an escape may always hide a name, and each of pairNames has "api".
 func suspiciousPairs(s string) bool {
-	return strings.IndexByte(s, '%') >= 0 || suspicious([]byte(s))
+	return strings.IndexByte(s, '%') >= 0 || strings.Contains(strings.ToLower(s), "api") || suspicious([]byte(s))
 }
 
 func redactPair(pair string) string {
 	key, value, has := strings.Cut(pair, "=")
 	name := unescape(key)
-	if has && slices.ContainsFunc(segments(name), isSecretName) {
+	if has && slices.ContainsFunc(segments(name), isSecretPair) {
 		return maskTokens(key) + "=" + redacted
 	}
 	if nextToken(name, 0) >= 0 && nextToken(key, 0) < 0 {
@@ -58,9 +58,9 @@ func redactPair(pair string) string {
 	return maskTokens(key) + "=" + redacted
 }
 
-// segments are the parts of a name like user[password].
+// segments are the parts of a name like user[password] or user.password.
 func segments(name string) []string {
-	return strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' })
+	return strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' || r == '.' })
 }
 
 // unescape undoes %XX and +; a % that begins no escape stands for itself.

@@ -12,7 +12,8 @@ import (
 const (
 	// maxBody is what is kept of one body.
 	maxBody = 64 << 10
-	// maxNesting is how many times JSON inside a string inside JSON is looked into.
+	// maxNesting is how many times JSON inside a string inside JSON is looked into;
+	// what may be secret further down is taken out whole.
 	maxNesting = 4
 )
 
@@ -152,8 +153,11 @@ func (r *redactor) str(quoted []byte, isName bool) (changed, secret bool) {
 // nested redacts JSON that a string holds; ok is false when it holds none, or
 // nothing was taken out.
 func (r *redactor) nested(text string) (inner string, ok bool) {
-	if r.nesting >= maxNesting || !looksLikeJSON(text) {
+	if !looksLikeJSON(text) {
 		return "", false
+	}
+	if r.nesting >= maxNesting {
+		return redacted, suspicious([]byte(text))
 	}
 	in := redactor{nesting: r.nesting + 1, limit: maxBody}
 	changed, parsed := in.text([]byte(text))

@@ -70,6 +70,8 @@ func TestBodies(t *testing.T) {
 		{"form with JSON inside", formType, `payload=%7B%22token%22%3A%22p%22%2C%22a%22%3A1%7D`, `"payload=%7B%22token%22%3A%22%5Bredacted%5D%22%2C%22a%22%3A1%7D"`},
 		{"JSON that curl calls a form", formType, `{"password":"p"}`, `{"password":"[redacted]"}`},
 		{"XML that is called a form", formType, `<password>p</password>`, `{"unparsed":true,"bytes":22}`},
+		{"snake case", jsonType, `{"access_token":"p","New_Password":"p","api_key":1}`, `{"access_token":"[redacted]","New_Password":"[redacted]","api_key":1}`},
+		{"form, snake case", formType, `access_token=p&API_KEY=p&apikey=p&user.password=p&key=1`, `"access_token=[redacted]&API_KEY=[redacted]&apikey=[redacted]&user.password=[redacted]&key=1"`},
 		{"form that does not parse", formType, `a=%zz&password=p`, `{"unparsed":true,"bytes":16}`},
 		{"multipart", "multipart/form-data; boundary=x", "--x\r\n", `{"unparsed":true,"bytes":5}`},
 	} {
@@ -78,6 +80,25 @@ func TestBodies(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// JSON in strings is looked into so far; beyond it nothing that may be secret stays.
+func TestASecretInJSONInStringsIsTakenOutHoweverDeep(t *testing.T) {
+	for _, inner := range []string{`{"password":"` + canary + `"}`, `{"a":"svc_api_0123456789abcdef ` + canary + `"}`, `{"a":"plain"}`} {
+		body := inner
+		for depth := range 7 {
+			got := requestBody(t, jsonType, body)
+			if strings.Contains(got, canary) && strings.Contains(inner, "password") || strings.Contains(got, "0123456789abcdef") ||
+				strings.Contains(inner, "plain") && got != body {
+				t.Errorf("JSON in %d strings: %s is kept as %s", depth, body, got)
+			}
+			quoted, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = `{"a":` + string(quoted) + `}`
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func TestADamagedDayStopsNeitherQueryNorRecorder(t *testing.T) {
 	if n, skipped := query(); n != 8+5 || len(skipped) != 0 {
 		t.Errorf("%d entries without %v", n, skipped)
 	}
-	// One block of many that is damaged costs its day, and no more.
+	// Of a day whose blocks are all damaged nothing is left.
 	err := d.Days().Write(t.Context(), "acme", today, func(tx db.Tx) error {
 		_, err := tx.Exec(t.Context(), `UPDATE audit_blocks SET head = $3 WHERE tenant_id = $1 AND day = $2`, int64(today), []byte("garbage"))
 		return err
@@ -152,6 +152,45 @@ func TestADamagedDayStopsNeitherQueryNorRecorder(t *testing.T) {
 	if n, skipped := query(); n != 8 || !slices.Equal(skipped, []string{today.String()}) {
 		t.Errorf("%d entries without %v", n, skipped)
 	}
+}
+
+// A damaged block costs its own entries, and no others of its day.
+func TestADamagedBlockIsLeftOut(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		makeTenant(t, d, "acme")
+		var blocks []string // their ids
+		for i := range 4 {
+			b := block{tenant: "acme", day: int64(db.DayOf(noon))}
+			for n := range 3 {
+				ev := entry("acme", int64(3*i+n))
+				enc := &encoder{}
+				enc.encode(ev)
+				enc.addTo(&b)
+			}
+			blocks = append(blocks, b.last)
+			if err := (dbStore{d: d}).write(t.Context(), "acme", b.day, []packed{b.pack()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			column, block string
+			want          int
+		}{{"head", blocks[1], 9}, {"bodies", blocks[2], 6}} {
+			err := d.Days().Write(t.Context(), "acme", db.DayOf(noon), func(tx db.Tx) error {
+				_, err := tx.Exec(t.Context(), `UPDATE audit_blocks SET `+c.column+` = $4 WHERE tenant_id = $1 AND day = $2 AND last_id = $3`,
+					int64(db.DayOf(noon)), c.block, []byte("garbage"))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, told := 0, 0
+			log := Log{DB: d, Tenant: "acme", Skipped: func(string, error) { told++ }}
+			if err := log.Query(t.Context(), Filter{}, func(*Entry) error { n++; return nil }); err != nil || n != c.want || told == 0 {
+				t.Errorf("%s of a block damaged: %d entries, want %d; told %d times; %v", c.column, n, c.want, told, err)
+			}
+		}
+	})
 }
 
 // A tenant reads its own blocks alone, whatever it asks for.

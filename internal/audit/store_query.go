@@ -23,8 +23,9 @@ const (
 type Log struct {
 	DB     *db.DB
 	Tenant string
-	// Skipped hears of a day whose file cannot be read; the others are read all
-	// the same. Where it is nil, and on PostgreSQL, an error ends the query.
+	// Skipped hears of a day whose file cannot be read, and of a block of a day that
+	// is damaged; the others are read all the same. Where it is nil, and on PostgreSQL
+	// for all but blocks, an error ends the query.
 	Skipped func(day string, err error)
 }
 
@@ -105,7 +106,7 @@ func (q *query) day(ctx context.Context, day db.Day) error {
 			continue
 		}
 		var more []*found
-		if more, err = q.matches(ctx, day, next); err != nil {
+		if more, err = q.matches(ctx, day, next); err != nil && !q.skips(day, err) {
 			return err
 		}
 		waiting = append(waiting, more...)
@@ -115,7 +116,17 @@ func (q *query) day(ctx context.Context, day db.Day) error {
 	return err
 }
 
-// matches are the entries of a block that the filter asks for.
+// skips reports whether an error is a damaged block's, which is told of and left out.
+func (q *query) skips(day db.Day, err error) bool {
+	if !errors.Is(err, errBlock) || q.log.Skipped == nil {
+		return false
+	}
+	q.log.Skipped(day.String(), err)
+	return true
+}
+
+// matches are the entries of a block that the filter asks for; with an error
+// those before the damage.
 func (q *query) matches(ctx context.Context, day db.Day, block string) (list []*found, err error) {
 	err = q.read(ctx, day, func(h db.Querier) error {
 		return h.Query(ctx, `SELECT head FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id = $3`, func(r db.Row) error {
@@ -142,8 +153,10 @@ func (q *query) wants(e *found) bool {
 		(!f.ErrorsOnly || e.Status >= 400) && (f.Before == "" || e.ID < f.Before)
 }
 
-// give reads the texts of entries and hands them out, in their order.
+// give reads the texts of entries and hands them out, in their order. Those whose
+// texts are damaged are left out.
 func (q *query) give(ctx context.Context, day db.Day, list []*found) error {
+	torn := map[string]bool{} // blocks
 	for i, e := range list {
 		if slices.ContainsFunc(list[:i], func(other *found) bool { return other.block == e.block }) {
 			continue // read with the first one of its block
@@ -159,11 +172,15 @@ func (q *query) give(ctx context.Context, day db.Day, list []*found) error {
 				return err
 			}, int64(day), e.block)
 		})
-		if err != nil {
+		if err != nil && !q.skips(day, err) {
 			return err
 		}
+		torn[e.block] = err != nil
 	}
 	for _, e := range list {
+		if torn[e.block] {
+			continue
+		}
 		var err error
 		if e.User, err = emailOf(ctx, q.names, q.emails, e.UserID); err == nil {
 			err = q.each(&e.Entry)

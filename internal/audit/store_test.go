@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -268,4 +269,51 @@ func blockOf(events ...*Event) *block {
 		enc.addTo(b)
 	}
 	return b
+}
+
+// refusing fails writes that it is told to.
+type refusing struct {
+	dbStore
+	fails func(blocks []packed) error
+}
+
+func (s refusing) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+	if err := s.fails(blocks); err != nil {
+		return err
+	}
+	return s.dbStore.write(ctx, tenant, day, blocks)
+}
+
+// Entries that are written one by one, because their block is refused, are not
+// written again with it, and the others are not given up, when that fails half-way.
+func TestSalvageGoesOnWhereItFailed(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		makeTenant(t, d, "acme")
+		tries, singles := 0, 0
+		s := refusing{dbStore{d, clock.NewID(noon)}, func(blocks []packed) error {
+			tries++
+			if blocks[0].entries == 1 {
+				singles++
+			}
+			// The block is refused until three of its entries are written, then for a
+			// time everything is, then nothing.
+			if tries < 11 && (blocks[0].entries > 1 || singles > 3) {
+				return errors.New("refused")
+			}
+			return nil
+		}}
+		r := newRecorder(s, clock.System(), Options{})
+		var want []string
+		for i := range 6 {
+			ev := entry("acme", 0)
+			// The newest one ends first: the block has its id.
+			ev.Start, ev.RequestID = noon.Add(-time.Duration(i)*time.Second), fmt.Sprint(i)
+			want = append(want, ev.RequestID)
+			r.Record(ev)
+		}
+		closeRecorder(t, r)
+		if got := ids(t, d, "acme", Filter{}); !slices.Equal(got, want) || singles <= 3 {
+			t.Errorf("%v after %d tries, %d of them of one entry; want %v", got, tries, singles, want)
+		}
+	})
 }
