@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 )
@@ -83,7 +84,10 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 			return Page{}, err
 		}
 	}
-	c := &cut{s: s, limit: limit, bytes: PageBytes, show: show, scope: scope}
+	c := &cut{
+		ctx: ctx, s: s, limit: limit, bytes: PageBytes, show: show, scope: scope,
+		cores: s.store.cores, remote: s.store.d.Engine() != db.SQLite,
+	}
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)
 	}
