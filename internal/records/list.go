@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 )
@@ -86,7 +85,7 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 	}
 	c := &cut{
 		ctx: ctx, s: s, limit: limit, bytes: PageBytes, show: show, scope: scope,
-		cores: s.store.cores, remote: s.store.d.Engine() != db.SQLite,
+		cores: s.store.cores, remote: s.store.remote,
 	}
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)

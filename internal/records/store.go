@@ -20,12 +20,15 @@ type Store struct {
 	cursorKey []byte
 	written   *admission.Budget // what units hold, by tenant
 	cores     *admission.Cores  // that long pages are built in, nil without bound
+	remote    bool              // a server reads the rows, not this process
 }
 
 // New returns the store over a database. cursorKey authenticates cursors: it
 // must be secret, and the same on every node.
 func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
-	return &Store{d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten)}
+	return &Store{
+		d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten), remote: d.Engine() != db.SQLite,
+	}
 }
 
 // Share makes long pages take turns at the cores with whatever else computes
