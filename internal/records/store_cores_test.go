@@ -47,7 +47,7 @@ func TestALongPageWaitsForACore(t *testing.T) {
 		}
 		busy.Stop()
 		var all sync.WaitGroup
-		for range 16 { // more than there are connections: none waits for one with a core in its hand
+		for range 16 { // more than there are connections: all come to their end
 			all.Go(func() {
 				if p, err := page(50, time.Minute); err != nil || p.Count != 9 {
 					t.Errorf("a long page: %d records, %v", p.Count, err)
