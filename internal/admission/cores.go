@@ -14,8 +14,13 @@ const slice = time.Millisecond
 // longer than a slice lets the next key in turn go on. Without it the runtime
 // would serve all goroutines alike: a request of somebody else, which needs a
 // core a few times for some microseconds, would wait each time for every run of
-// a crowd to have its 10 ms. A Cores may be used by many goroutines.
+// a crowd to have its 10 ms. Keys that wait take turns by the time they computed:
+// what cannot pause, such as a password's hash, costs its key as many turns as it
+// is slices long. A Cores may be used by many goroutines.
 type Cores struct{ gate *Gate }
+
+// maxCharge bounds what one turn is charged, however long it was.
+const maxCharge = 100 * time.Millisecond
 
 // NewCores returns n cores to share. n should be less than there are where
 // there are several, so that one is left for everything else.
@@ -24,8 +29,11 @@ func NewCores(n int) *Cores {
 }
 
 // Start waits for a core, until ctx ends. The work belongs to one goroutine,
-// which must Stop it.
+// which must Stop it. A nil Cores has enough for all: its Work is nil.
 func (c *Cores) Start(ctx context.Context, key string) (*Work, error) {
+	if c == nil {
+		return nil, nil
+	}
 	w := &Work{cores: c, ctx: ctx, key: key}
 	err := w.Resume()
 	w.begun, w.waited = w.since, 0
@@ -38,7 +46,7 @@ type Work struct {
 	cores  *Cores
 	ctx    context.Context //nolint:containedctx // the life of the work, whose waits it bounds
 	key    string
-	leave  func()    // nil while it has no core
+	inside bool      // it has a core
 	begun  time.Time // when it was given its first core
 	since  time.Time // and its present one
 	waited time.Duration
@@ -47,22 +55,22 @@ type Work struct {
 // Resume waits for a core where the work has none. It fails with the error of
 // the context that Start was given.
 func (w *Work) Resume() error {
-	if w == nil || w.leave != nil {
+	if w == nil || w.inside {
 		return nil
 	}
 	asked := time.Now()
-	leave, err := w.cores.gate.Enter(w.ctx, w.key)
+	err := w.cores.gate.enter(w.ctx, w.key)
 	w.since = time.Now()
 	w.waited += w.since.Sub(asked)
-	w.leave = leave
+	w.inside = err == nil
 	return err
 }
 
 // Pause gives the core back, for as long as the work waits for something else.
 func (w *Work) Pause() {
-	if w != nil && w.leave != nil {
-		w.leave()
-		w.leave = nil
+	if w != nil && w.inside {
+		w.cores.gate.leave(w.key, min(time.Since(w.since), maxCharge))
+		w.inside = false
 	}
 }
 

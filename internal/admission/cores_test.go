@@ -92,3 +92,34 @@ func TestWorkWithoutACoreEndsWithItsContext(t *testing.T) {
 	}
 	w.Stop()
 }
+
+// TestTurnsAtTheCoresCostTheirTime: a key whose turns are twenty slices long has
+// no more of the core than one whose turns are a slice.
+func TestTurnsAtTheCoresCostTheirTime(t *testing.T) {
+	cores := admission.NewCores(1)
+	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+	defer cancel()
+	var used [2]atomic.Int64
+	var all sync.WaitGroup
+	for i, turn := range []time.Duration{20 * time.Millisecond, time.Millisecond} {
+		for range 2 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					w, err := cores.Start(ctx, []string{"long", "short"}[i])
+					if err != nil {
+						return
+					}
+					begun := time.Now()
+					for time.Since(begun) < turn {
+					}
+					used[i].Add(int64(time.Since(begun)))
+					w.Stop()
+				}
+			})
+		}
+	}
+	all.Wait()
+	if long, short := time.Duration(used[0].Load()), time.Duration(used[1].Load()); short*2 < long {
+		t.Errorf("long turns had %s of the core, short ones %s", long, short)
+	}
+}

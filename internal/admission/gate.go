@@ -36,19 +36,25 @@ func (g *Gate) Limits() Limits { return g.limits }
 // Enter waits for a place, at most MaxWait; leave gives it back and must be
 // called once. It fails with ErrFull, or with the error of ctx when that ends.
 func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {
-	if err := ctx.Err(); err != nil {
+	if err := g.enter(ctx, key); err != nil {
 		return nil, err
 	}
-	leave = func() { g.leave(key) }
+	return func() { g.leave(key, 0) }, nil
+}
+
+func (g *Gate) enter(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	if g.queue.LenOf(key) == 0 && g.free(key) {
 		g.admit(key)
 		g.mu.Unlock()
-		return leave, nil
+		return nil
 	}
 	if g.queue.Len() >= g.limits.Waiting || g.queue.LenOf(key) >= g.limits.WaitingPerKey {
 		g.mu.Unlock()
-		return nil, ErrFull
+		return ErrFull
 	}
 	turn := make(chan struct{})
 	g.queue.Push(key, turn)
@@ -56,9 +62,10 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 
 	timer := time.NewTimer(g.limits.MaxWait)
 	defer timer.Stop()
+	var err error
 	select {
 	case <-turn:
-		return leave, nil
+		return nil
 	case <-timer.C:
 		err = ErrFull
 	case <-ctx.Done():
@@ -68,9 +75,9 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 	withdrawn := g.queue.Remove(key, func(c chan struct{}) bool { return c == turn })
 	g.mu.Unlock()
 	if !withdrawn { // let in while giving up: pass it on
-		g.leave(key)
+		g.leave(key, 0)
 	}
-	return nil, err
+	return err
 }
 
 // Running is how many are inside, Waiting how many wait.
@@ -96,9 +103,14 @@ func (g *Gate) admit(key string) {
 	g.total++
 }
 
-func (g *Gate) leave(key string) {
+// leave gives a place back. Where others wait, the key is charged for the time
+// that it had it; where nobody does, it took nothing from anybody.
+func (g *Gate) leave(key string, took time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.queue.Len() > 0 {
+		g.queue.Charge(key, int64(took))
+	}
 	g.total--
 	if g.running[key]--; g.running[key] == 0 {
 		delete(g.running, key)

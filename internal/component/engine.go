@@ -120,7 +120,12 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 
 // Cores is the processor time that the engine computes in, for whoever lets
 // others compute beside it.
-func (e *Engine) Cores() *admission.Cores { return e.cores }
+func (e *Engine) Cores() *admission.Cores {
+	if e == nil {
+		return nil
+	}
+	return e.cores
+}
 
 // Limits are the bounds of who may run at once, for whoever lets in others
 // beside the engine by the same measure.

@@ -37,7 +37,24 @@ func (s *Service) hash(ctx context.Context, tenant, password string) (string, er
 		return "", err
 	}
 	defer leave()
+	work, err := s.cores.Start(ctx, tenant)
+	if err != nil {
+		return "", err
+	}
+	defer work.Stop()
 	return s.passwords.hash(password)
+}
+
+// right reports whether the password is that of the hash; the caller has been
+// admitted. The turn at the cores is shared with everything else that computes:
+// a hash beside a run would leave no core to those who need one briefly.
+func (s *Service) right(ctx context.Context, tenant, hash, password string) (bool, error) {
+	work, err := s.cores.Start(ctx, tenant)
+	if err != nil {
+		return false, err
+	}
+	defer work.Stop()
+	return s.passwords.verify(hash, password), nil
 }
 
 // admit waits for a tenant's turn to hash; leave ends it. It fails with

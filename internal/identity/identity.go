@@ -24,6 +24,7 @@ type Service struct {
 	emit      func(event string, fields map[string]any)
 	keys      keys
 	gate      *admission.Gate // of hashes, by tenant
+	cores     *admission.Cores
 	passwords passwords
 	after     *queue
 	sweeper   *sweeper

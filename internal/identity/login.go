@@ -29,7 +29,11 @@ func (s *Service) login(ctx context.Context, cfg *access.Config, email, password
 	if err == nil && acc.Type == user.External && acc.PasswordHash != "" {
 		hash, known = acc.PasswordHash, true
 	}
-	if right := s.passwords.verify(hash, password); !right || !known {
+	right, err := s.right(ctx, cfg.Tenant.ID, hash, password)
+	if err != nil {
+		return nil, err
+	}
+	if !right || !known {
 		s.counts.failures.Add(1)
 		return nil, errCredentials
 	}

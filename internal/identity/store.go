@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/mail"
@@ -27,6 +28,7 @@ type Options struct {
 	Keyring   *secret.Keyring
 	Limiter   *ratelimit.Limiter
 	Mailer    Mailer
+	Cores     *admission.Cores // that hashes are computed in, nil without bound
 	// Emit takes what an operator should know of: thefts, blocks, mails that
 	// could not be queued. It is told no token, password or e-mail address.
 	Emit func(event string, fields map[string]any)
@@ -36,7 +38,7 @@ type Options struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring, limiter: o.Limiter,
-		mailer: o.Mailer, emit: o.Emit, gate: newGate(), keys: keys{tenants: map[string]*tenantKeys{}},
+		mailer: o.Mailer, emit: o.Emit, gate: newGate(), cores: o.Cores, keys: keys{tenants: map[string]*tenantKeys{}},
 		passwords: passwords{hash: secret.HashPassword, verify: secret.VerifyPassword, dummy: secret.DummyHash},
 	}
 	if s.emit == nil {

@@ -22,9 +22,12 @@ const (
 	neighbourWait = 50 * time.Millisecond  // on the p99 of each kind of request
 	neighbourMost = 500 * time.Millisecond // for any request
 	// The same in the sample, where others use the machine and the storm's own
-	// clients have as much of it as the server.
-	neighbourSampleWait = 5 * time.Second
-	neighbourSampleMost = 10 * time.Second
+	// clients have as much of it as the server. On PostgreSQL so does its server,
+	// beside which the wait of a write grows fast once the machine is full.
+	neighbourSampleWait         = 2 * time.Second
+	neighbourSampleMost         = 4 * time.Second
+	neighbourSampleWaitPostgres = 5 * time.Second
+	neighbourSampleMostPostgres = 10 * time.Second
 
 	// victims bounds the victim's requests of one kind at once: enough that a wait
 	// of half a second keeps none from being sent when it is due.
@@ -268,8 +271,11 @@ func (s *neighbourStorm) rage(lasts time.Duration) {
 // judge compares the victim's times alone with those in the storm.
 func (s *neighbourStorm) judge() {
 	more, most := neighbourSampleWait, neighbourSampleMost
-	if proving {
+	switch {
+	case proving:
 		more, most = neighbourWait, neighbourMost
+	case s.w.engine == db.Postgres:
+		more, most = neighbourSampleWaitPostgres, neighbourSampleMostPostgres
 	}
 	s.p.set("longest_turn_ms", s.longestTurn())
 	for kind, m := range s.meters {

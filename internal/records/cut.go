@@ -1,10 +1,12 @@
 package records
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 )
 
 // errEnough ends a read early: what was read will do.
@@ -18,6 +20,7 @@ const maxRead = 4 * PageBytes
 // record that would make it longer than its bytes, or once maxRead bytes were
 // read for it; the first record is always in it.
 type cut struct {
+	ctx          context.Context //nolint:containedctx // of the call that builds the page
 	s            *Session
 	limit, bytes int
 	scope        *access.Scope
@@ -29,6 +32,11 @@ type cut struct {
 	first int64 // created_at of the first record
 	last  row   // in the page, without its data
 	more  bool  // there are records behind the last
+
+	cores  *admission.Cores // where long pages take turns
+	remote bool             // a server reads the rows
+	long   bool
+	work   *admission.Work // nil before its first turn
 }
 
 // fill reads from where a cursor stands. One statement reads a whole page, and
@@ -36,12 +44,15 @@ type cut struct {
 // asks for about as many as the page can still hold, for a server that is asked
 // for more sends more.
 func (c *cut) fill(at cursor, fetch fetchFunc) error {
+	c.long = c.scope.RowSize.Load() > 0
+	defer func() { c.work.Stop() }()
 	c.page.Records = append(make([]byte, 0, c.size()), '[')
 	w := window{after: at.after, before: at.before}
 	for {
 		rest := c.limit + 1 - c.page.Count
 		w.limit = min(chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records)), chunk(c.scope.ReadSize.Load(), rest, maxRead-c.read))
 		c.rows = 0
+		c.work.Pause() // whoever waits for a connection holds no core, for whoever has one may wait for that
 		if err := fetch(w, c.add); err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
@@ -55,8 +66,29 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	return nil
 }
 
+// compute takes a turn at the cores: a long page is milliseconds of work, and a
+// crowd of them would leave nobody else a core. Short pages do without.
+func (c *cut) compute() (err error) {
+	if c.work != nil {
+		if err := c.work.Resume(); err != nil {
+			return err
+		}
+		return c.work.Yield()
+	}
+	c.work, err = c.cores.Start(c.ctx, c.s.viewer.Tenant())
+	return err
+}
+
 // add puts a record into the page, or finds that there are more than fit.
 func (c *cut) add(rec *row) error {
+	if c.long = c.long || len(c.page.Records) > admission.Free; c.long {
+		if err := c.compute(); err != nil {
+			return err
+		}
+		if c.remote {
+			defer c.work.Pause() // while the server reads; SQLite reads in the turn itself
+		}
+	}
 	c.rows++
 	p := &c.page
 	if p.Count == c.limit {

@@ -83,7 +83,10 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 			return Page{}, err
 		}
 	}
-	c := &cut{s: s, limit: limit, bytes: PageBytes, show: show, scope: scope}
+	c := &cut{
+		ctx: ctx, s: s, limit: limit, bytes: PageBytes, show: show, scope: scope,
+		cores: s.store.cores, remote: s.store.remote,
+	}
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)
 	}

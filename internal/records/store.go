@@ -19,12 +19,23 @@ type Store struct {
 	clock     clock.Clock
 	cursorKey []byte
 	written   *admission.Budget // what units hold, by tenant
+	cores     *admission.Cores  // that long pages are built in, nil without bound
+	remote    bool              // a server reads the rows, not this process
 }
 
 // New returns the store over a database. cursorKey authenticates cursors: it
 // must be secret, and the same on every node.
 func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
-	return &Store{d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten)}
+	return &Store{
+		d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten), remote: d.Engine() != db.SQLite,
+	}
+}
+
+// Share makes long pages take turns at the cores with whatever else computes
+// there; it returns the store. It must be called before the store is used.
+func (s *Store) Share(cores *admission.Cores) *Store {
+	s.cores = cores
+	return s
 }
 
 // As returns the store as viewer may use it.

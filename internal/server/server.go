@@ -90,7 +90,7 @@ const (
 // New wires a server and starts its background work; Close ends it.
 func New(o Options) *Server {
 	directory := access.NewDirectory(o.DB)
-	store := records.New(o.DB, directory, o.Clock, o.Keyring.Derive("cursor", 32))
+	store := records.New(o.DB, directory, o.Clock, o.Keyring.Derive("cursor", 32)).Share(o.Engine.Cores())
 	answers := admission.NewBudget(answerBytes)
 	log := audit.NewRequestLog(o.Log, o.Clock)
 	s := &Server{
@@ -108,7 +108,7 @@ func New(o Options) *Server {
 	}
 	s.mails = outbox.New(outbox.Options{DB: o.DB, Keyring: o.Keyring, Clock: o.Clock, Sender: o.Mail, Emit: log.Emit})
 	s.identity = identity.New(identity.Options{
-		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Emit: log.Emit,
+		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
 	})
 	s.surface = routes(data.New(store), s.endpoints, s.identity)
 	s.router = newRouter(s.surface)

@@ -1,0 +1,64 @@
+package records_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/internal/admission"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/records"
+)
+
+// TestALongPageWaitsForACore: a page of large records is built in a turn at the
+// cores, so that a crowd of them leaves one to everybody else; a short page and a
+// single record need none.
+func TestALongPageWaitsForACore(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam := h.as("sam")
+		for range 6 {
+			h.create(sam, "contact", bodyOf(200_000, `, "stage": "won"`))
+		}
+		for range 3 {
+			h.create(sam, "contact", bodyOf(10, `, "stage": "lost"`))
+		}
+		cores := admission.NewCores(1)
+		h.store.Share(cores)
+		busy, err := cores.Start(t.Context(), "another tenant")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := func(limit int, wait time.Duration) (records.Page, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			defer cancel()
+			return h.as("sam").List(ctx, "contact", records.Query{Limit: limit})
+		}
+		if p, err := page(3, time.Minute); err != nil || p.Count != 3 {
+			t.Fatalf("a short page: %d records, %v", p.Count, err)
+		}
+		for range 2 { // the second knows how large they are
+			if p, err := page(50, 50*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("a long page was built without a core: %d records, %v", p.Count, err)
+			}
+		}
+		busy.Stop()
+		var all sync.WaitGroup
+		for range 16 { // more than there are connections: all come to their end
+			all.Go(func() {
+				if p, err := page(50, time.Minute); err != nil || p.Count != 9 {
+					t.Errorf("a long page: %d records, %v", p.Count, err)
+				}
+			})
+		}
+		all.Wait()
+		if w, err := cores.Start(t.Context(), "sam"); err != nil {
+			t.Error(err)
+		} else {
+			w.Stop()
+		}
+	})
+}
