@@ -142,11 +142,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 }
 
 // Close waits for what is running, at most until ctx is done, and frees the
-// engine. Runs begun afterwards fail with ErrClosed.
+// engine; one that is still being compiled is left to itself. Runs begun
+// afterwards fail with ErrClosed.
 func (e *Engine) Close(ctx context.Context) error {
-	if err := e.Ready(ctx); err != nil {
-		return nil //nolint:nilerr // an engine that never started has nothing to free
-	}
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -154,6 +152,14 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.closed = true
 	e.mu.Unlock()
+	select {
+	case <-e.ready:
+	default:
+		return nil // nobody waits for an engine that is not to be used
+	}
+	if e.failed != nil {
+		return nil
+	}
 	done := make(chan struct{})
 	go func() { e.active.Wait(); close(done) }()
 	select {
