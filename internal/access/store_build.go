@@ -87,6 +87,9 @@ const (
 	LeftValues  = "values"  // index rows of an entity type's field
 	LeftMatches = "matches" // of a sharing rule by field value
 	LeftRole    = "role"    // a further name of the role Becomes
+	// LeftReferences are references to a deleted record, in a field of an entity
+	// type: package records says what Name and Becomes hold.
+	LeftReferences = "references"
 )
 
 // Leftover is what no configuration names any more.

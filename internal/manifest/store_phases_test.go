@@ -375,6 +375,29 @@ func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
 	})
 }
 
+// A node that has not seen a change yet finds by an index what it found before,
+// also when the change was short and made the index anew.
+func TestANodeReadsWithTheConfigurationBefore(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 24)
+		rome := records.Query{Limit: 50, Filter: []records.Filter{{Field: "place", Value: "rome"}}}
+		chosen := strings.Replace(dealsBefore, "place, type: text,", "place, type: select, options: [rome, oslo],", 1)
+		for _, after := range []string{chosen, dealsBefore, chosen} {
+			olivia, nora := x.as("olivia"), x.as("nora")
+			x.with(manifest.Options{Prune: true}, after)
+			for _, s := range []*records.Session{olivia, x.as("olivia")} {
+				if p, err := s.List(t.Context(), "deal", rome); err != nil || p.Count != 12 {
+					t.Errorf("olivia finds %d, %v", p.Count, err)
+				}
+			}
+			if p, err := nora.List(t.Context(), "deal", rome); err != nil || p.Count == 0 {
+				t.Errorf("nora finds %d, %v", p.Count, err)
+			}
+		}
+		x.settled()
+	})
+}
+
 // Writers who change, share, delete and create records while a change is made
 // ready leave nothing wrong in what is being made.
 func TestWritersTakePartInWhatIsBeingMade(t *testing.T) {

@@ -62,3 +62,9 @@ func FillPage(limit, bytes, times int, sizes []int) (count int, statements []int
 
 // Chunk is how many rows a statement asks for.
 func Chunk(size int64, rest, left int) int { return chunk(size, rest, left) }
+
+// WalkPage counts the records of the first page of a walk over an entity type.
+func WalkPage(ctx context.Context, tx db.Tx, entity string) (int, error) {
+	list, _, err := page(ctx, tx, `entity = $4`, 0, everAfter, walkPage, "", entity)
+	return len(list), err
+}

@@ -162,109 +162,48 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 	if entity == schema.UserEntity {
 		return errUsersClosed
 	}
-	return s.locked(ctx, entity, id, reach{access.Delete, access.Delete, "delete"},
-		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error {
-			return s.remove(ctx, tx, r.Entity, rec)
+	var left []access.Leftover
+	err := s.locked(ctx, entity, id, reach{access.Delete, access.Delete, "delete"},
+		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) (err error) {
+			left, err = s.remove(ctx, tx, r.Entity, rec)
+			return err
 		})
+	if err == nil {
+		clearLeft(ctx, s.h, left)
+	}
+	return err
 }
 
-// remove deletes a locked record and all that hangs on it.
-func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) error {
+// remove deletes a locked record and all that hangs on it. Where many records
+// refer to it, it returns what is left to clear.
+func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) (left []access.Leftover, err error) {
 	shares, err := s.principals(ctx, tx, e, rec.id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	was := standing{values: stored(e, rec.data), data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
 	if err := s.reindex(ctx, tx, e, rec.createdAt, was, standing{}); err != nil {
-		return err
+		return nil, err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := s.viewer.Config()
 	for _, from := range config.Schema.Entities {
 		for _, f := range from.Fields {
 			if f.Type == schema.Reference && f.Target == e.Name {
-				if err := s.clearReferences(ctx, tx, config, from, f, rec.id); err != nil {
-					return err
+				l, err := s.clearReferences(ctx, tx, config, from, f, rec.id)
+				if err != nil {
+					return nil, err
 				}
+				left = append(left, l...)
 			}
 		}
 	}
-	return unfitReferences(ctx, tx, config, e.Name, rec.id)
-}
-
-// clearReferences unsets the field f of every record that refers to id. The
-// data is asked too: a record that is turned to another target meanwhile still
-// stands in the index as PostgreSQL's statement saw it.
-func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
-	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
-		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
-		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
-		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $7 AND value = $4 AND reach = '')
-		AND (data ->> CAST($3 AS TEXT)) = $4`,
-		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
-	if err != nil {
-		return err
-	}
-	names, rules := []string{f.StoredAs()}, valueRules(config, from.Name)
-	if shape := config.Shape(from.Name); shape != nil {
-		names = append(names, shapeNames(shape, f.Name)...)
-		rules = append(rules, newRules(shape)...)
-	}
-	for _, name := range names {
-		_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-			from.Name, name, id)
-		if err != nil {
-			return err
-		}
-	}
-	for _, rule := range rules {
-		for _, c := range rule.Where {
-			// The rule asked for exactly this record: it holds for none any more.
-			if c.Field == f.Name && schema.Unquote(c.Value) == id {
-				if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// dropMatches ends that a rule by field value holds for any record.
-func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, rule string) error {
-	type match struct {
-		createdAt int64
-		data      jsontext.Value
-	}
-	var list []match
-	shape := config.Shape(e.Name)
-	if hasRanged(e) || shape != nil {
-		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
-			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
-			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
-			return nil
-		}, rule, e.Name)
-		if err != nil {
-			return err
-		}
-	}
-	for _, m := range list {
-		ways := []string{wayOfRule(rule)}
-		gone := wayEntries(e, stored(e, m.data), ways, nil)
-		if shape != nil {
-			gone = append(gone, shapeWays(shape, m.data, ways)...)
-		}
-		if err := deleteEntries(ctx, tx, e.Name, m.createdAt, gone); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2`, rule)
-	return err
+	return left, unfitReferences(ctx, tx, config, e.Name, rec.id)
 }

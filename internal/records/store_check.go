@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"strconv"
 
@@ -39,17 +40,21 @@ func (c *checking) run(ctx context.Context, pace Pace) error {
 	if err != nil {
 		return err
 	}
-	for after, n := int64(0), walkPage; n == walkPage; {
+	for after, more := int64(0), true; more; {
 		var list []row
+		size := 0
 		err := c.h.Query(ctx, `SELECT created_at, record_id, owner_id, owner_role, `+c.h.Dialect().JSONText("data", "data_bytes")+` FROM records WHERE tenant_id = $1 AND entity = $2
 			AND created_at > $3 ORDER BY created_at LIMIT `+strconv.Itoa(walkPage), func(r db.Row) error {
 			list = append(list, rowOf(r))
+			if size += len(list[len(list)-1].data); size > walkBytes {
+				return errEnough
+			}
 			return nil
 		}, c.shape.Entity.Name, after)
-		if err != nil {
+		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
-		n = len(list)
+		more = err != nil || len(list) == walkPage
 		for i := range list {
 			after = list[i].createdAt
 			c.total++

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -21,6 +22,13 @@ import (
 // that one short transaction visits.
 const walkPage = 500
 
+// walkBytes is where a page of a walk ends early: its records are in memory at
+// once. Of a record that was not weighed unweighed is taken as its size.
+const (
+	walkBytes = 4 << 20
+	unweighed = 64 << 10
+)
+
 // atMost counts records up to a limit.
 func atMost(ctx context.Context, q db.Querier, limit int, where string, args ...any) (n int, err error) {
 	err = q.Query(ctx, `SELECT count(*) FROM (SELECT 1 FROM records WHERE tenant_id = $1 AND `+where+` LIMIT `+strconv.Itoa(limit)+`) n`,
@@ -29,17 +37,24 @@ func atMost(ctx context.Context, q db.Querier, limit int, where string, args ...
 }
 
 // page reads up to limit records in their order, after one and up to top, and
-// holds them as suffix says until tx ends. On PostgreSQL they are taken in the
-// order of their ids, as every other transaction takes several.
+// holds them as suffix says until tx ends. It ends early where they are large.
+// On PostgreSQL they are taken in the order of their ids, as every other
+// transaction takes several.
 func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit int, suffix string, args ...any) (list []row, last int64, err error) {
 	args = append([]any{after, top}, args...)
 	where = ` FROM records WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND ` + where
-	n := 0
-	err = tx.Query(ctx, `SELECT created_at`+where+` ORDER BY created_at LIMIT `+strconv.Itoa(limit), func(r db.Row) error {
+	n, size := 0, int64(0)
+	err = tx.Query(ctx, `SELECT created_at, data_bytes`+where+` ORDER BY created_at LIMIT `+strconv.Itoa(limit), func(r db.Row) error {
+		if size += cmp.Or(r.Int(1), unweighed); n > 0 && size > walkBytes {
+			return errEnough
+		}
 		last = r.Int(0)
 		n++
 		return nil
 	}, args...)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	if err != nil || n == 0 {
 		return nil, 0, err
 	}

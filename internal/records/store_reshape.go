@@ -339,7 +339,9 @@ func (t *Transition) use(ctx context.Context, tx db.Tx, w *access.Work) error {
 
 // leave notes what the configuration does not name any more: index rows that
 // were made anew or are not kept any longer, and matches of rules that are gone.
-// What is little is removed at once.
+// Index rows stay for a time, however few they are: a node may read with the
+// configuration before this one until it sees the change, and would find nothing.
+// Matches that are few are removed at once, as such a node may see less.
 func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error {
 	anew := map[[2]string]bool{}
 	for _, s := range w.Shapes {
@@ -379,25 +381,22 @@ func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error 
 }
 
 func (t *Transition) leaveAll(ctx context.Context, tx db.Tx, entity string, list []access.Leftover) error {
-	if len(list) == 0 {
-		return nil
-	}
-	few := t.Inline == math.MaxInt
-	if !few {
-		n, err := atMost(ctx, tx, t.Inline+1, `entity = $2`, entity)
-		if err != nil {
-			return err
-		}
-		few = n <= t.Inline
-	}
 	for _, l := range list {
-		if !few {
-			if err := access.Leave(ctx, tx, l, leaveFor); err != nil {
+		atOnce := t.Inline == math.MaxInt
+		if !atOnce && l.Kind == access.LeftMatches {
+			n, err := atMost(ctx, tx, t.Inline+1, `entity = $2`, entity)
+			if err != nil {
 				return err
 			}
-			continue
+			atOnce = n <= t.Inline
 		}
-		if err := sweepAll(ctx, tx, l); err != nil {
+		var err error
+		if atOnce {
+			err = sweepAll(ctx, tx, l)
+		} else {
+			err = access.Leave(ctx, tx, l, leaveFor)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -60,13 +60,20 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 	if l.Kind == access.LeftMatches {
 		err = sweepRule(ctx, h, l, write)
 	} else {
+		after := int64(0)
 		for more := true; more && err == nil; {
-			more, err = write(func(tx db.Tx) (bool, error) {
-				if l.Kind == access.LeftRole {
+			last := int64(0) // of what is committed
+			more, err = write(func(tx db.Tx) (more bool, err error) {
+				switch l.Kind {
+				case access.LeftRole:
 					return renamePage(ctx, tx, config, l)
+				case access.LeftReferences:
+					last, err = clearPage(ctx, tx, config, l, after)
+					return last > 0, err
 				}
 				return sweepValues(ctx, tx, l)
 			})
+			after = last
 		}
 	}
 	if err == nil {
