@@ -100,22 +100,10 @@ func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 			if deleted == 0 {
 				break
 			}
-			if err := rest(ctx, time.Since(begun)); err != nil {
+			if err := clock.Rest(ctx, time.Since(begun)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// rest leaves the database to others for as long as it was used.
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
