@@ -26,6 +26,7 @@ func (r *Recorder) run() {
 			case <-r.begin:
 			case <-r.closing:
 			}
+			continue // what has come waits for more
 		case in > 0:
 			timer.Reset(in)
 			select {
