@@ -65,33 +65,32 @@ func (s store) seen(ctx context.Context, tenantID, slug, keyHash string) (eventI
 // transaction was complete. Then nothing is done. A transaction that is complete
 // by then is committed, and said to be.
 func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64) error {
-	err := unit.Commit(ctx, s.deliver(ctx, j, now))
+	var also func(db.Tx) error
+	if j.event != nil {
+		also = func(tx db.Tx) error { return deliver(ctx, tx, j, now) }
+	}
+	err := unit.Commit(ctx, also)
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) { // which may have committed
 		err = errTime
 	}
 	return err
 }
 
-// deliver writes a run's event and what it is known by; nil for a run without.
-func (s store) deliver(ctx context.Context, j *job, now int64) func(db.Tx) error {
+// deliver writes a run's event and what it is known by.
+func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	e := j.event
-	if e == nil {
-		return nil
-	}
-	return func(tx db.Tx) error {
-		mark.At("commit.records-done")
-		_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-			e.ID, j.slug, j.auth, e.Kind, now)
-		mark.At("commit.event-written")
-		if err != nil || e.KeyHash == "" {
-			return orSeen(err)
-		}
-		// The index has the last word on which of two deliveries was first.
-		_, err = tx.Exec(ctx, `INSERT INTO event_keys (tenant_id, slug, key_hash, event_id, seen_at) VALUES ($1, $2, $3, $4, $5)`,
-			j.slug, e.KeyHash, e.ID, now)
-		mark.At("commit.key-written")
+	mark.At("commit.records-done")
+	_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		e.ID, j.slug, j.auth, e.Kind, now)
+	mark.At("commit.event-written")
+	if err != nil || e.KeyHash == "" {
 		return orSeen(err)
 	}
+	// The index has the last word on which of two deliveries was first.
+	_, err = tx.Exec(ctx, `INSERT INTO event_keys (tenant_id, slug, key_hash, event_id, seen_at) VALUES ($1, $2, $3, $4, $5)`,
+		j.slug, e.KeyHash, e.ID, now)
+	mark.At("commit.key-written")
+	return orSeen(err)
 }
 
 // orSeen is errSeen for a key that was there.
