@@ -59,7 +59,7 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 	return printChanges(e.stdout, result.Changes, *asJSON)
 }
 
-// progress tells of a long change, at most once a second, on standard error.
+// progress reports a long change on standard error, at most once a second.
 func (e *env) progress() func(records.Progress) {
 	told := time.Now()
 	return func(p records.Progress) {

@@ -108,7 +108,7 @@ func TestABackupHoldsTheLogsUnlessItIsToldNotTo(t *testing.T) {
 	}
 }
 
-// A day that cannot be read is told of, in the log and in the backup.
+// A day that cannot be read is reported, by the log and by the backup.
 func TestADamagedDayIsLeftOutAndTold(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	x.stdin = acmeManifest
