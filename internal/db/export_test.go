@@ -42,3 +42,6 @@ func LongBatches(d *DB) {
 
 // MaxWaiting is how many may wait of one kind.
 const MaxWaiting = maxWaiting
+
+// RekeyEmails is what migration 11 computes.
+var RekeyEmails = rekeyEmails

@@ -38,6 +38,10 @@ type migration struct {
 	sql    string
 }
 
+// computed is what a step of the main database does after its text, where SQL
+// cannot compute what is to be stored.
+var computed = map[int]func(context.Context, Tx) error{11: rekeyEmails}
+
 // bookkeeping are the tables this package owns.
 const bookkeeping = `
 CREATE TABLE IF NOT EXISTS schema_migrations (number INTEGER NOT NULL PRIMARY KEY, name {text} NOT NULL, applied_at BIGINT NOT NULL);
@@ -122,6 +126,11 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 			}
 			if err := script(ctx, tx, m.sql); err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			if compute := computed[m.number]; compute != nil && folder == mainSteps {
+				if err := compute(ctx, tx); err != nil {
+					return fmt.Errorf("%s: %w", m.name, err)
+				}
 			}
 			_, err := tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, `+d.dialect.Now+`)`,
 				m.number, m.name)

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"gatehouse/internal/email"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -26,7 +27,7 @@ func compose(t *tenant.Tenant, template string, to user.Account, path, token str
 	case mail.PasswordReset:
 		values.ResetURL = link
 	}
-	m := mail.Message{From: sender(t), To: to.Email}
+	m := mail.Message{From: sender(t), To: email.Mailbox(to.Email)}
 	m.Subject, m.Text, m.HTML = form.Render(values)
 	return m
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/email"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/schema"
@@ -63,7 +64,7 @@ func readRegistration(body *httpapi.Object, users *schema.Entity) (*registration
 		}
 		return schema.Unquote(v)
 	}
-	r.email = strings.TrimSpace(text("email"))
+	r.email = email.Clean(text("email"))
 	r.password = text("password")
 	r.name = strings.TrimSpace(text("name"))
 	r.locale = strings.TrimSpace(text("locale"))
@@ -82,8 +83,8 @@ func readRegistration(body *httpapi.Object, users *schema.Entity) (*registration
 
 func (r *registration) check() map[string]string {
 	bad := map[string]string{}
-	if !user.CheckEmail(r.email) {
-		bad["email"] = "expected an e-mail address"
+	if err := user.CheckEmail(r.email); err != nil {
+		bad["email"] = err.Error()
 	}
 	if err := secret.CheckPassword(r.password); err != nil {
 		bad["password"] = err.Error()
@@ -218,8 +219,8 @@ func (s *Service) enter(ctx context.Context, cfg *access.Config, u *user.User) (
 }
 
 // taken is EMAIL_TAKEN when somebody has the e-mail address.
-func (s *Service) taken(ctx context.Context, cfg *access.Config, email string) error {
-	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
+func (s *Service) taken(ctx context.Context, cfg *access.Config, address string) error {
+	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, address)
 	switch {
 	case errors.Is(err, user.ErrUnknown):
 		return nil

@@ -283,3 +283,32 @@ func TestAShedRegistrationTellsNothing(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// One address in all its forms is one account, which each of them logs in to.
+func TestAnAddressInAnotherFormIsTaken(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.settings(func(e *tenant.ExternalIdentity) { e.ActivationMode = noProof })
+		for _, forms := range [][]string{
+			{"eva@bücher.example", "eva@xn--bcher-kva.example", "EVA@BÜCHER.example"},
+			{"σοφος@x.example", "ΣΟΦΟΣ@x.example"},
+		} {
+			w.join(forms[0])
+			for _, form := range forms {
+				w.do("register", registering(form)).want(409, fault.EmailTaken)
+				w.login(form)
+			}
+		}
+		w.do("request-password-reset", `{"email":"EVA@bücher.example"}`).want(200, "")
+		w.lastMail("eva@xn--bcher-kva.example") // as every server takes it
+	})
+}
+
+func TestAnAddressThatNoMailReachesIsRefused(t *testing.T) {
+	w := newWorld(t, dbtest.Open(t, db.SQLite))
+	for _, email := range []string{"a..b@x", "a\u00a0b@x.example", "a\u200bb@x.example", "a\u202eb@x.example", "a@x\u200b.example", "a@-x.example"} {
+		a := w.do("register", registering(email)).want(400, fault.Validation)
+		if got := fmt.Sprint(a.err.Details["fields"]); !strings.Contains(got, "email:expected an e-mail address") {
+			t.Errorf("%q: %s", email, got)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // What is kept after it is worth nothing: a one-time token for as long as it
@@ -17,6 +18,10 @@ const (
 )
 
 func (s store) tenants(ctx context.Context) ([]string, error) { return tenant.List(ctx, s.d) }
+
+func (s store) clashes(ctx context.Context, tenantID string) (map[string][]string, error) {
+	return user.Clashes(ctx, s.d.For(tenantID))
+}
 
 // sweep deletes what can answer nothing any more, some hundreds of rows at a time.
 func (s store) sweep(ctx context.Context, tenantID string) error {

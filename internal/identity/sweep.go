@@ -20,6 +20,9 @@ func startSweeper(s *Service) *sweeper {
 	w := &sweeper{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
+		if err := s.tellClashes(ctx); err != nil && ctx.Err() == nil {
+			s.emit("identity.sweep_failed", map[string]any{"error": err.Error()})
+		}
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()
 		for {
@@ -55,6 +58,27 @@ func (s *Service) sweep(ctx context.Context) error {
 	for _, tenantID := range list {
 		if err := s.store.sweep(ctx, tenantID); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// tellClashes tells the operator of accounts whose address is another account's
+// too, in another form.
+func (s *Service) tellClashes(ctx context.Context) error {
+	list, err := s.store.tenants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tenantID := range list {
+		clashes, err := s.store.clashes(ctx, tenantID)
+		if err != nil {
+			return err
+		}
+		for _, ids := range clashes {
+			for _, id := range ids {
+				s.emit("identity.email_clash", map[string]any{"tenant": tenantID, "user_id": id})
+			}
 		}
 	}
 	return nil

@@ -131,7 +131,7 @@ func (w *writer) keyOf(id string) (string, error) {
 	case err != nil:
 		return "", err
 	default:
-		w.keys[id] = user.EmailKey(u.Email)
+		w.keys[id] = u.Key
 		w.p.people[w.keys[id]] = u
 	}
 	return w.keys[id], nil
@@ -183,7 +183,7 @@ func (w *writer) oldestOwner() (key string, err error) {
 	p := w.p
 	if !w.fresh {
 		err = user.Each(w.ctx, w.tx, func(u *user.User) error {
-			at := user.EmailKey(u.Email)
+			at := u.Key
 			if planned := p.after.users[at]; planned != nil {
 				u = planned
 			}

@@ -36,6 +36,11 @@ func (w *writer) load() (err error) {
 	if err := w.loadDefinitions(); err != nil {
 		return err
 	}
+	clashes, err := user.Clashes(w.ctx, w.tx)
+	if err != nil {
+		return err
+	}
+	p.refuseClashes(clashes)
 	for _, decl := range p.m.users {
 		u, err := user.ByEmail(w.ctx, w.tx, decl.email)
 		if errors.Is(err, user.ErrUnknown) {
@@ -53,22 +58,45 @@ func (w *writer) load() (err error) {
 		p.before.users[decl.key] = held
 	}
 	if p.prunes("users") {
-		return w.loadStaff()
+		return w.loadStaff(clashes)
 	}
 	return nil
 }
 
-// loadStaff adds every internal user: those the manifest does not name are pruned.
-func (w *writer) loadStaff() error {
+// refuseClashes refuses to name an address that two accounts have: by it nobody
+// can tell which of them is meant.
+func (p *plan) refuseClashes(clashes map[string][]string) {
+	refuse := func(key string, at ...string) {
+		if len(clashes[key]) > 0 {
+			p.add(p.m.line(at...), "two users have the e-mail address %s, each in a form of its own: leave it out of the manifest", show(key))
+		}
+	}
+	for _, decl := range p.m.users {
+		refuse(decl.key, "users", decl.key)
+	}
+	for _, c := range p.m.components {
+		refuse(c.Context.UserID, "logic_components", c.Name, "execution_context")
+	}
+	for _, a := range p.m.automations {
+		refuse(a.Context.UserID, "automations", a.Name, "execution_context")
+	}
+	for _, e := range p.m.endpoints {
+		refuse(e.RunAs, "custom_endpoints", e.Slug, "run_as")
+	}
+}
+
+// loadStaff adds every internal user: those the manifest does not name are
+// pruned, but for those whom it cannot name.
+func (w *writer) loadStaff(clashes map[string][]string) error {
 	sets, err := user.Assignments(w.ctx, w.tx)
 	if err != nil {
 		return err
 	}
 	return user.Each(w.ctx, w.tx, func(u *user.User) error {
-		key := user.EmailKey(u.Email)
-		if u.Type == user.Internal && w.p.before.users[key] == nil {
+		clash := len(clashes[user.EmailKey(u.Email)]) > 0
+		if u.Type == user.Internal && w.p.before.users[u.Key] == nil && !clash {
 			u.Sets = sets[u.ID]
-			w.p.before.users[key] = u
+			w.p.before.users[u.Key] = u
 		}
 		return nil
 	})
@@ -87,7 +115,7 @@ func (w *writer) loadHolders() error {
 	}
 	p.holders = holders{roles: map[string][]string{}, sets: map[string][]string{}}
 	return user.Each(w.ctx, w.tx, func(u *user.User) error {
-		if p.after.users[user.EmailKey(u.Email)] != nil {
+		if p.after.users[u.Key] != nil {
 			return nil
 		}
 		if roles[u.Role] {
@@ -151,7 +179,7 @@ func owned(ctx context.Context, q db.Querier, after *state) (bool, error) {
 		}
 	}
 	err := user.Each(ctx, q, func(u *user.User) error {
-		if u.Owner && u.Active && after.users[user.EmailKey(u.Email)] == nil {
+		if u.Owner && u.Active && after.users[u.Key] == nil {
 			return errFound
 		}
 		return nil
@@ -198,7 +226,7 @@ func exported(ctx context.Context, h db.Handle) (*state, error) {
 		}
 		err = user.Each(ctx, h, func(u *user.User) error {
 			u.Sets = slices.Clone(sets[u.ID])
-			s.users[user.EmailKey(u.Email)] = u
+			s.users[u.Key] = u
 			return nil
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"gatehouse/internal/email"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/user"
 )
@@ -82,11 +83,11 @@ func (d *decoder) addressed(m *manifest, n *yaml.Node, given map[string]bool, u 
 	if u.email == "" && d.at(n.Line) {
 		return false
 	}
-	if !user.CheckEmail(u.email) {
+	if strings.Count(u.email, "@") != 1 { // of a new user, more is asked (checkAddress)
 		d.fail(n, "email: expected an e-mail address, found %s", show(u.email))
 		return false
 	}
-	u.email = strings.TrimSpace(u.email)
+	u.email = email.Clean(u.email)
 	u.key = user.EmailKey(u.email)
 	if m.names("users", u.key) {
 		d.fail(n, "user %s is declared twice, first on line %d", u.email, m.line("users", u.key))
@@ -123,6 +124,7 @@ func (d *decoder) password(n *yaml.Node) string {
 func mergeUsers(p *plan) {
 	for _, decl := range p.m.users {
 		prev := p.before.users[decl.key]
+		p.checkAddress(decl, prev)
 		if prev != nil && prev.Type != decl.kind {
 			p.add(p.m.line("users", decl.key, "type"), "user %s is %s: the type of a user cannot be changed to %s",
 				decl.email, prev.Type, decl.kind)
@@ -144,6 +146,17 @@ func mergeUsers(p *plan) {
 		}
 		u.Sets = slices.DeleteFunc(slices.Clone(u.Sets), func(set string) bool { return p.after.sets[set] == nil })
 		p.after.users[key] = &u
+	}
+}
+
+// checkAddress refuses a new user whom no mail can reach. One who is stored
+// already stays: an export must apply, whatever was taken for an address before.
+func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
+	if prev != nil {
+		return
+	}
+	if err := user.CheckEmail(decl.email); err != nil {
+		p.add(p.m.line("users", decl.key, "email"), "user %s: email: %s", show(decl.email), err)
 	}
 }
 

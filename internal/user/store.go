@@ -6,18 +6,18 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/email"
 	"gatehouse/internal/fault"
 )
 
 // columns are what scan reads of a user.
 func columns(q db.Querier) string {
 	return `user_id, email, name, locale, user_type, is_owner, active, email_verified, role,
-	password_hash, ` + q.Dialect().JSONText("custom_data", "0") + `, created_at, updated_at, pending`
+	password_hash, ` + q.Dialect().JSONText("custom_data", "0") + `, created_at, updated_at, pending, email_key`
 }
 
 func scan(r db.Row) *User {
@@ -25,7 +25,7 @@ func scan(r db.Row) *User {
 		ID: r.Text(0), Email: r.Text(1), Name: r.Text(2), Locale: r.Text(3), Type: Type(r.Text(4)), Owner: r.Bool(5),
 		Active: r.Bool(6), EmailVerified: r.Bool(7), Role: r.Text(8), PasswordHash: r.Text(9),
 		Custom: jsontext.Value(slices.Clone(r.Bytes(10))), CreatedAt: r.Int(11), UpdatedAt: r.Int(12),
-		Pending: r.Bool(13),
+		Pending: r.Bool(13), Key: r.Text(14),
 	}
 }
 
@@ -34,14 +34,20 @@ func ByID(ctx context.Context, q db.Querier, id string) (*User, error) {
 	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
-// ByEmail finds a user by any form of their e-mail address; ErrUnknown when there is none.
-func ByEmail(ctx context.Context, q db.Querier, email string) (*User, error) {
-	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND email_key = $2`, EmailKey(email))
+// ByEmail finds a user by any form of their e-mail address; ErrUnknown when there
+// is none. Of two accounts with one address (see Clashes) the one is found by the
+// very form that it was made with, the other by all others.
+func ByEmail(ctx context.Context, q db.Querier, address string) (*User, error) {
+	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE `+hasEmail, formerKey(address), EmailKey(address))
 }
 
-func one(ctx context.Context, q db.Querier, sql, key string) (*User, error) {
+// hasEmail is the condition on the account of an address: $2 is its former key,
+// which goes before the canonical one, $3.
+const hasEmail = `tenant_id = $1 AND email_key IN ($2, $3) ORDER BY email_key LIMIT 1`
+
+func one(ctx context.Context, q db.Querier, sql string, args ...any) (*User, error) {
 	var u *User
-	err := q.Query(ctx, sql, func(r db.Row) error { u = scan(r); return nil }, key)
+	err := q.Query(ctx, sql, func(r db.Row) error { u = scan(r); return nil }, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +97,20 @@ func Page(ctx context.Context, q db.Querier, only string, after, before int64, l
 		func(r db.Row) error { return each(scan(r)) }, args...)
 }
 
+// Clashes lists, by canonical address, the users whose address is another
+// account's too: two forms of one address, registered when forms were compared
+// as they stood. Both accounts stay as they are.
+func Clashes(ctx context.Context, q db.Querier) (map[string][]string, error) {
+	list := map[string][]string{}
+	err := q.Query(ctx, `SELECT user_id, email FROM users WHERE tenant_id = $1 AND email_key >= ' ' AND email_key < '!' ORDER BY user_id`,
+		func(r db.Row) error {
+			key := EmailKey(r.Text(1))
+			list[key] = append(list[key], r.Text(0))
+			return nil
+		})
+	return list, err
+}
+
 // Insert adds a user. The e-mail address of another user, internal or
 // external, is a CONFLICT.
 func Insert(ctx context.Context, tx db.Tx, u *User) error {
@@ -101,7 +121,7 @@ func Insert(ctx context.Context, tx db.Tx, u *User) error {
 	_, err := tx.Exec(ctx, `INSERT INTO users (tenant_id, user_id, email, email_key, name, locale, user_type, is_owner,
 		active, email_verified, role, password_hash, custom_data, created_at, updated_at, pending)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`+tx.Dialect().JSON+`, $14, $15, $16)`,
-		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner,
+		u.ID, email.Clean(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner,
 		u.Active, u.EmailVerified, u.Role, u.PasswordHash, string(custom), u.CreatedAt, u.UpdatedAt, u.Pending)
 	if errors.Is(err, db.ErrUnique) { // the id and created_at come from tenant.Tick, which gives none twice
 		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
@@ -116,13 +136,14 @@ func Insert(ctx context.Context, tx db.Tx, u *User) error {
 // created_at stay. A deactivation or new password ends the user's sessions for
 // good; an activation ends the wait for one (Pending is not written).
 func Update(ctx context.Context, tx db.Tx, u *User) error {
-	_, err := tx.Exec(ctx, `UPDATE users SET email = $3, email_key = $4, name = $5, locale = $6, user_type = $7,
+	_, err := tx.Exec(ctx, `UPDATE users SET email = $3,
+		email_key = CASE WHEN email_key < '!' AND email = $3 THEN email_key ELSE $4 END, name = $5, locale = $6, user_type = $7,
 		is_owner = $8, active = $9, email_verified = $10, role = $11, password_hash = $12,
 		custom_data = $13`+tx.Dialect().JSON+`, updated_at = $14,
 		pending = CASE WHEN $9 = 1 THEN 0 ELSE pending END,
 		session_epoch = session_epoch + CASE WHEN active > $9 OR password_hash <> $12 THEN 1 ELSE 0 END
 		WHERE tenant_id = $1 AND user_id = $2`,
-		u.ID, strings.TrimSpace(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner, u.Active,
+		u.ID, email.Clean(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner, u.Active,
 		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt)
 	if errors.Is(err, db.ErrUnique) {
 		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)

@@ -23,10 +23,10 @@ type Account struct {
 
 const accountColumns = `user_id, email, name, user_type, active, email_verified, pending, password_hash, session_epoch`
 
-// AccountByEmail finds an account by any form of the e-mail address; ErrUnknown
-// when there is none.
-func AccountByEmail(ctx context.Context, q db.Querier, email string) (Account, error) {
-	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND email_key = $2`, EmailKey(email))
+// AccountByEmail finds an account by any form of the e-mail address, as ByEmail
+// does; ErrUnknown when there is none.
+func AccountByEmail(ctx context.Context, q db.Querier, address string) (Account, error) {
+	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE `+hasEmail, formerKey(address), EmailKey(address))
 }
 
 // AccountByID finds an account; ErrUnknown when there is none.
@@ -34,7 +34,7 @@ func AccountByID(ctx context.Context, q db.Querier, id string) (Account, error) 
 	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
-func account(ctx context.Context, q db.Querier, sql, key string) (Account, error) {
+func account(ctx context.Context, q db.Querier, sql string, args ...any) (Account, error) {
 	var a Account
 	err := q.Query(ctx, sql, func(r db.Row) error {
 		a = Account{
@@ -42,7 +42,7 @@ func account(ctx context.Context, q db.Querier, sql, key string) (Account, error
 			Pending: r.Bool(6), PasswordHash: r.Text(7), Epoch: r.Int(8),
 		}
 		return nil
-	}, key)
+	}, args...)
 	if err == nil && a.ID == "" {
 		err = ErrUnknown
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/email"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
@@ -47,7 +48,7 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 	names func(context.Context, db.Querier) (Names, error)) (*User, error) {
 	reasons := draft.check()
 	u := &User{
-		Email: strings.TrimSpace(draft.Email), Name: strings.TrimSpace(draft.Name), Locale: strings.TrimSpace(draft.Locale),
+		Email: email.Clean(draft.Email), Name: strings.TrimSpace(draft.Name), Locale: strings.TrimSpace(draft.Locale),
 		Type: draft.Type, Owner: draft.Owner, Active: true, EmailVerified: true, Role: draft.Role,
 		Custom: jsontext.Value("{}"), Sets: slices.Compact(slices.Sorted(slices.Values(draft.Sets))),
 	}
@@ -91,16 +92,16 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 // ends the wait; an activation counts as verified (decisions 2.25). It is a
 // change of configuration, recorded for actor. NOT_FOUND when there is no such
 // user.
-func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, email string, active bool) (u *User, changed bool, err error) {
+func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address string, active bool) (u *User, changed bool, err error) {
 	err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
 		changed = false
 		if err := exists(ctx, tx, h.Tenant()); err != nil {
 			return err
 		}
 		var err error
-		u, err = ByEmail(ctx, tx, email)
+		u, err = ByEmail(ctx, tx, address)
 		if errors.Is(err, ErrUnknown) {
-			return fault.New(fault.NotFound, "there is no user with the e-mail address %s", strings.TrimSpace(email))
+			return fault.New(fault.NotFound, "there is no user with the e-mail address %s", strings.TrimSpace(address))
 		}
 		if err != nil {
 			return err
@@ -156,8 +157,8 @@ func exists(ctx context.Context, tx db.Tx, tenantID string) error {
 // check is everything about the draft that can be said without the database.
 func (d Draft) check() map[string]string {
 	reasons := map[string]string{}
-	if !utf8.ValidString(d.Email) || !CheckEmail(d.Email) {
-		reasons["email"] = "expected an e-mail address"
+	if err := CheckEmail(d.Email); err != nil {
+		reasons["email"] = err.Error()
 	}
 	name := strings.TrimSpace(d.Name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > MaxName {

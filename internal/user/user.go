@@ -4,10 +4,10 @@ package user
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/unicode/norm"
+
+	"gatehouse/internal/email"
 )
 
 // Type tells staff from end-users.
@@ -25,7 +25,8 @@ var ErrUnknown = errors.New("there is no such user")
 // User is one row of users, and the permission sets assigned to it.
 type User struct {
 	ID            string
-	Email         string // as entered, trimmed
+	Email         string // as entered, trimmed and in NFC
+	Key           string // what Email is found by, as it is stored
 	Name          string
 	Locale        string
 	Type          Type
@@ -41,21 +42,13 @@ type User struct {
 	Sets          []string // names of permission sets, sorted
 }
 
-// EmailKey is the one canonical form in which e-mail addresses are compared:
-// trimmed, NFC, lower case (decisions 2.28).
-func EmailKey(email string) string {
-	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
-}
+// EmailKey is the one canonical form in which e-mail addresses are compared.
+func EmailKey(address string) string { return email.Key(address) }
 
-// CheckEmail reports whether the text can be an e-mail address: one @ with
-// something on both sides, no white space or control characters, at most 254 bytes.
-func CheckEmail(email string) bool {
-	email = strings.TrimSpace(email)
-	at := strings.LastIndexByte(email, '@')
-	if at < 1 || at == len(email)-1 || len(email) > 254 || strings.Count(email, "@") != 1 {
-		return false
-	}
-	return !strings.ContainsFunc(email, func(r rune) bool {
-		return r <= ' ' || r == 0x7f || r == '<' || r == '>' || r == ',' || r == ';' || r == '\u2028' || r == '\u2029' || r == '\ufffd'
-	})
-}
+// formerKey is what stands in email_key of an account whose address, in its
+// canonical form, is another account's: from before there was that form. No
+// canonical form begins with a space.
+func formerKey(address string) string { return " " + email.Former(address) }
+
+// CheckEmail returns why no mail can reach an address; nil for one that it can.
+func CheckEmail(address string) error { return email.Check(address) }

@@ -1,0 +1,104 @@
+package db
+
+import (
+	"context"
+	"strings"
+
+	"gatehouse/internal/email"
+)
+
+// A page of rows that rekeyEmails works on, so that its memory does not grow
+// with the number of users.
+const rekeyAtOnce = 1000
+
+// unlikely is the condition on an address whose canonical form may be another
+// than its former one: it is not ASCII, or names an international domain.
+const unlikely = `(octet_length(email) <> length(email) OR lower(email) LIKE '%xn--%')`
+
+// keyedRow is a row with an e-mail address and the key it is found by.
+type keyedRow struct{ tenant, user, email, key string }
+
+// rekeyEmails brings the keys of e-mail addresses into their canonical form.
+//
+// Two accounts of a tenant whose addresses turn out to be one stay two: one is
+// found by the canonical form, whoever has it already or else the older, the
+// other by the very form that it was made with, as before (user.Clashes).
+func rekeyEmails(ctx context.Context, tx Tx) error {
+	err := inPages(ctx, tx, `SELECT tenant_id, user_id, email, email_key FROM users
+		WHERE (tenant_id > $1 OR tenant_id = $1 AND user_id > $2) AND `+unlikely+` ORDER BY tenant_id, user_id LIMIT $3`,
+		func(row keyedRow) error { return rekeyUser(ctx, tx, row) })
+	if err != nil {
+		return err
+	}
+	return inPages(ctx, tx, `SELECT tenant_id, email_key || '/' || user_id, email, email_key FROM audit_users
+		WHERE (tenant_id > $1 OR tenant_id = $1 AND email_key || '/' || user_id > $2) AND `+unlikely+`
+		ORDER BY tenant_id, email_key || '/' || user_id LIMIT $3`,
+		func(row keyedRow) error {
+			row.user = row.user[len(row.key)+1:]
+			return rekeyAudited(ctx, tx, row)
+		})
+}
+
+// inPages hands the rows of a statement to each, page by page; user is what a
+// page begins after.
+func inPages(ctx context.Context, tx Tx, sql string, each func(keyedRow) error) error {
+	last := keyedRow{}
+	for {
+		var page []keyedRow
+		err := tx.Query(ctx, sql, func(r Row) error {
+			page = append(page, keyedRow{r.Text(0), r.Text(1), r.Text(2), r.Text(3)})
+			return nil
+		}, last.tenant, last.user, rekeyAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, row := range page {
+			if err := each(row); err != nil {
+				return err
+			}
+		}
+		if len(page) < rekeyAtOnce {
+			return nil
+		}
+		last = page[len(page)-1]
+	}
+}
+
+// rekeyUser gives an account the canonical key of its address, or its former one
+// behind a space where another account has that.
+func rekeyUser(ctx context.Context, tx Tx, row keyedRow) error {
+	key := email.Key(row.email)
+	if key == row.key || strings.HasPrefix(row.key, " ") {
+		return nil
+	}
+	taken := false
+	err := tx.Query(ctx, `SELECT 1 FROM users WHERE tenant_id = $1 AND email_key = $2`, func(Row) error {
+		taken = true
+		return nil
+	}, row.tenant, key)
+	if err != nil {
+		return err
+	}
+	if taken {
+		key = " " + row.key
+	}
+	_, err = tx.Exec(ctx, `UPDATE users SET email_key = $3 WHERE tenant_id = $1 AND user_id = $2`, row.tenant, row.user, key)
+	return err
+}
+
+// rekeyAudited does the same for an address that somebody had while they used
+// the API; of one user there may be a row of the canonical form already.
+func rekeyAudited(ctx context.Context, tx Tx, row keyedRow) error {
+	key := email.Key(row.email)
+	if key == row.key {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO audit_users (tenant_id, email_key, user_id, email, seen_at)
+		SELECT tenant_id, $3, user_id, email, seen_at FROM audit_users WHERE tenant_id = $1 AND user_id = $2 AND email_key = $4
+		ON CONFLICT DO NOTHING`, row.tenant, row.user, key, row.key)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM audit_users WHERE tenant_id = $1 AND user_id = $2 AND email_key = $3`, row.tenant, row.user, row.key)
+	return err
+}

@@ -1,0 +1,2 @@
+-- users.email_key and audit_users.email_key are in the canonical form of
+-- internal/email from now on. SQL cannot compute it: rekeyEmails does.
