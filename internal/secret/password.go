@@ -6,11 +6,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
 )
 
 // The cost of a password hash: OWASP's recommendation for argon2id with 19 MiB.
@@ -33,10 +35,10 @@ var (
 	errTooLong  = fmt.Errorf("the password must have at most %d characters", maxPassword)
 )
 
-// CheckPassword is the rule for a new password: 8 to 128 characters. Its error
-// is a sentence for the person who chose the password.
+// CheckPassword is the rule for a new password: 8 to 128 characters, counted in
+// NFC. Its error is a sentence for the person who chose the password.
 func CheckPassword(password string) error {
-	switch n := utf8.RuneCountInString(password); {
+	switch n := utf8.RuneCountInString(norm.NFC.String(password)); {
 	case !utf8.ValidString(password):
 		return errNotUTF8
 	case n < minPassword:
@@ -47,26 +49,46 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// HashPassword returns the argon2id hash of a password with a fresh salt, as a
-// PHC string. It refuses what CheckPassword refuses.
+// HashPassword returns the argon2id hash of a password in NFC with a fresh salt,
+// as a PHC string. It refuses what CheckPassword refuses.
 func HashPassword(password string) (string, error) {
 	if err := CheckPassword(password); err != nil {
 		return "", err
 	}
 	salt := make([]byte, argonSaltBytes)
 	_, _ = rand.Read(salt) // never fails
-	return phc(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemoryKiB, argonThreads, argonKeyBytes)), nil
+	return phc(salt, argon2.IDKey([]byte(norm.NFC.String(password)), salt, argonTime, argonMemoryKiB, argonThreads, argonKeyBytes)), nil
 }
 
-// VerifyPassword reports whether password is the one phc was made from. A phc
-// that is no argon2id hash of ours matches nothing.
+// VerifyPassword reports whether password is the one phc was made from, in
+// whatever normal form either was typed. A phc that is no argon2id hash of ours
+// matches nothing. How long it takes tells of the password that is tried, and
+// not whether it is right.
 func VerifyPassword(phc, password string) bool {
 	p, ok := parsePHC(phc)
 	if !ok {
 		return false
 	}
-	key := argon2.IDKey([]byte(password), p.salt, p.time, p.memory, p.threads, uint32(len(p.key)))
-	return subtle.ConstantTimeCompare(key, p.key) == 1
+	right := 0
+	for _, form := range forms(password) {
+		key := argon2.IDKey([]byte(form), p.salt, p.time, p.memory, p.threads, uint32(len(p.key)))
+		right |= subtle.ConstantTimeCompare(key, p.key)
+	}
+	return right == 1
+}
+
+// forms are the texts that a hash of the password may have been made from: its
+// NFC, and, for hashes from before passwords were normalised, what was typed on
+// a machine that decomposes, and what is typed now. Of most passwords they are
+// one.
+func forms(password string) []string {
+	list := []string{norm.NFC.String(password)}
+	for _, form := range []string{norm.NFD.String(password), password} {
+		if !slices.Contains(list, form) {
+			list = append(list, form)
+		}
+	}
+	return list
 }
 
 // DummyHash is a hash that no password has, at the cost of a real one: login
