@@ -40,7 +40,10 @@ type modelToken struct {
 // refresh is the token that a refresh answers; nil for 401. fresh is made into
 // the successor where there is none yet.
 func (m *model) refresh(t, fresh *modelToken) *modelToken {
-	if t.chain.revoked || t.chain.sessions != m.sessions || !m.active || m.now-t.issued >= 30*24*time.Hour {
+	if t.chain.revoked || t.chain.sessions != m.sessions || !m.active {
+		return nil
+	}
+	if t.next == nil && m.now-t.issued >= 30*24*time.Hour {
 		return nil
 	}
 	if t.next == nil {
@@ -55,6 +58,9 @@ func (m *model) refresh(t, fresh *modelToken) *modelToken {
 	}
 	if m.now-t.rotated > 30*time.Second {
 		t.chain.revoked = true
+		return nil
+	}
+	if m.now-t.issued >= 30*24*time.Hour {
 		return nil
 	}
 	if t.loggedOut || t.next.loggedOut {
@@ -211,7 +217,9 @@ func TestTheJudgementAtItsEdges(t *testing.T) {
 		"rotated, then logged out":          {moment{now: day + 1, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, refuse401},
 		"rotated, then logged out, too old": {moment{now: 2 * day, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, endAsTheft},
 		"logged out":                        {moment{now: 5, revokedAt: 4, expiresAt: 10}, refuse401},
-		"rotated and expired":               {moment{now: 3 * day, rotatedAt: day, expiresAt: 3 * day}, refuse401},
+		"rotated and expired":               {moment{now: 3 * day, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
+		"rotated just now and expired":      {moment{now: 3 * day, rotatedAt: 3*day - 1, expiresAt: 3 * day}, refuse401},
+		"rotated and expired long ago":      {moment{now: 900 * day, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
 		"chain ended":                       {moment{now: 5, expiresAt: 10, chainEnded: true, userLost: true}, refuse401},
 		"user lost":                         {moment{now: 50, expiresAt: 10, userLost: true}, endForUser},
 	} {

@@ -66,17 +66,18 @@ const (
 )
 
 // judge is the specification's table of refresh tokens, row by row. A token
-// that has lived its 30 days is expired, whatever else it was.
+// that was rotated long ago is theft, however old it is: whoever has it had a
+// copy.
 func (m moment) judge() verdict {
 	switch {
 	case m.chainEnded:
 		return refuse401
 	case m.userLost:
 		return endForUser
-	case m.now >= m.expiresAt:
-		return refuse401
 	case m.rotatedAt != 0 && m.now-m.rotatedAt > micros(grace):
 		return endAsTheft
+	case m.now >= m.expiresAt:
+		return refuse401
 	case m.revokedAt != 0 || m.successorRevoked:
 		return refuse401
 	case m.rotatedAt != 0:

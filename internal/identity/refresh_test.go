@@ -133,7 +133,6 @@ func TestARefreshTokenLives30Days(t *testing.T) {
 		second := w.refresh(first).want(200, "").text("refreshToken")
 		w.clock.advance(2 * time.Minute)
 		w.refresh(idle).want(401, fault.Unauthorized)
-		w.refresh(first).want(401, fault.Unauthorized) // old, not stolen
 		third := w.refresh(second).want(200, "").text("refreshToken")
 		w.clock.advance(30 * 24 * time.Hour)
 		w.refresh(third).want(401, fault.Unauthorized)
@@ -332,6 +331,26 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 	}
 }
 
+// An old token ends its chain whenever it comes back, swept or not.
+func TestATokenRotatedLongAgoEndsItsChainHoweverOldItIs(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.join(eva)
+		_, first := w.login(eva)
+		newest := first
+		for range 4 {
+			newest = w.refresh(newest).want(200, "").text("refreshToken")
+			w.clock.advance(20 * 24 * time.Hour)
+			w.must(w.id.sweep(w.ctx))
+		}
+		newest = w.refresh(newest).want(200, "").text("refreshToken")
+		w.refresh(first).want(401, fault.Unauthorized)
+		w.refresh(newest).want(401, fault.Unauthorized)
+		if w.id.Stats().Reuses != 1 {
+			t.Errorf("%+v", w.id.Stats())
+		}
+	})
+}
+
 func TestWhatHasLongExpiredIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -351,7 +370,7 @@ func TestWhatHasLongExpiredIsDeleted(t *testing.T) {
 		kept = w.refresh(kept).want(200, "").text("refreshToken")
 		w.clock.advance(12 * 24 * time.Hour)
 		w.must(w.id.sweep(w.ctx))
-		if got := count(); got != "1 1 0 1" {
+		if got := count(); got != "2 1 0 1" {
 			t.Errorf("left: %s", got)
 		}
 		w.refresh(old).want(401, fault.Unauthorized)
