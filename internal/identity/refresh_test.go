@@ -312,6 +312,9 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 					}
 					return out.RefreshToken
 				})
+				if n := w.rows(`SELECT 1 FROM refresh_tokens WHERE tenant_id = $1 AND revoked_at IS NULL`); n != 0 {
+					t.Errorf("round %d: %d tokens look active", round, n)
+				}
 				w.setActive(eva, true)
 				for token := range results {
 					if token != "" {
@@ -329,6 +332,48 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever ends a user's sessions marks the rows of their tokens, and no others.
+func TestSessionsThatEndedLookIt(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		update := func(change func(*user.User)) func() {
+			return func() {
+				w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+					u, err := user.ByEmail(w.ctx, tx, eva)
+					if err != nil {
+						return err
+					}
+					change(u)
+					return user.Update(w.ctx, tx, u)
+				}))
+			}
+		}
+		w.join("other@customer.example")
+		w.login("other@customer.example")
+		w.join(eva)
+		live := func() int { return w.rows(`SELECT 1 FROM refresh_tokens WHERE tenant_id = $1 AND revoked_at IS NULL`) }
+		for what, end := range map[string]func(){
+			"deactivated by command":          func() { w.setActive(eva, false) },
+			"deactivated by manifest":         update(func(u *user.User) { u.Active = false }),
+			"another password by an operator": update(func(u *user.User) { u.PasswordHash = "cheap:x" }),
+		} {
+			update(func(u *user.User) { u.Active, u.PasswordHash = true, "cheap:"+password })()
+			_, token := w.login(eva)
+			w.refresh(token).want(200, "")
+			update(func(u *user.User) { u.Name += "!" })() // ends nothing
+			if n := live(); n != 3 {
+				t.Errorf("before %s: %d tokens live", what, n)
+			}
+			end()
+			if n := live(); n != 1 {
+				t.Errorf("%s: %d tokens look active", what, n-1)
+			}
+			if n := w.rows(`SELECT 1 FROM refresh_chains WHERE tenant_id = $1 AND ended_at IS NULL`); n != 1 {
+				t.Errorf("%s: %d chains look active", what, n-1)
+			}
+		}
+	})
 }
 
 // An old token ends its chain whenever it comes back, swept or not.

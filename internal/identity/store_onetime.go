@@ -154,6 +154,6 @@ func (s store) reset(ctx context.Context, tenantID, hash, phc string) error {
 		if !ok {
 			return errTokenInvalid
 		}
-		return s.endChains(ctx, tx, id, "", endedByReset)
+		return nil
 	})
 }

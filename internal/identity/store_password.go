@@ -19,26 +19,16 @@ func (s store) changePassword(ctx context.Context, tenantID string, seen user.Ac
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err
 		}
-		var epoch int64
 		var err error
-		epoch, ok, err = user.ChangePassword(ctx, tx, seen, phc, clock.Micros(s.clock.Now()))
-		if err != nil {
+		ok, err = user.ChangePassword(ctx, tx, seen, spared, phc, clock.Micros(s.clock.Now()))
+		if err != nil || ok {
 			return err
 		}
-		if !ok {
-			is, err = user.AccountByID(ctx, tx, seen.ID)
-			if errors.Is(err, user.ErrUnknown) {
-				return nil
-			}
-			return err
+		is, err = user.AccountByID(ctx, tx, seen.ID)
+		if errors.Is(err, user.ErrUnknown) {
+			return nil
 		}
-		_, err = tx.Exec(ctx, `UPDATE refresh_chains SET session_epoch = $5
-			WHERE tenant_id = $1 AND chain_id = $2 AND user_id = $3 AND session_epoch = $4 AND ended_at IS NULL`,
-			spared, seen.ID, seen.Epoch, epoch)
-		if err != nil {
-			return err
-		}
-		return s.endChains(ctx, tx, seen.ID, spared, endedByChange)
+		return err
 	})
 	return ok, is, err
 }

@@ -13,20 +13,18 @@ import (
 const (
 	endedByLogout = "logout"
 	endedByTheft  = "reuse"
-	endedByReset  = "reset"
-	endedByChange = "password" // changed by the user in another session
-	endedByUser   = "user"     // deactivated, gone, or with another password
+	endedByUser   = string(user.EndedByUser)
 )
 
 // begin starts a chain for a user whose password was just found right, with
 // the hash of its first token, unless the account has changed since it was
-// read: then it is the account as it is now, and ok is false. A change that
-// commits at the same time raises the epoch, which makes the chain worth nothing.
+// read: then it is the account as it is now, and ok is false. The user's row is
+// held: whatever ends their sessions comes before the new one, or sees it.
 func (s store) begin(ctx context.Context, tenantID string, seen user.Account, tokenHash string) (of session, ok bool, acc user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		var err error
 		ok = false
-		acc, err = user.AccountByID(ctx, tx, seen.ID)
+		acc, err = user.LockAccount(ctx, tx, seen.ID)
 		if errors.Is(err, user.ErrUnknown) {
 			acc = user.Account{}
 			return nil
@@ -185,21 +183,6 @@ func endChain(ctx context.Context, tx db.Tx, chainID, reason string, now int64) 
 	}
 	_, err = tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = $3 WHERE tenant_id = $1 AND chain_id = $2 AND revoked_at IS NULL`,
 		chainID, now)
-	return err
-}
-
-// endChains ends every chain of a user but one; "" spares none. Their epoch has
-// been raised, so a chain that begins meanwhile is dead as well.
-func (s store) endChains(ctx context.Context, tx db.Tx, userID, spared, reason string) error {
-	now := tx.Dialect().Now
-	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = `+now+` + $4, end_reason = $5
-		WHERE tenant_id = $1 AND user_id = $2 AND chain_id <> $3 AND ended_at IS NULL`, userID, spared, s.offset(), reason)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = `+now+` + $4 WHERE tenant_id = $1 AND revoked_at IS NULL
-		AND chain_id IN (SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND user_id = $2 AND chain_id <> $3)`,
-		userID, spared, s.offset())
 	return err
 }
 

@@ -151,6 +151,9 @@ func Update(ctx context.Context, tx db.Tx, u *User) error {
 	if err != nil {
 		return err
 	}
+	if err := endSessions(ctx, tx, u.ID, EndedByUser, u.UpdatedAt); err != nil {
+		return err
+	}
 	return putSets(ctx, tx, u.ID, u.Sets)
 }
 

@@ -34,6 +34,11 @@ func AccountByID(ctx context.Context, q db.Querier, id string) (Account, error) 
 	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
+// LockAccount is AccountByID, holding the user's row until tx ends.
+func LockAccount(ctx context.Context, tx db.Tx, id string) (Account, error) {
+	return account(ctx, tx, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate, id)
+}
+
 func account(ctx context.Context, q db.Querier, sql string, args ...any) (Account, error) {
 	var a Account
 	err := q.Query(ctx, sql, func(r db.Row) error {
@@ -59,17 +64,26 @@ func Activate(ctx context.Context, tx db.Tx, id string, now int64) (ok bool, err
 }
 
 // ChangePassword gives an external user who is active another password and ends
-// their sessions for good, but for those that are taken over to the new epoch;
-// ok is false when they are not as they were seen. The caller holds
-// tenant.Fence, as for Activate.
-func ChangePassword(ctx context.Context, tx db.Tx, seen Account, hash string, now int64) (epoch int64, ok bool, err error) {
+// their sessions for good, but for the one of the chain spared; ok is false when
+// they are not as they were seen. The caller holds tenant.Fence, as for Activate.
+func ChangePassword(ctx context.Context, tx db.Tx, seen Account, spared, hash string, now int64) (ok bool, err error) {
+	var epoch int64
 	err = tx.Query(ctx, `UPDATE users SET password_hash = $5, session_epoch = session_epoch + 1, updated_at = $6
 		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND password_hash = $4 AND user_type = 'external'
 		AND active = 1 RETURNING session_epoch`, func(r db.Row) error {
 		epoch, ok = r.Int(0), true
 		return nil
 	}, seen.ID, seen.Epoch, seen.PasswordHash, hash, now)
-	return epoch, ok, err
+	if err != nil || !ok {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE refresh_chains SET session_epoch = $5
+		WHERE tenant_id = $1 AND chain_id = $2 AND user_id = $3 AND session_epoch = $4 AND ended_at IS NULL`,
+		spared, seen.ID, seen.Epoch, epoch)
+	if err != nil {
+		return false, err
+	}
+	return true, endSessions(ctx, tx, seen.ID, EndedByChange, now)
 }
 
 // ResetPassword gives an external user who is active and verified another
@@ -79,5 +93,8 @@ func ResetPassword(ctx context.Context, tx db.Tx, id string, epoch int64, hash s
 	n, err := tx.Exec(ctx, `UPDATE users SET password_hash = $4, session_epoch = session_epoch + 1, updated_at = $5
 		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND user_type = 'external'
 		AND active = 1 AND email_verified = 1`, id, epoch, hash, now)
-	return n > 0, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, endSessions(ctx, tx, id, EndedByReset, now)
 }

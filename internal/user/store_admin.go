@@ -119,6 +119,9 @@ func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address
 		if err != nil {
 			return err
 		}
+		if err := endSessions(ctx, tx, u.ID, EndedByUser, u.UpdatedAt); err != nil {
+			return err
+		}
 		log.Record("user", u.Email, before, pastOf(u))
 		return nil
 	})
