@@ -2,6 +2,7 @@ package identity
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"gatehouse/internal/fault"
@@ -95,13 +96,22 @@ func tell(c *httpapi.Call, r ratelimit.Result) {
 	}
 }
 
-func ofLogin(c *httpapi.Call, email string) budget {
-	return ofEmail(c, "login", email, limitsOf(c).LoginPerEmailPer15Minutes, 15*time.Minute)
+// guessed is whose password may be guessed at: an e-mail address, and the epoch
+// of its account, 0 where there is none. With another password guessing begins
+// anew: on every node neither the count nor a block of the time before holds.
+type guessed struct {
+	email string
+	epoch int64
+}
+
+func ofLogin(c *httpapi.Call, g guessed) budget {
+	use := "login/" + strconv.FormatInt(g.epoch, 10)
+	return ofEmail(c, use, g.email, limitsOf(c).LoginPerEmailPer15Minutes, 15*time.Minute)
 }
 
 // blocked refuses a login for an e-mail address that is blocked.
-func (s *Service) blocked(c *httpapi.Call, email string) error {
-	b := ofLogin(c, email)
+func (s *Service) blocked(c *httpapi.Call, g guessed) error {
+	b := ofLogin(c, g)
 	if left, blocked := s.limiter.Blocked(b.key); blocked {
 		return refuse(c, ratelimit.Result{Limit: b.limit, Reset: left})
 	}
@@ -110,23 +120,26 @@ func (s *Service) blocked(c *httpapi.Call, email string) error {
 
 // takeLogin charges an e-mail address with a login. One attempt too many blocks
 // the address for the time the tenant says, whoever the next ones come from.
-func (s *Service) takeLogin(c *httpapi.Call, email string) error {
-	if err := s.blocked(c, email); err != nil {
+// After that time it has all its attempts again, however much longer the window
+// would have run.
+func (s *Service) takeLogin(c *httpapi.Call, g guessed) error {
+	if err := s.blocked(c, g); err != nil {
 		return err
 	}
-	limits, b := limitsOf(c), ofLogin(c, email)
+	limits, b := limitsOf(c), ofLogin(c, g)
 	r := s.charge(c, b)
 	if r.Allowed {
 		tell(c, r)
-		return nil
+		return s.blocked(c, g) // since a moment ago: the window is a new one by that
 	}
 	block := time.Duration(limits.LoginBlockMinutes) * time.Minute
 	if !s.limiter.Block(b.key, s.clock.Now().Add(block)) {
 		c.TellLimit(r)
 		return fault.New(fault.Overloaded, "too many e-mail addresses are blocked; try again later").After(r.Reset)
 	}
+	s.limiter.Forget(b.key)
 	s.counts.blocks.Add(1)
 	s.emit("identity.login_blocked", map[string]any{"tenant": c.Config.Tenant.ID, "ip": c.IP.String(), "minutes": limits.LoginBlockMinutes})
-	r.Reset = max(r.Reset, block)
+	r.Reset = block
 	return refuse(c, r)
 }

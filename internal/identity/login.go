@@ -30,9 +30,18 @@ func notActive(acc user.Account) error {
 	return errNotActive.With("reason", reasonDeactivated)
 }
 
+// epochOf is the epoch of the account with an e-mail address, 0 where there is none.
+func (s *Service) epochOf(ctx context.Context, tenantID, email string) (int64, error) {
+	acc, err := s.store.byEmail(ctx, tenantID, email)
+	if errors.Is(err, user.ErrUnknown) {
+		return 0, nil
+	}
+	return acc.Epoch, err
+}
+
 // login exchanges an e-mail address and a password for tokens. Staff, addresses
 // without an account and wrong passwords get the same INVALID_CREDENTIALS after
-// the same work: one read, and one verification of a hash, be it a dummy. Only
+// the same work: two reads, and one verification of a hash, be it a dummy. Only
 // who knows the password of an account that is not active learns that. The caller
 // has been admitted.
 func (s *Service) login(ctx context.Context, cfg *access.Config, email, password string) (*tokens, error) {

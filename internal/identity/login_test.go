@@ -342,6 +342,62 @@ func TestTooManyLoginsBlockTheAddress(t *testing.T) {
 	})
 }
 
+// A block that is shorter than the window ends when it says, and the address has
+// all its attempts again.
+func TestAShortBlockEndsWhenItSays(t *testing.T) {
+	w := newWorld(t, dbtest.Open(t, db.SQLite))
+	w.join(eva)
+	w.settings(func(e *tenant.ExternalIdentity) { e.Limits.LoginPerEmailPer15Minutes, e.Limits.LoginBlockMinutes = 3, 2 })
+	for round := range 2 {
+		for range 3 {
+			w.signIn(eva, "wrong").want(401, fault.InvalidCredentials)
+		}
+		if a := w.signIn(eva, password).want(429, fault.TooManyRequests); a.err.RetryAfter != 2*time.Minute {
+			t.Errorf("round %d: blocked for %v", round, a.err.RetryAfter)
+		}
+		w.clock.advance(2*time.Minute - time.Second)
+		w.signIn(eva, password).want(429, fault.TooManyRequests)
+		w.clock.advance(time.Second)
+	}
+	w.signIn(eva, password).want(200, "")
+	if n := w.id.Stats().Blocks; n != 2 {
+		t.Errorf("%d blocks", n)
+	}
+}
+
+// A new password ends the block of its own account, on every node, and of no
+// other address.
+func TestAResetEndsTheBlockOfItsAddress(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			config := dbtest.Config(t, engine)
+			w := newWorld(t, dbtest.OpenConfig(t, config))
+			nodes := []*world{w}
+			if engine == db.Postgres {
+				nodes = append(nodes, node(t, dbtest.OpenConfig(t, config), w.clock))
+			}
+			w.join(eva)
+			w.settings(func(e *tenant.ExternalIdentity) { e.Limits.LoginPerEmailPer15Minutes = 2 })
+			for _, n := range nodes {
+				n.dir.Forget()
+				for _, email := range []string{eva, "nobody@customer.example"} {
+					for range 2 {
+						n.signIn(email, "wrong").want(401, fault.InvalidCredentials)
+					}
+					n.signIn(email, password).want(429, fault.TooManyRequests)
+				}
+			}
+			w.reset(w.askReset(eva), "another one").want(200, "")
+			for _, n := range nodes {
+				n.signIn(eva, "wrong").want(401, fault.InvalidCredentials)
+				n.signIn(eva, "another one").want(200, "")
+				n.signIn(eva, "another one").want(429, fault.TooManyRequests)
+				n.signIn("nobody@customer.example", "wrong").want(429, fault.TooManyRequests)
+			}
+		})
+	}
+}
+
 // Whoever is refused by their own budget cannot use up what all share.
 func TestARefusedRequestIsChargedToNobodyElse(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))

@@ -205,7 +205,11 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.admitLogin(ctx, c, body.Email)
+	g := guessed{email: body.Email}
+	if g.epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, body.Email); err != nil {
+		return nil, err
+	}
+	leave, err := s.admitLogin(ctx, c, g)
 	if err != nil {
 		return nil, err
 	}
@@ -216,15 +220,15 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 // admitLogin charges an e-mail address with a guess at its password and waits
 // for the turn to check it. The address is charged once the guess has its turn:
 // attempts that wait, and may be shed, must not block an account.
-func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, email string) (leave func(), err error) {
-	if err := s.blocked(c, email); err != nil {
+func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, g guessed) (leave func(), err error) {
+	if err := s.blocked(c, g); err != nil {
 		return nil, err
 	}
 	leave, err = s.admit(ctx, c.Config.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.takeLogin(c, email); err != nil {
+	if err := s.takeLogin(c, g); err != nil {
 		leave()
 		return nil, err
 	}
@@ -248,7 +252,11 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	leave, err := s.admitLogin(ctx, c.Call, c.Viewer.Email())
+	g := guessed{email: c.Viewer.Email()}
+	if g.epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, g.email); err != nil {
+		return httpapi.Reply{}, err
+	}
+	leave, err := s.admitLogin(ctx, c.Call, g)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

@@ -148,6 +148,17 @@ func (l *Limiter) Return(c Charge) {
 	}
 }
 
+// Forget ends the window of key: its next request begins a new one.
+func (l *Limiter) Forget(key string) {
+	h := l.hash(key)
+	s := l.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.find(h); w != nil {
+		w.end, w.count = 0, 0
+	}
+}
+
 // Peek tells how the window of key stands, and counts and begins nothing:
 // Allowed is what Take would answer, Remaining what is left before it.
 func (l *Limiter) Peek(key string, limit int, window time.Duration) Result {
