@@ -36,9 +36,14 @@ func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p p
 		if err := s.putToken(ctx, tx, acc.ID, acc.Epoch, p, hash); err != nil {
 			return err
 		}
+		m.Until = s.expiry(p)
 		return out.Put(ctx, tx, m)
 	})
 }
+
+// expiry is when a token that is made now ends, and the mail that brings it is
+// worth nothing any more.
+func (s store) expiry(p purpose) time.Time { return s.clock.Now().Add(lifetimes[p]) }
 
 func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int64, p purpose, hash string) error {
 	now := tx.Dialect().Now

@@ -42,7 +42,9 @@ func (s store) register(ctx context.Context, cfg *access.Config, u *user.User, m
 				return err
 			}
 			to := user.Account{Email: u.Email, Name: u.Name}
-			return out.Put(ctx, tx, compose(cfg.Tenant, mail.Verification, to, verifyPage, token))
+			m := compose(cfg.Tenant, mail.Verification, to, verifyPage, token)
+			m.Until = s.expiry(forVerify)
+			return out.Put(ctx, tx, m)
 		case byApp:
 			return s.putToken(ctx, tx, u.ID, 0, forActivate, secret.Hash(token))
 		}

@@ -27,6 +27,10 @@ type Message struct {
 	Text    string
 	HTML    string
 
+	// Until is when the mail is worth nothing any more, as that of a link that
+	// has expired; zero for never. It is for who sends it later: a Sender sends.
+	Until time.Time `json:",omitzero"`
+
 	// ID is the left part of the Message-ID: letters, digits and hyphens. With
 	// the same ID a second copy can be recognized by who receives it. Random
 	// when empty.

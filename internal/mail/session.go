@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
@@ -16,26 +17,71 @@ import (
 // good-bye.
 const quitTimeout = 2 * time.Second
 
+// stepAnswer is the wait for what the server says to the whole content. A
+// failure there is one of StepContent.
+const stepAnswer = "answer"
+
+// rfc5321 is how long a client must wait for each step at least (RFC 5321,
+// 4.5.3.2). Who waits less for the answer to the content sends mails twice that
+// were taken.
+var rfc5321 = map[string]time.Duration{
+	StepConnect: time.Minute, StepGreeting: 5 * time.Minute, StepHello: 5 * time.Minute, StepTLS: 5 * time.Minute, StepAuth: 5 * time.Minute,
+	StepSender: 5 * time.Minute, StepRecipient: 5 * time.Minute, StepData: 2 * time.Minute, StepContent: 3 * time.Minute,
+	stepAnswer: 10 * time.Minute,
+}
+
+// pace gives each step of a session its time. It may be ended while a step waits.
+type pace struct {
+	conn     net.Conn
+	patience map[string]time.Duration
+	mu       sync.Mutex
+	ended    bool
+}
+
+// begin begins a step.
+func (p *pace) begin(step string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		_ = p.conn.SetDeadline(time.Now().Add(p.patience[step]))
+	}
+}
+
+// end ends whatever waits for the server.
+func (p *pace) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	_ = p.conn.SetDeadline(time.Unix(1, 0))
+}
+
 // deliver talks to the server step by step, so that a failure can name its
 // step. The mail is delivered once the server has answered to its content; what
 // happens afterwards does not matter.
 func (s *server) deliver(ctx context.Context, l *letter) error {
-	conn, err := s.dial(ctx)
+	patience := s.patience
+	if patience == nil {
+		patience = rfc5321
+	}
+	connecting, cancel := context.WithTimeout(ctx, patience[StepConnect])
+	defer cancel()
+	conn, err := s.dial(connecting)
 	if err != nil {
 		return failed(StepConnect, err)
 	}
 	defer conn.Close()
-	// Ending ctx ends whatever waits for the server, at its deadline or before.
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	p := &pace{conn: conn, patience: patience}
+	defer context.AfterFunc(ctx, p.end)()
 
+	p.begin(StepGreeting)
 	client, err := smtp.NewClient(conn, s.host)
 	if err != nil {
 		return failed(StepGreeting, err)
 	}
-	if err := s.open(client); err != nil {
+	if err := s.open(client, p); err != nil {
 		return err
 	}
-	if err := transfer(client, l); err != nil {
+	if err := transfer(client, l, p); err != nil {
 		return err
 	}
 	bye(conn, client)
@@ -43,11 +89,12 @@ func (s *server) deliver(ctx context.Context, l *letter) error {
 }
 
 // open takes a session to where mails can be sent.
-func (s *server) open(client *smtp.Client) error {
+func (s *server) open(client *smtp.Client, p *pace) error {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
 		name = "localhost"
 	}
+	p.begin(StepHello)
 	if err := client.Hello(name); err != nil {
 		return failed(StepHello, err)
 	}
@@ -55,6 +102,7 @@ func (s *server) open(client *smtp.Client) error {
 		offered, _ := client.Extension("STARTTLS")
 		switch {
 		case offered:
+			p.begin(StepTLS)
 			if err := client.StartTLS(s.tls()); err != nil {
 				return failed(StepTLS, err)
 			}
@@ -69,6 +117,7 @@ func (s *server) open(client *smtp.Client) error {
 	if err != nil {
 		return err
 	}
+	p.begin(StepAuth)
 	if err := client.Auth(how); err != nil {
 		return failed(StepAuth, err)
 	}
@@ -95,25 +144,30 @@ func (s *server) auth(client *smtp.Client) (smtp.Auth, error) {
 }
 
 // transfer is one mail.
-func transfer(client *smtp.Client, l *letter) error {
+func transfer(client *smtp.Client, l *letter, p *pace) error {
 	if isASCII(l.from) && isASCII(l.to) {
 		client.SkipSMTPUTF8(true) // who asks for it where it is not needed is bounced by the next server without it
 	} else if ok, _ := client.Extension("SMTPUTF8"); !ok {
 		return &Permanent{&Failure{Step: StepRecipient, Reason: "the server takes ASCII addresses only"}}
 	}
+	p.begin(StepSender)
 	if err := client.Mail(path(l.from)); err != nil {
 		return failed(StepSender, err)
 	}
+	p.begin(StepRecipient)
 	if err := client.Rcpt(path(l.to)); err != nil {
 		return refused(StepRecipient, err)
 	}
+	p.begin(StepData)
 	w, err := client.Data()
 	if err != nil {
 		return refused(StepData, err)
 	}
+	p.begin(StepContent)
 	if _, err := w.Write(l.content); err != nil { // not closed: that would end the mail as if it were whole
 		return failed(StepContent, err)
 	}
+	p.begin(stepAnswer)
 	if err := w.Close(); err != nil {
 		return refused(StepContent, err)
 	}

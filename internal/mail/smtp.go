@@ -103,6 +103,8 @@ type server struct {
 	login func() (user, password string)
 	from  *mail.Address  // nil: as the mail says
 	roots *x509.CertPool // nil: the system's
+	// patience is how long each step may take; nil: as RFC 5321 asks.
+	patience map[string]time.Duration
 }
 
 // Format prints where the server is, whatever the verb, and never how to log in.
@@ -123,9 +125,6 @@ func (s *server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText is String, for JSON and YAML.
 func (s *server) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// sendTimeout bounds one mail, from the connection to the server's last answer.
-const sendTimeout = time.Minute
-
 // Send delivers one mail over a connection of its own.
 func (s *server) Send(ctx context.Context, m Message) error {
 	if s.from != nil {
@@ -135,8 +134,6 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
 	return s.deliver(ctx, l)
 }
 

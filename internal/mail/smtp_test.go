@@ -322,3 +322,40 @@ func TestEachErrorHasAReasonThatTellsNothing(t *testing.T) {
 		}
 	}
 }
+
+// Each step has the time that RFC 5321, 4.5.3.2, asks for, whatever the others
+// took: a server that takes its time to accept a mail gets it once.
+func TestAServerMayTakeItsTime(t *testing.T) {
+	for step, least := range map[string]time.Duration{
+		StepGreeting: 5 * time.Minute, StepSender: 5 * time.Minute, StepRecipient: 5 * time.Minute, StepData: 2 * time.Minute,
+		StepContent: 3 * time.Minute, stepAnswer: 10 * time.Minute,
+	} {
+		if rfc5321[step] < least {
+			t.Errorf("%s may take %v", step, rfc5321[step])
+		}
+	}
+	const brief = 1500 * time.Millisecond
+	patience := map[string]time.Duration{stepAnswer: time.Minute}
+	for step := range rfc5321 {
+		if step != stepAnswer {
+			patience[step] = brief
+		}
+	}
+	slow := map[string]time.Duration{"greeting": brief / 2, "MAIL": brief / 2, "RCPT": brief / 2, "content": brief + brief/2}
+	s := serve(t, mailtest.Config{Slow: slow})
+	sender := client(t, s, "smtp", "", "")
+	sender.patience = patience
+	if err := sender.Send(t.Context(), hello); err != nil {
+		t.Errorf("each step was in time, but: %v", err)
+	}
+	slow["RCPT"] = 2 * brief
+	s = serve(t, mailtest.Config{Slow: slow})
+	sender = client(t, s, "smtp", "", "")
+	sender.patience = patience
+	if err := sender.Send(t.Context(), hello); err == nil || err.Error() != "recipient: timed out" {
+		t.Errorf("a step that takes too long: %v", err)
+	}
+	if n := len(s.Deliveries()); n != 0 {
+		t.Errorf("%d mails", n)
+	}
+}

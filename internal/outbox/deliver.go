@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"gatehouse/internal/clock"
 	"gatehouse/internal/mail"
 )
 
@@ -20,10 +21,16 @@ func (o *Outbox) claim(ctx context.Context, m waitingMail) (c claimedMail, ok bo
 // ctx does.
 func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 	message, err := o.store.open(m)
+	if err == nil && !message.Until.IsZero() && !o.clock.Now().Before(message.Until) {
+		o.drop(ctx, m)
+		return
+	}
 	if err == nil {
+		keep := o.keepLease(ctx, &m)
 		try, cancel := context.WithTimeout(ctx, sendTimeout)
 		err = o.sender.Send(try, message)
 		cancel()
+		keep()
 	}
 	var permanent *mail.Permanent
 	switch now := o.clock.Now(); {
@@ -37,6 +44,47 @@ func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 	default:
 		o.again(ctx, m, cause(err), now)
 	}
+}
+
+// keepLease renews the lease of a mail on its way until the returned function,
+// which waits for that to end. A renewal that fails is tried again; the mail is
+// sent on, for nobody knows that it will not arrive.
+func (o *Outbox) keepLease(ctx context.Context, m *claimedMail) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(o.renewEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			until := o.clock.Now().Add(lease)
+			attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+			ok, err := o.store.renew(attempt, m, until)
+			cancel()
+			if err == nil && !ok { // it is somebody else's by now, or gone
+				return
+			}
+			if err == nil {
+				m.until = clock.Micros(until)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// drop deletes a mail that is worth nothing any more, and says so.
+func (o *Outbox) drop(ctx context.Context, m claimedMail) {
+	o.expired.Add(1)
+	o.settle(ctx, m, "drop", func(ctx context.Context) error { return o.store.remove(ctx, m.waitingMail) })
+	o.emit("mail.expired", map[string]any{"mail_id": m.id, "tenant": m.tenant, "attempts": m.attempts - 1})
 }
 
 // again lets the mail wait for its next try.
@@ -66,7 +114,7 @@ func (o *Outbox) giveUp(ctx context.Context, m claimedMail, cause string) {
 // a while after ctx has ended, and stops before the lease does; the mail is
 // looked at again when that ends.
 func (o *Outbox) settle(ctx context.Context, m claimedMail, what string, write func(ctx context.Context) error) {
-	within := (lease - sendTimeout) / 2
+	within := settleWithin
 	if ctx.Err() != nil {
 		within = grace
 	}

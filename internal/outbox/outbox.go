@@ -3,10 +3,11 @@
 // Put writes the mail inside the caller's transaction, so it exists exactly
 // when what it tells of was committed. It waits sealed: no column shows an
 // address or a word of it. Run sends it, tries again with growing pauses for
-// up to 48 hours, and then gives it up with a line in the log.
+// up to 48 hours, and then gives it up with a line in the log. A mail that is
+// worth nothing any more, for its link has expired, is dropped with a line.
 //
-// The promise is at least once. Whoever sends a mail leases it for a minute;
-// if it dies between the server's answer and the deletion of the row, the mail
+// The promise is at least once. Whoever sends a mail leases it for a minute at a
+// time; if it dies between the server's answer and the deletion of the row, the mail
 // is sent again when the lease is over, with the same Message-ID. Any number of
 // nodes may run an outbox on one database: one mail is leased by one of them.
 package outbox
@@ -22,16 +23,18 @@ import (
 )
 
 const (
-	lease        = time.Minute      // how long a mail belongs to who sends it
-	sendTimeout  = 30 * time.Second // for one try
+	lease        = time.Minute      // how long a mail belongs to who sends it, unless they renew it
+	renewEvery   = 15 * time.Second // while the mail is on its way
+	sendTimeout  = time.Hour        // for one try; a mail server has its own time for each step
+	settleWithin = 15 * time.Second // for the database to take what came of a mail
 	claimTimeout = 10 * time.Second // for the database to give a lease
 	parallel     = 4                // mails on their way at once
 	keepTrying   = 48 * time.Hour   // from when the mail was put in
 
-	soon     = 15 * time.Second // a mail due within this time is looked at again after pollSoon
-	pollSoon = time.Second
-	pollIdle = 15 * time.Second // finds what other processes have put in
-	countAll = 10 * time.Second // how old Stats.Waiting may be while there is work
+	pollFailed = time.Second
+	pollIdle   = 500 * time.Millisecond // finds what other processes have put in
+	pollRest   = 20                     // times as long as a look took, it rests at least
+	countAll   = 10 * time.Second       // how old Stats.Waiting may be while there is work
 
 	// grace is how long mails on their way may take when Run is told to end.
 	grace = 5 * time.Second
@@ -53,13 +56,16 @@ type Outbox struct {
 	emit   func(event string, fields map[string]any)
 	wake   chan struct{}
 
-	waiting, sent, failed, givenUp atomic.Int64
-	counted                        time.Time // when waiting was last read; Run's own
-	failing                        bool      // the database did not answer; Run's own
+	renewEvery time.Duration
+
+	waiting, sent, failed, givenUp, expired atomic.Int64
+	looks                                   atomic.Int64 // that have ended
+	counted                                 time.Time    // when waiting was last read; Run's own
+	failing                                 bool         // the database did not answer; Run's own
 }
 
 // Wake makes Run look at once. It is called after the transaction of Put has
-// been committed, and never waits. Without it the mail is found within 15 s.
+// been committed, and never waits. Without it the mail is found within a second.
 func (o *Outbox) Wake() {
 	select {
 	case o.wake <- struct{}{}:
@@ -70,11 +76,11 @@ func (o *Outbox) Wake() {
 // Stats are counts for an operator. Waiting is of the whole database, some
 // seconds old; the others are of this process since it began. Failed counts
 // tries, not mails.
-type Stats struct{ Waiting, Sent, Failed, GivenUp int64 }
+type Stats struct{ Waiting, Sent, Failed, GivenUp, Expired int64 }
 
 // Stats costs nothing.
 func (o *Outbox) Stats() Stats {
-	return Stats{Waiting: o.waiting.Load(), Sent: o.sent.Load(), Failed: o.failed.Load(), GivenUp: o.givenUp.Load()}
+	return Stats{Waiting: o.waiting.Load(), Sent: o.sent.Load(), Failed: o.failed.Load(), GivenUp: o.givenUp.Load(), Expired: o.expired.Load()}
 }
 
 // Run sends until ctx ends; then mails on their way have 5 s to get there, and
@@ -119,21 +125,20 @@ func (o *Outbox) Run(ctx context.Context) {
 // round begins every mail that is due, and says when to look again.
 func (o *Outbox) round(ctx context.Context, begin func(waitingMail) error) time.Duration {
 	for {
+		begun := time.Now()
 		next, more, err := o.look(ctx, begin)
+		rest := max(pollIdle, pollRest*time.Since(begun))
+		o.looks.Add(1)
 		o.complain(ctx, err)
 		switch {
 		case err != nil:
-			return pollSoon
+			return pollFailed
 		case more && ctx.Err() == nil:
 			continue
 		case next.IsZero():
-			return pollIdle
+			return rest
 		}
-		in := next.Sub(o.clock.Now())
-		if in > soon {
-			return pollIdle
-		}
-		return min(max(in, 10*time.Millisecond), pollSoon)
+		return min(max(next.Sub(o.clock.Now()), 10*time.Millisecond), rest)
 	}
 }
 

@@ -34,7 +34,7 @@ func New(opt Options) *Outbox {
 	}
 	return &Outbox{
 		store: &store{db: opt.DB, keyring: opt.Keyring}, clock: opt.Clock, sender: opt.Sender, emit: opt.Emit,
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), renewEvery: renewEvery,
 	}
 }
 
@@ -126,6 +126,18 @@ func (s *store) claim(ctx context.Context, m waitingMail, now, until time.Time) 
 		}, m.id, until, m.leased, now)
 	})
 	return c, ok, err
+}
+
+// renew makes the lease of a mail last until another instant; ok is false when
+// somebody else has leased it.
+func (s *store) renew(ctx context.Context, m *claimedMail, until time.Time) (ok bool, err error) {
+	err = s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = $4, next_at = $4
+			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $3`, m.id, m.until, until)
+		ok = n > 0
+		return err
+	})
+	return ok, err
 }
 
 // remove deletes a mail, whoever has leased it by now: it needs no further try.

@@ -63,6 +63,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter(mailsTotal, float64(mails.Sent), "sent")
 	counter(mailsTotal, float64(mails.Failed), "failed")
 	counter(mailsTotal, float64(mails.GivenUp), "given_up")
+	counter(mailsTotal, float64(mails.Expired), "expired")
 	gauge(mailsQueued, float64(mails.Waiting))
 	gauge(answersHeld, float64(c.s.answers.Used()))
 	gauge(bodiesHeld, float64(c.s.bodies.Used()))

@@ -12,6 +12,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 )
 
 // What a step of Config.Fail may do other than answer.
@@ -32,6 +33,8 @@ type Config struct {
 	// Silence. Steps are greeting, EHLO, HELO, STARTTLS, handshake, AUTH, MAIL,
 	// RCPT, DATA, middle (of the content), content (when it is complete), QUIT.
 	Fail map[string]string
+	// Slow is how long the server takes for its answer at a step.
+	Slow map[string]time.Duration
 }
 
 // Delivery is a mail that the server has accepted.
@@ -169,6 +172,7 @@ func (x *session) serve() {
 // step answers with success, or does what is to happen instead; false ends the
 // session.
 func (x *session) step(name, success string) bool {
+	time.Sleep(x.server.config.Slow[name])
 	switch instead, fails := x.fail[name]; {
 	case !fails:
 		return x.say(success)
@@ -320,6 +324,7 @@ func (x *session) data() bool {
 	if _, fails := x.fail["content"]; fails {
 		return x.step("content", "")
 	}
+	time.Sleep(x.server.config.Slow["content"])
 	s := x.server
 	s.mu.Lock()
 	x.mail.TLS, x.mail.Content = x.tls, content.String()
