@@ -41,6 +41,10 @@ func (s *Service) Routes() []httpapi.Route {
 			Method: http.MethodPost, Pattern: base + "users/{id}/activate", Auth: httpapi.KeyOnly, Limit: httpapi.PerCredential,
 			Audit: httpapi.AuditIdentity, BodyCap: httpapi.AuthBodyCap, Handler: s.serveActivate,
 		},
+		{
+			Method: http.MethodPost, Pattern: base + "users/{id}/activation-token", Auth: httpapi.KeyOnly, Limit: httpapi.PerCredential,
+			Audit: httpapi.AuditIdentity, BodyCap: httpapi.AuthBodyCap, Handler: s.serveActivationToken,
+		},
 		open("login", s.serveLogin),
 		open("refresh", s.serveRefresh),
 		open("logout", s.serveLogout),
@@ -194,6 +198,15 @@ func (s *Service) serveActivate(ctx context.Context, c *httpapi.Authed) (httpapi
 		return httpapi.Reply{}, err
 	}
 	data, err := s.activate(ctx, c.Config, c.Params.Get("id"), body.ActivationToken)
+	return reply(http.StatusOK, data, err)
+}
+
+// serveActivationToken takes no body: whom it is about stands in the path.
+func (s *Service) serveActivationToken(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+	if !c.Viewer.May(access.ManageExternalUsers) {
+		return httpapi.Reply{}, fault.New(fault.Forbidden, "activating external users needs the permission %s", access.ManageExternalUsers)
+	}
+	data, err := s.newActivation(ctx, c.Config, c.Params.Get("id"))
 	return reply(http.StatusOK, data, err)
 }
 

@@ -41,6 +41,13 @@ func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p p
 	})
 }
 
+// putActivation stores an activation token, by its hash.
+func (s store) putActivation(ctx context.Context, tenantID string, acc user.Account, hash string) error {
+	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
+		return s.putToken(ctx, tx, acc.ID, acc.Epoch, forActivate, hash)
+	})
+}
+
 // expiry is when a token that is made now ends, and the mail that brings it is
 // worth nothing any more.
 func (s store) expiry(p purpose) time.Time { return s.clock.Now().Add(lifetimes[p]) }

@@ -52,6 +52,47 @@ func (s *Service) activate(ctx context.Context, cfg *access.Config, userID, toke
 	return &activated{UserID: id, Status: "active"}, nil
 }
 
+// offered is the answer to who asks for another activation token.
+type offered struct {
+	ActivationToken string `json:"activationToken"`
+}
+
+// newActivation makes another activation token for a user who waits, in mode
+// app_managed; those they have hold until they end. NOT_FOUND when there is no
+// external user of that id; CONFLICT in another mode, or when they do not wait.
+func (s *Service) newActivation(ctx context.Context, cfg *access.Config, userID string) (*offered, error) {
+	if mode := cfg.Tenant.Settings.ExternalIdentity.ActivationMode; mode != byApp {
+		return nil, fault.New(fault.Conflict, "activation tokens are for the activation mode app_managed; this tenant's is %s", mode)
+	}
+	acc, err := s.store.byID(ctx, cfg.Tenant.ID, userID)
+	switch {
+	case errors.Is(err, user.ErrUnknown), err == nil && acc.Type != user.External:
+		return nil, fault.New(fault.NotFound, "there is no external user of this id")
+	case err != nil:
+		return nil, err
+	}
+	if err := waits(acc); err != nil {
+		return nil, err
+	}
+	token := newSecret()
+	if err := s.store.putActivation(ctx, cfg.Tenant.ID, acc, secret.Hash(token)); err != nil {
+		return nil, err
+	}
+	return &offered{token}, nil
+}
+
+// waits is CONFLICT for a user who waits for no activation, being active or
+// deactivated.
+func waits(acc user.Account) error {
+	switch {
+	case acc.Active:
+		return fault.New(fault.Conflict, "the user %s is active already", acc.Email)
+	case !acc.Pending:
+		return fault.New(fault.Conflict, "the user %s was deactivated; reactivate them instead", acc.Email)
+	}
+	return nil
+}
+
 // resend sends the verification mail again, after the answer, to a user who
 // waits for it: the same conditions and silence as for a password reset. Only
 // in mode svc_email, for elsewhere it is not a mail that activates.
@@ -81,9 +122,9 @@ func (s *Service) sendVerification(ctx context.Context, t *tenant.Tenant, acc us
 }
 
 // Resend sends the verification mail again to a user who is not active yet, at
-// an operator's word and so in any activation mode. NOT_FOUND when there is no
-// external user with the e-mail address; CONFLICT when they wait for no
-// activation, being active or deactivated.
+// an operator's word. NOT_FOUND when there is no external user with the e-mail
+// address; CONFLICT when they wait for no activation, being active or
+// deactivated, and in mode app_managed, where it is the app that activates.
 func (s *Service) Resend(ctx context.Context, tenantID, email string) error {
 	cfg, err := s.dir.Current(ctx, tenantID)
 	if err != nil {
@@ -95,10 +136,13 @@ func (s *Service) Resend(ctx context.Context, tenantID, email string) error {
 		return fault.New(fault.NotFound, "there is no external user with the e-mail address %s", email)
 	case err != nil:
 		return err
-	case acc.Active:
-		return fault.New(fault.Conflict, "the user %s is active already", acc.Email)
-	case !acc.Pending:
-		return fault.New(fault.Conflict, "the user %s was deactivated; reactivate them instead", acc.Email)
+	}
+	if err := waits(acc); err != nil {
+		return err
+	}
+	if cfg.Tenant.Settings.ExternalIdentity.ActivationMode == byApp {
+		return fault.New(fault.Conflict, "no mail activates in the activation mode app_managed: your app gets another token with "+
+			"POST /public/v1/auth/users/%s/activation-token, or gatehouse user reactivate activates", acc.ID)
 	}
 	return s.sendVerification(ctx, cfg.Tenant, acc)
 }

@@ -179,6 +179,11 @@ func TestResendVerificationTellsNothing(t *testing.T) {
 func TestAnOperatorResends(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		_, _ = w.pending(byApp, eva)
+		err := w.id.Resend(w.ctx, acme, eva)
+		if fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "/activation-token") {
+			t.Errorf("in mode app_managed: %v", err)
+		}
+		w.settings(func(e *tenant.ExternalIdentity) { e.ActivationMode = byEmail })
 		w.must(w.id.Resend(w.ctx, acme, "EVA@customer.example"))
 		_, token := w.lastMail(eva)
 		w.verify(token).want(200, "")
@@ -195,6 +200,43 @@ func TestAnOperatorResends(t *testing.T) {
 		}
 		if got := fault.CodeOf(w.id.Resend(w.ctx, "nowhere", eva)); got != fault.NotFound {
 			t.Errorf("no tenant: %s", got)
+		}
+	})
+}
+
+// In mode app_managed a token that was lost or has expired is replaced.
+func TestAnotherActivationToken(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		id, first := w.pending(byApp, eva)
+		again := func(id string, viewer access.Viewer) answer {
+			return w.call(w.config(), "POST", "users/"+id+"/activation-token", "", viewer)
+		}
+		for _, viewer := range []access.Viewer{{}, w.viewer(eva)} {
+			again(id, viewer).want(403, fault.Forbidden)
+		}
+		w.clock.advance(25 * time.Hour)
+		w.activate(id, first).want(400, fault.TokenExpired)
+		a := again(id, w.viewer(sam)).want(200, "")
+		if len(a.data) != 1 || a.text("activationToken") == first {
+			t.Errorf("%s", a.raw)
+		}
+		second, mails := again(id, w.viewer(olivia)).want(200, "").text("activationToken"), w.post.count()
+		w.verify(second).want(400, fault.TokenInvalid)
+		w.activate(id, a.text("activationToken")).want(200, "")
+		w.activate(id, second).want(400, fault.TokenInvalid)
+		w.signIn(eva, password).want(200, "")
+		again(id, w.viewer(sam)).want(409, fault.Conflict) // active
+		w.setActive(eva, false)
+		again(id, w.viewer(sam)).want(409, fault.Conflict) // deactivated
+		for _, unknown := range []string{"no-such-id", w.user(sam).ID} {
+			again(unknown, w.viewer(sam)).want(404, fault.NotFound)
+		}
+		other, _ := w.pending(byEmail, "b@customer.example")
+		if a := again(other, w.viewer(sam)).want(409, fault.Conflict); !strings.Contains(a.raw, "svc_email") {
+			t.Errorf("%s", a.raw)
+		}
+		if w.post.count() != mails+1 { // the verification of b
+			t.Error("a mail was sent")
 		}
 	})
 }
