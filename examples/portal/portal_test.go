@@ -30,8 +30,9 @@ import (
 const apiHost = "portal-api.localhost"
 
 // TestInABrowser drives the portal in a real Chromium, against a real server
-// process at another origin: browser/portal.test.mjs is the story. With
-// -artifacts its pictures are kept.
+// process at another origin: browser/portal.test.mjs is the story of its users,
+// browser/account.test.mjs that of what goes wrong with an account. With
+// -artifacts their pictures are kept.
 func TestInABrowser(t *testing.T) {
 	install(t)
 	chromium, err := exec.LookPath("chromium")
@@ -41,22 +42,30 @@ func TestInABrowser(t *testing.T) {
 	w := begin(t)
 	setting, err := json.Marshal(map[string]string{
 		"portal": w.portal, "stranger": w.stranger, "api": w.api, "address": w.address, "mails": w.mails,
-		"staffKey": w.staffKey, "chromium": chromium, "pictures": t.ArtifactDir(),
+		"staffKey": w.staffKey, "chromium": chromium, "pictures": t.ArtifactDir(), "program": w.program, "data": w.data,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"portal", "account"} {
+		t.Run(name, func(t *testing.T) { tell(t, "browser/"+name+".test.mjs", string(setting)) })
+	}
+}
+
+// tell runs a story to its end.
+func tell(t *testing.T, file, setting string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	story := exec.CommandContext(ctx, "node", "browser/portal.test.mjs")
-	story.Env = append(os.Environ(), "PORTAL_TEST="+string(setting))
+	story := exec.CommandContext(ctx, "node", file)
+	story.Env = append(os.Environ(), "PORTAL_TEST="+setting)
 	out, err := story.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
-		t.Fatalf("browser/portal.test.mjs: %v", err)
+		t.Fatalf("%s: %v", file, err)
 	}
 	if !bytes.HasSuffix(out, []byte("the end\n")) {
-		t.Fatal("browser/portal.test.mjs did not reach its end")
+		t.Fatalf("%s did not reach its end", file)
 	}
 }
 
