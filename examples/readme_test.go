@@ -38,13 +38,16 @@ func TestReadmesAsTyped(t *testing.T) {
 	if err := os.Symlink(here, filepath.Join(project, "examples")); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"order-intake", "iot-reading", "lead-form"} {
+	for _, folder := range []string{"order-intake", "iot-reading", "lead-form", "portal"} {
 		t.Run(folder, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(folder, "README.md"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			blocks := shellBlocks(string(text))
+			if folder == "portal" {
+				blocks = portalBlocks(t, blocks)
+			}
 			if len(blocks) < 3 {
 				t.Fatalf("README.md has %d shell blocks", len(blocks))
 			}
@@ -70,6 +73,29 @@ func shellBlocks(readme string) []shellBlock {
 		fresh = m[1] == "sh"
 	}
 	return list
+}
+
+// customer is what a customer of the portal does in its pages, by hand; LINE is
+// the README's line that finds the link in the newest mail.
+const customer = `
+api() { curl -s "http://127.0.0.1:8081/public/v1$1" -H 'Content-Type: application/json' "${@:2}"; }
+member() { grep -o "\"$1\":\"[^\"]*" | cut -d'"' -f4; }
+api /auth/register -d '{"email": "jo@customer.example", "password": "a bell, a basket", "name": "Jo"}'
+for _ in {1..200}; do ls portal-data/outbox/*.eml >/dev/null 2>&1 && break; sleep 0.05; done
+LINK=$(LINE)
+[[ $LINK == http://127.0.0.1:8090/verify?token=* ]]
+api /auth/verify -d '{"token": "'"${LINK#*token=}"'"}'
+JO=$(api /auth/login -d '{"email": "jo@customer.example", "password": "a bell, a basket"}' | member accessToken)
+ID=$(api /data/ticket -H "Authorization: Bearer $JO" -d '{"title": "Chain slips"}' | member id)`
+
+// portalBlocks has the customer's part in the place of what starts the pages.
+func portalBlocks(t *testing.T, blocks []shellBlock) []shellBlock {
+	t.Helper()
+	if len(blocks) != 4 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") {
+		t.Fatalf("the portal's README has other blocks: %q", blocks)
+	}
+	blocks[3].answer = ""
+	return []shellBlock{blocks[0], {text: strings.Replace(customer, "LINE", blocks[2].text, 1)}, blocks[3]}
 }
 
 func follow(t *testing.T, project string, blocks []shellBlock) {
