@@ -10,9 +10,8 @@
 // that cannot promise that (advertising, foreign widgets) should have a backend for its frontend: a server of yours that
 // holds the tokens, gives the page an HttpOnly, SameSite cookie of its own and passes its calls on.
 //
-// Events: "logout" when the session has ended, detail.reason being "here", "elsewhere" (in another tab), "expired" or
-// "away" (the page was left and has come back, and who is logged in now may be somebody else); "login" when somebody logged in
-// in another tab, or is logged in when the page comes back.
+// Events: "logout" when the session has ended, detail.reason being "here", "elsewhere" (in another tab) or "expired";
+// "login" when somebody logged in in another tab.
 
 const storageKey = "gatehouse.refreshToken"
 const longestWait = 5 // seconds of Retry-After that are waited out; longer ones are the caller's to tell
@@ -41,16 +40,9 @@ export class Gatehouse extends EventTarget {
     this.#base = new URL("/public/v1", api).href
     addEventListener("storage", (event) => {
       if (event.key !== storageKey && event.key !== null) return // null: all of it was cleared
+      // What is stored by now may be the next one's already: when a login takes another's place, two events come.
       if (event.newValue === null) this.#end("elsewhere")
       else if (event.oldValue === null) this.dispatchEvent(new Event("login"))
-    })
-    // A page that the back button brings back as it was has heard of nothing meanwhile.
-    let left = null
-    addEventListener("pagehide", () => (left = this.#storage.getItem(storageKey)))
-    addEventListener("pageshow", (event) => {
-      if (!event.persisted || this.#storage.getItem(storageKey) === left) return
-      if (left !== null) this.#end(this.loggedIn ? "away" : "elsewhere")
-      if (this.loggedIn) this.dispatchEvent(new Event("login"))
     })
   }
 

@@ -239,7 +239,7 @@ function wireForms() {
 }
 
 function wireSession() {
-  const why = {here: "", elsewhere: "You have signed out in another tab.", expired: "Your session has ended. Please sign in again.", away: ""}
+  const why = {here: "", elsewhere: "You have signed out in another tab.", expired: "Your session has ended. Please sign in again."}
   api.addEventListener("logout", ({detail: {reason}}) => {
     wanted = reason === "expired" && membersOnly.includes(shown) ? shown : "tickets"
     tickets.clear()
