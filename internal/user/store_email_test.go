@@ -84,7 +84,7 @@ func TestOfTwoAccountsWithOneAddressNoneIsLockedOut(t *testing.T) {
 		found := func() {
 			t.Helper()
 			for form, want := range map[string]string{
-				forms[0]: "0", "EVA@XN--BCHER-KVA.example": "0", forms[1]: "1", " EVA@Bücher.example": "1",
+				forms[0]: "0", "EVA@XN--BCHER-KVA.example": "0", forms[1]: "1", "EVA@Bücher.example": "1",
 			} {
 				u, err := user.ByEmail(ctx, h, form)
 				acc, errAcc := user.AccountByEmail(ctx, h, form)
