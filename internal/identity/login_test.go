@@ -347,7 +347,9 @@ func TestTooManyLoginsBlockTheAddress(t *testing.T) {
 func TestAShortBlockEndsWhenItSays(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
-	w.settings(func(e *tenant.ExternalIdentity) { e.Limits.LoginPerEmailPer15Minutes, e.Limits.LoginBlockMinutes = 3, 2 })
+	w.settings(func(e *tenant.ExternalIdentity) {
+		e.Limits.LoginPerEmailPer15Minutes, e.Limits.LoginBlockMinutes = 3, 2
+	})
 	for round := range 2 {
 		for range 3 {
 			w.signIn(eva, "wrong").want(401, fault.InvalidCredentials)
