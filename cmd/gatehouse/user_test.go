@@ -64,7 +64,7 @@ func TestWhatIsWrongWithAUserIsNamed(t *testing.T) {
 		x.fails(1, `permission_sets: there is no permission set "all"`, create("--permission-set", "all")...)
 		x.fails(1, "type: expected internal or external", create("--type", "robot")...)
 		x.fails(1, "owner: an external user cannot", create("--type", "external", "--owner")...)
-		x.fails(1, "email: expected an e-mail address; role: ", create("--email", "new", "--role", "boss")...)
+		x.fails(1, "email: expected an e-mail address like eva@example.com; role: ", create("--email", "new", "--role", "boss")...)
 		x.fails(1, "name: expected text without control", create("--name", "a\x1b[31mb")...)
 		x.fails(1, "exists already", create("--email", "SAM@acme.example", "--type", "external")...)
 		if list := x.lines("user", "list", "--tenant", "acme"); len(list) != 2 {

@@ -38,12 +38,9 @@ func ByID(ctx context.Context, q db.Querier, id string) (*User, error) {
 // is none. Of two accounts with one address (see Clashes) the one is found by the
 // very form that it was made with, the other by all others.
 func ByEmail(ctx context.Context, q db.Querier, address string) (*User, error) {
-	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE `+hasEmail, formerKey(address), EmailKey(address))
+	return one(ctx, q, `SELECT `+columns(q)+` FROM users
+		WHERE tenant_id = $1 AND email_key IN ($2, $3) ORDER BY email_key LIMIT 1`, formerKey(address), EmailKey(address))
 }
-
-// hasEmail is the condition on the account of an address: $2 is its former key,
-// which goes before the canonical one, $3.
-const hasEmail = `tenant_id = $1 AND email_key IN ($2, $3) ORDER BY email_key LIMIT 1`
 
 func one(ctx context.Context, q db.Querier, sql string, args ...any) (*User, error) {
 	var u *User

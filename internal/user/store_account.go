@@ -26,7 +26,8 @@ const accountColumns = `user_id, email, name, user_type, active, email_verified,
 // AccountByEmail finds an account by any form of the e-mail address, as ByEmail
 // does; ErrUnknown when there is none.
 func AccountByEmail(ctx context.Context, q db.Querier, address string) (Account, error) {
-	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE `+hasEmail, formerKey(address), EmailKey(address))
+	return account(ctx, q, `SELECT `+accountColumns+` FROM users
+		WHERE tenant_id = $1 AND email_key IN ($2, $3) ORDER BY email_key LIMIT 1`, formerKey(address), EmailKey(address))
 }
 
 // AccountByID finds an account; ErrUnknown when there is none.
