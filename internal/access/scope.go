@@ -15,7 +15,8 @@ type Scope struct {
 	// OwnerRoles: records whose owner has one of these roles, by all names that
 	// a role has at the time (Config.ownerRoles).
 	OwnerRoles []string
-	// SharedTo: records with an explicit share to one of these principals;
+	// SharedTo: records with an explicit share to one of these principals, as
+	// they are stored (Roles.Stored);
 	// only shares of level edit where EditOnly is set.
 	SharedTo []string
 	EditOnly bool
@@ -43,8 +44,7 @@ type Statement struct {
 	Args []any
 }
 
-// UserPrincipal and RolePrincipal name whom a record is shared with, as the
-// table shares keeps it.
+// UserPrincipal and RolePrincipal name whom a record is shared with.
 func UserPrincipal(id string) string { return "user:" + id }
 
 // RolePrincipal is UserPrincipal for a role.
@@ -80,10 +80,10 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 		return s
 	}
 	mine := map[string]bool{v.role: true} // the roles whose shares reach the viewer
-	s.SharedTo = append(s.SharedTo, RolePrincipal(v.role))
+	s.SharedTo = append(s.SharedTo, v.config.Roles.shares[v.role])
 	for _, role := range below {
 		mine[role] = true
-		s.SharedTo = append(s.SharedTo, RolePrincipal(role))
+		s.SharedTo = append(s.SharedTo, v.config.Roles.shares[role])
 	}
 	owners := map[string]bool{}
 	for _, role := range s.OwnerRoles {
