@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
@@ -36,6 +37,12 @@ type Scope struct {
 	// PointRead is for records to keep the statement that reads one record
 	// within the scope.
 	PointRead atomic.Pointer[Statement]
+}
+
+// OfOwner reports whether the scope reaches a record by its owner and the owner's
+// role alone, whatever it is shared with and whatever rules it matches.
+func (s *Scope) OfOwner(owner, role string) bool {
+	return s.All || owner == s.Owner || slices.Contains(s.OwnerRoles, role)
 }
 
 // Statement is an SQL text and those of its arguments that the scope decides.

@@ -35,7 +35,9 @@ func TestARoleInheritsNoSharesFromOneOfItsName(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
 		guests := access.RolePrincipal("guests")
-		put := func(ctx context.Context, tx db.Tx) error { return access.PutRole(ctx, tx, access.Role{Name: "guests", Parent: "ceo"}) }
+		put := func(ctx context.Context, tx db.Tx) error {
+			return access.PutRole(ctx, tx, access.Role{Name: "guests", Parent: "ceo"})
+		}
 		h.configure(put)
 		h.user("gus", user.User{})
 		h.set("gus", access.PermissionSet{Entities: map[string]access.EntityGrant{"contact": {Read: true, Update: true}}})
