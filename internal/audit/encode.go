@@ -155,7 +155,7 @@ func (e *encoder) headers(h http.Header) {
 		if len(values) > 1 {
 			value = strings.Join(values, ", ")
 		}
-		e.buf = appendQuoted(e.buf, cut(maskTokens(value), maxHeader))
+		e.buf = appendQuoted(e.buf, cut(maskJWTs(maskTokens(value)), maxHeader))
 	}
 	if found > 0 {
 		e.buf = append(e.buf, '}')
