@@ -41,7 +41,7 @@ var mutants = []mutant{
 	{"lists leave rules out", "predicate.go", `"s.rule_id", scope.Rules, nil`, `"s.rule_id", scope.Rules[:0], nil`},
 	{"filtered lists leave rules out", "reach.go", "appendWays(list, wayOfRule, scope.Rules)", "appendWays(list, wayOfRule, scope.Rules[:0])"},
 	{"index rows leave the owner's role out", "reach.go", "if st.ownerRole != \"\" {", "if st.ownerRole == \"none\" {"},
-	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, share.Principal))", "return nil"},
+	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, principal))", "return nil"},
 	{"index rows do not follow a change of role", "store_fill.go", "return deleteEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole))", "return nil"},
 	{"index rows do not follow a change of values", "store_change.go", "if rangedChanges(r.Entity, p) ||", "if"},
 	{"index rows do not follow rules that come", "store_shape.go", "list, entity := s.kept(), s.shape.Entity.Name", "list, entity := s.kept()[:0], s.shape.Entity.Name"},
