@@ -42,21 +42,39 @@ const (
 
 // suspiciousPath reports whether a path may hold something to take out.
 func suspiciousPath(path string) bool {
-	if strings.ContainsAny(path, "%=?;&") || strings.Contains(path, "svc_") {
-		return true
-	}
-	for s := range strings.SplitSeq(path, "/") {
-		if namesSecret(s) || looksRandom(s) || nextJWT(s, 0) >= 0 {
+	start, capital := 0, false // of the segment; a random text and a JWT have capital letters
+	for i := 0; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
+			if escapes[path[i]] {
+				return true
+			}
+			capital = capital || 'A' <= path[i] && path[i] <= 'Z'
+			continue
+		}
+		s := path[start:i]
+		if namesSecret(s) || capital && (len(s) >= cutLength || nextJWT(s, 0) >= 0) {
 			return true
 		}
+		start, capital = i+1, false
 	}
-	return false
+	return strings.Contains(path, "svc_")
 }
+
+// escapes are the bytes of escapes and of pairs.
+var escapes = [256]bool{'%': true, '=': true, '?': true, ';': true, '&': true}
 
 // afterNames are segments besides the names of secrets that a secret follows.
 var afterNames = []string{"verify", "activate", "reset-password", "password-reset", "reset"}
 
 func namesSecret(segment string) bool {
+	if segment == "" {
+		return false
+	}
+	switch segment[len(segment)-1] | 0x20 { // what each of these names ends with; nearly every segment ends here
+	case 'd', 'e', 'n', 't', 'y':
+	default:
+		return false
+	}
 	return isSecretPair(segment) || slices.ContainsFunc(afterNames, func(name string) bool { return strings.EqualFold(name, segment) })
 }
 

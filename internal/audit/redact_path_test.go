@@ -108,3 +108,22 @@ func TestOtherLinesHaveNoSecretsToo(t *testing.T) {
 type stringer struct{ text string }
 
 func (s *stringer) String() string { return s.text }
+
+// What a secret's name ends with is known to namesSecret.
+func TestEveryNameOfASecretIsFoundInAPath(t *testing.T) {
+	for _, names := range [][]string{secretNames, pairEnds, afterNames} {
+		for _, name := range names {
+			for _, n := range []string{name, strings.ToUpper(name)} {
+				if got := RedactPath("/x/" + n + "/abc"); got != "/x/"+n+"/[redacted]" {
+					t.Errorf("%s", got)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkRedactPath(b *testing.B) {
+	for b.Loop() {
+		RedactPath("/public/v1/data/contact/" + anID)
+	}
+}
