@@ -118,8 +118,8 @@ func newRecorder(s store, clk clock.Clock, opts Options) *Recorder {
 
 // Record counts the request and, when ev.Persist says so, keeps its entry. It
 // returns at once unless the database is behind with the entries of this tenant.
-// Call it before the answer's last byte is sent, and a client that has its
-// answer has its entry, or will within 250 ms.
+// Call it before the answer is sent, and a client that has its answer has its
+// entry, or will within 250 ms.
 func (r *Recorder) Record(ev *Event) {
 	if ev.Tenant == "" {
 		return
