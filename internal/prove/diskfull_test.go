@@ -78,7 +78,7 @@ func fillUp(t *testing.T, p *proof, w *world, refuses bool) {
 			read.Add(1)
 		}
 		p.most("slowest", a.at.Sub(a.sent))
-		if a.at.Sub(a.sent) > 2*time.Second {
+		if a.at.Sub(a.sent) > strictly(2*time.Second) {
 			p.fail("%s for the answer of %s %s", a.at.Sub(a.sent), a.method, a.path)
 		}
 	}
