@@ -44,40 +44,6 @@ func numbers(n int) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// TestARunIsBoundedAsAWhole: a flow that loops over 99 in 99 is refused at its
-// 1,001st change, one that writes large records at 8 MiB; nothing is kept. (It
-// once created 9,801 records in one transaction.)
-func TestARunIsBoundedAsAWhole(t *testing.T) {
-	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
-		w.Apply(greedy("{slug: nested, target: {automation: nested}}", "{slug: updates, target: {automation: updates}}",
-			"{slug: large, target: {automation: large}}"))
-		sam := w.Key("sam@acme.example")
-		refused := func(slug, body, limit string) {
-			t.Helper()
-			before := kept(t, w)
-			if a := sam.Post(custom+slug, body).Want(422, "EXECUTION_ERROR"); !strings.Contains(string(a.Body), limit) {
-				t.Errorf("%s: %s", slug, a.Body)
-			}
-			if n := kept(t, w); n != before {
-				t.Errorf("%s: %s, %s before", slug, n, before)
-			}
-		}
-		refused("nested", `{"list": `+numbers(99)+`}`, "a run may change at most 1000 records")
-		id := sam.Post("/public/v1/data/counter", `{"n": 0}`).Want(201, "").ID()
-		refused("updates", `{"id": "`+id+`", "list": `+numbers(99)+`}`, "a run may change at most 1000 records")
-		if n := sam.Get("/public/v1/data/counter/" + id).Record()["n"]; n != 0. {
-			t.Errorf("the counter is %v", n)
-		}
-		text := strings.Repeat("x", 900<<10)
-		refused("large", `{"text": "`+text+`", "list": `+numbers(10)+`}`, "at most 8 MiB")
-		sam.Post(custom+"nested", `{"list": `+numbers(31)+`}`).Want(200, "")
-		sam.Post(custom+"large", `{"text": "`+text+`", "list": `+numbers(4)+`}`).Want(200, "")
-		if n := kept(t, w); n != "966 records, 0 events, 0 keys" {
-			t.Error(n)
-		}
-	})
-}
-
 // occupied keeps others from writing until the result is called: on SQLite the
 // writer is taken, on PostgreSQL the tenant's row.
 func occupied(t *testing.T, w *gatetest.World) (release func()) {
