@@ -188,3 +188,6 @@ func TestBodies(t *testing.T) {
 		}
 	})
 }
+
+// TestManyDeliveriesAreProcessedOnce is TestADeliveryIsProcessedOnce at length.
+func TestManyDeliveriesAreProcessedOnce(t *testing.T) { processedOnce(t, 50) }
