@@ -35,7 +35,7 @@ func TestProveLoginTellsNothing(t *testing.T) {
 		return &stranger{name: name, body: members("email", email, "password", password)}
 	}
 	const wrong = "a wrong password"
-	tellNothing(p, v, "login", http.StatusUnauthorized, scale(40, 1000), 0, []*stranger{
+	tellNothing(p, v, "login", http.StatusUnauthorized, scale(30, 1000), 0, []*stranger{
 		login("unknown", "nora@customer.example", wrong),
 		login("external", eva, wrong),
 		login("staff", owner, wrong),
@@ -56,11 +56,11 @@ func TestProveAskingForAMailTellsNothing(t *testing.T) {
 			w, v := askingPortal(p)
 			ask := func(name, email string) *stranger { return &stranger{name: name, body: members("email", email)} }
 			// Time for the mail, so that it does not wait for those before it.
-			tellNothing(p, v, use, http.StatusOK, scale(300, 1000), 4*time.Millisecond, []*stranger{
+			tellNothing(p, v, use, http.StatusOK, scale(150, 1000), 4*time.Millisecond, []*stranger{
 				ask("unknown", "nora@customer.example"), ask("external", eva), ask("staff", rita), ask("pending", pending), ask("deactivated", dora),
 			})
 			to := map[string]string{"request-password-reset": eva, "resend-verification": pending}[use]
-			w.letter(to, scale(300, 1000)) // it was not equal because it did nothing
+			w.letter(to, scale(150, 1000)) // it was not equal because it did nothing
 			p.add("mails", len(w.letters()))
 		})
 	}

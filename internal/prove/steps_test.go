@@ -43,6 +43,7 @@ const (
 // An apply that is killed, wherever, changes nothing or everything, and the next
 // one ends as if it had not been.
 func TestProveAKilledApplyGoesOn(t *testing.T) {
+	together(t)
 	if racing {
 		t.Skip("the program with its marks is no race build")
 	}
