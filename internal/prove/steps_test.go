@@ -26,7 +26,7 @@ var stepPoints = []struct {
 	{"build.visited", false},
 	{"build.stepped", false},
 	{"build.stepped#3", false},
-	{"build.stepped,tx.begun,tx.statement#9", false},
+	{"build.stepped,tx.begun,tx.statement#2", false},
 	{"build.walked", false},
 	{"build.walked,tx.begun,tx.statement", false},
 	{"build.checked", false},
