@@ -1,5 +1,5 @@
 # run     builds all, console included, and serves the demo tenant
-# test    installs what is missing, then verify, every test under the race detector on both engines, and fuzzing
+# test    installs what is missing, then verify, every test on both engines, most under the race detector, and fuzzing
 # build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
 # bench   side by side with peers and the floor; writes docs/benchmarks.md
 # prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction

@@ -48,7 +48,11 @@ func TestAttacks(t *testing.T) {
 			if testing.Verbose() {
 				t.Logf("%-22s %8s %v %v", name, r.Wall.Round(100*time.Microsecond), r.Failed, err)
 			}
-			return time.Since(start) - deadline, err
+			late := time.Since(start) - deadline
+			if r != nil && r.CPU > deadline/2 { // it computed: what other processes took of the cores is not its own
+				late = min(late, r.CPU-deadline)
+			}
+			return late, err
 		})
 		latest, most = max(latest, late), max(most, grown)
 		if late > slack || grown > component.MaxMemory+16<<20 {

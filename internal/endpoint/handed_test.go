@@ -17,9 +17,11 @@ entities:
 users: [{email: olivia@acme.example, name: Olivia, owner: true}]
 logic_components:
   - name: page
+    timeout_ms: 30000
     source: |
       export default () => { const p = records.list("big", {limit: 200}); return {n: p.records.length, more: p.nextCursor !== null} }
   - name: all
+    timeout_ms: 30000
     source: |
       export default () => {
         const pages = []
@@ -32,6 +34,7 @@ logic_components:
         return {pages, failed, one, small: records.create("big", {}).id !== undefined}
       }
   - name: uncaught
+    timeout_ms: 30000
     source: |
       export default () => { let cursor = null; do { cursor = records.list("big", {cursor}).nextCursor } while (cursor) }
 automations:
