@@ -26,9 +26,9 @@ var mutants = []mutant{
 	{"EditOnly is ignored", "predicate.go", "if scope.EditOnly {", "if false {"},
 	{"rules of level read let update", "../access/scope.go", "|| s.EditOnly && rule.Access != Edit", ""},
 	{"rules do not reach ancestors", "../access/scope.go", "mine[role] = true", "mine[role] = false"},
-	{"shares do not reach ancestors", "../access/scope.go", "s.SharedTo = append(s.SharedTo, RolePrincipal(role))", ""},
-	{"shares reach descendants", "../access/scope.go", "s.SharedTo = append(s.SharedTo, RolePrincipal(v.role))",
-		"s.SharedTo = append(s.SharedTo, RolePrincipal(v.role), RolePrincipal(v.config.Roles.parent[v.role]))"},
+	{"shares do not reach ancestors", "../access/scope.go", "s.SharedTo = append(s.SharedTo, v.config.Roles.shares[role])", ""},
+	{"shares reach descendants", "../access/scope.go", "s.SharedTo = append(s.SharedTo, v.config.Roles.shares[v.role])",
+		"s.SharedTo = append(s.SharedTo, v.config.Roles.shares[v.role], v.config.Roles.shares[v.config.Roles.parent[v.role]])"},
 	{"rules of every type", "../access/scope.go", "rule.Entity != e.Name ||", ""},
 	{"owned_by_role reaches descendants", "../access/scope.go", "s.OwnerRoles = append(s.OwnerRoles, rule.OwnedByRole)",
 		"s.OwnerRoles = append(append(s.OwnerRoles, rule.OwnedByRole), v.config.Roles.Below(rule.OwnedByRole)...)"},
@@ -41,7 +41,7 @@ var mutants = []mutant{
 	{"lists leave rules out", "predicate.go", `"s.rule_id", scope.Rules, nil`, `"s.rule_id", scope.Rules[:0], nil`},
 	{"filtered lists leave rules out", "reach.go", "appendWays(list, wayOfRule, scope.Rules)", "appendWays(list, wayOfRule, scope.Rules[:0])"},
 	{"index rows leave the owner's role out", "reach.go", "if st.ownerRole != \"\" {", "if st.ownerRole == \"none\" {"},
-	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, share.Principal))", "return nil"},
+	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, principal))", "return nil"},
 	{"index rows do not follow a change of role", "store_fill.go", "return deleteEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole))", "return nil"},
 	{"index rows do not follow a change of values", "store_change.go", "if rangedChanges(r.Entity, p) ||", "if"},
 	{"index rows do not follow rules that come", "store_shape.go", "list, entity := s.kept(), s.shape.Entity.Name", "list, entity := s.kept()[:0], s.shape.Entity.Name"},
@@ -73,7 +73,7 @@ func TestProveMatrixCatchesMutants(t *testing.T) {
 	}
 	caught := 0
 	for _, m := range mutants {
-		if out := m.run(t); strings.Contains(out, "differences, seed") && strings.Contains(out, "--- FAIL: TestAuthorizationMatrix") {
+		if out := m.run(t); strings.Contains(out, "differences, seed") && strings.Contains(out, "--- FAIL: TestAuthorizationMatrixAtLength") {
 			caught++
 		} else {
 			t.Errorf("%s: not caught\n%s", m.name, out)
@@ -110,7 +110,7 @@ func (m mutant) run(t *testing.T) string {
 		}
 	}
 	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-run", "^TestAuthorizationMatrix$/sqlite", ".")
+		"-run", "^TestAuthorizationMatrixAtLength$/sqlite", ".")
 	c.Env = append(os.Environ(), "GATEHOUSE_PROVE=")
 	out, _ := c.CombinedOutput() // that it fails is what is hoped for
 	return string(out)
