@@ -33,6 +33,8 @@ type Event struct {
 	Endpoint  string
 	Status    int
 	ErrorCode string
+	// Reason is why, where the answer does not say it.
+	Reason    string
 	Start     time.Time
 	Duration  time.Duration
 	IP        string
