@@ -34,11 +34,11 @@ type Event struct {
 	Status    int
 	ErrorCode string
 	// Reason is why, where the answer does not say it.
-	Reason    string
-	Start     time.Time
-	Duration  time.Duration
-	IP        string
-	Auth      string // one of the Auth constants; "" is AuthNone
+	Reason   string
+	Start    time.Time
+	Duration time.Duration
+	IP       string
+	Auth     string // one of the Auth constants; "" is AuthNone
 
 	UserID       string
 	APIKeyID     string

@@ -239,6 +239,9 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 
 // do does one operation. A record that is absent or hidden is null to get.
 func (h host) do(ctx context.Context, c call) ([]byte, error) {
+	if strings.IndexByte(c.id, 0) >= 0 {
+		c.id = "" // nobody's either; PostgreSQL has no texts with U+0000
+	}
 	switch c.op {
 	case "get":
 		if err := h.part.May(c.entity, access.Read); err != nil {
