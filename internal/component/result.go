@@ -26,9 +26,18 @@ func wellFormed(text []byte, exact bool) (problem string) {
 			}
 			at = end
 		case c == '-' || '0' <= c && c <= '9':
-			end := at
-			for end < len(text) && bytes.IndexByte([]byte("+-.eE0123456789"), text[end]) >= 0 {
-				end++
+			end, plain := at+1, true
+			for ; end < len(text); end++ {
+				if d := text[end]; '0' <= d && d <= '9' || d == '.' {
+					continue
+				} else if d != 'e' && d != 'E' && d != '+' && d != '-' {
+					break
+				}
+				plain = false
+			}
+			if plain && end-at < 20 { // nearly all are
+				at = end - 1
+				continue
 			}
 			if !number.Holds(text[at:end]) {
 				return fmt.Sprintf("the handler returned %.40s, a number that no IEEE double holds", text[at:end])
@@ -42,6 +51,11 @@ func wellFormed(text []byte, exact bool) (problem string) {
 // scanText replaces the halves in the string that begins at from. It returns
 // where the string's last quote is, and whether there were any.
 func scanText(text []byte, from int, exact bool) (end int, halves bool) {
+	if n := bytes.IndexByte(text[from:], '"'); n >= 0 { // most have nothing to look at
+		if inside := text[from : from+n]; bytes.IndexByte(inside, '\\') < 0 && bytes.IndexByte(inside, 0xed) < 0 {
+			return from + n, false
+		}
+	}
 	for at := from; at < len(text); at++ {
 		switch c := text[at]; {
 		case c == '"':
