@@ -40,3 +40,21 @@ func TestTheChangeHistoryIsRead(t *testing.T) {
 		x.fails(2, "expected 0 or more", "history", "--tenant", "acme", "--limit", "-1")
 	})
 }
+
+func TestAMistypedTenantIsDeleted(t *testing.T) {
+	each(t, func(x *cli) {
+		x.fails(2, "--confirm is required", "tenant", "delete", "--tenant", "acme")
+		x.fails(2, "--confirm acmee is another name than --tenant acme", "tenant", "delete", "--tenant", "acme", "--confirm", "acmee")
+		x.fails(1, `there is no tenant "globex"`, "tenant", "delete", "--tenant", "globex", "--confirm", "globex")
+		stdout, words := x.ok("tenant", "delete", "--tenant", "acme", "--confirm", "acme")
+		if stdout != "" || !strings.HasPrefix(words, "Tenant acme is deleted: ") || !strings.Contains(words, "after a minute; then the name is free.") {
+			x.t.Errorf("%q %q", stdout, words)
+		}
+		if list := x.lines("tenant", "list"); len(list) != 0 {
+			x.t.Errorf("%v", list)
+		}
+		x.fails(1, `there is no tenant "acme"`, "export", "--tenant", "acme")
+		x.stdin = acmeManifest
+		x.fails(1, "tenant acme is being deleted: its name is free 60 s after that began", "apply", "-f", "-")
+	})
+}

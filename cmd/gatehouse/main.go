@@ -60,6 +60,7 @@ func commands() []command {
 		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
 		{"export", "--tenant T", "print the manifest of a tenant", exportCommand},
 		{"tenant list", "[--json]", "list the tenants", tenantList},
+		{"tenant delete", "--tenant T --confirm T", "delete a tenant with everything that it has", tenantDelete},
 		{"tenant rotate-jwt-key", "--tenant T", "sign access tokens with a new key", tenantRotateKey},
 		{"user list", "--tenant T [--email E] [--json]", "list staff and external users", userList},
 		{

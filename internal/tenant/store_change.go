@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
 )
 
 // Change is one entry of the change history (decisions 2.37). Before and After
@@ -59,7 +60,7 @@ func (h *History) Changes() []Change { return h.changes }
 // exist yet: fn's Put makes it. fn may run more than once.
 func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx db.Tx, log *History) error) error {
 	err := h.Write(ctx, func(tx db.Tx) error {
-		if err := raise(ctx, tx); err != nil {
+		if err := raise(ctx, tx, h.Tenant()); err != nil {
 			return err
 		}
 		log := &History{}
@@ -98,7 +99,7 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 // raise takes the tenant's configuration exclusively and raises its version.
 // Of a tenant that does not exist yet there is no row to hold: whoever would
 // make it holds its clock instead, and looks again.
-func raise(ctx context.Context, tx db.Tx) error {
+func raise(ctx context.Context, tx db.Tx, id string) error {
 	const sql = `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`
 	n, err := tx.Exec(ctx, sql)
 	if err != nil || n > 0 {
@@ -108,6 +109,14 @@ func raise(ctx context.Context, tx db.Tx) error {
 		ON CONFLICT (tenant_id) DO UPDATE SET last = tenant_clocks.last`)
 	if err != nil {
 		return err
+	}
+	gone, err := deleting(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	if gone {
+		return fault.New(fault.Conflict, "tenant %s is being deleted: its name is free %d s after that began, when a server, or tenant delete once more, has finished it",
+			id, int(deletionRest.Seconds()))
 	}
 	_, err = tx.Exec(ctx, sql)
 	return err
