@@ -277,7 +277,7 @@ func TestFiltersUseTheirIndex(t *testing.T) {
 			plan := ""
 			err := q.read(t.Context(), day, func(h db.Querier) error {
 				return h.Query(t.Context(), "EXPLAIN QUERY PLAN "+l.sql, func(row db.Row) error { plan += row.Text(3) + "\n"; return nil },
-					append([]any{int64(day), l.after, afterAll, 10}, l.args...)...)
+					append([]any{int64(day), l.after, afterAll, "", 10}, l.args...)...)
 			})
 			if err != nil || !strings.Contains(plan, c.index+" ") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%+v: %v\n%s", c.filter, err, plan)

@@ -95,10 +95,15 @@ func (d *DB) purge(ctx context.Context, p Purge, write func(context.Context, fun
 	for _, t := range tables {
 		for more := !slices.Contains(p.Keep, t.name); more; {
 			var n int64
+			last := false
 			begun, took := time.Now(), time.Duration(0)
 			err := write(ctx, func(tx Tx) (err error) {
 				began := time.Now()
-				n, err = tx.Exec(ctx, t.deletion(limit))
+				last = false
+				if n, err = tx.Exec(ctx, t.deletion(limit)); err == nil && n == 0 {
+					last = true
+					n, err = tx.Exec(ctx, `DELETE FROM `+t.name+` WHERE tenant_id = $1`) // they are fewer than a step's
+				}
 				took = time.Since(began)
 				return err
 			})
@@ -106,7 +111,7 @@ func (d *DB) purge(ctx context.Context, p Purge, write func(context.Context, fun
 				return deleted, fmt.Errorf("delete from %s: %w", t.name, err)
 			}
 			deleted += n
-			more = n > 0 && len(t.key) > 0
+			more = !last
 			switch {
 			case took > 2*purgeTime:
 				limit = max(limit/2, purgeLeast)
@@ -129,14 +134,16 @@ type tenantTable struct {
 	key  []string // of its primary key, without tenant_id
 }
 
-// deletion deletes up to limit rows of the tenant.
+// deletion deletes the first rows of the tenant, up to the one at limit, or none where
+// there are fewer. It is a range of the primary key: no statistics of a table make
+// PostgreSQL read more.
 func (t tenantTable) deletion(limit int) string {
 	if len(t.key) == 0 {
 		return `DELETE FROM ` + t.name + ` WHERE tenant_id = $1`
 	}
 	key := strings.Join(t.key, ", ")
-	return `DELETE FROM ` + t.name + ` WHERE tenant_id = $1 AND (` + key + `) IN (SELECT ` + key + ` FROM ` + t.name +
-		` WHERE tenant_id = $1 ORDER BY ` + key + ` LIMIT ` + strconv.Itoa(limit) + `)`
+	return `DELETE FROM ` + t.name + ` WHERE tenant_id = $1 AND (` + key + `) <= (SELECT ` + key + ` FROM ` + t.name +
+		` WHERE tenant_id = $1 ORDER BY ` + key + ` LIMIT 1 OFFSET ` + strconv.Itoa(limit-1) + `)`
 }
 
 // Columns of all tables, those of the primary key in its order; 0 for the others.

@@ -79,7 +79,12 @@ func TestARenameKeepsTheData(t *testing.T) {
 		for _, name := range []string{"olivia", "ned", "sam", "sue"} {
 			seen[name] = x.count(name, "deal")
 		}
-		lines := x.with(opts, ordersNamed)
+		dry := opts
+		dry.DryRun = true
+		lines := x.with(dry, ordersNamed)
+		if again := x.with(opts, ordersNamed); strings.Join(again, "") != strings.Join(lines, "") {
+			x.Errorf("the dry run printed %v, the apply %v", lines, again)
+		}
 		x.printed(lines,
 			"update entity company: label Firm → Company, renamed from firm",
 			"update entity order: fields.city renamed from place, fields.company renamed from firm, fields.company.entity firm → company, "+
@@ -232,6 +237,36 @@ func TestRenamesThatCannotBeAreRefused(t *testing.T) {
 			"acme.yaml:9: field stage: renamed_from: field title stands in the manifest too: a renamed one stands in it under its new name alone")
 		x.refused(manifest.Options{}, strings.NewReplacer("{name: stage,", "{name: stage, renamed_from: title,", "      - {name: title, type: text}\n", "").Replace(dealsNamed),
 			"acme.yaml:8: field stage: renamed_from: there are both a field title and a field stage, so that nothing can be renamed: leave renamed_from out")
+	})
+}
+
+func TestAFieldOfUsersIsRenamed(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 0)
+		with := func(fields string) string {
+			return strings.Replace(dealsBefore, "entities:\n", "user_fields: ["+fields+"]\nentities:\n", 1)
+		}
+		x.apply(with("{name: town, type: text}"))
+		id := x.user("deals", "olivia@x.example").ID
+		set := func(member, value string) {
+			t.Helper()
+			if _, err := x.as("olivia").Update(t.Context(), "user", id, values(member, value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("town", "Bern")
+		x.printed(x.apply(with("{name: city, renamed_from: town, type: text}")), "update user fields: fields.city renamed from town")
+		x.has("user", id, "city", `"Bern"`)
+		set("city", "Basel")
+		x.apply(with("{name: city, type: text}, {name: town, type: text}"))
+		x.has("user", id, "city", `"Basel"`)
+		x.has("user", id, "town", "null")
+		set("town", "Biel")
+		x.has("user", id, "city", `"Basel"`)
+		x.has("user", id, "town", `"Biel"`)
+		// A new type is held against what the field holds, by whatever name.
+		x.refused(manifest.Options{}, with("{name: place, renamed_from: city, type: number}, {name: town, type: text}"),
+			"acme.yaml:3: user_fields: field place cannot become number: 1 user(s) hold a value that does not fit")
 	})
 }
 
