@@ -132,7 +132,7 @@ func (x *example) check(t *testing.T) {
 		if e.RunAs != "" && !slices.ContainsFunc(x.Users, known) {
 			t.Errorf("%s runs as nobody: %s", e.Slug, e.RunAs)
 		}
-		address := "http://127.0.0.1:8080/public/v1/custom/" + e.Slug + " -H 'Host: " + x.Hosts[0] + "'"
+		address := "http://127.0.0.1:8081/public/v1/custom/" + e.Slug + " "
 		if readme := string(x.file(t, "README.md")); !strings.Contains(readme, address) || !strings.Contains(readme, "--tenant "+x.Tenant) {
 			t.Errorf("README.md does not call %s", address)
 		}

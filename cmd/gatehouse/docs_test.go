@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,26 +17,29 @@ import (
 	"time"
 )
 
-// TestTheDocumentedExamplesWork runs `gatehouse demo` and every curl line of
-// docs/api.md and README.md against it, and compares the answers with the ones
-// that stand below the lines.
+// TestTheDocumentedExamplesWork runs `gatehouse demo`, gives every curl line of
+// README.md and docs/ to a shell as it stands there, and compares the answers
+// with the ones that stand below the lines.
 func TestTheDocumentedExamplesWork(t *testing.T) {
-	base, key, webhook := runDemo(t)
-	vars := map[string]string{"URL": base, "KEY": key, "WEBHOOK": webhook}
-	for _, file := range []string{"../../docs/api.md", "../../README.md"} {
+	sh := newShell(t)
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]int{}
+	for _, file := range append([]string{"../../docs/api.md"}, append(files, "../../README.md")...) {
+		if ran[file] > 0 {
+			continue // docs/api.md goes first: it makes what others read
+		}
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ran := 0
-		for _, ex := range examples(string(src)) {
+		for _, ex := range examples(t, file, string(src)) {
 			for _, line := range ex.lines {
-				answer := curl(t, line, vars, base)
-				ran++
-				if id := createdID(answer.body); answer.status == http.StatusCreated && id != "" {
-					vars["ID"] = id
-				}
-				keepTokens(answer.body, vars)
+				answer := sh.curl(t, line)
+				ran[file]++
+				sh.keep(answer)
 				if len(ex.lines) > 1 || ex.want == "" {
 					if answer.status >= http.StatusBadRequest {
 						t.Errorf("%s: %s: %d %s", file, line, answer.status, answer.body)
@@ -48,14 +52,33 @@ func TestTheDocumentedExamplesWork(t *testing.T) {
 				compare(t, line, ex.want, answer.body)
 			}
 		}
-		if ran == 0 {
+	}
+	for _, file := range []string{"../../docs/api.md", "../../README.md"} {
+		if ran[file] == 0 {
 			t.Errorf("%s has no example", file)
 		}
 	}
 }
 
+// TestThePrintedLinesWork gives every line that `gatehouse demo` prints to a shell.
+func TestThePrintedLinesWork(t *testing.T) {
+	sh := newShell(t)
+	ran := 0
+	for line := range strings.Lines(sh.printed) {
+		if _, command, found := strings.Cut(line, "   curl "); found {
+			ran++
+			if answer := sh.curl(t, "curl "+strings.TrimSpace(command)); answer.status >= http.StatusBadRequest {
+				t.Errorf("%s: %d %s", line, answer.status, answer.body)
+			}
+		}
+	}
+	if ran < 9 {
+		t.Errorf("the demo prints %d curl lines:\n%s", ran, sh.printed)
+	}
+}
+
 // runDemo serves the demo tenant from a fresh folder until the test ends.
-func runDemo(t *testing.T) (base, key, webhook string) {
+func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs lockedBuffer
@@ -70,17 +93,17 @@ func runDemo(t *testing.T) (base, key, webhook string) {
 			t.Errorf("demo ended with %d: %s", status, errs.String())
 		}
 	})
-	printed := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/public/v1/me -H "Authorization: Bearer (svc_api_[0-9a-f]{64})"`)
+	who := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/public/v1/me -H "Authorization: Bearer (svc_api_[0-9a-f]{64})"`)
 	token := regexp.MustCompile(`X-Webhook-Token: (svc_whk_[0-9a-f]{64})`)
 	for range 300 {
-		m, hook := printed.FindStringSubmatch(errs.String()), token.FindStringSubmatch(errs.String())
+		m, hook := who.FindStringSubmatch(errs.String()), token.FindStringSubmatch(errs.String())
 		if m != nil && hook != nil && strings.Contains(out.String(), "server.listening") {
-			return m[1], m[2], hook[1]
+			return m[1], m[2], hook[1], errs.String()
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("demo printed no curl line: %s", errs.String())
-	return "", "", ""
+	return "", "", "", ""
 }
 
 type lockedBuffer struct {
@@ -110,15 +133,22 @@ type example struct {
 //nolint:gocritic // ^ after (?m) is no redundant anchor
 var fence = regexp.MustCompile("(?ms)^```(\\w+) ?(\\d*)\n(.*?)^```$")
 
-func examples(src string) []example {
+// examples finds the curl lines of a document's shell blocks. Each begins its
+// line: a curl that stands elsewhere would not be run here, and is an error.
+func examples(t *testing.T, file, src string) []example {
+	t.Helper()
+	const continued = "\\\n"
 	var list []example
 	for _, m := range fence.FindAllStringSubmatch(src, -1) {
 		lang, status, body := m[1], m[2], m[3]
 		if lang == "sh" {
 			var lines []string
-			for line := range strings.Lines(strings.ReplaceAll(body, "\\\n", " ")) {
+			for line := range strings.Lines(strings.ReplaceAll(body, continued, "\x00")) {
+				line = strings.TrimSpace(strings.ReplaceAll(line, "\x00", continued))
 				if strings.HasPrefix(line, "curl ") {
-					lines = append(lines, strings.TrimSpace(line))
+					lines = append(lines, line)
+				} else if strings.Contains(line, "curl ") && !strings.HasPrefix(line, "make ") {
+					t.Errorf("%s: this curl does not begin its line, and is not tested: %s", file, line)
 				}
 			}
 			if lines != nil {
@@ -141,97 +171,64 @@ type answer struct {
 	body   []byte
 }
 
-// curl does what a documented line of curl does.
-func curl(t *testing.T, line string, vars map[string]string, base string) answer {
+// shell runs lines as somebody does who pastes them, with the variables that
+// the documents tell them to set.
+type shell struct {
+	vars    map[string]string
+	home    string // with a .curlrc that leads to the demo, wherever it listens
+	printed string // by the demo
+}
+
+// newShell is a shell beside a demo of its own.
+func newShell(t *testing.T) *shell {
 	t.Helper()
-	words := shellWords(line, vars)
-	method, url, body := http.MethodGet, "", ""
-	header := http.Header{}
-	for i := 1; i < len(words); i++ {
-		switch words[i] {
-		case "-s":
-		case "-X":
-			i++
-			method = words[i]
-		case "-d":
-			i++
-			if body != "" {
-				body += "&"
-			}
-			body += words[i]
-		case "-H":
-			i++
-			name, value, _ := strings.Cut(words[i], ": ")
-			header.Add(name, value)
-		default:
-			url = strings.Replace(words[i], "http://127.0.0.1:8080", base, 1)
-		}
+	if out, err := exec.CommandContext(t.Context(), "../../scripts/need", "curl").CombinedOutput(); err != nil {
+		t.Fatalf("need curl: %v: %s", err, out)
 	}
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
+	base, key, webhook, printed := runDemo(t)
+	const documented = "127.0.0.1:8080"
+	s := &shell{home: t.TempDir(), printed: printed, vars: map[string]string{"URL": "http://" + documented, "KEY": key, "WEBHOOK": webhook}}
+	rc := fmt.Sprintf("connect-to = \"%s:%s\"\nwrite-out = \"\\n%%{http_code}\"\n", documented, strings.TrimPrefix(base, "http://"))
+	if err := os.WriteFile(filepath.Join(s.home, ".curlrc"), []byte(rc), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	r.Header = header
-	if body != "" && header.Get("Content-Type") == "" {
-		header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return answer{res.StatusCode, b}
+	return s
 }
 
-// shellWords splits a line as a shell does, as far as the documents need it.
-func shellWords(line string, vars map[string]string) []string {
-	var words []string
-	var word strings.Builder
-	quote, open := rune(0), false
-	for _, c := range line {
-		switch {
-		case quote == 0 && (c == '"' || c == '\''):
-			quote, open = c, true
-			if c == '\'' {
-				word.WriteRune('\x00') // no variables until the next one
-			}
-		case c == quote:
-			if c == '\'' {
-				word.WriteRune('\x00')
-			}
-			quote = 0
-		case quote == 0 && c == ' ':
-			if word.Len() > 0 || open {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			open = false
-		default:
-			word.WriteRune(c)
-		}
+// curl runs a line of curl.
+func (s *shell) curl(t *testing.T, line string) answer {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "bash", "-euc", line)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "CURL_HOME=" + s.home}
+	for name, value := range s.vars {
+		command.Env = append(command.Env, name+"="+value)
 	}
-	words = append(words, word.String())
-	for i, w := range words {
-		parts := strings.Split(w, "\x00")
-		for j := 0; j < len(parts); j += 2 {
-			parts[j] = os.Expand(parts[j], func(name string) string { return vars[name] })
-		}
-		words[i] = strings.Join(parts, "")
+	var words bytes.Buffer
+	command.Stderr = &words
+	out, err := command.Output()
+	if err != nil {
+		t.Errorf("%s: %v: %s", line, err, words.String())
+		return answer{}
 	}
-	return words
+	end := bytes.LastIndexByte(out, '\n')
+	status, err := strconv.Atoi(string(out[end+1:]))
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return answer{status, out[:end]}
 }
 
-// keepTokens notes what a login answered.
-func keepTokens(body []byte, vars map[string]string) {
+// keep sets the variables that an answer gives a value: the created record, and
+// what a login answered.
+func (s *shell) keep(a answer) {
+	if id := createdID(a.body); a.status == http.StatusCreated && id != "" {
+		s.vars["ID"] = id
+	}
 	var e struct {
 		Data struct{ AccessToken, RefreshToken string }
 	}
-	if json.Unmarshal(body, &e) == nil && e.Data.AccessToken != "" {
-		vars["TOKEN"], vars["REFRESH"] = e.Data.AccessToken, e.Data.RefreshToken
+	if json.Unmarshal(a.body, &e) == nil && e.Data.AccessToken != "" {
+		s.vars["TOKEN"], s.vars["REFRESH"] = e.Data.AccessToken, e.Data.RefreshToken
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 var app embed.FS
 
 // defaultAPI is also what the Content-Security-Policy in index.html names.
-const defaultAPI = "http://portal-api.localhost:8080"
+const defaultAPI = "http://127.0.0.1:8081"
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:8090", "address of the portal")

@@ -11,7 +11,6 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/mail"
@@ -27,11 +26,10 @@ import (
 	"time"
 )
 
-const apiHost = "portal-api.localhost"
-
 // TestInABrowser drives the portal in a real Chromium, against a real server
-// process at another origin: browser/portal.test.mjs is the story. With
-// -artifacts its pictures are kept.
+// process at another origin: browser/portal.test.mjs is the story of its users,
+// browser/account.test.mjs that of what goes wrong with an account. With
+// -artifacts their pictures are kept.
 func TestInABrowser(t *testing.T) {
 	install(t)
 	chromium, err := exec.LookPath("chromium")
@@ -40,23 +38,31 @@ func TestInABrowser(t *testing.T) {
 	}
 	w := begin(t)
 	setting, err := json.Marshal(map[string]string{
-		"portal": w.portal, "stranger": w.stranger, "api": w.api, "address": w.address, "mails": w.mails,
-		"staffKey": w.staffKey, "chromium": chromium, "pictures": t.ArtifactDir(),
+		"portal": w.portal, "stranger": w.stranger, "api": w.api, "mails": w.mails,
+		"staffKey": w.staffKey, "chromium": chromium, "pictures": t.ArtifactDir(), "program": w.program, "data": w.data,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	for _, name := range []string{"portal", "account"} {
+		t.Run(name, func(t *testing.T) { tell(t, "browser/"+name+".test.mjs", string(setting)) })
+	}
+}
+
+// tell runs a story to its end.
+func tell(t *testing.T, file, setting string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	story := exec.CommandContext(ctx, "node", "browser/portal.test.mjs")
-	story.Env = append(os.Environ(), "PORTAL_TEST="+string(setting))
+	story := exec.CommandContext(ctx, "node", file)
+	story.Env = append(os.Environ(), "PORTAL_TEST="+setting)
 	out, err := story.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
-		t.Fatalf("browser/portal.test.mjs: %v", err)
+		t.Fatalf("%s: %v", file, err)
 	}
 	if !bytes.HasSuffix(out, []byte("the end\n")) {
-		t.Fatal("browser/portal.test.mjs did not reach its end")
+		t.Fatalf("%s did not reach its end", file)
 	}
 }
 
@@ -64,8 +70,7 @@ func TestInABrowser(t *testing.T) {
 // at an origin that the tenant does not list, and the way to the mails.
 type world struct {
 	program, data           string
-	address                 string // of the server
-	api                     string // the tenant's origin, as the browser sees it
+	api                     string // the tenant's origin
 	portal, stranger, mails string // origins
 	staffKey                string
 }
@@ -98,12 +103,7 @@ func begin(t *testing.T) *world {
 	key := tool(t, "", w.program, "key", "create", "--tenant", "portal", "--user", "robin@fernhill.example", "--name", "test", "--data", w.data)
 	w.staffKey = strings.TrimSpace(key)
 
-	w.address = serve(t, w.program, w.data)
-	_, port, err := net.SplitHostPort(w.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.api = "http://" + net.JoinHostPort(apiHost, port)
+	w.api = "http://" + serve(t, w.program, w.data)
 	h, err := handler(w.api)
 	if err != nil {
 		t.Fatal(err)

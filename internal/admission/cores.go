@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"math"
+	"runtime"
 	"time"
 )
 
@@ -27,6 +28,9 @@ const maxCharge = 100 * time.Millisecond
 func NewCores(n int) *Cores {
 	return &Cores{NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64})}
 }
+
+// Count is how many compute at once.
+func (c *Cores) Count() int { return c.gate.Limits().Running }
 
 // Start waits for a core, until ctx ends. The work belongs to one goroutine,
 // which must Stop it. A nil Cores has enough for all: its Work is nil.
@@ -60,6 +64,7 @@ func (w *Work) Resume() error {
 	}
 	asked := time.Now()
 	err := w.cores.gate.enter(w.ctx, w.key)
+	runtime.Gosched() // whoever lets another in wakes it ahead of all that wait to run here
 	w.since = time.Now()
 	w.waited += w.since.Sub(asked)
 	w.inside = err == nil
@@ -87,7 +92,11 @@ func (w *Work) Yield() error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	if time.Since(w.since) < slice || w.cores.gate.Waiting() == 0 {
+	if time.Since(w.since) < slice {
+		return nil
+	}
+	if w.cores.gate.Waiting() == 0 {
+		runtime.Gosched()
 		return nil
 	}
 	w.Pause()

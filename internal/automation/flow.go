@@ -75,6 +75,9 @@ type Run struct {
 	// Work is the share of processor time that the flow computes in. It pauses
 	// while the host works.
 	Work *admission.Work
+	// Memory is what the values of the run are charged to, nil without bound. Where
+	// it has no more for the run's key, the run is OVERLOADED.
+	Memory *admission.Charge
 }
 
 // Result is what a flow gave, and how.
@@ -98,7 +101,7 @@ type Result struct {
 // another kind is the host's, or ctx was cancelled.
 func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	start := time.Now()
-	r := &run{ctx: ctx, host: given.Host, share: given.Work, work: MaxWork, room: MaxRecords, returned: MaxReturned, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
+	r := &run{ctx: ctx, host: given.Host, share: given.Work, memory: given.Memory, work: MaxWork, room: MaxRecords, returned: MaxReturned, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
 	r.trace = Trace{Steps: make([]Step, 0, f.size), last: start}
 	err := r.begin(f, given)
 	if err == nil {
@@ -118,6 +121,7 @@ type run struct {
 	ctx      context.Context
 	host     Host
 	share    *admission.Work
+	memory   *admission.Charge
 	slots    []slot
 	outputs  []any
 	elements []element // of the conditions' predicates
@@ -232,7 +236,21 @@ func (r *run) turn() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
+	if err := r.hold(0); err != nil {
+		return err
+	}
 	return r.share.Yield()
+}
+
+var errMemory = fault.New(fault.Overloaded, "Automations use too much memory at the moment. Try again soon.").After(time.Second)
+
+// hold charges for what the run has been handed and has made of it, and for so
+// many bytes more. Nothing of it is known to be free again before the run ends.
+func (r *run) hold(more int) error {
+	if r.memory == nil || r.memory.Reach(int64(MaxWork-r.work+MaxRecords-r.room+MaxReturned-r.returned+more)) {
+		return nil
+	}
+	return errMemory
 }
 
 // step counts steps of a condition.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/fault"
 )
@@ -373,5 +374,37 @@ func TestWhatComponentsReturnIsBounded(t *testing.T) {
 	_, err = s.flow.Run(t.Context(), automation.Run{Inputs: given(18), Host: &padded{size: 1_000_000}})
 	if fault.CodeOf(err) != fault.ExecutionError || !strings.Contains(err.Error(), "at most 16 MiB") {
 		t.Errorf("18 components that return 1 MB each: %v", err)
+	}
+}
+
+// TestValuesAreChargedBeforeTheyAreBuilt: what a run makes of what it was handed
+// is taken from a budget that all share. Where that has no more, the run is
+// OVERLOADED, which is not its own fault; a small one still finds room.
+func TestValuesAreChargedBeforeTheyAreBuilt(t *testing.T) {
+	s := flow(t, `
+- {type: output, set: {a: "{{inputs.data.0}}"}}`)
+	given := func(n int) string {
+		return `{"email":"e","data":[` + strings.TrimSuffix(strings.Repeat("1,", n), ",") + `]}`
+	}
+	budget := admission.NewBudget(8 << 20)
+	charge := budget.Charge("acme")
+	s.hold = &charge
+	f := s.failure(given(500_000), 503, fault.Overloaded, "too much memory")
+	if f.RetryAfter <= 0 {
+		t.Error("it does not say when to try again")
+	}
+	if held := budget.Used(); held > 4<<20 {
+		t.Errorf("%d bytes are held of what was refused", held)
+	}
+	charge.Release()
+	if _, err := s.run(given(50_000)); err != nil {
+		t.Fatal(err)
+	}
+	if held := budget.Used(); held < 50_000*40 || held > 4<<20 {
+		t.Errorf("%d bytes are held for 50,000 numbers", held)
+	}
+	charge.Release()
+	if _, err := s.run(given(10)); err != nil || budget.Used() != 0 {
+		t.Errorf("%v: %d bytes are held of a small run", err, budget.Used())
 	}
 }

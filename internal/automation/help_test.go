@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
@@ -67,6 +68,7 @@ type scenario struct {
 	ctx  context.Context
 	ev   *automation.Event
 	last *automation.Result
+	hold *admission.Charge
 }
 
 func flow(t *testing.T, nodes string) *scenario {
@@ -97,7 +99,7 @@ func (s *scenario) run(given string) (*automation.Result, error) {
 		object[key] = value.Clone()
 		members = append(members, inputs.Member{Name: key, Value: object[key]})
 	}
-	result, err := s.flow.Run(s.ctx, automation.Run{Inputs: members, Event: s.ev, Host: s.host})
+	result, err := s.flow.Run(s.ctx, automation.Run{Inputs: members, Event: s.ev, Host: s.host, Memory: s.hold})
 	if result == nil {
 		s.t.Fatal("Run gave no result")
 	}

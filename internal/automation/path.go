@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -133,11 +134,19 @@ func (r *run) open(at *any) error {
 	if !closed {
 		return nil
 	}
-	v, used, err := parseJSON(text, r.work)
-	if err != nil {
-		return err
+	for room := 4 * len(text); ; room *= 2 { // it is charged before it is built
+		room = min(room, r.work)
+		if err := r.hold(room); err != nil {
+			return err
+		}
+		v, used, err := parseJSON(text, room)
+		switch {
+		case err == nil:
+			r.work -= used
+			*at = v
+			return nil
+		case !errors.Is(err, errLong) || room == r.work:
+			return err
+		}
 	}
-	r.work -= used
-	*at = v
-	return nil
 }

@@ -127,6 +127,15 @@ func (e *Engine) Cores() *admission.Cores {
 	return e.cores
 }
 
+// Memory is what all runs hold together, for whoever runs something else of the
+// tenants' beside them.
+func (e *Engine) Memory() *admission.Budget {
+	if e == nil {
+		return nil
+	}
+	return e.memory
+}
+
 // Limits are the bounds of who may run at once, for whoever lets in others
 // beside the engine by the same measure.
 func (e *Engine) Limits() admission.Limits { return e.runs.Limits() }

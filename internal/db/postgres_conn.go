@@ -58,8 +58,9 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 }
 
 // maxUnread is how much of a result that nobody wants any more is read to its
-// end, which is cheaper than to stop the server.
-const maxUnread = 1 << 20
+// end, which is cheaper than to stop the server: a cancellation is a connection of
+// its own, and pgx waits 100 ms for what it may still hit.
+const maxUnread = 2 << 20
 
 // leave ends a result early. The connection is good again only when the rest
 // has been read: where that is much, the server is told to stop.

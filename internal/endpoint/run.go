@@ -372,7 +372,9 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 		return over(err)
 	}
 	defer work.Stop()
-	given := automation.Run{Inputs: x.j.inputs, Host: host, Work: work}
+	memory := x.s.engine.Memory().Charge(x.j.config.Tenant.ID)
+	defer memory.Release()
+	given := automation.Run{Inputs: x.j.inputs, Host: host, Work: work, Memory: &memory}
 	if e := x.j.event; e != nil {
 		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
 	}

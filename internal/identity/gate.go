@@ -37,6 +37,11 @@ func (s *Service) hash(ctx context.Context, tenant, password string) (string, er
 		return "", err
 	}
 	defer leave()
+	return s.hashAdmitted(ctx, tenant, password)
+}
+
+// hashAdmitted is hash for a caller who has been admitted.
+func (s *Service) hashAdmitted(ctx context.Context, tenant, password string) (string, error) {
 	work, err := s.cores.Start(ctx, tenant)
 	if err != nil {
 		return "", err

@@ -237,10 +237,19 @@ func (w *world) do(path, body string) answer {
 // call calls a route as the server does once its own checks have passed.
 func (w *world) call(cfg *access.Config, method, path, body string, viewer access.Viewer) answer {
 	w.t.Helper()
+	return w.callWith(cfg, method, path, body, viewer, "")
+}
+
+// callWith is call with an access token.
+func (w *world) callWith(cfg *access.Config, method, path, body string, viewer access.Viewer, token string) answer {
+	w.t.Helper()
 	req, err := http.NewRequest(method, "http://acme.localhost/public/v1/auth/"+path, strings.NewReader(body))
 	w.must(err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	for _, r := range w.id.Routes() {
 		c := &httpapi.Call{Request: req, RequestID: "r", IP: netip.MustParseAddr(w.ip), Config: cfg, Route: &r}

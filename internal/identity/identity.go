@@ -39,7 +39,7 @@ type passwords struct {
 }
 
 type counts struct {
-	registrations, logins, failures, blocks, refreshes, reuses, resets, overloads atomic.Int64
+	registrations, logins, failures, blocks, refreshes, reuses, resets, changes, overloads atomic.Int64
 }
 
 // Stats counts what happened since the process started.
@@ -51,6 +51,7 @@ type Stats struct {
 	Refreshes     int64 // rotations
 	Reuses        int64 // chains ended because a rotated token came back
 	Resets        int64 // passwords reset
+	Changes       int64 // passwords changed by who knew the old one
 	Overloads     int64 // requests shed because too many wait for a hash
 }
 
@@ -59,7 +60,7 @@ func (s *Service) Stats() Stats {
 	c := &s.counts
 	return Stats{
 		Registrations: c.registrations.Load(), Logins: c.logins.Load(), Failures: c.failures.Load(), Blocks: c.blocks.Load(),
-		Refreshes: c.refreshes.Load(), Reuses: c.reuses.Load(), Resets: c.resets.Load(), Overloads: c.overloads.Load(),
+		Refreshes: c.refreshes.Load(), Reuses: c.reuses.Load(), Resets: c.resets.Load(), Changes: c.changes.Load(), Overloads: c.overloads.Load(),
 	}
 }
 

@@ -65,13 +65,15 @@ var (
 	errBadToken     = errors.New("identity: the token does not hold")
 )
 
-// sign makes the access token of a user, issued at an instant of the database.
-func sign(cfg *access.Config, key *signingKey, userID string, at int64) (string, error) {
-	now := clock.FromMicros(at)
+// sign makes the access token of a session, issued at an instant of the
+// database. Its jti is the id of the session's chain, a slash, and an id of the
+// token's own.
+func sign(cfg *access.Config, key *signingKey, of session) (string, error) {
+	now := clock.FromMicros(of.now)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
-		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: userID, Tenant: cfg.Tenant.ID, Type: tokenType,
+		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: of.userID, Tenant: cfg.Tenant.ID, Type: tokenType,
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(accessLifetime)),
-		ID: clock.NewID(now),
+		ID: of.chainID + "/" + clock.NewID(now),
 	})
 	token.Header["kid"] = key.kid
 	return token.SignedString(key.secret)
@@ -155,6 +157,20 @@ func (s *Service) parse(ctx context.Context, cfg *access.Config, token string) (
 		return nil, nil, errUnauthorized
 	}
 	return &c, key, nil
+}
+
+// chainOf is the chain of the session that an access token was issued in, "" for
+// a token from before they named it. The token has been let in already.
+func (s *Service) chainOf(ctx context.Context, cfg *access.Config, token string) (string, error) {
+	c, _, err := s.parse(ctx, cfg, token)
+	if err != nil {
+		return "", err
+	}
+	chain, _, ok := strings.Cut(c.ID, "/")
+	if !ok {
+		return "", nil
+	}
+	return chain, nil
 }
 
 // hold reports whether the claims are those of a token of the tenant that is

@@ -15,6 +15,21 @@ var (
 	errNotActive   = fault.New(fault.AccountNotActive, "the account is not active")
 )
 
+// What details.reason of ACCOUNT_NOT_ACTIVE says.
+const (
+	reasonPending     = "pending"     // the account waits to be activated
+	reasonDeactivated = "deactivated" // an administrator decides
+)
+
+// notActive is ACCOUNT_NOT_ACTIVE with the reason. It is for who has shown the
+// right password.
+func notActive(acc user.Account) error {
+	if acc.Pending {
+		return errNotActive.With("reason", reasonPending)
+	}
+	return errNotActive.With("reason", reasonDeactivated)
+}
+
 // login exchanges an e-mail address and a password for tokens. Staff, addresses
 // without an account and wrong passwords get the same INVALID_CREDENTIALS after
 // the same work: one read, and one verification of a hash, be it a dummy. Only
@@ -39,24 +54,24 @@ func (s *Service) login(ctx context.Context, cfg *access.Config, email, password
 	}
 	if !acc.Active {
 		s.counts.failures.Add(1)
-		return nil, errNotActive
+		return nil, notActive(acc)
 	}
 	key, err := s.signer(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	refreshToken := newSecret()
-	now, ok, is, err := s.store.begin(ctx, cfg.Tenant.ID, acc, secret.Hash(refreshToken))
+	begun, ok, is, err := s.store.begin(ctx, cfg.Tenant.ID, acc, secret.Hash(refreshToken))
 	if err != nil {
 		return nil, err
 	}
 	if !ok { // it changed while the password was checked
 		s.counts.failures.Add(1)
 		if is.PasswordHash == acc.PasswordHash && !is.Active {
-			return nil, errNotActive
+			return nil, notActive(is)
 		}
 		return nil, errCredentials
 	}
 	s.counts.logins.Add(1)
-	return issue(cfg, key, acc.ID, refreshToken, now)
+	return issue(cfg, key, begun, refreshToken)
 }

@@ -82,8 +82,11 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 		if len(answers) != 1 {
 			t.Errorf("%v", answers)
 		}
-		w.signIn("waits@customer.example", password).want(403, fault.AccountNotActive)
-		w.signIn("gone@customer.example", password).want(403, fault.AccountNotActive)
+		for email, reason := range map[string]string{"waits@customer.example": "pending", "gone@customer.example": "deactivated"} {
+			if a := w.signIn(email, password).want(403, fault.AccountNotActive); a.err.Details["reason"] != reason {
+				t.Errorf("%s: %v, want the reason %s", email, a.err.Details, reason)
+			}
+		}
 		if s := w.id.Stats(); s.Failures != int64(len(list)+1) || s.Logins != 0 {
 			t.Errorf("%+v", s)
 		}

@@ -51,7 +51,7 @@ func TestTheSurface(t *testing.T) {
 			t.Errorf("%s", r.Policy())
 		}
 	}
-	if n := len(w.id.Routes()); n != 10 {
+	if n := len(w.id.Routes()); n != 11 {
 		t.Errorf("%d routes", n)
 	}
 }

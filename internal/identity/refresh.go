@@ -108,11 +108,18 @@ func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented str
 	default:
 		return nil, errRefresh
 	}
-	return issue(cfg, key, r.userID, next, r.now)
+	return issue(cfg, key, r.session, next)
 }
 
-func issue(cfg *access.Config, key *signingKey, userID, refreshToken string, at int64) (*tokens, error) {
-	jwt, err := sign(cfg, key, userID, at)
+// session is whose session a pair of tokens is issued for, and when: by the
+// database's clock, in microseconds.
+type session struct {
+	userID, chainID string
+	now             int64
+}
+
+func issue(cfg *access.Config, key *signingKey, of session, refreshToken string) (*tokens, error) {
+	jwt, err := sign(cfg, key, of)
 	return &tokens{AccessToken: jwt, RefreshToken: refreshToken, ExpiresIn: int(accessLifetime.Seconds())}, err
 }
 

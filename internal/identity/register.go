@@ -177,7 +177,7 @@ func (s *Service) hashOfNew(ctx context.Context, cfg *access.Config, r *registra
 	if err := s.taken(ctx, cfg, r.email); err != nil {
 		return "", err
 	}
-	return s.passwords.hash(r.password)
+	return s.hashAdmitted(ctx, cfg.Tenant.ID, r.password)
 }
 
 // enter stores a new user under one version of the configuration; errStale when

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/user"
@@ -43,8 +42,8 @@ func (s *Service) requestReset(cfg *access.Config, email string) error {
 // reset spends a reset token on a new password and ends every session of the
 // user. Other reset tokens of theirs are worth nothing from then on.
 func (s *Service) reset(ctx context.Context, cfg *access.Config, token, password string) error {
-	if err := secret.CheckPassword(password); err != nil {
-		return fault.Fields("the new password is not valid", map[string]string{"newPassword": err.Error()})
+	if err := checkNewPassword(password); err != nil {
+		return err
 	}
 	hashed := secret.Hash(token)
 	if err := s.store.holds(ctx, cfg.Tenant.ID, hashed, forReset); err != nil { // before a hash is spent on it

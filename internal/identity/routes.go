@@ -50,6 +50,10 @@ func (s *Service) Routes() []httpapi.Route {
 			Method: http.MethodGet, Pattern: base + "me", Auth: httpapi.JWTOnly, Limit: httpapi.PerCredential,
 			Audit: httpapi.AuditIdentity, Handler: s.serveMe,
 		},
+		{
+			Method: http.MethodPost, Pattern: base + "password", Auth: httpapi.JWTOnly, Limit: httpapi.PerCredential,
+			Audit: httpapi.AuditIdentity, BodyCap: httpapi.AuthBodyCap, Handler: s.servePassword,
+		},
 	}
 }
 
@@ -133,6 +137,15 @@ func (b resetBody) required() []text {
 	return []text{{"token", b.Token}, {"newPassword", b.NewPassword}}
 }
 
+type passwordBody struct {
+	CurrentPassword string `json:"currentPassword"`
+	NewPassword     string `json:"newPassword"`
+}
+
+func (b passwordBody) required() []text {
+	return []text{{"currentPassword", b.CurrentPassword}, {"newPassword", b.NewPassword}}
+}
+
 func (s *Service) serveRegister(ctx context.Context, c *httpapi.Call) (any, error) {
 	limits := limitsOf(c)
 	perAddress := ofAddress(c, "register", limits.RegisterPerIPPerHour, time.Hour)
@@ -192,20 +205,56 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.blocked(c, body.Email); err != nil {
-		return nil, err
-	}
-	// The e-mail address is charged once the login has its turn: attempts that
-	// wait, and may be shed, must not block an account.
-	leave, err := s.admit(ctx, c.Config.Tenant.ID)
+	leave, err := s.admitLogin(ctx, c, body.Email)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := s.takeLogin(c, body.Email); err != nil {
+	return s.login(ctx, c.Config, body.Email, body.Password)
+}
+
+// admitLogin charges an e-mail address with a guess at its password and waits
+// for the turn to check it. The address is charged once the guess has its turn:
+// attempts that wait, and may be shed, must not block an account.
+func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, email string) (leave func(), err error) {
+	if err := s.blocked(c, email); err != nil {
 		return nil, err
 	}
-	return s.login(ctx, c.Config, body.Email, body.Password)
+	leave, err = s.admit(ctx, c.Config.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.takeLogin(c, email); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// servePassword changes the password of who is logged in. A guess at the current
+// one counts against the limits of login, in the same budgets.
+func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+	if err := s.take(c.Call, ofAddress(c.Call, "login", limitsOf(c.Call).LoginPerIPPerMinute, time.Minute)); err != nil {
+		return httpapi.Reply{}, err
+	}
+	body, err := read(c.Call, passwordBody.required)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	if err := checkNewPassword(body.NewPassword); err != nil {
+		return httpapi.Reply{}, err
+	}
+	chain, err := s.chainOf(ctx, c.Config, httpapi.Bearer(c.Request.Header))
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	leave, err := s.admitLogin(ctx, c.Call, c.Viewer.Email())
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	defer leave()
+	err = s.changePassword(ctx, c.Config, session{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
+	return reply(http.StatusOK, success{true}, err)
 }
 
 // ofToken is the budget of a refresh token.

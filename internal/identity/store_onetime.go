@@ -26,6 +26,10 @@ func (s store) byEmail(ctx context.Context, tenantID, email string) (user.Accoun
 	return user.AccountByEmail(ctx, s.d.For(tenantID), email)
 }
 
+func (s store) byID(ctx context.Context, tenantID, id string) (user.Account, error) {
+	return user.AccountByID(ctx, s.d.For(tenantID), id)
+}
+
 // offer stores a one-time token, by its hash, and queues the mail that brings it.
 func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p purpose, hash string, out Mailer, m mail.Message) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
@@ -150,6 +154,6 @@ func (s store) reset(ctx context.Context, tenantID, hash, phc string) error {
 		if !ok {
 			return errTokenInvalid
 		}
-		return s.endChains(ctx, tx, id, endedByReset)
+		return s.endChains(ctx, tx, id, "", endedByReset)
 	})
 }

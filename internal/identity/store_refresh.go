@@ -14,14 +14,15 @@ const (
 	endedByLogout = "logout"
 	endedByTheft  = "reuse"
 	endedByReset  = "reset"
-	endedByUser   = "user" // deactivated, gone, or with another password
+	endedByChange = "password" // changed by the user in another session
+	endedByUser   = "user"     // deactivated, gone, or with another password
 )
 
 // begin starts a chain for a user whose password was just found right, with
 // the hash of its first token, unless the account has changed since it was
 // read: then it is the account as it is now, and ok is false. A change that
 // commits at the same time raises the epoch, which makes the chain worth nothing.
-func (s store) begin(ctx context.Context, tenantID string, seen user.Account, tokenHash string) (now int64, ok bool, acc user.Account, err error) {
+func (s store) begin(ctx context.Context, tenantID string, seen user.Account, tokenHash string) (of session, ok bool, acc user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		var err error
 		ok = false
@@ -34,17 +35,17 @@ func (s store) begin(ctx context.Context, tenantID string, seen user.Account, to
 			return err
 		}
 		ok = true
-		chain := clock.NewID(s.clock.Now())
+		of = session{userID: acc.ID, chainID: clock.NewID(s.clock.Now())}
 		err = tx.Query(ctx, `INSERT INTO refresh_chains (tenant_id, chain_id, user_id, session_epoch, started_at, expires_at, ended_at, end_reason)
 			VALUES ($1, $2, $3, $4, `+tx.Dialect().Now+` + $5, `+tx.Dialect().Now+` + $6, NULL, '') RETURNING started_at`,
-			func(r db.Row) error { now = r.Int(0); return nil },
-			chain, acc.ID, acc.Epoch, s.offset(), s.offset()+micros(refreshLifetime))
+			func(r db.Row) error { of.now = r.Int(0); return nil },
+			of.chainID, acc.ID, acc.Epoch, s.offset(), s.offset()+micros(refreshLifetime))
 		if err != nil {
 			return err
 		}
-		return s.insertToken(ctx, tx, chain, acc.ID, nil, tokenHash, now)
+		return s.insertToken(ctx, tx, of.chainID, acc.ID, nil, tokenHash, of.now)
 	})
-	return now, ok, acc, err
+	return of, ok, acc, err
 }
 
 // insertToken adds a token to a chain whose row the caller holds; parent is nil
@@ -58,9 +59,8 @@ func (s store) insertToken(ctx context.Context, tx db.Tx, chain, userID string, 
 
 // rotation is what became of a presented token.
 type rotation struct {
-	verdict         verdict
-	now             int64
-	userID, chainID string
+	session
+	verdict verdict
 }
 
 // rotate judges the token of a hash and does what the verdict says, in one
@@ -78,7 +78,7 @@ func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string)
 		return rotation{}, err
 	}
 	err = h.Write(ctx, func(tx db.Tx) error {
-		r = rotation{userID: t.userID, chainID: t.chainID}
+		r = rotation{session: session{userID: t.userID, chainID: t.chainID}}
 		m, err := s.look(ctx, tx, t)
 		if err != nil {
 			return err
@@ -188,17 +188,18 @@ func endChain(ctx context.Context, tx db.Tx, chainID, reason string, now int64) 
 	return err
 }
 
-// endChains ends every chain of a user. Their epoch has been raised, so a chain
-// that begins meanwhile is dead as well.
-func (s store) endChains(ctx context.Context, tx db.Tx, userID, reason string) error {
+// endChains ends every chain of a user but one; "" spares none. Their epoch has
+// been raised, so a chain that begins meanwhile is dead as well.
+func (s store) endChains(ctx context.Context, tx db.Tx, userID, spared, reason string) error {
 	now := tx.Dialect().Now
-	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = `+now+` + $3, end_reason = $4
-		WHERE tenant_id = $1 AND user_id = $2 AND ended_at IS NULL`, userID, s.offset(), reason)
+	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = `+now+` + $4, end_reason = $5
+		WHERE tenant_id = $1 AND user_id = $2 AND chain_id <> $3 AND ended_at IS NULL`, userID, spared, s.offset(), reason)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = `+now+` + $3 WHERE tenant_id = $1 AND revoked_at IS NULL
-		AND chain_id IN (SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND user_id = $2)`, userID, s.offset())
+	_, err = tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = `+now+` + $4 WHERE tenant_id = $1 AND revoked_at IS NULL
+		AND chain_id IN (SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND user_id = $2 AND chain_id <> $3)`,
+		userID, spared, s.offset())
 	return err
 }
 

@@ -22,12 +22,11 @@ const (
 	neighbourWait = 50 * time.Millisecond  // on the p99 of each kind of request
 	neighbourMost = 500 * time.Millisecond // for any request
 	// The same in the sample, where others use the machine and the storm's own
-	// clients have as much of it as the server. On PostgreSQL so does its server,
-	// beside which the wait of a write grows fast once the machine is full.
-	neighbourSampleWait         = 2 * time.Second
-	neighbourSampleMost         = 4 * time.Second
-	neighbourSampleWaitPostgres = 5 * time.Second
-	neighbourSampleMostPostgres = 10 * time.Second
+	// clients have as much of it as the server. What others do only adds to it, so
+	// one of a few rounds must be within: what is unfair is so in each.
+	neighbourSampleWait   = 500 * time.Millisecond
+	neighbourSampleMost   = 2 * time.Second
+	neighbourSampleRounds = 4
 
 	// victims bounds the victim's requests of one kind at once: enough that a wait
 	// of half a second keeps none from being sent when it is due.
@@ -59,7 +58,7 @@ logic_components:
   - name: many
     source: |
       export default function handler() {
-        for (let n = 0; n < 900; n++) records.create("made", { n, note: "x".repeat(200) });
+        for (let n = 0; n < 99; n++) records.create("made", { n, note: "x".repeat(30000) });
         return 1;
       }
   - {name: hungry, source: "export default function handler() { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)); }"}
@@ -133,8 +132,22 @@ func TestProveANeighboursStorm(t *testing.T) {
 		p := begin(t, "FAIR-storm", engine)
 		s := newNeighbourStorm(p, engine)
 		s.n = s.w.start()
-		s.measure()
-		s.judge()
+		wait, most, rounds := neighbourSampleWait, neighbourSampleMost, neighbourSampleRounds
+		if proving {
+			wait, most, rounds = neighbourWait, neighbourMost, 1
+		}
+		for round := 1; ; round++ {
+			s.measure()
+			over := s.judge(wait, most)
+			if len(over) > 0 && round < rounds {
+				continue
+			}
+			p.set("rounds", int64(round))
+			for _, what := range over {
+				p.fail("%s", what)
+			}
+			break
+		}
 		if s.n.panicked() || !s.n.running() {
 			p.fail("the process did not stay as it was: %s%s", s.n.said(), s.n.complained())
 		}
@@ -170,8 +183,8 @@ func (s *neighbourStorm) fill() {
 		}
 	}()
 	const insert = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT))
-		INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data)
-		SELECT $1, $2, $2 || i, u.user_id, '', 1000000 + i, 1000000 + i, u.user_id, u.user_id, 1, `
+		INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data_bytes, data)
+		SELECT $1, $2, $2 || i, u.user_id, '', 1000000 + i, 1000000 + i, u.user_id, u.user_id, 1, length($4) + 20, `
 	for entity, of := range map[string]struct {
 		count int
 		data  string
@@ -268,15 +281,9 @@ func (s *neighbourStorm) rage(lasts time.Duration) {
 	parts.Wait()
 }
 
-// judge compares the victim's times alone with those in the storm.
-func (s *neighbourStorm) judge() {
-	more, most := neighbourSampleWait, neighbourSampleMost
-	switch {
-	case proving:
-		more, most = neighbourWait, neighbourMost
-	case s.w.engine == db.Postgres:
-		more, most = neighbourSampleWaitPostgres, neighbourSampleMostPostgres
-	}
+// judge compares the victim's times alone with those in the storm, and says what
+// is over its bound.
+func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
 	s.p.set("longest_turn_ms", s.longestTurn())
 	for kind, m := range s.meters {
 		idle := s.idle[kind]
@@ -288,17 +295,18 @@ func (s *neighbourStorm) judge() {
 			s.p.set(kind+"_"+name+"_most_us", quantile(took, 1).Microseconds())
 		}
 		if len(storm) == 0 || len(idle) == 0 {
-			s.p.fail("%s: nothing was measured", kind)
+			over = append(over, kind+": nothing was measured")
 			continue
 		}
 		s.p.tried(len(storm))
-		if d := quantile(storm, 0.99) - quantile(idle, 0.99); d > more {
-			s.p.fail("%s: p99 is %s longer in the storm, at most %s is meant", kind, d, more)
+		if d := quantile(storm, 0.99) - quantile(idle, 0.99); d > wait {
+			over = append(over, fmt.Sprintf("%s: p99 is %s longer in the storm, at most %s is meant", kind, d, wait))
 		}
 		if d := quantile(storm, 1); d > most {
-			s.p.fail("%s: the slowest took %s in the storm, at most %s is meant", kind, d, most)
+			over = append(over, fmt.Sprintf("%s: the slowest took %s in the storm, at most %s is meant", kind, d, most))
 		}
 	}
+	return over
 }
 
 // longestTurn is the longest turn that one write had at the database, in

@@ -33,10 +33,12 @@ type cut struct {
 	last  row   // in the page, without its data
 	more  bool  // there are records behind the last
 
-	cores  *admission.Cores // where long pages take turns
-	remote bool             // a server reads the rows
-	long   bool
-	work   *admission.Work // nil before its first turn
+	cores *admission.Cores // where long pages take turns
+	long  bool
+	work  *admission.Work // nil before its first turn
+
+	leave  func() // gives back the place among the heavy reads, nil without one
+	parted bool   // the statement was ended to wait for that place
 }
 
 // fill reads from where a cursor stands. One statement reads a whole page, and
@@ -45,18 +47,26 @@ type cut struct {
 // for more sends more.
 func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	c.long = c.scope.RowSize.Load() > 0
-	defer func() { c.work.Stop() }()
+	defer func() {
+		c.work.Stop()
+		if c.leave != nil {
+			c.leave()
+		}
+	}()
 	c.page.Records = append(make([]byte, 0, c.size()), '[')
 	w := window{after: at.after, before: at.before}
 	for {
 		rest := c.limit + 1 - c.page.Count
 		w.limit = min(chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records)), chunk(c.scope.ReadSize.Load(), rest, maxRead-c.read))
-		c.rows = 0
+		c.rows, c.parted = 0, false
 		c.work.Pause() // whoever waits for a connection holds no core, for whoever has one may wait for that
+		if err := c.enter(); err != nil {
+			return err
+		}
 		if err := fetch(w, c.add); err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
-		if c.more || c.rows < w.limit || w.limit == rest {
+		if c.more || !c.parted && (c.rows < w.limit || w.limit == rest) {
 			break
 		}
 		w.before = c.last.createdAt
@@ -64,6 +74,21 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	c.page.Records = append(c.page.Records, ']')
 	c.remember()
 	return nil
+}
+
+// enter takes a place among the heavy reads where the page is one. Whoever waits
+// for it holds neither a connection nor a core.
+func (c *cut) enter() (err error) {
+	if c.leave == nil && c.large() {
+		c.leave, err = c.s.heavyRead(c.ctx)
+	}
+	return err
+}
+
+// large reports whether the page's records are such that it ends early, as far
+// as is known by now.
+func (c *cut) large() bool {
+	return c.scope.RowSize.Load() > 0 || c.page.Count > 0 && c.read > admission.Free && c.read/c.page.Count >= PageBytes/MaxLimit
 }
 
 // compute takes a turn at the cores: a long page is milliseconds of work, and a
@@ -84,9 +109,6 @@ func (c *cut) add(rec *row) error {
 	if c.long = c.long || len(c.page.Records) > admission.Free; c.long {
 		if err := c.compute(); err != nil {
 			return err
-		}
-		if c.remote {
-			defer c.work.Pause() // while the server reads; SQLite reads in the turn itself
 		}
 	}
 	c.rows++
@@ -115,6 +137,11 @@ func (c *cut) add(rec *row) error {
 	c.read += len(rec.data)
 	c.last = *rec
 	c.last.data = nil // valid only now
+	if c.leave == nil && c.s.store.heavy != nil && c.large() {
+		c.parted = true
+		c.remember()
+		return errEnough
+	}
 	return nil
 }
 
@@ -175,15 +202,19 @@ func note(size *atomic.Int64, n, large int) {
 
 // chunk is how many of the rest of a page's rows one statement asks for, given
 // about how large a row is (0: not large) and how many bytes the page has left.
-// It is one of few numbers, for each is a statement of its own.
+// It is one of few numbers, for each is a statement of its own, and not much over
+// what fits: what is read for nothing was sent.
 func chunk(size int64, rest, left int) int {
 	if size == 0 || size*int64(rest) <= int64(left) {
 		return rest
 	}
 	fit := max(int64(left)/size, 1) + 1
 	n := 2
-	for int64(n) < fit {
-		n *= 2
+	for ; int64(n) < fit; n *= 2 {
+		if half := n + n/2; int64(half) >= fit {
+			n = half
+			break
+		}
 	}
 	return min(n, rest)
 }

@@ -53,9 +53,9 @@ func TestALargeEntityIsAskedForInSmallPieces(t *testing.T) {
 		rest, left int
 		want       int
 	}{
-		{0, 201, records.PageBytes, 201}, {10_000, 201, records.PageBytes, 201}, {11_000, 201, records.PageBytes, 201},
-		{20_000, 201, records.PageBytes, 128}, {100_000, 201, records.PageBytes, 32}, {1_000_000, 201, records.PageBytes, 4},
-		{3_000_000, 201, records.PageBytes, 2}, {1_000_000, 201, 100, 2}, {1_000_000, 1, 100, 1}, {1_000_000, 2, -5, 2}, {1_000_000, 51, 8 << 20, 16},
+		{0, 201, records.PageBytes, 201}, {10_000, 201, records.PageBytes, 201}, {11_000, 201, records.PageBytes, 192},
+		{20_000, 201, records.PageBytes, 128}, {23_000, 201, records.PageBytes, 96}, {100_000, 201, records.PageBytes, 24}, {1_000_000, 201, records.PageBytes, 3},
+		{3_000_000, 201, records.PageBytes, 2}, {1_000_000, 201, 100, 2}, {1_000_000, 1, 100, 1}, {1_000_000, 2, -5, 2}, {1_000_000, 51, 8 << 20, 12},
 	} {
 		if got := records.Chunk(c.size, c.rest, c.left); got != c.want {
 			t.Errorf("%d more of %d bytes into %d: %d are asked for, expected %d", c.rest, c.size, c.left, got, c.want)

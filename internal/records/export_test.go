@@ -40,7 +40,7 @@ func FillPage(limit, bytes, times int, sizes []int) (count int, statements []int
 	var scope access.Scope
 	for range times {
 		statements = nil
-		c := &cut{s: &Session{}, limit: limit, bytes: bytes, scope: &scope, show: func(dst []byte, rec *row) []byte { return append(dst, rec.data...) }}
+		c := &cut{s: &Session{store: &Store{}}, limit: limit, bytes: bytes, scope: &scope, show: func(dst []byte, rec *row) []byte { return append(dst, rec.data...) }}
 		err = c.fill(cursor{}, func(w window, each func(*row) error) error {
 			from, read := 0, 0
 			if w.before > 0 {

@@ -85,7 +85,7 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 	}
 	c := &cut{
 		ctx: ctx, s: s, limit: limit, bytes: PageBytes, show: show, scope: scope,
-		cores: s.store.cores, remote: s.store.remote,
+		cores: s.store.cores,
 	}
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)

@@ -21,6 +21,7 @@ type Store struct {
 	written   *admission.Budget // what units hold, by tenant
 	cores     *admission.Cores  // that long pages are built in, nil without bound
 	remote    bool              // a server reads the rows, not this process
+	heavy     *admission.Gate   // for who makes a server read large records, by tenant; nil without a server
 }
 
 // New returns the store over a database. cursorKey authenticates cursors: it
@@ -33,9 +34,37 @@ func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *St
 
 // Share makes long pages take turns at the cores with whatever else computes
 // there; it returns the store. It must be called before the store is used.
+//
+// A database server that reads large records computes for longer than this
+// process does with them, and serves all its connections alike. So of one tenant
+// no more such reads go on at once than there are cores to build their answers.
 func (s *Store) Share(cores *admission.Cores) *Store {
 	s.cores = cores
+	if cores != nil && s.remote {
+		s.heavy = admission.NewGate(admission.Limits{
+			Running: 2 * cores.Count(), PerKey: cores.Count(), Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxHeavyWait,
+		})
+	}
 	return s
+}
+
+// What may wait for a place among the heavy reads.
+const (
+	maxHeavy     = 1024
+	maxHeavyWait = 10 * time.Second
+)
+
+// heavyRead takes a place among those who make a database server read large
+// records; leave gives it back. Where there is no server there is a place for all.
+func (s *Session) heavyRead(ctx context.Context) (leave func(), err error) {
+	if s.store.heavy == nil {
+		return func() {}, nil
+	}
+	leave, err = s.store.heavy.Enter(ctx, s.viewer.Tenant())
+	if errors.Is(err, admission.ErrFull) {
+		err = fault.New(fault.Overloaded, "too many large records are being read").After(time.Second)
+	}
+	return leave, err
 }
 
 // As returns the store as viewer may use it.

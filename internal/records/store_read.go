@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
 )
@@ -32,7 +33,15 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := pointRead(s.h, r.Scope(access.Read))
+	scope := r.Scope(access.Read)
+	if scope.RowSize.Load() > admission.Free {
+		leave, err := s.heavyRead(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	st := pointRead(s.h, scope)
 	var fixed [8]any
 	args := append(append(fixed[:0], r.Entity.StoredAs(), id), st.Args...)
 	var out Record

@@ -54,7 +54,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	id := c.s.identity.Stats()
 	for event, n := range map[string]int64{
 		"registration": id.Registrations, "login": id.Logins, "login_failed": id.Failures, "login_blocked": id.Blocks,
-		"refresh": id.Refreshes, "refresh_reused": id.Reuses, "password_reset": id.Resets, "overloaded": id.Overloads,
+		"refresh": id.Refreshes, "refresh_reused": id.Reuses, "password_reset": id.Resets, "password_change": id.Changes,
+		"overloaded": id.Overloads,
 	} {
 		counter(identities, float64(n), event)
 	}

@@ -120,6 +120,34 @@ func TestAnEndUsersLife(t *testing.T) {
 	})
 }
 
+// TestAPasswordIsChangedInThePortal goes over HTTP: only an access token will do,
+// the portal's pages may read the answer, and neither password is in any log.
+func TestAPasswordIsChangedInThePortal(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(portal)
+		eva, refresh := member(t, w, "eva@customer.example")
+		const path, body = auth + "password", `{"currentPassword": "a good password", "newPassword": "a better password"}`
+		w.Anyone().Post(path, body).Want(401, "UNAUTHORIZED")
+		w.Key("olivia@acme.example").Post(path, body).Want(401, "UNAUTHORIZED")
+		wrong := eva.With("Origin", "https://portal.acme.example").Post(path, strings.Replace(body, "a good", "a wrong", 1)).Want(401, "INVALID_CREDENTIALS")
+		a := eva.With("Origin", "https://portal.acme.example").Post(path, body).Want(200, "")
+		if got := a.Header.Get("Access-Control-Allow-Origin"); got != "https://portal.acme.example" || !strings.Contains(string(a.Body), `"data":{"success":true}`) {
+			t.Errorf("for %q: %s", got, a.Body)
+		}
+		w.Anyone().Post(auth+"refresh", fmt.Sprintf(`{"refreshToken": %q}`, refresh)).Want(200, "")
+		w.Anyone().Post(auth+"login", `{"email": "eva@customer.example", "password": "a better password"}`).Want(200, "")
+		entry := w.AuditLog("acme")[wrong.Header.Get("X-Request-Id")]
+		if entry == nil || entry.Endpoint != "/auth/password" || entry.UserID == "" {
+			t.Fatalf("the refused change is not in the audit log: %+v", entry)
+		}
+		for _, secret := range []string{"a good password", "a wrong password", "a better password"} {
+			if strings.Contains(fmt.Sprintf("%+v", *entry), secret) || w.Nodes[0].Log.Contains(secret) {
+				t.Errorf("%s is in a log: %+v", secret, *entry)
+			}
+		}
+	})
+}
+
 // TestOriginsOfExternalIdentity is decisions 2.20: an origin that is not listed
 // is not refused, and cannot read.
 func TestOriginsOfExternalIdentity(t *testing.T) {

@@ -58,6 +58,20 @@ func Activate(ctx context.Context, tx db.Tx, id string, now int64) (ok bool, err
 	return n > 0, err
 }
 
+// ChangePassword gives an external user who is active another password and ends
+// their sessions for good, but for those that are taken over to the new epoch;
+// ok is false when they are not as they were seen. The caller holds
+// tenant.Fence, as for Activate.
+func ChangePassword(ctx context.Context, tx db.Tx, seen Account, hash string, now int64) (epoch int64, ok bool, err error) {
+	err = tx.Query(ctx, `UPDATE users SET password_hash = $5, session_epoch = session_epoch + 1, updated_at = $6
+		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND password_hash = $4 AND user_type = 'external'
+		AND active = 1 RETURNING session_epoch`, func(r db.Row) error {
+		epoch, ok = r.Int(0), true
+		return nil
+	}, seen.ID, seen.Epoch, seen.PasswordHash, hash, now)
+	return epoch, ok, err
+}
+
 // ResetPassword gives an external user who is active and verified another
 // password and ends their sessions for good; ok is false when they are not, or
 // when their epoch is another. The caller holds tenant.Fence, as for Activate.

@@ -38,11 +38,13 @@ export function fill(form, record) {
   }
 }
 
-// words is what people are told of an error.
+// words is what people are told of an error: what is the matter, and what to do next.
 export function words(error) {
+  const later = error.retryAfter > 0 ? `in ${duration(error.retryAfter)}` : "later"
   if (error.code === "NETWORK") return "We cannot reach the service. Check your connection and try again."
-  if (error.retryAfter > 0) return `That is too much at once. Please try again in ${duration(error.retryAfter)}.`
-  if (error.status >= 500) return `Something went wrong on our side. If you ask for help, quote ${error.requestId}.`
+  if (error.status === 429) return `That is too much at once. Please try again ${later}.`
+  if (error.status === 503) return `We cannot do that right now. Please try again ${later}.`
+  if (error.status >= 500) return `Something went wrong on our side. Please try again; if it stays so, write to us and quote ${error.requestId || error.status}.`
   return sentence(error.message)
 }
 
@@ -53,6 +55,7 @@ export function sentence(text) {
 }
 
 function duration(seconds) {
+  if (seconds === 1) return "a second"
   if (seconds < 90) return `${seconds} seconds`
   return `${Math.ceil(seconds / 60)} minutes`
 }
@@ -61,6 +64,8 @@ function inputs(form) {
   return [...form.elements].filter((element) => element.name && !element.readOnly)
 }
 
+// check is what is wrong by the inputs' own rules. A password has data-longest and no maxlength: that would cut off what a
+// password manager pastes, without a word.
 function check(form) {
   const wrong = {}
   for (const input of inputs(form)) {
@@ -68,6 +73,7 @@ function check(form) {
     if (input.required && input.value.trim() === "") wrong[input.name] = "Please fill this in."
     else if (input.validity.typeMismatch) wrong[input.name] = "This is not an e-mail address."
     else if (input.minLength > 0 && length < input.minLength) wrong[input.name] = `Please use at least ${input.minLength} characters.`
+    else if (length > Number(input.dataset.longest ?? length)) wrong[input.name] = `Please use at most ${input.dataset.longest} characters.`
   }
   return wrong
 }
@@ -78,7 +84,7 @@ export function clearErrors(form) {
 }
 
 // showErrors puts each field's message below its input and leads to the first; what has no input goes to the alert.
-function showErrors(form, {message = "", fields = {}}) {
+export function showErrors(form, {message = "", fields = {}}) {
   let first
   const left = []
   for (const [name, reason] of Object.entries(fields)) {

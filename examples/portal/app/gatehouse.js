@@ -40,7 +40,8 @@ export class Gatehouse extends EventTarget {
     this.#base = new URL("/public/v1", api).href
     addEventListener("storage", (event) => {
       if (event.key !== storageKey && event.key !== null) return // null: all of it was cleared
-      if (!this.loggedIn) this.#end("elsewhere")
+      // What is stored by now may be the next one's already: when a login takes another's place, two events come.
+      if (event.newValue === null) this.#end("elsewhere")
       else if (event.oldValue === null) this.dispatchEvent(new Event("login"))
     })
   }
@@ -75,15 +76,23 @@ export class Gatehouse extends EventTarget {
     this.#forget("here")
   }
 
+  // login takes the place of a session that another tab has begun meanwhile: that tab hears "logout", then "login".
   async login(email, password) {
-    this.#keep((await this.#send("POST", "/auth/login", {email, password})).data)
+    const tokens = (await this.#send("POST", "/auth/login", {email, password})).data
+    if (this.loggedIn) this.#forget("here")
+    this.#keep(tokens)
+  }
+
+  // changePassword ends every other session of the user; this one stays. A wrong current password is INVALID_CREDENTIALS.
+  async changePassword(currentPassword, newPassword) {
+    await this.#call("POST", "/auth/password", {currentPassword, newPassword}, {patient: false})
   }
 
   // logout ends the session in all tabs at once, and then tells the server.
   async logout() {
     const refreshToken = this.#storage.getItem(storageKey)
     this.#forget("here")
-    if (refreshToken !== null) await alone(() => this.#send("POST", "/auth/logout", {refreshToken}))
+    if (refreshToken !== null) await alone(() => this.#send("POST", "/auth/logout", {refreshToken}, {patient: true}))
   }
 
   // me is {userId, email, name, isOwner, abilities}; the abilities are CASL raw rules.
@@ -128,17 +137,17 @@ export class Gatehouse extends EventTarget {
   // What is behind them.
 
   // #call sends a request as the user who is logged in. An access token that is refused, since its hour is over, is
-  // replaced by a refresh, once.
-  async #call(method, where, body) {
+  // replaced by a refresh, once; other answers with the status 401, like that of a wrong current password, are the caller's.
+  async #call(method, where, body, {patient = true} = {}) {
     const session = this.#session.signal
     const accessToken = this.#accessToken ?? (await this.#refresh())
     try {
-      return await this.#send(method, where, body, {accessToken, session})
+      return await this.#send(method, where, body, {accessToken, session, patient})
     } catch (error) {
-      if (error.status !== 401) throw error
+      if (error.code !== "UNAUTHORIZED") throw error
     }
     if (this.#accessToken === accessToken) this.#accessToken = null // else another request has refreshed already
-    return this.#send(method, where, body, {accessToken: this.#accessToken ?? (await this.#refresh()), session})
+    return this.#send(method, where, body, {accessToken: this.#accessToken ?? (await this.#refresh()), session, patient})
   }
 
   // #refresh gives a new access token. Requests of this tab that need one at the same time share one refresh.
@@ -151,7 +160,7 @@ export class Gatehouse extends EventTarget {
     const session = this.#session
     const presented = this.#storage.getItem(storageKey)
     if (presented === null) throw loggedOut()
-    const ask = () => this.#send("POST", "/auth/refresh", {refreshToken: presented})
+    const ask = () => this.#send("POST", "/auth/refresh", {refreshToken: presented}, {patient: true})
     let tokens
     try {
       // When the answer was lost the server may have changed the token; asked again within 30 s it gives the same new one.
@@ -163,7 +172,7 @@ export class Gatehouse extends EventTarget {
     }
     const stored = this.#storage.getItem(storageKey)
     if (stored === null || session !== this.#session) { // logged out while the answer was on its way
-      await this.#send("POST", "/auth/logout", {refreshToken: tokens.refreshToken})
+      await this.#send("POST", "/auth/logout", {refreshToken: tokens.refreshToken}, {patient: true})
       throw loggedOut()
     }
     this.#accessToken = tokens.accessToken
@@ -189,12 +198,13 @@ export class Gatehouse extends EventTarget {
   }
 
   // #send is one request and its answer, {data, meta}. 429 and 503 say that nothing was done: when the server asks for a
-  // short wait, the request is sent once more after it.
-  async #send(method, where, body, options = {}) {
+  // short wait, a patient request is sent once more after it. Patient are those of a session. What a person does with a
+  // password or the token of a mail never is: each time counts as one of their attempts, and is theirs to decide.
+  async #send(method, where, body, {patient = false, ...options} = {}) {
     try {
       return await this.#exchange(method, where, body, options)
     } catch (error) {
-      if (!(error.retryAfter > 0 && error.retryAfter <= longestWait)) throw error
+      if (!patient || !(error.retryAfter > 0 && error.retryAfter <= longestWait)) throw error
       await pause(error.retryAfter)
       return this.#exchange(method, where, body, options)
     }
@@ -217,8 +227,8 @@ export class Gatehouse extends EventTarget {
       throw new GatehouseError({code: "NETWORK", message: "the service cannot be reached"})
     }
     if (response.ok) return envelope
-    throw new GatehouseError({
-      status: response.status, ...envelope.error,
+    throw new GatehouseError({ // something on the way may have answered in the service's place, in its own form
+      status: response.status, code: "UNKNOWN", message: `the service answered with the status ${response.status}`, ...envelope?.error,
       retryAfter: Number(response.headers.get("Retry-After")) || 0, requestId: response.headers.get("X-Request-Id") ?? "",
     })
   }

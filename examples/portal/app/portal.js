@@ -2,7 +2,7 @@
 // what is wrong with a form, tickets.js is the view of the records.
 
 import {Gatehouse} from "./gatehouse.js"
-import {clearErrors, fill, onSubmit, sentence} from "./forms.js"
+import {clearErrors, fill, onSubmit, showErrors, words} from "./forms.js"
 import {Tickets} from "./tickets.js"
 
 const views = [...document.querySelectorAll("[data-view]")]
@@ -10,15 +10,46 @@ const linked = ["sign-in", "register", "forgot-password", "tickets", "profile"] 
 const membersOnly = ["tickets", "profile"]
 const forms = document.forms
 
-// The mails lead to /verify?token=… and /reset-password?token=…; the token does not stay in the address bar, the history
-// or a link that is passed on. This comes before anything else.
-const entry = {path: location.pathname, token: new URLSearchParams(location.search).get("token") ?? ""}
-if (entry.path !== "/") history.replaceState(null, "", "/")
+// The mails lead to /verify?token=… and /reset-password?token=…. The token does not stay in the address bar, or in a link that
+// is passed on. It stays with this entry of the history, until it has done its work or is refused: so a reload, "Try again"
+// and the back button find it. This comes before anything else.
+if (location.pathname !== "/") {
+  const token = new URLSearchParams(location.search).get("token") ?? ""
+  history.replaceState({link: {path: location.pathname, token}}, "", "/")
+}
+const link = () => (location.hash ? undefined : history.state?.link)
+const spend = () => link() && history.replaceState(null, "", "/")
 
 let api, tickets
 let shown = "loading"
+let wanted = "tickets" // where a login leads
+let retry = () => {} // what "Try again" does
 let resetToken = ""
 let userID = ""
+
+// resetAddress is the address that a new password was asked for in this browser within the hour that the mail's link holds:
+// the form that the link opens, in whatever tab, tells it to password managers.
+const resetAddress = {
+  key: "portal.resetAddress",
+  get() {
+    try {
+      const [until, email] = JSON.parse(localStorage.getItem(this.key))
+      return Date.now() < until ? email : ""
+    } catch {
+      return "" // there is none, or the browser denies storage
+    }
+  },
+  set(email) {
+    try {
+      localStorage.setItem(this.key, JSON.stringify([Date.now() + 3_600_000, email]))
+    } catch {} // then it is typed again
+  },
+  clear() {
+    try {
+      localStorage.removeItem(this.key)
+    } catch {} // then there was none
+  },
+}
 
 const part = (view, name) => view.querySelector(`[data-is="${name}"]`)
 const viewOf = (name) => views.find((one) => one.dataset.view === name)
@@ -38,14 +69,15 @@ function show(name) {
   // A view without an address has none, so that links to the one before it lead there again.
   if (!linked.includes(name) && name !== "unavailable" && location.hash) history.pushState(null, "", "/")
   for (const one of views) one.hidden = one !== view
+  if (shown !== name) for (const input of viewOf(shown).querySelectorAll("[type=password]")) input.value = "" // nobody comes back for it
   document.querySelector('[data-only="logged-in"]').hidden = !api?.loggedIn
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page")
-    else link.removeAttribute("aria-current")
+  for (const item of document.querySelectorAll("nav a")) {
+    if (item.hash === `#/${name}`) item.setAttribute("aria-current", "page")
+    else item.removeAttribute("aria-current")
   }
   const heading = view.querySelector("h1")
   document.title = heading ? `${heading.textContent} · Fernhill Cycles` : "Fernhill Cycles"
-  if (shown !== "loading" || entry.path !== "/") heading?.focus()
+  if (shown !== "loading" || link()) heading?.focus()
   shown = name
 }
 
@@ -59,12 +91,36 @@ function go(name) {
 function route() {
   let name = location.hash.slice(2)
   if (location.hash && !location.hash.startsWith("#/")) return // the link to the content
+  if (link()) return open(link())
   if (!linked.includes(name) || (api.loggedIn && name !== "profile")) name = "tickets"
-  if (!api.loggedIn && membersOnly.includes(name)) name = "sign-in"
+  if (!api.loggedIn && membersOnly.includes(name)) {
+    wanted = name
+    name = "sign-in"
+  }
   if (location.hash !== `#/${name}`) history.replaceState(null, "", `/#/${name}`)
   show(name)
   if (name === "tickets") tickets.open()
   if (name === "profile") openProfile()
+}
+
+const badLink = "This link was used already, is too old, or is not complete. Please ask for a new one."
+
+// open does what the link of a mail is for.
+function open({path, token}) {
+  if (path === "/verify") return verify(token)
+  resetToken = token
+  forms.reset.elements.email.value = resetAddress.get()
+  clearErrors(forms.reset)
+  show("new-password")
+  if (token === "") showErrors(forms.reset, {message: badLink})
+}
+
+// unavailable is the view for what could not be done. Its button does that again, in place: a reload would need the
+// connection that may be missing.
+function unavailable(error, again) {
+  part(viewOf("unavailable"), "reason").textContent = words(error)
+  retry = again
+  show("unavailable")
 }
 
 function notice(text) {
@@ -81,17 +137,24 @@ function checkMail(email) {
   show("check-mail")
 }
 
+function deactivated(email) {
+  part(viewOf("deactivated"), "email").textContent = email
+  show("deactivated")
+}
+
 async function verify(token) {
   try {
     await api.verify(token)
-    show("verified")
   } catch (error) {
-    if (error.code !== "TOKEN_EXPIRED" && error.code !== "TOKEN_INVALID" && error.code !== "VALIDATION") return show("unavailable")
+    if (error.code !== "TOKEN_EXPIRED" && error.code !== "TOKEN_INVALID" && error.code !== "VALIDATION") return unavailable(error, () => verify(token))
     part(viewOf("not-verified"), "reason").textContent = error.code === "TOKEN_EXPIRED"
       ? "It is older than 24 hours. We can send you a new one."
       : "It was used already, or is not complete. If you have not confirmed your address yet, we can send you a new one."
     show("not-verified")
+    return spend()
   }
+  show("verified")
+  spend()
 }
 
 async function openProfile() {
@@ -103,8 +166,9 @@ async function openProfile() {
     part(view, "email").textContent = email
     part(view, "since").textContent = new Intl.DateTimeFormat(undefined, {dateStyle: "long"}).format(new Date(createdAt))
     fill(forms.profile, {name, company: customFields.company})
+    forms.password.elements.username.defaultValue = email // stays when the form is reset
   } catch (error) {
-    if (error.code !== "LOGGED_OUT") show("unavailable")
+    if (error.code !== "LOGGED_OUT") unavailable(error, route)
   }
 }
 
@@ -116,10 +180,13 @@ function wireForms() {
     await api.login(email, password)
     forms.login.reset()
     notice("")
-    go("tickets")
+    resetAddress.clear()
+    arrive()
   }, (error) => {
     if (error.code !== "ACCOUNT_NOT_ACTIVE") return undefined
-    checkMail(forms.login.elements.email.value.trim())
+    const email = forms.login.elements.email.value.trim()
+    if (error.details.reason === "deactivated") deactivated(email)
+    else checkMail(email)
     return null
   })
   onSubmit(forms.register, async ({company, ...fields}) => {
@@ -137,62 +204,81 @@ function wireForms() {
   })
   onSubmit(forms.forgot, async ({email}) => {
     await api.requestPasswordReset(email)
+    resetAddress.set(email)
     part(viewOf("reset-asked"), "email").textContent = email
     show("reset-asked")
   })
-  onSubmit(forms.reset, async ({newPassword}) => {
+  onSubmit(forms.reset, async ({email, newPassword}) => {
     await api.resetPassword(resetToken, newPassword)
     resetToken = ""
+    spend()
+    resetAddress.clear()
     forms.reset.reset()
+    forms.login.elements.email.value = email
     notice("Your password is changed. Sign in with the new one.")
     go("sign-in")
   }, (error) => {
-    if (error.code !== "TOKEN_INVALID" && error.code !== "TOKEN_EXPIRED") return undefined
-    return {message: "This link was used already, or is too old. Please ask for a new one."}
+    if (error.code !== "TOKEN_INVALID" && error.code !== "TOKEN_EXPIRED" && !error.fields?.token) return undefined
+    spend()
+    return {message: badLink}
   })
   onSubmit(forms.profile, async ({name, company}) => {
     const user = await api.update("user", userID, {name, company: company || null})
     fill(forms.profile, user)
     say("Your profile is saved.")
   }, unlessLoggedOut)
+  onSubmit(forms.password, async ({currentPassword, newPassword}) => {
+    await api.changePassword(currentPassword, newPassword)
+    forms.password.reset()
+    say("Your password is changed. Your other devices are signed out.")
+  }, (error) => {
+    if (error.code === "INVALID_CREDENTIALS") return {fields: {currentPassword: "This is not your current password."}}
+    if (error.code === "NETWORK") return {message: "The connection broke off, and we do not know whether your password is changed. Try again; if the current one is refused, the new one is in place."}
+    return unlessLoggedOut(error)
+  })
 }
 
 function wireSession() {
   const why = {here: "", elsewhere: "You have signed out in another tab.", expired: "Your session has ended. Please sign in again."}
   api.addEventListener("logout", ({detail: {reason}}) => {
+    wanted = reason === "expired" && membersOnly.includes(shown) ? shown : "tickets"
     tickets.clear()
     for (const form of forms) form.reset()
-    if (shown === "new-password") return // its own words follow
+    userID = ""
+    forms.password.elements.username.defaultValue = ""
+    for (const value of viewOf("profile").querySelectorAll("dd")) value.textContent = ""
+    if (shown === "new-password" || shown === "sign-in") return // their own words follow
     notice(why[reason])
     go("sign-in")
   })
   api.addEventListener("login", () => {
-    if (shown === "sign-in") go("tickets")
+    if (shown === "sign-in") arrive()
   })
   document.querySelector('[data-do="logout"]').addEventListener("click", () => {
     // The server may be out of reach: the session is over here nevertheless, and there within 30 days.
-    api.logout().catch((error) => say(sentence(error.message)))
+    api.logout().catch(() => say("You are signed out in this browser. We could not reach the service to tell it."))
   })
 }
 
+// arrive shows what a login was for.
+function arrive() {
+  go(wanted)
+  wanted = "tickets"
+}
+
 async function start() {
-  for (const button of document.querySelectorAll('[data-do="reload"]')) button.addEventListener("click", () => location.reload())
   try {
     const config = await (await fetch("/config.json")).json()
     api = new Gatehouse(config.api)
   } catch {
-    return show("unavailable")
+    return unavailable({code: "NETWORK"}, start)
   }
-  tickets = new Tickets(api, viewOf("tickets"), {say, unavailable: () => show("unavailable")})
+  tickets = new Tickets(api, viewOf("tickets"), {say, unavailable: (error) => unavailable(error, route)})
   wireForms()
   wireSession()
   addEventListener("hashchange", route)
-  if (entry.path === "/verify") return verify(entry.token)
-  if (entry.path === "/reset-password") {
-    resetToken = entry.token
-    return show("new-password")
-  }
   route()
 }
 
+onSubmit(forms.again, () => retry())
 start()

@@ -41,14 +41,16 @@ export class Tickets {
       this.#mayDelete = me.abilities.some(({action, subject}) => action === "delete" && subject === "ticket")
       this.#take(page)
     } catch (error) {
-      if (error.code === "NETWORK") this.#unavailable()
-      else if (visit === this.#visit) this.#problem(error)
+      if (visit === this.#visit && error.code !== "LOGGED_OUT") this.#unavailable(error)
     }
   }
 
   // clear forgets everything: the next one at this page may be somebody else.
   clear() {
     this.#visit++
+    const dialog = document.querySelector("dialog")
+    dialog.close() // as "no"
+    part(dialog, "what").textContent = ""
     this.#rows.clear()
     this.#cursor = null
     part(this.#view, "list").replaceChildren()
@@ -71,7 +73,7 @@ export class Tickets {
       const next = added[0] ?? part(this.#view, "list").lastElementChild // the button may be gone
       if (next) part(next, "title").focus()
     } catch (error) {
-      this.#problem(error)
+      if (visit === this.#visit) this.#problem(error)
     } finally {
       more.disabled = false
     }
@@ -129,11 +131,14 @@ export class Tickets {
     const form = this.#form({title: "", description: "", priority: "normal"}, {
       send: async (fields) => {
         const ticket = await this.#api.create("ticket", fields)
-        close()
+        this.#say("Your ticket is with us.")
+        if (form.isConnected) close()
+        if (this.#rows.has(ticket.id)) return // the list was opened again meanwhile
         part(this.#view, "empty").hidden = true
         part(this.#insert(ticket), "title").focus()
-        this.#say("Your ticket is with us.")
       },
+      // When the answer was lost, nobody here knows whether there is a ticket; a second press would make a second one.
+      explain: (error) => (error.code === "NETWORK" ? {message: "The connection broke off, and your ticket may have reached us. Look in a second tab before you send it again."} : undefined),
       cancel: () => {
         close()
         opener.focus()
@@ -167,6 +172,7 @@ export class Tickets {
         }
         close()
       },
+      explain: (error) => (error.status === 404 ? {message: "This ticket is gone: it was deleted in the meantime. Copy what you want to keep, and make a new one."} : undefined),
       cancel: close,
     })
     form.setAttribute("aria-label", `Edit ${ticket.title}`)
@@ -176,30 +182,41 @@ export class Tickets {
     form.elements.title.focus()
   }
 
-  #form(ticket, {send, cancel}) {
+  #form(ticket, {send, explain, cancel}) {
     const form = copy("ticket-form")
     fill(form, {...ticket, priority: ticket.priority ?? "normal"})
     onSubmit(form, ({title, description, priority}) => send({title, description: description || null, priority}),
-      (error) => (error.code === "LOGGED_OUT" ? null : undefined))
-    button(form, "cancel").addEventListener("click", cancel)
+      (error) => (error.code === "LOGGED_OUT" ? null : explain(error)))
+    const leave = () => {
+      if (form.ariaBusy !== "true") cancel() // what is on its way cannot be called back
+    }
+    button(form, "cancel").addEventListener("click", leave)
     form.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") cancel()
+      if (event.key === "Escape") leave()
     })
     return form
   }
 
   async #delete({ticket, element}) {
+    const visit = this.#visit
     const dialog = document.querySelector("dialog")
     part(dialog, "what").textContent = `“${ticket.title}” will be gone for good.`
     dialog.returnValue = "no"
     dialog.showModal()
     await new Promise((resolve) => dialog.addEventListener("close", resolve, {once: true}))
-    if (dialog.returnValue !== "yes") return
+    if (dialog.returnValue !== "yes" || visit !== this.#visit) return
+    const asked = button(element, "delete")
+    asked.disabled = true
     try {
       await this.#api.delete("ticket", ticket.id)
     } catch (error) {
-      if (error.status !== 404) return this.#problem(error) // 404: it is gone already
+      if (error.status !== 404) { // 404: it is gone already
+        asked.disabled = false
+        if (visit === this.#visit) this.#problem(error)
+        return
+      }
     }
+    if (visit !== this.#visit) return
     const next = element.nextElementSibling ?? element.previousElementSibling
     element.remove()
     this.#rows.delete(ticket.id)

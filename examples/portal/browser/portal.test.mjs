@@ -330,7 +330,7 @@ await step("a forgotten password is replaced through the mail, on a phone", asyn
   await small.goto(address)
   await field(small, "New password").fill("another password")
   await press(small, "Set password")
-  await warned(small, "This link was used already, or is too old.")
+  await warned(small, "This link was used already, is too old, or is not complete.")
 })
 
 await step("the old password and the old session are worth nothing", async () => {

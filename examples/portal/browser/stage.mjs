@@ -1,26 +1,20 @@
 // The stage of the story: where things are, the browsers, and the words that the steps are told in.
 
 import assert from "node:assert/strict"
-import http from "node:http"
+import {execFile} from "node:child_process"
 import path from "node:path"
+import {promisify} from "node:util"
 import {chromium} from "playwright-core"
 
 export const at = JSON.parse(process.env.PORTAL_TEST)
 
-// api asks the server without a browser, at its real address and with the tenant's Host.
-export function api(method, where, {body, token, origin} = {}) {
-  const headers = {Host: new URL(at.api).host, "Content-Type": "application/json"}
+// api asks the server without a browser.
+export async function api(method, where, {body, token, origin} = {}) {
+  const headers = {"Content-Type": "application/json"}
   if (token) headers.Authorization = `Bearer ${token}`
   if (origin) headers.Origin = origin
-  return new Promise((resolve, reject) => {
-    const request = http.request(`http://${at.address}/public/v1${where}`, {method, headers}, (response) => {
-      let text = ""
-      response.setEncoding("utf8").on("data", (chunk) => (text += chunk)).on("end", () => {
-        resolve({status: response.statusCode, headers: response.headers, ...JSON.parse(text)})
-      })
-    })
-    request.on("error", reject).end(body && JSON.stringify(body))
-  })
+  const response = await fetch(`${at.api}/public/v1${where}`, {method, headers, body: JSON.stringify(body)})
+  return {status: response.status, headers: response.headers, ...(await response.json())}
 }
 
 // mail waits for the n-th mail to an address.
@@ -38,18 +32,21 @@ export function link(letter, where) {
   return found[0]
 }
 
-export const browser = await chromium.launch({executablePath: at.chromium})
+export const browser = await chromium.launch({
+  executablePath: at.chromium, ignoreDefaultArgs: ["--disable-back-forward-cache"], // people have it
+})
 const complaints = []
 let shown // the page that a failure tells of
 
 // watched makes a browser of its own with a page, whose console is looked at. That the API refuses something is part of the
-// story, and Chromium notes it; all else is a complaint.
-export async function watched(options = {}) {
+// story, and Chromium notes it; all else is a complaint, but for the failures that a step makes itself (expected).
+export async function watched({expected, ...options} = {}) {
   const context = await browser.newContext({reducedMotion: "reduce", ...options})
   context.setDefaultTimeout(10_000)
   context.on("page", (page) => {
     page.on("console", (message) => {
       const refused = /^Failed to load resource: the server responded with a status of 4\d\d /.test(message.text())
+      if (expected?.test(message.text())) return
       if (message.type() === "warning" || (message.type() === "error" && !(refused && message.location().url.startsWith(at.api)))) {
         complaints.push(`${message.type()}: ${message.text()} (${message.location().url})`)
       }
@@ -111,6 +108,33 @@ export async function signIn(page, email, password) {
   await field(page, "E-mail address").fill(email)
   await field(page, "Password").fill(password)
   await field(page, "Password").press("Enter")
+}
+
+// described is what a screen reader adds to a heading or an input: the texts that aria-describedby names.
+export async function described(locator) {
+  const ids = ((await locator.getAttribute("aria-describedby")) ?? "").split(" ").filter(Boolean)
+  return (await Promise.all(ids.map((id) => locator.page().locator(`#${id}`).textContent()))).join(" ")
+}
+
+// command runs gatehouse on the data of the running server.
+export async function command(...args) {
+  await promisify(execFile)(at.program, [...args, "--tenant", "portal", "--data", at.data])
+}
+
+// member registers a customer and confirms the address, without a browser.
+export async function member(email, name, password) {
+  assert.equal((await api("POST", "/auth/register", {body: {email, password, name}})).status, 201)
+  const token = new URL(link(await mail(email, 1), "/verify?token=")).searchParams.get("token")
+  assert.equal((await api("POST", "/auth/verify", {body: {token}})).status, 200)
+  await mail(email, 2) // the welcome
+}
+
+// refusal is an answer of the API in the server's place, for page.route.
+export function refusal(status, code, retryAfter) {
+  const headers = {
+    "Access-Control-Allow-Origin": at.portal, "Access-Control-Expose-Headers": "Retry-After, X-Request-Id", "Retry-After": String(retryAfter),
+  }
+  return {status, headers, json: {error: {code, message: "not now", details: {}}}}
 }
 
 // requests collects the requests of a browser to a path of the API.
