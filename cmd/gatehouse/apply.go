@@ -36,7 +36,7 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if opts.Keyring, err = e.keyring(f); err != nil {
+	if opts.Keyring, err = e.keyring(ctx, f, d); err != nil {
 		return err
 	}
 	c := newCompiler(f)

@@ -61,7 +61,7 @@ func restoreCommand(ctx context.Context, e *env, args []string) (err error) {
 	key := filepath.Join(f.data, secret.MasterKeyFile)
 	e.say("%s holds what was backed up in %s; days of the audit log: %d.", f.data, f.Arg(0), days)
 	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
-		e.say("A backup has no master key: put the old one at %s before you serve, or the secrets in it cannot be read.", key)
+		e.say("A backup has no master key: put the old one at %s. Until then serve and apply refuse this folder; no other key reads the secrets in it.", key)
 	}
 	return nil
 }

@@ -60,35 +60,19 @@ func (e *env) create(ctx context.Context, f *flags) (*db.DB, error) {
 // openConfig opens a database. With PostgreSQL the master key must be given,
 // and be the one that the installation began with.
 func (e *env) openConfig(ctx context.Context, f *flags, c db.Config) (*db.DB, error) {
-	var keyring *secret.Keyring
-	var err error
-	if c.URL != "" {
-		if keyring, err = e.keyring(f); err != nil {
+	if c.URL != "" { // before a database is made or migrated
+		if _, err := secret.LoadMasterKey(e.keyOptions(f)); err != nil {
 			return nil, err
 		}
 	}
 	d, err := db.Open(ctx, c)
-	if err != nil || keyring == nil {
+	if err != nil || c.URL == "" {
 		return d, err
 	}
-	check, err := d.Once(ctx, "master_key_check", keyring.CheckValue())
-	if err == nil && check != keyring.CheckValue() {
-		err = errors.New("master key: this is another one than the database was set up with; every node and command needs the same")
-	}
-	if err != nil {
+	if _, err := e.keyring(ctx, f, d); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
-}
-
-// keyring loads the master key: with SQLite it is made in the data folder when
-// nothing gives one.
-func (e *env) keyring(f *flags) (*secret.Keyring, error) {
-	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: e.getenv("GATEHOUSE_MASTER_KEY")}
-	if f.database == "" {
-		o.Dir, o.CreateInDir = f.data, true
-	}
-	return secret.LoadMasterKey(o)
 }
 
 // tenant is a tenant's configuration now; NOT_FOUND when there is no such tenant.

@@ -39,7 +39,7 @@ func (e *env) workshop(ctx context.Context, f *flags, tenantID string) (*worksho
 	if w.directory, w.config, err = e.tenant(ctx, d, tenantID); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	keyring, err := e.keyring(f)
+	keyring, err := e.keyring(ctx, f, d)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

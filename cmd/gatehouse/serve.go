@@ -79,7 +79,7 @@ func (e *env) serve(ctx context.Context, f *serveFlags, prepare func(context.Con
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	keyring, err := e.keyring(f.flags)
+	keyring, err := e.keyring(ctx, f.flags, d)
 	if err != nil {
 		return err
 	}

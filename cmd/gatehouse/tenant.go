@@ -113,7 +113,7 @@ func (e *env) withIdentity(ctx context.Context, f *flags, fn func(*identity.Serv
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	keyring, err := e.keyring(f)
+	keyring, err := e.keyring(ctx, f, d)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -137,6 +138,17 @@ func (r *SharingRule) ID() string {
 type Role struct {
 	Name   string `json:"name"`
 	Parent string `json:"parent"`
+	// Since is the version of the configuration that made the role. It tells the
+	// role from an earlier one of its name.
+	Since int64 `json:"-"`
+}
+
+// principal is the role as shares name it.
+func (r Role) principal() string {
+	if r.Since == 0 { // from before roles had it
+		return RolePrincipal(r.Name)
+	}
+	return "role#" + strconv.FormatInt(r.Since, 10) + ":" + r.Name
 }
 
 // Roles is the tenant's role tree.
@@ -144,16 +156,17 @@ type Roles struct {
 	List     []Role // in the order declared, parents may follow children
 	parent   map[string]string
 	children map[string][]string
+	shares   map[string]string // Role.principal by name
 }
 
 // NewRoles builds the tree; a doubled name, a missing parent or a cycle is an error.
 func NewRoles(list []Role) (*Roles, error) {
-	r := &Roles{List: list, parent: map[string]string{}, children: map[string][]string{}}
+	r := &Roles{List: list, parent: map[string]string{}, children: map[string][]string{}, shares: map[string]string{}}
 	for _, role := range list {
 		if _, twice := r.parent[role.Name]; twice {
 			return nil, fmt.Errorf("role %s is declared twice", role.Name)
 		}
-		r.parent[role.Name] = role.Parent
+		r.parent[role.Name], r.shares[role.Name] = role.Parent, role.principal()
 	}
 	for _, role := range list {
 		if role.Parent == "" {
@@ -176,6 +189,27 @@ func NewRoles(list []Role) (*Roles, error) {
 
 // Has reports whether there is a role of that name.
 func (r *Roles) Has(name string) bool { _, ok := r.parent[name]; return ok }
+
+// Stored is a principal as the table shares has it; false for a role that there
+// is not. A principal names a role by its name alone, the table also by since
+// when it is there: a role of the name of one that is gone inherits no shares.
+func (r *Roles) Stored(principal string) (stored string, ok bool) {
+	name, isRole := strings.CutPrefix(principal, RolePrincipal(""))
+	if !isRole {
+		return principal, true
+	}
+	stored, ok = r.shares[name]
+	return stored, ok
+}
+
+// Principal undoes Stored; false for a role that is gone.
+func (r *Roles) Principal(stored string) (principal string, ok bool) {
+	kind, name, _ := strings.Cut(stored, ":")
+	if kind != "role" && !strings.HasPrefix(kind, "role#") {
+		return stored, true
+	}
+	return RolePrincipal(name), r.shares[name] == stored
+}
 
 // Below lists every descendant of a role, itself not included.
 func (r *Roles) Below(name string) []string {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
@@ -15,7 +16,8 @@ type Scope struct {
 	// OwnerRoles: records whose owner has one of these roles, by all names that
 	// a role has at the time (Config.ownerRoles).
 	OwnerRoles []string
-	// SharedTo: records with an explicit share to one of these principals;
+	// SharedTo: records with an explicit share to one of these principals, as
+	// they are stored (Roles.Stored);
 	// only shares of level edit where EditOnly is set.
 	SharedTo []string
 	EditOnly bool
@@ -37,14 +39,19 @@ type Scope struct {
 	PointRead atomic.Pointer[Statement]
 }
 
+// OfOwner reports whether the scope reaches a record by its owner and the owner's
+// role alone, whatever it is shared with and whatever rules it matches.
+func (s *Scope) OfOwner(owner, role string) bool {
+	return s.All || owner == s.Owner || slices.Contains(s.OwnerRoles, role)
+}
+
 // Statement is an SQL text and those of its arguments that the scope decides.
 type Statement struct {
 	SQL  string
 	Args []any
 }
 
-// UserPrincipal and RolePrincipal name whom a record is shared with, as the
-// table shares keeps it.
+// UserPrincipal and RolePrincipal name whom a record is shared with.
 func UserPrincipal(id string) string { return "user:" + id }
 
 // RolePrincipal is UserPrincipal for a role.
@@ -80,10 +87,10 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 		return s
 	}
 	mine := map[string]bool{v.role: true} // the roles whose shares reach the viewer
-	s.SharedTo = append(s.SharedTo, RolePrincipal(v.role))
+	s.SharedTo = append(s.SharedTo, v.config.Roles.shares[v.role])
 	for _, role := range below {
 		mine[role] = true
-		s.SharedTo = append(s.SharedTo, RolePrincipal(role))
+		s.SharedTo = append(s.SharedTo, v.config.Roles.shares[role])
 	}
 	owners := map[string]bool{}
 	for _, role := range s.OwnerRoles {

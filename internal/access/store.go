@@ -72,8 +72,8 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 		return nil, err
 	}
 	var roles []Role
-	err = q.Query(ctx, `SELECT name, parent FROM roles WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
-		roles = append(roles, Role{Name: r.Text(0), Parent: r.Text(1)})
+	err = q.Query(ctx, `SELECT name, parent, since FROM roles WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		roles = append(roles, Role{Name: r.Text(0), Parent: r.Text(1), Since: r.Int(2)})
 		return nil
 	})
 	if err != nil {
@@ -103,16 +103,31 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	return c, err
 }
 
-// PutRole makes a role equal to r.
+// PutRole makes a role equal to r. A new one is there since the present version
+// of the configuration, whatever r says.
 func PutRole(ctx context.Context, tx db.Tx, r Role) error {
-	_, err := tx.Exec(ctx, `INSERT INTO roles (tenant_id, name, parent) VALUES ($1, $2, $3)
-		ON CONFLICT (tenant_id, name) DO UPDATE SET parent = excluded.parent`, r.Name, r.Parent)
+	version, _, err := tenant.Version(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO roles (tenant_id, name, parent, since) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET parent = excluded.parent`, r.Name, r.Parent, version)
 	return err
 }
 
-// DeleteRole removes a role.
+// DeleteRole removes a role. Nobody is reached by its shares any more, whatever
+// role is made later; the sweep removes them.
 func DeleteRole(ctx context.Context, tx db.Tx, name string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM roles WHERE tenant_id = $1 AND name = $2`, name)
+	var gone []Role
+	err := tx.Query(ctx, `DELETE FROM roles WHERE tenant_id = $1 AND name = $2 RETURNING since`, func(r db.Row) error {
+		gone = append(gone, Role{Name: name, Since: r.Int(0)})
+		return nil
+	}, name)
+	for _, r := range gone {
+		if err == nil {
+			err = Leave(ctx, tx, Leftover{Kind: LeftShares, Name: r.principal()}, 0)
+		}
+	}
 	return err
 }
 

@@ -87,6 +87,7 @@ const (
 	LeftValues  = "values"  // index rows of an entity type's field
 	LeftMatches = "matches" // of a sharing rule by field value
 	LeftRole    = "role"    // a further name of the role Becomes
+	LeftShares  = "shares"  // with a role that is gone, by what the table shares calls it
 	// LeftReferences are references to a deleted record, in a field of an entity
 	// type: package records says what Name and Becomes hold.
 	LeftReferences = "references"

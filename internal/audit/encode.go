@@ -52,7 +52,7 @@ func (e *encoder) encode(ev *Event) {
 	e.entry = Entry{
 		ID: clock.NewID(ev.Start), At: ev.Start,
 		UserID: short(ev.UserID), Auth: label(ev.Auth), Method: short(ev.Method),
-		Path: storable(cut(maskTokens(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
+		Path: storable(cut(RedactPath(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
 		Status: ev.Status, Duration: max(ev.Duration, 0), RequestID: short(ev.RequestID),
 	}
 	e.buf = e.buf[:0]
@@ -101,7 +101,7 @@ func (e *encoder) request(ev *Event) {
 	e.buf = append(e.buf, '{')
 	if ev.Query != "" {
 		e.member("query")
-		e.buf = appendQuoted(e.buf, cut(redactPairs(ev.Query), maxQuery))
+		e.buf = appendQuoted(e.buf, cut(redactQuery(ev.Query), maxQuery))
 	}
 	e.headers(ev.RequestHeader)
 	if !withheld(ev) {
@@ -155,7 +155,7 @@ func (e *encoder) headers(h http.Header) {
 		if len(values) > 1 {
 			value = strings.Join(values, ", ")
 		}
-		e.buf = appendQuoted(e.buf, cut(maskTokens(value), maxHeader))
+		e.buf = appendQuoted(e.buf, cut(maskJWTs(maskTokens(value)), maxHeader))
 	}
 	if found > 0 {
 		e.buf = append(e.buf, '}')

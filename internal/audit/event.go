@@ -23,7 +23,7 @@ type Event struct {
 	Tenant    string // "" for an unknown host: such a request is logged, and neither stored nor counted
 	RequestID string
 	Method    string
-	Path      string // as it came, without the query
+	Path      string // as it came, without the query; what is kept is RedactPath of it
 	Query     string // raw
 	Route     string // the pattern that matched; "" for none
 	// Endpoint is what the entry is filtered and counted by: "/data/contact",

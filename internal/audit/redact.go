@@ -26,13 +26,16 @@ var secretNames = []string{
 	"new_password", "currentpassword", "current_password", "refresh_token", "access_token", "activation_token", "client_secret",
 }
 
-// pairNames are further names in queries and forms, where clients put what other
-// services want there. A member of a record may have such a name and be no secret.
-var pairNames = []string{"apikey", "api_key", "api-key"}
+// pairEnds are what names of secrets end with in queries, forms and paths, where
+// clients put what other services want there: x-api-key, id_token. A member of a
+// record may have such a name and be no secret.
+var pairEnds = []string{"apikey", "api_key", "api-key", "token", "password", "passwd", "secret"}
 
-// isSecretPair is isSecretName for queries and forms.
+// isSecretPair is isSecretName for queries, forms and paths.
 func isSecretPair(name string) bool {
-	return isSecretName(name) || slices.ContainsFunc(pairNames, func(secret string) bool { return strings.EqualFold(name, secret) })
+	return isSecretName(name) || slices.ContainsFunc(pairEnds, func(end string) bool {
+		return len(name) >= len(end) && strings.EqualFold(name[len(name)-len(end):], end)
+	})
 }
 
 // isSecretName compares a name, already unescaped, without case. Folding is

@@ -28,9 +28,14 @@ func redactPairs(s string) string {
 }
 
 // suspiciousPairs says whether a query or form may hold something to take out;
-// an escape may always hide a name, and each of pairNames has "api".
+// an escape may always hide a name, and each of pairEnds has "api", "passw", or
+// one of words.
 func suspiciousPairs(s string) bool {
-	return strings.IndexByte(s, '%') >= 0 || strings.Contains(strings.ToLower(s), "api") || suspicious([]byte(s))
+	if strings.IndexByte(s, '%') >= 0 {
+		return true
+	}
+	small := strings.ToLower(s)
+	return strings.Contains(small, "api") || strings.Contains(small, "passw") || suspicious([]byte(s))
 }
 
 func redactPair(pair string) string {

@@ -67,7 +67,8 @@ func (l *RequestLog) Line(ev *Event) {
 }
 
 // Emit writes any other line of the process: its event, the time, and the
-// fields in the order of their names. A value that is no JSON is written as text.
+// fields in the order of their names. A value that is no JSON is written as text;
+// tokens of ours are taken out of texts, and a "path" is redacted as in Line.
 func (l *RequestLog) Emit(event string, fields map[string]any) {
 	line := append([]byte(`{"event":`), appendQuoted(nil, event)...)
 	line = append(line, `,"time":"`...)
@@ -80,6 +81,10 @@ func (l *RequestLog) Emit(event string, fields map[string]any) {
 		line = append(line, ',')
 		line = appendQuoted(line, name)
 		line = append(line, ':')
+		if path, ok := fields[name].(string); ok && name == "path" {
+			line = appendQuoted(line, RedactPath(path))
+			continue
+		}
 		line = appendValue(line, fields[name])
 	}
 	line = append(line, '}', '\n')
@@ -202,7 +207,7 @@ func appendLine(dst []byte, ev *Event) []byte {
 	dst = appendOrNull(append(dst, `","tenant":`...), ev.Tenant)
 	dst = appendOrNull(append(dst, `,"request_id":`...), cut(ev.RequestID, logMaxText))
 	dst = appendQuoted(append(dst, `,"method":`...), cut(ev.Method, logMaxText))
-	dst = appendQuoted(append(dst, `,"path":`...), cut(maskTokens(ev.Path), logMaxText))
+	dst = appendQuoted(append(dst, `,"path":`...), cut(RedactPath(ev.Path), logMaxText))
 	dst = appendOrNull(append(dst, `,"route":`...), ev.Route)
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(ev.Status), 10)
 	dst = appendOrNull(append(dst, `,"error_code":`...), ev.ErrorCode)
@@ -221,15 +226,15 @@ func appendValue(dst []byte, v any) []byte {
 	case nil:
 		return append(dst, "null"...)
 	case string:
-		return appendQuoted(dst, v)
+		return appendQuoted(dst, maskTokens(v))
 	case error:
-		return appendQuoted(dst, v.Error())
+		return appendQuoted(dst, maskTokens(v.Error()))
 	case int:
 		return strconv.AppendInt(dst, int64(v), 10)
 	case bool:
 		return strconv.AppendBool(dst, v)
 	case fmt.Stringer:
-		return appendQuoted(dst, v.String())
+		return appendQuoted(dst, maskTokens(v.String()))
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

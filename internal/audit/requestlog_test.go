@@ -94,7 +94,7 @@ func FuzzLine(f *testing.F) {
 		if err := json.Unmarshal(line, &back); err != nil {
 			t.Fatal(err)
 		}
-		if want := strings.ToValidUTF8(path, "\ufffd"); len(path) < logMaxText && maskTokens(path) == path &&
+		if want := strings.ToValidUTF8(path, "\ufffd"); len(path) < logMaxText && RedactPath(path) == path &&
 			strings.ReplaceAll(back.Path, "\ufffd", "") != strings.ReplaceAll(want, "\ufffd", "") {
 			t.Fatalf("path %q came back as %q", path, back.Path)
 		}

@@ -7,6 +7,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/secret"
 )
 
 // Load reads all of a tenant's definitions. Outside a transaction they may be
@@ -36,6 +37,22 @@ func Load(ctx context.Context, q db.Querier) (*Definitions, error) {
 		return json.Unmarshal(r.Bytes(1), e)
 	})
 	return d, err
+}
+
+// CheckSecrets fails with secret.ErrOpen when a webhook secret of the tenant that
+// q is bound to was sealed under another master key.
+func CheckSecrets(ctx context.Context, q db.Querier, keyring *secret.Keyring) error {
+	var sealed []string
+	err := q.Query(ctx, `SELECT webhook_secret, previous_webhook_secret FROM custom_endpoints WHERE tenant_id = $1`, func(r db.Row) error {
+		sealed = append(sealed, r.Text(0), r.Text(1))
+		return nil
+	})
+	for _, s := range sealed {
+		if err == nil && s != "" {
+			_, err = keyring.Open(SecretPurpose, s)
+		}
+	}
+	return err
 }
 
 // PutComponent makes a logic component equal to c.

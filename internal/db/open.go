@@ -112,6 +112,15 @@ func (d *DB) Unscoped(reason string) Handle {
 	return &handle{db: d}
 }
 
+// Value reads a value of the installation that Once stored; "" for none.
+func (d *DB) Value(ctx context.Context, name string) (value string, err error) {
+	err = d.Unscoped("a value of the installation").Query(ctx, `SELECT value FROM installation WHERE name = $1`, func(r Row) error {
+		value = r.Text(0)
+		return nil
+	}, name)
+	return value, err
+}
+
 // Once stores a value for the installation unless the name has one already,
 // and returns the stored one: of many callers at once, on any node, all get
 // the same.

@@ -123,7 +123,7 @@ func TestWhoMayCallByKey(t *testing.T) {
 			want  string
 		}{
 			{"a key", sam, "200"},
-			{"an external user's key", w.Key("eva@customer.example"), "200"},
+			{"an external user's key while External Identity is off", w.Key("eva@customer.example"), "503 SERVICE_UNAVAILABLE"},
 			{"nobody", w.Anyone(), "401 UNAUTHORIZED"},
 			{"a deleted key", gone, "401 UNAUTHORIZED"},
 			{"another tenant's key", w.KeyOf("globex", gatetest.Host, "sam@acme.example"), "401 UNAUTHORIZED"},
@@ -158,8 +158,9 @@ func TestWhoMayCallByKey(t *testing.T) {
 	})
 }
 
-// TestExternalUsersCallWhereTheyMay: with their access token, at an endpoint in
-// key mode that says so (decisions 2.24); a webhook takes it for a wrong token.
+// TestExternalUsersCallWhereTheyMay: with their access token or an API key of
+// theirs, while External Identity is on, at an endpoint in key mode that says
+// external_users; a webhook takes either for a wrong token.
 func TestExternalUsersCallWhereTheyMay(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: place"), "{slug: all, target: {component: place}, external_users: true}")...) +
@@ -172,13 +173,27 @@ func TestExternalUsersCallWhereTheyMay(t *testing.T) {
 		if a.Record()["by"] != "pia@customer.example" {
 			t.Errorf("%s", a.Body)
 		}
-		jwt.Post(custom+"key-c", `{"number": "2"}`).Want(403, "FORBIDDEN")
-		jwt.Post(custom+"token-c", `{"number": "3"}`).Want(401, "UNAUTHORIZED")
-		jwt.Post(custom+"signed-c", `{"number": "4"}`).Want(401, "UNAUTHORIZED")
+		key := w.Key("pia@customer.example")
+		if a := key.Post(custom+"all", `{"number": "1, by key"}`).Want(200, ""); a.Record()["by"] != "pia@customer.example" {
+			t.Errorf("%s", a.Body)
+		}
+		for _, pia := range []*gatetest.Actor{jwt, key} {
+			pia.Post(custom+"key-c", `{"number": "2"}`).Want(403, "FORBIDDEN")
+			pia.Post(custom+"token-c", `{"number": "3"}`).Want(401, "UNAUTHORIZED")
+			pia.Post(custom+"signed-c", `{"number": "4"}`).Want(401, "UNAUTHORIZED")
+			pia.Get("/public/v1/me").Want(200, "")
+			pia.Get("/public/v1/data/order").Want(200, "")
+		}
 		w.Anyone().With("Authorization", "Bearer a.b.c").Post(custom+"all", `{"number": "5"}`).Want(401, "UNAUTHORIZED")
 		w.Apply("tenant: acme\nexternal_identity: {enabled: false}\n")
-		jwt.Post(custom+"all", `{"number": "6"}`).Want(503, "SERVICE_UNAVAILABLE")
-		if n := count(t, w, "records"); n != 1 {
+		for _, pia := range []*gatetest.Actor{jwt, key} {
+			pia.Post(custom+"all", `{"number": "6"}`).Want(503, "SERVICE_UNAVAILABLE")
+			pia.Post(custom+"key-c", `{"number": "6"}`).Want(503, "SERVICE_UNAVAILABLE")
+			pia.Get("/public/v1/me").Want(503, "SERVICE_UNAVAILABLE")
+			pia.Get("/public/v1/data/order").Want(503, "SERVICE_UNAVAILABLE")
+		}
+		w.Key("sam@acme.example").Post(custom+"key-c", `{"number": "7"}`).Want(200, "") // staff need no External Identity
+		if n := count(t, w, "records"); n != 3 {
 			t.Errorf("%d records", n)
 		}
 	})

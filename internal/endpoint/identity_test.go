@@ -69,12 +69,12 @@ func TestAsWhomATargetRuns(t *testing.T) {
 	for i, target := range targets {
 		for _, runAs := range []bool{false, true} {
 			more := map[bool]string{true: ", run_as: " + rita}[runAs]
-			lines = append(lines, fmt.Sprintf("{slug: %s, target: {%s}%s}", slug("key", i, runAs), target.name, more),
+			lines = append(lines, fmt.Sprintf("{slug: %s, target: {%s}, external_users: true%s}", slug("key", i, runAs), target.name, more),
 				fmt.Sprintf("{slug: %s, target: {%s}, auth: token%s}", slug("token", i, runAs), target.name, more),
 				signed(slug("signed", i, runAs), target.name, more))
 		}
 	}
-	manifest := also(components) + automations + endpoints(lines...)
+	manifest := also(components) + automations + endpoints(lines...) + "external_identity: {enabled: true, activation_mode: none}\n"
 
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(manifest)

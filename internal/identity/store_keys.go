@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
 
@@ -27,6 +28,22 @@ func (s store) signingKeys(ctx context.Context, tenantID string) ([]*sealedKey, 
 		return nil
 	})
 	return list, err
+}
+
+// CheckKeys fails with secret.ErrOpen when a signing key of the tenant that h is
+// bound to was sealed under another master key.
+func CheckKeys(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
+	var sealed []string
+	err := h.Query(ctx, `SELECT sealed FROM jwt_keys WHERE tenant_id = $1`, func(r db.Row) error {
+		sealed = append(sealed, r.Text(0))
+		return nil
+	})
+	for _, s := range sealed {
+		if err == nil {
+			_, err = keyring.Open(keyPurpose(h.Tenant()), s)
+		}
+	}
+	return err
 }
 
 // firstKey stores the tenant's first key, unless another node just did.

@@ -70,6 +70,19 @@ func Altered(text []byte, f float64) bool {
 	}
 }
 
+// maxDigits is up to where a number is written out as an integer, as JavaScript
+// and with it most clients do; from there on it is written with an exponent.
+const maxDigits = 1e21
+
+// Integer reports whether a number is an integer beyond ±2^53, which has no place
+// in JSON: clients read it as another one, whether or not a double holds it, as
+// its neighbours have none. A number from 1e21 on is taken for a magnitude, and
+// is such an integer only when it reads back as another one than was written.
+// f is what Parse returned for text.
+func Integer(text []byte, f float64) bool {
+	return math.Abs(f) > MaxInteger && math.Abs(f) < maxDigits || Altered(text, f)
+}
+
 // significant is the digits of a number without its sign, point and exponent
 // and without zeros at either end: nothing for zero.
 func significant(text []byte) []byte {

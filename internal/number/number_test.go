@@ -46,6 +46,31 @@ func TestAltered(t *testing.T) {
 	}
 }
 
+func TestInteger(t *testing.T) {
+	for text, want := range map[string]bool{
+		"9007199254740992": false, "-9007199254740992": false, "9007199254740993": true, "9007199254740993.0": true, "9.007199254740993e15": true,
+		"9007199254740994": true, "-9007199254740994": true, "9.007199254740994e15": true, "900719925474099400e-2": true, "1e16": true,
+		"10000000000000000": true, "1152921504606846976": true, "999999999999999900000": true, "1e21": false, "1e300": false, "-1e300": false,
+		"6.02214076e23": false, "1" + strings.Repeat("0", 21): false, "1" + strings.Repeat("0", 300): false, "1000000000000000000001": true, "0": false, "1e-7": false,
+	} {
+		f, ok := number.Parse([]byte(text))
+		if got := number.Integer([]byte(text), f); !ok || got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	// What is stored is taken back, and nothing else is.
+	rapid.Check(t, func(t *rapid.T) {
+		f := math.Float64frombits(rapid.Uint64().Draw(t, "bits"))
+		if math.IsInf(f, 0) || math.IsNaN(f) {
+			return
+		}
+		abs := math.Abs(f)
+		if got, want := number.Integer(number.Append(nil, f), f), abs > number.MaxInteger && abs < 1e21; got != want {
+			t.Fatalf("%v: %v, want %v", f, got, want)
+		}
+	})
+}
+
 // The form of every double reads back as that double, is no exception to any
 // rule, and is its own form.
 func TestTheFormIsOne(t *testing.T) {

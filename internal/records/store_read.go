@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/admission"
@@ -12,8 +13,17 @@ import (
 
 // rowColumns are what scanRow reads of a record r.
 func rowColumns(q db.Querier) string {
-	return "r.record_id, r.owner_id, r.created_at, r.updated_at, " + q.Dialect().JSONText("r.data", "r.data_bytes")
+	dialect := q.Dialect()
+	if text, ok := columnsOf.Load(dialect.Engine); ok {
+		return text.(string)
+	}
+	text := "r.record_id, r.owner_id, r.created_at, r.updated_at, " + dialect.JSONText("r.data", "r.data_bytes")
+	columnsOf.Store(dialect.Engine, text)
+	return text
 }
+
+// columnsOf keeps rowColumns by engine: every request would make the text anew.
+var columnsOf sync.Map
 
 // scanRow reads rowColumns; the data is valid only inside the callback.
 func scanRow(r db.Row, rec *row) {

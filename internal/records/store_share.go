@@ -30,33 +30,35 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
 	}
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
-		if err := s.checkPrincipal(ctx, tx, share.Principal); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO shares
-			(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
-			e.StoredAs(), id, share.Principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+		principal, err := s.principal(ctx, tx, share.Principal)
 		if err != nil {
 			return err
 		}
-		return insertEntries(ctx, tx, e, rec.createdAt, s.shareEntries(e, rec, share.Principal))
+		_, err = tx.Exec(ctx, `INSERT INTO shares
+			(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
+			e.StoredAs(), id, principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+		if err != nil {
+			return err
+		}
+		return insertEntries(ctx, tx, e, rec.createdAt, s.shareEntries(e, rec, principal))
 	})
 }
 
 // Unshare takes a share back; NOT_FOUND when there is none with the principal.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
+		name, _ := s.viewer.Config().Roles.Stored(principal) // of a role that there is not, "" is no share's
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
-			e.StoredAs(), id, principal)
+			e.StoredAs(), id, name)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "the record is not shared with %s", principal)
 		}
 		if err != nil {
 			return err
 		}
-		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, s.shareEntries(e, rec, principal))
+		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, s.shareEntries(e, rec, name))
 	})
 }
 
@@ -92,26 +94,29 @@ func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error
 	var list []Share
 	err = s.h.Query(ctx, `SELECT principal, access, created_at, created_by FROM shares
 		WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`, func(r db.Row) error {
-		list = append(list, Share{Principal: r.Text(0), Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)})
+		if principal, ok := s.viewer.Config().Roles.Principal(r.Text(0)); ok {
+			list = append(list, Share{Principal: principal, Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)})
+		}
 		return nil
 	}, rights.Entity.StoredAs(), id)
 	return list, err
 }
 
-func (s *Session) checkPrincipal(ctx context.Context, q db.Querier, principal string) error {
+// principal is whom a new share is with, as it is stored; they must exist.
+func (s *Session) principal(ctx context.Context, q db.Querier, principal string) (stored string, err error) {
 	kind, name, _ := strings.Cut(principal, ":")
 	switch kind {
 	case "role":
-		if s.viewer.Config().Roles.Has(name) {
-			return nil
+		if stored, ok := s.viewer.Config().Roles.Stored(principal); ok {
+			return stored, nil
 		}
-		return fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
+		return "", fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
 	case "user":
 		_, err := user.RoleOf(ctx, q, name)
 		if errors.Is(err, user.ErrUnknown) {
-			return fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
+			return "", fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
 		}
-		return err
+		return principal, err
 	}
-	return fault.Fields("expected a user or a role to share with", map[string]string{"principal": "expected a user or a role"})
+	return "", fault.Fields("expected a user or a role to share with", map[string]string{"principal": "expected a user or a role"})
 }

@@ -67,6 +67,8 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 				switch l.Kind {
 				case access.LeftRole:
 					return renamePage(ctx, tx, config, l)
+				case access.LeftShares:
+					return unsharePage(ctx, tx, config, l)
 				case access.LeftReferences:
 					last, err = clearPage(ctx, tx, config, l, after)
 					return last > 0, err
@@ -182,6 +184,43 @@ func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftov
 		if err != nil || last > 0 {
 			return true, err
 		}
+	}
+	return false, nil
+}
+
+// unsharePage removes some shares with a role that is gone, of records that it
+// holds.
+func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
+	s := &Session{viewer: access.System(c, "removes shares with a role that is gone")}
+	for _, e := range c.Schema.Entities {
+		args := []any{e.StoredAs()}
+		err := tx.Query(ctx, `SELECT record_created_at FROM shares WHERE tenant_id = $1 AND entity = $2 AND principal = $3
+			ORDER BY record_created_at LIMIT `+strconv.Itoa(clearRows), func(r db.Row) error { args = append(args, r.Int(0)); return nil }, e.StoredAs(), l.Name)
+		if err != nil {
+			return false, err
+		}
+		if len(args) == 1 {
+			continue
+		}
+		top := args[len(args)-1].(int64)
+		for len(args) < 1+clearRows { // one statement, prepared once
+			args = append(args, top)
+		}
+		list, last, err := page(ctx, tx, clearing, 0, top, clearRows, tx.Dialect().ForUpdate, args...)
+		if err != nil {
+			return false, err
+		}
+		if last == 0 {
+			last = top // they were deleted meanwhile
+		}
+		for i := range list {
+			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, s.shareEntries(e, &list[i], l.Name)); err != nil {
+				return false, err
+			}
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND principal = $3 AND record_created_at <= $4`,
+			e.StoredAs(), l.Name, last)
+		return true, err
 	}
 	return false, nil
 }

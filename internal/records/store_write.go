@@ -247,8 +247,31 @@ func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bo
 
 // lock reads a record that the viewer may see and holds it until tx ends;
 // allowed says whether verb reaches it too.
+//
+// On PostgreSQL a statement that had to wait for the row has the row as it is
+// then, but shares and matches of rules as they were when it began. So what does
+// not follow from the row itself is asked again, by a statement that begins when
+// the row is held. Nobody waits for a record that they could not see.
 func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
-	return find(ctx, tx, r, id, verb, tx.Dialect().ForUpdate)
+	suffix := tx.Dialect().ForUpdate
+	rec, err := find(ctx, tx, r, id, verb, suffix)
+	sees, reaches := r.Scope(access.Read), r.Scope(verb)
+	switch {
+	case suffix == "" || sees.All && reaches.All:
+		return rec, err
+	case err == nil && sees.OfOwner(rec.owner, rec.ownerRole) && reaches.OfOwner(rec.owner, rec.ownerRole):
+		return rec, nil
+	case errors.Is(err, errUnseen): // perhaps only as shares and matches were
+		if _, err := find(ctx, tx, r, id, verb, ""); err != nil {
+			return nil, err
+		}
+		if _, err := exists(ctx, tx, r.Entity.StoredAs(), id, suffix); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	}
+	return find(ctx, tx, r, id, verb, "")
 }
 
 // find is lock that holds the record as suffix says.

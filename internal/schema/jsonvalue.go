@@ -73,8 +73,8 @@ func (w *jsonWriter) number(text string) string {
 	switch {
 	case !ok:
 		return number.OutOfRange + w.where()
-	case number.Altered([]byte(text), f):
-		return "expected no integer beyond 2^53 that a double does not hold as it is written" + w.where()
+	case number.Integer([]byte(text), f):
+		return "expected no integer beyond 2^53, as clients read it as another one" + w.where()
 	}
 	w.out = number.Append(w.out, f)
 	return ""

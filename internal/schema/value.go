@@ -123,7 +123,7 @@ func canonicalNumber(v jsontext.Value) (jsontext.Value, string) {
 	if !ok {
 		return nil, number.OutOfRange
 	}
-	if math.Abs(n) > number.MaxInteger || number.Altered(v, n) {
+	if math.Abs(n) > number.MaxInteger || number.Integer(v, n) {
 		return nil, "expected an integer of at most 2^53, which a double holds exactly"
 	}
 	return number.Append(nil, n), ""

@@ -25,7 +25,8 @@ type MasterKeyOptions struct {
 	Env  string // the value of GATEHOUSE_MASTER_KEY, not its name
 	Dir  string // the data folder; empty with --database
 
-	// CreateInDir makes DIR/master.key, and DIR, when nothing gives a key.
+	// CreateInDir makes DIR/master.key, and DIR, when nothing gives a key. It is
+	// for a folder without data: no new key reads what another one has sealed.
 	CreateInDir bool
 }
 
@@ -48,7 +49,8 @@ func LoadMasterKey(o MasterKeyOptions) (*Keyring, error) {
 		return k, err
 	}
 	if !o.CreateInDir {
-		return nil, fmt.Errorf("master key: %s does not exist: set --master-key-file or GATEHOUSE_MASTER_KEY", path)
+		return nil, fmt.Errorf("master key: %s does not exist, and a new one could not read the secrets that are stored: "+
+			"put back the key that the database was set up with, or name it with --master-key-file or GATEHOUSE_MASTER_KEY", path)
 	}
 	if err := createMasterKey(o.Dir, path); err != nil {
 		return nil, fmt.Errorf("master key: cannot make %s: %w", path, err)

@@ -49,6 +49,10 @@ func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err 
 	default:
 		viewer, err = x.byKey(ctx, token)
 	}
+	if err == nil && viewer.External() && !x.config.Tenant.Settings.ExternalIdentity.Enabled {
+		x.takeAddress()
+		return access.Viewer{}, errIdentityOff // an external user's key is held to the same as their access token
+	}
 	if fault.CodeOf(err) != fault.Unauthorized {
 		return viewer, err
 	}

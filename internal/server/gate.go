@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/audit"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
@@ -16,10 +15,11 @@ type gate struct{ x *exchange }
 
 var _ httpapi.Gate = gate{}
 
-// Caller finds the viewer of an API key, or of an external user's JWT.
+// Caller finds the viewer of an API key or of a JWT. An external user is served
+// only where external says so, whichever of the two they bring.
 func (g gate) Caller(ctx context.Context, external bool) (access.Viewer, error) {
 	viewer, err := g.x.admit(ctx)
-	if err == nil && g.x.auth == audit.AuthJWT && !external {
+	if err == nil && viewer.External() && !external {
 		return access.Viewer{}, fault.New(fault.Forbidden, "this endpoint does not serve external users")
 	}
 	return viewer, err

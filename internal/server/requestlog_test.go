@@ -174,13 +174,28 @@ func TestTheLogHoldsNoToken(t *testing.T) {
 		sam.With("Idempotency-Key", sam.Token).Get(me)
 		sam.With("X-Webhook-Token", sam.Token).Get(me)
 		sam.Post(contact, `{"first_name":"`+sam.Token+`","extra":{"note":"mine is `+sam.Token+`"}}`).Want(201, "")
+		// Tokens of External Identity have no prefix of their own.
+		const opaque, access = "Qm9yZWQtb2YtdGhpcy1wYXJ0aWN1bGFyX3Rva2VuIQx", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTkzIn0.c2lnbmF0dXJl"
+		for _, path := range []string{"/public/v1/auth/verify/", "/public/v1/me/", contact + "/", "/reset-password%3Ftoken=", "/verify;token="} {
+			sam.Get(path + opaque)
+			sam.Get(path + access)
+		}
+		for _, name := range []string{"access_token", "api_key", "token", "activationToken", "refreshToken", "code", "x-api-key"} {
+			sam.Get(contact + "?" + name + "=" + opaque)
+			sam.Get(contact + "?" + name + "=" + access)
+		}
+		secrets := []string{sam.Token[12:40], opaque, access}
 		for _, e := range w.AuditLog("acme") {
-			if all := string(e.AppendJSON(nil)); strings.Contains(all, sam.Token[12:40]) {
-				t.Errorf("an audit entry holds the token: %s", all)
+			for _, secret := range secrets {
+				if all := string(e.AppendJSON(nil)); strings.Contains(all, secret) {
+					t.Errorf("an audit entry holds a token: %s", all)
+				}
 			}
 		}
-		if w.Nodes[0].Log.Contains(sam.Token[12:40]) {
-			t.Error("the request log holds the token")
+		for _, secret := range secrets {
+			if w.Nodes[0].Log.Contains(secret) {
+				t.Errorf("the request log holds %s", secret)
+			}
 		}
 	})
 }

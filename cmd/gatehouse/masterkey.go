@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/custom"
+	"gatehouse/internal/db"
+	"gatehouse/internal/identity"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
+)
+
+// checkValue names the master key's check value in the database. It is stored
+// when the database is set up, and goes with every backup of it.
+const checkValue = "master_key_check"
+
+var errOtherKey = errors.New("master key: this is another one than the database was set up with; every node and command needs the same: " +
+	"put that key back, or name it with --master-key-file or GATEHOUSE_MASTER_KEY")
+
+// keyring loads the master key of an open database. It must be the one that the
+// database was set up with. With SQLite it is made in the data folder when nothing
+// gives one, but only while there is nothing that another key may have sealed.
+func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring, error) {
+	// The database is asked before the key is looked for: whoever sets it up
+	// makes the key first, so that a check value without a key is no race.
+	check, err := d.Value(ctx, checkValue)
+	if err != nil {
+		return nil, err
+	}
+	tenants, err := tenant.List(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	o := e.keyOptions(f)
+	o.CreateInDir = check == "" && len(tenants) == 0
+	keyring, err := secret.LoadMasterKey(o)
+	if err != nil {
+		return nil, err
+	}
+	if check == "" {
+		if check, err = setUp(ctx, d, tenants, keyring); err != nil {
+			return nil, err
+		}
+	}
+	if check != keyring.CheckValue() {
+		return nil, errOtherKey
+	}
+	return keyring, nil
+}
+
+// setUp stores the check value of a database that has none and returns the one
+// that is stored. SQLite had none at first: a key that does not open what such a
+// database holds is refused.
+func setUp(ctx context.Context, d *db.DB, tenants []string, keyring *secret.Keyring) (check string, err error) {
+	for _, id := range tenants {
+		err := errors.Join(identity.CheckKeys(ctx, d.For(id), keyring), custom.CheckSecrets(ctx, d.For(id), keyring))
+		if errors.Is(err, secret.ErrOpen) {
+			return "", errOtherKey
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return d.Once(ctx, checkValue, keyring.CheckValue())
+}
+
+// keyOptions says where the master key may be. None is made.
+func (e *env) keyOptions(f *flags) secret.MasterKeyOptions {
+	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: e.getenv("GATEHOUSE_MASTER_KEY")}
+	if f.database == "" {
+		o.Dir = f.data
+	}
+	return o
+}
