@@ -1,5 +1,5 @@
 # run     builds all, console included, and serves the demo tenant
-# test    installs what is missing, then verify, every test under the race detector on both engines, and fuzzing
+# test    installs what is missing, then verify, every test on both engines, most under the race detector, and fuzzing
 # build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
 # bench   side by side with peers and the floor; writes docs/benchmarks.md
 # prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction
@@ -13,9 +13,8 @@ GO_BUILD = go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w$(if $(VERSION
 # What "gatehouse version" says: the tag, or how far the commit is from the last one. Without git, the module's version.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
-# "make test" runs every test once, under the race detector. It then runs those packages again without it
-# whose tests skip, shorten or loosen something under it: they have a file with "//go:build race" that says so.
-PLAIN = $$(grep -rl --include='*_test.go' '^//go:build race$$' cmd examples internal | xargs -n1 dirname | sed 's|^|./|' | sort -u)
+# "make test" runs every test once: most under the race detector, and without it, by scripts/plain-tests, those
+# that say nothing of races and take many times as long under it, or measure what its own work would blur.
 # SQLite is C turned into Go and works on memory that is not Go's, which the race detector does not look at:
 # to instrument it takes up to half the time of the pass. Two goroutines on one connection are found all the same,
 # by the C library below it, which is instrumented. internal/prove builds the program with the same flag.
@@ -61,7 +60,7 @@ test:
 	$(MAKE) verify
 	go test -race $(RACE_FLAGS) -timeout 15m ./...
 	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
-	go test -timeout 15m $(PLAIN)
+	scripts/plain-tests -timeout 15m -parallel 3
 
 prove: engine
 	scripts/need postgresql gcc npm

@@ -9,6 +9,8 @@ import (
 type memory struct {
 	mu        sync.Mutex
 	before    func(ctx context.Context, tenant string, blocks []packed) error
+	counting  func() error     // may make count fail
+	news      chan struct{}    // closed by tell
 	entries   map[string]Entry // by tenant and id
 	usage     map[usageKey]usageRow
 	batches   map[string]int64
@@ -62,6 +64,11 @@ func contents(b packed) (list []Entry) {
 }
 
 func (m *memory) count(_ context.Context, tenant string, batch int64, usage []usageRow) error {
+	if m.counting != nil {
+		if err := m.counting(); err != nil {
+			return err
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.usage == nil {
@@ -87,3 +94,22 @@ func (m *memory) count(_ context.Context, tenant string, batch int64, usage []us
 
 func (m *memory) remember(context.Context, string, []string, int64) error { return nil }
 func (m *memory) lasting(error) bool                                      { return m.isLasting }
+
+func (m *memory) written() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.news == nil {
+		m.news = make(chan struct{})
+	}
+	return m.news
+}
+
+// tell says that the database has taken a write of somebody else.
+func (m *memory) tell() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.news != nil {
+		close(m.news)
+		m.news = nil
+	}
+}

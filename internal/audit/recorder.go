@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -35,6 +36,8 @@ const (
 type Options struct {
 	Log      *RequestLog // told of failures, at most once a second; nil for nobody
 	MaxBytes int         // bytes held in memory, about; 16 MiB, at least 1 MiB
+
+	backoff time.Duration // before a write's second try; firstBackoff, but in tests
 }
 
 // Recorder writes audit entries and usage, in batches, off the request's path.
@@ -93,6 +96,8 @@ type store interface {
 	count(ctx context.Context, tenant string, batch int64, usage []usageRow) error
 	// remember notes the e-mail addresses of users that have entries.
 	remember(ctx context.Context, tenant string, users []string, at int64) error
+	// written is closed once the database takes a write from now on, whosoever.
+	written() <-chan struct{}
 	// lasting reports whether a failure would be the same for any entry: the
 	// database is away or full, not at odds with what it was given.
 	lasting(err error) bool
@@ -103,6 +108,7 @@ func newRecorder(s store, clk clock.Clock, opts Options) *Recorder {
 		opts.MaxBytes = defaultBytes
 	}
 	opts.MaxBytes = max(opts.MaxBytes, leastBytes)
+	opts.backoff = cmp.Or(opts.backoff, firstBackoff)
 	r := &Recorder{
 		store: s, clk: clk, opts: opts, begun: time.Now(), budget: admission.NewBudget(int64(opts.MaxBytes)),
 		lines: map[string]*line{}, hungry: map[*line]bool{}, usage: newUsage(), idle: true,
@@ -118,8 +124,8 @@ func newRecorder(s store, clk clock.Clock, opts Options) *Recorder {
 
 // Record counts the request and, when ev.Persist says so, keeps its entry. It
 // returns at once unless the database is behind with the entries of this tenant.
-// Call it before the answer's last byte is sent, and a client that has its
-// answer has its entry, or will within 250 ms.
+// Call it before the answer is sent, and a client that has its answer has its
+// entry, or will within 250 ms.
 func (r *Recorder) Record(ev *Event) {
 	if ev.Tenant == "" {
 		return
@@ -220,6 +226,7 @@ func (r *Recorder) Close(ctx context.Context) error {
 type Stats struct {
 	Queued, QueuedBytes int    // entries held and about their size
 	Waiting             int    // requests that wait for the database
+	Failing             int    // tenants whose entries cannot be written for now
 	Written             uint64 // entries
 	Waits               uint64 // requests that had to wait
 	Failures            uint64 // writes that failed and were run again
@@ -231,7 +238,7 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Stats{
-		Queued: r.entries, QueuedBytes: int(r.bytes), Waiting: r.waiting, Written: r.stats.written.Load(),
-		Waits: r.stats.waits.Load(), Failures: r.stats.failures.Load(), Lost: r.stats.lost.Load(),
+		Queued: r.entries, QueuedBytes: int(r.bytes), Waiting: r.waiting, Failing: int(r.failing.Load()),
+		Written: r.stats.written.Load(), Waits: r.stats.waits.Load(), Failures: r.stats.failures.Load(), Lost: r.stats.lost.Load(),
 	}
 }

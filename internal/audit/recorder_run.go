@@ -17,7 +17,7 @@ func (r *Recorder) run() {
 	defer close(r.done)
 	defer r.end()
 	timer := time.NewTimer(flushUsage)
-	pause := firstBackoff
+	pause := r.opts.backoff
 	for {
 		in, some := r.usageDue()
 		switch {
@@ -35,7 +35,7 @@ func (r *Recorder) run() {
 			}
 		}
 		if r.writeUsage() {
-			pause = firstBackoff
+			pause = r.opts.backoff
 		} else if !r.pause(pause) {
 			return
 		} else {

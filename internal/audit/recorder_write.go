@@ -9,6 +9,9 @@ import (
 const (
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
+	// wokenBackoff is the longest pause once the database has taken another write:
+	// it may take that and still not this one, which must not cost much then.
+	wokenBackoff = 100 * time.Millisecond
 	// salvageAfter is how many times a write may fail for no lasting reason
 	// before its entries are tried one by one.
 	salvageAfter = 5
@@ -23,7 +26,7 @@ func (r *Recorder) write(l *line) bool {
 		blocks[i] = b.pack()
 		entries += b.entries
 	}
-	pause := firstBackoff
+	pause := r.opts.backoff
 	var alone map[string]bool // not nil: entries are written each by itself, and these were
 	for failed := 0; ; {
 		err := r.tryOr(l.tenant, blocks, alone)
@@ -151,16 +154,27 @@ func (e *Entry) bare() *Entry {
 	return &Entry{ID: e.ID, At: e.At, Auth: e.Auth, Status: e.Status, Duration: e.Duration, Request: "{}", Response: "{}"}
 }
 
-// pause waits; false when Close gave up meanwhile.
+// pause waits until a write that has failed is to be tried again; false when
+// Close gave up meanwhile. When the database takes any other write, what it lacked
+// may be there again: requests that change something succeed from then on, and must
+// not be refused because this pause goes on.
 func (r *Recorder) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
+	written := r.store.written()
+	least, whole := time.NewTimer(min(d, wokenBackoff)), time.NewTimer(d)
+	defer least.Stop()
+	defer whole.Stop()
 	select {
-	case <-t.C:
-		return true
+	case <-least.C:
 	case <-r.ctx.Done():
 		return false
 	}
+	select {
+	case <-written:
+	case <-whole.C:
+	case <-r.ctx.Done():
+		return false
+	}
+	return true
 }
 
 // trouble tells the request log of failures, at most once a second each kind.

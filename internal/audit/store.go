@@ -29,6 +29,8 @@ func (dbStore) lasting(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+func (s dbStore) written() <-chan struct{} { return s.d.Written() }
+
 func (s dbStore) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
 	return s.d.Days().Write(ctx, tenant, db.Day(day), func(tx db.Tx) error {
 		for i := range blocks {

@@ -195,39 +195,6 @@ func TestConditionsThatAreRefusedAtApply(t *testing.T) {
 	}
 }
 
-func TestConditionsThatAttack(t *testing.T) {
-	long := strings.Repeat("a", 1<<20)
-	numbers := "[" + strings.TrimSuffix(strings.Repeat("1,", 100_000), ",") + "]"
-	for _, when := range []string{
-		`all(inputs.data.n, all(inputs.data.n, # == 1))`,
-		`all(1..10000, all(1..10000, all(1..10000, true)))`,
-		`len(map(1..10000, inputs.data.s + inputs.data.s)) == 1`,
-		`sum(1..10000, len(upper(inputs.data.s))) == 1`,
-		`count(1..10000, inputs.data.s == inputs.data.t) == 1`,
-		`count(1..10000, inputs.data.s contains "b") == 1`,
-		`count(1..10000, inputs.data.n == inputs.data.m) == 1`,
-		`count(1..10000, 2 in inputs.data.n) == 1`,
-		`inputs.data.s matches "(a?){100}(a|a)*b"`,
-		`count(1..10000, inputs.data.u matches "(a|a)*(a|a)*(a|a)*b$") == 1`,
-		`len(map(1..10000, 1..10000)) == 1`,
-		`len(filter(1..10000, string(inputs.data) == "")) == 1`,
-	} {
-		s, found := ask(t, when)
-		if len(found) > 0 {
-			t.Errorf("%s: %v", when, found)
-			continue
-		}
-		start := time.Now()
-		f := s.failure(`{"email":"e","data":{"n":`+numbers+`,"m":`+numbers+`,"s":"`+long+`","t":"`+long+`","u":"`+long[:10_000]+`"}}`, 422, fault.ExecutionError, "cond: ")
-		if !strings.Contains(f.Message, "more than 2000000 steps") && !strings.Contains(f.Message, "values are too large") && !strings.Contains(f.Message, "too long for this pattern") {
-			t.Errorf("%s: %s", when, f.Message)
-		}
-		if took := time.Since(start); took > 10*time.Second { // some 100 ms on a machine that does nothing else
-			t.Errorf("%s took %v", when, took)
-		}
-	}
-}
-
 func TestAConditionEndsWithTheDeadline(t *testing.T) {
 	s, found := ask(t, `all(1..10000, all(1..10000, inputs.note matches "^(a|a)*b"))`)
 	if len(found) > 0 {

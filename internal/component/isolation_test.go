@@ -221,15 +221,3 @@ func TestEngineErrors(t *testing.T) {
 		t.Error("two per tenant of one instance")
 	}
 }
-
-// TestACacheThatCannotBeCostsNothing but the time of compiling.
-func TestACacheThatCannotBeCostsNothing(t *testing.T) {
-	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: "/dev/null/no"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	if _, err := e.Compile(context.Background(), "export default () => 1"); err != nil {
-		t.Error(err)
-	}
-}

@@ -56,7 +56,7 @@ func newDays(d *DB, c Config) *Days {
 	if d.Engine() == Postgres {
 		return &Days{store: &partitions{db: d, known: map[Day]bool{}}}
 	}
-	return &Days{store: newDayFiles(c.Dir)}
+	return &Days{store: newDayFiles(c.Dir, d.written)}
 }
 
 // Write runs fn in a transaction on one day's data, as Handle.Write does with

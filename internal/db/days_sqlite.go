@@ -35,7 +35,8 @@ var dayTuning = tuning{
 
 // dayFiles has the days in files, each opened when it is needed.
 type dayFiles struct {
-	dir string
+	dir     string
+	written *written // the main database's
 
 	mu     sync.Mutex
 	freed  sync.Cond // on mu: a file that is to be closed was given back, or closed
@@ -56,8 +57,8 @@ type dayFile struct {
 	aside  string // the name it gets then; "" for its own
 }
 
-func newDayFiles(dir string) *dayFiles {
-	f := &dayFiles{dir: filepath.Join(dir, DaysFolder)}
+func newDayFiles(dir string, w *written) *dayFiles {
+	f := &dayFiles{dir: filepath.Join(dir, DaysFolder), written: w}
 	f.freed.L = &f.mu
 	return f
 }
@@ -114,7 +115,7 @@ func (f *dayFiles) begin(ctx context.Context, day Day, write bool) (*dayFile, er
 	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // no file, no day
 	}
-	d, err := openDay(ctx, path, write)
+	d, err := openDay(ctx, path, write, f.written)
 	if err != nil {
 		if write && damaged(err) {
 			err = errors.Join(fmt.Errorf("%s is damaged: %w", path, err), f.setAside(day))
@@ -133,10 +134,10 @@ func (f *dayFiles) begin(ctx context.Context, day Day, write bool) (*dayFile, er
 // filesystem is an error of the file system as one of the database's.
 func filesystem(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// openDay opens one file.
-func openDay(ctx context.Context, path string, write bool) (*DB, error) {
+// openDay opens one file, whose writes w hears of.
+func openDay(ctx context.Context, path string, write bool, w *written) (*DB, error) {
 	e := &sqliteEngine{path: path, tuning: dayTuning, readers: newPlaces(dayReaders, maxOverflow), idle: make(chan *sqliteConn, dayReaders)}
-	d := &DB{engine: e, dialect: sqliteDialect}
+	d := &DB{engine: e, dialect: sqliteDialect, written: w}
 	d.days = &Days{store: noDays{}}
 	if write {
 		if err := e.startWriter(ctx); err != nil {

@@ -15,6 +15,7 @@ type DB struct {
 	engine  engine
 	dialect Dialect
 	days    *Days
+	written *written
 }
 
 // engine is what the two engines do in their own ways.
@@ -52,7 +53,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &DB{engine: e, dialect: dialect}
+	d := &DB{engine: e, dialect: dialect, written: new(written)}
 	d.days = newDays(d, c)
 	if err := d.migrate(ctx, mainSteps); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
@@ -186,11 +187,11 @@ func (h *handle) Query(ctx context.Context, sql string, each func(Row) error, ar
 }
 
 func (h *handle) Write(ctx context.Context, fn func(Tx) error) error {
-	return h.db.engine.write(ctx, h.to, fn)
+	return h.db.written.after(h.db.engine.write(ctx, h.to, fn))
 }
 
 func (h *handle) WriteOrdered(ctx context.Context, fn func(Tx) error) error {
-	return h.db.engine.writeOrdered(ctx, h.to, fn)
+	return h.db.written.after(h.db.engine.writeOrdered(ctx, h.to, fn))
 }
 
 func (h *handle) Dialect() Dialect { return h.db.dialect }

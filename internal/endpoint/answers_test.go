@@ -253,60 +253,6 @@ func TestAnUncaughtErrorIs422(t *testing.T) {
 	})
 }
 
-// TestBodies: an object, as JSON, within the endpoint's cap.
-func TestBodies(t *testing.T) {
-	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
-		w.Apply(orders + endpoints(
-			"{slug: key-d, target: {component: act}}", "{slug: key-s, target: {component: act}, max_body_bytes: 1000}",
-			"{slug: key-l, target: {component: act}, max_body_bytes: 2000000}", "{slug: token-d, target: {component: act}, auth: token}",
-			"{slug: token-s, target: {component: act}, auth: token, max_body_bytes: 1000}",
-			signed("signed-d", "component: act", ""), signed("signed-s", "component: act", ", max_body_bytes: 1000")))
-		sam := w.Key("sam@acme.example")
-		hook := map[string]*gatetest.Actor{"token-d": w.Webhook("token-d"), "token-s": w.Webhook("token-s")}
-		for _, body := range []string{"", "x", "[]", `"x"`, "null", "1", `{`, `{} {}`, `{"do": "null", "do": "null"}`, `{"do": "\ud800"}`, "{\"do\": \"\xff\"}"} {
-			sam.With("Content-Type", "application/json").Post(custom+"key-d", body).Want(400, "VALIDATION")
-			hook["token-d"].With("Content-Type", "application/json").Post(custom+"token-d", body).Want(400, "VALIDATION")
-		}
-		for _, kind := range []string{"text/plain", "application/json; charset=latin1", "application/xml", "multipart/form-data; boundary=x", "x"} {
-			sam.With("Content-Type", kind).Post(custom+"key-d", `{"do": "null"}`).Want(415, "UNSUPPORTED_MEDIA_TYPE")
-			hook["token-d"].With("Content-Type", kind).Post(custom+"token-d", `{"do": "null"}`).Want(415, "UNSUPPORTED_MEDIA_TYPE")
-		}
-		of := func(size int) string {
-			const frame = `{"do": "null", "x": ""}`
-			return frame[:len(frame)-2] + strings.Repeat("x", size-len(frame)) + `"}`
-		}
-		post := func(slug, body string, chunked bool) *gatetest.Answer {
-			a := sam
-			switch {
-			case hook[slug] != nil:
-				a = hook[slug]
-			case strings.HasPrefix(slug, "signed"):
-				body = strings.Replace(body, `{"do": "null", "x": "xxxxxxxxxxx`, `{"do": "null", "id": "1", "x": "`, 1)
-				a = w.Anyone().With("X-Signature", hmacHex(shopSecret, body))
-			}
-			if chunked {
-				return inChunks(t, a, custom+slug, body)
-			}
-			return a.Post(custom+slug, body)
-		}
-		for slug, limit := range map[string]int{
-			"key-d": 1 << 20, "key-s": 1000, "key-l": 2_000_000, "token-d": 1 << 20, "token-s": 1000, "signed-d": 1 << 20, "signed-s": 1000,
-		} {
-			for _, chunked := range []bool{false, true} {
-				a := post(slug, of(limit), chunked)
-				want := 200
-				if strings.HasPrefix(slug, "signed") && !chunked { // then it is a duplicate
-					want = 202
-				}
-				if a.Status != want {
-					t.Errorf("%s: %d bytes, chunked %v: %d, want %d: %.200s", slug, limit, chunked, a.Status, want, a.Body)
-				}
-				post(slug, of(limit+1), chunked).Want(413, "PAYLOAD_TOO_LARGE")
-			}
-		}
-	})
-}
-
 // inChunks sends a body whose length is not told.
 func inChunks(t *testing.T, a *gatetest.Actor, path, body string) *gatetest.Answer {
 	t.Helper()

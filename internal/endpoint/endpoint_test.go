@@ -48,22 +48,7 @@ logic_components:
         const order = records.create("order", {number: inputs.number, total})
         return {id: order.id, total, by: ctx.user.email}
       }
-  - name: act # does what it is told, after it has changed something
-    inputs: [{name: do, type: text, required: true}]
-    timeout_ms: 300
-    source: |
-      const returns = {undefined: undefined, null: null, text: "a text", number: 4.5, boolean: false, list: [1, {a: null}], object: {}}
-      export default async function handler(inputs, ctx) {
-        records.create("counter", {n: 1})
-        if (inputs.do in returns) return returns[inputs.do]
-        if (inputs.do === "throw") throw new TypeError("it broke")
-        if (inputs.do === "crash") return the_text_of_the_source.nothing
-        if (inputs.do === "loop") for (;;);
-        if (inputs.do === "memory") { const all = []; for (;;) all.push("x".repeat(1 << 20) + all.length) }
-        if (inputs.do === "event") return {event: ctx.event, tenant: ctx.tenant, request: ctx.requestId, inputs}
-        if (inputs.do === "fail") fail(inputs.message ?? "no", {status: inputs.status, code: inputs.code, details: inputs.details})
-      }
-  - name: bump
+` + actComponent + `  - name: bump
     timeout_ms: 20000
     source: |
       export default function handler(inputs) {
@@ -103,6 +88,30 @@ automations:
       - {id: outer, type: each, in: "{{inputs.list}}", as: a, do: [{id: inner, type: each, in: "{{inputs.list}}", as: b, do: [{id: put, type: set, values: {last: "{{b}}"}}]}]}
       - {id: out, type: output, set: {n: "{{vars.last}}"}}
 `
+
+// actComponent does what it is told, after it has changed something. It has time
+// enough for a busy machine; tests that want it to run out of time apply actWithin.
+const actComponent = `  - name: act
+    inputs: [{name: do, type: text, required: true}]
+    timeout_ms: 20000
+    source: |
+      const returns = {undefined: undefined, null: null, text: "a text", number: 4.5, boolean: false, list: [1, {a: null}], object: {}}
+      export default async function handler(inputs, ctx) {
+        records.create("counter", {n: 1})
+        if (inputs.do in returns) return returns[inputs.do]
+        if (inputs.do === "throw") throw new TypeError("it broke")
+        if (inputs.do === "crash") return the_text_of_the_source.nothing
+        if (inputs.do === "loop") for (;;);
+        if (inputs.do === "memory") { const all = []; for (;;) all.push("x".repeat(1 << 20) + all.length) }
+        if (inputs.do === "event") return {event: ctx.event, tenant: ctx.tenant, request: ctx.requestId, inputs}
+        if (inputs.do === "fail") fail(inputs.message ?? "no", {status: inputs.status, code: inputs.code, details: inputs.details})
+      }
+`
+
+// actWithin is a manifest that gives act so many milliseconds.
+func actWithin(ms int) string {
+	return "tenant: acme\nlogic_components:\n" + strings.Replace(actComponent, "timeout_ms: 20000", fmt.Sprintf("timeout_ms: %d", ms), 1)
+}
 
 // shopSecret is what the provider of a signed endpoint shares.
 const shopSecret = "the-secret-of-the-shop"

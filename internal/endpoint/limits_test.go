@@ -23,6 +23,7 @@ import (
 func TestTimeIsUp(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))
+		w.Apply(actWithin(300))
 		call := callers(w, "sam@acme.example")
 		for _, slug := range []string{"key-c", "token-a", "signed-c", "signed-a"} {
 			mode, _, _ := strings.Cut(slug, "-")
@@ -44,7 +45,7 @@ func TestTimeIsUp(t *testing.T) {
 // TestMemoryIsCapped: over its memory a target is 422; nothing is kept.
 func TestMemoryIsCapped(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
-	w.Apply(strings.Replace(orders, "timeout_ms: 300", "timeout_ms: 20000", 1) + endpoints(three("c", "component: act")...))
+	w.Apply(orders + endpoints(three("c", "component: act")...))
 	call := callers(w, "sam@acme.example")
 	for _, mode := range modes {
 		a := call[mode](mode+"-c", `{"do": "memory"}`).Want(422, "EXECUTION_ERROR")

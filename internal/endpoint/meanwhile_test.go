@@ -217,7 +217,9 @@ func TestEveryExecutionIsKept(t *testing.T) {
 		expect(sam.Post(custom+"key-a", ok), run{"key-a", "key", "sam@acme.example", endpoint.Succeeded, ""})
 		expect(sam.Post(custom+"key-c", `{"do": "throw"}`), run{"key-c", "key", "sam@acme.example", endpoint.Failed, "EXECUTION_ERROR"})
 		expect(hook.Post(custom+"token-a", `{"do": "fail", "status": 500}`), run{"token-a", "token", olivia, endpoint.Failed, "TOLD"})
+		w.Apply(actWithin(300))
 		expect(hook.Post(custom+"token-a", `{"do": "loop"}`), run{"token-a", "token", olivia, endpoint.Failed, "EXECUTION_TIMEOUT"})
+		w.Apply(actWithin(20_000))
 		expect(hook.Post(custom+"token-a", ok), run{"token-a", "token", olivia, endpoint.Succeeded, ""})
 		expect(shop.Post(custom+"signed-c", with(ok, `"id": "e"`)), run{"signed-c", "signed", olivia, endpoint.Succeeded, ""})
 		// These do not run.

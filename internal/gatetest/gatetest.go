@@ -61,15 +61,27 @@ type Node struct {
 
 // Clock is the system's clock plus an offset that a test may move.
 type Clock struct {
-	mu     sync.Mutex
-	offset time.Duration
+	mu      sync.Mutex
+	offset  time.Duration
+	stopped time.Time // zero while it goes
 }
 
 // Now is the present, moved.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.stopped.IsZero() {
+		return c.stopped.Add(c.offset)
+	}
 	return clock.System().Now().Add(c.offset)
+}
+
+// Stop makes the present stand still: from now on it moves by Advance alone, and
+// what a test measures does not depend on how long it takes.
+func (c *Clock) Stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = clock.System().Now()
 }
 
 // Offset is how far the present was moved; those who count in the database's

@@ -13,42 +13,6 @@ import (
 	"gatehouse/internal/manifest"
 )
 
-// TestExportIsWhatWasApplied: for any tenant, apply of its export changes
-// nothing, and makes another tenant that exports alike.
-func TestExportIsWhatWasApplied(t *testing.T) {
-	each(t, func(p *place) {
-		n := 0
-		p.vars["HOME"] = "${HOME}" // so that drawn texts come to be stored as they are
-		rapid.Check(t, func(r *rapid.T) {
-			n++
-			id := fmt.Sprintf("t-%d", n)
-			for range rapid.IntRange(1, 2).Draw(r, "manifests") {
-				src := flowText(drawManifest(r, id))
-				if _, err := p.try(src, manifest.Options{Prune: true}); err != nil {
-					r.Fatalf("%v\n%s", err, src)
-				}
-			}
-			out := p.exportFor(r, id)
-			for _, opts := range []manifest.Options{{}, {Prune: true}} {
-				res, err := p.try(out, opts)
-				if err != nil {
-					r.Fatalf("apply of the export: %v\n%s", err, out)
-				}
-				for _, c := range res.Changes {
-					r.Errorf("apply of the export: %s\n%s", c.Line(), out)
-				}
-			}
-			copied := strings.ReplaceAll(out, id, id+"-copy")
-			if _, err := p.try(copied, manifest.Options{}); err != nil {
-				r.Fatalf("apply of a copy: %v\n%s", err, copied)
-			}
-			if again := p.exportFor(r, id+"-copy"); again != copied {
-				r.Errorf("the copy differs:\n%s\nwant:\n%s", again, copied)
-			}
-		})
-	})
-}
-
 func (p *place) exportFor(r *rapid.T, id string) string {
 	b, err := manifest.Export(context.Background(), p.d, id)
 	if err != nil {

@@ -77,6 +77,7 @@ func (p *proof) entries(w *world) map[string]*auditEntry {
 // The audit log and the usage figures have every answered request after
 // SIGTERM, and all but the last moments after kill -9.
 func TestProveAuditOnSIGTERM(t *testing.T) {
+	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "LOG-1-term", engine)
 		for range scale(2, 20) {

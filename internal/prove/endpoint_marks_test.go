@@ -63,6 +63,7 @@ var points = []point{
 // A delivery that is sent until it is acknowledged takes effect once, wherever
 // on its way the server was killed.
 func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
+	together(t)
 	if racing {
 		t.Skip("the program with its marks is no race build; the storm kills one that is")
 	}

@@ -163,13 +163,20 @@ type letter struct{ to, token string } // the token of the link in it, "" withou
 
 var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
 
-// letters are the mails written so far, in order.
-func (p *portal) letters() []letter {
+// outbox are the files of the mails written so far.
+func (p *portal) outbox() []string {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.dir, "outbox", "*.eml"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	return files
+}
+
+// letters are the mails written so far, in order.
+func (p *portal) letters() []letter {
+	p.t.Helper()
+	files := p.outbox()
 	slices.Sort(files)
 	var all []letter
 	for _, file := range files {

@@ -54,6 +54,7 @@ type vault struct {
 // plain: not in its files, running or stopped, not in what it and its commands
 // print. Mails, and the answers that give them out, are what they are for.
 func TestProveNoSecretIsLeftInPlain(t *testing.T) {
+	together(t)
 	if racing {
 		t.Skip("it says nothing of races, and searches for long in a race build")
 	}

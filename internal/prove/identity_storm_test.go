@@ -57,7 +57,7 @@ func TestProveALoginStormLeavesDataAlone(t *testing.T) {
 	mem := n.watch(ctx)
 	var least time.Duration
 	var alone, beside []time.Duration
-	for turn := range scale(3, 5) {
+	for turn := range scale(2, 5) {
 		time.Sleep(time.Duration(scale(2, 20)) * time.Second)
 		p.highest("memory_idle_mib", mem.restart()>>20)
 		m.turn(true)

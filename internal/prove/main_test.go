@@ -53,6 +53,16 @@ func strictly(bound time.Duration) time.Duration {
 	}
 }
 
+// together lets a test run beside others that say so: most of its time it waits
+// for what it started. Tests whose figures are times run alone, before those,
+// and so does every test when proving.
+func together(t *testing.T) {
+	t.Helper()
+	if !proving {
+		t.Parallel()
+	}
+}
+
 var (
 	built  string
 	binary = sync.OnceValues(func() (string, error) {

@@ -1,7 +1,6 @@
 package prove
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -312,19 +311,11 @@ func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
 // longestTurn is the longest turn that one write had at the database, in
 // milliseconds, from /metrics.
 func (s *neighbourStorm) longestTurn() int64 {
-	res, err := opsClient.Get(s.n.ops + "/metrics")
+	seconds, err := s.n.metric("gatehouse_database_longest_write_seconds")
 	if err != nil {
 		s.p.fail("%v", err)
-		return 0
 	}
-	defer res.Body.Close()
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		var seconds float64
-		if _, err := fmt.Sscanf(lines.Text(), "gatehouse_database_longest_write_seconds %g", &seconds); err == nil {
-			return int64(seconds * 1000)
-		}
-	}
-	return 0
+	return int64(seconds * 1000)
 }
 
 // send sends one request and reads its answer to the end.

@@ -132,7 +132,7 @@ func TestProveValidDeliveriesUnderLoad(t *testing.T) {
 	}
 	var next atomic.Int64
 	var senders sync.WaitGroup
-	total := int64(scale(60, 3000))
+	total := int64(scale(24, 3000))
 	for range 8 {
 		senders.Go(func() {
 			c := provider()

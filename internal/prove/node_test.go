@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -281,6 +282,21 @@ func (n *node) said() string {
 		}
 	}
 	return strings.Join(other, "")
+}
+
+// metric is a figure without labels that /metrics tells.
+func (n *node) metric(name string) (value float64, err error) {
+	res, err := opsClient.Get(n.ops + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if _, err := fmt.Sscanf(lines.Text(), name+" %g", &value); err == nil {
+			return value, nil
+		}
+	}
+	return 0, fmt.Errorf("/metrics has no %s", name)
 }
 
 func (n *node) complained() string {

@@ -26,7 +26,7 @@ var stepPoints = []struct {
 	{"build.visited", false},
 	{"build.stepped", false},
 	{"build.stepped#3", false},
-	{"build.stepped,tx.begun,tx.statement#9", false},
+	{"build.stepped,tx.begun,tx.statement#2", false},
 	{"build.walked", false},
 	{"build.walked,tx.begun,tx.statement", false},
 	{"build.checked", false},
@@ -43,6 +43,7 @@ const (
 // An apply that is killed, wherever, changes nothing or everything, and the next
 // one ends as if it had not been.
 func TestProveAKilledApplyGoesOn(t *testing.T) {
+	together(t)
 	if racing {
 		t.Skip("the program with its marks is no race build")
 	}

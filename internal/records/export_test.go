@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"time"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
@@ -20,6 +21,14 @@ type spy struct {
 func (s spy) Query(ctx context.Context, sql string, each func(db.Row) error, args ...any) error {
 	s.tell(sql, args)
 	return s.Handle.Query(ctx, sql, each, args...)
+}
+
+// ClearFor sets how long whoever deletes a record stays for its references, and
+// returns what undoes it.
+func ClearFor(d time.Duration) (undo func()) {
+	was := clearFor
+	clearFor = d
+	return func() { clearFor = was }
 }
 
 // EncodeCursor and DecodeCursor are the cursor's two halves, for its own tests.

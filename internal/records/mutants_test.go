@@ -73,7 +73,7 @@ func TestProveMatrixCatchesMutants(t *testing.T) {
 	}
 	caught := 0
 	for _, m := range mutants {
-		if out := m.run(t); strings.Contains(out, "differences, seed") && strings.Contains(out, "--- FAIL: TestAuthorizationMatrix") {
+		if out := m.run(t); strings.Contains(out, "differences, seed") && strings.Contains(out, "--- FAIL: TestAuthorizationMatrixAtLength") {
 			caught++
 		} else {
 			t.Errorf("%s: not caught\n%s", m.name, out)
@@ -110,7 +110,7 @@ func (m mutant) run(t *testing.T) string {
 		}
 	}
 	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-run", "^TestAuthorizationMatrix$/sqlite", ".")
+		"-run", "^TestAuthorizationMatrixAtLength$/sqlite", ".")
 	c.Env = append(os.Environ(), "GATEHOUSE_PROVE=")
 	out, _ := c.CombinedOutput() // that it fails is what is hoped for
 	return string(out)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -34,77 +32,6 @@ func viewersOfLarge(h *house) map[string]*records.Session {
 			Where: []access.Condition{{Field: "stage", Value: []byte(`"won"`)}}})
 	})
 	return map[string]*records.Session{"all access": h.as("ada"), "the owner": h.as("sam"), "an ancestor": h.as("cleo"), "a rule": h.as("eva")}
-}
-
-// TestAPageEndsAtItsBytes: large records come in pages of at most 2 MiB, each as
-// full as it can be, and one that is larger than a page may be comes alone.
-func TestAPageEndsAtItsBytes(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := acme(t, d)
-		sam := h.as("sam")
-		sizes := []int{1_000_000, 1_000_000, 1_000_000, 10, 700_000, 700_000, 690_000, 10, 10, 1_040_000, 1_040_000, 1_040_000, 300_000}
-		for _, size := range sizes {
-			h.create(sam, "contact", bodyOf(size, `, "stage": "won"`))
-		}
-		viewers := viewersOfLarge(h)
-		for name, s := range viewers {
-			for _, filter := range [][]records.Filter{nil, {{Field: "stage", Value: "won"}}} {
-				for round := range 2 { // the second knows how large they are
-					what := fmt.Sprintf("%s, filter %v, round %d", name, filter, round)
-					cursor, seen := "", 0
-					for {
-						p, err := s.List(t.Context(), "contact", records.Query{Limit: 200, Cursor: cursor, Filter: filter})
-						if err != nil {
-							t.Fatalf("%s: %v", what, describe(err))
-						}
-						if len(p.Records) > pageBytes && p.Count != 1 || p.Count == 0 {
-							t.Errorf("%s: a page of %d records has %d bytes", what, p.Count, len(p.Records))
-						}
-						if got := len(objects(t, p.Records)); got != p.Count {
-							t.Errorf("%s: a page says %d and has %d", what, p.Count, got)
-						}
-						seen += p.Count
-						if cursor = p.Next; cursor == "" {
-							break
-						}
-						if next := sizes[len(sizes)-1-seen]; len(p.Records)+next+400 < pageBytes {
-							t.Errorf("%s: a page of %d bytes ended before a record of %d", what, len(p.Records), next)
-						}
-					}
-					if seen != len(sizes) {
-						t.Errorf("%s: %d of %d seen", what, seen, len(sizes))
-					}
-				}
-			}
-		}
-	})
-}
-
-// TestAPageReadsNotMuchMoreThanItHolds: what a page of large records costs in
-// memory does not grow with how many there are.
-func TestAPageReadsNotMuchMoreThanItHolds(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := acme(t, d)
-		for range 60 {
-			h.create(h.as("sam"), "contact", bodyOf(1_000_000, `, "stage": "won"`))
-		}
-		for name, s := range viewersOfLarge(h) {
-			list := func() {
-				p, err := s.List(t.Context(), "contact", records.Query{Limit: 200})
-				if err != nil || p.Count != 2 || p.Next == "" {
-					t.Fatalf("%s: %d records, more %q, %v", name, p.Count, p.Next, err)
-				}
-			}
-			list()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			list()
-			runtime.ReadMemStats(&after)
-			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 24 {
-				t.Errorf("%s: a page of 2 MiB took %d MiB", name, took)
-			}
-		}
-	})
 }
 
 // TestUsersArePagedByBytesToo: 30 users with 200 KB each.
@@ -221,71 +148,6 @@ type walker struct {
 	done    bool
 	seen    map[string]int
 	started map[string]bool // the records that were there when it began
-}
-
-// TestPagesOfBytesMissAndRepeatNothing: records of random sizes come and go
-// between the pages of traversals of random limits, in number and in bytes. Each
-// record that stays is seen once, none twice.
-func TestPagesOfBytesMissAndRepeatNothing(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		seed := rand.Uint64()
-		random := rand.New(rand.NewPCG(seed, 0))
-		h := acme(t, d)
-		sam := h.as("sam")
-		viewers := viewersOfLarge(h)
-		gone := map[string]bool{}
-		var alive []string
-		insert := func() {
-			size := []int{random.IntN(100), random.IntN(5_000), random.IntN(80_000)}[random.IntN(3)]
-			alive = append(alive, id(h.create(sam, "contact", bodyOf(size, `, "stage": "won"`))))
-		}
-		for range 60 {
-			insert()
-		}
-		for round := range 4 {
-			var walkers []*walker
-			for _, s := range viewers {
-				for _, filter := range [][]records.Filter{nil, {{Field: "stage", Value: "won"}}} {
-					w := &walker{s: s, filter: filter, limit: 1 + random.IntN(40), bytes: 1 + random.IntN(200_000), seen: map[string]int{}, started: map[string]bool{}}
-					for _, name := range alive {
-						w.started[name] = true
-					}
-					walkers = append(walkers, w)
-				}
-			}
-			for left, changes := len(walkers), 40; left > 0; {
-				if w := walkers[random.IntN(len(walkers))]; !w.done {
-					if w.step(t, seed); w.done {
-						left--
-						w.caughtUp(t, seed, alive)
-					}
-				}
-				if changes--; changes > 0 {
-					switch random.IntN(4) {
-					case 0:
-						insert()
-					case 1:
-						at := random.IntN(len(alive))
-						h.delete(sam, "contact", alive[at])
-						gone[alive[at]] = true
-						alive = append(alive[:at], alive[at+1:]...)
-					}
-				}
-			}
-			for _, w := range walkers {
-				for name := range w.started {
-					if n := w.seen[name]; n != 1 && !gone[name] {
-						t.Errorf("seed %d, round %d: %s was seen %d times by limit %d, %d bytes", seed, round, name, n, w.limit, w.bytes)
-					}
-				}
-				for name, n := range w.seen {
-					if n != 1 {
-						t.Errorf("seed %d, round %d: %s was seen %d times", seed, round, name, n)
-					}
-				}
-			}
-		}
-	})
 }
 
 // caughtUp checks that a traversal of several pages ends when it has seen all.

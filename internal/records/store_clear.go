@@ -26,9 +26,11 @@ const (
 	maxCleared = 1000
 	// clearRows is how many one transaction after it clears.
 	clearRows = 50
-	// clearFor is how long whoever deletes a record stays for its references.
-	clearFor = 5 * time.Second
 )
+
+// clearFor is how long whoever deletes a record stays for its references. Tests
+// change it.
+var clearFor = 5 * time.Second
 
 // clearLeft clears references that a deletion left, for as long as the caller can
 // wait. The record is gone whatever happens here, and a server clears what

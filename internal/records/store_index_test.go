@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
-	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
@@ -27,29 +25,6 @@ type indexed struct {
 	rules     []*access.SharingRule
 	accountIn bool // account is indexed
 	noteIn    bool // note is
-}
-
-// TestIndexRowsAreThoseOfTheRecords draws writes of every kind and then derives
-// all index rows anew from what records, shares and rules say.
-func TestIndexRowsAreThoseOfTheRecords(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := 0
-		rapid.Check(t, func(rt *rapid.T) {
-			n++
-			x := &indexed{house: likeAcme(t, d, fmt.Sprintf("t%d", n)), t: rt}
-			x.declare()
-			for range 3 {
-				x.write("account")
-			}
-			for range 20 {
-				x.step()
-				if rapid.IntRange(0, 7).Draw(rt, "compare") == 0 {
-					x.compare()
-				}
-			}
-			x.compare()
-		})
-	})
 }
 
 // declare writes the entity type contact and the rules as they are now.

@@ -27,8 +27,8 @@ var (
 	connClose  = []string{"close"}
 )
 
-// answer writes the one answer of the request and returns its status and the
-// code of its error, if it is one.
+// answer makes the one answer of the request, which send writes, and returns its
+// status and the code of its error, if it is one.
 func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code string) {
 	if err == nil {
 		err = x.affordable(reply)
@@ -71,12 +71,25 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 		}
 	}
 	x.headers(h, len(body), status)
-	x.w.WriteHeader(status)
-	if len(body) > 0 {
-		_, _ = x.w.Write(body) // the caller hung up: the log says what was answered
-	}
 	x.body = body
 	return status, code
+}
+
+// send writes the answer, once all else is done for the request: net/http passes
+// a long body on at once, and the client has it before this returns. Whatever came
+// after would give a quick client the time to have its next request there before
+// this one is over. Its connection would never wait for one then, and the runtime,
+// which changes goroutines where one waits, would serve it for whole time slices
+// while all others stand in line.
+func (x *exchange) send(status int) {
+	x.w.WriteHeader(status)
+	if len(x.body) > 0 {
+		_, _ = x.w.Write(x.body) // the caller hung up: the log says what was answered
+	}
+	if cap(x.body) <= keepBuffer { // nobody has kept it
+		b := x.body[:0]
+		buffers.Put(&b)
+	}
 }
 
 // buffer is an empty one from the pool.
@@ -163,10 +176,6 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	x.s.log.Line(ev)
 	x.s.recorder.Record(ev)
 	x.s.metrics.observe(ev)
-	if cap(x.body) <= keepBuffer { // nobody has kept it
-		b := x.body[:0]
-		buffers.Put(&b)
-	}
 }
 
 var auditClass = map[httpapi.AuditClass]audit.Class{

@@ -69,6 +69,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply, err := x.contained()
 	status, code := x.answer(&reply, err)
 	x.record(now, status, code)
+	x.send(status)
 }
 
 // release gives back what the request held in the budgets.

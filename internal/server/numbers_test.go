@@ -1,20 +1,13 @@
 package server_test
 
 import (
-	"context"
 	"fmt"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
-	"testing"
 
 	"pgregory.net/rapid"
 
-	"gatehouse/internal/access"
-	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
-	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
 )
 
@@ -87,85 +80,6 @@ func (e pair) do(t *rapid.T, method string, path [2]string, body string) [2]*gat
 		t.Fatalf("%s %s %.300s:\nSQLite     %.400s\nPostgreSQL %.400s", method, path[0], body, a, b)
 	}
 	return got
-}
-
-// Whatever is accepted can be read, listed, filtered, shared, changed, exported
-// and deleted, with the same answers on both engines, none of which is longer
-// than twice the limit of a document; and all of it is in the audit log.
-func TestWhateverIsAcceptedCanBeUsed(t *testing.T) {
-	var worlds [2]*gatetest.World
-	var olivia, sam pair
-	for i, engine := range []db.Engine{db.SQLite, db.Postgres} {
-		worlds[i] = gatetest.New(t, engine)
-		worlds[i].Apply(scales)
-		olivia[i], sam[i] = worlds[i].Key("olivia@acme.example"), worlds[i].Key("sam@acme.example")
-	}
-	accepted, calls := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		same := func(path string) [2]string { return [2]string{path, path} }
-		made := olivia.do(t, "POST", same(thing), document().Draw(t, "create"))
-		calls++
-		if made[0].Status != 201 {
-			return
-		}
-		accepted++
-		one := [2]string{thing + "/" + made[0].ID(), thing + "/" + made[1].ID()}
-		gone := false
-		defer func() { // one that failed must not be in the next one's way
-			for i, who := range olivia {
-				if !gone {
-					who.Delete(one[i])
-				}
-			}
-		}()
-		want := func(status int, answers [2]*gatetest.Answer) {
-			if calls++; answers[0].Status != status {
-				t.Fatalf("%s: %d %.300s", answers[0].Call, answers[0].Status, answers[0].Body)
-			}
-		}
-		if read := olivia.do(t, "GET", one, ""); told(read[0]) != strings.Replace(told(made[0]), "201", "200", 1) {
-			t.Fatalf("created %.300s\nread    %.300s", made[0].Body, read[0].Body)
-		}
-		calls++
-		if changed := olivia.do(t, "PATCH", one, document().Draw(t, "change")); !slices.Contains([]int{200, 400, 413}, changed[0].Status) {
-			t.Fatalf("changed: %d %.300s", changed[0].Status, changed[0].Body)
-		}
-		calls++
-		now := olivia.do(t, "GET", one, "")[0].Record()
-		calls++
-		want(200, olivia.do(t, "GET", same(thing), ""))
-		if title, ok := now["title"].(string); ok && title != "" && len(title) < 2000 {
-			want(200, olivia.do(t, "GET", same(thing+"?filter[title]="+url.QueryEscape(title)), ""))
-		}
-		if n, ok := now["n"].(float64); ok {
-			if found := olivia.do(t, "GET", same(thing+fmt.Sprintf("?filter[n]=%v", url.QueryEscape(fmt.Sprint(n)))), ""); len(found[0].Records()) != 1 {
-				t.Fatalf("filter[n]=%v: %.300s", n, found[0].Body)
-			}
-			calls++
-		}
-		for i, w := range worlds {
-			w.Share("thing", one[i][len(thing)+1:], access.UserPrincipal(w.UserID("acme", "sam@acme.example")), access.ReadOnly)
-		}
-		want(200, sam.do(t, "GET", one, ""))
-		// What was read can be written again as it is.
-		if extra := olivia.do(t, "GET", one, "")[0].Member("extra"); extra != "null" {
-			want(200, olivia.do(t, "PATCH", one, `{"extra":`+extra+`}`))
-		}
-		calls++
-		want(200, olivia.do(t, "DELETE", one, ""))
-		gone = true
-	})
-	if accepted == 0 {
-		t.Fatal("nothing was accepted")
-	}
-	for _, w := range worlds {
-		if _, err := manifest.Export(context.Background(), w.DB(), "acme"); err != nil {
-			t.Error(err)
-		}
-		if n := len(w.AuditLog("acme")); n != calls {
-			t.Errorf("%d audit entries of %d calls", n, calls)
-		}
-	}
 }
 
 // document draws the JSON of a record, of all that may be hard to bear.

@@ -38,7 +38,7 @@ func newMetrics(s *Server) *metrics {
 			Name: "gatehouse_requests_total", Help: "Requests answered, by route and class of status.",
 		}, []string{"route", "status"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "gatehouse_request_duration_seconds", Help: "From the first byte of the request's header to the last of its answer.",
+			Name: "gatehouse_request_duration_seconds", Help: "From the end of the request's header until its answer is ready to be sent.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -54,6 +54,7 @@ func newMetrics(s *Server) *metrics {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
 	gauge("gatehouse_audit_queue_entries", "Audit entries waiting to be written.", func() float64 { return float64(s.recorder.Stats().Queued) })
+	gauge("gatehouse_audit_failing_tenants", "Tenants whose audit entries cannot be written for now.", func() float64 { return float64(s.recorder.Stats().Failing) })
 	gauge("gatehouse_database_write_queue", "Writes waiting for the writer.", func() float64 { return float64(s.db.Stats().WritesQueued) })
 	gauge("gatehouse_database_connection_queue", "Calls waiting for a database connection.", func() float64 { return float64(s.db.Stats().Waiting) })
 	gauge("gatehouse_database_longest_write_seconds", "The longest turn that one write has had at the writer, without its commit.", func() float64 { return s.db.Stats().LongestWrite.Seconds() })

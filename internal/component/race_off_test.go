@@ -1,8 +1,0 @@
-//go:build !race
-
-package component_test
-
-import "time"
-
-// slack is how late a run may end.
-const slack = 50 * time.Millisecond
