@@ -40,6 +40,7 @@ const (
 	maxPath     = 2 << 10
 	maxEndpoint = 160
 	maxShort    = 128
+	maxReason   = 1 << 10
 )
 
 // encode makes the entry of an event. It refers to the event's texts, which are
@@ -77,6 +78,10 @@ func (e *encoder) done() {
 	}
 }
 
+// reason is why a request was answered as it was, as the logs say it: a text that
+// an author has written, with whatever they have put into it.
+func reason(ev *Event) string { return cut(maskTokens(ev.Reason), maxReason) }
+
 func short(s string) string { return storable(cut(s, maxShort)) }
 
 // label is how an entry says how a request said who it was; "" for not at all.
@@ -110,9 +115,13 @@ func (e *encoder) request(ev *Event) {
 	e.buf = append(e.buf, '}')
 }
 
-// response appends {"body"}.
+// response appends {"reason", "body"}; what there is none of is left out.
 func (e *encoder) response(ev *Event) {
 	e.buf = append(e.buf, '{')
+	if ev.Reason != "" {
+		e.member("reason")
+		e.buf = appendQuoted(e.buf, reason(ev))
+	}
 	if !withheld(ev) {
 		e.body(ev.ResponseBody, ev.ResponseContentType, ev.Rendered)
 	}

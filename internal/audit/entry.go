@@ -25,7 +25,7 @@ type Entry struct {
 	Duration  time.Duration
 	RequestID string
 	Request   string // JSON: {"query", "headers", "header_names", "body"}
-	Response  string // JSON: {"body"}
+	Response  string // JSON: {"reason", "body"}
 }
 
 // AppendJSON appends the entry as `gatehouse audit --json` prints it

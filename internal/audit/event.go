@@ -33,10 +33,12 @@ type Event struct {
 	Endpoint  string
 	Status    int
 	ErrorCode string
-	Start     time.Time
-	Duration  time.Duration
-	IP        string
-	Auth      string // one of the Auth constants; "" is AuthNone
+	// Reason is why, where the answer does not say it.
+	Reason   string
+	Start    time.Time
+	Duration time.Duration
+	IP       string
+	Auth     string // one of the Auth constants; "" is AuthNone
 
 	UserID       string
 	APIKeyID     string

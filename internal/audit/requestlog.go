@@ -211,6 +211,9 @@ func appendLine(dst []byte, ev *Event) []byte {
 	dst = appendOrNull(append(dst, `,"route":`...), ev.Route)
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(ev.Status), 10)
 	dst = appendOrNull(append(dst, `,"error_code":`...), ev.ErrorCode)
+	if ev.Reason != "" {
+		dst = appendQuoted(append(dst, `,"reason":`...), reason(ev))
+	}
 	dst = appendMillis(append(dst, `,"duration_ms":`...), ev.Duration)
 	dst = appendOrNull(append(dst, `,"ip":`...), cut(ev.IP, logMaxText))
 	dst = appendQuoted(append(dst, `,"auth":`...), auth)

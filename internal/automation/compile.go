@@ -46,7 +46,17 @@ type executor interface {
 // Compile checks a definition's names, templates and conditions and makes it
 // ready to run. There is a Flow exactly when there are no problems.
 func Compile(def *Definition, names Names) (*Flow, Problems) {
-	c := &compiler{scope: newScope(def), names: names, asNames: map[string]bool{}}
+	return compile(def, &compiler{names: names})
+}
+
+// Restore is Compile for a definition that was stored: which of its names mean
+// anything was checked then, and what was taken once goes on as it did.
+func Restore(def *Definition) (*Flow, Problems) {
+	return compile(def, &compiler{stored: true})
+}
+
+func compile(def *Definition, c *compiler) (*Flow, Problems) {
+	c.scope, c.asNames = newScope(def), map[string]bool{}
 	for _, d := range def.Outputs {
 		c.outputs = append(c.outputs, d.Name)
 	}
@@ -61,6 +71,7 @@ func Compile(def *Definition, names Names) (*Flow, Problems) {
 type compiler struct {
 	*scope
 	names    Names
+	stored   bool // the definition was taken before
 	outputs  []string
 	asNames  map[string]bool
 	problems Problems
@@ -162,6 +173,9 @@ func (c *compiler) component(n *node) executor {
 			continue
 		}
 		if place, ok := c.outputPath(pair[1], at); ok {
+			for i := range made.outputs {
+				c.overlap(&made.outputs[i].to, &place, at)
+			}
 			made.outputs = append(made.outputs, mapping{path, place})
 		}
 	}
@@ -184,12 +198,32 @@ func (c *compiler) output(n *node) executor {
 	for i := range n.content.members {
 		e := &n.content.members[i]
 		at := member(member(n.path, "set"), e.name)
-		place, _ := c.outputPath(e.name, at)
+		place, ok := c.outputPath(e.name, at)
+		for i := range made.places {
+			if ok {
+				c.overlap(&made.places[i], &place, at)
+			}
+		}
 		made.names = append(made.names, e.name)
 		made.places = append(made.places, place)
 		made.values = append(made.values, c.template(e.value, at))
 	}
 	return made
+}
+
+// overlap refuses that one node sets a place and a place within it: what it
+// would leave there depends on the order in which they are set. Two paths of a
+// component's answer may lead to one place, for one may lead nowhere.
+func (c *compiler) overlap(first, second *outputPath, at string) {
+	n := min(len(first.path), len(second.path))
+	if len(first.path) == len(second.path) {
+		return
+	}
+	same := func(a, b segment) bool { return a.name == b.name }
+	if c.stored || first.text == "" || first.output != second.output || !slices.EqualFunc(first.path[:n], second.path[:n], same) {
+		return
+	}
+	c.problems.add(at, "%s and %s overlap: expected places of which none lies in another", show(first.text), show(second.text))
 }
 
 // outputPath is a dot-path whose first step is a declared output.

@@ -8,7 +8,7 @@ func (r *run) equal(a, b any, depth int) (bool, error) {
 	if err := r.step(1); err != nil {
 		return false, err
 	}
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return false, errDeep
 	}
 	if x, ok := double(a); ok {

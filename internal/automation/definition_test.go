@@ -117,3 +117,27 @@ func TestTheJSONOfADefinitionKeepsItsOrder(t *testing.T) {
 		t.Errorf("got %s, %v", def.JSON(), found)
 	}
 }
+
+// TestPlacesThatOverlap: one node cannot set an output and a part of it, for it
+// would depend on the order. What was stored before goes on.
+func TestPlacesThatOverlap(t *testing.T) {
+	for nodes, want := range map[string]string{
+		`{"type":"output","set":{"a":1,"a.b":2}}`:                                            `nodes[0].set.a.b: "a" and "a.b" overlap: expected places of which none lies in another`,
+		`{"type":"output","set":{"a.b.0":1,"a":2}}`:                                          `nodes[0].set.a: "a.b.0" and "a" overlap: expected places of which none lies in another`,
+		`{"type":"component","component":"c","inputs":{},"outputs":{"x":"a.b","y":"a.b.c"}}`: `nodes[0].outputs.y: "a.b" and "a.b.c" overlap: expected places of which none lies in another`,
+		`{"type":"output","set":{"a.b":1,"a.bb":2,"b.b":3}}`:                                 "",
+		`{"type":"component","component":"c","inputs":{},"outputs":{"x":"a","y":"a"}}`:       "",
+		`{"type":"output","set":{"a":{}}},{"type":"output","set":{"a.b":2}}`:                 "",
+	} {
+		def, found := automation.Decode([]byte(`{"name":"x","outputs":[{"name":"a","type":"json"},{"name":"b","type":"json"}],"nodes":[` + nodes + `]}`))
+		if len(found) > 0 {
+			t.Fatal(found)
+		}
+		if _, found = automation.Compile(def, automation.Names{}); found.Error() != want && (want != "" || len(found) > 0) {
+			t.Errorf("%s\n\tgot  %v\n\twant %s", nodes, found, want)
+		}
+		if _, found = automation.Restore(def); len(found) > 0 {
+			t.Errorf("%s is no longer taken: %v", nodes, found)
+		}
+	}
+}

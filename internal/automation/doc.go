@@ -62,12 +62,16 @@ const (
 	MaxTrace       = 1_000
 	MaxTraceResult = 2 << 10
 
+	// MaxDepth is how deeply lists and objects of a run may be nested: twice what a
+	// webhook's event may be, so that there is room around it.
+	MaxDepth = 512
+
 	maxConditionNodes = 400
 	maxConditionDepth = 32
 	maxPattern        = 256     // of matches, in bytes
 	maxPatternWork    = 2 << 20 // instructions × bytes of one match
 	maxRange          = 10_000  // of a..b
-	maxDepth          = 128     // of any value
+	maxDepth          = 128     // of a definition
 	maxListLimit      = 200
 	defaultListLimit  = 50
 	maxIDLength       = 64

@@ -50,7 +50,7 @@ func encode(dst []byte, v any, limit, depth int) ([]byte, error) {
 }
 
 func encodeList(dst []byte, list []any, limit, depth int) (_ []byte, err error) {
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return dst, errDeep
 	}
 	dst = append(dst, '[')
@@ -66,7 +66,7 @@ func encodeList(dst []byte, list []any, limit, depth int) (_ []byte, err error) 
 }
 
 func encodeObject(dst []byte, o *object, limit, depth int) (_ []byte, err error) {
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return dst, errDeep
 	}
 	dst = append(dst, '{')

@@ -267,7 +267,7 @@ func (r *run) result(f *Flow) (jsontext.Value, error) {
 		}
 		text = append(appendString(text, name), ':')
 		if text, err = appendJSON(text, r.outputs[i], MaxOutput); err != nil {
-			return nil, fault.New(fault.ExecutionError, "The outputs cannot be written: %s: expected at most %d MiB and %d levels.", fmt.Sprint(err), MaxOutput>>20, maxDepth)
+			return nil, fault.New(fault.ExecutionError, "The outputs cannot be written: %s: expected at most %d MiB and %d levels.", fmt.Sprint(err), MaxOutput>>20, MaxDepth)
 		}
 	}
 	return append(text, '}'), nil

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
 // A value is one of
@@ -220,7 +223,7 @@ func (p *jsonReader) word(word string) error {
 }
 
 func (p *jsonReader) object(depth int) (any, error) {
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return nil, errDeep
 	}
 	p.at++
@@ -254,7 +257,7 @@ func (p *jsonReader) object(depth int) (any, error) {
 }
 
 func (p *jsonReader) list(depth int) (any, error) {
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return nil, errDeep
 	}
 	p.at++
@@ -291,11 +294,11 @@ func (p *jsonReader) string() (string, error) {
 			if plain {
 				return p.text[start+1 : p.at-1], nil
 			}
-			text, err := jsontext.AppendUnquote(nil, p.text[start:p.at])
+			text, err := wtf8.Unquote(jsontext.Value(p.text[start:p.at]))
 			if err != nil {
 				return "", errMalformed
 			}
-			return string(text), nil
+			return strings.ToValidUTF8(text, "\uFFFD"), nil // half a surrogate pair is no text
 		}
 	}
 	return "", errMalformed

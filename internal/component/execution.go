@@ -33,6 +33,8 @@ type execution struct {
 	// cutAtMemory ends the run where its own memory limit refuses it more; the
 	// script is not told.
 	cutAtMemory bool
+	// exact leaves the result as the script wrote it, see wellFormed.
+	exact bool
 
 	expired     bool  // over its own limit of time or work
 	outOfMemory bool  // growth was refused by the run's own limit
@@ -45,7 +47,7 @@ type execution struct {
 	hostCtx      context.Context // made at the first call
 	cancelHost   context.CancelFunc
 	failure      *thrown
-	rejections   map[uint64]uint64 // promises rejected and not handled: their reasons
+	rejections   []rejection // that nobody has handled, in their order
 }
 
 func newExecution(ctx context.Context, tenant string, timeout time.Duration) *execution {
@@ -139,14 +141,19 @@ var levels = [...]string{"debug", "log", "info", "warn", "error"}
 
 // thrown is what the prelude tells about an uncaught error.
 type thrown struct {
-	Fail    bool           `json:"fail"`
-	Status  int            `json:"status"`
-	Code    string         `json:"code"`
-	Name    string         `json:"name"`
-	Message string         `json:"message"`
-	Stack   string         `json:"stack"`
-	Details map[string]any `json:"details"`
+	Fail    bool   `json:"fail"` // by fail()
+	Status  int    `json:"status"`
+	Code    string `json:"code"` // of fail(), or of a refusal of the Host
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	Stack   string `json:"stack"`
+	Details any    `json:"details"`
+	Nothing bool   `json:"nothing"` // null, or not even that
 }
+
+// rejection is a promise that was rejected, and why: pointers to the engine's
+// values, which are held as long as this is.
+type rejection struct{ promise, reason uint32 }
 
 // failed keeps what the prelude tells of an uncaught error.
 func (x *execution) failed(text []byte) {

@@ -9,8 +9,9 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Failure is what a component did wrong. Only fail() chooses Code, Status and
-// Details; otherwise the code is EXECUTION_ERROR or EXECUTION_TIMEOUT.
+// Failure is what a component did wrong. Only fail() chooses Code and Status;
+// otherwise the code is EXECUTION_ERROR or EXECUTION_TIMEOUT. Details are those of
+// fail(), or of a refusal of the Host that was not caught, with its code.
 type Failure struct {
 	Message string
 	Code    string
@@ -55,7 +56,7 @@ func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
 	switch {
 	case x.expired:
 		return cutOff(t, fault.New(fault.ExecutionTimeout, "The component did not finish within %s.", x.allowed()))
-	case i.err != nil && x.outOfMemory, t != nil && t.outOfMemory():
+	case i.err != nil && x.outOfMemory, t != nil && t.outOfMemory(i.full(memory)):
 		return cutOff(t, fault.New(fault.ExecutionError, "The component went over its memory limit of %d MiB.", memory>>20))
 	case i.err != nil:
 		return cutOff(nil, fault.New(fault.ExecutionError, "The component was stopped: the engine could not go on."))
@@ -78,18 +79,35 @@ func cutOff(t *thrown, e *fault.Error) *Failure {
 }
 
 // outOfMemory reports the engine's own error; a script that throws one that
-// looks like it deceives only its author.
-func (t *thrown) outOfMemory() bool { return t.Name == "InternalError" && t.Message == "out of memory" }
+// looks like it deceives only its author. In a full memory there was no room for
+// the error itself, and nothing was thrown.
+func (t *thrown) outOfMemory(full bool) bool {
+	return t.Name == "InternalError" && t.Message == "out of memory" || t.Nothing && full
+}
+
+// full reports whether the run has, at some time, used up what the engine may
+// hand out of its memory, but for what is too little to make an error of.
+func (i *instance) full(memory int) bool {
+	const little = 1 << 20
+	return int(i.pages.Get())*pageSize >= stackBytes+int(engineLimit(memory))-little
+}
 
 var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
 
 func (t *thrown) failure() *Failure {
 	f := failure(fault.New(fault.ExecutionError, "%s", t.text()))
 	f.place(t.Stack)
+	f.Details = t.details()
 	if !t.Fail {
+		if t.Code != "" && t.Code != f.Code { // the Host refused, and nobody caught it
+			if f.Details == nil {
+				f.Details = map[string]any{}
+			}
+			f.Details["code"] = t.Code
+		}
 		return f
 	}
-	f.Chosen, f.Message, f.Details = true, t.Message, t.Details
+	f.Chosen, f.Message = true, t.Message
 	if codePattern.MatchString(t.Code) {
 		f.Code = t.Code
 	}
@@ -97,6 +115,19 @@ func (t *thrown) failure() *Failure {
 		f.Status = t.Status
 	}
 	return f
+}
+
+// details is what goes with the error, as the object that it has to be: what is
+// none is a member of one.
+func (t *thrown) details() map[string]any {
+	switch d := t.Details.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		return d
+	default:
+		return map[string]any{"value": d}
+	}
 }
 
 // text is the message, with the error's kind where that tells more.

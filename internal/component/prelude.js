@@ -38,16 +38,19 @@
   const viewKind = getter(TypedArray.prototype, Symbol.toStringTag);
   const bufferLength = getter(ArrayBuffer.prototype, 'byteLength');
 
-  // bytesOf returns a plain Uint8Array over v, or null if v is no kind of bytes.
+  // bytesOf returns a Uint8Array over v as it is now, or null if v is no kind of
+  // bytes. It is always a new one, of a fixed length: the engine's C functions
+  // know of a view only how long it was when it was made, which a resizable
+  // buffer may have outlived.
   function bytesOf(v) {
     if (typeof v !== 'object' || v === null) return null;
     if (isView(v)) {
-      if (viewKind(v) === 'Uint8Array') return v;
       if (viewKind(v) !== undefined) return new Uint8Array(viewBuffer(v), viewOffset(v), viewLength(v));
       return new Uint8Array(dataBuffer(v), dataOffset(v), dataLength(v));
     }
-    try { bufferLength(v); } catch { return null; }
-    return new Uint8Array(v);
+    let n;
+    try { n = bufferLength(v); } catch { return null; }
+    return new Uint8Array(v, 0, n);
   }
 
   // text or bytes, for the helpers: anything else is a mistake worth an error.
@@ -268,22 +271,30 @@
     if (status !== undefined && !(isInteger(status) && status >= 400 && status <= 599))
       throw new RangeError('fail: status must be a whole number from 400 to 599');
     if (code !== undefined && typeof code !== 'string') throw new TypeError('fail: code must be a string');
-    if (details !== undefined && (typeof details !== 'object' || isArray(details)))
-      throw new TypeError('fail: details must be an object');
     throw new Failure(String(message), { status, code, details });
   });
 
-  // call asks the host; a refusal comes back as an error with code, status
-  // and details.
+  // A Refusal is how the host refuses a call: an error with code, status and
+  // details. Where nobody catches it, the caller is told its code and details.
+  class Refusal extends Error {
+    #refused; // its own copy: what the script does to the error is not told
+    constructor(text) {
+      const refused = parse(text);
+      super(refused.message);
+      this.#refused = { code: refused.code, details: stringify(refused.details) };
+      this.code = refused.code;
+      this.status = refused.status;
+      this.details = refused.details;
+    }
+    static refused(e) { return typeof e === 'object' && e !== null && #refused in e ? e.#refused : undefined; }
+  }
+  hidden(Refusal.prototype, 'constructor', Error);
+
+  // call asks the host.
   function call(name, args) {
     const reply = host(CALL, name, stringify(args));
     if (codeAt(reply, 0) === 61) return parse(slice(reply, 1)); // '='
-    const { message, code, status, details } = parse(slice(reply, 1));
-    const e = new Error(message);
-    e.code = code;
-    e.status = status;
-    e.details = details;
-    throw e;
+    throw new Refusal(slice(reply, 1));
   }
   const records = {
     get: (entity, id) => call('records.get', { entity, id }),
@@ -331,6 +342,9 @@
     return text === undefined ? 'null' : text;
   }
 
+  // short is the value of a JSON text that may be told: it is not too long.
+  const short = (text) => (text === undefined ? undefined : text.length > 4 * LINE ? { truncated: true } : parse(text));
+
   // failed tells the host what was thrown. It must not throw itself as long as
   // there is memory left.
   function failed(e) {
@@ -347,12 +361,19 @@
         f.name = typeof name === 'string' ? slice(name, 0, 100) : '';
         f.message = typeof message === 'string' ? message : show(e);
         f.stack = typeof stack === 'string' ? slice(stack, 0, LINE) : '';
-      } else f.message = show(e);
-      f.message = slice(f.message, 0, LINE);
-      if (chosen !== undefined && chosen.details !== undefined) {
-        const text = stringify(chosen.details);
-        f.details = text.length > 4 * LINE ? { truncated: true } : parse(text);
+      } else {
+        f.message = show(e);
+        // Without memory for an error the engine throws null, or nothing at all,
+        // which is no value of the language and is written like this.
+        f.nothing = e === null || typeof e !== 'string' && f.message === '[uninitialized]';
       }
+      f.message = slice(f.message, 0, LINE);
+      const refused = Refusal.refused(e);
+      if (refused !== undefined) {
+        f.code = refused.code;
+        f.details = short(refused.details);
+      }
+      if (chosen !== undefined && chosen.details !== undefined) f.details = short(stringify(chosen.details));
     } catch { if (!f.message) f.message = 'an error that cannot be shown'; }
     host(FAILED, stringify(f));
     return null;

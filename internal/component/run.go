@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"gatehouse/internal/fault"
@@ -54,7 +55,10 @@ var ErrHostBytes = fault.New(fault.ExecutionError, "more than %d MiB of records 
 
 // Result is how a run ended. Either Failed is set or Value is.
 type Result struct {
-	Value   []byte // JSON of what the handler returned; null for undefined
+	// Value is JSON of what the handler returned, null for undefined. It is UTF-8,
+	// and its numbers are those of doubles. No escape in it is half of a surrogate
+	// pair, but for a verifier's: it hands an event on as it is.
+	Value   []byte
 	Failed  *Failure
 	Console []Line
 	CPU     time.Duration // without host calls
@@ -125,7 +129,7 @@ func (r *Run) execution(ctx context.Context) *execution {
 	x.maxOutput = MaxOutput
 	if v := r.Verifier; v != nil {
 		x.maxOutput = max(MaxOutput, 2*len(v.RawBody)+64<<10) // it hands the delivery on
-		x.cutAtMemory = true
+		x.cutAtMemory, x.exact = true, true
 		x.limitCPU(r.Timeout)
 	}
 	return x
@@ -248,10 +252,8 @@ func (i *instance) drain() {
 			}
 		}
 	}
-	for _, reason := range i.run.rejections {
-		if i.run.failure == nil && i.err == nil {
-			i.call(enterFailed, reason)
-		}
+	if unhandled := i.run.rejections; len(unhandled) > 0 && i.run.failure == nil && i.err == nil {
+		i.call(enterFailed, i.load64(unhandled[0].reason))
 	}
 }
 
@@ -305,22 +307,45 @@ func (i *instance) output(v uint64) []byte {
 		i.run.failure = &thrown{Message: fmt.Sprintf("the handler returned more than %d KiB", i.run.maxOutput>>10)}
 		return nil
 	}
-	return append([]byte(nil), i.view(at, n)...)
+	text := append([]byte(nil), i.view(at, n)...)
+	if problem := wellFormed(text, i.run.exact); problem != "" {
+		i.run.failure = &thrown{Message: problem}
+		return nil
+	}
+	return text
 }
 
+// maxRejections is how many promises that nobody handles are remembered.
+const maxRejections = 1000
+
 // rejection keeps track of promises that were rejected and that nobody
-// handled (yet).
+// handled (yet), in their order. promise and reason point to values of ours, which
+// are freed as soon as nobody asks for them.
 func (i *instance) rejection(promise, reason uint32, handled bool) {
 	x := i.run
-	if promise == 0 || reason == 0 {
+	if promise == 0 || reason == 0 { // there was no memory for them
 		return
 	}
-	if x.rejections == nil {
-		x.rejections = map[uint64]uint64{}
+	one := rejection{promise, reason}
+	if !handled && len(x.rejections) < maxRejections {
+		x.rejections = append(x.rejections, one)
+		return
 	}
 	if handled {
-		delete(x.rejections, i.load64(promise))
-	} else if len(x.rejections) < 1000 {
-		x.rejections[i.load64(promise)] = i.load64(reason)
+		who := i.load64(promise)
+		at := len(x.rejections) - 1 // mostly the newest
+		for at >= 0 && i.load64(x.rejections[at].promise) != who {
+			at--
+		}
+		if at >= 0 {
+			i.free(x.rejections[at])
+			x.rejections = slices.Delete(x.rejections, at, at+1)
+		}
 	}
+	i.free(one)
+}
+
+func (i *instance) free(r rejection) {
+	i.nested("qjs_free_value", uint64(r.promise))
+	i.nested("qjs_free_value", uint64(r.reason))
 }

@@ -59,7 +59,7 @@ func (f *flow) ready() (*automation.Flow, error) {
 			return
 		}
 		f.schema = def.InputSchema
-		f.compiled, problems = automation.Compile(def, automation.Names{})
+		f.compiled, problems = automation.Restore(def)
 		if len(problems) > 0 {
 			f.err = problems
 		}

@@ -17,6 +17,7 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/records"
+	"gatehouse/internal/wtf8"
 )
 
 // host is what a component or flow may do to records: what its viewer may, on
@@ -221,7 +222,7 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 	if c == nil {
 		return nil, fault.New(fault.NotFound, "there is no component %q", name)
 	}
-	object, err := httpapi.ParseObject(given)
+	object, err := httpapi.ParseEvent(given, automation.MaxDepth)
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +239,9 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 
 // do does one operation. A record that is absent or hidden is null to get.
 func (h host) do(ctx context.Context, c call) ([]byte, error) {
+	if strings.IndexByte(c.id, 0) >= 0 {
+		c.id = "" // nobody's either; PostgreSQL has no texts with U+0000
+	}
 	switch c.op {
 	case "get":
 		if err := h.part.May(c.entity, access.Read); err != nil {
@@ -300,8 +304,8 @@ func (x *execution) context(viewer access.Viewer) []byte {
 	if e := x.j.event; e == nil {
 		text = append(text, "null"...)
 	} else {
-		text = quote(append(text, `{"id":`...), e.shownID())
-		text = quote(append(text, `,"kind":`...), e.Kind)
+		text = wtf8.AppendQuote(append(text, `{"id":`...), e.shownID())
+		text = wtf8.AppendQuote(append(text, `,"kind":`...), e.Kind)
 		text = append(text, '}')
 	}
 	return append(text, '}')

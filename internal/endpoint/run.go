@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -376,7 +377,7 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	defer memory.Release()
 	given := automation.Run{Inputs: x.j.inputs, Host: host, Work: work, Memory: &memory}
 	if e := x.j.event; e != nil {
-		given.Event = &automation.Event{ID: e.shownID(), Kind: e.Kind}
+		given.Event = &automation.Event{ID: strings.ToValidUTF8(e.shownID(), "\uFFFD"), Kind: strings.ToValidUTF8(e.Kind, "\uFFFD")}
 	}
 	res, err := compiled.Run(ctx, given)
 	x.until = until // not that of a component in it

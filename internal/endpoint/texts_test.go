@@ -21,7 +21,7 @@ func TestRunsAreKeptWhateverTheySay(t *testing.T) {
         if (inputs.do === "fail") fail(odd, {code: odd, details: {[odd]: odd}})
         if (inputs.do === "throw") throw new Error(odd)
         if (inputs.do === "get") return records.get("order", odd)
-        return {[odd]: odd}
+        return {["a\u0000b"]: odd}
       }
 `) + endpoints("{slug: key, target: {component: odd}}", "{slug: token, target: {component: odd}, auth: token}"))
 		w.Apply(quiet)

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/wtf8"
 )
 
 // errSignature is the one answer to every delivery that the verifier does not take.
@@ -21,8 +23,8 @@ var errSignature = fault.New(fault.Unauthorized, "the signature was rejected")
 // verified is what a verifier says of a delivery (specification, "Verifier
 // contract").
 type verified struct {
-	id    string // providerEventId
-	kind  string // eventKind
+	id    string // providerEventId, WTF-8: two that differ stay two
+	kind  string // eventKind, WTF-8
 	event *httpapi.Object
 }
 
@@ -111,21 +113,27 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	}
 	if res.Failed != nil && res.Failed.CutOff {
 		r.s.tells("endpoint.delivery_unjudged", r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
-		return nil, errUnjudged
+		return nil, errUnjudged.Because(res.Failed.Message)
 	}
 	if res.Failed != nil {
-		r.s.rejects(r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
-		return nil, errSignature
+		return nil, r.rejected(res.Failed.Message)
 	}
 	if err := r.call.Keep(len(res.Value)); err != nil { // it may be more than the delivery itself
 		return nil, err
 	}
 	v, wrong := read(res.Value)
 	if wrong != "" {
-		r.s.rejects(r.call.Config.Tenant.ID, r.endpoint.Slug, wrong)
-		return nil, errSignature
+		return nil, r.rejected(wrong)
 	}
 	return v, nil
+}
+
+// rejected is the answer to a delivery that the verifier does not take. The logs
+// tell why; the sender is not told, because they may be anybody. The reason is the
+// author's text.
+func (r *request) rejected(why string) error {
+	r.s.tells("endpoint.signature_rejected", r.call.Config.Tenant.ID, r.endpoint.Slug, why)
+	return errSignature.Because(why)
 }
 
 // verifierConfig is {slug, webhook_secret, webhook_secrets}. Without a secret
@@ -145,7 +153,7 @@ func (r *request) verifierConfig() ([]byte, error) {
 		}
 	}
 	if r.endpoint.SealedSecret == "" || len(secrets) == 0 {
-		return nil, errSignature
+		return nil, r.rejected("the endpoint has no webhook secret")
 	}
 	text := quote([]byte(`{"slug":`), r.endpoint.Slug)
 	text = quote(append(text, `,"webhook_secret":`...), secrets[0])
@@ -161,9 +169,12 @@ func (r *request) verifierConfig() ([]byte, error) {
 
 // read takes a verifier's answer apart; wrong says why it rejects.
 func read(value []byte) (v *verified, wrong string) {
-	answer, err := httpapi.ParseObject(value)
-	if err != nil {
+	if jsontext.Value(value).Kind() != '{' {
 		return nil, "it returned no object"
+	}
+	answer, err := httpapi.ParseEvent(value, httpapi.MaxEventDepth+1)
+	if err != nil {
+		return nil, fmt.Sprintf("it returned an object that is nested too deeply: expected at most %d levels in canonicalEvent", httpapi.MaxEventDepth)
 	}
 	v = &verified{}
 	id, _ := answer.Get("providerEventId")
@@ -179,15 +190,15 @@ func read(value []byte) (v *verified, wrong string) {
 		return nil, "eventKind is not a text"
 	}
 	canonical, _ := answer.Get("canonicalEvent")
-	if v.event, err = httpapi.ParseObject(canonical); err != nil {
+	if v.event, err = httpapi.ParseEvent(canonical, httpapi.MaxEventDepth); err != nil {
 		return nil, "canonicalEvent is not an object"
 	}
 	return v, ""
 }
 
 func unquoted(v jsontext.Value) string {
-	s, _ := jsontext.AppendUnquote(nil, v) // ParseObject has read it
-	return string(s)
+	s, _ := wtf8.Unquote(v) // ParseEvent has read it
+	return s
 }
 
 // rejectsEvery bounds how often the log tells of rejected signatures and the
@@ -197,12 +208,8 @@ const (
 	maxRejected  = 10_000
 )
 
-// rejects tells the log why a verifier rejected, for its author. The message is
-// theirs; nothing of the delivery is in it. tells does so for any such event.
-func (s *Service) rejects(tenantID, slug, why string) {
-	s.tells("endpoint.signature_rejected", tenantID, slug, why)
-}
-
+// tells writes a line of the log for the author of a verifier. The reason is
+// theirs; nothing of the delivery is in it.
 func (s *Service) tells(event, tenantID, slug, why string) {
 	key, now := event+"/"+tenantID+"/"+slug, s.clock.Now()
 	s.mu.Lock()

@@ -62,6 +62,9 @@ type Error struct {
 	// Status overrides the code's HTTP status; 0 keeps it. Only a flow's or
 	// component's own fail() sets it.
 	Status int
+	// Reason is for the logs alone: why, where the caller is not to know. It is
+	// never sent.
+	Reason string
 }
 
 // New returns an error with the given code and a message for people.
@@ -90,6 +93,13 @@ func (e *Error) With(key string, value any) *Error {
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// Because returns a copy of e with a reason for the logs.
+func (e *Error) Because(why string) *Error {
+	c := *e
+	c.Reason = why
 	return &c
 }
 

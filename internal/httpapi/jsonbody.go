@@ -92,13 +92,19 @@ func ParseObject(body []byte) (*Object, error) {
 	if at, problem := scanBody(body); problem != "" {
 		return nil, badBody(problem, at, pointerAt(body, at))
 	}
-	if len(object.Members) > maxUnindexed {
-		object.index = make(map[string]int, len(object.Members))
-		for i := range object.Members {
-			object.index[object.Members[i].Name] = i
-		}
-	}
+	object.indexMembers()
 	return object, nil
+}
+
+// indexMembers makes the index of an object that has many members.
+func (o *Object) indexMembers() {
+	if len(o.Members) <= maxUnindexed {
+		return
+	}
+	o.index = make(map[string]int, len(o.Members))
+	for i := range o.Members {
+		o.index[o.Members[i].Name] = i
+	}
 }
 
 // checkOpening finds the mistakes that deserve a sentence of their own.
@@ -239,7 +245,7 @@ func scanBody(body []byte) (at int, problem string) {
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
 		case c == '"':
-			end, nul := scanString(body, i+1)
+			end, nul := scanString(body, i+1, true)
 			if nul >= 0 {
 				return nul, hasNUL
 			}
@@ -298,15 +304,15 @@ func crowded(body []byte) int {
 	return -1
 }
 
-// scanString returns the offset of the quote that ends a string, and that of an
-// escaped U+0000 within it or -1.
-func scanString(body []byte, from int) (end, nul int) {
+// scanString returns the offset of the quote that ends a string. Where find, it
+// ends at an escaped U+0000, and nul is its offset, else -1.
+func scanString(body []byte, from int, find bool) (end, nul int) {
 	for i := from; i < len(body); i++ {
 		switch body[i] {
 		case '"':
 			return i, -1
 		case '\\':
-			if bytes.HasPrefix(body[i:], []byte(`\u0000`)) {
+			if find && bytes.HasPrefix(body[i:], []byte(`\u0000`)) {
 				return 0, i
 			}
 			i++

@@ -18,6 +18,7 @@
 package inputs
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
@@ -26,6 +27,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/wtf8"
 )
 
 // Type is the type of an input or output.
@@ -127,8 +129,25 @@ func shorten(text string) string {
 
 // Member is one member of a JSON object.
 type Member struct {
-	Name  string
+	Name  string // WTF-8 (package wtf8)
 	Value jsontext.Value
+}
+
+// MarshalJSON writes {"Name", "Value"}, the name without loss.
+func (m Member) MarshalJSON() ([]byte, error) {
+	text := append(wtf8.AppendQuote([]byte(`{"Name":`), m.Name), `,"Value":`...)
+	return append(append(text, m.Value...), '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Member) UnmarshalJSON(text []byte) error {
+	var parts struct{ Name, Value jsontext.Value }
+	err := json.Unmarshal(text, &parts)
+	if err == nil {
+		m.Value = parts.Value
+		m.Name, err = wtf8.Unquote(parts.Name)
+	}
+	return err
 }
 
 // Object is a JSON object whose names differ, in a fixed order.
@@ -155,7 +174,7 @@ func (o Object) JSON() jsontext.Value {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = appendString(text, o[i].Name)
+		text = wtf8.AppendQuote(text, o[i].Name)
 		text = append(text, ':')
 		text = append(text, o[i].Value...)
 	}

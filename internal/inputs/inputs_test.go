@@ -1,6 +1,7 @@
 package inputs_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"reflect"
@@ -242,5 +243,34 @@ func BenchmarkFromJSON(b *testing.B) {
 		if _, err := inputs.FromJSON(lead, sent, false); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestMembersAreKeptWithoutLoss: names that no UTF-8 can say included. What was
+// kept before reads back, too.
+func TestMembersAreKeptWithoutLoss(t *testing.T) {
+	o := inputs.Object{
+		{Name: "plain", Value: jsontext.Value(`{"a":[1.50,"\ud800<"]}`)}, {Name: "a\x00\"é", Value: jsontext.Value(`null`)},
+		{Name: "\xed\xa0\x80", Value: jsontext.Value(`1`)}, {Name: "\xed\xa0\x81", Value: jsontext.Value(`2`)},
+	}
+	if got, want := string(o.JSON()), `{"plain":{"a":[1.50,"\ud800<"]},"a\u0000\"é":null,"\ud800":1,"\ud801":2}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again inputs.Object
+	if err := json.Unmarshal(text, &again); err != nil || len(again) != len(o) {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for i := range o {
+		if again[i].Name != o[i].Name {
+			t.Errorf("%q is %q", o[i].Name, again[i].Name)
+		}
+	}
+	var before inputs.Object
+	if err := json.Unmarshal([]byte(`[{"Name":"a\u00e9","Value":{"b": 1}}]`), &before); err != nil || before[0].Name != "aé" || string(before[0].Value) != `{"b": 1}` {
+		t.Errorf("%v %v", before, err)
 	}
 }

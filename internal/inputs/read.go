@@ -15,8 +15,8 @@ import (
 )
 
 // FromJSON checks the members of a body that is a JSON object. Their names
-// differ and their values are valid JSON without duplicate names, U+0000 or lone
-// surrogates, as httpapi.ParseObject ensures; the result shares their memory.
+// differ and their values are valid JSON without duplicate names, as
+// httpapi.ParseObject and ParseEvent ensure; the result shares their memory.
 //
 // Without keepUndeclared the object has every declared input, in the order of
 // declaration, null where it was not sent, and nothing else: what a flow gets.
@@ -188,7 +188,7 @@ func textOf(v jsontext.Value) jsontext.Value {
 			text = compact
 		}
 	}
-	quoted, _ := jsontext.AppendQuote(nil, text) // part of a valid body: it is UTF-8
+	quoted, _ := jsontext.AppendQuote(nil, text) // part of a valid body or event: it is UTF-8
 	return quoted
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -39,7 +40,7 @@ type jsonWriter struct {
 func (w *jsonWriter) value(depth int) string {
 	token, err := w.in.ReadToken()
 	if err != nil {
-		return "expected well-formed JSON"
+		return "expected well-formed JSON, without half of a surrogate pair"
 	}
 	switch token.Kind() {
 	case '"':
@@ -60,6 +61,9 @@ func (w *jsonWriter) value(depth int) string {
 }
 
 func (w *jsonWriter) text(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		return hasNUL + w.where()
+	}
 	out, err := jsontext.AppendQuote(w.out, s)
 	if err != nil {
 		return "expected text in UTF-8"

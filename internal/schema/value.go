@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
@@ -89,6 +90,8 @@ func strictDatetime(s string) bool {
 	return zone[1:3] < "24" && zone[4:6] < "60"
 }
 
+const hasNUL = "expected text without U+0000"
+
 func canonicalString(v jsontext.Value, reason string) (jsontext.Value, string) {
 	if v.Kind() != '"' {
 		return nil, reason
@@ -96,6 +99,9 @@ func canonicalString(v jsontext.Value, reason string) (jsontext.Value, string) {
 	s, err := jsontext.AppendUnquote(nil, v)
 	if err != nil {
 		return nil, reason
+	}
+	if bytes.IndexByte(s, 0) >= 0 { // which a text of PostgreSQL cannot hold
+		return nil, hasNUL
 	}
 	q, err := jsontext.AppendQuote(nil, s)
 	if err != nil {

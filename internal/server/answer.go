@@ -44,7 +44,7 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 				body = httpapi.AppendError(buffer(), e)
 			}
 		}
-		status, code = e.HTTPStatus(), string(e.Code)
+		status, code, x.reason = e.HTTPStatus(), string(e.Code), e.Reason
 		if e.Code == fault.Overloaded && e.Status == 0 { // a status is chosen by a component's fail()
 			x.uncharge()
 		}
@@ -147,7 +147,7 @@ func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Sec
 func (x *exchange) record(at time.Time, status int, code string) {
 	ev := &audit.Event{
 		RequestID: x.id, Method: x.r.Method, Path: x.r.URL.Path, Query: x.r.URL.RawQuery, Status: status, ErrorCode: code,
-		Start: at, Duration: time.Since(x.start), Auth: x.auth, UserID: x.userID, APIKeyID: x.keyID, APIKeyPrefix: x.keyPrefix, Class: audit.Other,
+		Reason: x.reason, Start: at, Duration: time.Since(x.start), Auth: x.auth, UserID: x.userID, APIKeyID: x.keyID, APIKeyPrefix: x.keyPrefix, Class: audit.Other,
 	}
 	if x.ip.IsValid() {
 		ev.IP = x.ip.String()

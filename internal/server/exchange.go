@@ -52,6 +52,8 @@ type exchange struct {
 	charges    []ratelimit.Charge
 	returned   bool // the charges were given back
 
+	reason string // why it was refused, for the logs alone
+
 	unrecorded bool // refused because the audit log can take no more
 
 	body []byte // the answer's

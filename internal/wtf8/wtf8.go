@@ -1,0 +1,131 @@
+// Package wtf8 reads and writes JSON strings without loss. A JSON string may hold
+// half of a surrogate pair as an escape, which no UTF-8 can say: a Go string
+// says it as WTF-8 does, with the three bytes that the half would have if it
+// were a character. Of all other strings WTF-8 is UTF-8.
+package wtf8
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Unquote is what a JSON string says. quoted must be one; only its escapes may be
+// halves.
+func Unquote(quoted jsontext.Value) (string, error) {
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	if err == nil {
+		return string(text), nil
+	}
+	if len(quoted) < 2 || !quoted.IsValid(jsontext.AllowInvalidUTF8(true)) || !utf8.Valid(quoted) {
+		return "", errors.New("wtf8: no JSON string")
+	}
+	// The decoder is given what is between the halves.
+	out := make([]byte, 0, len(quoted))
+	for rest := quoted[1 : len(quoted)-1]; ; {
+		at, code := nextHalf(rest)
+		piece := append(append([]byte{'"'}, rest[:at]...), '"')
+		if out, err = jsontext.AppendUnquote(out, piece); err != nil {
+			return "", fmt.Errorf("wtf8: %w", err)
+		}
+		if at == len(rest) {
+			return string(out), nil
+		}
+		out = append(out, 0xed, 0x80|byte(code>>6&0x3f), 0x80|byte(code&0x3f))
+		rest = rest[at+Escape:]
+	}
+}
+
+// Escape is the length of one that is written \uXXXX.
+const Escape = 6
+
+// nextHalf is where the first half stands in the inside of a JSON string, and
+// which it is; the end where there is none.
+func nextHalf(text []byte) (at int, code rune) {
+	for at < len(text) {
+		if text[at] != '\\' {
+			next := bytes.IndexByte(text[at:], '\\')
+			if next < 0 {
+				return len(text), 0
+			}
+			at += next
+			continue
+		}
+		code, ok := Surrogate(text[at:])
+		switch {
+		case !ok:
+			at += 2
+		case Half(text[at:]):
+			return at, code
+		default:
+			at += 2 * Escape
+		}
+	}
+	return len(text), 0
+}
+
+// Half reports whether text begins with the escape of a surrogate that stands
+// alone.
+func Half(text []byte) bool {
+	first, ok := Surrogate(text)
+	if !ok {
+		return false
+	}
+	second, ok := Surrogate(text[Escape:])
+	return first >= 0xdc00 || !ok || second < 0xdc00
+}
+
+// Surrogate is the surrogate whose escape text begins with, as \ud83d.
+func Surrogate(text []byte) (code rune, ok bool) {
+	if len(text) < Escape || text[0] != '\\' || text[1] != 'u' || text[2]|0x20 != 'd' {
+		return 0, false
+	}
+	for _, c := range text[2:Escape] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		code = code<<4 | rune(c)
+	}
+	return code, code >= 0xd800
+}
+
+// AppendQuote appends the JSON string that says s. What is neither UTF-8 nor a
+// half becomes U+FFFD.
+func AppendQuote(dst []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(dst, s)
+	if err == nil {
+		return out
+	}
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for s != "" {
+		n := strings.IndexByte(s, 0xed)
+		if n < 0 {
+			n = len(s)
+		}
+		if n == 0 && !(len(s) >= 3 && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80) {
+			n = 1 // another character that begins like this, or nothing
+			if _, size := utf8.DecodeRuneInString(s); size > 1 {
+				n = size
+			}
+		}
+		if n == 0 {
+			dst = append(dst, '\\', 'u', 'd', hex[s[1]>>2&0xf], hex[s[1]&3<<2|s[2]>>4&3], hex[s[2]&0xf])
+			s = s[3:]
+			continue
+		}
+		piece, _ := jsontext.AppendQuote(nil, string([]rune(s[:n]))) // runes are UTF-8
+		dst = append(dst, piece[1:len(piece)-1]...)
+		s = s[n:]
+	}
+	return append(dst, '"')
+}
