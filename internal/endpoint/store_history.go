@@ -62,13 +62,26 @@ type RunFilter struct {
 	Slug   string // of an endpoint; "" for every run
 	Errors bool   // failed ones only
 	Limit  int    // 0 for all
+	// RequestID is that of the request that a run is of, and of no other; "" for every run.
+	RequestID string
+	Since     time.Time // only runs that began then or later; zero for all
 }
 
 // Runs hands a tenant's runs to each, newest first.
 func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func(*Run) error) error {
 	where, args := "", []any{}
+	and := func(condition string, arg any) {
+		args = append(args, arg)
+		where += " AND " + condition + " $" + strconv.Itoa(len(args)+1)
+	}
 	if f.Slug != "" {
-		where, args = " AND slug = $2", append(args, f.Slug)
+		and("slug =", f.Slug)
+	}
+	if f.RequestID != "" {
+		and("request_id =", f.RequestID)
+	}
+	if !f.Since.IsZero() {
+		and("run_id >=", clock.IDsFrom(f.Since))
 	}
 	if f.Errors {
 		where += " AND status = 'failed'"

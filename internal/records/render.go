@@ -73,7 +73,7 @@ func split(e *schema.Entity, data jsontext.Value, values []jsontext.Value) {
 	}
 	clear(values[:len(e.Fields)])
 	eachMember(data, func(name, value []byte) {
-		if f := e.FieldBytes(name); f != nil && !schema.IsNull(value) {
+		if f := e.OfMemberBytes(name); f != nil && !schema.IsNull(value) {
 			values[f.Index] = value
 		}
 	})
@@ -87,10 +87,10 @@ func splitInOrder(e *schema.Entity, data []byte, values []jsontext.Value) bool {
 	}
 	at := 1
 	for i, f := range e.Fields {
-		if !bytes.HasPrefix(data[at:], f.LabelBytes) {
+		if !bytes.HasPrefix(data[at:], f.StoredLabel) {
 			continue
 		}
-		if at += len(f.LabelBytes); data[at] == ' ' {
+		if at += len(f.StoredLabel); data[at] == ' ' {
 			return false
 		}
 		end := skipValue(data, at)

@@ -118,14 +118,14 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 		return err
 	}
 	was := standing{values: p.before, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
-	if rangedChanges(r.Entity, p) || s.viewer.Config().Shape(r.Entity.Name) != nil { // else the rows of the shares stay what they are
+	if rangedChanges(r.Entity, p) || s.viewer.Config().Shape(r.Entity.StoredAs()) != nil { // else the rows of the shares stay what they are
 		var err error
 		if was.shares, err = s.principals(ctx, tx, r.Entity, rec.id); err != nil {
 			return err
 		}
 	}
 	s.apply(r, rec, p)
-	args := []any{r.Entity.Name, rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID(), len(rec.data)}
+	args := []any{r.Entity.StoredAs(), rec.id, string(rec.data), rec.updatedAt, s.viewer.UserID(), len(rec.data)}
 	set := ""
 	if p.owner != "" && p.owner != rec.owner {
 		role, err := s.roleOf(ctx, tx, p.owner)
@@ -185,18 +185,18 @@ func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *r
 	if err := s.reindex(ctx, tx, e, rec.createdAt, was, standing{}); err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
+	_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.StoredAs(), rec.id)
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.Name, rec.id)
+	_, err = tx.Exec(ctx, `DELETE FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.StoredAs(), rec.id)
 	if err != nil {
 		return nil, err
 	}
 	config := s.viewer.Config()
 	for _, from := range config.Schema.Entities {
 		for _, f := range from.Fields {
-			if f.Type == schema.Reference && f.Target == e.Name {
+			if f.Type == schema.Reference && f.TargetAs() == e.StoredAs() {
 				l, err := s.clearReferences(ctx, tx, config, from, f, rec.id)
 				if err != nil {
 					return nil, err
@@ -205,5 +205,5 @@ func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *r
 			}
 		}
 	}
-	return left, unfitReferences(ctx, tx, config, e.Name, rec.id)
+	return left, unfitReferences(ctx, tx, config, e.StoredAs(), rec.id)
 }

@@ -36,7 +36,7 @@ type checking struct {
 }
 
 func (c *checking) run(ctx context.Context, pace Pace) error {
-	all, err := count(ctx, c.h, c.shape.Entity.Name)
+	all, err := count(ctx, c.h, c.shape.Entity.StoredAs())
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *checking) run(ctx context.Context, pace Pace) error {
 				return errEnough
 			}
 			return nil
-		}, c.shape.Entity.Name, after)
+		}, c.shape.Entity.StoredAs(), after)
 		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
@@ -77,7 +77,7 @@ func (c *checking) record(ctx context.Context, rec *row) error {
 			return nil
 		}
 		if x.Check && f.Type == schema.Reference {
-			there, err := exists(ctx, c.h, f.Target, schema.Unquote(v), "")
+			there, err := exists(ctx, c.h, f.TargetAs(), schema.Unquote(v), "")
 			if err != nil {
 				return err
 			}

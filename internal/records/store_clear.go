@@ -51,15 +51,15 @@ func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 // refer to a record that is gone.
 func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Leftover, after int64) (last int64, err error) {
 	name, id, _ := strings.Cut(l.Name, "=")
-	e := config.Schema.Entity(l.Entity)
-	if e == nil || e.Field(name) == nil || e.Field(name).Type != schema.Reference {
+	e := config.Schema.StoredAs(l.Entity)
+	if e == nil || e.OfMember(name) == nil || e.OfMember(name).Type != schema.Reference {
 		return 0, nil // a field that is back as a reference is cleared then
 	}
-	f := e.Field(name)
+	f := e.OfMember(name)
 	var at []any
 	err = tx.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
 		AND reach = '' AND record_created_at > $5 ORDER BY record_created_at LIMIT `+strconv.Itoa(clearRows),
-		func(r db.Row) error { at = append(at, r.Int(0)); return nil }, e.Name, f.StoredAs(), id, after)
+		func(r db.Row) error { at = append(at, r.Int(0)); return nil }, e.StoredAs(), f.StoredAs(), id, after)
 	if err != nil || len(at) == 0 {
 		return 0, err
 	}
@@ -67,7 +67,7 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 	for len(at) < clearRows { // one statement, prepared once
 		at = append(at, top)
 	}
-	list, last, err := page(ctx, tx, clearing, after, top, clearRows, tx.Dialect().ForUpdate, append([]any{e.Name}, at...)...)
+	list, last, err := page(ctx, tx, clearing, after, top, clearRows, tx.Dialect().ForUpdate, append([]any{e.StoredAs()}, at...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +117,7 @@ func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *s
 	}
 	_, err = tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
-		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, e.Name, rec.createdAt, f.Name, now, user)
+		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, e.StoredAs(), rec.createdAt, f.MemberName(), now, user)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 		return nil, s.clearAtOnce(ctx, tx, config, from, f, id)
 	}
 	l := access.Leftover{
-		Kind: access.LeftReferences, Entity: from.Name, Name: f.Name + "=" + id,
+		Kind: access.LeftReferences, Entity: from.StoredAs(), Name: f.MemberName() + "=" + id,
 		Becomes: strconv.FormatInt(clock.Micros(s.store.clock.Now()), 10) + " " + s.viewer.UserID(),
 	}
 	return []access.Leftover{l}, access.Leave(ctx, tx, l, 0)
@@ -151,7 +151,7 @@ func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.
 		n++
 		size += r.Int(0)
 		return nil
-	}, from.Name, f.StoredAs(), id)
+	}, from.StoredAs(), f.StoredAs(), id)
 	return n <= maxCleared && size <= walkBytes, err
 }
 
@@ -164,33 +164,40 @@ func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Conf
 		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
 		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $7 AND value = $4 AND reach = '')
 		AND (data ->> CAST($3 AS TEXT)) = $4`,
-		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
+		from.StoredAs(), f.MemberName(), id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
 	if err != nil {
 		return err
 	}
-	names, rules := []string{f.StoredAs()}, valueRules(config, from.Name)
-	if shape := config.Shape(from.Name); shape != nil {
-		names = append(names, shapeNames(shape, f.Name)...)
-		rules = append(rules, newRules(shape)...)
+	names, asking := []string{f.StoredAs()}, rulesAsking(valueRules(config, from.Name), f.Name, id)
+	if shape := config.Shape(from.StoredAs()); shape != nil {
+		if is := shape.Entity.OfMember(f.MemberName()); is != nil {
+			names = append(names, shapeNames(shape, is.Name)...)
+			asking = append(asking, rulesAsking(newRules(shape), is.Name, id)...)
+		}
 	}
 	for _, name := range names {
 		_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-			from.Name, name, id)
+			from.StoredAs(), name, id)
 		if err != nil {
 			return err
 		}
 	}
-	for _, rule := range rules {
-		for _, c := range rule.Where {
-			// The rule asked for exactly this record: it holds for none any more.
-			if c.Field == f.Name && schema.Unquote(c.Value) == id {
-				if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
-					return err
-				}
-			}
+	for _, rule := range asking { // for exactly this record: they hold for none any more
+		if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// rulesAsking are the rules that ask for a record in a field.
+func rulesAsking(rules []*access.SharingRule, field, id string) (list []*access.SharingRule) {
+	for _, rule := range rules {
+		if slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return c.Field == field && schema.Unquote(c.Value) == id }) {
+			list = append(list, rule)
+		}
+	}
+	return list
 }
 
 // dropMatches ends that a rule by field value holds for any record.
@@ -200,13 +207,13 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 		data      jsontext.Value
 	}
 	var list []match
-	shape := config.Shape(e.Name)
+	shape := config.Shape(e.StoredAs())
 	if hasRanged(e) || shape != nil {
 		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
 			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
 			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
 			return nil
-		}, rule, e.Name)
+		}, rule, e.StoredAs())
 		if err != nil {
 			return err
 		}
@@ -217,7 +224,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 		if shape != nil {
 			gone = append(gone, shapeWays(shape, m.data, ways)...)
 		}
-		if err := deleteEntries(ctx, tx, e.Name, m.createdAt, gone); err != nil {
+		if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, gone); err != nil {
 			return err
 		}
 	}

@@ -30,16 +30,16 @@ type newlyShaped struct {
 // add takes one more record.
 func (w *creations) add(c *creation, rec *row) {
 	acting := c.s.viewer.UserID()
-	w.records = append(w.records, c.e.Name, rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
+	w.records = append(w.records, c.e.StoredAs(), rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
 	is := standing{values: c.values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
 	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), c.values)
 	for _, en := range is.entries(c.e) {
-		w.values = append(w.values, c.e.Name, en.field, en.value, en.reach, rec.createdAt, en.unique)
+		w.values = append(w.values, c.e.StoredAs(), en.field, en.value, en.reach, rec.createdAt, en.unique)
 	}
 	for _, rule := range is.rules {
 		w.matches = append(w.matches, rule, rec.createdAt)
 	}
-	if shape := c.s.viewer.Config().Shape(c.e.Name); shape != nil {
+	if shape := c.s.viewer.Config().Shape(c.e.StoredAs()); shape != nil {
 		w.shaped = append(w.shaped, newlyShaped{shape, rec.createdAt, is})
 	}
 }

@@ -88,7 +88,7 @@ func walkShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 // shapePage visits the next records of an entity type; last is 0 when there
 // were none. Whoever writes one of them meanwhile waits, or was waited for.
 func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
-	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.Name)
+	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.StoredAs())
 	if err != nil || len(list) == 0 {
 		return last, 0, err
 	}
@@ -107,7 +107,7 @@ func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64,
 			return 0, 0, err
 		}
 	}
-	return last, len(list), rows.insert(ctx, tx, s.Entity.Name)
+	return last, len(list), rows.insert(ctx, tx, s.Entity.StoredAs())
 }
 
 // pageShares are whom the records of a page are shared with, by their ids, where
@@ -122,14 +122,14 @@ func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int
 		ORDER BY s.record_id, s.principal`, func(r db.Row) error {
 		m[r.Text(0)] = append(m[r.Text(0)], r.Text(1))
 		return nil
-	}, e.Name, after, last)
+	}, e.StoredAs(), after, last)
 	return m, err
 }
 
 // rolePage gives the next records of a user, or those with an owner's role, the
 // role that the user's records get.
 func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, where string, arg any, role string, after, top int64, limit int) (last int64, n int, err error) {
-	list, last, err := page(ctx, tx, `entity = $4 AND `+where, after, top, limit, tx.Dialect().ForUpdate, e.Name, arg)
+	list, last, err := page(ctx, tx, `entity = $4 AND `+where, after, top, limit, tx.Dialect().ForUpdate, e.StoredAs(), arg)
 	if err != nil || last == 0 {
 		return 0, 0, err
 	}
@@ -139,11 +139,11 @@ func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity,
 			return 0, 0, err
 		}
 	}
-	if err := rows.insert(ctx, tx, e.Name); err != nil {
+	if err := rows.insert(ctx, tx, e.StoredAs()); err != nil {
 		return 0, 0, err
 	}
 	_, err = tx.Exec(ctx, `UPDATE records SET owner_role = $6 WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND entity = $4 AND `+where,
-		after, last, e.Name, arg, role)
+		after, last, e.StoredAs(), arg, role)
 	return last, len(list), err
 }
 
@@ -236,7 +236,7 @@ func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 		if err != nil {
 			return err
 		}
-		if err := name(ctx, tx, config, p.work); err != nil {
+		if err := name(ctx, tx, p.work, config); err != nil {
 			return err
 		}
 		b = &access.Build{ID: strconv.FormatInt(config.Tenant.Version, 10), Work: p.work, Total: total}
@@ -252,7 +252,7 @@ func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 // total counts what the walks will visit, about.
 func (p *preparation) total(ctx context.Context) (total int64, err error) {
 	for _, s := range p.work.Shapes {
-		n, err := count(ctx, p.h, s.Entity.Name)
+		n, err := count(ctx, p.h, s.Entity.StoredAs())
 		if err != nil {
 			return 0, err
 		}
@@ -276,7 +276,7 @@ func (p *preparation) total(ctx context.Context) (total int64, err error) {
 func lastCreated(ctx context.Context, q db.Querier, config *access.Config) (top int64, err error) {
 	for _, e := range config.Schema.Entities {
 		err := q.Query(ctx, `SELECT created_at FROM records WHERE tenant_id = $1 AND entity = $2 ORDER BY created_at DESC LIMIT 1`,
-			func(r db.Row) error { top = max(top, r.Int(0)); return nil }, e.Name)
+			func(r db.Row) error { top = max(top, r.Int(0)); return nil }, e.StoredAs())
 		if err != nil {
 			return 0, err
 		}
@@ -399,7 +399,7 @@ func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit
 			continue
 		}
 		u, name := m.Users[at/len(b.Work.Entities)], b.Work.Entities[at%len(b.Work.Entities)]
-		e := p.config.Schema.Entity(name)
+		e := p.config.Schema.StoredAs(name)
 		if e == nil {
 			return 0, 0, nil // it is gone, and so are its records
 		}
@@ -414,7 +414,7 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 	if rec.ownerRole == role {
 		return nil
 	}
-	values, shape := stored(e, rec.data), c.Shape(e.Name)
+	values, shape := stored(e, rec.data), c.Shape(e.StoredAs())
 	of := func(role string) (list []entry) {
 		if role == "" {
 			return nil
@@ -429,7 +429,7 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 	for _, en := range of(role) {
 		*b = append(*b, placed{en, rec.createdAt})
 	}
-	return deleteEntries(ctx, tx, e.Name, rec.createdAt, of(rec.ownerRole))
+	return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, of(rec.ownerRole))
 }
 
 // ReassignRole brings the records of a user in line with the user's new role,

@@ -14,14 +14,14 @@ import (
 // replaceEntries brings the index rows of a record from before to after, which
 // its standings give. Both are the truth of one moment: rows of before that
 // after repeats are not touched.
-func replaceEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, before, after []entry) error {
+func replaceEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after []entry) error {
 	if slices.Equal(before, after) {
 		return nil
 	}
-	if err := deleteEntries(ctx, tx, entity, createdAt, minus(before, after)); err != nil {
+	if err := deleteEntries(ctx, tx, e.StoredAs(), createdAt, minus(before, after)); err != nil {
 		return err
 	}
-	return insertEntries(ctx, tx, entity, createdAt, minus(after, before))
+	return insertEntries(ctx, tx, e, createdAt, minus(after, before))
 }
 
 // manyEntries is a statement for some index rows of one record. The counts are
@@ -66,14 +66,14 @@ func deleteOf(n int) manyEntries {
 
 // insertEntries adds index rows; those that are there stay. A unique value that
 // another record has is CONFLICT.
-func insertEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, list []entry) error {
+func insertEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, list []entry) error {
 	plain := list
 	if slices.ContainsFunc(list, func(en entry) bool { return en.unique }) {
 		plain = nil
 		for _, en := range list {
 			if !en.unique {
 				plain = append(plain, en)
-			} else if err := insertUnique(ctx, tx, entity, createdAt, en); err != nil {
+			} else if err := insertUnique(ctx, tx, e, createdAt, en); err != nil {
 				return err
 			}
 		}
@@ -81,7 +81,7 @@ func insertEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64
 	var args []any
 	for _, in := range entryInserts {
 		for ; len(plain) >= in.n; plain = plain[in.n:] {
-			args = append(args[:0], entity, createdAt)
+			args = append(args[:0], e.StoredAs(), createdAt)
 			for _, en := range plain[:in.n] {
 				args = append(args, en.field, en.value, en.reach)
 			}
@@ -93,11 +93,11 @@ func insertEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64
 	return nil
 }
 
-func insertUnique(ctx context.Context, tx db.Tx, entity string, createdAt int64, en entry) error {
+func insertUnique(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, en entry) error {
 	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
-		VALUES ($1, $2, $3, $4, $5, $6, 1)`, entity, en.field, en.value, en.reach, createdAt)
+		VALUES ($1, $2, $3, $4, $5, $6, 1)`, e.StoredAs(), en.field, en.value, en.reach, createdAt)
 	if errors.Is(err, db.ErrUnique) {
-		return conflict(map[string]string{fieldOf(en.field): "the value is taken"})
+		return conflict(map[string]string{e.OfIndex(en.field): "the value is taken"})
 	}
 	return err
 }
@@ -130,6 +130,6 @@ func principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) 
 		return nil, nil
 	}
 	err = q.Query(ctx, `SELECT principal FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`,
-		func(r db.Row) error { list = append(list, r.Text(0)); return nil }, e.Name, id)
+		func(r db.Row) error { list = append(list, r.Text(0)); return nil }, e.StoredAs(), id)
 	return list, err
 }

@@ -34,11 +34,11 @@ func undo(ctx context.Context, tx db.Tx, b *access.Build) error {
 	for _, s := range b.Work.Shapes {
 		for _, x := range s.Fields {
 			for _, name := range []string{x.Name, x.Misfits(), x.Doubles()} {
-				list = append(list, access.Leftover{Kind: access.LeftValues, Entity: s.Entity.Name, Name: name})
+				list = append(list, access.Leftover{Kind: access.LeftValues, Entity: s.Entity.StoredAs(), Name: name})
 			}
 		}
 		for _, r := range newRules(s) {
-			list = append(list, access.Leftover{Kind: access.LeftMatches, Entity: s.Entity.Name, Name: r.StoredAs()})
+			list = append(list, access.Leftover{Kind: access.LeftMatches, Entity: s.Entity.StoredAs(), Name: r.StoredAs()})
 		}
 	}
 	for _, m := range b.Work.Moves {
@@ -80,7 +80,7 @@ type marking struct {
 func marks(ctx context.Context, q db.Querier, s *access.Shape, name string, after marking, limit int) (list []marking, err error) {
 	err = q.Query(ctx, `SELECT value, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
 		AND reach = '' AND (value, record_created_at) > ($4, $5) ORDER BY value, record_created_at LIMIT `+strconv.Itoa(limit),
-		func(r db.Row) error { list = append(list, marking{r.Text(0), r.Int(1)}); return nil }, s.Entity.Name, name, after.value, after.createdAt)
+		func(r db.Row) error { list = append(list, marking{r.Text(0), r.Int(1)}); return nil }, s.Entity.StoredAs(), name, after.value, after.createdAt)
 	return list, err
 }
 
@@ -135,11 +135,11 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 	if len(m.value) != idLength {
 		return nil
 	}
-	there, err := exists(ctx, tx, f.Target, m.value, "")
+	there, err := exists(ctx, tx, f.TargetAs(), m.value, "")
 	if err != nil {
 		return err
 	}
-	list, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.Name)
+	list, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.StoredAs())
 	if err != nil {
 		return err
 	}
@@ -152,31 +152,31 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 			continue
 		}
 		_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`
-			WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, s.Entity.Name, m.createdAt, f.Name)
+			WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, s.Entity.StoredAs(), m.createdAt, f.MemberName())
 		if err != nil {
 			return err
 		}
 	}
-	return deleteEntries(ctx, tx, s.Entity.Name, m.createdAt, []entry{{x.Misfits(), m.value, everybody, false}})
+	return deleteEntries(ctx, tx, s.Entity.StoredAs(), m.createdAt, []entry{{x.Misfits(), m.value, everybody, false}})
 }
 
 // singleMarked makes a value unique that no other record has any more.
 func singleMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index, m marking) error {
-	if _, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.Name); err != nil {
+	if _, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.StoredAs()); err != nil {
 		return err
 	}
 	shared := false
 	err := tx.Query(ctx, `SELECT 1 FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
-		AND reach = '' AND record_created_at <> $5 LIMIT 1`, func(db.Row) error { shared = true; return nil }, s.Entity.Name, x.Name, m.value, m.createdAt)
+		AND reach = '' AND record_created_at <> $5 LIMIT 1`, func(db.Row) error { shared = true; return nil }, s.Entity.StoredAs(), x.Name, m.value, m.createdAt)
 	if err != nil || shared {
 		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE field_values SET is_unique = 1 WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
-		AND reach = '' AND record_created_at = $5`, s.Entity.Name, x.Name, m.value, m.createdAt)
+		AND reach = '' AND record_created_at = $5`, s.Entity.StoredAs(), x.Name, m.value, m.createdAt)
 	if err != nil {
 		return err
 	}
-	return deleteEntries(ctx, tx, s.Entity.Name, m.createdAt, []entry{{x.Doubles(), m.value, everybody, false}})
+	return deleteEntries(ctx, tx, s.Entity.StoredAs(), m.createdAt, []entry{{x.Doubles(), m.value, everybody, false}})
 }
 
 // settle is settleShape in short transactions, for every shape.
@@ -252,11 +252,11 @@ func refusal(ctx context.Context, q db.Querier, s *access.Shape) error {
 func counted(ctx context.Context, q db.Querier, s *access.Shape, x *access.Index,
 	tell func(entity string, f *schema.Field, n, total int64) error, sql string, names ...any) error {
 	var n int64
-	err := q.Query(ctx, sql, func(r db.Row) error { n = r.Int(0); return nil }, append([]any{s.Entity.Name}, names...)...)
+	err := q.Query(ctx, sql, func(r db.Row) error { n = r.Int(0); return nil }, append([]any{s.Entity.StoredAs()}, names...)...)
 	if err != nil || n == 0 {
 		return err
 	}
-	total, err := count(ctx, q, s.Entity.Name)
+	total, err := count(ctx, q, s.Entity.StoredAs())
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (p *Part) reaches(ctx context.Context, r *access.EntityRights, verb access.
 	if rec.version == 0 || len(scope.SharedTo) == 0 {
 		return false, nil
 	}
-	st := newStatement(`SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.record_id = $3 AND s.principal IN `, r.Entity.Name, rec.id)
+	st := newStatement(`SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.record_id = $3 AND s.principal IN `, r.Entity.StoredAs(), rec.id)
 	st.list(scope.SharedTo)
 	st.level(scope)
 	found := false
@@ -317,7 +317,7 @@ func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key 
 		own := rec.version != 0 && row.Int(0) == rec.createdAt
 		free = free && (own || v.stale[row.Int(0)])
 		return nil
-	}, e.Name, f.StoredAs(), key)
+	}, e.StoredAs(), f.StoredAs(), key)
 	return free, err
 }
 

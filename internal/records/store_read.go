@@ -53,7 +53,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	}
 	st := pointRead(s.h, scope)
 	var fixed [8]any
-	args := append(append(fixed[:0], entity, id), st.Args...)
+	args := append(append(fixed[:0], r.Entity.StoredAs(), id), st.Args...)
 	var out Record
 	err = s.h.Query(ctx, st.SQL, func(dbRow db.Row) error {
 		var rec row
@@ -94,7 +94,7 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	}
 	scope := r.Scope(access.Read)
 	if scope.All || len(filters) > 0 && filters[0].unique {
-		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.Name, w.before, w.after)
+		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.StoredAs(), w.before, w.after)
 		s.candidates(st, filters)
 		st.rest(filters)
 		st.WriteString(" AND ")
@@ -127,7 +127,7 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 // depend on how much the viewer may not see.
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
-	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.StoredAs(), w.before, w.after)
 	st.arms(scope, filters, w.limit, s.h.Dialect().Engine == db.Postgres)
 	st.WriteString(") u ORDER BY at DESC")
 	st.limit(w.limit)
@@ -191,7 +191,7 @@ const recheck = 128
 // that they saw: then the next pages are walked.
 func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last int64, limit int) error {
 	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
-		AND r.created_at <= $3 AND r.created_at >= $4 ORDER BY r.created_at DESC`, r.Entity.Name, first, last)
+		AND r.created_at <= $3 AND r.created_at >= $4 ORDER BY r.created_at DESC`, r.Entity.StoredAs(), first, last)
 	st.limit(2*limit + 1)
 	st.WriteString(") n")
 	return s.h.Query(ctx, st.String(), func(row db.Row) error {
@@ -205,7 +205,7 @@ func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last
 // whether the scope reaches it. That is a third of what gather costs where it
 // works. When it does not fill the page, w is what is left to gather.
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
-	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.Name, w.before, w.after)
+	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.StoredAs(), w.before, w.after)
 	st.reached(r.Scope(access.Read))
 	st.rest(filters)
 	st.WriteString(" THEN 1 ELSE 0 END")
@@ -241,7 +241,7 @@ func (s *Session) visible(ctx context.Context, q db.Querier, entity, id string) 
 	if err != nil || !r.May(access.Read) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
-	st := newStatement(`SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, entity, id)
+	st := newStatement(`SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, r.Entity.StoredAs(), id)
 	st.reached(r.Scope(access.Read))
 	found := false
 	err = q.Query(ctx, st.String(), func(db.Row) error { found = true; return nil }, st.args...)

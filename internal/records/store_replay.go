@@ -208,8 +208,9 @@ func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, erro
 			err = ErrLost
 		}
 	default:
+		e := u.config.Schema.Entity(r.entity)
 		err = tx.Query(ctx, `SELECT version FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+tx.Dialect().ForShare,
-			func(dbRow db.Row) error { rec.version = dbRow.Int(0); return nil }, r.entity, r.id)
+			func(dbRow db.Row) error { rec.version = dbRow.Int(0); return nil }, e.StoredAs(), r.id)
 	}
 	if errors.Is(err, user.ErrUnknown) || err == nil && rec.version != was {
 		err = ErrLost

@@ -59,8 +59,8 @@ func Reshape(ctx context.Context, tx db.Tx, before, after *access.Config) error 
 // made ready. It fails with *Long when nothing was, and with ErrMarked.
 func (t *Transition) Run(ctx context.Context, tx db.Tx) error {
 	for _, e := range t.Before.Schema.Entities {
-		if t.After.Schema.Entity(e.Name) == nil {
-			if err := mustBeEmpty(ctx, tx, e.Name); err != nil {
+		if t.After.Schema.StoredAs(e.StoredAs()) == nil {
+			if err := mustBeEmpty(ctx, tx, e); err != nil {
 				return err
 			}
 		}
@@ -83,18 +83,18 @@ func (t *Transition) Run(ctx context.Context, tx db.Tx) error {
 	if !short {
 		return &Long{work}
 	}
-	if err := name(ctx, tx, t.After, work); err != nil {
+	if err := name(ctx, tx, work, t.After, t.Before); err != nil {
 		return err
 	}
 	return t.inline(ctx, tx, work)
 }
 
-func mustBeEmpty(ctx context.Context, q db.Querier, entity string) error {
-	n, err := count(ctx, q, entity)
+func mustBeEmpty(ctx context.Context, q db.Querier, e *schema.Entity) error {
+	n, err := count(ctx, q, e.StoredAs())
 	if err != nil || n == 0 {
 		return err
 	}
-	return broken(entity, "", n, "entity %s still holds %d records: delete them before the entity", entity, n)
+	return broken(e.Name, "", n, "entity %s still holds %d records: delete them before the entity", e.Name, n)
 }
 
 func count(ctx context.Context, q db.Querier, entity string) (n int64, err error) {
@@ -149,7 +149,7 @@ func (t *Transition) work() *access.Work {
 	slices.SortFunc(w.Moves, func(a, b *access.Move) int { return strings.Compare(a.From+"\x00"+a.To, b.From+"\x00"+b.To) })
 	if len(w.Moves) > 0 {
 		for _, e := range t.Before.Schema.Entities {
-			w.Entities = append(w.Entities, e.Name)
+			w.Entities = append(w.Entities, e.StoredAs())
 		}
 	}
 	return w
@@ -158,16 +158,16 @@ func (t *Transition) work() *access.Work {
 // shape is the work on one entity type, nil for none. A field that is new may
 // find data from before its removal.
 func (t *Transition) shape(e *schema.Entity) *access.Shape {
-	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Fields: e.Fields}}
+	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Stored: e.Stored, Fields: e.Fields}}
 	s.Entity.Index()
-	before := t.Before.Schema.Entity(e.Name)
+	before := t.Before.Schema.StoredAs(e.StoredAs())
 	for _, f := range e.Fields {
 		var old *schema.Field
 		if before != nil {
-			old = before.Field(f.Name)
+			old = before.OfMember(f.MemberName())
 		}
 		x := &access.Index{Field: f.Name, Back: old == nil}
-		x.Check = old == nil || old.Type != f.Type || old.Target != f.Target || !reflect.DeepEqual(old.Options, f.Options)
+		x.Check = old == nil || old.Type != f.Type || old.TargetAs() != f.TargetAs() || !reflect.DeepEqual(old.Options, f.Options)
 		x.Rows = f.Keyed() && (x.Check || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f))
 		if x.Check || x.Rows {
 			s.Fields = append(s.Fields, x)
@@ -194,7 +194,9 @@ func ruleIDs(c *access.Config, entity string) map[string]bool {
 
 // name chooses what the rows that the work makes stand under: a name that
 // nothing else stands under, nor ever did while rows of it may be left.
-func name(ctx context.Context, tx db.Tx, config *access.Config, w *access.Work) error {
+// configs are the tenant's, the first the one at its version now: what their fields'
+// index rows stand under is taken, too.
+func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Config) error {
 	left, err := access.Leftovers(ctx, tx)
 	if err != nil {
 		return err
@@ -203,12 +205,21 @@ func name(ctx context.Context, tx db.Tx, config *access.Config, w *access.Work) 
 	for _, l := range left {
 		taken[[3]string{l.Kind, l.Entity, l.Name}] = true
 	}
-	n := config.Tenant.Version // it was raised for this transaction
+	others := func(e *schema.Entity, f *schema.Field) bool { // whether another field's rows stand under f's name
+		those := slices.Clone(e.Fields)
+		for _, c := range configs {
+			if had := c.Schema.StoredAs(e.StoredAs()); had != nil {
+				those = append(those, had.Fields...)
+			}
+		}
+		return slices.ContainsFunc(those, func(o *schema.Field) bool { return o.MemberName() != f.MemberName() && o.StoredAs() == f.Name })
+	}
+	n := configs[0].Tenant.Version // it was raised for this transaction
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
 			x.Name = x.Field
 			f := s.Entity.Field(x.Field)
-			if !x.Back || f.IndexName != "" || taken[[3]string{access.LeftValues, s.Entity.Name, x.Field}] {
+			if !x.Back || f.IndexName != "" || others(s.Entity, f) || taken[[3]string{access.LeftValues, s.Entity.StoredAs(), x.Field}] {
 				x.Name = indexName(x.Field, n)
 			}
 		}
@@ -216,7 +227,7 @@ func name(ctx context.Context, tx db.Tx, config *access.Config, w *access.Work) 
 			if r.New {
 				named := *r.Rule
 				named.MatchName = ""
-				if taken[[3]string{access.LeftMatches, s.Entity.Name, named.ID()}] {
+				if taken[[3]string{access.LeftMatches, s.Entity.StoredAs(), named.ID()}] {
 					named.MatchName = indexName(named.ID(), n)
 				}
 				s.Rules[i] = &access.ShapeRule{Rule: &named, New: true}
@@ -239,7 +250,7 @@ func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool,
 		return false, nil
 	}
 	for _, s := range w.Shapes {
-		n, err := atMost(ctx, tx, left+1, `entity = $2`, s.Entity.Name)
+		n, err := atMost(ctx, tx, left+1, `entity = $2`, s.Entity.StoredAs())
 		if left -= n; err != nil || left < 0 {
 			return false, err
 		}
@@ -346,23 +357,23 @@ func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error 
 	anew := map[[2]string]bool{}
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
-			anew[[2]string{s.Entity.Name, x.Field}] = x.Rows
+			anew[[2]string{s.Entity.StoredAs(), x.Field}] = x.Rows
 		}
 	}
 	for _, e := range t.Before.Schema.Entities {
-		after := t.After.Schema.Entity(e.Name)
+		after := t.After.Schema.StoredAs(e.StoredAs())
 		var list []access.Leftover
 		for _, f := range e.Fields {
 			is := (*schema.Field)(nil)
 			if after != nil {
-				is = after.Field(f.Name)
+				is = after.OfMember(f.MemberName())
 			}
-			if !f.Keyed() || is != nil && is.Keyed() && !anew[[2]string{e.Name, f.Name}] {
+			if !f.Keyed() || is != nil && is.Keyed() && !anew[[2]string{e.StoredAs(), is.Name}] {
 				continue
 			}
-			list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.Name, Name: f.StoredAs()})
+			list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.StoredAs(), Name: f.StoredAs()})
 			if is != nil && !is.Keyed() && is.IndexName != "" {
-				if err := schema.SetIndexName(ctx, tx, e.Name, f.Name, ""); err != nil {
+				if err := schema.SetIndexName(ctx, tx, after.Name, is.Name, ""); err != nil {
 					return err
 				}
 			}
@@ -370,10 +381,10 @@ func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error 
 		stays := ruleIDs(t.After, e.Name)
 		for _, r := range valueRules(t.Before, e.Name) {
 			if !stays[r.ID()] {
-				list = append(list, access.Leftover{Kind: access.LeftMatches, Entity: e.Name, Name: r.StoredAs()})
+				list = append(list, access.Leftover{Kind: access.LeftMatches, Entity: e.StoredAs(), Name: r.StoredAs()})
 			}
 		}
-		if err := t.leaveAll(ctx, tx, e.Name, list); err != nil {
+		if err := t.leaveAll(ctx, tx, e.StoredAs(), list); err != nil {
 			return err
 		}
 	}

@@ -24,12 +24,6 @@ import (
 // rule; n is never used twice for the same.
 func indexName(plain string, n int64) string { return plain + "#" + strconv.FormatInt(n, 10) }
 
-// fieldOf is the field that an index name belongs to.
-func fieldOf(name string) string {
-	field, _, _ := strings.Cut(name, "#")
-	return field
-}
-
 // anyValue is a field that every value has a key under.
 var anyValue = &schema.Field{Type: schema.Text}
 
@@ -134,7 +128,7 @@ func (s *shaped) possible() []entry {
 // insert adds the rows the record has under the shape; those there stay. Rows of
 // unique values are written, the others go into the batch.
 func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64, b *batch) error {
-	list, entity := s.kept(), s.shape.Entity.Name
+	list, entity := s.kept(), s.shape.Entity.StoredAs()
 	err := s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
 		fits, err := s.fits(ctx, tx, x, f, v)
 		switch {
@@ -206,7 +200,7 @@ func (s *shaped) fits(ctx context.Context, tx db.Tx, x *access.Index, f *schema.
 	if f.Type != schema.Reference {
 		return true, nil
 	}
-	return exists(ctx, tx, f.Target, schema.Unquote(v), tx.Dialect().ForShare)
+	return exists(ctx, tx, f.TargetAs(), schema.Unquote(v), tx.Dialect().ForShare)
 }
 
 func exists(ctx context.Context, q db.Querier, entity, id, suffix string) (found bool, err error) {
@@ -258,7 +252,7 @@ func (s *shaped) match(ctx context.Context, tx db.Tx, createdAt int64, before *s
 // whoever writes the record; the walk may have been there or not.
 func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt int64, before, after standing) error {
 	was, is := newShaped(shape, &before), newShaped(shape, &after)
-	if err := deleteEntries(ctx, tx, shape.Entity.Name, createdAt, minus(was.possible(), is.possible())); err != nil {
+	if err := deleteEntries(ctx, tx, shape.Entity.StoredAs(), createdAt, minus(was.possible(), is.possible())); err != nil {
 		return err
 	}
 	if err := is.match(ctx, tx, createdAt, was); err != nil {
@@ -268,7 +262,7 @@ func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt i
 	if err := is.insert(ctx, tx, createdAt, &rows); err != nil {
 		return err
 	}
-	return rows.insert(ctx, tx, shape.Entity.Name)
+	return rows.insert(ctx, tx, shape.Entity.StoredAs())
 }
 
 // shapeWays are the rows of some ways alone in what is being made; those of
@@ -310,18 +304,18 @@ func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, targe
 	for _, shape := range config.Build.Work.Shapes {
 		for _, x := range shape.Fields {
 			f := shape.Entity.Field(x.Field)
-			if !x.Check || f.Type != schema.Reference || f.Target != target {
+			if !x.Check || f.Type != schema.Reference || f.TargetAs() != target {
 				continue
 			}
 			_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
 				SELECT $1, v.entity, $5, v.value, '', v.record_created_at, 0 FROM field_values v
 				WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = '' ON CONFLICT DO NOTHING`,
-				shape.Entity.Name, x.Name, id, x.Misfits())
+				shape.Entity.StoredAs(), x.Name, id, x.Misfits())
 			if err != nil {
 				return err
 			}
 			_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-				shape.Entity.Name, x.Name, id)
+				shape.Entity.StoredAs(), x.Name, id)
 			if err != nil {
 				return err
 			}
@@ -333,7 +327,7 @@ func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, targe
 // principals are whom a record is shared with, asked for only where an index
 // row depends on it, now or under the shape that is being made.
 func (s *Session) principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) ([]string, error) {
-	if shape := s.viewer.Config().Shape(e.Name); shape != nil && hasRanged(shape.Entity) {
+	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil && hasRanged(shape.Entity) {
 		e = shape.Entity
 	}
 	return principals(ctx, q, e, id)

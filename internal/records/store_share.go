@@ -38,11 +38,11 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 			(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
-			entity, id, principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+			e.StoredAs(), id, principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
 		if err != nil {
 			return err
 		}
-		return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, principal))
+		return insertEntries(ctx, tx, e, rec.createdAt, s.shareEntries(e, rec, principal))
 	})
 }
 
@@ -51,21 +51,21 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
 		name, _ := s.viewer.Config().Roles.Stored(principal) // of a role that there is not, "" is no share's
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
-			entity, id, name)
+			e.StoredAs(), id, name)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "the record is not shared with %s", principal)
 		}
 		if err != nil {
 			return err
 		}
-		return deleteEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, name))
+		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, s.shareEntries(e, rec, name))
 	})
 }
 
 func (s *Session) shareEntries(e *schema.Entity, rec *row, principal string) []entry {
 	ways := []string{wayOfShare(principal)}
 	list := wayEntries(e, stored(e, rec.data), ways, nil)
-	if shape := s.viewer.Config().Shape(e.Name); shape != nil {
+	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil {
 		list = append(list, shapeWays(shape, rec.data, ways)...)
 	}
 	return list
@@ -80,7 +80,8 @@ func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Sessio
 
 // Shares lists the explicit shares of a record that the viewer may see.
 func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
-	if _, err := s.on(entity, access.Read); err != nil {
+	rights, err := s.on(entity, access.Read)
+	if err != nil {
 		return nil, err
 	}
 	ok, err := s.visible(ctx, s.h, entity, id)
@@ -97,7 +98,7 @@ func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error
 			list = append(list, Share{Principal: principal, Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)})
 		}
 		return nil
-	}, entity, id)
+	}, rights.Entity.StoredAs(), id)
 	return list, err
 }
 

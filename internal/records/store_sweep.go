@@ -193,9 +193,9 @@ func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftov
 func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
 	s := &Session{viewer: access.System(c, "removes shares with a role that is gone")}
 	for _, e := range c.Schema.Entities {
-		args := []any{e.Name}
+		args := []any{e.StoredAs()}
 		err := tx.Query(ctx, `SELECT record_created_at FROM shares WHERE tenant_id = $1 AND entity = $2 AND principal = $3
-			ORDER BY record_created_at LIMIT `+strconv.Itoa(clearRows), func(r db.Row) error { args = append(args, r.Int(0)); return nil }, e.Name, l.Name)
+			ORDER BY record_created_at LIMIT `+strconv.Itoa(clearRows), func(r db.Row) error { args = append(args, r.Int(0)); return nil }, e.StoredAs(), l.Name)
 		if err != nil {
 			return false, err
 		}
@@ -214,12 +214,12 @@ func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Lefto
 			last = top // they were deleted meanwhile
 		}
 		for i := range list {
-			if err := deleteEntries(ctx, tx, e.Name, list[i].createdAt, s.shareEntries(e, &list[i], l.Name)); err != nil {
+			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, s.shareEntries(e, &list[i], l.Name)); err != nil {
 				return false, err
 			}
 		}
 		_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND principal = $3 AND record_created_at <= $4`,
-			e.Name, l.Name, last)
+			e.StoredAs(), l.Name, last)
 		return true, err
 	}
 	return false, nil

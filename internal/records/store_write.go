@@ -143,7 +143,7 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
 		created_by, updated_by, version, data, data_bytes) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+tx.Dialect().JSON+`, $9)`,
-		r.Entity.Name, rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data), len(rec.data))
+		r.Entity.StoredAs(), rec.id, rec.owner, rec.ownerRole, tick, acting, string(rec.data), len(rec.data))
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (s *Session) holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity
 		}
 		found := false
 		err := tx.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+tx.Dialect().ForShare,
-			func(db.Row) error { found = true; return nil }, f.Target, schema.Unquote(values[i]))
+			func(db.Row) error { found = true; return nil }, f.TargetAs(), schema.Unquote(values[i]))
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRig
 			AND reach = '' AND is_unique = 1 AND record_created_at <> $5`, func(db.Row) error {
 			taken[f.Name] = "the value is taken"
 			return nil
-		}, r.Entity.Name, f.StoredAs(), key, rec.createdAt)
+		}, r.Entity.StoredAs(), f.StoredAs(), key, rec.createdAt)
 		if err != nil {
 			return err
 		}
@@ -226,10 +226,10 @@ func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, creat
 			return err
 		}
 	}
-	if err := replaceEntries(ctx, tx, e.Name, createdAt, before.entries(e), after.entries(e)); err != nil {
+	if err := replaceEntries(ctx, tx, e, createdAt, before.entries(e), after.entries(e)); err != nil {
 		return err
 	}
-	if shape := s.viewer.Config().Shape(e.Name); shape != nil {
+	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil {
 		return followShape(ctx, tx, shape, createdAt, before, after)
 	}
 	return nil
@@ -265,7 +265,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 		if _, err := find(ctx, tx, r, id, verb, ""); err != nil {
 			return nil, err
 		}
-		if _, err := exists(ctx, tx, r.Entity.Name, id, suffix); err != nil {
+		if _, err := exists(ctx, tx, r.Entity.StoredAs(), id, suffix); err != nil {
 			return nil, err
 		}
 	case err != nil:
@@ -276,7 +276,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 
 // find is lock that holds the record as suffix says.
 func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, verb access.Verb, suffix string) (*row, error) {
-	st := newStatement(`SELECT `+rowColumns(q)+`, r.version, CASE WHEN `, r.Entity.Name, id)
+	st := newStatement(`SELECT `+rowColumns(q)+`, r.version, CASE WHEN `, r.Entity.StoredAs(), id)
 	st.reached(r.Scope(verb))
 	st.WriteString(` THEN 1 ELSE 0 END, r.owner_role FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `)
 	st.reached(r.Scope(access.Read))

@@ -175,7 +175,7 @@ func documentSize(e *schema.Entity, values []jsontext.Value, before jsontext.Val
 	size, members := len("{}"), 0
 	for i, f := range e.Fields {
 		if values[i] != nil && !schema.IsNull(values[i]) {
-			size += len(f.Label) + len(values[i])
+			size += max(len(f.Label), len(f.StoredLabel)) + len(values[i])
 			members++
 		}
 	}
@@ -199,7 +199,7 @@ func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) 
 	for i, f := range e.Fields {
 		if values[i] != nil && !schema.IsNull(values[i]) {
 			comma()
-			dst = append(dst, f.Label...)
+			dst = append(dst, f.StoredLabel...)
 			dst = append(dst, values[i]...)
 		}
 	}
@@ -216,7 +216,7 @@ func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) 
 // eachKept walks what stored data holds of fields since removed.
 func eachKept(e *schema.Entity, data jsontext.Value, each func(name, value []byte)) {
 	eachMember(data, func(name, value []byte) {
-		if e.FieldBytes(name) == nil {
+		if e.OfMemberBytes(name) == nil {
 			each(name, appendCompact(nil, value))
 		}
 	})

@@ -27,6 +27,7 @@ import (
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 // Options is what a server is made of. All but Proxies must be set.
@@ -119,6 +120,9 @@ func New(o Options) *Server {
 	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
 	s.background.Go(func() {
 		records.RunHousekeeping(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.housekeeping_failed", map[string]any{"error": err.Error()}) })
+	})
+	s.background.Go(func() {
+		tenant.RunDeletions(ctx, o.DB, func(err error) { log.Emit("tenant.deletion_failed", map[string]any{"error": err.Error()}) })
 	})
 	s.background.Go(func() { s.mails.Run(ctx) })
 	return s

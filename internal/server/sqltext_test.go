@@ -25,6 +25,7 @@ var unbound = map[string]string{
 	"outbox.count":      "an operator watches the outbox",
 	"tenant.ByHost":     "the host is what the tenant is found by",
 	"tenant.List":       "an operator lists the tenants",
+	"tenant.Deletions":  "a server asks which tenants are to go",
 }
 
 // manyRows are the functions whose INSERT gets its rows at run time.
