@@ -1,11 +1,9 @@
-package manifest
+package config
 
 import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/tenant"
@@ -15,13 +13,13 @@ import (
 var settingsKeys = []string{"tenant", "display_name", "hosts", "admin_hosts", "base_url", "public_api",
 	"unauthenticated_per_ip_per_minute", "dedup_retention_days", "external_identity"}
 
-func (d *decoder) settings(m *manifest, key string, n *yaml.Node) {
+func (d *decoder) settings(m *Spec, key string, n *Value) {
 	switch key {
 	case "tenant":
 		var id string
 		d.to(&id)(n)
 		if id == "" {
-			if !d.at(n.Line) {
+			if !d.has(n.Place.Path) {
 				d.fail(n, "expected the tenant's name, [a-z][a-z0-9-]*")
 			}
 		} else if err := tenant.CheckID(id); err != nil {
@@ -51,14 +49,14 @@ func (d *decoder) settings(m *manifest, key string, n *yaml.Node) {
 	}
 }
 
-// The bounds of dedup_retention_days, where it is not 0 (decisions 2.31).
+// The bounds of dedup_retention_days, where it is not 0 (contract W13).
 const (
 	minRetention = 30
 	maxRetention = 36_500
 )
 
 // retention reads dedup_retention_days: 0, which is for ever, or a number of days.
-func (d *decoder) retention(p *int, n *yaml.Node) {
+func (d *decoder) retention(p *int, n *Value) {
 	days, before := 0, len(d.List)
 	d.between(&days, 0, maxRetention)(n)
 	if days != 0 && days < minRetention {
@@ -69,9 +67,9 @@ func (d *decoder) retention(p *int, n *yaml.Node) {
 }
 
 // hosts reads a list of host names into their canonical form.
-func (d *decoder) hosts(m *manifest, key string, n *yaml.Node) []string {
+func (d *decoder) hosts(m *Spec, key string, n *Value) []string {
 	list := []string{}
-	d.list(n, "a list of hosts", func(_ int, item *yaml.Node) {
+	d.list(n, "a list of hosts", func(_ int, item *Value) {
 		text, ok := d.text(item)
 		if !ok {
 			return
@@ -92,7 +90,7 @@ func (d *decoder) hosts(m *manifest, key string, n *yaml.Node) []string {
 
 // url reads an absolute http(s) URL without query, and without a path unless
 // withPath. A slash at the end is dropped.
-func (d *decoder) url(n *yaml.Node, withPath bool) string {
+func (d *decoder) url(n *Value, withPath bool) string {
 	text, ok := d.text(n)
 	if !ok {
 		return ""
@@ -118,25 +116,25 @@ func (d *decoder) url(n *yaml.Node, withPath bool) string {
 	return strings.TrimRight(text, "/")
 }
 
-func (d *decoder) externalIdentity(m *manifest, n *yaml.Node) tenant.ExternalIdentity {
+func (d *decoder) externalIdentity(m *Spec, n *Value) tenant.ExternalIdentity {
 	e := tenant.DefaultSettings().ExternalIdentity
 	d.object(n, "external_identity",
 		member{"enabled", d.flag(&e.Enabled)},
 		member{"open_registration", d.flag(&e.OpenRegistration)},
-		member{"activation_mode", func(v *yaml.Node) {
+		member{"activation_mode", func(v *Value) {
 			if mode, ok := d.oneOf(v, "svc_email", "app_managed", "none"); ok {
 				e.ActivationMode = mode
 			}
 		}},
-		member{"default_permission_set", func(v *yaml.Node) {
+		member{"default_permission_set", func(v *Value) {
 			d.to(&e.DefaultPermissionSet)(v)
 			m.mark(v, "external_identity", "default_permission_set")
 		}},
 		member{"welcome_email", d.flag(&e.WelcomeEmail)},
-		member{"app_url", func(v *yaml.Node) { e.AppURL = d.url(v, true) }},
-		member{"cors_allowed_origins", func(v *yaml.Node) {
+		member{"app_url", func(v *Value) { e.AppURL = d.url(v, true) }},
+		member{"cors_allowed_origins", func(v *Value) {
 			e.CORSAllowedOrigins = []string{}
-			d.texts(v, "cors_allowed_origins", func(item *yaml.Node, text string) {
+			d.texts(v, "cors_allowed_origins", func(item *Value, text string) {
 				origins, err := httpapi.ParseOrigins([]string{text})
 				switch {
 				case err != nil:
@@ -149,7 +147,7 @@ func (d *decoder) externalIdentity(m *manifest, n *yaml.Node) tenant.ExternalIde
 			})
 		}},
 		member{"rate_limit_per_minute", d.count(&e.RateLimitPerMinute)},
-		member{"limits", func(v *yaml.Node) {
+		member{"limits", func(v *Value) {
 			var members []member
 			for _, l := range limitsOf(&e.Limits) {
 				members = append(members, member{l.key, d.count(l.value)})
@@ -230,8 +228,7 @@ func checkSettings(p *plan) {
 	t := p.after.tenant
 	for _, h := range t.AdminHosts {
 		if slices.Contains(t.Hosts, h) {
-			line := max(p.m.line("admin_hosts", h), p.m.line("hosts", h))
-			p.add(line, "the host %s stands in both hosts and admin_hosts: a host serves one of the two", h)
+			p.add(p.m.later([]string{"admin_hosts", h}, []string{"hosts", h}), "the host %s stands in both hosts and admin_hosts: a host serves one of the two", h)
 		}
 	}
 	set := t.Settings.ExternalIdentity.DefaultPermissionSet
@@ -239,10 +236,10 @@ func checkSettings(p *plan) {
 		return
 	}
 	if p.m.has("external_identity") {
-		p.add(p.m.line("external_identity", "default_permission_set"),
+		p.add(p.m.place("external_identity", "default_permission_set"),
 			"external_identity: there is no permission set %s to be the default", show(set))
 	} else {
-		p.add(p.m.line("permission_sets"), "permission set %s cannot be removed: it is the default of external_identity", set)
+		p.add(p.m.place("permission_sets"), "permission set %s cannot be removed: it is the default of external_identity", set)
 	}
 }
 

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/access"
 )
@@ -22,13 +20,13 @@ func checkName(name string) error {
 	return nil
 }
 
-func (d *decoder) roles(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of roles", func(_ int, item *yaml.Node) {
+func (d *decoder) roles(m *Spec, key string, n *Value) {
+	d.list(n, "a list of roles", func(_ int, item *Value) {
 		var r access.Role
-		var parent *yaml.Node
+		var parent *Value
 		given := d.object(item, "a role",
 			member{"name", d.to(&r.Name)},
-			member{"parent", func(v *yaml.Node) { parent = v; d.to(&r.Parent)(v) }})
+			member{"parent", func(v *Value) { parent = v; d.to(&r.Parent)(v) }})
 		if !d.named(item, "a role", given, r.Name) || !d.nameable(m, item, "role", key, r.Name) {
 			return
 		}
@@ -40,13 +38,13 @@ func (d *decoder) roles(m *manifest, key string, n *yaml.Node) {
 }
 
 // nameable checks the name of a role or permission set, and marks its place.
-func (d *decoder) nameable(m *manifest, n *yaml.Node, what, key, name string) bool {
+func (d *decoder) nameable(m *Spec, n *Value, what, key, name string) bool {
 	if err := checkName(name); err != nil {
 		d.fail(n, "%s %s", what, err)
 		return false
 	}
 	if m.names(key, name) {
-		d.fail(n, "%s %s is declared twice, first on line %d", what, name, m.line(key, name))
+		d.twice(n.Place, m.place(key, name), "%s %s is declared twice", what, name)
 		return false
 	}
 	m.mark(n, key, name)
@@ -75,16 +73,16 @@ func checkRoles(p *plan) {
 		}
 		whole = false
 		if p.m.names("roles", name) {
-			p.add(p.m.line("roles", name, "parent"), "role %s: there is no role %s to be its parent", name, show(parent))
+			p.add(p.m.place("roles", name, "parent"), "role %s: there is no role %s to be its parent", name, show(parent))
 		} else {
-			p.add(p.m.line("roles"), "role %s cannot be removed: it is the parent of role %s", parent, name)
+			p.add(p.m.place("roles"), "role %s cannot be removed: it is the parent of role %s", parent, name)
 		}
 	}
 	for _, name := range sortedKeys(p.after.roles) {
 		steps := 0
 		for at := p.after.roles[name].Parent; whole && at != ""; at = p.after.roles[at].Parent {
 			if at == name {
-				p.add(p.m.line("roles", name, "parent"), "role %s is its own ancestor", name)
+				p.add(p.m.place("roles", name, "parent"), "role %s is its own ancestor", name)
 				break
 			}
 			if steps++; steps > len(p.after.roles) {
@@ -109,7 +107,7 @@ func exportRoles(s *state) []pair {
 		parent := s.roles[name].Parent
 		children[parent] = append(children[parent], name)
 	}
-	var list []*yaml.Node
+	var list []*Value
 	next := slices.Clone(children[""])
 	for len(next) > 0 {
 		name := next[0]

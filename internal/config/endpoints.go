@@ -1,12 +1,10 @@
-package manifest
+package config
 
 import (
 	"cmp"
 	"crypto/subtle"
 	"fmt"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/custom"
 )
@@ -18,18 +16,18 @@ type endpointDecl struct {
 	secret, previous *string
 }
 
-func (d *decoder) endpoints(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of custom endpoints", func(_ int, item *yaml.Node) {
+func (d *decoder) endpoints(m *Spec, key string, n *Value) {
+	d.list(n, "a list of custom endpoints", func(_ int, item *Value) {
 		e := &endpointDecl{Endpoint: custom.Endpoint{
 			Auth: custom.APIKey, Reply: custom.Result, LogRequests: true,
 			RateLimitPerMinute: custom.DefaultRateLimit, MaxBodyBytes: custom.DefaultMaxBodyBytes,
 		}}
-		marks, before := map[string]*yaml.Node{}, len(d.List)
-		marked := func(name string, read func(*yaml.Node)) member {
-			return member{name, func(v *yaml.Node) { marks[name] = v; read(v) }}
+		marks, before := map[string]*Value{}, len(d.List)
+		marked := func(name string, read func(*Value)) member {
+			return member{name, func(v *Value) { marks[name] = v; read(v) }}
 		}
-		choice := func(to func(string), choice ...string) func(*yaml.Node) {
-			return func(v *yaml.Node) {
+		choice := func(to func(string), choice ...string) func(*Value) {
+			return func(v *Value) {
 				if s, ok := d.oneOf(v, choice...); ok {
 					to(s)
 				}
@@ -37,24 +35,24 @@ func (d *decoder) endpoints(m *manifest, key string, n *yaml.Node) {
 		}
 		given := d.object(item, "a custom endpoint",
 			marked("slug", d.to(&e.Slug)),
-			marked("target", func(v *yaml.Node) { e.Target = d.target(v) }),
+			marked("target", func(v *Value) { e.Target = d.target(v) }),
 			marked("auth", choice(func(s string) { e.Auth = custom.Auth(s) }, string(custom.APIKey), string(custom.Token), string(custom.Signed))),
 			marked("reply", choice(func(s string) { e.Reply = custom.Reply(s) }, string(custom.Result), string(custom.Receipt))),
 			marked("verifier", d.to(&e.Verifier)),
-			marked("webhook_secret", func(v *yaml.Node) { e.secret = d.sharedSecret(v, false) }),
-			marked("previous_webhook_secret", func(v *yaml.Node) { e.previous = d.sharedSecret(v, true) }),
+			marked("webhook_secret", func(v *Value) { e.secret = d.sharedSecret(v, false) }),
+			marked("previous_webhook_secret", func(v *Value) { e.previous = d.sharedSecret(v, true) }),
 			marked("run_as", d.someone(&e.RunAs)),
 			marked("log_requests", d.flag(&e.LogRequests)),
 			marked("external_users", d.flag(&e.ExternalUsers)),
 			marked("rate_limit_per_minute", d.count(&e.RateLimitPerMinute)),
 			marked("max_body_bytes", d.between(&e.MaxBodyBytes, 1, custom.MaxBodyBytes)))
 		if !given["slug"] {
-			if item.Kind == yaml.MappingNode {
+			if item.Kind == Mapping {
 				d.fail(item, "a custom endpoint needs a slug")
 			}
 			return
 		}
-		if e.Slug == "" && d.at(marks["slug"].Line) || !d.identified(m, item, "custom endpoint", key, e.Slug) {
+		if e.Slug == "" && d.has(marks["slug"].Place.Path) || !d.identified(m, item, "custom endpoint", key, e.Slug) {
 			return
 		}
 		for name, at := range marks {
@@ -68,7 +66,7 @@ func (d *decoder) endpoints(m *manifest, key string, n *yaml.Node) {
 }
 
 // target reads what an endpoint runs.
-func (d *decoder) target(n *yaml.Node) custom.Target {
+func (d *decoder) target(n *Value) custom.Target {
 	var component, automation string
 	before := len(d.List)
 	given := d.object(n, "a target", member{"component", d.to(&component)}, member{"automation", d.to(&automation)})
@@ -82,7 +80,7 @@ func (d *decoder) target(n *yaml.Node) custom.Target {
 }
 
 // sharedSecret reads a webhook secret; messages never show it.
-func (d *decoder) sharedSecret(n *yaml.Node, mayBeEmpty bool) *string {
+func (d *decoder) sharedSecret(n *Value, mayBeEmpty bool) *string {
 	s, ok := d.text(n)
 	if ok && s == "" && !mayBeEmpty {
 		d.bad(n, "expected a secret that is not empty; leave the key out to keep the stored one")
@@ -95,7 +93,7 @@ func (d *decoder) sharedSecret(n *yaml.Node, mayBeEmpty bool) *string {
 }
 
 // fitting finds members that do not go with the endpoint's auth, and missing ones.
-func (d *decoder) fitting(e *endpointDecl, item *yaml.Node, marks map[string]*yaml.Node) {
+func (d *decoder) fitting(e *endpointDecl, item *Value, marks map[string]*Value) {
 	fits := []struct {
 		key  string
 		auth []custom.Auth
@@ -125,12 +123,12 @@ func (d *decoder) fitting(e *endpointDecl, item *yaml.Node, marks map[string]*ya
 }
 
 // hasSecrets reports whether there is anything to be sealed.
-func (m *manifest) hasSecrets() bool {
+func (m *Spec) hasSecrets() bool {
 	return slices.ContainsFunc(m.endpoints, func(e *endpointDecl) bool { return e.secret != nil || e.previous != nil })
 }
 
 // shortSecrets warns of secrets that can be guessed.
-func (m *manifest) shortSecrets() []string {
+func (m *Spec) shortSecrets() []string {
 	var list []string
 	for _, e := range m.endpoints {
 		for _, one := range []struct {
@@ -158,7 +156,7 @@ func mergeEndpoints(p *plan) {
 		e.SealedSecret = p.seal(e.SealedSecret, decl.secret)
 		e.SealedPrevious = p.seal(e.SealedPrevious, decl.previous)
 		if e.Auth == custom.Signed && e.SealedSecret == "" && !p.m.names("custom_endpoints", e.Slug, "webhook_secret") {
-			p.add(p.m.line("custom_endpoints", e.Slug), "custom endpoint %s needs a webhook_secret", e.Slug)
+			p.add(p.m.place("custom_endpoints", e.Slug), "custom endpoint %s needs a webhook_secret", e.Slug)
 		}
 		p.after.endpoints[e.Slug] = &e
 	}
@@ -202,7 +200,7 @@ func checkEndpoints(p *plan) {
 		p.checkTarget(slug, "verifier", "logic component", e.Verifier, "logic_components",
 			p.before.components[e.Verifier] != nil, p.after.components[e.Verifier] != nil)
 		if p.m.names("custom_endpoints", slug, "run_as") && e.RunAs != "" && p.person(e.RunAs) == nil {
-			p.add(p.m.line("custom_endpoints", slug, "run_as"), "custom endpoint %s: run_as: there is no user %s", slug, show(e.RunAs))
+			p.add(p.m.place("custom_endpoints", slug, "run_as"), "custom endpoint %s: run_as: there is no user %s", slug, show(e.RunAs))
 		}
 	}
 }
@@ -212,15 +210,15 @@ func (p *plan) checkTarget(slug, key, what, name, section string, was, is bool) 
 	switch {
 	case is, name == "": // decoding has told of a missing one
 	case p.m.names("custom_endpoints", slug):
-		p.add(p.m.line("custom_endpoints", slug, key), "custom endpoint %s: %s: there is no %s %s", slug, key, what, show(name))
+		p.add(p.m.place("custom_endpoints", slug, key), "custom endpoint %s: %s: there is no %s %s", slug, key, what, show(name))
 	case was:
-		p.add(p.m.line(section), "%s %s cannot be removed: custom endpoint %s needs it", what, name, slug)
+		p.add(p.m.place(section), "%s %s cannot be removed: custom endpoint %s needs it", what, name, slug)
 	}
 }
 
 // homeless reports whether an endpoint of a state is a webhook that neither its
 // run_as nor its target gives a user: it runs as the one who defined it
-// (decisions 2.30). The context system gives it rights and no name.
+// (contract X2). The context system gives it rights and no name.
 func (s *state) homeless(e *custom.Endpoint) bool {
 	if e.Auth == custom.APIKey || e.RunAs != "" {
 		return false
@@ -277,7 +275,7 @@ func viewSecret(sealed, prev string) string {
 
 // exportEndpoints leaves secrets and webhook tokens out.
 func exportEndpoints(s *state) []pair {
-	var list []*yaml.Node
+	var list []*Value
 	for _, slug := range sortedKeys(s.endpoints) {
 		e := s.endpoints[slug]
 		pairs := []pair{{"slug", str(slug)}, {"target", flow(pair{string(e.Target.Kind), str(e.Target.Name)})}, {"auth", str(string(e.Auth))}}

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // compileSources compiles ahead of the transaction, which holds up others, what
 // differs from what is stored; a mistake becomes a problem.
-func compileSources(ctx context.Context, q db.Querier, m *manifest, p *Problems,
+func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
 	compile func(ctx context.Context, tenant, source string) error) error {
 	if len(m.components) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func compileSources(ctx context.Context, q db.Querier, m *manifest, p *Problems,
 			continue
 		}
 		if compile == nil {
-			return errors.New("manifest: Options.Compile is needed for logic component " + c.Name + " of " + m.file)
+			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + m.tenant)
 		}
 		err := compile(ctx, m.tenant, c.Source)
 		var wrong *component.SourceError
@@ -167,7 +167,7 @@ func (w *writer) defineEndpoints() error {
 			searched = true
 		}
 		if owner == "" && homeless {
-			p.add(p.m.line("custom_endpoints", slug), "custom endpoint %s: nobody to run it as: add run_as: EMAIL to it, or an active user with owner: true", slug)
+			p.add(p.m.place("custom_endpoints", slug), "custom endpoint %s: nobody to run it as: add run_as: EMAIL to it, or an active user with owner: true", slug)
 			continue
 		}
 		copied := *e

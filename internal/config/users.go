@@ -1,11 +1,9 @@
-package manifest
+package config
 
 import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/email"
 	"gatehouse/internal/secret"
@@ -27,32 +25,32 @@ type userDecl struct {
 	active       *bool
 }
 
-func (d *decoder) users(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of users", func(_ int, item *yaml.Node) {
+func (d *decoder) users(m *Spec, key string, n *Value) {
+	d.list(n, "a list of users", func(_ int, item *Value) {
 		u := &userDecl{kind: user.Internal}
-		marks := map[string]*yaml.Node{}
-		marked := func(name string, read func(*yaml.Node)) member {
-			return member{name, func(v *yaml.Node) { marks[name] = v; read(v) }}
+		marks := map[string]*Value{}
+		marked := func(name string, read func(*Value)) member {
+			return member{name, func(v *Value) { marks[name] = v; read(v) }}
 		}
 		given := d.object(item, "a user",
 			marked("email", d.to(&u.email)),
 			member{"name", d.profile(&u.name, 1)},
 			member{"locale", d.profile(&u.locale, 0)},
-			marked("type", func(v *yaml.Node) {
+			marked("type", func(v *Value) {
 				if s, ok := d.oneOf(v, string(user.Internal), string(user.External)); ok {
 					u.kind = user.Type(s)
 				}
 			}),
 			marked("owner", d.flag(&u.owner)),
 			marked("role", d.to(&u.role)),
-			member{"permission_sets", func(v *yaml.Node) {
-				d.texts(v, "permission sets", func(item *yaml.Node, name string) {
+			member{"permission_sets", func(v *Value) {
+				d.texts(v, "permission sets", func(item *Value, name string) {
 					u.sets = append(u.sets, name)
 					marks["permission_sets/"+name] = item
 				})
 			}},
-			member{"password", func(v *yaml.Node) { u.password = d.password(v) }},
-			member{"active", func(v *yaml.Node) {
+			member{"password", func(v *Value) { u.password = d.password(v) }},
+			member{"active", func(v *Value) {
 				if on, ok := d.boolean(v); ok {
 					u.active = &on
 				}
@@ -73,14 +71,14 @@ func (d *decoder) users(m *manifest, key string, n *yaml.Node) {
 }
 
 // addressed checks a user's e-mail address, by which the user is known.
-func (d *decoder) addressed(m *manifest, n *yaml.Node, given map[string]bool, u *userDecl) bool {
+func (d *decoder) addressed(m *Spec, n *Value, given map[string]bool, u *userDecl) bool {
 	if !given["email"] {
-		if n.Kind == yaml.MappingNode {
+		if n.Kind == Mapping {
 			d.fail(n, "a user needs an email")
 		}
 		return false
 	}
-	if u.email == "" && d.at(n.Line) {
+	if u.email == "" && d.has(n.Member("email").Place.Path) {
 		return false
 	}
 	if strings.Count(u.email, "@") != 1 { // of a new user, more is asked (checkAddress)
@@ -90,15 +88,15 @@ func (d *decoder) addressed(m *manifest, n *yaml.Node, given map[string]bool, u 
 	u.email = email.Clean(u.email)
 	u.key = user.EmailKey(u.email)
 	if m.names("users", u.key) {
-		d.fail(n, "user %s is declared twice, first on line %d", u.email, m.line("users", u.key))
+		d.twice(n.Place, m.place("users", u.key), "user %s is declared twice", u.email)
 		return false
 	}
 	return true
 }
 
 // profile reads a name or locale, of the length that the API takes too.
-func (d *decoder) profile(p **string, shortest int) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) profile(p **string, shortest int) func(*Value) {
+	return func(n *Value) {
 		s, ok := d.text(n)
 		if ok && (len(s) < shortest || utf8.RuneCountInString(s) > user.MaxName) {
 			d.bad(n, "expected text of %d to %d characters", shortest, user.MaxName)
@@ -109,7 +107,7 @@ func (d *decoder) profile(p **string, shortest int) func(*yaml.Node) {
 }
 
 // password reads a new password; messages never show it.
-func (d *decoder) password(n *yaml.Node) string {
+func (d *decoder) password(n *Value) string {
 	s, ok := d.text(n)
 	if !ok {
 		return ""
@@ -126,7 +124,7 @@ func mergeUsers(p *plan) {
 		prev := p.before.users[decl.key]
 		p.checkAddress(decl, prev)
 		if prev != nil && prev.Type != decl.kind {
-			p.add(p.m.line("users", decl.key, "type"), "user %s is %s: the type of a user cannot be changed to %s",
+			p.add(p.m.place("users", decl.key, "type"), "user %s is %s: the type of a user cannot be changed to %s",
 				decl.email, prev.Type, decl.kind)
 			continue
 		}
@@ -156,7 +154,7 @@ func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
 		return
 	}
 	if err := user.CheckEmail(decl.email); err != nil {
-		p.add(p.m.line("users", decl.key, "email"), "user %s: email: %s", show(decl.email), err)
+		p.add(p.m.place("users", decl.key, "email"), "user %s: email: %s", show(decl.email), err)
 	}
 }
 
@@ -177,7 +175,7 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 	}
 	if decl.active != nil {
 		u.Active = *decl.active
-		u.EmailVerified = u.EmailVerified || u.Active // activation counts as verification (decisions 2.25)
+		u.EmailVerified = u.EmailVerified || u.Active // activation counts as verification (contract I6)
 	}
 	if decl.password != "" {
 		u.PasswordHash = hash(decl.key, u.PasswordHash, decl.password)
@@ -188,11 +186,11 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 func checkUsers(p *plan) {
 	for _, decl := range p.m.users {
 		if _, ok := p.after.roles[decl.role]; !ok && decl.role != "" {
-			p.add(p.m.line("users", decl.key, "role"), "user %s: there is no role %s", decl.email, show(decl.role))
+			p.add(p.m.place("users", decl.key, "role"), "user %s: there is no role %s", decl.email, show(decl.role))
 		}
 		for _, set := range decl.sets {
 			if p.after.sets[set] == nil {
-				p.add(p.m.line("users", decl.key, "permission_sets/"+set), "user %s: there is no permission set %s", decl.email, show(set))
+				p.add(p.m.place("users", decl.key, "permission_sets/"+set), "user %s: there is no permission set %s", decl.email, show(set))
 			}
 		}
 	}
@@ -236,7 +234,7 @@ func exportUsers(s *state) []pair {
 		users = append(users, u)
 	}
 	slices.SortFunc(users, func(a, b *user.User) int { return strings.Compare(a.ID, b.ID) })
-	var list []*yaml.Node
+	var list []*Value
 	for _, u := range users {
 		pairs := []pair{{"email", str(u.Email)}, {"name", str(u.Name)}}
 		if u.Locale != "" {

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
@@ -30,12 +29,12 @@ type whereDecl struct {
 	env   bool // value is the JSON of a text taken from the environment
 }
 
-func (d *decoder) rules(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of sharing rules", func(i int, item *yaml.Node) {
+func (d *decoder) rules(m *Spec, key string, n *Value) {
+	d.list(n, "a list of sharing rules", func(i int, item *Value) {
 		decl, before := &ruleDecl{path: []string{key, strconv.Itoa(i)}}, len(d.List)
 		r := &decl.rule
-		place := func(name string, p *string) func(*yaml.Node) {
-			return func(v *yaml.Node) {
+		place := func(name string, p *string) func(*Value) {
+			return func(v *Value) {
 				m.mark(v, key, strconv.Itoa(i), name)
 				d.to(p)(v)
 			}
@@ -44,9 +43,9 @@ func (d *decoder) rules(m *manifest, key string, n *yaml.Node) {
 		given := d.object(item, "a sharing rule",
 			member{"entity", place("entity", &r.Entity)},
 			member{"owned_by_role", place("owned_by_role", &r.OwnedByRole)},
-			member{"where", func(v *yaml.Node) { decl.where = d.where(m, v, decl.path) }},
+			member{"where", func(v *Value) { decl.where = d.where(m, v, decl.path) }},
 			member{"share_with_role", place("share_with_role", &r.ShareWithRole)},
-			member{"access", func(v *yaml.Node) {
+			member{"access", func(v *Value) {
 				if s, ok := d.oneOf(v, string(access.ReadOnly), string(access.Edit)); ok {
 					r.Access = access.Level(s)
 				}
@@ -66,30 +65,29 @@ func (d *decoder) rules(m *manifest, key string, n *yaml.Node) {
 	})
 }
 
-func (d *decoder) where(m *manifest, n *yaml.Node, path []string) []whereDecl {
+func (d *decoder) where(m *Spec, n *Value, path []string) []whereDecl {
 	var list []whereDecl
-	d.mapping(n, "where", func(k, v *yaml.Node) {
-		m.mark(k, append(slices.Clone(path), "where", k.Value)...)
+	d.mapping(n, "where", func(k, v *Value) {
+		m.mark(k, append(slices.Clone(path), "where", k.Text)...)
 		s, ok := d.scalar(v, "a value to compare the field with")
 		if !ok {
 			return
 		}
-		var value any = s.text
-		if s.tag == "!!int" || s.tag == "!!float" || s.tag == "!!bool" {
-			value = nil
-			if err := v.Decode(&value); err != nil {
-				d.bad(v, "expected a value to compare the field with")
-				return
-			}
+		value := quoted(s.text)
+		if s.kind == Number || s.kind == Bool {
+			value = v.JSON
 		}
-		b, err := json.Marshal(value)
-		if err != nil {
+		switch {
+		case value == nil && v.endless():
 			d.bad(v, "expected a finite number to compare the field with")
 			return
+		case value == nil:
+			d.bad(v, "expected a value to compare the field with")
+			return
 		}
-		list = append(list, whereDecl{field: k.Value, value: b, env: s.env})
+		list = append(list, whereDecl{field: k.Text, value: value, env: s.env})
 	})
-	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+	if n.Kind == Mapping && len(n.Members) == 0 {
 		d.fail(n, "where needs at least one field and its value")
 	}
 	slices.SortFunc(list, func(a, b whereDecl) int { return strings.Compare(a.field, b.field) })
@@ -109,7 +107,7 @@ func mergeRules(p *plan) {
 		}
 		id := rule.ID()
 		if first := named[id]; first != nil {
-			p.add(p.m.line(decl.path...), "the sharing rule is declared twice, first on line %d", p.m.line(first.path...))
+			p.twice(p.m.place(decl.path...), p.m.place(first.path...), "the sharing rule is declared twice")
 			continue
 		}
 		named[id] = decl
@@ -134,14 +132,14 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 	r, before := &decl.rule, len(p.List)
 	entity := p.schema.Entity(r.Entity)
 	if entity == nil {
-		p.add(p.m.line(append(decl.path, "entity")...), "sharing rule: there is no entity %s", show(r.Entity))
+		p.add(p.m.place(append(decl.path, "entity")...), "sharing rule: there is no entity %s", show(r.Entity))
 	}
 	for _, role := range []struct{ key, name string }{{"owned_by_role", r.OwnedByRole}, {"share_with_role", r.ShareWithRole}} {
 		if role.name == "" && role.key == "owned_by_role" && decl.where != nil {
 			continue
 		}
 		if _, ok := p.after.roles[role.name]; !ok {
-			p.add(p.m.line(append(decl.path, role.key)...), "sharing rule: %s: there is no role %s", role.key, show(role.name))
+			p.add(p.m.place(append(decl.path, role.key)...), "sharing rule: %s: there is no role %s", role.key, show(role.name))
 		}
 	}
 	for _, w := range decl.where {
@@ -149,9 +147,9 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 			break
 		}
 		if f := entity.Field(w.field); f == nil {
-			p.add(p.m.line(append(decl.path, "where", w.field)...), "sharing rule: entity %s has no field %s", entity.Name, show(w.field))
+			p.add(p.m.place(append(decl.path, "where", w.field)...), "sharing rule: entity %s has no field %s", entity.Name, show(w.field))
 		} else if !f.Scalar() {
-			p.add(p.m.line(append(decl.path, "where", w.field)...),
+			p.add(p.m.place(append(decl.path, "where", w.field)...),
 				"sharing rule: field %s is a %s, which cannot be compared", f.Name, f.Type)
 		}
 	}
@@ -168,7 +166,7 @@ func (p *plan) conditions(decl *ruleDecl) []access.Condition {
 			value, reason = f.ParseText(schema.Unquote(w.value))
 		}
 		if reason != "" {
-			p.add(p.m.line(append(decl.path, "where", w.field)...), "sharing rule: field %s: %s", f.Name, reason)
+			p.add(p.m.place(append(decl.path, "where", w.field)...), "sharing rule: field %s: %s", f.Name, reason)
 			continue
 		}
 		list = append(list, access.Condition{Field: w.field, Value: value})
@@ -186,21 +184,21 @@ func checkRules(p *plan) {
 		}
 		entity := p.schema.Entity(r.Entity)
 		if entity == nil {
-			p.add(p.m.line("entities"), "entity %s %s: sharing rule %s needs it", r.Entity, p.cannotGo(r.Entity, ""), ruleName(r))
+			p.add(p.m.place("entities"), "entity %s %s: sharing rule %s needs it", r.Entity, p.cannotGo(r.Entity, ""), ruleName(r))
 			continue
 		}
 		for _, role := range []string{r.OwnedByRole, r.ShareWithRole} {
 			if _, ok := p.after.roles[role]; !ok && role != "" {
-				p.add(p.m.line("roles"), "role %s cannot be removed: sharing rule %s needs it", role, ruleName(r))
+				p.add(p.m.place("roles"), "role %s cannot be removed: sharing rule %s needs it", role, ruleName(r))
 			}
 		}
 		for _, c := range r.Where {
 			f := entity.Field(c.Field)
 			if f == nil {
-				p.add(p.m.line("entities", r.Entity), "field %s of %s %s: sharing rule %s needs it",
+				p.add(p.m.place("entities", r.Entity), "field %s of %s %s: sharing rule %s needs it",
 					c.Field, r.Entity, p.cannotGo(r.Entity, c.Field), ruleName(r))
 			} else if value, reason := f.Canonical(c.Value); reason != "" || !f.Scalar() || string(value) != string(c.Value) {
-				p.add(p.m.line("entities", r.Entity, "field", c.Field), "field %s of %s cannot be changed so: sharing rule %s needs its value",
+				p.add(p.m.place("entities", r.Entity, "field", c.Field), "field %s of %s cannot be changed so: sharing rule %s needs its value",
 					c.Field, r.Entity, ruleName(r))
 			}
 		}
@@ -248,7 +246,7 @@ func exportRules(s *state) []pair {
 		rules = append(rules, r)
 	}
 	slices.SortFunc(rules, func(a, b *access.SharingRule) int { return strings.Compare(ruleName(a)+a.ID(), ruleName(b)+b.ID()) })
-	var list []*yaml.Node
+	var list []*Value
 	for _, r := range rules {
 		pairs := []pair{{"entity", str(r.Entity)}}
 		if r.OwnedByRole != "" {
@@ -256,7 +254,7 @@ func exportRules(s *state) []pair {
 		} else {
 			var where []pair
 			for _, c := range r.Where {
-				where = append(where, pair{c.Field, jsonScalar(c.Value)})
+				where = append(where, pair{c.Field, scalarOf(c.Value)})
 			}
 			pairs = append(pairs, pair{"where", flow(where...)})
 		}

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func (s *state) schema() *schema.Schema {
 // changes that lead there.
 type plan struct {
 	*Problems
-	m             *manifest
+	m             *Spec
 	prune         bool
 	hash          func(userKey, stored, password string) string
 	before, after *state
@@ -123,7 +123,7 @@ func (p *plan) checkHolders(section, what string, held map[string][]string) {
 		if len(emails) > 3 {
 			emails = append(emails[:3:3], "…")
 		}
-		p.add(p.m.line(section), "%s %s cannot be removed: %s", what, name, holdersText(len(held[name]), emails))
+		p.add(p.m.place(section), "%s %s cannot be removed: %s", what, name, holdersText(len(held[name]), emails))
 	}
 }
 
@@ -186,18 +186,18 @@ func (p *plan) note(kind, key, name string, before, after any) {
 func encoded(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("manifest: a view cannot be encoded: " + err.Error())
+		panic("config: a view cannot be encoded: " + err.Error())
 	}
 	return string(b)
 }
 
-// order is every key of two maps: first what the manifest names, by line, then
+// order is every key of two maps: first what the manifest names, in its order, then
 // what else stays, then what goes.
 func order[V any](p *plan, section string, before, after map[string]V) []string {
 	list, gone := sortedKeys(after), []string{}
 	place := func(key string) int {
-		if p.m.names(section, key) {
-			return p.m.line(section, key)
+		if at, ok := p.m.places[strings.Join([]string{section, key}, "\x00")]; ok {
+			return at.order
 		}
 		return math.MaxInt
 	}

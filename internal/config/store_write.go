@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"context"
@@ -82,19 +82,19 @@ func (w *writer) putTenant() error {
 	return w.located(err, section)
 }
 
-// located turns a refusal into a problem at the line of an object.
+// located turns a refusal into a problem at the place of an object.
 func (w *writer) located(err error, path ...string) error { return w.p.m.located(err, path...) }
 
-func (m *manifest) located(err error, path ...string) error {
+func (m *Spec) located(err error, path ...string) error {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		return err
 	}
-	return &Problems{File: m.file, List: []Problem{{Line: m.line(path...), Text: f.Message, Cause: err}}}
+	return &Problems{List: []Problem{{Place: m.place(path...), Text: f.Message, Cause: err}}}
 }
 
 // refusedRecords is located for records that stand against a change.
-func (m *manifest) refusedRecords(err error) error {
+func (m *Spec) refusedRecords(err error) error {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Details["entity"] == nil {
 		return err
@@ -116,7 +116,7 @@ func newPasswords() *passwords {
 }
 
 // prepare does ahead of the transaction what hash is going to be asked.
-func (s *passwords) prepare(ctx context.Context, q db.Querier, m *manifest) error {
+func (s *passwords) prepare(ctx context.Context, q db.Querier, m *Spec) error {
 	for _, decl := range m.users {
 		if decl.password == "" {
 			continue
@@ -150,7 +150,7 @@ func (s *passwords) hash(userKey, stored, password string) string {
 	if s.hashes[key] == "" {
 		fresh, err := secret.HashPassword(password)
 		if err != nil {
-			panic("manifest: a checked password cannot be hashed: " + err.Error())
+			panic("config: a checked password cannot be hashed: " + err.Error())
 		}
 		s.hashes[key] = fresh
 	}

@@ -1,18 +1,17 @@
-package manifest
+package config
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"gatehouse/internal/tenant"
 )
 
 // templateNames and templateVariables are the mails that can be written anew
-// and what can stand in them (specification, "External Identity settings").
+// and what can stand in them (contract M1, M2).
 var (
 	templateNames     = []string{"external-user-email-verification", "external-user-password-reset", "external-user-welcome"}
 	templateVariables = []string{"{{name}}", "{{verify_url}}", "{{reset_url}}", "{{app_url}}", "{{tenant_name}}"}
@@ -20,23 +19,23 @@ var (
 
 var variable = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 
-func (d *decoder) templates(m *manifest, key string, n *yaml.Node) {
+func (d *decoder) templates(m *Spec, key string, n *Value) {
 	m.templates = map[string]tenant.EmailTemplate{}
 	var members []member
 	for _, name := range templateNames {
-		members = append(members, member{name, func(v *yaml.Node) {
+		members = append(members, member{name, func(v *Value) {
 			var t tenant.EmailTemplate
 			given := d.object(v, "an e-mail template",
 				member{"subject", d.template(&t.Subject)},
 				member{"text", d.template(&t.Text)},
 				member{"html", d.template(&t.HTML)})
 			for _, part := range []string{"subject", "text", "html"} {
-				if v.Kind == yaml.MappingNode && !given[part] {
+				if v.Kind == Mapping && !given[part] {
 					d.fail(v, "%s needs subject, text and html: %s is missing", name, part)
 				}
 			}
 			if strings.ContainsAny(t.Subject, "\r\n\u0085\u2028\u2029") {
-				d.fail(memberOf(v, "subject"), "%s: expected a subject on one line", name)
+				d.fail(v.Member("subject"), "%s: expected a subject on one line", name)
 			}
 			m.mark(v, key, name)
 			m.templates[name] = t
@@ -46,15 +45,16 @@ func (d *decoder) templates(m *manifest, key string, n *yaml.Node) {
 }
 
 // template reads one text of a template.
-func (d *decoder) template(p *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) template(p *string) func(*Value) {
+	return func(n *Value) {
 		s, ok := d.verbatim(n)
 		if ok && strings.TrimSpace(s) == "" {
 			d.bad(n, "expected text that is not empty")
 		}
 		for _, at := range variable.FindAllStringIndex(s, -1) {
 			if one := s[at[0]:at[1]]; !slices.Contains(templateVariables, one) {
-				d.add(placeOf(n).at(lineOf(s, at[0])), "%s: there is no variable %s: expected %s", d.key, printable(one), orList(templateVariables))
+				d.note(Problem{Place: n.Place, Line: lineOf(s, at[0]), Text: fmt.Sprintf("%s: there is no variable %s: expected %s",
+					d.key, printable(one), orList(templateVariables))})
 			}
 		}
 		*p = s

@@ -1,31 +1,26 @@
-package manifest
+package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
+	"unicode/utf8"
 )
 
-// decoder reads YAML nodes strictly: whatever is not as expected becomes a
+// decoder reads values strictly: whatever is not as expected becomes a
 // problem, and decoding goes on, so that an author learns of everything at once.
 type decoder struct {
 	*Problems
 	getenv func(string) string
-	read   reader // nil when files that the manifest names are not to be read
+	read   func(path string) ([]byte, error)
 	key    string // whose value is being read
 }
 
-// reader reads a file whose path is relative to the manifest's folder.
-type reader func(path string) ([]byte, error)
-
-func (d *decoder) fail(n *yaml.Node, format string, args ...any) { d.add(n.Line, format, args...) }
+func (d *decoder) fail(n *Value, format string, args ...any) { d.add(n.Place, format, args...) }
 
 // bad is fail for a value: it says first of which key.
-func (d *decoder) bad(n *yaml.Node, format string, args ...any) {
+func (d *decoder) bad(n *Value, format string, args ...any) {
 	prefix := ""
 	if d.key != "" {
 		prefix = printable(d.key) + ": "
@@ -44,105 +39,99 @@ func (d *decoder) within(key string, read func()) {
 // member is a key that a mapping may have, and what reads its value.
 type member struct {
 	key  string
-	read func(*yaml.Node)
+	read func(*Value)
 }
 
 // object reads a mapping whose keys are known. what names it in messages ("a field").
-func (d *decoder) object(n *yaml.Node, what string, members ...member) (given map[string]bool) {
+func (d *decoder) object(n *Value, what string, members ...member) (given map[string]bool) {
 	names := make([]string, len(members))
 	for i, m := range members {
 		names[i] = m.key
 	}
 	given = map[string]bool{}
-	d.mapping(n, what, func(key, value *yaml.Node) {
-		i := slices.Index(names, key.Value)
+	d.mapping(n, what, func(key, value *Value) {
+		i := slices.Index(names, key.Text)
 		if i < 0 {
-			d.fail(key, "unknown key %s in %s: expected %s", show(key.Value), what, strings.Join(names, ", "))
+			d.fail(key, "unknown key %s in %s: expected %s", show(key.Text), what, strings.Join(names, ", "))
 			return
 		}
-		given[key.Value] = true
+		given[key.Text] = true
 		members[i].read(value)
 	})
 	return given
 }
 
 // mapping reads a mapping with keys of the author's choice, each only once.
-func (d *decoder) mapping(n *yaml.Node, what string, each func(key, value *yaml.Node)) {
-	if n.Kind != yaml.MappingNode {
+func (d *decoder) mapping(n *Value, what string, each func(key, value *Value)) {
+	if n.Kind != Mapping {
 		d.wrong(n, strings.TrimPrefix(what+" as a mapping", d.key+" as "))
 		return
 	}
-	lines := map[string]int{}
+	places := map[string]Place{}
 	defer func(was string) { d.key = was }(d.key)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if unquotedTemplate(n) {
-			d.fail(key, "a text with {{…}} needs quotes: \"{{…}}\"")
+	for _, m := range n.Members {
+		key := m.Key
+		if n.Hint != "" {
+			d.fail(key, "%s", n.Hint)
 			continue
 		}
-		if key.Kind != yaml.ScalarNode {
+		if key.Kind == Mapping || key.Kind == List {
 			d.fail(key, "expected a name as key of %s, found %s", what, kindOf(key))
 			continue
 		}
-		if line, twice := lines[key.Value]; twice {
-			d.fail(key, "key %s is given twice in %s, first on line %d", show(key.Value), what, line)
+		if first, twice := places[key.Text]; twice {
+			d.twice(key.Place, first, "key %s is given twice in %s", show(key.Text), what)
 			continue
 		}
-		lines[key.Value] = key.Line
-		d.key = key.Value
-		each(key, value)
+		places[key.Text] = key.Place
+		d.key = key.Text
+		each(key, m.Value)
 	}
 }
 
 // list reads a sequence. what names it in messages ("a list of roles").
-func (d *decoder) list(n *yaml.Node, what string, each func(i int, item *yaml.Node)) {
-	if n.Kind != yaml.SequenceNode {
+func (d *decoder) list(n *Value, what string, each func(i int, item *Value)) {
+	if n.Kind != List {
 		d.wrong(n, what)
 		return
 	}
-	for i, item := range n.Content {
+	for i, item := range n.Items {
 		each(i, item)
 	}
 }
 
-// scalar is a value as it stands in the file or, when env, as the environment
-// variable named by `${NAME}` has it.
+// scalar is a single value as it was given or, when env, as the environment has it.
 type scalar struct {
-	text string
-	tag  string
-	env  bool
+	text  string
+	kind  Kind
+	whole bool // as Value.Whole
+	env   bool
 }
 
-// envRule is a scalar that stands for an environment variable (decisions 4).
-var envRule = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
-
-// scalar reads a single value; one that is exactly ${NAME} is taken from the
-// environment, unless it carries the tag !!str, by which export marks a text
-// that only looks like it.
-func (d *decoder) scalar(n *yaml.Node, expected string) (scalar, bool) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+// scalar reads a single value, out of the environment where it names a variable.
+func (d *decoder) scalar(n *Value, expected string) (scalar, bool) {
+	if n.Kind != Text && n.Kind != Number && n.Kind != Bool {
 		d.wrong(n, expected)
 		return scalar{}, false
 	}
-	m := envRule.FindStringSubmatch(n.Value)
-	if m == nil || n.Style&yaml.TaggedStyle != 0 {
-		return scalar{text: n.Value, tag: n.ShortTag()}, true
+	if n.Variable == "" {
+		return scalar{text: n.Text, kind: n.Kind, whole: n.Whole}, true
 	}
-	text := d.getenv(m[1])
+	text := d.getenv(n.Variable)
 	if text == "" {
-		d.bad(n, "the environment variable %s is not set, or empty", m[1])
+		d.bad(n, "the environment variable %s is not set, or empty", n.Variable)
 		return scalar{}, false
 	}
-	return scalar{text: text, tag: "env", env: true}, true
+	return scalar{text: text, env: true}, true
 }
 
 // text reads a text. A date counts as text: YAML tells them apart, nobody else does.
-func (d *decoder) text(n *yaml.Node) (string, bool) {
+func (d *decoder) text(n *Value) (string, bool) {
 	s, ok := d.scalar(n, "text")
 	if !ok {
 		return "", false
 	}
-	if s.tag != "!!str" && s.tag != "!!timestamp" && !s.env {
+	if s.kind != Text && !s.env {
 		d.wrong(n, "text")
 		return "", false
 	}
@@ -150,16 +139,16 @@ func (d *decoder) text(n *yaml.Node) (string, bool) {
 }
 
 // verbatim reads a text in which nothing is taken from the environment.
-func (d *decoder) verbatim(n *yaml.Node) (string, bool) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" && n.ShortTag() != "!!timestamp" {
+func (d *decoder) verbatim(n *Value) (string, bool) {
+	if n.Kind != Text {
 		d.wrong(n, "text")
 		return "", false
 	}
-	return n.Value, d.storable(n, n.Value)
+	return n.Text, d.storable(n, n.Text)
 }
 
 // storable reports whether a text can be stored, and says so if not.
-func (d *decoder) storable(n *yaml.Node, s string) bool {
+func (d *decoder) storable(n *Value, s string) bool {
 	if strings.ContainsRune(s, 0) {
 		d.bad(n, "expected text without the character U+0000")
 		return false
@@ -168,7 +157,7 @@ func (d *decoder) storable(n *yaml.Node, s string) bool {
 }
 
 // oneOf reads a text out of a fixed choice.
-func (d *decoder) oneOf(n *yaml.Node, choice ...string) (string, bool) {
+func (d *decoder) oneOf(n *Value, choice ...string) (string, bool) {
 	s, ok := d.text(n)
 	if !ok {
 		return "", false
@@ -181,9 +170,9 @@ func (d *decoder) oneOf(n *yaml.Node, choice ...string) (string, bool) {
 }
 
 // texts reads a list of texts, all different.
-func (d *decoder) texts(n *yaml.Node, what string, each func(item *yaml.Node, text string)) {
+func (d *decoder) texts(n *Value, what string, each func(item *Value, text string)) {
 	seen := map[string]bool{}
-	d.list(n, "a list of "+what, func(_ int, item *yaml.Node) {
+	d.list(n, "a list of "+what, func(_ int, item *Value) {
 		s, ok := d.text(item)
 		if !ok {
 			return
@@ -198,13 +187,13 @@ func (d *decoder) texts(n *yaml.Node, what string, each func(item *yaml.Node, te
 }
 
 // boolean reads true or false.
-func (d *decoder) boolean(n *yaml.Node) (value, ok bool) {
+func (d *decoder) boolean(n *Value) (value, ok bool) {
 	s, ok := d.scalar(n, "true or false")
 	if !ok {
 		return false, false
 	}
 	lower := strings.ToLower(s.text)
-	if (s.tag != "!!bool" && !s.env) || (lower != "true" && lower != "false") {
+	if (s.kind != Bool && !s.env) || (lower != "true" && lower != "false") {
 		d.wrong(n, "true or false")
 		return false, false
 	}
@@ -215,14 +204,14 @@ func (d *decoder) boolean(n *yaml.Node) (value, ok bool) {
 const maxLimit = 1_000_000_000
 
 // limit reads a whole number of at least 1.
-func (d *decoder) limit(n *yaml.Node) (int, bool) {
+func (d *decoder) limit(n *Value) (int, bool) {
 	s, ok := d.scalar(n, "a whole number of at least 1")
 	if !ok {
 		return 0, false
 	}
 	value, err := strconv.Atoi(s.text)
-	if (s.tag != "!!int" && !s.env) || err != nil || value < 1 || value > maxLimit {
-		if s.tag == "!!int" {
+	if (!s.whole && !s.env) || err != nil || value < 1 || value > maxLimit {
+		if s.whole {
 			d.bad(n, "expected a whole number of 1 to %d, found %s", maxLimit, s.text)
 		} else {
 			d.wrong(n, "a whole number of at least 1")
@@ -233,46 +222,46 @@ func (d *decoder) limit(n *yaml.Node) (int, bool) {
 }
 
 // wrong notes that something else was expected than what the node is.
-func (d *decoder) wrong(n *yaml.Node, expected string) {
+func (d *decoder) wrong(n *Value, expected string) {
 	found := kindOf(n)
 	if expected == "text" && found == "a number" {
 		found += " (in quotes it is a text)"
 	}
-	if unquotedTemplate(n) {
-		found += ` (a text with {{…}} needs quotes: "{{…}}")`
+	if n.Hint != "" {
+		found += " (" + n.Hint + ")"
 	}
 	d.bad(n, "expected %s, found %s", expected, found)
 }
 
 // found is the node's value for a message. What came from the environment may
 // be a secret, and is not told.
-func (d *decoder) found(n *yaml.Node) string {
-	if envRule.MatchString(n.Value) {
-		return "the value of " + n.Value
+func (d *decoder) found(n *Value) string {
+	if n.Variable != "" {
+		return "the value of " + n.Text
 	}
-	return show(n.Value)
+	return show(n.Text)
 }
 
 // to, flag and count read a member straight into a variable, which keeps its
 // value when the member is not as expected.
-func (d *decoder) to(p *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) to(p *string) func(*Value) {
+	return func(n *Value) {
 		if s, ok := d.text(n); ok {
 			*p = s
 		}
 	}
 }
 
-func (d *decoder) flag(p *bool) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) flag(p *bool) func(*Value) {
+	return func(n *Value) {
 		if v, ok := d.boolean(n); ok {
 			*p = v
 		}
 	}
 }
 
-func (d *decoder) count(p *int) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) count(p *int) func(*Value) {
+	return func(n *Value) {
 		if v, ok := d.limit(n); ok {
 			*p = v
 		}
@@ -280,8 +269,8 @@ func (d *decoder) count(p *int) func(*yaml.Node) {
 }
 
 // between reads a whole number within bounds straight into a variable.
-func (d *decoder) between(p *int, low, high int) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) between(p *int, low, high int) func(*Value) {
+	return func(n *Value) {
 		expected := fmt.Sprintf("a whole number of %d to %d", low, high)
 		s, ok := d.scalar(n, expected)
 		if !ok {
@@ -289,9 +278,9 @@ func (d *decoder) between(p *int, low, high int) func(*yaml.Node) {
 		}
 		value, err := strconv.Atoi(s.text)
 		switch {
-		case (s.tag == "!!int" || s.env) && err == nil && value >= low && value <= high:
+		case (s.whole || s.env) && err == nil && value >= low && value <= high:
 			*p = value
-		case s.tag == "!!int":
+		case s.whole:
 			d.bad(n, "expected %s, found %s", expected, s.text)
 		default:
 			d.wrong(n, expected)
@@ -299,23 +288,23 @@ func (d *decoder) between(p *int, low, high int) func(*yaml.Node) {
 	}
 }
 
-func kindOf(n *yaml.Node) string {
+func kindOf(n *Value) string {
+	if n.Variable != "" {
+		return "the value of " + n.Text
+	}
 	switch n.Kind {
-	case yaml.MappingNode:
+	case Mapping:
 		return "a mapping"
-	case yaml.SequenceNode:
+	case List:
 		return "a list"
-	}
-	if envRule.MatchString(n.Value) {
-		return "the value of " + n.Value
-	}
-	switch n.ShortTag() {
-	case "!!null":
+	case Null:
 		return "nothing"
-	case "!!bool":
-		return n.Value
-	case "!!int", "!!float":
+	case Bool:
+		return n.Text
+	case Number:
 		return "a number"
+	case JSON:
+		return "JSON"
 	}
 	return "text"
 }
@@ -334,4 +323,16 @@ func show(s string) string {
 		s = strings.ToValidUTF8(s[:77], "") + "…"
 	}
 	return fmt.Sprintf("%q", s)
+}
+
+// InvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+func InvalidUTF8(src []byte) int {
+	for i := 0; i < len(src); {
+		r, size := utf8.DecodeRune(src[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
 }

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"encoding/json"
@@ -46,7 +46,7 @@ func (c Change) Line() string {
 func generic(v any) any {
 	var g any
 	if err := json.Unmarshal([]byte(encoded(v)), &g); err != nil {
-		panic("manifest: a view cannot be decoded: " + err.Error())
+		panic("config: a view cannot be decoded: " + err.Error())
 	}
 	return g
 }

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/automation"
 	"gatehouse/internal/custom"
@@ -20,22 +19,22 @@ const trigger = "http.request"
 // automationDecl is an automation as the file has it.
 type automationDecl struct {
 	custom.Automation
-	def   *automation.Definition // nil when it is not right
-	lines map[string]int         // of the automation's paths, like nodes[2].fields.email
+	def    *automation.Definition // nil when it is not right
+	places map[string]Place       // of the automation's paths, like nodes[2].fields.email
 }
 
-func (d *decoder) automations(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of automations", func(_ int, item *yaml.Node) {
-		a := &automationDecl{Automation: custom.Automation{Context: custom.Context{Kind: custom.Caller}}, lines: map[string]int{"": item.Line}}
-		var context, nodes *yaml.Node
+func (d *decoder) automations(m *Spec, key string, n *Value) {
+	d.list(n, "a list of automations", func(_ int, item *Value) {
+		a := &automationDecl{Automation: custom.Automation{Context: custom.Context{Kind: custom.Caller}}, places: map[string]Place{"": item.Place}}
+		var context, nodes *Value
 		parts, before := flowParts{InputSchema: []inputs.Declaration{}, Outputs: []inputs.Declaration{}}, len(d.List)
 		given := d.object(item, "an automation",
 			member{"name", d.to(&a.Name)},
-			member{"trigger", func(v *yaml.Node) { d.oneOf(v, trigger) }},
-			member{"input_schema", func(v *yaml.Node) { parts.InputSchema = d.declarations(v) }},
-			member{"outputs", func(v *yaml.Node) { parts.Outputs = d.declarations(v) }},
-			member{"execution_context", func(v *yaml.Node) { context, a.Context = v, d.context(v) }},
-			member{"nodes", func(v *yaml.Node) { nodes = v; parts.Nodes = d.json(v, "nodes", a.lines) }})
+			member{"trigger", func(v *Value) { d.oneOf(v, trigger) }},
+			member{"input_schema", func(v *Value) { parts.InputSchema = d.declarations(v) }},
+			member{"outputs", func(v *Value) { parts.Outputs = d.declarations(v) }},
+			member{"execution_context", func(v *Value) { context, a.Context = v, d.context(v) }},
+			member{"nodes", func(v *Value) { nodes = v; parts.Nodes = d.json(v, "nodes", a.places) }})
 		if !d.named(item, "an automation", given, a.Name) || !d.identified(m, item, "automation", key, a.Name) {
 			return
 		}
@@ -68,7 +67,7 @@ func (a *automationDecl) decode(p *Problems, parts flowParts) {
 	parts.Name = a.Name
 	text, err := json.Marshal(parts, json.OmitZeroStructFields(true)) // required: false is as good as left out
 	if err != nil {
-		p.add(a.lines["nodes"], "automation %s: nodes: %s", a.Name, err)
+		p.add(a.places["nodes"], "automation %s: nodes: %s", a.Name, err)
 		return
 	}
 	def, problems := automation.Decode(jsontext.Value(text))
@@ -83,14 +82,14 @@ func (a *automationDecl) decode(p *Problems, parts flowParts) {
 func (a *automationDecl) note(p *Problems, problems automation.Problems) {
 	for _, one := range problems {
 		at := one.Path
-		for a.lines[at] == 0 {
+		for a.places[at] == (Place{}) {
 			at = at[:max(strings.LastIndexAny(at, ".["), 0)]
 		}
 		where := ""
 		if one.Path != "" {
 			where = printable(one.Path) + ": "
 		}
-		p.add(a.lines[at], "automation %s: %s%s", a.Name, where, one.Text)
+		p.add(a.places[at], "automation %s: %s%s", a.Name, where, one.Text)
 	}
 }
 
@@ -162,7 +161,7 @@ func (s *state) names(sc *schema.Schema) automation.Names {
 func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Names) {
 	def, problems := automation.Decode(a.Flow)
 	if def == nil {
-		p.add(1, "the stored automation %s cannot be read: %s: %s", a.Name, problems[0].Path, problems[0].Text)
+		p.add(Place{}, "the stored automation %s cannot be read: %s: %s", a.Name, problems[0].Path, problems[0].Text)
 		return
 	}
 	const needs = " %s: automation %s needs it"
@@ -170,13 +169,13 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 		Entity: func(entity string) bool {
 			lost := !after.Entity(entity)
 			if lost && before.Entity(entity) {
-				p.add(p.m.line("entities"), "entity %s"+needs, entity, p.cannotGo(entity, ""), a.Name)
+				p.add(p.m.place("entities"), "entity %s"+needs, entity, p.cannotGo(entity, ""), a.Name)
 			}
 			return !lost
 		},
 		Field: func(entity, field string) bool {
 			if before.Entity(entity) && before.Field(entity, field) && !after.Field(entity, field) {
-				p.add(p.lineOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
+				p.add(p.placeOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
 			}
 			return true
 		},
@@ -184,27 +183,27 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 			switch {
 			case !before.Entity(entity) || !before.Filter(entity, field) || after.Filter(entity, field):
 			case after.Field(entity, field):
-				p.add(p.lineOfField(entity, field), "field %s of %s must stay indexed or unique: automation %s filters by it", field, entity, a.Name)
+				p.add(p.placeOfField(entity, field), "field %s of %s must stay indexed or unique: automation %s filters by it", field, entity, a.Name)
 			default:
-				p.add(p.lineOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
+				p.add(p.placeOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
 			}
 			return true
 		},
 		Component: func(name string) bool {
 			if before.Component(name) && !after.Component(name) {
-				p.add(p.m.line("logic_components"), "logic component %s"+needs, name, "cannot be removed", a.Name)
+				p.add(p.m.place("logic_components"), "logic component %s"+needs, name, "cannot be removed", a.Name)
 			}
 			return true
 		},
 	})
 }
 
-// lineOfField is where the manifest says which fields an entity has.
-func (p *plan) lineOfField(entity, field string) int {
+// placeOfField is where the configuration says which fields an entity has.
+func (p *plan) placeOfField(entity, field string) Place {
 	if entity == schema.UserEntity {
-		return p.m.line("user_fields", "field", field)
+		return p.m.place("user_fields", "field", field)
 	}
-	return p.m.line("entities", entity, "field", field)
+	return p.m.place("entities", entity, "field", field)
 }
 
 // automationView is an automation in the change history.
@@ -229,7 +228,7 @@ func partsOf(text jsontext.Value) flowParts {
 	var parts flowParts
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &parts); err != nil {
-			panic("manifest: a stored flow cannot be read: " + err.Error())
+			panic("config: a stored flow cannot be read: " + err.Error())
 		}
 	}
 	parts.InputSchema = append([]inputs.Declaration{}, parts.InputSchema...)
@@ -241,7 +240,7 @@ func partsOf(text jsontext.Value) flowParts {
 }
 
 func exportAutomations(s *state) []pair {
-	var list []*yaml.Node
+	var list []*Value
 	for _, name := range sortedKeys(s.automations) {
 		a := s.automations[name]
 		parts := partsOf(a.Flow)
@@ -251,7 +250,7 @@ func exportAutomations(s *state) []pair {
 			pair{"input_schema", exportDeclarations(parts.InputSchema)},
 			pair{"outputs", exportDeclarations(parts.Outputs)},
 			pair{"execution_context", s.exportContext(a.Context)},
-			pair{"nodes", fromJSON(slices.Clone(parts.Nodes))}))
+			pair{"nodes", &Value{Kind: JSON, JSON: slices.Clone(parts.Nodes)}}))
 	}
 	return []pair{{"automations", rows(list)}}
 }

@@ -1,10 +1,8 @@
-package manifest
+package config
 
 import (
 	"errors"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/custom"
 	"gatehouse/internal/inputs"
@@ -12,9 +10,9 @@ import (
 )
 
 // declarations reads the declared inputs or outputs of a component or automation.
-func (d *decoder) declarations(n *yaml.Node) []inputs.Declaration {
-	decls, items, bad := []inputs.Declaration{}, []*yaml.Node{}, map[int]bool{}
-	d.list(n, "a list of declarations like {name: email, type: text}", func(i int, item *yaml.Node) {
+func (d *decoder) declarations(n *Value) []inputs.Declaration {
+	decls, items, bad := []inputs.Declaration{}, []*Value{}, map[int]bool{}
+	d.list(n, "a list of declarations like {name: email, type: text}", func(i int, item *Value) {
 		one, before := inputs.Declaration{}, len(d.List)
 		var kind string
 		given := d.object(item, "a declaration",
@@ -32,26 +30,16 @@ func (d *decoder) declarations(n *yaml.Node) []inputs.Declaration {
 	if errors.As(inputs.Check(decls), &mistakes) {
 		for _, one := range mistakes {
 			if !bad[one.Index] {
-				d.bad(memberOf(items[one.Index], one.Member), "%s", one.Text)
+				d.bad(items[one.Index].Member(one.Member), "%s", one.Text)
 			}
 		}
 	}
 	return decls
 }
 
-// memberOf is the value of a mapping's key, or the mapping itself.
-func memberOf(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return n
-}
-
 // identified checks the name of a component or automation, or an endpoint's
 // slug, and marks its place.
-func (d *decoder) identified(m *manifest, n *yaml.Node, what, key, name string) bool {
+func (d *decoder) identified(m *Spec, n *Value, what, key, name string) bool {
 	valid, expected := custom.ValidName(name), "snake_case of at most 63 characters"
 	if key == "custom_endpoints" {
 		valid, expected = custom.ValidSlug(name), "a slug of at most 100 lower case letters, digits, - and _"
@@ -61,7 +49,7 @@ func (d *decoder) identified(m *manifest, n *yaml.Node, what, key, name string) 
 		return false
 	}
 	if m.names(key, name) {
-		d.fail(n, "%s %s is declared twice, first on line %d", what, name, m.line(key, name))
+		d.twice(n.Place, m.place(key, name), "%s %s is declared twice", what, name)
 		return false
 	}
 	m.mark(n, key, name)
@@ -69,9 +57,9 @@ func (d *decoder) identified(m *manifest, n *yaml.Node, what, key, name string) 
 }
 
 // context reads an execution context; its user stands by e-mail key.
-func (d *decoder) context(n *yaml.Node) custom.Context {
+func (d *decoder) context(n *Value) custom.Context {
 	caller := custom.Context{Kind: custom.Caller}
-	if n.Kind == yaml.MappingNode {
+	if n.Kind == Mapping {
 		var key string
 		before := len(d.List)
 		d.object(n, "an execution context", member{"specific_user", d.someone(&key)})
@@ -81,7 +69,7 @@ func (d *decoder) context(n *yaml.Node) custom.Context {
 		return custom.Context{Kind: custom.SpecificUser, UserID: key}
 	}
 	const expected = "caller, system or {specific_user: EMAIL}"
-	if n.Kind != yaml.ScalarNode {
+	if n.Kind == List || n.Kind == JSON {
 		d.wrong(n, expected)
 		return caller
 	}
@@ -97,8 +85,8 @@ func (d *decoder) context(n *yaml.Node) custom.Context {
 }
 
 // someone reads a user's e-mail address into its key.
-func (d *decoder) someone(key *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
+func (d *decoder) someone(key *string) func(*Value) {
+	return func(n *Value) {
 		s, ok := d.text(n)
 		if ok && !strings.Contains(s, "@") { // who is nobody is found out later
 			d.bad(n, "expected an e-mail address, found %s", d.found(n))
@@ -111,7 +99,7 @@ func (d *decoder) someone(key *string) func(*yaml.Node) {
 // checkContext finds an execution context that names nobody.
 func (p *plan) checkContext(what, section, name string, c custom.Context) {
 	if c.UserID != "" && p.person(c.UserID) == nil {
-		p.add(p.m.line(section, name, "execution_context"), "%s %s: execution_context: there is no user %s", what, name, show(c.UserID))
+		p.add(p.m.place(section, name, "execution_context"), "%s %s: execution_context: there is no user %s", what, name, show(c.UserID))
 	}
 }
 
@@ -131,15 +119,15 @@ func (s *state) email(key string) string {
 	return key
 }
 
-func (s *state) exportContext(c custom.Context) *yaml.Node {
+func (s *state) exportContext(c custom.Context) *Value {
 	if c.Kind == custom.SpecificUser {
 		return flow(pair{"specific_user", str(s.email(c.UserID))})
 	}
 	return str(string(c.Kind))
 }
 
-func exportDeclarations(decls []inputs.Declaration) *yaml.Node {
-	var list []*yaml.Node
+func exportDeclarations(decls []inputs.Declaration) *Value {
+	var list []*Value
 	for _, one := range decls {
 		pairs := []pair{{"name", str(one.Name)}, {"type", str(string(one.Type))}}
 		if one.Required {
@@ -148,23 +136,6 @@ func exportDeclarations(decls []inputs.Declaration) *yaml.Node {
 		list = append(list, flow(pairs...))
 	}
 	return rows(list)
-}
-
-// place tells where in the manifest the lines of a text stand.
-type place struct {
-	line    int // of the value
-	literal bool
-}
-
-func placeOf(n *yaml.Node) place { return place{n.Line, n.Style&yaml.LiteralStyle != 0} }
-
-// at is the manifest's line of the text's line, from 1. Only in a literal block
-// are they the same lines.
-func (p place) at(line int) int {
-	if !p.literal || line < 1 {
-		return p.line
-	}
-	return p.line + line
 }
 
 // lineOf is the line, from 1, on which the byte at offset stands.

@@ -1,38 +1,36 @@
-package manifest
+package config
 
 import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"gatehouse/internal/schema"
 )
 
-func (d *decoder) entities(m *manifest, key string, n *yaml.Node) {
+func (d *decoder) entities(m *Spec, key string, n *Value) {
 	if key == "user_fields" {
 		m.userFields = d.fields(m, n, "", key)
 		return
 	}
-	d.list(n, "a list of entities", func(_ int, item *yaml.Node) {
+	d.list(n, "a list of entities", func(_ int, item *Value) {
 		e := &schema.Entity{Sharing: schema.Private, Fields: []*schema.Field{}}
-		var fields *yaml.Node
+		var fields *Value
 		label := false
 		given := d.object(item, "an entity",
 			member{"name", d.to(&e.Name)},
 			member{"renamed_from", d.to(&e.RenamedFrom)},
-			member{"label", func(v *yaml.Node) { e.Label, label = d.text(v) }},
-			member{"sharing", func(v *yaml.Node) {
+			member{"label", func(v *Value) { e.Label, label = d.text(v) }},
+			member{"sharing", func(v *Value) {
 				if s, ok := d.oneOf(v, string(schema.Private), string(schema.PublicRead), string(schema.PublicReadWrite)); ok {
 					e.Sharing = schema.Sharing(s)
 				}
 			}},
-			member{"fields", func(v *yaml.Node) { fields = v }})
+			member{"fields", func(v *Value) { fields = v }})
 		if !d.named(item, "an entity", given, e.Name) {
 			return
 		}
 		if m.names(key, e.Name) {
-			d.fail(item, "entity %s is declared twice, first on line %d", e.Name, m.line(key, e.Name))
+			d.twice(item.Place, m.place(key, e.Name), "entity %s is declared twice", e.Name)
 			return
 		}
 		if err := e.Check(); err != nil {
@@ -51,20 +49,20 @@ func (d *decoder) entities(m *manifest, key string, n *yaml.Node) {
 }
 
 // named reports whether an object was given its name, and says so if not.
-func (d *decoder) named(n *yaml.Node, what string, given map[string]bool, name string) bool {
-	if !given["name"] && n.Kind == yaml.MappingNode {
+func (d *decoder) named(n *Value, what string, given map[string]bool, name string) bool {
+	if !given["name"] && n.Kind == Mapping {
 		d.fail(n, "%s needs a name", what)
 	}
-	if given["name"] && name == "" && !d.at(n.Line) {
+	if given["name"] && name == "" && !d.has(n.Member("name").Place.Path) {
 		d.fail(n, "%s needs a name that is not empty", what)
 	}
 	return name != ""
 }
 
 // fields reads a list of fields: of an entity, or, when entity is "", of users.
-func (d *decoder) fields(m *manifest, n *yaml.Node, entity string, path ...string) []*schema.Field {
+func (d *decoder) fields(m *Spec, n *Value, entity string, path ...string) []*schema.Field {
 	list := []*schema.Field{}
-	d.list(n, "a list of fields", func(_ int, item *yaml.Node) {
+	d.list(n, "a list of fields", func(_ int, item *Value) {
 		f, before := &schema.Field{}, len(d.List)
 		var kind string
 		given := d.object(item, "a field",
@@ -74,10 +72,10 @@ func (d *decoder) fields(m *manifest, n *yaml.Node, entity string, path ...strin
 			member{"required", d.flag(&f.Required)},
 			member{"unique", d.flag(&f.Unique)},
 			member{"indexed", d.flag(&f.Indexed)},
-			member{"options", func(v *yaml.Node) {
-				d.texts(v, "options", func(_ *yaml.Node, text string) { f.Options = append(f.Options, text) })
+			member{"options", func(v *Value) {
+				d.texts(v, "options", func(_ *Value, text string) { f.Options = append(f.Options, text) })
 			}},
-			member{"entity", func(v *yaml.Node) {
+			member{"entity", func(v *Value) {
 				d.to(&f.Target)(v)
 				m.mark(v, append(slices.Clone(path), "field", f.Name, "entity")...)
 			}})
@@ -87,7 +85,7 @@ func (d *decoder) fields(m *manifest, n *yaml.Node, entity string, path ...strin
 		}
 		at := append(slices.Clone(path), "field", f.Name)
 		if m.names(at...) {
-			d.fail(item, "field %s is declared twice, first on line %d", f.Name, m.line(at...))
+			d.twice(item.Place, m.place(at...), "field %s is declared twice", f.Name)
 			return
 		}
 		m.mark(item, at...)
@@ -103,7 +101,7 @@ func (d *decoder) fields(m *manifest, n *yaml.Node, entity string, path ...strin
 }
 
 // checkField asks schema about one field alone, so that each is told of at its line.
-func (d *decoder) checkField(n *yaml.Node, entity string, f *schema.Field) {
+func (d *decoder) checkField(n *Value, entity string, f *schema.Field) {
 	var err error
 	if entity == "" {
 		err = schema.CheckUserFields([]*schema.Field{f})
@@ -154,10 +152,10 @@ func checkEntities(p *plan) {
 				continue
 			}
 			if p.m.names("entities", e.Name) {
-				p.add(p.m.line("entities", e.Name, "field", f.Name, "entity"),
+				p.add(p.m.place("entities", e.Name, "field", f.Name, "entity"),
 					"entity %s: field %s: there is no entity %s", e.Name, f.Name, show(f.Target))
 			} else {
-				p.add(p.m.line("entities"), "entity %s %s: field %s of entity %s refers to it", f.Target, p.cannotGo(f.Target, ""), f.Name, e.Name)
+				p.add(p.m.place("entities"), "entity %s %s: field %s of entity %s refers to it", f.Target, p.cannotGo(f.Target, ""), f.Name, e.Name)
 			}
 		}
 	}
@@ -205,7 +203,7 @@ func viewUserFields(fields []*schema.Field) any {
 }
 
 func exportEntities(s *state) []pair {
-	var entities []*yaml.Node
+	var entities []*Value
 	for _, name := range sortedKeys(s.entities) {
 		e := s.entities[name]
 		entities = append(entities, block(
@@ -217,8 +215,8 @@ func exportEntities(s *state) []pair {
 	return []pair{{"entities", rows(entities)}, {"user_fields", exportFields(s.userFields)}}
 }
 
-func exportFields(fields []*schema.Field) *yaml.Node {
-	var list []*yaml.Node
+func exportFields(fields []*schema.Field) *Value {
+	var list []*Value
 	for _, f := range fields {
 		pairs := []pair{{"name", str(f.Name)}, {"type", str(string(f.Type))}}
 		for _, flag := range []struct {

@@ -1,14 +1,10 @@
-package manifest
+package config
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
-	"os"
+	"fmt"
 	"path/filepath"
-	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
@@ -19,26 +15,27 @@ import (
 type componentDecl struct {
 	custom.Component
 	file  string // source_file, "" when the source is in the manifest
-	place place  // of the source, or of source_file
+	place Place  // of the source, or of source_file
+	lines bool   // of the source, as Value.Lines
 	// bad is set when there is no source to be compiled.
 	bad bool
 }
 
-func (d *decoder) components(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of logic components", func(_ int, item *yaml.Node) {
+func (d *decoder) components(m *Spec, key string, n *Value) {
+	d.list(n, "a list of logic components", func(_ int, item *Value) {
 		c := &componentDecl{Component: custom.Component{
 			Context: custom.Context{Kind: custom.Caller}, TimeoutMS: custom.DefaultTimeoutMS,
 			Inputs: []inputs.Declaration{}, Outputs: []inputs.Declaration{},
 		}}
-		var context, source, file *yaml.Node
+		var context, source, file *Value
 		given := d.object(item, "a logic component",
 			member{"name", d.to(&c.Name)},
-			member{"inputs", func(v *yaml.Node) { c.Inputs = d.declarations(v) }},
-			member{"outputs", func(v *yaml.Node) { c.Outputs = d.declarations(v) }},
-			member{"execution_context", func(v *yaml.Node) { context, c.Context = v, d.context(v) }},
+			member{"inputs", func(v *Value) { c.Inputs = d.declarations(v) }},
+			member{"outputs", func(v *Value) { c.Outputs = d.declarations(v) }},
+			member{"execution_context", func(v *Value) { context, c.Context = v, d.context(v) }},
 			member{"timeout_ms", d.between(&c.TimeoutMS, 1, custom.MaxTimeoutMS)},
-			member{"source", func(v *yaml.Node) { source = v }},
-			member{"source_file", func(v *yaml.Node) { file = v }})
+			member{"source", func(v *Value) { source = v }},
+			member{"source_file", func(v *Value) { file = v }})
 		if !d.named(item, "a logic component", given, c.Name) || !d.identified(m, item, "logic component", key, c.Name) {
 			return
 		}
@@ -59,9 +56,9 @@ func (d *decoder) components(m *manifest, key string, n *yaml.Node) {
 }
 
 // source reads a source that is in the manifest.
-func (d *decoder) source(c *componentDecl, n *yaml.Node) bool {
+func (d *decoder) source(c *componentDecl, n *Value) bool {
 	var ok bool
-	c.place = placeOf(n)
+	c.place, c.lines = n.Place, n.Lines
 	c.Source, ok = d.verbatim(n)
 	switch {
 	case !ok:
@@ -77,9 +74,9 @@ func (d *decoder) source(c *componentDecl, n *yaml.Node) bool {
 }
 
 // sourceFile reads a source that is in a file of its own.
-func (d *decoder) sourceFile(c *componentDecl, n *yaml.Node) bool {
+func (d *decoder) sourceFile(c *componentDecl, n *Value) bool {
 	var ok bool
-	c.place = placeOf(n)
+	c.place, c.lines = n.Place, n.Lines
 	if c.file, ok = d.text(n); !ok {
 		return false
 	}
@@ -96,18 +93,19 @@ func (d *decoder) sourceFile(c *componentDecl, n *yaml.Node) bool {
 		d.bad(n, "%s", err)
 		return false
 	case len(b) == 0:
-		d.addIn(c.file, 1, "expected JavaScript with export default function handler(inputs, ctx)")
+		d.inFile(c, 1, "expected JavaScript with export default function handler(inputs, ctx)")
 		return false
 	case len(b) > component.MaxSource:
-		d.addIn(c.file, 1, "the source is larger than %d KiB", component.MaxSource>>10)
+		d.inFile(c, 1, "the source is larger than %d KiB", component.MaxSource>>10)
 		return false
-	case !utf8.Valid(b):
-		d.addIn(c.file, lineOf(string(b), invalidUTF8(b)), "expected UTF-8 text")
+	}
+	if at := InvalidUTF8(b); at >= 0 {
+		d.inFile(c, lineOf(string(b), at), "expected UTF-8 text")
 		return false
 	}
 	for i := range b {
 		if b[i] == 0 {
-			d.addIn(c.file, lineOf(string(b), i), "expected text without the character U+0000")
+			d.inFile(c, lineOf(string(b), i), "expected text without the character U+0000")
 			return false
 		}
 	}
@@ -115,33 +113,24 @@ func (d *decoder) sourceFile(c *componentDecl, n *yaml.Node) bool {
 	return true
 }
 
-// filesIn reads sources of a folder and the folders below it; links that lead
-// out of it are refused.
-func filesIn(dir string) reader {
-	return func(path string) ([]byte, error) {
-		f, err := os.OpenInRoot(dir, path)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = f.Close() }() // it was only read
-		return io.ReadAll(io.LimitReader(f, component.MaxSource+1))
-	}
+// inFile is add for a mistake in the file of a component's source.
+func (p *Problems) inFile(c *componentDecl, line int, format string, args ...any) {
+	p.note(Problem{Place: c.place, File: c.file, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 // wrongSource notes what the compiler says about a component, at the author's line.
 func (c *componentDecl) wrongSource(p *Problems, err *component.SourceError) {
-	const column = " (column %d)"
+	text := printable(err.Message)
+	if err.Line > 0 {
+		text += fmt.Sprintf(" (column %d)", err.Column)
+	}
 	switch {
-	case c.file != "" && err.Line > 0:
-		p.addIn(c.file, err.Line, "%s"+column, printable(err.Message), err.Column)
 	case c.file != "":
-		p.addIn(c.file, 1, "%s", printable(err.Message))
-	case c.place.literal && err.Line > 0:
-		p.add(c.place.at(err.Line), "logic component %s: %s"+column, c.Name, printable(err.Message), err.Column)
-	case err.Line > 0:
-		p.add(c.place.line, "logic component %s: line %d of the source: %s"+column, c.Name, err.Line, printable(err.Message), err.Column)
+		p.inFile(c, max(err.Line, 1), "%s", text)
+	case c.lines || err.Line == 0:
+		p.note(Problem{Place: c.place, Line: max(err.Line, 0), Text: fmt.Sprintf("logic component %s: %s", c.Name, text)})
 	default:
-		p.add(c.place.line, "logic component %s: %s", c.Name, printable(err.Message))
+		p.add(c.place, "logic component %s: line %d of the source: %s", c.Name, err.Line, text)
 	}
 }
 
@@ -184,7 +173,7 @@ func viewComponent(c *custom.Component) any {
 }
 
 func exportComponents(s *state) []pair {
-	var list []*yaml.Node
+	var list []*Value
 	for _, name := range sortedKeys(s.components) {
 		c := s.components[name]
 		list = append(list, block(

@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"cmp"
@@ -37,13 +37,13 @@ func (p *plan) mergeEntity(e *schema.Entity) *schema.Entity {
 	switch {
 	case from == "":
 	case from == e.Name, p.m.names("entities", from):
-		p.add(p.m.line("entities", e.Name), "entity %s: renamed_from: entity %s stands in the manifest too: a renamed one stands in it under its new name alone",
+		p.add(p.m.place("entities", e.Name), "entity %s: renamed_from: entity %s stands in the manifest too: a renamed one stands in it under its new name alone",
 			e.Name, from)
 	case old && there:
-		p.add(p.m.line("entities", e.Name), "entity %s: renamed_from: there are both an entity %s and an entity %s, so that nothing can be renamed: leave renamed_from out",
+		p.add(p.m.place("entities", e.Name), "entity %s: renamed_from: there are both an entity %s and an entity %s, so that nothing can be renamed: leave renamed_from out",
 			e.Name, from, e.Name)
 	case old && p.renames.entities[from] != "":
-		p.add(p.m.line("entities", e.Name), "entity %s: renamed_from: entity %s becomes %s already", e.Name, from, p.renames.entities[from])
+		p.add(p.m.place("entities", e.Name), "entity %s: renamed_from: entity %s becomes %s already", e.Name, from, p.renames.entities[from])
 	case old:
 		if p.renames.entities == nil {
 			p.renames.entities = map[string]string{}
@@ -77,7 +77,7 @@ func (p *plan) mergeFields(section, entity string, fields, had []*schema.Field) 
 		is, from := *f, f.RenamedFrom
 		is.RenamedFrom = ""
 		was, old := find(had, f.Name), find(had, from)
-		line := p.m.line(append(slices.Clone(path), "field", f.Name)...)
+		line := p.m.place(append(slices.Clone(path), "field", f.Name)...)
 		switch {
 		case from == "":
 		case find(fields, from) != nil:

@@ -1,8 +1,6 @@
-package manifest
+package config
 
 import (
-	"go.yaml.in/yaml/v3"
-
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/custom"
@@ -15,7 +13,7 @@ import (
 // section is one part of a manifest, from its top-level keys to its tables.
 type section struct {
 	keys   []string
-	decode func(d *decoder, m *manifest, key string, n *yaml.Node)
+	decode func(d *decoder, m *Spec, key string, n *Value)
 	// merge makes p.after say what the manifest says; check finds what cannot
 	// be, once every section has merged. Both note problems.
 	merge, check func(p *plan)

@@ -1,22 +1,20 @@
-package manifest
+package config
 
 import (
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
 )
 
-func (d *decoder) sets(m *manifest, key string, n *yaml.Node) {
-	d.list(n, "a list of permission sets", func(_ int, item *yaml.Node) {
+func (d *decoder) sets(m *Spec, key string, n *Value) {
+	d.list(n, "a list of permission sets", func(_ int, item *Value) {
 		set := &access.PermissionSet{System: []string{}, Entities: map[string]access.EntityGrant{}}
-		var entities *yaml.Node
+		var entities *Value
 		given := d.object(item, "a permission set",
 			member{"name", d.to(&set.Name)},
-			member{"system", func(v *yaml.Node) {
-				d.texts(v, "system permissions", func(item *yaml.Node, name string) {
+			member{"system", func(v *Value) {
+				d.texts(v, "system permissions", func(item *Value, name string) {
 					if !slices.Contains(access.SystemPermissions, name) {
 						d.bad(item, "there is no system permission %s: expected %s", d.found(item), orList(access.SystemPermissions))
 						return
@@ -25,16 +23,16 @@ func (d *decoder) sets(m *manifest, key string, n *yaml.Node) {
 				})
 			}},
 			member{"all_entity_access", d.flag(&set.AllEntityAccess)},
-			member{"entities", func(v *yaml.Node) { entities = v }})
+			member{"entities", func(v *Value) { entities = v }})
 		if !d.named(item, "a permission set", given, set.Name) || !d.nameable(m, item, "permission set", key, set.Name) {
 			return
 		}
 		set.System = inOrder(set.System)
 		if entities != nil {
 			d.within("entities", func() {
-				d.mapping(entities, "the entities of a permission set", func(k, v *yaml.Node) {
-					m.mark(k, key, set.Name, k.Value)
-					set.Entities[k.Value] = d.grant(m, v, key, set.Name, k.Value)
+				d.mapping(entities, "the entities of a permission set", func(k, v *Value) {
+					m.mark(k, key, set.Name, k.Text)
+					set.Entities[k.Text] = d.grant(m, v, key, set.Name, k.Text)
 				})
 			})
 		}
@@ -50,22 +48,22 @@ func inOrder(names []string) []string {
 	return names
 }
 
-func (d *decoder) grant(m *manifest, n *yaml.Node, path ...string) access.EntityGrant {
+func (d *decoder) grant(m *Spec, n *Value, path ...string) access.EntityGrant {
 	var g access.EntityGrant
 	d.object(n, "an entity's permissions",
 		member{"create", d.flag(&g.Create)},
 		member{"read", d.flag(&g.Read)},
 		member{"update", d.flag(&g.Update)},
 		member{"delete", d.flag(&g.Delete)},
-		member{"fields", func(v *yaml.Node) {
-			d.mapping(v, "the fields of a permission set", func(k, v *yaml.Node) {
-				m.mark(k, append(slices.Clone(path), k.Value)...)
+		member{"fields", func(v *Value) {
+			d.mapping(v, "the fields of a permission set", func(k, v *Value) {
+				m.mark(k, append(slices.Clone(path), k.Text)...)
 				var f access.FieldGrant
 				d.object(v, "a field's permissions", member{"read", d.flag(&f.Read)}, member{"edit", d.flag(&f.Edit)})
 				if g.Fields == nil {
 					g.Fields = map[string]access.FieldGrant{}
 				}
-				g.Fields[k.Value] = access.FieldGrant{Read: f.Read || f.Edit, Edit: f.Edit}
+				g.Fields[k.Text] = access.FieldGrant{Read: f.Read || f.Edit, Edit: f.Edit}
 			})
 		}})
 	return g
@@ -111,15 +109,15 @@ func (p *plan) checkGrant(set, entity, field string) bool {
 	switch {
 	case err == nil:
 	case p.m.names("permission_sets", set):
-		p.add(p.m.line("permission_sets", set, entity, field), "%s", err)
+		p.add(p.m.place("permission_sets", set, entity, field), "%s", err)
 	case p.schema.Entity(entity) == nil && entity != schema.UserEntity:
-		p.add(p.m.line("entities"), "entity %s %s: permission set %s names it", entity, p.cannotGo(entity, ""), set)
+		p.add(p.m.place("entities"), "entity %s %s: permission set %s names it", entity, p.cannotGo(entity, ""), set)
 	default:
 		section := "entities"
 		if entity == schema.UserEntity {
 			section = "user_fields"
 		}
-		p.add(p.m.line(section, entity), "field %s of %s %s: permission set %s names it", field, entity, p.cannotGo(entity, field), set)
+		p.add(p.m.place(section, entity), "field %s of %s %s: permission set %s names it", field, entity, p.cannotGo(entity, field), set)
 	}
 	return err == nil
 }
@@ -137,7 +135,7 @@ func viewSet(s *access.PermissionSet) any {
 }
 
 func exportSets(s *state) []pair {
-	var list []*yaml.Node
+	var list []*Value
 	for _, name := range sortedKeys(s.sets) {
 		set := s.sets[name]
 		var entities []pair

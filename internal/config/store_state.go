@@ -1,4 +1,4 @@
-package manifest
+package config
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func (w *writer) load() (err error) {
 func (p *plan) refuseClashes(clashes map[string][]string) {
 	refuse := func(key string, at ...string) {
 		if len(clashes[key]) > 0 {
-			p.add(p.m.line(at...), "two users have the e-mail address %s, each in a form of its own: leave it out of the manifest", show(key))
+			p.add(p.m.place(at...), "two users have the e-mail address %s, each in a form of its own: leave it out of the manifest", show(key))
 		}
 	}
 	for _, decl := range p.m.users {
@@ -162,7 +162,7 @@ func (w *writer) checkUserData() error {
 		return nil
 	})
 	for _, name := range sortedKeys(broken) {
-		p.add(p.m.line("user_fields", "field", name), "user_fields: field %s cannot become %s: %d user(s) hold a value that does not fit",
+		p.add(p.m.place("user_fields", "field", name), "user_fields: field %s cannot become %s: %d user(s) hold a value that does not fit",
 			name, p.schema.User.Field(name).Type, broken[name])
 	}
 	return err
