@@ -19,36 +19,52 @@ const trigger = "http.request"
 // automationDecl is an automation as the file has it.
 type automationDecl struct {
 	custom.Automation
+	parts  flowParts
 	def    *automation.Definition // nil when it is not right
 	places map[string]Place       // of the automation's paths, like nodes[2].fields.email
 }
 
+var automationTable = table[automationDecl]{
+	text("name", func(a *automationDecl) *string { return &a.Name }).when(inExport),
+	{
+		key: "trigger", show: inExport,
+		read: func(d *decoder, _ *automationDecl, v *Value) { d.oneOf(v, trigger) },
+		tell: func(*automationDecl, func(string) string) *Value { return str(trigger) },
+	},
+	declared("input_schema", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.InputSchema }),
+	declared("outputs", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.Outputs }),
+	contextOf(func(a *automationDecl) *custom.Context { return &a.Context }),
+	{
+		key:  "nodes",
+		read: func(d *decoder, a *automationDecl, v *Value) { a.parts.Nodes = d.json(v, "nodes", a.places) },
+		tell: func(a *automationDecl, _ func(string) string) *Value {
+			return &Value{Kind: JSON, JSON: slices.Clone(a.parts.Nodes)}
+		},
+	},
+}
+
 func (d *decoder) automations(m *Spec, key string, n *Value) {
 	d.list(n, "a list of automations", func(_ int, item *Value) {
-		a := &automationDecl{Automation: custom.Automation{Context: custom.Context{Kind: custom.Caller}}, places: map[string]Place{"": item.Place}}
-		var context, nodes *Value
-		parts, before := flowParts{InputSchema: []inputs.Declaration{}, Outputs: []inputs.Declaration{}}, len(d.List)
-		given := d.object(item, "an automation",
-			member{"name", d.to(&a.Name)},
-			member{"trigger", func(v *Value) { d.oneOf(v, trigger) }},
-			member{"input_schema", func(v *Value) { parts.InputSchema = d.declarations(v) }},
-			member{"outputs", func(v *Value) { parts.Outputs = d.declarations(v) }},
-			member{"execution_context", func(v *Value) { context, a.Context = v, d.context(v) }},
-			member{"nodes", func(v *Value) { nodes = v; parts.Nodes = d.json(v, "nodes", a.places) }})
+		a := &automationDecl{
+			Automation: custom.Automation{Context: custom.Context{Kind: custom.Caller}}, places: map[string]Place{"": item.Place},
+			parts: flowParts{InputSchema: []inputs.Declaration{}, Outputs: []inputs.Declaration{}},
+		}
+		before := len(d.List)
+		given := automationTable.read(d, item, "an automation", a)
 		if !d.named(item, "an automation", given, a.Name) || !d.identified(m, item, "automation", key, a.Name) {
 			return
 		}
-		if context != nil {
+		if context := given["execution_context"]; context != nil {
 			m.mark(context, key, a.Name, "execution_context")
 		}
-		if !given["trigger"] {
+		if given["trigger"] == nil {
 			d.fail(item, "automation %s needs trigger: %s", a.Name, trigger)
 		}
-		if nodes == nil {
+		if given["nodes"] == nil {
 			d.fail(item, "automation %s needs nodes", a.Name)
 		}
 		if len(d.List) == before {
-			a.decode(d.Problems, parts)
+			a.decode(d.Problems)
 		}
 		m.automations = append(m.automations, a)
 	})
@@ -63,9 +79,9 @@ type flowParts struct {
 }
 
 // decode makes the flow of its parts.
-func (a *automationDecl) decode(p *Problems, parts flowParts) {
-	parts.Name = a.Name
-	text, err := json.Marshal(parts, json.OmitZeroStructFields(true)) // required: false is as good as left out
+func (a *automationDecl) decode(p *Problems) {
+	a.parts.Name = a.Name
+	text, err := json.Marshal(a.parts, json.OmitZeroStructFields(true)) // required: false is as good as left out
 	if err != nil {
 		p.add(a.places["nodes"], "automation %s: nodes: %s", a.Name, err)
 		return
@@ -97,13 +113,7 @@ func mergeAutomations(p *plan) {
 	for _, a := range p.m.automations {
 		p.after.automations[a.Name] = &a.Automation
 	}
-	if p.prunes("automations") {
-		for name := range p.before.automations {
-			if !p.m.names("automations", name) {
-				delete(p.after.automations, name)
-			}
-		}
-	}
+	drop(p, "automations", p.before.automations, p.after.automations)
 }
 
 func checkAutomations(p *plan) {
@@ -206,22 +216,6 @@ func (p *plan) placeOfField(entity, field string) Place {
 	return p.m.place("entities", entity, "field", field)
 }
 
-// automationView is an automation in the change history.
-type automationView struct {
-	InputSchema []inputs.Declaration `json:"input_schema"`
-	Outputs     []inputs.Declaration `json:"outputs"`
-	Context     any                  `json:"execution_context"`
-	Nodes       jsontext.Value       `json:"nodes"`
-}
-
-func viewAutomation(a *custom.Automation) any {
-	if a == nil {
-		return nil
-	}
-	parts := partsOf(a.Flow)
-	return automationView{parts.InputSchema, parts.Outputs, viewContext(a.Context), parts.Nodes}
-}
-
 // partsOf takes a stored flow apart. It was checked when it was stored; of a
 // plan that ends in problems it may be nothing.
 func partsOf(text jsontext.Value) flowParts {
@@ -239,18 +233,27 @@ func partsOf(text jsontext.Value) flowParts {
 	return parts
 }
 
-func exportAutomations(s *state) []pair {
-	var list []*Value
-	for _, name := range sortedKeys(s.automations) {
-		a := s.automations[name]
-		parts := partsOf(a.Flow)
-		list = append(list, block(
-			pair{"name", str(name)},
-			pair{"trigger", str(trigger)},
-			pair{"input_schema", exportDeclarations(parts.InputSchema)},
-			pair{"outputs", exportDeclarations(parts.Outputs)},
-			pair{"execution_context", s.exportContext(a.Context)},
-			pair{"nodes", &Value{Kind: JSON, JSON: slices.Clone(parts.Nodes)}}))
+var automationKind = kind{
+	name: kindAutomation, section: "automations", id: "name",
+	keys: keysOf(func(s *state) map[string]*custom.Automation { return s.automations }),
+	view: func(s, _ *state, key string) any {
+		if a := s.automations[key]; a != nil {
+			return automationTable.view(&automationDecl{Automation: *a, parts: partsOf(a.Flow)}, nil)
+		}
+		return nil
+	},
+	tell: func(s *state, key string) *Value {
+		a := s.automations[key]
+		return block(automationTable.export(&automationDecl{Automation: *a, parts: partsOf(a.Flow)}, s.email)...)
+	},
+	write: writeAutomation,
+}
+
+func writeAutomation(w *writer, c change) error {
+	if c.after == nil {
+		return custom.DeleteAutomation(w.ctx, w.tx, c.key)
 	}
-	return []pair{{"automations", rows(list)}}
+	is := *w.p.after.automations[c.key]
+	is.Context.UserID = w.idOf(is.Context.UserID)
+	return custom.PutAutomation(w.ctx, w.tx, &is)
 }

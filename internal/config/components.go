@@ -21,25 +21,35 @@ type componentDecl struct {
 	bad bool
 }
 
+var componentTable = table[componentDecl]{
+	text("name", func(c *componentDecl) *string { return &c.Name }).when(inExport),
+	declared("inputs", func(c *componentDecl) *[]inputs.Declaration { return &c.Inputs }),
+	declared("outputs", func(c *componentDecl) *[]inputs.Declaration { return &c.Outputs }),
+	contextOf(func(c *componentDecl) *custom.Context { return &c.Context }),
+	between("timeout_ms", func(c *componentDecl) *int { return &c.TimeoutMS }, 1, custom.MaxTimeoutMS),
+	{
+		key: "source", read: func(*decoder, *componentDecl, *Value) {},
+		tell: func(c *componentDecl, _ func(string) string) *Value { return long(c.Source) },
+		past: func(c, _ *componentDecl) *Value { // a digest tells that it changed
+			digest := sha256.Sum256([]byte(c.Source))
+			return str("sha256:" + hex.EncodeToString(digest[:8]))
+		},
+	},
+	{key: "source_file", read: func(*decoder, *componentDecl, *Value) {}},
+}
+
 func (d *decoder) components(m *Spec, key string, n *Value) {
 	d.list(n, "a list of logic components", func(_ int, item *Value) {
 		c := &componentDecl{Component: custom.Component{
 			Context: custom.Context{Kind: custom.Caller}, TimeoutMS: custom.DefaultTimeoutMS,
 			Inputs: []inputs.Declaration{}, Outputs: []inputs.Declaration{},
 		}}
-		var context, source, file *Value
-		given := d.object(item, "a logic component",
-			member{"name", d.to(&c.Name)},
-			member{"inputs", func(v *Value) { c.Inputs = d.declarations(v) }},
-			member{"outputs", func(v *Value) { c.Outputs = d.declarations(v) }},
-			member{"execution_context", func(v *Value) { context, c.Context = v, d.context(v) }},
-			member{"timeout_ms", d.between(&c.TimeoutMS, 1, custom.MaxTimeoutMS)},
-			member{"source", func(v *Value) { source = v }},
-			member{"source_file", func(v *Value) { file = v }})
+		given := componentTable.read(d, item, "a logic component", c)
+		source, file := given["source"], given["source_file"]
 		if !d.named(item, "a logic component", given, c.Name) || !d.identified(m, item, "logic component", key, c.Name) {
 			return
 		}
-		if context != nil {
+		if context := given["execution_context"]; context != nil {
 			m.mark(context, key, c.Name, "execution_context")
 		}
 		switch {
@@ -138,13 +148,7 @@ func mergeComponents(p *plan) {
 	for _, c := range p.m.components {
 		p.after.components[c.Name] = &c.Component
 	}
-	if p.prunes("logic_components") {
-		for name := range p.before.components {
-			if !p.m.names("logic_components", name) {
-				delete(p.after.components, name)
-			}
-		}
-	}
+	drop(p, "logic_components", p.before.components, p.after.components)
 }
 
 func checkComponents(p *plan) {
@@ -153,36 +157,26 @@ func checkComponents(p *plan) {
 	}
 }
 
-// componentView is a logic component in the change history. Of the source it
-// has a digest, which tells that it changed.
-type componentView struct {
-	Inputs    []inputs.Declaration `json:"inputs"`
-	Outputs   []inputs.Declaration `json:"outputs"`
-	Context   any                  `json:"execution_context"`
-	TimeoutMS int                  `json:"timeout_ms"`
-	Source    string               `json:"source"`
-}
-
-func viewComponent(c *custom.Component) any {
-	if c == nil {
+var componentKind = kind{
+	name: kindComponent, section: "logic_components", id: "name",
+	keys: keysOf(func(s *state) map[string]*custom.Component { return s.components }),
+	view: func(s, _ *state, key string) any {
+		if c := s.components[key]; c != nil {
+			return componentTable.view(&componentDecl{Component: *c}, nil)
+		}
 		return nil
-	}
-	digest := sha256.Sum256([]byte(c.Source))
-	return componentView{append([]inputs.Declaration{}, c.Inputs...), append([]inputs.Declaration{}, c.Outputs...),
-		viewContext(c.Context), c.TimeoutMS, "sha256:" + hex.EncodeToString(digest[:8])}
+	},
+	tell: func(s *state, key string) *Value {
+		return block(componentTable.export(&componentDecl{Component: *s.components[key]}, s.email)...)
+	},
+	write: writeComponent,
 }
 
-func exportComponents(s *state) []pair {
-	var list []*Value
-	for _, name := range sortedKeys(s.components) {
-		c := s.components[name]
-		list = append(list, block(
-			pair{"name", str(name)},
-			pair{"inputs", exportDeclarations(c.Inputs)},
-			pair{"outputs", exportDeclarations(c.Outputs)},
-			pair{"execution_context", s.exportContext(c.Context)},
-			pair{"timeout_ms", num(c.TimeoutMS)},
-			pair{"source", long(c.Source)}))
+func writeComponent(w *writer, c change) error {
+	if c.after == nil {
+		return custom.DeleteComponent(w.ctx, w.tx, c.key)
 	}
-	return []pair{{"logic_components", rows(list)}}
+	is := *w.p.after.components[c.key]
+	is.Context.UserID = w.idOf(is.Context.UserID)
+	return custom.PutComponent(w.ctx, w.tx, &is)
 }

@@ -125,7 +125,15 @@ func (d *decoder) scalar(n *Value, expected string) (scalar, bool) {
 	return scalar{text: text, env: true}, true
 }
 
-// text reads a text. A date counts as text: YAML tells them apart, nobody else does.
+// meant is the text of a value that was read before.
+func (d *decoder) meant(n *Value) string {
+	if n.Variable != "" {
+		return d.getenv(n.Variable)
+	}
+	return n.Text
+}
+
+// text reads a text.
 func (d *decoder) text(n *Value) (string, bool) {
 	s, ok := d.scalar(n, "text")
 	if !ok {

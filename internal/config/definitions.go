@@ -9,18 +9,48 @@ import (
 	"gatehouse/internal/user"
 )
 
+var declarationTable = table[inputs.Declaration]{
+	text("name", func(d *inputs.Declaration) *string { return &d.Name }),
+	text("type", func(d *inputs.Declaration) *inputs.Type { return &d.Type }),
+	flag("required", func(d *inputs.Declaration) *bool { return &d.Required }).when(sparse),
+}
+
+// declared is a member that is a list of declared inputs or outputs.
+func declared[T any](key string, at func(*T) *[]inputs.Declaration) attr[T] {
+	return attr[T]{
+		key:  key,
+		read: func(d *decoder, o *T, v *Value) { *at(o) = d.declarations(v) },
+		tell: func(o *T, _ func(string) string) *Value {
+			var list []*Value
+			for _, one := range *at(o) {
+				list = append(list, flow(declarationTable.export(&one, asIs)...))
+			}
+			return rows(list)
+		},
+	}
+}
+
+// contextOf is a member that is an execution context.
+func contextOf[T any](at func(*T) *custom.Context) attr[T] {
+	return attr[T]{
+		key:  "execution_context",
+		read: func(d *decoder, o *T, v *Value) { *at(o) = d.context(v) },
+		tell: func(o *T, email func(string) string) *Value {
+			if c := at(o); c.Kind == custom.SpecificUser {
+				return flow(pair{"specific_user", str(email(c.UserID))})
+			}
+			return str(string(at(o).Kind))
+		},
+	}
+}
+
 // declarations reads the declared inputs or outputs of a component or automation.
 func (d *decoder) declarations(n *Value) []inputs.Declaration {
 	decls, items, bad := []inputs.Declaration{}, []*Value{}, map[int]bool{}
 	d.list(n, "a list of declarations like {name: email, type: text}", func(i int, item *Value) {
 		one, before := inputs.Declaration{}, len(d.List)
-		var kind string
-		given := d.object(item, "a declaration",
-			member{"name", d.to(&one.Name)},
-			member{"type", d.to(&kind)},
-			member{"required", d.flag(&one.Required)})
-		one.Type = inputs.Type(kind)
-		if d.named(item, "a declaration", given, one.Name) && !given["type"] {
+		given := declarationTable.read(d, item, "a declaration", &one)
+		if d.named(item, "a declaration", given, one.Name) && given["type"] == nil {
 			d.fail(item, "declaration %s needs a type: expected text, number, boolean or json", printable(one.Name))
 		}
 		bad[i] = len(d.List) > before
@@ -103,39 +133,12 @@ func (p *plan) checkContext(what, section, name string, c custom.Context) {
 	}
 }
 
-// viewContext is an execution context in the manifest's words.
-func viewContext(c custom.Context) any {
-	if c.Kind == custom.SpecificUser {
-		return map[string]string{"specific_user": c.UserID}
-	}
-	return string(c.Kind)
-}
-
 // email is how export names a user of a definition.
 func (s *state) email(key string) string {
 	if u := s.users[key]; u != nil {
 		return u.Email
 	}
 	return key
-}
-
-func (s *state) exportContext(c custom.Context) *Value {
-	if c.Kind == custom.SpecificUser {
-		return flow(pair{"specific_user", str(s.email(c.UserID))})
-	}
-	return str(string(c.Kind))
-}
-
-func exportDeclarations(decls []inputs.Declaration) *Value {
-	var list []*Value
-	for _, one := range decls {
-		pairs := []pair{{"name", str(one.Name)}, {"type", str(string(one.Type))}}
-		if one.Required {
-			pairs = append(pairs, pair{"required", yes(true)})
-		}
-		list = append(list, flow(pairs...))
-	}
-	return rows(list)
 }
 
 // lineOf is the line, from 1, on which the byte at offset stands.

@@ -117,13 +117,13 @@ func withoutName(v any) any {
 func difference(path string, before, after any) string {
 	switch {
 	case path == "renamed_from":
-		return "renamed from " + text(after)
+		return "renamed from " + worded(after)
 	case path == "password", path == "webhook_secret", path == "previous_webhook_secret":
-		return path + " " + strings.Trim(strings.ReplaceAll(text(after), "none", "removed"), "()")
+		return path + " " + strings.Trim(strings.ReplaceAll(worded(after), "none", "removed"), "()")
 	case path == "nodes", strings.HasPrefix(path, "email_templates."): // the change history has them in full
 		return path + " changed"
 	}
-	return fmt.Sprintf("%s %s → %s", path, text(before), text(after))
+	return fmt.Sprintf("%s %s → %s", path, worded(before), worded(after))
 }
 
 // members sees a value as an object: a list of named objects counts as one, by name.
@@ -165,8 +165,8 @@ func cmpOr(a, b any) any {
 	return b
 }
 
-// text is a JSON value in a line for people.
-func text(v any) string {
+// worded is a JSON value in a line for people.
+func worded(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "none"
@@ -178,7 +178,7 @@ func text(v any) string {
 	case []any:
 		parts := make([]string, len(v))
 		for i, item := range v {
-			parts[i] = text(item)
+			parts[i] = worded(item)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}

@@ -17,7 +17,8 @@
 //     that transaction.
 //   - Secrets are sealed, and no output, history or export contains them.
 //
-// A section is one value in the list of store_sections.go: what it decodes, how
-// it merges into the state, what must hold afterwards, how it is written and
-// exported.
+// A kind of object is one file: its table of members (table.go), which serves
+// decoding, export and the change history, its merge and its checks, and its
+// entry in the lists of kinds.go. Apply takes a whole configuration (Decode) or
+// edits of single objects (DecodeEdits).
 package config

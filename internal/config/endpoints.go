@@ -16,37 +16,63 @@ type endpointDecl struct {
 	secret, previous *string
 }
 
+var endpointTable = table[endpointDecl]{
+	text("slug", func(e *endpointDecl) *string { return &e.Slug }).when(inExport),
+	{
+		key:  "target",
+		read: func(d *decoder, e *endpointDecl, v *Value) { e.Target = d.target(v) },
+		tell: func(e *endpointDecl, _ func(string) string) *Value {
+			return flow(pair{string(e.Target.Kind), str(e.Target.Name)})
+		},
+	},
+	choice("auth", func(e *endpointDecl) *custom.Auth { return &e.Auth }, custom.APIKey, custom.Token, custom.Signed),
+	with(choice("reply", func(e *endpointDecl) *custom.Reply { return &e.Reply }, custom.Result, custom.Receipt), custom.Token),
+	with(text("verifier", func(e *endpointDecl) *string { return &e.Verifier }), custom.Signed),
+	{ // of the secrets the change history has that there are some, never which
+		key:  "webhook_secret",
+		read: func(d *decoder, e *endpointDecl, v *Value) { e.secret = d.sharedSecret(v, false) },
+		past: func(e, prev *endpointDecl) *Value { return sealedText(e.SealedSecret, prev.SealedSecret) },
+	},
+	{
+		key:  "previous_webhook_secret",
+		read: func(d *decoder, e *endpointDecl, v *Value) { e.previous = d.sharedSecret(v, true) },
+		past: func(e, prev *endpointDecl) *Value { return sealedText(e.SealedPrevious, prev.SealedPrevious) },
+	},
+	{
+		key:  "run_as",
+		read: func(d *decoder, e *endpointDecl, v *Value) { d.someone(&e.RunAs)(v) },
+		tell: func(e *endpointDecl, email func(string) string) *Value { return str(email(e.RunAs)) },
+		show: notEmpty,
+	},
+	{key: "defined_by", past: func(e, _ *endpointDecl) *Value { return str(e.DefinedBy) }},
+	flag("log_requests", func(e *endpointDecl) *bool { return &e.LogRequests }),
+	with(flag("external_users", func(e *endpointDecl) *bool { return &e.ExternalUsers }), custom.APIKey),
+	with(count("rate_limit_per_minute", func(e *endpointDecl) *int { return &e.RateLimitPerMinute }), custom.Token, custom.Signed),
+	between("max_body_bytes", func(e *endpointDecl) *int { return &e.MaxBodyBytes }, 1, custom.MaxBodyBytes),
+}
+
+// with has Export leave out a member that does not go with the endpoint's auth.
+func with(a attr[endpointDecl], auth ...custom.Auth) attr[endpointDecl] {
+	tell := a.tell
+	a.past = func(e, _ *endpointDecl) *Value { return tell(e, asIs) }
+	a.tell = func(e *endpointDecl, email func(string) string) *Value {
+		if !slices.Contains(auth, e.Auth) {
+			return &Value{}
+		}
+		return tell(e, email)
+	}
+	return a
+}
+
 func (d *decoder) endpoints(m *Spec, key string, n *Value) {
 	d.list(n, "a list of custom endpoints", func(_ int, item *Value) {
 		e := &endpointDecl{Endpoint: custom.Endpoint{
 			Auth: custom.APIKey, Reply: custom.Result, LogRequests: true,
 			RateLimitPerMinute: custom.DefaultRateLimit, MaxBodyBytes: custom.DefaultMaxBodyBytes,
 		}}
-		marks, before := map[string]*Value{}, len(d.List)
-		marked := func(name string, read func(*Value)) member {
-			return member{name, func(v *Value) { marks[name] = v; read(v) }}
-		}
-		choice := func(to func(string), choice ...string) func(*Value) {
-			return func(v *Value) {
-				if s, ok := d.oneOf(v, choice...); ok {
-					to(s)
-				}
-			}
-		}
-		given := d.object(item, "a custom endpoint",
-			marked("slug", d.to(&e.Slug)),
-			marked("target", func(v *Value) { e.Target = d.target(v) }),
-			marked("auth", choice(func(s string) { e.Auth = custom.Auth(s) }, string(custom.APIKey), string(custom.Token), string(custom.Signed))),
-			marked("reply", choice(func(s string) { e.Reply = custom.Reply(s) }, string(custom.Result), string(custom.Receipt))),
-			marked("verifier", d.to(&e.Verifier)),
-			marked("webhook_secret", func(v *Value) { e.secret = d.sharedSecret(v, false) }),
-			marked("previous_webhook_secret", func(v *Value) { e.previous = d.sharedSecret(v, true) }),
-			marked("run_as", d.someone(&e.RunAs)),
-			marked("log_requests", d.flag(&e.LogRequests)),
-			marked("external_users", d.flag(&e.ExternalUsers)),
-			marked("rate_limit_per_minute", d.count(&e.RateLimitPerMinute)),
-			marked("max_body_bytes", d.between(&e.MaxBodyBytes, 1, custom.MaxBodyBytes)))
-		if !given["slug"] {
+		before := len(d.List)
+		marks := endpointTable.read(d, item, "a custom endpoint", e)
+		if marks["slug"] == nil {
 			if item.Kind == Mapping {
 				d.fail(item, "a custom endpoint needs a slug")
 			}
@@ -160,13 +186,7 @@ func mergeEndpoints(p *plan) {
 		}
 		p.after.endpoints[e.Slug] = &e
 	}
-	if p.prunes("custom_endpoints") {
-		for slug := range p.before.endpoints {
-			if !p.m.names("custom_endpoints", slug) {
-				delete(p.after.endpoints, slug)
-			}
-		}
-	}
+	drop(p, "custom_endpoints", p.before.endpoints, p.after.endpoints)
 }
 
 // seal is the stored form of a secret: what is stored already when that is it,
@@ -231,70 +251,30 @@ func (s *state) homeless(e *custom.Endpoint) bool {
 	return a != nil && a.Context.Kind != custom.SpecificUser
 }
 
-// endpointView is a custom endpoint in the change history. Of the secrets it
-// tells that there are some, never which.
-type endpointView struct {
-	Target        map[string]string `json:"target"`
-	Auth          string            `json:"auth"`
-	Reply         string            `json:"reply"`
-	RunAs         string            `json:"run_as"`
-	DefinedBy     string            `json:"defined_by"`
-	LogRequests   bool              `json:"log_requests"`
-	ExternalUsers bool              `json:"external_users"`
-	RateLimit     int               `json:"rate_limit_per_minute"`
-	MaxBodyBytes  int               `json:"max_body_bytes"`
-	Verifier      string            `json:"verifier"`
-	Secret        string            `json:"webhook_secret"`
-	Previous      string            `json:"previous_webhook_secret"`
+var endpointKind = kind{
+	name: kindEndpoint, section: "custom_endpoints", id: "slug",
+	keys: keysOf(func(s *state) map[string]*custom.Endpoint { return s.endpoints }),
+	view: func(s, prev *state, slug string) any {
+		is, was := s.endpoints[slug], &custom.Endpoint{}
+		if is == nil {
+			return nil
+		}
+		if prev != nil && prev.endpoints[slug] != nil {
+			was = prev.endpoints[slug]
+		}
+		return endpointTable.view(&endpointDecl{Endpoint: *is}, &endpointDecl{Endpoint: *was})
+	},
+	tell: func(s *state, slug string) *Value { // without secrets and webhook tokens
+		return flow(endpointTable.export(&endpointDecl{Endpoint: *s.endpoints[slug]}, s.email)...)
+	},
+	write: writeEndpoint,
 }
 
-// viewEndpoint shows an endpoint; prev is the same endpoint before the change, or nil.
-func viewEndpoint(e, prev *custom.Endpoint) any {
-	if e == nil {
-		return nil
+func writeEndpoint(w *writer, c change) error {
+	if c.after == nil {
+		return custom.DeleteEndpoint(w.ctx, w.tx, c.key)
 	}
-	if prev == nil {
-		prev = &custom.Endpoint{}
-	}
-	return endpointView{
-		map[string]string{string(e.Target.Kind): e.Target.Name}, string(e.Auth), string(e.Reply), e.RunAs, e.DefinedBy, e.LogRequests,
-		e.ExternalUsers, e.RateLimitPerMinute, e.MaxBodyBytes, e.Verifier,
-		viewSecret(e.SealedSecret, prev.SealedSecret), viewSecret(e.SealedPrevious, prev.SealedPrevious),
-	}
-}
-
-func viewSecret(sealed, prev string) string {
-	switch {
-	case sealed == "":
-		return ""
-	case prev != "" && prev != sealed:
-		return "(changed)"
-	}
-	return "(set)"
-}
-
-// exportEndpoints leaves secrets and webhook tokens out.
-func exportEndpoints(s *state) []pair {
-	var list []*Value
-	for _, slug := range sortedKeys(s.endpoints) {
-		e := s.endpoints[slug]
-		pairs := []pair{{"slug", str(slug)}, {"target", flow(pair{string(e.Target.Kind), str(e.Target.Name)})}, {"auth", str(string(e.Auth))}}
-		if e.Auth == custom.Token {
-			pairs = append(pairs, pair{"reply", str(string(e.Reply))})
-		}
-		if e.Auth == custom.Signed {
-			pairs = append(pairs, pair{"verifier", str(e.Verifier)})
-		}
-		if e.RunAs != "" {
-			pairs = append(pairs, pair{"run_as", str(s.email(e.RunAs))})
-		}
-		pairs = append(pairs, pair{"log_requests", yes(e.LogRequests)})
-		if e.Auth == custom.APIKey {
-			pairs = append(pairs, pair{"external_users", yes(e.ExternalUsers)})
-		} else {
-			pairs = append(pairs, pair{"rate_limit_per_minute", num(e.RateLimitPerMinute)})
-		}
-		list = append(list, flow(append(pairs, pair{"max_body_bytes", num(e.MaxBodyBytes)})...))
-	}
-	return []pair{{"custom_endpoints", rows(list)}}
+	is := *w.p.after.endpoints[c.key]
+	is.RunAs, is.DefinedBy = w.idOf(is.RunAs), w.idOf(is.DefinedBy)
+	return custom.PutEndpoint(w.ctx, w.tx, &is)
 }

@@ -7,6 +7,36 @@ import (
 	"gatehouse/internal/schema"
 )
 
+var entityTable = table[schema.Entity]{
+	text("name", func(e *schema.Entity) *string { return &e.Name }).when(inExport),
+	text("renamed_from", func(e *schema.Entity) *string { return &e.RenamedFrom }).when(inHistory), // by this change
+	text("label", func(e *schema.Entity) *string { return &e.Label }),
+	choice("sharing", func(e *schema.Entity) *schema.Sharing { return &e.Sharing }, schema.Private, schema.PublicRead, schema.PublicReadWrite),
+	{
+		key: "fields", read: func(*decoder, *schema.Entity, *Value) {}, // once the entity's name is known
+		tell: func(e *schema.Entity, _ func(string) string) *Value { return fieldTable.exports(e.Fields) },
+		past: func(e, _ *schema.Entity) *Value { return fieldTable.pasts(e.Fields) },
+	},
+}
+
+var fieldTable = table[schema.Field]{
+	text("name", func(f *schema.Field) *string { return &f.Name }),
+	text("renamed_from", func(f *schema.Field) *string { return &f.RenamedFrom }).when(inHistory), // by this change
+	text("type", func(f *schema.Field) *schema.Type { return &f.Type }),
+	flag("required", func(f *schema.Field) *bool { return &f.Required }).when(sparse),
+	flag("unique", func(f *schema.Field) *bool { return &f.Unique }).when(sparse),
+	flag("indexed", func(f *schema.Field) *bool { return &f.Indexed }).when(sparse),
+	{
+		key: "options",
+		read: func(d *decoder, f *schema.Field, v *Value) {
+			d.texts(v, "options", func(_ *Value, text string) { f.Options = append(f.Options, text) })
+		},
+		tell: func(f *schema.Field, _ func(string) string) *Value { return strs(f.Options) },
+		show: sparse,
+	},
+	text("entity", func(f *schema.Field) *string { return &f.Target }).when(sparse),
+}
+
 func (d *decoder) entities(m *Spec, key string, n *Value) {
 	if key == "user_fields" {
 		m.userFields = d.fields(m, n, "", key)
@@ -14,18 +44,7 @@ func (d *decoder) entities(m *Spec, key string, n *Value) {
 	}
 	d.list(n, "a list of entities", func(_ int, item *Value) {
 		e := &schema.Entity{Sharing: schema.Private, Fields: []*schema.Field{}}
-		var fields *Value
-		label := false
-		given := d.object(item, "an entity",
-			member{"name", d.to(&e.Name)},
-			member{"renamed_from", d.to(&e.RenamedFrom)},
-			member{"label", func(v *Value) { e.Label, label = d.text(v) }},
-			member{"sharing", func(v *Value) {
-				if s, ok := d.oneOf(v, string(schema.Private), string(schema.PublicRead), string(schema.PublicReadWrite)); ok {
-					e.Sharing = schema.Sharing(s)
-				}
-			}},
-			member{"fields", func(v *Value) { fields = v }})
+		given := entityTable.read(d, item, "an entity", e)
 		if !d.named(item, "an entity", given, e.Name) {
 			return
 		}
@@ -37,11 +56,11 @@ func (d *decoder) entities(m *Spec, key string, n *Value) {
 			d.fail(item, "%s", err)
 			return
 		}
-		if !label {
+		if given["label"] == nil {
 			e.Label = labelOf(e.Name)
 		}
 		m.mark(item, key, e.Name)
-		if fields != nil {
+		if fields := given["fields"]; fields != nil {
 			d.within("fields", func() { e.Fields = d.fields(m, fields, e.Name, key, e.Name) })
 		}
 		m.entities = append(m.entities, e)
@@ -49,11 +68,11 @@ func (d *decoder) entities(m *Spec, key string, n *Value) {
 }
 
 // named reports whether an object was given its name, and says so if not.
-func (d *decoder) named(n *Value, what string, given map[string]bool, name string) bool {
-	if !given["name"] && n.Kind == Mapping {
+func (d *decoder) named(n *Value, what string, given map[string]*Value, name string) bool {
+	if given["name"] == nil && n.Kind == Mapping {
 		d.fail(n, "%s needs a name", what)
 	}
-	if given["name"] && name == "" && !d.has(n.Member("name").Place.Path) {
+	if given["name"] != nil && name == "" && !d.has(n.Member("name").Place.Path) {
 		d.fail(n, "%s needs a name that is not empty", what)
 	}
 	return name != ""
@@ -64,22 +83,7 @@ func (d *decoder) fields(m *Spec, n *Value, entity string, path ...string) []*sc
 	list := []*schema.Field{}
 	d.list(n, "a list of fields", func(_ int, item *Value) {
 		f, before := &schema.Field{}, len(d.List)
-		var kind string
-		given := d.object(item, "a field",
-			member{"name", d.to(&f.Name)},
-			member{"renamed_from", d.to(&f.RenamedFrom)},
-			member{"type", d.to(&kind)},
-			member{"required", d.flag(&f.Required)},
-			member{"unique", d.flag(&f.Unique)},
-			member{"indexed", d.flag(&f.Indexed)},
-			member{"options", func(v *Value) {
-				d.texts(v, "options", func(_ *Value, text string) { f.Options = append(f.Options, text) })
-			}},
-			member{"entity", func(v *Value) {
-				d.to(&f.Target)(v)
-				m.mark(v, append(slices.Clone(path), "field", f.Name, "entity")...)
-			}})
-		f.Type = schema.Type(kind)
+		given := fieldTable.read(d, item, "a field", f)
 		if !d.named(item, "a field", given, f.Name) {
 			return
 		}
@@ -89,7 +93,10 @@ func (d *decoder) fields(m *Spec, n *Value, entity string, path ...string) []*sc
 			return
 		}
 		m.mark(item, at...)
-		if !given["type"] && len(d.List) == before {
+		if target := given["entity"]; target != nil {
+			m.mark(target, append(at, "entity")...)
+		}
+		if given["type"] == nil && len(d.List) == before {
 			d.fail(item, "field %s needs a type: expected one of %s", f.Name, typeNames())
 		}
 		if len(d.List) == before {
@@ -134,13 +141,7 @@ func mergeEntities(p *plan) {
 	for _, e := range p.m.entities {
 		p.after.entities[e.Name] = p.mergeEntity(e)
 	}
-	if p.prunes("entities") {
-		for name := range p.before.entities {
-			if !p.m.names("entities", name) {
-				delete(p.after.entities, name)
-			}
-		}
-	}
+	drop(p, "entities", p.before.entities, p.after.entities)
 	p.schema = p.after.schema()
 }
 
@@ -161,79 +162,35 @@ func checkEntities(p *plan) {
 	}
 }
 
-// entityView is an entity type in the change history, in the manifest's words.
-type entityView struct {
-	RenamedFrom string      `json:"renamed_from,omitempty"` // by this change
-	Label       string      `json:"label"`
-	Sharing     string      `json:"sharing"`
-	Fields      []fieldView `json:"fields"`
+var entityKind = kind{
+	name: kindEntity, section: "entities", id: "name",
+	keys:  keysOf(func(s *state) map[string]*schema.Entity { return s.entities }),
+	view:  func(s, _ *state, key string) any { return entityTable.view(s.entities[key], nil) },
+	tell:  func(s *state, key string) *Value { return block(entityTable.export(s.entities[key], asIs)...) },
+	write: writeEntity,
 }
 
-type fieldView struct {
-	Name        string   `json:"name"`
-	RenamedFrom string   `json:"renamed_from,omitempty"` // by this change
-	Type        string   `json:"type"`
-	Required    bool     `json:"required,omitempty"`
-	Unique      bool     `json:"unique,omitempty"`
-	Indexed     bool     `json:"indexed,omitempty"`
-	Options     []string `json:"options,omitempty"`
-	Entity      string   `json:"entity,omitempty"`
-}
-
-func viewFields(fields []*schema.Field) []fieldView {
-	list := make([]fieldView, len(fields))
-	for i, f := range fields {
-		list[i] = fieldView{f.Name, f.RenamedFrom, string(f.Type), f.Required, f.Unique, f.Indexed, f.Options, f.Target}
+func writeEntity(w *writer, c change) error {
+	if c.after == nil {
+		return schema.DeleteEntity(w.ctx, w.tx, c.key)
 	}
-	return list
+	return schema.PutEntity(w.ctx, w.tx, w.p.after.entities[c.key])
 }
 
-func viewEntity(e *schema.Entity) any {
-	if e == nil {
-		return nil
-	}
-	return entityView{e.RenamedFrom, e.Label, string(e.Sharing), viewFields(e.Fields)}
-}
-
-func viewUserFields(fields []*schema.Field) any {
-	if len(fields) == 0 {
-		return nil
-	}
-	return map[string]any{"fields": viewFields(fields)}
+var userFieldsKind = kind{
+	name: kindUserFields, section: "user_fields",
+	keys:  func(*state) []string { return []string{""} },
+	title: func(*state, string) string { return kindUserFields },
+	view: func(s, _ *state, _ string) any {
+		if len(s.userFields) == 0 {
+			return nil
+		}
+		return block(pair{"fields", fieldTable.pasts(s.userFields)}).json()
+	},
+	tell:  func(s *state, _ string) *Value { return fieldTable.exports(s.userFields) },
+	write: func(w *writer, _ change) error { return schema.PutUserFields(w.ctx, w.tx, w.p.after.userFields) },
 }
 
 func exportEntities(s *state) []pair {
-	var entities []*Value
-	for _, name := range sortedKeys(s.entities) {
-		e := s.entities[name]
-		entities = append(entities, block(
-			pair{"name", str(e.Name)},
-			pair{"label", str(e.Label)},
-			pair{"sharing", str(string(e.Sharing))},
-			pair{"fields", exportFields(e.Fields)}))
-	}
-	return []pair{{"entities", rows(entities)}, {"user_fields", exportFields(s.userFields)}}
-}
-
-func exportFields(fields []*schema.Field) *Value {
-	var list []*Value
-	for _, f := range fields {
-		pairs := []pair{{"name", str(f.Name)}, {"type", str(string(f.Type))}}
-		for _, flag := range []struct {
-			key string
-			on  bool
-		}{{"required", f.Required}, {"unique", f.Unique}, {"indexed", f.Indexed}} {
-			if flag.on {
-				pairs = append(pairs, pair{flag.key, yes(true)})
-			}
-		}
-		if len(f.Options) > 0 {
-			pairs = append(pairs, pair{"options", strs(f.Options)})
-		}
-		if f.Target != "" {
-			pairs = append(pairs, pair{"entity", str(f.Target)})
-		}
-		list = append(list, flow(pairs...))
-	}
-	return rows(list)
+	return append(entityKind.export(s), pair{"user_fields", userFieldsKind.tell(s, "")})
 }

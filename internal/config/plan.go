@@ -99,6 +99,20 @@ const (
 // prunes reports whether objects that a section does not name are removed.
 func (p *plan) prunes(section string) bool { return p.prune && p.m.has(section) }
 
+// drops reports whether an object that is stored goes.
+func (p *plan) drops(section, key string) bool {
+	return p.m.removed[[2]string{section, key}] || p.prunes(section) && !p.m.names(section, key)
+}
+
+// drop takes out of after what goes.
+func drop[V any](p *plan, section string, before, after map[string]V) {
+	for key := range before {
+		if p.drops(section, key) {
+			delete(after, key)
+		}
+	}
+}
+
 // removed lists the roles and permission sets that the plan takes away.
 func (p *plan) removed() (roles, sets map[string]bool) {
 	roles, sets = map[string]bool{}, map[string]bool{}
@@ -138,46 +152,31 @@ func holdersText(n int, emails []string) string {
 // created and updated objects in the manifest's order, then deleted ones.
 func (p *plan) diff() {
 	p.changes = nil
-	b, a := p.before, p.after
-	p.note(kindTenant, "", a.tenant.ID, viewTenant(b.tenant), viewTenant(a.tenant))
-	for _, name := range order(p, "entities", b.entities, a.entities) {
-		if p.renames.entities[name] != "" {
-			continue // told of under its new name
+	for _, k := range kinds {
+		for _, key := range p.order(k) {
+			was := key
+			if k.name == kindEntity {
+				if p.renames.entities[key] != "" {
+					continue // listed under its new name
+				}
+				was = p.wasName(key)
+			}
+			before, after := k.view(p.before, nil, was), k.view(p.after, p.before, key)
+			if before == nil && after == nil {
+				continue
+			}
+			has := p.after
+			if after == nil {
+				has = p.before
+			}
+			p.note(k.name, key, k.titled(has, key), before, after)
 		}
-		p.note(kindEntity, name, name, viewEntity(p.was(name)), viewEntity(a.entities[name]))
-	}
-	p.note(kindUserFields, "", kindUserFields, viewUserFields(b.userFields), viewUserFields(a.userFields))
-	for _, name := range order(p, "roles", b.roles, a.roles) {
-		was, had := b.roles[name]
-		is, has := a.roles[name]
-		p.note(kindRole, name, name, viewRole(was, had), viewRole(is, has))
-	}
-	for _, name := range order(p, "permission_sets", b.sets, a.sets) {
-		p.note(kindSet, name, name, viewSet(b.sets[name]), viewSet(a.sets[name]))
-	}
-	for _, id := range order(p, "sharing_rules", b.rules, a.rules) {
-		rule := cmp.Or(a.rules[id], b.rules[id])
-		p.note(kindRule, id, ruleName(rule), viewRule(b.rules[id]), viewRule(a.rules[id]))
-	}
-	for _, key := range order(p, "users", b.users, a.users) {
-		was, is := b.users[key], a.users[key]
-		p.note(kindUser, key, cmp.Or(is, was).Email, viewUser(was, nil), viewUser(is, was))
-	}
-	for _, name := range order(p, "logic_components", b.components, a.components) {
-		p.note(kindComponent, name, name, viewComponent(b.components[name]), viewComponent(a.components[name]))
-	}
-	for _, name := range order(p, "automations", b.automations, a.automations) {
-		p.note(kindAutomation, name, name, viewAutomation(b.automations[name]), viewAutomation(a.automations[name]))
-	}
-	for _, slug := range order(p, "custom_endpoints", b.endpoints, a.endpoints) {
-		was, is := b.endpoints[slug], a.endpoints[slug]
-		p.note(kindEndpoint, slug, slug, viewEndpoint(was, nil), viewEndpoint(is, was))
 	}
 }
 
 // note adds a change unless the two views are the same.
 func (p *plan) note(kind, key, name string, before, after any) {
-	if before == nil && after == nil || encoded(before) == encoded(after) {
+	if encoded(before) == encoded(after) {
 		return
 	}
 	p.changes = append(p.changes, change{kind, key, name, before, after})
@@ -191,22 +190,22 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// order is every key of two maps: first what the manifest names, in its order, then
-// what else stays, then what goes.
-func order[V any](p *plan, section string, before, after map[string]V) []string {
-	list, gone := sortedKeys(after), []string{}
+// order is every key of a kind's objects: first what the Spec names, in its
+// order, then what else stays, then what goes.
+func (p *plan) order(k kind) []string {
+	list, gone := k.keys(p.after), []string{}
 	place := func(key string) int {
-		if at, ok := p.m.places[strings.Join([]string{section, key}, "\x00")]; ok {
+		if at, ok := p.m.places[strings.Join([]string{k.section, key}, "\x00")]; ok {
 			return at.order
 		}
 		return math.MaxInt
 	}
-	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(place(x), place(y)) })
-	for _, key := range sortedKeys(before) {
-		if _, stays := after[key]; !stays {
+	for _, key := range k.keys(p.before) {
+		if _, stays := slices.BinarySearch(list, key); !stays {
 			gone = append(gone, key)
 		}
 	}
+	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(place(x), place(y)) })
 	return append(list, gone...)
 }
 

@@ -17,13 +17,15 @@ type renames struct {
 
 // was is an entity type as it is stored, by the name that it is going to have; nil
 // when it is new.
-func (p *plan) was(name string) *schema.Entity {
+func (p *plan) was(name string) *schema.Entity { return p.before.entities[p.wasName(name)] }
+
+func (p *plan) wasName(name string) string {
 	for from, to := range p.renames.entities {
 		if to == name {
-			return p.before.entities[from]
+			return from
 		}
 	}
-	return p.before.entities[name]
+	return name
 }
 
 // mergeEntity is an entity type of the manifest, and what it is stored as.

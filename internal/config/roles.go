@@ -20,17 +20,19 @@ func checkName(name string) error {
 	return nil
 }
 
+var roleTable = table[access.Role]{
+	text("name", func(r *access.Role) *string { return &r.Name }).when(inExport),
+	text("parent", func(r *access.Role) *string { return &r.Parent }).when(notEmpty),
+}
+
 func (d *decoder) roles(m *Spec, key string, n *Value) {
 	d.list(n, "a list of roles", func(_ int, item *Value) {
 		var r access.Role
-		var parent *Value
-		given := d.object(item, "a role",
-			member{"name", d.to(&r.Name)},
-			member{"parent", func(v *Value) { parent = v; d.to(&r.Parent)(v) }})
+		given := roleTable.read(d, item, "a role", &r)
 		if !d.named(item, "a role", given, r.Name) || !d.nameable(m, item, "role", key, r.Name) {
 			return
 		}
-		if parent != nil {
+		if parent := given["parent"]; parent != nil {
 			m.mark(parent, key, r.Name, "parent")
 		}
 		m.roles = append(m.roles, r)
@@ -55,13 +57,7 @@ func mergeRoles(p *plan) {
 	for _, r := range p.m.roles {
 		p.after.roles[r.Name] = r
 	}
-	if p.prunes("roles") {
-		for name := range p.before.roles {
-			if !p.m.names("roles", name) {
-				delete(p.after.roles, name)
-			}
-		}
-	}
+	drop(p, "roles", p.before.roles, p.after.roles)
 }
 
 func checkRoles(p *plan) {
@@ -93,11 +89,27 @@ func checkRoles(p *plan) {
 	p.checkHolders("roles", "role", p.holders.roles)
 }
 
-func viewRole(r access.Role, ok bool) any {
-	if !ok {
+var roleKind = kind{
+	name: kindRole, section: "roles", id: "name",
+	keys: keysOf(func(s *state) map[string]access.Role { return s.roles }),
+	view: func(s, _ *state, key string) any {
+		if r, ok := s.roles[key]; ok {
+			return roleTable.view(&r, nil)
+		}
 		return nil
+	},
+	tell: func(s *state, key string) *Value {
+		r := s.roles[key]
+		return flow(roleTable.export(&r, asIs)...)
+	},
+	write: writeRole,
+}
+
+func writeRole(w *writer, c change) error {
+	if c.after == nil {
+		return access.DeleteRole(w.ctx, w.tx, c.key)
 	}
-	return map[string]string{"parent": r.Parent}
+	return access.PutRole(w.ctx, w.tx, w.p.after.roles[c.key])
 }
 
 // exportRoles writes the tree from its roots down, siblings by name.
@@ -112,11 +124,7 @@ func exportRoles(s *state) []pair {
 	for len(next) > 0 {
 		name := next[0]
 		next = append(slices.Clone(children[name]), next[1:]...)
-		pairs := []pair{{"name", str(name)}}
-		if parent := s.roles[name].Parent; parent != "" {
-			pairs = append(pairs, pair{"parent", str(parent)})
-		}
-		list = append(list, flow(pairs...))
+		list = append(list, roleKind.tell(s, name))
 	}
 	return []pair{{"roles", rows(list)}}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,34 +28,41 @@ type whereDecl struct {
 	env   bool // value is the JSON of a text taken from the environment
 }
 
+var ruleTable = table[access.SharingRule]{
+	text("entity", func(r *access.SharingRule) *string { return &r.Entity }),
+	text("owned_by_role", func(r *access.SharingRule) *string { return &r.OwnedByRole }).when(sparse),
+	{
+		key: "where", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
+		tell: func(r *access.SharingRule, _ func(string) string) *Value {
+			var where []pair
+			for _, c := range r.Where {
+				where = append(where, pair{c.Field, scalarOf(c.Value)})
+			}
+			return flow(where...)
+		},
+	},
+	text("share_with_role", func(r *access.SharingRule) *string { return &r.ShareWithRole }),
+	choice("access", func(r *access.SharingRule) *access.Level { return &r.Access }, access.ReadOnly, access.Edit),
+}
+
 func (d *decoder) rules(m *Spec, key string, n *Value) {
 	d.list(n, "a list of sharing rules", func(i int, item *Value) {
 		decl, before := &ruleDecl{path: []string{key, strconv.Itoa(i)}}, len(d.List)
-		r := &decl.rule
-		place := func(name string, p *string) func(*Value) {
-			return func(v *Value) {
-				m.mark(v, key, strconv.Itoa(i), name)
-				d.to(p)(v)
-			}
-		}
 		m.mark(item, decl.path...)
-		given := d.object(item, "a sharing rule",
-			member{"entity", place("entity", &r.Entity)},
-			member{"owned_by_role", place("owned_by_role", &r.OwnedByRole)},
-			member{"where", func(v *Value) { decl.where = d.where(m, v, decl.path) }},
-			member{"share_with_role", place("share_with_role", &r.ShareWithRole)},
-			member{"access", func(v *Value) {
-				if s, ok := d.oneOf(v, string(access.ReadOnly), string(access.Edit)); ok {
-					r.Access = access.Level(s)
-				}
-			}})
+		given := ruleTable.read(d, item, "a sharing rule", &decl.rule)
+		for name, v := range given {
+			m.mark(v, key, strconv.Itoa(i), name)
+		}
+		if where := given["where"]; where != nil {
+			d.within("where", func() { decl.where = d.where(m, where, decl.path) })
+		}
 		if len(d.List) == before {
 			for _, name := range []string{"entity", "share_with_role", "access"} {
-				if !given[name] {
+				if given[name] == nil {
 					d.fail(item, "a sharing rule needs %s", name)
 				}
 			}
-			if given["owned_by_role"] == given["where"] {
+			if (given["owned_by_role"] == nil) == (given["where"] == nil) {
 				d.fail(item, "a sharing rule needs exactly one of owned_by_role and where")
 			}
 		}
@@ -118,11 +124,9 @@ func mergeRules(p *plan) {
 			delete(p.after.rules, id) // the manifest's is the same rule, with the new names
 		}
 	}
-	if p.prunes("sharing_rules") {
-		for id := range p.before.rules {
-			if named[id] == nil {
-				delete(p.after.rules, id)
-			}
+	for id := range p.before.rules {
+		if named[id] == nil && p.drops("sharing_rules", id) {
+			delete(p.after.rules, id)
 		}
 	}
 }
@@ -217,29 +221,6 @@ func ruleName(r *access.SharingRule) string {
 	return fmt.Sprintf("%s where %s → %s", r.Entity, strings.Join(where, ", "), r.ShareWithRole)
 }
 
-// ruleView is a sharing rule in the change history, in the manifest's words.
-type ruleView struct {
-	Entity        string                     `json:"entity"`
-	OwnedByRole   string                     `json:"owned_by_role,omitempty"`
-	Where         map[string]json.RawMessage `json:"where,omitempty"`
-	ShareWithRole string                     `json:"share_with_role"`
-	Access        string                     `json:"access"`
-}
-
-func viewRule(r *access.SharingRule) any {
-	if r == nil {
-		return nil
-	}
-	v := ruleView{Entity: r.Entity, OwnedByRole: r.OwnedByRole, ShareWithRole: r.ShareWithRole, Access: string(r.Access)}
-	for _, c := range r.Where {
-		if v.Where == nil {
-			v.Where = map[string]json.RawMessage{}
-		}
-		v.Where[c.Field] = json.RawMessage(c.Value)
-	}
-	return v
-}
-
 func exportRules(s *state) []pair {
 	rules := make([]*access.SharingRule, 0, len(s.rules))
 	for _, r := range s.rules {
@@ -248,18 +229,23 @@ func exportRules(s *state) []pair {
 	slices.SortFunc(rules, func(a, b *access.SharingRule) int { return strings.Compare(ruleName(a)+a.ID(), ruleName(b)+b.ID()) })
 	var list []*Value
 	for _, r := range rules {
-		pairs := []pair{{"entity", str(r.Entity)}}
-		if r.OwnedByRole != "" {
-			pairs = append(pairs, pair{"owned_by_role", str(r.OwnedByRole)})
-		} else {
-			var where []pair
-			for _, c := range r.Where {
-				where = append(where, pair{c.Field, scalarOf(c.Value)})
-			}
-			pairs = append(pairs, pair{"where", flow(where...)})
-		}
-		pairs = append(pairs, pair{"share_with_role", str(r.ShareWithRole)}, pair{"access", str(string(r.Access))})
-		list = append(list, flow(pairs...))
+		list = append(list, ruleKind.tell(s, r.ID()))
 	}
 	return []pair{{"sharing_rules", rows(list)}}
+}
+
+var ruleKind = kind{
+	name: kindRule, section: "sharing_rules",
+	keys:  keysOf(func(s *state) map[string]*access.SharingRule { return s.rules }),
+	title: func(s *state, id string) string { return ruleName(s.rules[id]) },
+	view:  func(s, _ *state, id string) any { return ruleTable.view(s.rules[id], nil) },
+	tell:  func(s *state, id string) *Value { return flow(ruleTable.export(s.rules[id], asIs)...) },
+	write: writeRule,
+}
+
+func writeRule(w *writer, c change) error {
+	if c.after == nil {
+		return access.DeleteRule(w.ctx, w.tx, c.key)
+	}
+	return access.PutRule(w.ctx, w.tx, w.p.after.rules[c.key])
 }

@@ -7,28 +7,70 @@ import (
 	"gatehouse/internal/schema"
 )
 
+var setTable = table[access.PermissionSet]{
+	text("name", func(s *access.PermissionSet) *string { return &s.Name }).when(inExport),
+	{
+		key: "system",
+		read: func(d *decoder, s *access.PermissionSet, v *Value) {
+			d.texts(v, "system permissions", func(item *Value, name string) {
+				if !slices.Contains(access.SystemPermissions, name) {
+					d.bad(item, "there is no system permission %s: expected %s", d.found(item), orList(access.SystemPermissions))
+					return
+				}
+				s.System = append(s.System, name)
+			})
+		},
+		tell: func(s *access.PermissionSet, _ func(string) string) *Value {
+			return strs(inOrder(slices.Clone(s.System)))
+		},
+	},
+	flag("all_entity_access", func(s *access.PermissionSet) *bool { return &s.AllEntityAccess }),
+	{
+		key: "entities", read: func(*decoder, *access.PermissionSet, *Value) {}, // once the set's name is known
+		tell: func(s *access.PermissionSet, _ func(string) string) *Value {
+			var list []pair
+			for _, entity := range sortedKeys(s.Entities) {
+				g := s.Entities[entity]
+				list = append(list, pair{entity, flow(grantTable.export(&g, asIs)...)})
+			}
+			return block(list...)
+		},
+	},
+}
+
+var grantTable = table[access.EntityGrant]{
+	flag("create", func(g *access.EntityGrant) *bool { return &g.Create }),
+	flag("read", func(g *access.EntityGrant) *bool { return &g.Read }),
+	flag("update", func(g *access.EntityGrant) *bool { return &g.Update }),
+	flag("delete", func(g *access.EntityGrant) *bool { return &g.Delete }),
+	{
+		key: "fields", show: sparse, read: func(*decoder, *access.EntityGrant, *Value) {}, // where its place is known
+		tell: func(g *access.EntityGrant, _ func(string) string) *Value {
+			var list []pair
+			for _, field := range sortedKeys(g.Fields) {
+				f := g.Fields[field]
+				f.Read = f.Read || f.Edit
+				list = append(list, pair{field, flow(fieldGrantTable.export(&f, asIs)...)})
+			}
+			return flow(list...)
+		},
+	},
+}
+
+var fieldGrantTable = table[access.FieldGrant]{
+	flag("read", func(f *access.FieldGrant) *bool { return &f.Read }),
+	flag("edit", func(f *access.FieldGrant) *bool { return &f.Edit }),
+}
+
 func (d *decoder) sets(m *Spec, key string, n *Value) {
 	d.list(n, "a list of permission sets", func(_ int, item *Value) {
 		set := &access.PermissionSet{System: []string{}, Entities: map[string]access.EntityGrant{}}
-		var entities *Value
-		given := d.object(item, "a permission set",
-			member{"name", d.to(&set.Name)},
-			member{"system", func(v *Value) {
-				d.texts(v, "system permissions", func(item *Value, name string) {
-					if !slices.Contains(access.SystemPermissions, name) {
-						d.bad(item, "there is no system permission %s: expected %s", d.found(item), orList(access.SystemPermissions))
-						return
-					}
-					set.System = append(set.System, name)
-				})
-			}},
-			member{"all_entity_access", d.flag(&set.AllEntityAccess)},
-			member{"entities", func(v *Value) { entities = v }})
+		given := setTable.read(d, item, "a permission set", set)
 		if !d.named(item, "a permission set", given, set.Name) || !d.nameable(m, item, "permission set", key, set.Name) {
 			return
 		}
 		set.System = inOrder(set.System)
-		if entities != nil {
+		if entities := given["entities"]; entities != nil {
 			d.within("entities", func() {
 				d.mapping(entities, "the entities of a permission set", func(k, v *Value) {
 					m.mark(k, key, set.Name, k.Text)
@@ -50,22 +92,21 @@ func inOrder(names []string) []string {
 
 func (d *decoder) grant(m *Spec, n *Value, path ...string) access.EntityGrant {
 	var g access.EntityGrant
-	d.object(n, "an entity's permissions",
-		member{"create", d.flag(&g.Create)},
-		member{"read", d.flag(&g.Read)},
-		member{"update", d.flag(&g.Update)},
-		member{"delete", d.flag(&g.Delete)},
-		member{"fields", func(v *Value) {
-			d.mapping(v, "the fields of a permission set", func(k, v *Value) {
-				m.mark(k, append(slices.Clone(path), k.Text)...)
-				var f access.FieldGrant
-				d.object(v, "a field's permissions", member{"read", d.flag(&f.Read)}, member{"edit", d.flag(&f.Edit)})
-				if g.Fields == nil {
-					g.Fields = map[string]access.FieldGrant{}
-				}
-				g.Fields[k.Text] = access.FieldGrant{Read: f.Read || f.Edit, Edit: f.Edit}
-			})
-		}})
+	fields := grantTable.read(d, n, "an entity's permissions", &g)["fields"]
+	if fields == nil {
+		return g
+	}
+	d.within("fields", func() {
+		d.mapping(fields, "the fields of a permission set", func(k, v *Value) {
+			m.mark(k, append(slices.Clone(path), k.Text)...)
+			var f access.FieldGrant
+			fieldGrantTable.read(d, v, "a field's permissions", &f)
+			if g.Fields == nil {
+				g.Fields = map[string]access.FieldGrant{}
+			}
+			g.Fields[k.Text] = access.FieldGrant{Read: f.Read || f.Edit, Edit: f.Edit}
+		})
+	})
 	return g
 }
 
@@ -73,13 +114,7 @@ func mergeSets(p *plan) {
 	for _, s := range p.m.sets {
 		p.after.sets[s.Name] = s
 	}
-	if p.prunes("permission_sets") {
-		for name := range p.before.sets {
-			if !p.m.names("permission_sets", name) {
-				delete(p.after.sets, name)
-			}
-		}
-	}
+	drop(p, "permission_sets", p.before.sets, p.after.sets)
 }
 
 // checkSets asks access about each entity and field alone, so that each
@@ -122,41 +157,17 @@ func (p *plan) checkGrant(set, entity, field string) bool {
 	return err == nil
 }
 
-func viewSet(s *access.PermissionSet) any {
-	if s == nil {
-		return nil
-	}
-	copied := *s
-	copied.System = inOrder(append([]string{}, s.System...))
-	if copied.Entities == nil {
-		copied.Entities = map[string]access.EntityGrant{}
-	}
-	return copied
+var setKind = kind{
+	name: kindSet, section: "permission_sets", id: "name",
+	keys:  keysOf(func(s *state) map[string]*access.PermissionSet { return s.sets }),
+	view:  func(s, _ *state, key string) any { return setTable.view(s.sets[key], nil) },
+	tell:  func(s *state, key string) *Value { return block(setTable.export(s.sets[key], asIs)...) },
+	write: writeSet,
 }
 
-func exportSets(s *state) []pair {
-	var list []*Value
-	for _, name := range sortedKeys(s.sets) {
-		set := s.sets[name]
-		var entities []pair
-		for _, entity := range sortedKeys(set.Entities) {
-			g := set.Entities[entity]
-			pairs := []pair{{"create", yes(g.Create)}, {"read", yes(g.Read)}, {"update", yes(g.Update)}, {"delete", yes(g.Delete)}}
-			var fields []pair
-			for _, field := range sortedKeys(g.Fields) {
-				f := g.Fields[field]
-				fields = append(fields, pair{field, flow(pair{"read", yes(f.Read || f.Edit)}, pair{"edit", yes(f.Edit)})})
-			}
-			if len(fields) > 0 {
-				pairs = append(pairs, pair{"fields", flow(fields...)})
-			}
-			entities = append(entities, pair{entity, flow(pairs...)})
-		}
-		list = append(list, block(
-			pair{"name", str(name)},
-			pair{"system", strs(inOrder(slices.Clone(set.System)))},
-			pair{"all_entity_access", yes(set.AllEntityAccess)},
-			pair{"entities", block(entities...)}))
+func writeSet(w *writer, c change) error {
+	if c.after == nil {
+		return access.DeletePermissionSet(w.ctx, w.tx, c.key)
 	}
-	return []pair{{"permission_sets", rows(list)}}
+	return access.PutPermissionSet(w.ctx, w.tx, w.p.after.sets[c.key])
 }

@@ -9,43 +9,117 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// settingsKeys are the top-level keys that make up the tenant itself.
-var settingsKeys = []string{"tenant", "display_name", "hosts", "admin_hosts", "base_url", "public_api",
-	"unauthenticated_per_ip_per_minute", "dedup_retention_days", "external_identity"}
+// settingsTable are the top-level keys that make up the tenant itself.
+var settingsTable = table[tenant.Tenant]{
+	{
+		key: "tenant", show: inExport, read: (*decoder).tenantID,
+		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return str(t.ID) },
+	},
+	text("display_name", func(t *tenant.Tenant) *string { return &t.DisplayName }),
+	hosts("hosts", func(t *tenant.Tenant) *[]string { return &t.Hosts }),
+	hosts("admin_hosts", func(t *tenant.Tenant) *[]string { return &t.AdminHosts }),
+	address("base_url", func(t *tenant.Tenant) *string { return &t.BaseURL }, false),
+	within("public_api", func(t *tenant.Tenant) *tenant.PublicAPI { return &t.Settings.PublicAPI }, publicAPITable,
+		func() tenant.PublicAPI { return tenant.DefaultSettings().PublicAPI }, true),
+	count("unauthenticated_per_ip_per_minute", func(t *tenant.Tenant) *int { return &t.Settings.UnauthenticatedPerIPPerMinute }),
+	{
+		key:  "dedup_retention_days",
+		read: func(d *decoder, t *tenant.Tenant, v *Value) { d.retention(&t.Settings.DedupRetentionDays, v) },
+		copy: func(to, from *tenant.Tenant) { to.Settings.DedupRetentionDays = from.Settings.DedupRetentionDays },
+		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return num(t.Settings.DedupRetentionDays) },
+	},
+	within("external_identity", func(t *tenant.Tenant) *tenant.ExternalIdentity { return &t.Settings.ExternalIdentity }, identityTable,
+		func() tenant.ExternalIdentity { return tenant.DefaultSettings().ExternalIdentity }, false),
+}
+
+var publicAPITable = table[tenant.PublicAPI]{
+	flag("enabled", func(a *tenant.PublicAPI) *bool { return &a.Enabled }),
+	flag("log_standard_requests", func(a *tenant.PublicAPI) *bool { return &a.LogStandardRequests }),
+}
+
+var identityTable = table[tenant.ExternalIdentity]{
+	flag("enabled", func(e *tenant.ExternalIdentity) *bool { return &e.Enabled }),
+	flag("open_registration", func(e *tenant.ExternalIdentity) *bool { return &e.OpenRegistration }),
+	choice("activation_mode", func(e *tenant.ExternalIdentity) *string { return &e.ActivationMode }, "svc_email", "app_managed", "none"),
+	text("default_permission_set", func(e *tenant.ExternalIdentity) *string { return &e.DefaultPermissionSet }).when(notEmpty),
+	flag("welcome_email", func(e *tenant.ExternalIdentity) *bool { return &e.WelcomeEmail }),
+	address("app_url", func(e *tenant.ExternalIdentity) *string { return &e.AppURL }, true).when(notEmpty),
+	{
+		key: "cors_allowed_origins", read: (*decoder).origins,
+		tell: func(e *tenant.ExternalIdentity, _ func(string) string) *Value {
+			if e.CORSAllowedOrigins == nil {
+				return &Value{}
+			}
+			return strs(e.CORSAllowedOrigins)
+		},
+	},
+	count("rate_limit_per_minute", func(e *tenant.ExternalIdentity) *int { return &e.RateLimitPerMinute }),
+	within("limits", func(e *tenant.ExternalIdentity) *tenant.IdentityLimits { return &e.Limits }, limitsTable, nil, false),
+}
+
+var limitsTable = table[tenant.IdentityLimits]{
+	count("register_per_ip_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerIPPerHour }),
+	count("register_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerTenantPerHour }),
+	count("login_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.LoginPerIPPerMinute }),
+	count("login_per_email_per_15_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginPerEmailPer15Minutes }),
+	count("login_block_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginBlockMinutes }),
+	count("reset_per_email_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerEmailPerHour }),
+	count("reset_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerTenantPerHour }),
+	count("refresh_per_token_per_minute", func(l *tenant.IdentityLimits) *int { return &l.RefreshPerTokenPerMinute }),
+	count("verify_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.VerifyPerIPPerMinute }),
+	count("password_reset_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.PasswordResetPerIPPerMinute }),
+}
+
+// hosts is a list of host names, brought into their canonical form.
+func hosts(key string, at func(*tenant.Tenant) *[]string) attr[tenant.Tenant] {
+	return attr[tenant.Tenant]{
+		key:  key,
+		read: func(d *decoder, t *tenant.Tenant, v *Value) { *at(t) = d.hosts(v) },
+		copy: func(to, from *tenant.Tenant) { *at(to) = slices.Sorted(slices.Values(*at(from))) },
+		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return strs(*at(t)) },
+	}
+}
+
+// address is a URL.
+func address[T any](key string, at func(*T) *string, withPath bool) attr[T] {
+	a := text(key, at)
+	a.read = func(d *decoder, o *T, v *Value) { *at(o) = d.url(v, withPath) }
+	if !withPath {
+		return a.when(notEmpty)
+	}
+	return a
+}
 
 func (d *decoder) settings(m *Spec, key string, n *Value) {
+	i := slices.IndexFunc(settingsTable, func(a attr[tenant.Tenant]) bool { return a.key == key })
+	settingsTable[i].read(d, &m.settings, n)
 	switch key {
 	case "tenant":
-		var id string
-		d.to(&id)(n)
-		if id == "" {
-			if !d.has(n.Place.Path) {
-				d.fail(n, "expected the tenant's name, [a-z][a-z0-9-]*")
+		m.tenant = m.settings.ID
+	case "hosts", "admin_hosts":
+		for _, item := range n.Items {
+			if host, ok := httpapi.CanonicalHost(d.meant(item)); ok {
+				m.mark(item, key, host)
 			}
-		} else if err := tenant.CheckID(id); err != nil {
-			d.fail(n, "%s", err)
-		} else {
-			m.tenant = id
 		}
-	case "display_name":
-		d.to(&m.displayName)(n)
-	case "hosts":
-		m.hosts = d.hosts(m, key, n)
-	case "admin_hosts":
-		m.adminHosts = d.hosts(m, key, n)
-	case "base_url":
-		m.baseURL = d.url(n, false)
-	case "unauthenticated_per_ip_per_minute":
-		d.count(&m.unauthenticated)(n)
-	case "dedup_retention_days":
-		d.retention(&m.dedupRetention, n)
-	case "public_api":
-		m.publicAPI = tenant.DefaultSettings().PublicAPI
-		d.object(n, "public_api",
-			member{"enabled", d.flag(&m.publicAPI.Enabled)},
-			member{"log_standard_requests", d.flag(&m.publicAPI.LogStandardRequests)})
 	case "external_identity":
-		m.external = d.externalIdentity(m, n)
+		if set := n.Member("default_permission_set"); set != n {
+			m.mark(set, key, "default_permission_set")
+		}
+	}
+}
+
+func (d *decoder) tenantID(t *tenant.Tenant, n *Value) {
+	var id string
+	d.to(&id)(n)
+	if id == "" {
+		if !d.has(n.Place.Path) {
+			d.fail(n, "expected the tenant's name, [a-z][a-z0-9-]*")
+		}
+	} else if err := tenant.CheckID(id); err != nil {
+		d.fail(n, "%s", err)
+	} else {
+		t.ID = id
 	}
 }
 
@@ -67,7 +141,7 @@ func (d *decoder) retention(p *int, n *Value) {
 }
 
 // hosts reads a list of host names into their canonical form.
-func (d *decoder) hosts(m *Spec, key string, n *Value) []string {
+func (d *decoder) hosts(n *Value) []string {
 	list := []string{}
 	d.list(n, "a list of hosts", func(_ int, item *Value) {
 		text, ok := d.text(item)
@@ -82,7 +156,6 @@ func (d *decoder) hosts(m *Spec, key string, n *Value) []string {
 			d.bad(item, "the host %s stands twice", host)
 		default:
 			list = append(list, host)
-			m.mark(item, key, host)
 		}
 	})
 	return list
@@ -116,66 +189,19 @@ func (d *decoder) url(n *Value, withPath bool) string {
 	return strings.TrimRight(text, "/")
 }
 
-func (d *decoder) externalIdentity(m *Spec, n *Value) tenant.ExternalIdentity {
-	e := tenant.DefaultSettings().ExternalIdentity
-	d.object(n, "external_identity",
-		member{"enabled", d.flag(&e.Enabled)},
-		member{"open_registration", d.flag(&e.OpenRegistration)},
-		member{"activation_mode", func(v *Value) {
-			if mode, ok := d.oneOf(v, "svc_email", "app_managed", "none"); ok {
-				e.ActivationMode = mode
-			}
-		}},
-		member{"default_permission_set", func(v *Value) {
-			d.to(&e.DefaultPermissionSet)(v)
-			m.mark(v, "external_identity", "default_permission_set")
-		}},
-		member{"welcome_email", d.flag(&e.WelcomeEmail)},
-		member{"app_url", func(v *Value) { e.AppURL = d.url(v, true) }},
-		member{"cors_allowed_origins", func(v *Value) {
-			e.CORSAllowedOrigins = []string{}
-			d.texts(v, "cors_allowed_origins", func(item *Value, text string) {
-				origins, err := httpapi.ParseOrigins([]string{text})
-				switch {
-				case err != nil:
-					d.bad(item, "%s", err)
-				case len(origins) == 0:
-					d.bad(item, "expected an origin like https://portal.acme.example")
-				case !slices.Contains(e.CORSAllowedOrigins, origins[0]):
-					e.CORSAllowedOrigins = append(e.CORSAllowedOrigins, origins[0])
-				}
-			})
-		}},
-		member{"rate_limit_per_minute", d.count(&e.RateLimitPerMinute)},
-		member{"limits", func(v *Value) {
-			var members []member
-			for _, l := range limitsOf(&e.Limits) {
-				members = append(members, member{l.key, d.count(l.value)})
-			}
-			d.object(v, "limits", members...)
-		}})
-	return e
-}
-
-type namedLimit struct {
-	key   string
-	value *int
-}
-
-// limitsOf names the limits of External Identity as the manifest does.
-func limitsOf(l *tenant.IdentityLimits) []namedLimit {
-	return []namedLimit{
-		{"register_per_ip_per_hour", &l.RegisterPerIPPerHour},
-		{"register_per_tenant_per_hour", &l.RegisterPerTenantPerHour},
-		{"login_per_ip_per_minute", &l.LoginPerIPPerMinute},
-		{"login_per_email_per_15_minutes", &l.LoginPerEmailPer15Minutes},
-		{"login_block_minutes", &l.LoginBlockMinutes},
-		{"reset_per_email_per_hour", &l.ResetPerEmailPerHour},
-		{"reset_per_tenant_per_hour", &l.ResetPerTenantPerHour},
-		{"refresh_per_token_per_minute", &l.RefreshPerTokenPerMinute},
-		{"verify_per_ip_per_minute", &l.VerifyPerIPPerMinute},
-		{"password_reset_per_ip_per_minute", &l.PasswordResetPerIPPerMinute},
-	}
+func (d *decoder) origins(e *tenant.ExternalIdentity, n *Value) {
+	e.CORSAllowedOrigins = []string{}
+	d.texts(n, "cors_allowed_origins", func(item *Value, text string) {
+		origins, err := httpapi.ParseOrigins([]string{text})
+		switch {
+		case err != nil:
+			d.bad(item, "%s", err)
+		case len(origins) == 0:
+			d.bad(item, "expected an origin like https://portal.acme.example")
+		case !slices.Contains(e.CORSAllowedOrigins, origins[0]):
+			e.CORSAllowedOrigins = append(e.CORSAllowedOrigins, origins[0])
+		}
+	})
 }
 
 // mergeSettings makes the tenant what the keys that are present say.
@@ -186,33 +212,14 @@ func mergeSettings(p *plan) {
 		copied := *p.before.tenant
 		t = &copied
 	}
-	if m.has("display_name") {
-		t.DisplayName = m.displayName
-	}
-	if m.has("public_api") {
-		t.Settings.PublicAPI = m.publicAPI
-	}
-	if m.has("unauthenticated_per_ip_per_minute") {
-		t.Settings.UnauthenticatedPerIPPerMinute = m.unauthenticated
-	}
-	if m.has("dedup_retention_days") {
-		t.Settings.DedupRetentionDays = m.dedupRetention
-	}
-	if m.has("external_identity") {
-		t.Settings.ExternalIdentity = m.external
-	}
 	had := t.Hosts
-	if m.has("hosts") {
-		t.Hosts = slices.Sorted(slices.Values(m.hosts))
+	for _, a := range settingsTable {
+		if a.copy != nil && m.has(a.key) {
+			a.copy(t, &m.settings)
+		}
 	}
-	if m.has("admin_hosts") {
-		t.AdminHosts = slices.Sorted(slices.Values(m.adminHosts))
-	}
-	switch {
-	case m.has("base_url"):
-		t.BaseURL = m.baseURL
-	case len(m.hosts) > 0 && (t.BaseURL == "" || lostHost(t.BaseURL, had, t.Hosts)):
-		t.BaseURL = "https://" + m.hosts[0]
+	if first := m.settings.Hosts; !m.has("base_url") && len(first) > 0 && (t.BaseURL == "" || lostHost(t.BaseURL, had, t.Hosts)) {
+		t.BaseURL = "https://" + first[0]
 	}
 	p.after.tenant = t
 }
@@ -243,65 +250,29 @@ func checkSettings(p *plan) {
 	}
 }
 
-// tenantView is the tenant in the change history.
-type tenantView struct {
-	DisplayName     string                  `json:"display_name"`
-	Hosts           []string                `json:"hosts"`
-	AdminHosts      []string                `json:"admin_hosts"`
-	BaseURL         string                  `json:"base_url"`
-	PublicAPI       tenant.PublicAPI        `json:"public_api"`
-	Unauthenticated int                     `json:"unauthenticated_per_ip_per_minute"`
-	DedupRetention  int                     `json:"dedup_retention_days"`
-	External        tenant.ExternalIdentity `json:"external_identity"`
-
-	Templates map[string]tenant.EmailTemplate `json:"email_templates,omitempty"`
+var tenantKind = kind{
+	name:  kindTenant,
+	keys:  func(*state) []string { return []string{""} },
+	title: func(s *state, _ string) string { return s.tenant.ID },
+	view: func(s, _ *state, _ string) any {
+		if s.tenant == nil {
+			return nil
+		}
+		v := settingsTable.past(s.tenant, nil)
+		if len(s.tenant.Settings.EmailTemplates) > 0 {
+			v.Members = append(v.Members, Member{str("email_templates"), templatesOf(s.tenant)})
+		}
+		return v.json()
+	},
+	tell:  func(s *state, _ string) *Value { return block(settingsTable.export(s.tenant, asIs)...) },
+	write: writeTenant,
 }
 
-func viewTenant(t *tenant.Tenant) any {
-	if t == nil {
-		return nil
+func writeTenant(w *writer, _ change) error {
+	if w.fresh {
+		return nil // claim made it
 	}
-	return tenantView{t.DisplayName, slices.Clip(append([]string{}, t.Hosts...)), append([]string{}, t.AdminHosts...), t.BaseURL,
-		t.Settings.PublicAPI, t.Settings.UnauthenticatedPerIPPerMinute, t.Settings.DedupRetentionDays,
-		t.Settings.ExternalIdentity, t.Settings.EmailTemplates}
+	return w.putTenant()
 }
 
-func exportSettings(s *state) []pair {
-	t := s.tenant
-	e := t.Settings.ExternalIdentity
-	identity := []pair{
-		{"enabled", yes(e.Enabled)},
-		{"open_registration", yes(e.OpenRegistration)},
-		{"activation_mode", str(e.ActivationMode)},
-	}
-	if e.DefaultPermissionSet != "" {
-		identity = append(identity, pair{"default_permission_set", str(e.DefaultPermissionSet)})
-	}
-	identity = append(identity, pair{"welcome_email", yes(e.WelcomeEmail)})
-	if e.AppURL != "" {
-		identity = append(identity, pair{"app_url", str(e.AppURL)})
-	}
-	if e.CORSAllowedOrigins != nil {
-		identity = append(identity, pair{"cors_allowed_origins", strs(e.CORSAllowedOrigins)})
-	}
-	var limits []pair
-	for _, l := range limitsOf(&e.Limits) {
-		limits = append(limits, pair{l.key, num(*l.value)})
-	}
-	identity = append(identity, pair{"rate_limit_per_minute", num(e.RateLimitPerMinute)}, pair{"limits", block(limits...)})
-	pairs := []pair{
-		{"tenant", str(t.ID)},
-		{"display_name", str(t.DisplayName)},
-		{"hosts", strs(t.Hosts)},
-		{"admin_hosts", strs(t.AdminHosts)},
-	}
-	if t.BaseURL != "" {
-		pairs = append(pairs, pair{"base_url", str(t.BaseURL)})
-	}
-	return append(pairs,
-		pair{"public_api", flow(pair{"enabled", yes(t.Settings.PublicAPI.Enabled)},
-			pair{"log_standard_requests", yes(t.Settings.PublicAPI.LogStandardRequests)})},
-		pair{"unauthenticated_per_ip_per_minute", num(t.Settings.UnauthenticatedPerIPPerMinute)},
-		pair{"dedup_retention_days", num(t.Settings.DedupRetentionDays)},
-		pair{"external_identity", block(identity...)})
-}
+func exportSettings(s *state) []pair { return settingsTable.export(s.tenant, asIs) }

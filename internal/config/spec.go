@@ -15,15 +15,12 @@ type Spec struct {
 	// places tells where the object of a path stands, and in which order they
 	// were given; see mark.
 	places map[string]marked
+	// removed are the objects that must go, by section and key.
+	removed map[[2]string]bool
+	edits   []Edit // that it is made of, if it is
 
-	tenant          string
-	displayName     string
-	hosts           []string // canonical, in the file's order
-	adminHosts      []string
-	baseURL         string
-	publicAPI       tenant.PublicAPI
-	unauthenticated int
-	external        tenant.ExternalIdentity
+	tenant   string
+	settings tenant.Tenant // its hosts in the order given
 
 	entities   []*schema.Entity
 	userFields []*schema.Field
@@ -32,11 +29,10 @@ type Spec struct {
 	rules      []*ruleDecl
 	users      []*userDecl
 
-	dedupRetention int
-	components     []*componentDecl
-	automations    []*automationDecl
-	endpoints      []*endpointDecl
-	templates      map[string]tenant.EmailTemplate
+	components  []*componentDecl
+	automations []*automationDecl
+	endpoints   []*endpointDecl
+	templates   map[string]tenant.EmailTemplate
 }
 
 type marked struct {

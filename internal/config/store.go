@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
@@ -138,6 +139,9 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 	for _, s := range sections {
 		s.merge(p)
 	}
+	if err := p.checkVersions(); err != nil {
+		return err
+	}
 	if err := w.loadHolders(); err != nil {
 		return err
 	}
@@ -170,6 +174,24 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		return errDryRun
 	}
 	return nil
+}
+
+// Objects returns the objects of a kind, with their versions, by name. VALIDATION
+// when there is no such kind, NOT_FOUND when there is no such tenant.
+func Objects(ctx context.Context, h db.Handle, kindName string) ([]Object, error) {
+	k, ok := find(kindName)
+	if !ok {
+		return nil, fault.New(fault.Validation, "there is no kind of object %q", kindName)
+	}
+	s, err := exported(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var list []Object
+	for _, key := range k.keys(s) {
+		list = append(list, k.object(s, key))
+	}
+	return list, nil
 }
 
 // Export returns the configuration of a tenant as it is stored: to apply it

@@ -199,8 +199,8 @@ func (w *writer) oldestOwner() (key string, err error) {
 		}
 	}
 	for _, decl := range p.m.users {
-		if u := p.after.users[decl.key]; key == "" && u != nil && u.Owner && u.Active {
-			key = decl.key
+		if u := p.after.users[decl.Key]; key == "" && u != nil && u.Owner && u.Active {
+			key = decl.Key
 		}
 	}
 	return key, nil

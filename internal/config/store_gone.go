@@ -42,7 +42,7 @@ func (p *plan) goneFields() (list []goneField) {
 // of them.
 func (p *plan) goneOfUsers() (list []string) {
 	for _, decl := range p.m.users {
-		was, is := p.before.users[decl.key], p.after.users[decl.key]
+		was, is := p.before.users[decl.Key], p.after.users[decl.Key]
 		if was == nil || is == nil {
 			continue
 		}

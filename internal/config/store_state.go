@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -41,8 +42,8 @@ func (w *writer) load() (err error) {
 		return err
 	}
 	p.refuseClashes(clashes)
-	for _, decl := range p.m.users {
-		u, err := user.ByEmail(w.ctx, w.tx, decl.email)
+	for key, address := range p.m.addresses() {
+		u, err := user.ByEmail(w.ctx, w.tx, address)
 		if errors.Is(err, user.ErrUnknown) {
 			continue
 		}
@@ -55,12 +56,28 @@ func (w *writer) load() (err error) {
 			return err
 		}
 		held.Sets = u.Sets
-		p.before.users[decl.key] = held
+		p.before.users[key] = held
 	}
 	if p.prunes("users") {
 		return w.loadStaff(clashes)
 	}
 	return nil
+}
+
+// addresses are the e-mail addresses, by key, of the users that the Spec is about.
+func (m *Spec) addresses() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, decl := range m.users {
+			if !yield(decl.Key, decl.Email) {
+				return
+			}
+		}
+		for at := range m.removed {
+			if at[0] == "users" && !m.names(at[0], at[1]) && !yield(at[1], at[1]) {
+				return
+			}
+		}
+	}
 }
 
 // refuseClashes refuses to name an address that two accounts have: by it nobody
@@ -72,7 +89,7 @@ func (p *plan) refuseClashes(clashes map[string][]string) {
 		}
 	}
 	for _, decl := range p.m.users {
-		refuse(decl.key, "users", decl.key)
+		refuse(decl.Key, "users", decl.Key)
 	}
 	for _, c := range p.m.components {
 		refuse(c.Context.UserID, "logic_components", c.Name, "execution_context")

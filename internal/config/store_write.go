@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
@@ -35,12 +34,12 @@ func (w *writer) write(log *tenant.History) error {
 			return err
 		}
 	}
-	for _, s := range sections {
+	for _, k := range kinds {
 		for _, c := range w.p.changes {
-			if !slices.Contains(s.kinds, c.kind) {
+			if c.kind != k.name {
 				continue
 			}
-			if err := s.write(w, c); err != nil {
+			if err := k.write(w, c); err != nil {
 				return err
 			}
 		}
@@ -121,14 +120,14 @@ func (s *passwords) prepare(ctx context.Context, q db.Querier, m *Spec) error {
 		if decl.password == "" {
 			continue
 		}
-		prev, err := user.ByEmail(ctx, q, decl.email)
+		prev, err := user.ByEmail(ctx, q, decl.Email)
 		if errors.Is(err, user.ErrUnknown) {
 			prev, err = &user.User{}, nil
 		}
 		if err != nil {
 			return err
 		}
-		s.hash(decl.key, prev.PasswordHash, decl.password)
+		s.hash(decl.Key, prev.PasswordHash, decl.password)
 	}
 	return nil
 }

@@ -19,18 +19,29 @@ var (
 
 var variable = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 
+var templateTable = table[tenant.EmailTemplate]{
+	templateText("subject", func(t *tenant.EmailTemplate) *string { return &t.Subject }),
+	templateText("text", func(t *tenant.EmailTemplate) *string { return &t.Text }),
+	templateText("html", func(t *tenant.EmailTemplate) *string { return &t.HTML }),
+}
+
+func templateText(key string, at func(*tenant.EmailTemplate) *string) attr[tenant.EmailTemplate] {
+	return attr[tenant.EmailTemplate]{
+		key:  key,
+		read: func(d *decoder, t *tenant.EmailTemplate, v *Value) { d.template(at(t))(v) },
+		tell: func(t *tenant.EmailTemplate, _ func(string) string) *Value { return long(*at(t)) },
+	}
+}
+
 func (d *decoder) templates(m *Spec, key string, n *Value) {
 	m.templates = map[string]tenant.EmailTemplate{}
 	var members []member
 	for _, name := range templateNames {
 		members = append(members, member{name, func(v *Value) {
 			var t tenant.EmailTemplate
-			given := d.object(v, "an e-mail template",
-				member{"subject", d.template(&t.Subject)},
-				member{"text", d.template(&t.Text)},
-				member{"html", d.template(&t.HTML)})
+			given := templateTable.read(d, v, "an e-mail template", &t)
 			for _, part := range []string{"subject", "text", "html"} {
-				if v.Kind == Mapping && !given[part] {
+				if v.Kind == Mapping && given[part] == nil {
 					d.fail(v, "%s needs subject, text and html: %s is missing", name, part)
 				}
 			}
@@ -66,9 +77,9 @@ func mergeTemplates(p *plan) {
 		return
 	}
 	merged := maps.Clone(p.m.templates)
-	if !p.prunes("email_templates") && p.before.tenant != nil {
+	if p.before.tenant != nil {
 		for name, t := range p.before.tenant.Settings.EmailTemplates {
-			if _, named := merged[name]; !named {
+			if _, named := merged[name]; !named && !p.drops("email_templates", name) {
 				merged[name] = t
 			}
 		}
@@ -76,11 +87,13 @@ func mergeTemplates(p *plan) {
 	p.after.tenant.Settings.EmailTemplates = merged
 }
 
-func exportTemplates(s *state) []pair {
+func exportTemplates(s *state) []pair { return []pair{{"email_templates", templatesOf(s.tenant)}} }
+
+func templatesOf(t *tenant.Tenant) *Value {
 	var list []pair
-	for _, name := range sortedKeys(s.tenant.Settings.EmailTemplates) {
-		t := s.tenant.Settings.EmailTemplates[name]
-		list = append(list, pair{name, block(pair{"subject", long(t.Subject)}, pair{"text", long(t.Text)}, pair{"html", long(t.HTML)})})
+	for _, name := range sortedKeys(t.Settings.EmailTemplates) {
+		one := t.Settings.EmailTemplates[name]
+		list = append(list, pair{name, block(templateTable.export(&one, asIs)...)})
 	}
-	return []pair{{"email_templates", block(list...)}}
+	return block(list...)
 }

@@ -5,105 +5,138 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gatehouse/internal/clock"
 	"gatehouse/internal/email"
+	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
-// userDecl is a user as the file has it. Name and locale belong to the user,
+// userDecl is a user as it was given. Name and locale belong to the user,
 // who may change them through the API, and so does the password: absent, they
 // keep what is stored. Active is kept too: what an operator deactivated stays so.
 type userDecl struct {
-	key          string // user.EmailKey
-	email        string
-	name, locale *string
-	kind         user.Type
-	owner        bool
-	role         string
-	sets         []string
-	password     string // "" keeps the stored one
-	active       *bool
+	user.User // its Key is given too
+	password  string
+	given     map[string]*Value
+}
+
+var userTable = table[userDecl]{
+	text("email", func(u *userDecl) *string { return &u.Email }),
+	profile("name", func(u *userDecl) *string { return &u.Name }, 1),
+	profile("locale", func(u *userDecl) *string { return &u.Locale }, 0).when(notEmpty),
+	{
+		key:  "type",
+		read: choice("type", func(u *userDecl) *user.Type { return &u.Type }, user.Internal, user.External).read,
+		tell: func(u *userDecl, _ func(string) string) *Value {
+			if u.Type == user.Internal {
+				return str("")
+			}
+			return str(string(u.Type))
+		},
+		past: func(u, _ *userDecl) *Value { return str(string(u.Type)) },
+		show: notEmpty,
+	},
+	flag("owner", func(u *userDecl) *bool { return &u.Owner }).when(notEmpty),
+	text("role", func(u *userDecl) *string { return &u.Role }).when(notEmpty),
+	{
+		key: "permission_sets", show: notEmpty,
+		read: func(d *decoder, u *userDecl, v *Value) {
+			d.texts(v, "permission sets", func(_ *Value, name string) { u.Sets = append(u.Sets, name) })
+			slices.Sort(u.Sets)
+		},
+		tell: func(u *userDecl, _ func(string) string) *Value { return strs(u.Sets) },
+	},
+	{ // the change history has that there is one, never which
+		key:  "password",
+		read: func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
+		past: func(u, prev *userDecl) *Value { return sealedText(u.PasswordHash, prev.PasswordHash) },
+	},
+	{
+		key:  "active",
+		read: flag("active", func(u *userDecl) *bool { return &u.Active }).read,
+		tell: func(u *userDecl, _ func(string) string) *Value {
+			if u.Active {
+				return &Value{}
+			}
+			return yes(false)
+		},
+		past: func(u, _ *userDecl) *Value { return yes(u.Active) },
+	},
+	{key: "email_verified", past: func(u, _ *userDecl) *Value { return yes(u.EmailVerified) }},
+}
+
+// sealedText is how the change history tells of a secret that prev was before.
+func sealedText(sealed, prev string) *Value {
+	switch {
+	case sealed == "":
+		return str("")
+	case prev != "" && prev != sealed:
+		return str("(changed)")
+	}
+	return str("(set)")
+}
+
+// profile is a name or locale, of the length that the API takes too.
+func profile(key string, at func(*userDecl) *string, shortest int) attr[userDecl] {
+	a := text(key, at)
+	a.read = func(d *decoder, u *userDecl, v *Value) {
+		s, ok := d.text(v)
+		if ok && (len(s) < shortest || utf8.RuneCountInString(s) > user.MaxName) {
+			d.bad(v, "expected text of %d to %d characters", shortest, user.MaxName)
+		} else if ok {
+			*at(u) = s
+		}
+	}
+	return a
 }
 
 func (d *decoder) users(m *Spec, key string, n *Value) {
 	d.list(n, "a list of users", func(_ int, item *Value) {
-		u := &userDecl{kind: user.Internal}
-		marks := map[string]*Value{}
-		marked := func(name string, read func(*Value)) member {
-			return member{name, func(v *Value) { marks[name] = v; read(v) }}
-		}
-		given := d.object(item, "a user",
-			marked("email", d.to(&u.email)),
-			member{"name", d.profile(&u.name, 1)},
-			member{"locale", d.profile(&u.locale, 0)},
-			marked("type", func(v *Value) {
-				if s, ok := d.oneOf(v, string(user.Internal), string(user.External)); ok {
-					u.kind = user.Type(s)
-				}
-			}),
-			marked("owner", d.flag(&u.owner)),
-			marked("role", d.to(&u.role)),
-			member{"permission_sets", func(v *Value) {
-				d.texts(v, "permission sets", func(item *Value, name string) {
-					u.sets = append(u.sets, name)
-					marks["permission_sets/"+name] = item
-				})
-			}},
-			member{"password", func(v *Value) { u.password = d.password(v) }},
-			member{"active", func(v *Value) {
-				if on, ok := d.boolean(v); ok {
-					u.active = &on
-				}
-			}})
-		if !d.addressed(m, item, given, u) {
+		u := &userDecl{User: user.User{Type: user.Internal}}
+		u.given = userTable.read(d, item, "a user", u)
+		if !d.addressed(m, item, u) {
 			return
 		}
-		if u.owner && u.kind == user.External {
-			d.fail(marks["owner"], "user %s: an external user cannot be the tenant's owner", u.email)
+		if u.Owner && u.Type == user.External {
+			d.fail(u.given["owner"], "user %s: an external user cannot be the tenant's owner", u.Email)
 		}
-		slices.Sort(u.sets)
-		m.mark(item, key, u.key)
-		for name, at := range marks {
-			m.mark(at, key, u.key, name)
+		m.mark(item, key, u.Key)
+		for name, at := range u.given {
+			m.mark(at, key, u.Key, name)
+		}
+		if sets := u.given["permission_sets"]; sets != nil {
+			for _, set := range sets.Items {
+				m.mark(set, key, u.Key, "permission_sets/"+d.meant(set))
+			}
 		}
 		m.users = append(m.users, u)
 	})
 }
 
 // addressed checks a user's e-mail address, by which the user is known.
-func (d *decoder) addressed(m *Spec, n *Value, given map[string]bool, u *userDecl) bool {
-	if !given["email"] {
+func (d *decoder) addressed(m *Spec, n *Value, u *userDecl) bool {
+	if u.given["email"] == nil {
 		if n.Kind == Mapping {
 			d.fail(n, "a user needs an email")
 		}
 		return false
 	}
-	if u.email == "" && d.has(n.Member("email").Place.Path) {
+	if u.Email == "" && d.has(u.given["email"].Place.Path) {
 		return false
 	}
-	if strings.Count(u.email, "@") != 1 { // of a new user, more is asked (checkAddress)
-		d.fail(n, "email: expected an e-mail address, found %s", show(u.email))
+	if strings.Count(u.Email, "@") != 1 { // of a new user, more is asked (checkAddress)
+		d.fail(n, "email: expected an e-mail address, found %s", show(u.Email))
 		return false
 	}
-	u.email = email.Clean(u.email)
-	u.key = user.EmailKey(u.email)
-	if m.names("users", u.key) {
-		d.twice(n.Place, m.place("users", u.key), "user %s is declared twice", u.email)
+	u.Email = email.Clean(u.Email)
+	u.Key = user.EmailKey(u.Email)
+	if m.names("users", u.Key) {
+		d.twice(n.Place, m.place("users", u.Key), "user %s is declared twice", u.Email)
 		return false
 	}
 	return true
-}
-
-// profile reads a name or locale, of the length that the API takes too.
-func (d *decoder) profile(p **string, shortest int) func(*Value) {
-	return func(n *Value) {
-		s, ok := d.text(n)
-		if ok && (len(s) < shortest || utf8.RuneCountInString(s) > user.MaxName) {
-			d.bad(n, "expected text of %d to %d characters", shortest, user.MaxName)
-		} else if ok {
-			*p = &s
-		}
-	}
 }
 
 // password reads a new password; messages never show it.
@@ -121,20 +154,17 @@ func (d *decoder) password(n *Value) string {
 
 func mergeUsers(p *plan) {
 	for _, decl := range p.m.users {
-		prev := p.before.users[decl.key]
+		prev := p.before.users[decl.Key]
 		p.checkAddress(decl, prev)
-		if prev != nil && prev.Type != decl.kind {
-			p.add(p.m.place("users", decl.key, "type"), "user %s is %s: the type of a user cannot be changed to %s",
-				decl.email, prev.Type, decl.kind)
+		if prev != nil && prev.Type != decl.Type {
+			p.add(p.m.place("users", decl.Key, "type"), "user %s is %s: the type of a user cannot be changed to %s",
+				decl.Email, prev.Type, decl.Type)
 			continue
 		}
-		p.after.users[decl.key] = decl.merge(prev, p.hash)
-	}
-	if !p.prunes("users") {
-		return
+		p.after.users[decl.Key] = decl.merge(prev, p.hash)
 	}
 	for key, prev := range p.before.users {
-		if prev.Type == user.External || p.m.names("users", key) {
+		if p.m.names("users", key) || !p.drops("users", key) || prev.Type == user.External && p.prunes("users") {
 			continue
 		}
 		u := *prev
@@ -153,78 +183,88 @@ func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
 	if prev != nil {
 		return
 	}
-	if err := user.CheckEmail(decl.email); err != nil {
-		p.add(p.m.place("users", decl.key, "email"), "user %s: email: %s", show(decl.email), err)
+	if err := user.CheckEmail(decl.Email); err != nil {
+		p.add(p.m.place("users", decl.Key, "email"), "user %s: email: %s", show(decl.Email), err)
 	}
 }
 
 // merge is the user that the declaration makes of prev, which may be nil.
 func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password string) string) *user.User {
-	name, _, _ := strings.Cut(decl.email, "@")
-	u := &user.User{Type: decl.kind, Name: name, Active: true, EmailVerified: true}
+	name, _, _ := strings.Cut(decl.Email, "@")
+	u := &user.User{Type: decl.Type, Name: name, Active: true, EmailVerified: true}
 	if prev != nil {
 		copied := *prev
 		u = &copied
 	}
-	u.Email, u.Owner, u.Role, u.Sets = decl.email, decl.owner, decl.role, decl.sets
-	if decl.name != nil {
-		u.Name = *decl.name
+	u.Email, u.Owner, u.Role, u.Sets = decl.Email, decl.Owner, decl.Role, decl.Sets
+	if decl.given["name"] != nil {
+		u.Name = decl.Name
 	}
-	if decl.locale != nil {
-		u.Locale = *decl.locale
+	if decl.given["locale"] != nil {
+		u.Locale = decl.Locale
 	}
-	if decl.active != nil {
-		u.Active = *decl.active
+	if decl.given["active"] != nil {
+		u.Active = decl.Active
 		u.EmailVerified = u.EmailVerified || u.Active // activation counts as verification (contract I6)
 	}
 	if decl.password != "" {
-		u.PasswordHash = hash(decl.key, u.PasswordHash, decl.password)
+		u.PasswordHash = hash(decl.Key, u.PasswordHash, decl.password)
 	}
 	return u
 }
 
 func checkUsers(p *plan) {
 	for _, decl := range p.m.users {
-		if _, ok := p.after.roles[decl.role]; !ok && decl.role != "" {
-			p.add(p.m.place("users", decl.key, "role"), "user %s: there is no role %s", decl.email, show(decl.role))
+		if _, ok := p.after.roles[decl.Role]; !ok && decl.Role != "" {
+			p.add(p.m.place("users", decl.Key, "role"), "user %s: there is no role %s", decl.Email, show(decl.Role))
 		}
-		for _, set := range decl.sets {
+		for _, set := range decl.Sets {
 			if p.after.sets[set] == nil {
-				p.add(p.m.place("users", decl.key, "permission_sets/"+set), "user %s: there is no permission set %s", decl.email, show(set))
+				p.add(p.m.place("users", decl.Key, "permission_sets/"+set), "user %s: there is no permission set %s", decl.Email, show(set))
 			}
 		}
 	}
 }
 
-// userView is a user in the change history. Password tells that there is one,
-// never which.
-type userView struct {
-	Email    string   `json:"email"`
-	Name     string   `json:"name"`
-	Locale   string   `json:"locale"`
-	Type     string   `json:"type"`
-	Owner    bool     `json:"owner"`
-	Role     string   `json:"role"`
-	Sets     []string `json:"permission_sets"`
-	Active   bool     `json:"active"`
-	Verified bool     `json:"email_verified"`
-	Password string   `json:"password"`
+var userKind = kind{
+	name: kindUser, section: "users", id: "email",
+	keys:  keysOf(func(s *state) map[string]*user.User { return s.users }),
+	title: func(s *state, key string) string { return s.users[key].Email },
+	view: func(s, prev *state, key string) any {
+		is, was := s.users[key], &user.User{}
+		if is == nil {
+			return nil
+		}
+		if prev != nil && prev.users[key] != nil {
+			was = prev.users[key]
+		}
+		return userTable.view(&userDecl{User: *is}, &userDecl{User: *was})
+	},
+	tell: func(s *state, key string) *Value {
+		return flow(userTable.export(&userDecl{User: *s.users[key]}, asIs)...)
+	},
+	write: writeUser,
 }
 
-// viewUser shows a user; prev is the same user before the change, or nil.
-func viewUser(u, prev *user.User) any {
-	if u == nil {
+func writeUser(w *writer, c change) error {
+	is, was := w.p.after.users[c.key], w.p.before.users[c.key]
+	if was == nil {
+		tick, err := tenant.Tick(w.ctx, w.tx, w.now)
+		if err != nil {
+			return err
+		}
+		is.ID, is.CreatedAt, is.UpdatedAt = clock.NewID(clock.FromMicros(tick)), tick, tick
+		return w.located(user.Insert(w.ctx, w.tx, is), "users", c.key)
+	}
+	is.UpdatedAt = max(w.now, was.UpdatedAt)
+	if err := user.Update(w.ctx, w.tx, is); err != nil {
+		return w.located(err, "users", c.key)
+	}
+	if is.Role == was.Role {
 		return nil
 	}
-	v := userView{u.Email, u.Name, u.Locale, string(u.Type), u.Owner, u.Role, append([]string{}, u.Sets...), u.Active, u.EmailVerified, ""}
-	switch {
-	case u.PasswordHash == "":
-	case prev != nil && prev.PasswordHash != "" && prev.PasswordHash != u.PasswordHash:
-		v.Password = "(changed)"
-	default:
-		v.Password = "(set)"
-	}
-	return v
+	w.roles = append(w.roles, records.RoleChange{User: is.ID, From: was.Role, To: is.Role})
+	return nil
 }
 
 // exportUsers writes the users in the order of their creation, passwords left out.
@@ -236,26 +276,7 @@ func exportUsers(s *state) []pair {
 	slices.SortFunc(users, func(a, b *user.User) int { return strings.Compare(a.ID, b.ID) })
 	var list []*Value
 	for _, u := range users {
-		pairs := []pair{{"email", str(u.Email)}, {"name", str(u.Name)}}
-		if u.Locale != "" {
-			pairs = append(pairs, pair{"locale", str(u.Locale)})
-		}
-		if u.Type == user.External {
-			pairs = append(pairs, pair{"type", str(string(u.Type))})
-		}
-		if u.Owner {
-			pairs = append(pairs, pair{"owner", yes(true)})
-		}
-		if u.Role != "" {
-			pairs = append(pairs, pair{"role", str(u.Role)})
-		}
-		if len(u.Sets) > 0 {
-			pairs = append(pairs, pair{"permission_sets", strs(u.Sets)})
-		}
-		if !u.Active {
-			pairs = append(pairs, pair{"active", yes(false)})
-		}
-		list = append(list, flow(pairs...))
+		list = append(list, userKind.tell(s, u.Key))
 	}
 	return []pair{{"users", rows(list)}}
 }
