@@ -47,6 +47,7 @@ const MaxWaiting = maxWaiting
 
 // RekeyEmails is what migration 11 computes.
 var RekeyEmails = rekeyEmails
+
 // Column is a column of a table that has a column tenant_id, as the test of Purge fills it.
 type Column struct{ Name, Type string }
 
