@@ -156,8 +156,8 @@ func (r *request) form() (url.Values, error) {
 // and to none at all.
 var errToken = fault.New(fault.Unauthorized, "a valid webhook token is required")
 
-// webhookToken is the token that a delivery presents: X-Webhook-Token counts
-// where both headers are there (decisions 2.19).
+// webhookToken returns the token that a delivery presents: with both headers,
+// X-Webhook-Token counts (contract K1).
 func webhookToken(h http.Header) string {
 	if values, ok := h["X-Webhook-Token"]; ok {
 		if len(values) != 1 {
@@ -206,8 +206,8 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta, Header: http.Header{"X-Event-Id": {e.ID}}}, nil
 }
 
-// idempotencyKey is the caller's name for a delivery, "" for none; 1 to 255
-// characters (decisions 2.31).
+// idempotencyKey returns the caller's name for a delivery, "" for none; it has
+// 1 to 255 characters (contract W2).
 func idempotencyKey(h http.Header) (string, error) {
 	values, ok := h["Idempotency-Key"]
 	if !ok {
@@ -273,7 +273,7 @@ func orNothing(r *httpapi.Reply) httpapi.Reply {
 	return *r
 }
 
-// receipt is the bare answer to an accepted delivery (decisions 2.3).
+// receipt returns the bare answer to an accepted delivery (contract H6, C2).
 func receipt(eventID string) httpapi.Reply {
 	body := append(quote([]byte(`{"received":true,"event_id":`), eventID), '}')
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
@@ -328,8 +328,8 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	return receipt(e.ID), nil
 }
 
-// lowerNames is the header as a verifier gets it: names in lower case, repeats
-// joined (decisions 2.34).
+// lowerNames returns the header as a verifier gets it: names in lower case,
+// repeats joined (contract W9).
 func lowerNames(h http.Header, host string) []byte {
 	text := quote(append(make([]byte, 0, 1024), `{"host":`...), host)
 	for name, values := range h {

@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestWhatTheTenantsToggleKeeps is rule 3 of the specification's "Events": the
-// toggle covers /data and /me, and every early failure (401, 403, 429, 503).
+// TestWhatTheTenantsToggleKeeps (contract G5): the toggle covers /data and /me,
+// and every early failure (401, 403, 429, 503).
 func TestWhatTheTenantsToggleKeeps(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		faulty(w)

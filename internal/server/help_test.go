@@ -68,7 +68,7 @@ func raw(t *testing.T, w *gatetest.World, text string) *gatetest.Answer {
 var uuid7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 // whole fails the test unless the answer has what every response has: the
-// envelope, its status, and the headers of decisions 2.1, 2.20 and 2.22.
+// envelope, its status, and the headers of contract H7, O5 and L3.
 func whole(t *testing.T, a *gatetest.Answer) *gatetest.Answer {
 	t.Helper()
 	header := func(name string) string {
@@ -122,7 +122,8 @@ func whole(t *testing.T, a *gatetest.Answer) *gatetest.Answer {
 	return a
 }
 
-// enveloped checks the body: exactly the members of the specification.
+// enveloped checks that the body has exactly the members of the envelope
+// (contract H4, H5).
 func enveloped(t *testing.T, a *gatetest.Answer) {
 	t.Helper()
 	var body map[string]json.RawMessage

@@ -148,8 +148,8 @@ func TestAPasswordIsChangedInThePortal(t *testing.T) {
 	})
 }
 
-// TestOriginsOfExternalIdentity is decisions 2.20: an origin that is not listed
-// is not refused, and cannot read.
+// TestOriginsOfExternalIdentity: a request from an origin that is not listed is
+// served, without CORS headers (contract O3).
 func TestOriginsOfExternalIdentity(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(portal)

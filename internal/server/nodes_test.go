@@ -15,7 +15,7 @@ import (
 
 // Two nodes over one PostgreSQL. What is changed is changed through the first
 // node's database alone, and nobody tells the second: a change holds at once
-// where it was made and within 1 s on every other node (decisions 2.19).
+// where it was made and within 1 s on every other node (contract H15).
 
 func twoNodes(t *testing.T) (w *gatetest.World, first, second *gatetest.Node) {
 	t.Helper()
@@ -140,8 +140,8 @@ func TestASwitchIsThrownOnEveryNode(t *testing.T) {
 	})
 }
 
-// TestEachNodeHasItsOwnBudget: "the effective total can exceed the configured
-// value" (specification, "Limits"), up to once more for each node.
+// TestEachNodeHasItsOwnBudget: with n nodes the effective limit is up to n
+// times the configured one (contract L6).
 func TestEachNodeHasItsOwnBudget(t *testing.T) {
 	w, first, second := twoNodes(t)
 	w.Apply(unlogged)

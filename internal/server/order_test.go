@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// flaw is one thing wrong with a request, in the order in which decisions 2.4
-// looks for them.
+// flaw is one thing wrong with a request, in the order in which the server
+// checks for them (contract H3).
 type flaw struct {
 	name string
 	code fault.Code

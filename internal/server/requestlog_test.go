@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// members are those of decisions 2.36, and no others.
+// members are those of a request log line (contract G1), and no others.
 var members = []string{
 	"api_key_id", "api_key_prefix", "auth", "duration_ms", "error_code", "event", "ip", "method", "path", "request_id", "route",
 	"status", "tenant", "time", "user_id",
