@@ -34,8 +34,8 @@ func (s *Service) under(ctx context.Context, cfg *access.Config, c custom.Contex
 	return viewer, err
 }
 
-// user is a user that a definition names. One that is gone or deactivated can
-// run nothing.
+// user returns the viewer of a user that a definition names. It returns
+// EXECUTION_ERROR when that user is gone or deactivated.
 func (s *Service) user(ctx context.Context, cfg *access.Config, id string) (access.Viewer, error) {
 	viewer, err := s.dir.Viewer(ctx, cfg, id, false)
 	if fault.CodeOf(err) == fault.Unauthorized {

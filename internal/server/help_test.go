@@ -36,10 +36,11 @@ func expiresAt(at time.Time) func(*apikey.CreateSpec) {
 	return func(s *apikey.CreateSpec) { s.ExpiresAt = at.UnixMicro() }
 }
 
-// from is the same caller, as a proxy that is trusted forwards them.
+// from returns the same caller behind a trusted proxy.
 func from(a *gatetest.Actor, hops string) *gatetest.Actor { return a.With("X-Forwarded-For", hops) }
 
-// raw sends bytes as they are and reads the answer to the first request in them.
+// raw sends the bytes unchanged and reads the answer to the first request in
+// them.
 func raw(t *testing.T, w *gatetest.World, text string) *gatetest.Answer {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(w.Nodes[0].URL, "http://"))
@@ -145,7 +146,7 @@ func enveloped(t *testing.T, a *gatetest.Answer) {
 		!bytes.HasPrefix(e["details"], []byte("{")) {
 		t.Errorf("%s: %d: not the envelope of an error: %s", a.Call, a.Status, a.Body)
 	}
-	// What net/http refuses itself has statuses of its own.
+	// net/http's own refusals have other statuses.
 	if own := a.Status == 431 || a.Status == 417 || a.Status == 501 || a.Status == 505; !own && fault.Status(code) != a.Status {
 		t.Errorf("%s: %s with status %d, want %d", a.Call, code, a.Status, fault.Status(code))
 	}
