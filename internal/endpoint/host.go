@@ -24,7 +24,7 @@ import (
 // the unit of work of its run.
 type host struct {
 	x     *execution
-	part  *records.Part
+	part  *records.UnitSession
 	given *given
 }
 
