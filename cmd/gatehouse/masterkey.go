@@ -6,7 +6,9 @@ import (
 
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/identity"
+	"gatehouse/internal/outbox"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
@@ -54,7 +56,9 @@ func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring,
 // database holds is refused.
 func setUp(ctx context.Context, d *db.DB, tenants []string, keyring *secret.Keyring) (check string, err error) {
 	for _, id := range tenants {
-		err := errors.Join(identity.CheckKeys(ctx, d.For(id), keyring), custom.CheckSecrets(ctx, d.For(id), keyring))
+		h := d.For(id)
+		err := errors.Join(identity.CheckKeys(ctx, h, keyring), custom.CheckSecrets(ctx, h, keyring),
+			outbox.CheckMails(ctx, h, keyring), endpoint.CheckDeliveries(ctx, h, keyring))
 		if errors.Is(err, secret.ErrOpen) {
 			return "", errOtherKey
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/secret"
 )
 
 // hookManifest has a secret that is sealed.
@@ -130,6 +132,45 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.forget()
 	x.stdin = strings.ReplaceAll(acmeManifest, "acme", "globex") // only acme's signing keys tell
 	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+}
+
+// What waits sealed tells too: a mail, and a delivery that failed.
+func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
+	for _, c := range []struct{ what, purpose, insert string }{
+		{"a mail", "waiting mail", `INSERT INTO outbox (tenant_id, mail_id, sealed, attempts, next_at, leased_until, created_at, last_error)
+			VALUES ($1, 'm', $2, 0, 9000000000000000, 0, 0, '')`},
+		{"a delivery", "failed delivery", `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id,
+			request_id, event_id, status, error_code, error, tries, trace, console, payload)
+			VALUES ($1, 'r', 1, 0, 0, 'component', 'c', 's', 'token', '', '', '', 'failed', '', '', 1, '', '', $2)`},
+	} {
+		x := newCLI(t, db.Config{Dir: t.TempDir()})
+		x.stdin = acmeManifest
+		x.ok("apply", "-f", "-")
+		key, err := os.ReadFile(x.key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		master, err := hex.DecodeString(strings.TrimSpace(string(key)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyring, err := secret.NewKeyring(master)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = x.open().For("acme").Write(x.ctx(), func(tx db.Tx) error {
+			_, err := tx.Exec(x.ctx(), c.insert, keyring.Seal(c.purpose, []byte("{}")))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.forget()
+		x.stdin = acmeManifest
+		x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+		x.stdin = acmeManifest
+		x.ok("apply", "-f", "-")
+	}
 }
 
 // The key and its check value are made once, however many begin at once.

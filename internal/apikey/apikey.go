@@ -11,10 +11,11 @@
 // change takes effect at once on the node that made it and within a second on
 // every other.
 //
-// A user of either type may own a key: the specification does not say
-// otherwise, and a portal's backend may want one for each customer. One that
-// acts for an external user has what that user has: no system permission, no
-// all_entity_access, their own records and what is shared with them.
+// A user of either type may own a key: a portal's backend may want one for each
+// customer. One that acts for an external user is held to the same as that
+// user's access token, wherever a viewer is found: External Identity must be on,
+// a custom endpoint must have external_users, and there is no system permission
+// and no all_entity_access, only their own records and what is shared with them.
 package apikey
 
 import (
