@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -197,6 +198,29 @@ func TestTheMasterKeyIsCheckedOnBothEngines(t *testing.T) {
 			x.ok("apply", "-f", "-")
 			x.env["GATEHOUSE_MASTER_KEY"] = strings.Repeat("ab", 32)
 			x.needingKey(otherKey)
+		})
+	}
+}
+
+// A key may come out of a pipe, as in --master-key-file <(…), which gives it once.
+func TestTheMasterKeyMayComeOutOfAPipe(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			x := newCLI(t, dbtest.Config(t, engine))
+			delete(x.env, "GATEHOUSE_MASTER_KEY")
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if _, err := w.WriteString(strings.Repeat("ab", 32)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			x.stdin = acmeManifest
+			x.ok("apply", "-f", "-", "--master-key-file", "/dev/fd/"+strconv.Itoa(int(r.Fd())))
 		})
 	}
 }
