@@ -3,6 +3,7 @@ package automation
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,11 +44,14 @@ func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byt
 		return dst, err
 	}
 	// What a value takes is known when it is written: it is charged in steps.
-	before, room := len(dst), max(sizeHint(v), firstRoom)
-	for {
+	before, hint := len(dst), sizeHint(v)
+	for room := max(hint, firstRoom); ; room *= 4 {
 		room = min(room, r.work)
 		if err := r.hold(copies * (before + room)); err != nil {
 			return dst, err
+		}
+		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, and leaves less behind than append would
+			dst = slices.Grow(dst, max(hint, before))
 		}
 		out, err := write(dst, v, before+room)
 		if err == nil {
@@ -57,7 +61,7 @@ func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byt
 		if !errors.Is(err, errLong) || room == r.work {
 			return out, err
 		}
-		dst, room = out[:before], 4*room
+		dst = out[:before]
 	}
 }
 
