@@ -348,7 +348,9 @@ func TestTextsAreChargedBeforeTheyAreWritten(t *testing.T) {
 		s.hold = &charge
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		s.failure(given, 503, fault.Overloaded, "too much memory")
+		if f := s.failure(given, 503, fault.Overloaded, "too much memory"); f.RetryAfter <= 0 {
+			t.Errorf("%s: it does not say when to try again", what)
+		}
 		runtime.ReadMemStats(&after)
 		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
 			t.Errorf("%s: %d MiB were made before the run was refused", what, took)

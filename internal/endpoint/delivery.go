@@ -39,7 +39,7 @@ func (e event) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (e *event) UnmarshalJSON(text []byte) (err error) {
 	var k keptEvent
-	if err = json.Unmarshal(text, &k); err != nil {
+	if err := json.Unmarshal(text, &k); err != nil {
 		return err
 	}
 	e.ID, e.KeyHash = k.ID, k.KeyHash
