@@ -214,6 +214,24 @@ func TestANameThatBecameFreeIsNew(t *testing.T) {
 	})
 }
 
+// TestDataOfARemovedFieldStaysGone once another field had its name, whoever has it next.
+func TestDataOfARemovedFieldStaysGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 0)
+		id := x.create("ned")
+		with := func(fields string) {
+			t.Helper()
+			x.apply("tenant: deals\nentities: [{name: deal, fields: [{name: place, type: text}, " + fields + "]}]\n")
+		}
+		with("{name: title, type: text}")                     // code is removed,
+		with("{name: code, type: text, renamed_from: title}") // title has its name,
+		with("{name: title, type: text, renamed_from: code}") // and has it not any more
+		with("{name: title, type: text}, {name: code, type: text}")
+		x.has("deal", id, "title", `"t"`)
+		x.has("deal", id, "code", "null")
+	})
+}
+
 func TestRenamesThatCannotBeAreRefused(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 2)
