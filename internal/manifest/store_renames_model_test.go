@@ -309,7 +309,7 @@ func (m *renamesModel) check() {
 // TestRenamesAgainstAModel: whatever is renamed, removed, given back and made anew
 // in a row of applies, records hold what the model says, and each viewer sees theirs.
 func TestRenamesAgainstAModel(t *testing.T) {
-	for _, seed := range []uint64{1, 2, 20} {
+	for _, seed := range []uint64{2, 20} {
 		dbtest.Each(t, func(t *testing.T, d *db.DB) {
 			m := &renamesModel{deals: newDeals(t, d, 0), rand: rand.New(rand.NewPCG(seed, 1))}
 			if err := m.as("olivia").Delete(t.Context(), "firm", m.firm); err != nil {
