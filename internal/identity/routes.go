@@ -274,7 +274,7 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 		return httpapi.Reply{}, err
 	}
 	defer leave()
-	err = s.changePassword(ctx, c.Config, session{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
+	err = s.changePassword(ctx, c.Config, holder{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
 	return reply(http.StatusOK, success{true}, err)
 }
 
