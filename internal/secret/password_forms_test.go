@@ -68,4 +68,16 @@ func TestTheDummyHashCostsAsMuchAsARealOneAndMatchesNothing(t *testing.T) {
 			t.Errorf("%+q: the dummy takes %v, a real hash takes %v, want %d", typed, d, r, checks)
 		}
 	}
+	right, err := HashPassword("p\u00e4ssword")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	holds := verify(right, "p\u00e4ssword", func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte {
+		n++
+		return argon2.IDKey(password, salt, time, memory, threads, keyLen)
+	})
+	if !holds || n != 2 {
+		t.Errorf("a right password: %v after %d hashes, a wrong one takes 2", holds, n)
+	}
 }
