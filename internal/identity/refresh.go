@@ -74,21 +74,29 @@ func judge(is session.State, userLost bool) verdict {
 	return rotate
 }
 
+// pace bounds how often the token of a session is replaced. Nothing else that a
+// token leads to is held up: an old one ends its session however busy that is.
+type pace struct {
+	ask   func(chainID string) error
+	count func(chainID string)
+}
+
 // refresh exchanges a refresh token for its successor and a new access token.
 // Whatever is wrong with the token, it is the same UNAUTHORIZED.
-func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented string) (*tokens, error) {
+func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented string, p pace) (*tokens, error) {
 	key, err := s.signer(ctx, cfg) // before anything is changed
 	if err != nil {
 		return nil, err
 	}
 	next := s.successor(cfg.Tenant.ID, presented)
-	r, err := s.store.rotate(ctx, cfg.Tenant.ID, secret.Hash(presented), secret.Hash(next))
+	r, err := s.store.rotate(ctx, cfg.Tenant.ID, secret.Hash(presented), secret.Hash(next), p)
 	if err != nil {
 		return nil, err
 	}
 	switch r.verdict {
 	case rotate:
 		s.counts.refreshes.Add(1)
+		p.count(r.chainID)
 	case repeat:
 	case endAsTheft:
 		s.counts.reuses.Add(1)

@@ -51,7 +51,7 @@ type rotation struct {
 // other's work: the first rotates, the others find a token rotated a moment ago.
 // That its end is a mark on the chain, and not only on its tokens, makes a theft
 // end a successor too that is inserted in the same moment.
-func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string) (r rotation, err error) {
+func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string, p pace) (r rotation, err error) {
 	h := s.d.For(tenantID)
 	t, err := session.Find(ctx, h, hash)
 	if err != nil || t.ID == "" {
@@ -66,6 +66,9 @@ func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string)
 		r.verdict, r.now = judge(is, userLost), is.Now
 		switch r.verdict {
 		case rotate:
+			if err := p.ask(t.ChainID); err != nil {
+				return err
+			}
 			return session.Replace(ctx, tx, t, session.Successor{ID: clock.NewID(s.clock.Now()), Hash: successorHash}, is.Now)
 		case endForUser:
 			return session.End(ctx, tx, t.ChainID, session.ByUser, is.Now)
