@@ -9,7 +9,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # -p 2 keeps the heavy compilations (SQLite, the linter) within two cores and a small memory.
-GO_BUILD := go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w'
+GO_BUILD = go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w$(if $(VERSION), -X main.version=$(VERSION))'
+# What "gatehouse version" says: the tag, or how far the commit is from the last one. Without git, the module's version.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 # "make test" runs every test once: most under the race detector, and without it, by scripts/plain-tests, those
 # that say nothing of races and take many times as long under it, or measure what its own work would blur.

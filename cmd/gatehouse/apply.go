@@ -50,6 +50,9 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 	if err != nil {
 		return e.mistakes(err)
 	}
+	for _, gone := range result.Gone {
+		e.say("goes, as the manifest leaves it out: %s", gone)
+	}
 	for _, w := range result.Warnings {
 		e.say("warning: %s", w)
 	}

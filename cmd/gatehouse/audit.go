@@ -21,6 +21,8 @@ func auditCommand(ctx context.Context, e *env, args []string) (err error) {
 	f.StringVar(&filter.User, "user", "", "only requests of the user with this e-mail address, deleted or not")
 	f.StringVar(&filter.Endpoint, "endpoint", "", "only '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/SLUG'")
 	f.BoolVar(&filter.ErrorsOnly, "errors", false, "only answers with status 400 and above")
+	f.StringVar(&filter.RequestID, "request-id", "", "only the request with this `id`, as its answer's X-Request-Id has it")
+	f.sinceVar(&filter.Since)
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many entries (0: all)")
 	asJSON := f.Bool("json", false, "print one JSON object a line, with request and response")
 	if err := f.Parse(args, "tenant"); err != nil {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode"
 
 	"github.com/spf13/pflag"
@@ -131,6 +133,40 @@ func (f *flags) explain() error {
 	text += "\nFlags of every command:\n" + common.FlagUsages() + "\n" + flagRules + "\n"
 	_, err := io.WriteString(f.env.stdout, text)
 	return err
+}
+
+// sinceVar adds the flag --since.
+func (f *flags) sinceVar(at *time.Time) {
+	f.Var(&instantFlag{at, clock.System()}, "since", "only since an `instant`: 90m or 720h ago, 2026-11-22 (UTC) or 2026-11-22T10:00:00Z")
+}
+
+// instantFlag is an instant, given as such or as how long ago it was.
+type instantFlag struct {
+	at  *time.Time
+	clk clock.Clock
+}
+
+func (v *instantFlag) Set(text string) error {
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		*v.at = v.clk.Now().Add(-ago)
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			*v.at = at.UTC()
+			return nil
+		}
+	}
+	return errors.New("expected a duration such as 90m or 720h, a day such as 2026-11-22, or an instant such as 2026-11-22T10:00:00Z")
+}
+
+func (v *instantFlag) Type() string { return "instant" }
+
+func (v *instantFlag) String() string {
+	if v.at == nil || v.at.IsZero() {
+		return ""
+	}
+	return v.at.Format(time.RFC3339)
 }
 
 // list prints the rows of a list: with asJSON each value as one JSON object a

@@ -1,5 +1,5 @@
-// Command gatehouse is the whole product: the server, and the commands by
-// which an operator provisions and looks after it (decisions 3).
+// Command gatehouse is the whole product: the server, and the commands by which
+// an operator provisions and looks after it (contract S1–S4).
 //
 // Machine output goes to standard output and words for people to standard
 // error; a mistake is one line there and a status other than 0: 2 when the
@@ -24,7 +24,8 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// version is set by the Makefile with -ldflags "-X main.version=…".
+// version is set by the Makefile, with -ldflags "-X main.version=…", to what git
+// describe says.
 var version = ""
 
 func main() {
@@ -59,6 +60,7 @@ func commands() []command {
 		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
 		{"export", "--tenant T", "print the manifest of a tenant", exportCommand},
 		{"tenant list", "[--json]", "list the tenants", tenantList},
+		{"tenant delete", "--tenant T --confirm T", "delete a tenant with everything that it has", tenantDelete},
 		{"tenant rotate-jwt-key", "--tenant T", "sign access tokens with a new key", tenantRotateKey},
 		{"user list", "--tenant T [--email E] [--json]", "list staff and external users", userList},
 		{
@@ -76,7 +78,7 @@ func commands() []command {
 		{"key delete", "--tenant T --id ID", "delete an API key", keyDelete},
 		{"endpoint token", "--tenant T --slug S", "make a (new) webhook token and print it, once", endpointToken},
 		{"run exec", "--tenant T (--component | --automation) NAME --input FILE --as EMAIL", "try a target; keeps nothing", runExec},
-		{"run list", "--tenant T [--slug S] [--errors] [--limit N] [--json]", "list the runs of components and automations", runList},
+		{"run list", "--tenant T [--slug S] [--request-id ID] [--since WHEN] [--errors] [--limit N] [--json]", "list the runs of components and automations", runList},
 		{"run show", "--tenant T --id ID", "show a run with its trace and console", runShow},
 		{"run retry", "--tenant T --id ID", "run a failed delivery again", runRetry},
 		{
@@ -89,9 +91,10 @@ func commands() []command {
 		},
 		{"share list", "--tenant T --entity E --record ID [--json]", "list the shares of a record", shareList},
 		{
-			"audit", "--tenant T [--user EMAIL] [--endpoint PATTERN] [--errors] [--limit N] [--json]",
+			"audit", "--tenant T [--user EMAIL] [--endpoint PATTERN] [--request-id ID] [--since WHEN] [--errors] [--limit N] [--json]",
 			"read the audit log, newest first", auditCommand,
 		},
+		{"history", "--tenant T [--kind K] [--limit N] [--json]", "read the change history, newest first", historyCommand},
 		{"backup", "FILE", "copy an SQLite data folder while it is in use", backupCommand},
 		{"restore", "FILE", "make a data folder from a backup", restoreCommand},
 		{"help", "[COMMAND]", "explain the commands", helpCommand},
@@ -243,17 +246,33 @@ func helpCommand(ctx context.Context, e *env, args []string) error {
 }
 
 func versionCommand(_ context.Context, e *env, _ []string) error {
-	v := version
-	if v == "" {
-		v = "development"
-		if info, ok := debug.ReadBuildInfo(); ok {
-			for _, s := range info.Settings {
-				if s.Key == "vcs.revision" {
-					v += " " + s.Value
-				}
-			}
-		}
-	}
-	_, err := fmt.Fprintf(e.stdout, "gatehouse %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	info, _ := debug.ReadBuildInfo()
+	_, err := fmt.Fprintf(e.stdout, "gatehouse %s (%s, %s/%s)\n", versionOf(version, info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
+}
+
+// versionOf is what the Makefile gave, which is the tag or what git describes by it;
+// else the module's version, which go install knows; else the commit.
+func versionOf(given string, info *debug.BuildInfo) string {
+	if given != "" {
+		return given
+	}
+	if info == nil {
+		return "of an unknown commit"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	switch revision := settings["vcs.revision"]; {
+	case revision == "":
+		return "of an unknown commit"
+	case settings["vcs.modified"] == "true":
+		return "of commit " + revision + ", changed"
+	default:
+		return "of commit " + revision
+	}
 }

@@ -8,7 +8,9 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -274,6 +276,40 @@ func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		if stdout, stderr, code := x.raw(args...); code != 0 || stderr != "" || !strings.HasPrefix(stdout, "gatehouse ") {
 			t.Errorf("%v: %d %q %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestTheVersionIsTheTagOrElseTheCommit(t *testing.T) {
+	built := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}
+	}
+	commit := debug.BuildSetting{Key: "vcs.revision", Value: "0123abc"}
+	for _, c := range []struct {
+		given string
+		info  *debug.BuildInfo
+		want  string
+	}{
+		{"v1.2.3-4-g0123abc", built("(devel)"), "v1.2.3-4-g0123abc"}, // make
+		{"", built("v1.2.3"), "v1.2.3"},                              // go install …@v1.2.3
+		{"", built("(devel)", commit), "of commit 0123abc"},
+		{"", built("", commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "of commit 0123abc, changed"},
+		{"", built("(devel)"), "of an unknown commit"},
+		{"", nil, "of an unknown commit"},
+	} {
+		if got := versionOf(c.given, c.info); got != c.want {
+			t.Errorf("versionOf(%q, %v) = %q, want %q", c.given, c.info, got, c.want)
+		}
+	}
+}
+
+// TestMakeNamesTheVersion reads what make would run: the commit, or the tag, is
+// in the program.
+func TestMakeNamesTheVersion(t *testing.T) {
+	for given, want := range map[string]string{"VERSION=v9.8.7": " -X main.version=v9.8.7'", "VERSION=": "-s -w' -o"} {
+		out, err := exec.CommandContext(t.Context(), "make", "-n", "-C", "../..", "server", given).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("make server %s: %v, no %q: %s", given, err, want, out)
 		}
 	}
 }

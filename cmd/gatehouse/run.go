@@ -214,6 +214,8 @@ func runList(ctx context.Context, e *env, args []string) error {
 	filter := endpoint.RunFilter{}
 	f.StringVar(&filter.Slug, "slug", "", "only runs of the endpoint with this `slug`")
 	f.BoolVar(&filter.Errors, "errors", false, "only runs that failed")
+	f.StringVar(&filter.RequestID, "request-id", "", "only runs of the request with this `id`, as its answer's X-Request-Id has it")
+	f.sinceVar(&filter.Since)
 	f.IntVar(&filter.Limit, "limit", 100, "at most so many runs (0: all)")
 	asJSON := f.Bool("json", false, "print one JSON object a line")
 	if err := f.Parse(args, "tenant"); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -255,6 +256,16 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 		}
 		if list := x.lines("run", "list", "--tenant", "acme", "--slug", "hook", "--limit", "1"); len(list) != 1 || list[0]["id"] != runs[2*n-2]["id"] {
 			t.Errorf("%v", list)
+		}
+		for _, r := range runs {
+			same := x.lines("run", "list", "--tenant", "acme", "--request-id", fmt.Sprint(r["request_id"]))
+			if len(same) != 1 || same[0]["id"] != r["id"] {
+				t.Errorf("the runs of request %v are %v", r["request_id"], same)
+			}
+			since := x.lines("run", "list", "--tenant", "acme", "--since", fmt.Sprint(r["started_at"]))
+			if want := slices.IndexFunc(runs, func(o map[string]any) bool { return o["id"] == r["id"] }) + 1; len(since) != want {
+				t.Errorf("%d runs since %v, want %d", len(since), r["started_at"], want)
+			}
 		}
 		for i, r := range runs { // newest first
 			slug, target, kind := "flow", "greeting", "automation"

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,36 @@ func tenantList(ctx context.Context, e *env, args []string) (err error) {
 			strconv.FormatBool(line.PublicAPI), strconv.FormatBool(line.ExternalIdentity))
 	}
 	return l.print(e.stdout, *asJSON)
+}
+
+// tenantDelete deletes a tenant and all that it has, or goes on with that.
+func tenantDelete(ctx context.Context, e *env, args []string) (err error) {
+	f := e.flags("tenant delete")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	confirm := f.String("confirm", "", "the `tenant` once more: there is no way back but a backup")
+	if err := f.Parse(args, "tenant", "confirm"); err != nil {
+		return err
+	}
+	if *confirm != *tenantID {
+		return f.wrong("--confirm %s is another name than --tenant %s", *confirm, *tenantID)
+	}
+	d, err := e.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	done, err := tenant.Delete(ctx, d, *tenantID)
+	if ctx.Err() != nil && err != nil {
+		return fmt.Errorf("%w: nobody reaches the tenant any more; a server deletes the rest, or this command once more", err)
+	}
+	if err != nil {
+		return err
+	}
+	e.say("Tenant %s is deleted: %s rows.", *tenantID, thousands(done.Rows))
+	if !done.Done {
+		e.say("What requests that had begun before still write is deleted by a server, or by this command once more, after a minute; then the name is free.")
+	}
+	return nil
 }
 
 // tenantRotateKey gives a tenant a new key for access tokens. The old one is

@@ -32,7 +32,7 @@ type Build struct {
 type Work struct {
 	Shapes []*Shape `json:"shapes,omitempty"`
 	Moves  []*Move  `json:"moves,omitempty"`
-	// Entities are the types whose records the moves go through.
+	// Entities are what the records that the moves go through are stored as.
 	Entities []string `json:"entities,omitempty"`
 }
 
@@ -123,14 +123,14 @@ func (w *Work) Key() string {
 // Ready reports whether every record was visited.
 func (b *Build) Ready() bool { return b.Walk >= b.Work.Walks() }
 
-// Shape is the work that writers of an entity type's records take part in; nil
-// for none.
+// Shape is the work that writers of an entity type's records take part in, by the
+// name that these are stored under; nil for none.
 func (c *Config) Shape(entity string) *Shape {
 	if c.Build == nil {
 		return nil
 	}
 	for _, s := range c.Build.Work.Shapes {
-		if s.Entity.Name == entity {
+		if s.Entity.StoredAs() == entity {
 			return s
 		}
 	}

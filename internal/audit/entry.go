@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ type Entry struct {
 	Response  string // JSON: {"reason", "body"}
 }
 
-// AppendJSON appends the entry as `gatehouse audit --json` prints it
-// (decisions 3), on one line. What does not apply is null.
+// AppendJSON appends the entry as `gatehouse audit --json` prints it, on one
+// line (contract G6). What does not apply is null.
 func (e *Entry) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = clock.AppendRFC3339Micro(dst, clock.Micros(e.At))
@@ -48,17 +49,36 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 
 // Filter says which entries are asked for; its zero value asks for all.
 type Filter struct {
-	User       string // e-mail address; a deleted user's too, while there are entries
-	Endpoint   string // '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/lead-hook'
-	ErrorsOnly bool   // status 400 and above
-	Limit      int    // 0 for all
-	Before     string // the id of an entry: only older ones
+	User       string    // e-mail address; a deleted user's too, while there are entries
+	Endpoint   string    // '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/lead-hook'
+	ErrorsOnly bool      // status 400 and above
+	Limit      int       // 0 for all
+	Before     string    // the id of an entry: only older ones
+	Since      time.Time // only entries of requests that came then or later; zero for all
+	RequestID  string    // of one request, as its answer's X-Request-Id has it
+}
+
+// bounds are ids between which an entry that the filter asks for stands: from the
+// first one on, and below the second. A request's id and that of its entry are
+// of the same instant.
+func (f Filter) bounds() (from, below string) {
+	if !f.Since.IsZero() {
+		from = clock.IDsFrom(f.Since)
+	}
+	below = cmp.Or(f.Before, afterAll)
+	if at, ok := clock.TimeOf(f.RequestID); ok {
+		from, below = max(from, clock.IDsFrom(at)), min(below, clock.IDsFrom(at.Add(time.Millisecond)))
+	}
+	return from, below
 }
 
 // Check reports what is wrong with a filter, as VALIDATION.
 func (f Filter) Check() error {
 	if f.Limit < 0 {
 		return fault.New(fault.Validation, "limit %d: expected 0 or more", f.Limit)
+	}
+	if _, ok := clock.TimeOf(f.RequestID); f.RequestID != "" && !ok {
+		return fault.New(fault.Validation, "request id %q: expected the id that the answer's header X-Request-Id has", f.RequestID)
 	}
 	if f.Endpoint == "" || f.Endpoint == "/me" {
 		return nil

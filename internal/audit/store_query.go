@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +39,7 @@ func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) erro
 	}
 	h := l.DB.For(l.Tenant)
 	q := &query{log: l, filter: f, left: f.Limit, names: h, emails: map[string]string{}, each: each}
+	q.from, q.below = f.bounds()
 	if f.User != "" {
 		var err error
 		if q.users, err = usersOf(ctx, h, f.User); err != nil {
@@ -51,7 +51,7 @@ func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) erro
 		return err
 	}
 	for _, day := range days {
-		if at, ok := clock.TimeOf(f.Before); ok && day > db.DayOf(at) {
+		if !q.reaches(day) {
 			continue
 		}
 		err := q.day(ctx, day)
@@ -73,12 +73,19 @@ type query struct {
 	log    *Log
 	filter Filter
 	users  []string // the filter's
-	left   int
-	names  db.Handle
-	emails map[string]string
-	each   func(*Entry) error
-	ended  bool // it has as many as it wants
-	failed bool // for another reason than a day's data
+	// from and below are the filter's bounds of the entries' ids.
+	from, below string
+	left        int
+	names       db.Handle
+	emails      map[string]string
+	each        func(*Entry) error
+	ended       bool // it has as many as it wants
+	failed      bool // for another reason than a day's data
+}
+
+// reaches reports whether a day may have an entry that the filter asks for.
+func (q *query) reaches(day db.Day) bool {
+	return clock.IDsFrom(day.Start()) < q.below && clock.IDsFrom((day+1).Start()) > q.from
 }
 
 // day hands out the entries of one day. Blocks come by their greatest id, and
@@ -150,7 +157,7 @@ func (q *query) wants(e *found) bool {
 	area, wide := strings.CutSuffix(f.Endpoint, "*")
 	return (f.User == "" || slices.Contains(q.users, e.UserID)) &&
 		(f.Endpoint == "" || e.Endpoint == f.Endpoint || wide && strings.HasPrefix(e.Endpoint, area)) &&
-		(!f.ErrorsOnly || e.Status >= 400) && (f.Before == "" || e.ID < f.Before)
+		(!f.ErrorsOnly || e.Status >= 400) && (f.RequestID == "" || e.RequestID == f.RequestID) && e.ID >= q.from && e.ID < q.below
 }
 
 // give reads the texts of entries and hands them out, in their order. Those whose
@@ -212,7 +219,7 @@ type idList struct {
 	q     *query
 	day   db.Day
 	sql   string
-	args  []any // from $6
+	args  []any // from $7
 	after string
 	ids   []string
 	last  bool // nothing comes after ids
@@ -222,10 +229,10 @@ type idList struct {
 const afterAll = "~"
 
 const (
-	allBlocks = `SELECT last_id FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id < $3 AND first_id < $4
-		ORDER BY last_id DESC LIMIT $5`
+	allBlocks = `SELECT last_id FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id < $3 AND first_id < $4 AND last_id >= $5
+		ORDER BY last_id DESC LIMIT $6`
 	markedBlocks = `SELECT last_id FROM audit_marks WHERE tenant_id = $1 AND day = $2 AND last_id < $3 AND first_id < $4
-		AND kind = $6 AND value = $7 AND errors >= $8 ORDER BY last_id DESC LIMIT $5`
+		AND last_id >= $5 AND kind = $7 AND value = $8 AND errors >= $9 ORDER BY last_id DESC LIMIT $6`
 )
 
 // blocks chooses the index ranges that together have what the filter asks for.
@@ -276,7 +283,7 @@ func (l *idList) fill(ctx context.Context) error {
 		return nil
 	}
 	l.ids = nil
-	args := append([]any{int64(l.day), l.after, cmp.Or(l.q.filter.Before, afterAll), blocksAtOnce}, l.args...)
+	args := append([]any{int64(l.day), l.after, l.q.below, l.q.from, blocksAtOnce}, l.args...)
 	err := l.q.read(ctx, l.day, func(h db.Querier) error {
 		return h.Query(ctx, l.sql, func(row db.Row) error {
 			l.ids = append(l.ids, row.Text(0))

@@ -78,6 +78,61 @@ func expected(events []*Event, f Filter) (list []string) {
 	return list
 }
 
+// TestOneRequestAndWhatCameSince: both are bounds of ids, so that no block of
+// another time is opened.
+func TestOneRequestAndWhatCameSince(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		makeTenant(t, d, "acme")
+		r := NewRecorder(d, clock.System(), Options{})
+		var events []*Event
+		for day := range 3 {
+			for i := range 20 {
+				ev := entry("acme", 0)
+				ev.Start = noon.AddDate(0, 0, day).Add(time.Duration(i) * time.Second)
+				ev.RequestID = clock.NewID(ev.Start)
+				events = append(events, ev)
+				r.Record(ev)
+			}
+		}
+		closeRecorder(t, r)
+		for _, i := range []int{0, 19, 20, 33, 59} {
+			if got, want := ids(t, d, "acme", Filter{RequestID: events[i].RequestID}), []string{events[i].RequestID}; !slices.Equal(got, want) {
+				t.Errorf("the request %s: %v", want, got)
+			}
+			var want []string
+			for _, ev := range slices.Backward(events[i:]) {
+				want = append(want, ev.RequestID)
+			}
+			for about, since := range map[string]time.Time{"the instant": events[i].Start, "just before": events[i].Start.Add(-time.Microsecond)} {
+				if got := ids(t, d, "acme", Filter{Since: since}); !slices.Equal(got, want) {
+					t.Errorf("since %s of %d: %d entries, want %d", about, i, len(got), len(want))
+				}
+			}
+		}
+		if got := ids(t, d, "acme", Filter{RequestID: clock.NewID(events[5].Start)}); got != nil {
+			t.Errorf("another request of the same instant: %v", got)
+		}
+		err := (&Log{DB: d, Tenant: "acme"}).Query(t.Context(), Filter{RequestID: "req-1"}, func(*Entry) error { return nil })
+		if fault.CodeOf(err) != fault.Validation {
+			t.Errorf("no id of a request: %v", err)
+		}
+		// A day that is not asked for is not opened: one whose blocks are damaged says nothing.
+		spoil := func(tx db.Tx) error {
+			_, err := tx.Exec(t.Context(), `UPDATE audit_blocks SET head = $3 WHERE tenant_id = $1 AND day = $2`, int64(db.DayOf(noon)), []byte("no block"))
+			return err
+		}
+		if err := d.Days().Write(t.Context(), "acme", db.DayOf(noon), spoil); err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(t, d, "acme", Filter{Since: events[20].Start}); len(got) != 40 {
+			t.Errorf("%d entries since the second day", len(got))
+		}
+		if got := ids(t, d, "acme", Filter{RequestID: events[45].RequestID}); len(got) != 1 {
+			t.Errorf("%d entries of a request of the third day", len(got))
+		}
+	})
+}
+
 func TestQueryGoesOnBeforeAnEntry(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		makeTenant(t, d, "acme")
@@ -222,7 +277,7 @@ func TestFiltersUseTheirIndex(t *testing.T) {
 			plan := ""
 			err := q.read(t.Context(), day, func(h db.Querier) error {
 				return h.Query(t.Context(), "EXPLAIN QUERY PLAN "+l.sql, func(row db.Row) error { plan += row.Text(3) + "\n"; return nil },
-					append([]any{int64(day), l.after, afterAll, 10}, l.args...)...)
+					append([]any{int64(day), l.after, afterAll, "", 10}, l.args...)...)
 			})
 			if err != nil || !strings.Contains(plan, c.index+" ") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%+v: %v\n%s", c.filter, err, plan)

@@ -39,6 +39,13 @@ func NewID(at time.Time) string {
 	return text(&id)
 }
 
+// IDsFrom is what the identifiers of an instant begin with: it sorts before each of
+// them, and after every one of an earlier instant.
+func IDsFrom(at time.Time) string {
+	const instant = len("01234567-89ab-7cde")
+	return NewID(at)[:instant]
+}
+
 // fill takes random bytes from the stock; crypto/rand.Read never fails.
 func fill(dst []byte) {
 	e := stock.Get().(*entropy)

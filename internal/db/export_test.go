@@ -1,6 +1,8 @@
 package db
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -45,3 +47,38 @@ const MaxWaiting = maxWaiting
 
 // RekeyEmails is what migration 11 computes.
 var RekeyEmails = rekeyEmails
+
+// Column is a column of a table that has a column tenant_id, as the test of Purge fills it.
+type Column struct{ Name, Type string }
+
+// TenantColumns lists the columns of the tables that have a column tenant_id.
+func TenantColumns(ctx context.Context, d *DB) (map[string][]Column, error) {
+	tables, err := d.tenantTables(ctx)
+	columns := map[string][]Column{}
+	for _, t := range tables {
+		sql := `SELECT name, type FROM pragma_table_info('` + t.name + `')`
+		if d.Engine() == Postgres {
+			sql = `SELECT column_name::text, data_type::text FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = '` + t.name + `'`
+		}
+		err = errors.Join(err, d.Unscoped("test").Query(ctx, sql, func(r Row) error {
+			columns[t.name] = append(columns[t.name], Column{r.Text(0), strings.ToLower(r.Text(1))})
+			return nil
+		}))
+	}
+	return columns, err
+}
+
+// OfDay runs fn with the database that has a day.
+func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) error {
+	of, done, err := d.days.store.open(ctx, day, true)
+	if err != nil {
+		return err
+	}
+	return done(fn(of))
+}
+
+// BatchTime is how long a shared transaction of PostgreSQL takes writes in when
+// the one before took so long beside its writes.
+func BatchTime(around time.Duration) time.Duration {
+	return (&orderedQueue{around: around}).batchTime()
+}

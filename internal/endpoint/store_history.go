@@ -62,13 +62,26 @@ type RunFilter struct {
 	Slug   string // of an endpoint; "" for every run
 	Errors bool   // failed ones only
 	Limit  int    // 0 for all
+	// RequestID is that of the request that a run is of, and of no other; "" for every run.
+	RequestID string
+	Since     time.Time // only runs that began then or later; zero for all
 }
 
 // Runs hands a tenant's runs to each, newest first.
 func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func(*Run) error) error {
 	where, args := "", []any{}
+	and := func(condition string, arg any) {
+		args = append(args, arg)
+		where += " AND " + condition + " $" + strconv.Itoa(len(args)+1)
+	}
 	if f.Slug != "" {
-		where, args = " AND slug = $2", append(args, f.Slug)
+		and("slug =", f.Slug)
+	}
+	if f.RequestID != "" {
+		and("request_id =", f.RequestID)
+	}
+	if !f.Since.IsZero() {
+		and("run_id >=", clock.IDsFrom(f.Since))
 	}
 	if f.Errors {
 		where += " AND status = 'failed'"
@@ -115,7 +128,7 @@ func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *
 	return run, d, json.Unmarshal(plain, d)
 }
 
-// runRetention is how long runs are kept (decisions 1).
+// runRetention is how long runs are kept (contract X8).
 const (
 	runRetention = 30 * 24 * time.Hour
 	expireEvery  = time.Hour
@@ -140,8 +153,8 @@ func (s *Service) RunRetention(ctx context.Context) {
 }
 
 // expire deletes every tenant's runs that are over 30 days old, and events and
-// their keys where the tenant does not keep them for ever (decisions 2.31). The
-// failure of one tenant does not keep the others.
+// their keys where the tenant does not keep them for ever (contract W13). A
+// tenant whose deletion fails does not stop the others.
 func (s store) expire(ctx context.Context, now time.Time) error {
 	tenants, err := tenant.List(ctx, s.d)
 	if err != nil {

@@ -65,7 +65,7 @@ func shownFields(viewer access.Viewer, u *user.User) (map[string]jsontext.Value,
 			continue
 		}
 		fields[f.Name] = schema.Null
-		if v, ok := stored[f.Name]; ok {
+		if v, ok := stored[f.MemberName()]; ok {
 			fields[f.Name] = v
 		}
 	}

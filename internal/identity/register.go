@@ -128,7 +128,7 @@ func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, e
 			out = append(out, ',')
 		}
 		var err error
-		if out, err = jsontext.AppendQuote(out, f.Name); err != nil {
+		if out, err = jsontext.AppendQuote(out, f.MemberName()); err != nil {
 			return nil, err
 		}
 		if out, err = jsontext.AppendQuote(append(out, ':'), text); err != nil {

@@ -165,18 +165,18 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 		p.add(1, "the stored automation %s cannot be read: %s: %s", a.Name, problems[0].Path, problems[0].Text)
 		return
 	}
-	const needs = " cannot be removed: automation %s needs it"
+	const needs = " %s: automation %s needs it"
 	_, _ = automation.Compile(def, automation.Names{ // what it says was said when the automation was stored
 		Entity: func(entity string) bool {
 			lost := !after.Entity(entity)
 			if lost && before.Entity(entity) {
-				p.add(p.m.line("entities"), "entity %s"+needs, entity, a.Name)
+				p.add(p.m.line("entities"), "entity %s"+needs, entity, p.cannotGo(entity, ""), a.Name)
 			}
 			return !lost
 		},
 		Field: func(entity, field string) bool {
 			if before.Entity(entity) && before.Field(entity, field) && !after.Field(entity, field) {
-				p.add(p.lineOfField(entity, ""), "field %s of %s"+needs, field, entity, a.Name)
+				p.add(p.lineOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
 			}
 			return true
 		},
@@ -186,13 +186,13 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 			case after.Field(entity, field):
 				p.add(p.lineOfField(entity, field), "field %s of %s must stay indexed or unique: automation %s filters by it", field, entity, a.Name)
 			default:
-				p.add(p.lineOfField(entity, ""), "field %s of %s"+needs, field, entity, a.Name)
+				p.add(p.lineOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
 			}
 			return true
 		},
 		Component: func(name string) bool {
 			if before.Component(name) && !after.Component(name) {
-				p.add(p.m.line("logic_components"), "logic component %s"+needs, name, a.Name)
+				p.add(p.m.line("logic_components"), "logic component %s"+needs, name, "cannot be removed", a.Name)
 			}
 			return true
 		},

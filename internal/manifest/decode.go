@@ -76,6 +76,10 @@ func (d *decoder) mapping(n *yaml.Node, what string, each func(key, value *yaml.
 	defer func(was string) { d.key = was }(d.key)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if unquotedTemplate(n) {
+			d.fail(key, "a text with {{…}} needs quotes: \"{{…}}\"")
+			continue
+		}
 		if key.Kind != yaml.ScalarNode {
 			d.fail(key, "expected a name as key of %s, found %s", what, kindOf(key))
 			continue
@@ -233,6 +237,9 @@ func (d *decoder) wrong(n *yaml.Node, expected string) {
 	found := kindOf(n)
 	if expected == "text" && found == "a number" {
 		found += " (in quotes it is a text)"
+	}
+	if unquotedTemplate(n) {
+		found += ` (a text with {{…}} needs quotes: "{{…}}")`
 	}
 	d.bad(n, "expected %s, found %s", expected, found)
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -69,8 +70,12 @@ func differences(path string, before, after any) []string {
 		switch {
 		case had && has:
 			list = append(list, differences(at, was, is)...)
+		case deep && has && renamedFrom(is) != "":
+			list = append(list, at+" renamed from "+renamedFrom(is))
+			list = append(list, differences(at, withoutName(b[renamedFrom(is)]), withoutName(is))...)
 		case deep && has:
 			list = append(list, at+" added")
+		case deep && had && renamedAway(a, key):
 		case deep && had:
 			list = append(list, at+" removed")
 		default:
@@ -83,8 +88,36 @@ func differences(path string, before, after any) []string {
 	return list
 }
 
+// renamedFrom is the name that a member of a view had before; "" for none.
+func renamedFrom(v any) string {
+	m, _ := v.(map[string]any)
+	name, _ := m["renamed_from"].(string)
+	return name
+}
+
+// renamedAway reports whether one of the members had another name before.
+func renamedAway(members map[string]any, name string) bool {
+	for _, v := range members {
+		if renamedFrom(v) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutName is a member of a view without what a rename changes.
+func withoutName(v any) any {
+	m, _ := v.(map[string]any)
+	m = maps.Clone(m)
+	delete(m, "name")
+	delete(m, "renamed_from")
+	return m
+}
+
 func difference(path string, before, after any) string {
 	switch {
+	case path == "renamed_from":
+		return "renamed from " + text(after)
 	case path == "password", path == "webhook_secret", path == "previous_webhook_secret":
 		return path + " " + strings.Trim(strings.ReplaceAll(text(after), "none", "removed"), "()")
 	case path == "nodes", strings.HasPrefix(path, "email_templates."): // the change history has them in full

@@ -20,6 +20,7 @@ func (d *decoder) entities(m *manifest, key string, n *yaml.Node) {
 		label := false
 		given := d.object(item, "an entity",
 			member{"name", d.to(&e.Name)},
+			member{"renamed_from", d.to(&e.RenamedFrom)},
 			member{"label", func(v *yaml.Node) { e.Label, label = d.text(v) }},
 			member{"sharing", func(v *yaml.Node) {
 				if s, ok := d.oneOf(v, string(schema.Private), string(schema.PublicRead), string(schema.PublicReadWrite)); ok {
@@ -68,6 +69,7 @@ func (d *decoder) fields(m *manifest, n *yaml.Node, entity string, path ...strin
 		var kind string
 		given := d.object(item, "a field",
 			member{"name", d.to(&f.Name)},
+			member{"renamed_from", d.to(&f.RenamedFrom)},
 			member{"type", d.to(&kind)},
 			member{"required", d.flag(&f.Required)},
 			member{"unique", d.flag(&f.Unique)},
@@ -129,10 +131,10 @@ func labelOf(name string) string {
 
 func mergeEntities(p *plan) {
 	if p.m.has("user_fields") {
-		p.after.userFields = p.m.userFields
+		p.after.userFields = p.mergeFields("user_fields", "", p.m.userFields, p.before.userFields)
 	}
 	for _, e := range p.m.entities {
-		p.after.entities[e.Name] = e
+		p.after.entities[e.Name] = p.mergeEntity(e)
 	}
 	if p.prunes("entities") {
 		for name := range p.before.entities {
@@ -155,7 +157,7 @@ func checkEntities(p *plan) {
 				p.add(p.m.line("entities", e.Name, "field", f.Name, "entity"),
 					"entity %s: field %s: there is no entity %s", e.Name, f.Name, show(f.Target))
 			} else {
-				p.add(p.m.line("entities"), "entity %s cannot be removed: field %s of entity %s refers to it", f.Target, f.Name, e.Name)
+				p.add(p.m.line("entities"), "entity %s %s: field %s of entity %s refers to it", f.Target, p.cannotGo(f.Target, ""), f.Name, e.Name)
 			}
 		}
 	}
@@ -163,25 +165,27 @@ func checkEntities(p *plan) {
 
 // entityView is an entity type in the change history, in the manifest's words.
 type entityView struct {
-	Label   string      `json:"label"`
-	Sharing string      `json:"sharing"`
-	Fields  []fieldView `json:"fields"`
+	RenamedFrom string      `json:"renamed_from,omitempty"` // by this change
+	Label       string      `json:"label"`
+	Sharing     string      `json:"sharing"`
+	Fields      []fieldView `json:"fields"`
 }
 
 type fieldView struct {
-	Name     string   `json:"name"`
-	Type     string   `json:"type"`
-	Required bool     `json:"required,omitempty"`
-	Unique   bool     `json:"unique,omitempty"`
-	Indexed  bool     `json:"indexed,omitempty"`
-	Options  []string `json:"options,omitempty"`
-	Entity   string   `json:"entity,omitempty"`
+	Name        string   `json:"name"`
+	RenamedFrom string   `json:"renamed_from,omitempty"` // by this change
+	Type        string   `json:"type"`
+	Required    bool     `json:"required,omitempty"`
+	Unique      bool     `json:"unique,omitempty"`
+	Indexed     bool     `json:"indexed,omitempty"`
+	Options     []string `json:"options,omitempty"`
+	Entity      string   `json:"entity,omitempty"`
 }
 
 func viewFields(fields []*schema.Field) []fieldView {
 	list := make([]fieldView, len(fields))
 	for i, f := range fields {
-		list[i] = fieldView{f.Name, string(f.Type), f.Required, f.Unique, f.Indexed, f.Options, f.Target}
+		list[i] = fieldView{f.Name, f.RenamedFrom, string(f.Type), f.Required, f.Unique, f.Indexed, f.Options, f.Target}
 	}
 	return list
 }
@@ -190,7 +194,7 @@ func viewEntity(e *schema.Entity) any {
 	if e == nil {
 		return nil
 	}
-	return entityView{e.Label, string(e.Sharing), viewFields(e.Fields)}
+	return entityView{e.RenamedFrom, e.Label, string(e.Sharing), viewFields(e.Fields)}
 }
 
 func viewUserFields(fields []*schema.Field) any {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -123,8 +121,6 @@ func sectionKeys() []string {
 	return keys
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
 // document reads the one YAML document of a file; nil when that is impossible.
 func (d *decoder) document(src []byte) *yaml.Node {
 	if len(src) > maxSize {
@@ -143,7 +139,7 @@ func (d *decoder) document(src []byte) *yaml.Node {
 		d.add(1, "the manifest is empty: expected at least tenant: NAME")
 		return nil
 	case err != nil:
-		d.syntax(err)
+		d.syntax(src, err)
 		return nil
 	}
 	switch err := dec.Decode(&more); {
@@ -151,24 +147,10 @@ func (d *decoder) document(src []byte) *yaml.Node {
 		d.fail(&more, "a second document begins here: expected one tenant a file")
 		return nil
 	case !errors.Is(err, io.EOF):
-		d.syntax(err)
+		d.syntax(src, err)
 		return nil
 	}
 	return doc.Content[0]
-}
-
-func (d *decoder) syntax(err error) {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	m := yamlLine.FindStringSubmatch(first)
-	if m == nil {
-		d.add(1, "not YAML: %s", first)
-		return
-	}
-	line, _ := strconv.Atoi(m[1])
-	if strings.HasPrefix(m[2], "did not find expected") {
-		line++ // the parser counts from 0, unlike the scanner below it
-	}
-	d.add(line, "not YAML: %s", m[2])
 }
 
 func invalidUTF8(src []byte) int {

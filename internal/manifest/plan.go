@@ -62,6 +62,7 @@ type plan struct {
 	// people are stored users, outside the plan perhaps, whom definitions name:
 	// by e-mail key.
 	people  map[string]*user.User
+	renames renames
 	keyring *secret.Keyring
 	changes []change
 }
@@ -140,7 +141,10 @@ func (p *plan) diff() {
 	b, a := p.before, p.after
 	p.note(kindTenant, "", a.tenant.ID, viewTenant(b.tenant), viewTenant(a.tenant))
 	for _, name := range order(p, "entities", b.entities, a.entities) {
-		p.note(kindEntity, name, name, viewEntity(b.entities[name]), viewEntity(a.entities[name]))
+		if p.renames.entities[name] != "" {
+			continue // told of under its new name
+		}
+		p.note(kindEntity, name, name, viewEntity(p.was(name)), viewEntity(a.entities[name]))
 	}
 	p.note(kindUserFields, "", kindUserFields, viewUserFields(b.userFields), viewUserFields(a.userFields))
 	for _, name := range order(p, "roles", b.roles, a.roles) {

@@ -115,6 +115,11 @@ func mergeRules(p *plan) {
 		named[id] = decl
 		p.after.rules[id] = &rule
 	}
+	for id, rule := range p.before.rules {
+		if is := p.renamedRule(rule).ID(); is != id && named[is] != nil {
+			delete(p.after.rules, id) // the manifest's is the same rule, with the new names
+		}
+	}
 	if p.prunes("sharing_rules") {
 		for id := range p.before.rules {
 			if named[id] == nil {
@@ -181,7 +186,7 @@ func checkRules(p *plan) {
 		}
 		entity := p.schema.Entity(r.Entity)
 		if entity == nil {
-			p.add(p.m.line("entities"), "entity %s cannot be removed: sharing rule %s needs it", r.Entity, ruleName(r))
+			p.add(p.m.line("entities"), "entity %s %s: sharing rule %s needs it", r.Entity, p.cannotGo(r.Entity, ""), ruleName(r))
 			continue
 		}
 		for _, role := range []string{r.OwnedByRole, r.ShareWithRole} {
@@ -192,8 +197,8 @@ func checkRules(p *plan) {
 		for _, c := range r.Where {
 			f := entity.Field(c.Field)
 			if f == nil {
-				p.add(p.m.line("entities", r.Entity), "field %s of %s cannot be removed: sharing rule %s needs it",
-					c.Field, r.Entity, ruleName(r))
+				p.add(p.m.line("entities", r.Entity), "field %s of %s %s: sharing rule %s needs it",
+					c.Field, r.Entity, p.cannotGo(r.Entity, c.Field), ruleName(r))
 			} else if value, reason := f.Canonical(c.Value); reason != "" || !f.Scalar() || string(value) != string(c.Value) {
 				p.add(p.m.line("entities", r.Entity, "field", c.Field), "field %s of %s cannot be changed so: sharing rule %s needs its value",
 					c.Field, r.Entity, ruleName(r))

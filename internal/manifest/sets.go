@@ -113,13 +113,13 @@ func (p *plan) checkGrant(set, entity, field string) bool {
 	case p.m.names("permission_sets", set):
 		p.add(p.m.line("permission_sets", set, entity, field), "%s", err)
 	case p.schema.Entity(entity) == nil && entity != schema.UserEntity:
-		p.add(p.m.line("entities"), "entity %s cannot be removed: permission set %s names it", entity, set)
+		p.add(p.m.line("entities"), "entity %s %s: permission set %s names it", entity, p.cannotGo(entity, ""), set)
 	default:
 		section := "entities"
 		if entity == schema.UserEntity {
 			section = "user_fields"
 		}
-		p.add(p.m.line(section, entity), "field %s of %s cannot be removed: permission set %s names it", field, entity, set)
+		p.add(p.m.line(section, entity), "field %s of %s %s: permission set %s names it", field, entity, p.cannotGo(entity, field), set)
 	}
 	return err == nil
 }

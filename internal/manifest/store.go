@@ -43,6 +43,9 @@ const inline = 1000
 type Result struct {
 	Tenant  string
 	Changes []Change // none when the tenant was so already
+	// Gone are the attributes, of objects that the manifest names, which go because
+	// it does not name them; of fields with how many records hold a value.
+	Gone []string
 	// Warnings are sentences for the operator about a manifest that was applied.
 	Warnings []string
 }
@@ -83,7 +86,14 @@ func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []by
 	if err := a.apply(ctx, h); err != nil {
 		return nil, err
 	}
-	r := &Result{Tenant: m.tenant, Warnings: m.shortSecrets()}
+	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: m.shortSecrets()}
+	for _, f := range a.goneFields {
+		told, err := f.told(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		r.Gone = append(r.Gone, told)
+	}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
 	}
@@ -114,6 +124,9 @@ type application struct {
 	checked bool // a dry run has looked at the records
 	changes []change
 	after   *state
+
+	goneFields  []goneField
+	goneOfUsers []string
 }
 
 func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
@@ -160,6 +173,7 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		}
 	}
 	a.changes, a.after = p.changes, p.after
+	a.goneFields, a.goneOfUsers = p.goneFields(), p.goneOfUsers()
 	if a.opts.DryRun {
 		return errDryRun
 	}

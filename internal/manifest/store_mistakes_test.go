@@ -68,7 +68,7 @@ func TestMistakesBelowTheText(t *testing.T) {
 		"tenant: a\n" + strings.Repeat("#", 8<<20):              "m.yaml:1: the manifest is larger than 8 MiB",
 		"tenant: a\nroles: " + strings.Repeat("[", 20_000):      "m.yaml:2: not YAML: exceeded max depth of 10000",
 		"tenant: a\nroles: [a]\n? [x]\n: y\n":                   "m.yaml:2: roles: expected a role as a mapping, found text\nm.yaml:3: expected a name as key of the manifest, found a list",
-		"tenant: a\nusers: [{email: \"${X}\", password: ${X}}]": "m.yaml:2: not YAML: did not find expected ',' or '}'",
+		"tenant: a\nusers: [{email: \"${X}\", password: ${X}}]": "m.yaml:2: not YAML: ${X} needs quotes inside of {…} and […]: write \"${X}\"",
 	} {
 		err := manifest.Check("m.yaml", []byte(src), func(string) string { return "" })
 		if err == nil || err.Error() != want {

@@ -153,7 +153,7 @@ func (x *deals) stands() []string {
 	for _, e := range c.Schema.Entities {
 		for _, f := range e.Fields {
 			if f.Keyed() {
-				fields[e.Name+" "+f.StoredAs()] = f.Name
+				fields[e.StoredAs()+" "+f.StoredAs()] = f.Name
 			}
 		}
 	}

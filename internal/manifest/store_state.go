@@ -138,7 +138,7 @@ func (w *writer) checkUserData() error {
 	type pair struct{ was, is *schema.Field }
 	var changed []pair
 	for _, was := range p.before.userFields {
-		is := p.schema.User.Field(was.Name)
+		is := p.schema.User.OfMember(was.MemberName())
 		if is != nil && (is.Type != was.Type || !slices.Equal(is.Options, was.Options)) && len(p.List) == 0 {
 			changed = append(changed, pair{was, is})
 		}
@@ -153,9 +153,10 @@ func (w *writer) checkUserData() error {
 			return err
 		}
 		for _, c := range changed {
-			_, unfit := c.was.Canonical(values[c.was.Name])
-			if _, reason := c.is.Canonical(values[c.was.Name]); unfit == "" && reason != "" {
-				broken[c.was.Name]++
+			value := values[c.was.MemberName()]
+			_, unfit := c.was.Canonical(value)
+			if _, reason := c.is.Canonical(value); unfit == "" && reason != "" {
+				broken[c.is.Name]++
 			}
 		}
 		return nil

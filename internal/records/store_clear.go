@@ -15,27 +15,27 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// References to a deleted record are cleared in the transaction that deletes it,
-// or, where they are many, in short ones after it: until the last of them a
-// record may still name the one that is gone. What is left to do stands in the
-// database (access.LeftReferences) with the record's end, so that a server goes on
-// with it when whoever deleted the record does not.
+// References to a deleted record are cleared in the transaction that deletes it
+// or, if there are many, in short ones after it (contract R10). Until the last
+// of them a record may still name the deleted one. What is left to do is stored
+// in that transaction (access.LeftReferences), so that a server continues it if
+// the deleting process does not.
 
 const (
 	// maxCleared is how many references the deleting transaction clears.
 	maxCleared = 1000
-	// clearRows is how many one transaction after it clears.
+	// clearRows is how many each later transaction clears.
 	clearRows = 50
 )
 
-// clearFor is how long whoever deletes a record stays for its references. Tests
+// clearFor is how long the caller of a deletion clears references itself. Tests
 // change it.
 var clearFor = 5 * time.Second
 
-// clearLeft clears references that a deletion left, for as long as the caller can
-// wait. The record is gone whatever happens here, and a server clears what
-// remains: a failure here is not one of the deletion, and comes again there,
-// where it is told of.
+// clearLeft clears references that a deletion left, for as long as the caller
+// can wait. The record is gone whatever happens here, and a server clears the
+// rest: a failure here is not a failure of the deletion, and the server will
+// meet and report it.
 func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 	ctx, cancel := context.WithTimeout(ctx, clearFor)
 	defer cancel()
@@ -46,33 +46,33 @@ func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 	}
 }
 
-// clearPage clears some of the references that a leftover is about, after a
-// record; last is 0 when there are no more. None comes in meanwhile: nobody can
-// refer to a record that is gone.
+// clearPage clears some of the references of a leftover, starting after a
+// record; last is 0 when there are no more. No new ones appear: nobody can
+// refer to a deleted record.
 func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Leftover, after int64) (last int64, err error) {
 	name, id, _ := strings.Cut(l.Name, "=")
-	e := config.Schema.Entity(l.Entity)
-	if e == nil || e.Field(name) == nil || e.Field(name).Type != schema.Reference {
-		return 0, nil // a field that is back as a reference is cleared then
+	e := config.Schema.StoredAs(l.Entity)
+	if e == nil || e.OfMember(name) == nil || e.OfMember(name).Type != schema.Reference {
+		return 0, nil // if the field comes back as a reference, it is cleared then
 	}
-	f := e.Field(name)
+	f := e.OfMember(name)
 	var at []any
 	err = tx.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4
 		AND reach = '' AND record_created_at > $5 ORDER BY record_created_at LIMIT `+strconv.Itoa(clearRows),
-		func(r db.Row) error { at = append(at, r.Int(0)); return nil }, e.Name, f.StoredAs(), id, after)
+		func(r db.Row) error { at = append(at, r.Int(0)); return nil }, e.StoredAs(), f.StoredAs(), id, after)
 	if err != nil || len(at) == 0 {
 		return 0, err
 	}
 	top := at[len(at)-1].(int64)
-	for len(at) < clearRows { // one statement, prepared once
+	for len(at) < clearRows { // so that one statement is prepared for any number
 		at = append(at, top)
 	}
-	list, last, err := page(ctx, tx, clearing, after, top, clearRows, tx.Dialect().ForUpdate, append([]any{e.Name}, at...)...)
+	list, last, err := page(ctx, tx, clearing, after, top, clearRows, tx.Dialect().ForUpdate, append([]any{e.StoredAs()}, at...)...)
 	if err != nil {
 		return 0, err
 	}
 	if last == 0 {
-		last = top // they were deleted meanwhile
+		last = top // these records were deleted meanwhile
 	}
 	s := &Session{viewer: access.System(config, "clears references to a deleted record")}
 	for i := range list {
@@ -83,8 +83,8 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 	return last, nil
 }
 
-// clearing is the condition of clearRows records. They are given by name: no
-// statistics of a table make PostgreSQL read more than them.
+// clearing is the condition for clearRows records. It lists their keys, so that
+// PostgreSQL reads no others, whatever the table's statistics.
 var clearing = func() string {
 	st := &statement{args: make([]any, 2)} // of page
 	st.WriteString("entity = ")
@@ -94,8 +94,8 @@ var clearing = func() string {
 	return st.String()
 }()
 
-// clearOne clears a reference of one record, which is held. by is when and by
-// whom what it refers to was deleted.
+// clearOne clears a reference of one locked record. by is when and by whom the
+// referenced record was deleted.
 func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *schema.Field, rec *row, id, by string) error {
 	before := stored(e, rec.data)
 	if v := before[f.Index]; v == nil || schema.IsNull(v) || schema.Unquote(v) != id {
@@ -117,15 +117,15 @@ func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *s
 	}
 	_, err = tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
-		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, e.Name, rec.createdAt, f.Name, now, user)
+		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, e.StoredAs(), rec.createdAt, f.MemberName(), now, user)
 	if err != nil {
 		return err
 	}
 	return s.reindex(ctx, tx, e, rec.createdAt, was, is)
 }
 
-// clearReferences unsets the field f of every record that refers to id. Where
-// they are many, it leaves that to short transactions after this one.
+// clearReferences clears the field f of every record that refers to id. If
+// there are many, it leaves that to short transactions after this one.
 func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) ([]access.Leftover, error) {
 	few, err := fewRefer(ctx, tx, from, f, id)
 	if err != nil {
@@ -135,14 +135,14 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 		return nil, s.clearAtOnce(ctx, tx, config, from, f, id)
 	}
 	l := access.Leftover{
-		Kind: access.LeftReferences, Entity: from.Name, Name: f.Name + "=" + id,
+		Kind: access.LeftReferences, Entity: from.StoredAs(), Name: f.MemberName() + "=" + id,
 		Becomes: strconv.FormatInt(clock.Micros(s.store.clock.Now()), 10) + " " + s.viewer.UserID(),
 	}
 	return []access.Leftover{l}, access.Leave(ctx, tx, l, 0)
 }
 
-// fewRefer reports whether the references to a record are cleared in the
-// transaction that deletes it.
+// fewRefer reports whether the references to a record are so few that the
+// transaction that deletes it clears them.
 func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.Field, id string) (bool, error) {
 	n, size := 0, int64(0)
 	err := q.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
@@ -151,62 +151,70 @@ func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.
 		n++
 		size += r.Int(0)
 		return nil
-	}, from.Name, f.StoredAs(), id)
+	}, from.StoredAs(), f.StoredAs(), id)
 	return n <= maxCleared && size <= walkBytes, err
 }
 
-// clearAtOnce unsets the field f of all that refer to id, in one transaction. The
-// data is asked too: a record that is turned to another target meanwhile still
-// stands in the index as PostgreSQL's statement saw it.
+// clearAtOnce clears the field f of all records that refer to id, in one
+// transaction. It also checks the data: a record that was given another target
+// meanwhile is still in the index as PostgreSQL's statement saw it.
 func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
 		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
 		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $7 AND value = $4 AND reach = '')
 		AND (data ->> CAST($3 AS TEXT)) = $4`,
-		from.Name, f.Name, id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
+		from.StoredAs(), f.MemberName(), id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
 	if err != nil {
 		return err
 	}
-	names, rules := []string{f.StoredAs()}, valueRules(config, from.Name)
-	if shape := config.Shape(from.Name); shape != nil {
-		names = append(names, shapeNames(shape, f.Name)...)
-		rules = append(rules, newRules(shape)...)
+	names, asking := []string{f.StoredAs()}, rulesAsking(valueRules(config, from.Name), f.Name, id)
+	if shape := config.Shape(from.StoredAs()); shape != nil {
+		if is := shape.Entity.OfMember(f.MemberName()); is != nil {
+			names = append(names, shapeNames(shape, is.Name)...)
+			asking = append(asking, rulesAsking(newRules(shape), is.Name, id)...)
+		}
 	}
 	for _, name := range names {
 		_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-			from.Name, name, id)
+			from.StoredAs(), name, id)
 		if err != nil {
 			return err
 		}
 	}
-	for _, rule := range rules {
-		for _, c := range rule.Where {
-			// The rule asked for exactly this record: it holds for none any more.
-			if c.Field == f.Name && schema.Unquote(c.Value) == id {
-				if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
-					return err
-				}
-			}
+	for _, rule := range asking { // these rules require exactly this record, so they match nothing now
+		if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// dropMatches ends that a rule by field value holds for any record.
+// rulesAsking returns the rules whose condition is that field refers to a
+// record.
+func rulesAsking(rules []*access.SharingRule, field, id string) (list []*access.SharingRule) {
+	for _, rule := range rules {
+		if slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return c.Field == field && schema.Unquote(c.Value) == id }) {
+			list = append(list, rule)
+		}
+	}
+	return list
+}
+
+// dropMatches removes all matches of a rule by field value.
 func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, rule string) error {
 	type match struct {
 		createdAt int64
 		data      jsontext.Value
 	}
 	var list []match
-	shape := config.Shape(e.Name)
+	shape := config.Shape(e.StoredAs())
 	if hasRanged(e) || shape != nil {
 		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
 			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
 			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
 			return nil
-		}, rule, e.Name)
+		}, rule, e.StoredAs())
 		if err != nil {
 			return err
 		}
@@ -217,7 +225,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 		if shape != nil {
 			gone = append(gone, shapeWays(shape, m.data, ways)...)
 		}
-		if err := deleteEntries(ctx, tx, e.Name, m.createdAt, gone); err != nil {
+		if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, gone); err != nil {
 			return err
 		}
 	}

@@ -22,9 +22,10 @@ type Share struct {
 	CreatedBy string
 }
 
-// Share shares a record, or changes how far an existing share reaches. Only
-// the record's owner, their ancestors, all-access and the tenant owner may
-// (decisions 2.14); the principal must exist.
+// Share shares a record, or changes the access of an existing share. Only the
+// record's owner, users with an ancestor role, all_entity_access and the tenant
+// owner may (contract A1). The principal must exist, else VALIDATION. It
+// returns NOT_FOUND or FORBIDDEN like Delete.
 func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
 	if share.Access != access.ReadOnly && share.Access != access.Edit {
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
@@ -38,49 +39,52 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 			(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
-			entity, id, principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
+			e.StoredAs(), id, principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
 		if err != nil {
 			return err
 		}
-		return insertEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, principal))
+		return insertEntries(ctx, tx, e, rec.createdAt, s.shareEntries(e, rec, principal))
 	})
 }
 
-// Unshare takes a share back; NOT_FOUND when there is none with the principal.
+// Unshare removes a share. It returns NOT_FOUND when there is none with the
+// principal.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
-		name, _ := s.viewer.Config().Roles.Stored(principal) // of a role that there is not, "" is no share's
+		name, _ := s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
-			entity, id, name)
+			e.StoredAs(), id, name)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "the record is not shared with %s", principal)
 		}
 		if err != nil {
 			return err
 		}
-		return deleteEntries(ctx, tx, entity, rec.createdAt, s.shareEntries(e, rec, name))
+		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, s.shareEntries(e, rec, name))
 	})
 }
 
 func (s *Session) shareEntries(e *schema.Entity, rec *row, principal string) []entry {
 	ways := []string{wayOfShare(principal)}
 	list := wayEntries(e, stored(e, rec.data), ways, nil)
-	if shape := s.viewer.Config().Shape(e.Name); shape != nil {
+	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil {
 		list = append(list, shapeWays(shape, rec.data, ways)...)
 	}
 	return list
 }
 
-// shared runs fn on a record whose shares the viewer may change: whoever may
-// see the entity type and delete the record (decisions 2.14).
+// shared runs fn on a record whose shares the viewer may change: they must be
+// allowed to read the entity type and to delete the record (contract A1).
 func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *schema.Entity, *row) error) error {
 	return s.locked(ctx, entity, id, reach{access.Read, access.Delete, "share"},
 		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error { return fn(s, tx, r.Entity, rec) })
 }
 
-// Shares lists the explicit shares of a record that the viewer may see.
+// Shares returns the explicit shares of a record that the viewer may see. It
+// returns NOT_FOUND when they may not.
 func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
-	if _, err := s.on(entity, access.Read); err != nil {
+	rights, err := s.on(entity, access.Read)
+	if err != nil {
 		return nil, err
 	}
 	ok, err := s.visible(ctx, s.h, entity, id)
@@ -97,11 +101,12 @@ func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error
 			list = append(list, Share{Principal: principal, Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)})
 		}
 		return nil
-	}, entity, id)
+	}, rights.Entity.StoredAs(), id)
 	return list, err
 }
 
-// principal is whom a new share is with, as it is stored; they must exist.
+// principal returns the stored form of the principal of a new share. An unknown
+// one is VALIDATION.
 func (s *Session) principal(ctx context.Context, q db.Querier, principal string) (stored string, err error) {
 	kind, name, _ := strings.Cut(principal, ":")
 	switch kind {

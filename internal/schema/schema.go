@@ -5,6 +5,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -53,14 +54,28 @@ type Field struct {
 	Indexed  bool     // may be filtered by
 	Options  []string // of a select or multiselect
 	Target   string   // the entity type a reference points at
+	// TargetStored is Target's StoredAs; New finds it.
+	TargetStored string `json:",omitzero"`
+	// Member is what the field's values stand under in stored data; "" is Name. A
+	// field that was renamed keeps it. See MemberName.
+	Member string `json:",omitzero"`
+	// RenamedFrom is what its author says that it was called before.
+	RenamedFrom string `json:"-"`
 	// IndexName is what the index rows in use stand under; "" is Name. See StoredAs.
 	IndexName string
 	// Index is the field's place in its entity type; masks are indexed by it.
 	Index int `json:"-"`
 	// Label is the member name as it stands in a record's JSON: `"name":`.
-	Label      string `json:"-"`
-	LabelBytes []byte `json:"-"`
+	Label string `json:"-"`
+	// StoredLabel is Label in stored data.
+	StoredLabel []byte `json:"-"`
 }
+
+// MemberName is the name that the field's values stand under in stored data.
+func (f *Field) MemberName() string { return cmp.Or(f.Member, f.Name) }
+
+// TargetAs is what the records that a reference points at are stored as.
+func (f *Field) TargetAs() string { return cmp.Or(f.TargetStored, f.Target) }
 
 // StoredAs is the name that the field's index rows stand under. It changes when
 // they are made anew: the new ones are filled beside those in use.
@@ -87,28 +102,54 @@ type Entity struct {
 	Label   string
 	Sharing Sharing
 	Fields  []*Field
+	// Stored is the name that its records are stored under; "" is Name. An entity
+	// type that was renamed keeps it. See StoredAs.
+	Stored string `json:",omitzero"`
+	// RenamedFrom is what its author says that it was called before.
+	RenamedFrom string `json:"-"`
 	// Endpoint is how logs and rollups name the type: /data/<name>.
 	Endpoint string `json:"-"`
 
-	byName map[string]*Field
+	byName   map[string]*Field
+	byMember map[string]*Field
 }
+
+// StoredAs is the name that records of the type, their index rows and shares are
+// stored under. Every statement about them takes this one.
+func (e *Entity) StoredAs() string { return cmp.Or(e.Stored, e.Name) }
 
 // Field finds a declared field; nil when there is none of that name.
 func (e *Entity) Field(name string) *Field { return e.byName[name] }
 
-// FieldBytes is Field for a name that stands in a buffer; it copies nothing.
-func (e *Entity) FieldBytes(name []byte) *Field { return e.byName[string(name)] }
+// OfMember finds a declared field by the name that its values stand under in
+// stored data; nil when there is none.
+func (e *Entity) OfMember(name string) *Field { return e.byMember[name] }
+
+// OfMemberBytes is OfMember for a name that stands in a buffer; it copies nothing.
+func (e *Entity) OfMemberBytes(name []byte) *Field { return e.byMember[string(name)] }
+
+// OfIndex is the name of the field whose index rows stand under a name.
+func (e *Entity) OfIndex(name string) string {
+	for _, f := range e.Fields {
+		if f.StoredAs() == name {
+			return f.Name
+		}
+	}
+	return name
+}
 
 // Index numbers the fields and makes them findable. Every Entity passes
 // through it before use.
 func (e *Entity) Index() *Entity {
 	e.Endpoint = "/data/" + e.Name
 	e.byName = make(map[string]*Field, len(e.Fields))
+	e.byMember = make(map[string]*Field, len(e.Fields))
 	for i, f := range e.Fields {
 		f.Index = i
 		f.Label = strconv.Quote(f.Name) + ":"
-		f.LabelBytes = []byte(f.Label)
+		f.StoredLabel = []byte(strconv.Quote(f.MemberName()) + ":")
 		e.byName[f.Name] = f
+		e.byMember[f.MemberName()] = f
 	}
 	return e
 }
@@ -120,12 +161,13 @@ type Schema struct {
 	// declared custom fields of users.
 	User *Entity
 
-	byName map[string]*Entity
+	byName   map[string]*Entity
+	byStored map[string]*Entity
 }
 
 // New indexes entity types and the custom fields of users.
 func New(entities []*Entity, userFields []*Field) *Schema {
-	s := &Schema{Entities: entities, byName: make(map[string]*Entity, len(entities))}
+	s := &Schema{Entities: entities, byName: make(map[string]*Entity, len(entities)), byStored: make(map[string]*Entity, len(entities))}
 	slices.SortFunc(s.Entities, func(a, b *Entity) int {
 		if a.Name < b.Name {
 			return -1
@@ -134,6 +176,14 @@ func New(entities []*Entity, userFields []*Field) *Schema {
 	})
 	for _, e := range entities {
 		s.byName[e.Name] = e.Index()
+		s.byStored[e.StoredAs()] = e
+	}
+	for _, e := range entities {
+		for _, f := range e.Fields {
+			if to := s.byName[f.Target]; to != nil {
+				f.TargetStored = to.Stored
+			}
+		}
 	}
 	s.User = (&Entity{Name: UserEntity, Label: "User", Sharing: Private, Fields: userFields}).Index()
 	return s
@@ -142,6 +192,9 @@ func New(entities []*Entity, userFields []*Field) *Schema {
 // Entity finds an entity type of records by its API name, or nil. The built-in
 // 'user' is not among them: it is Schema.User.
 func (s *Schema) Entity(name string) *Entity { return s.byName[name] }
+
+// StoredAs finds an entity type by the name that its records are stored under, or nil.
+func (s *Schema) StoredAs(name string) *Entity { return s.byStored[name] }
 
 // nameRule is what entity types and fields may be called: snake_case.
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)

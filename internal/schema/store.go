@@ -11,8 +11,8 @@ import (
 func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	var entities []*Entity
 	byName := map[string]*Entity{}
-	err := q.Query(ctx, `SELECT name, label, sharing FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
-		e := &Entity{Name: r.Text(0), Label: r.Text(1), Sharing: Sharing(r.Text(2))}
+	err := q.Query(ctx, `SELECT name, label, sharing, stored_as FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		e := &Entity{Name: r.Text(0), Label: r.Text(1), Sharing: Sharing(r.Text(2)), Stored: r.Text(3)}
 		entities = append(entities, e)
 		byName[e.Name] = e
 		return nil
@@ -21,11 +21,13 @@ func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 		return nil, err
 	}
 	var userFields []*Field
-	err = q.Query(ctx, `SELECT entity, name, type, required, is_unique, is_indexed, options, target, index_name
-		FROM fields WHERE tenant_id = $1 ORDER BY entity, position`, func(r db.Row) error {
+	err = q.Query(ctx, `SELECT f.entity, f.name, f.type, f.required, f.is_unique, f.is_indexed, f.options, f.target, f.index_name,
+		COALESCE(m.member, '') FROM fields f
+		LEFT JOIN field_members m ON m.tenant_id = $1 AND m.entity = f.entity AND m.name = f.name
+		WHERE f.tenant_id = $1 ORDER BY f.entity, f.position`, func(r db.Row) error {
 		f := &Field{
 			Name: r.Text(1), Type: Type(r.Text(2)), Required: r.Bool(3), Unique: r.Bool(4), Indexed: r.Bool(5),
-			Target: r.Text(7), IndexName: r.Text(8),
+			Target: r.Text(7), IndexName: r.Text(8), Member: r.Text(9),
 		}
 		if err := json.Unmarshal(r.Bytes(6), &f.Options); err != nil {
 			return err
@@ -43,12 +45,20 @@ func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	return New(entities, userFields), nil
 }
 
-// PutEntity makes the entity type in the database equal to e, fields included.
-// The records follow through records.Reshape in the same transaction.
+// PutEntity makes the entity type in the database equal to e, fields included,
+// after what was renamed has its new name. The records follow through
+// records.Transition in the same transaction.
 func PutEntity(ctx context.Context, tx db.Tx, e *Entity) error {
-	_, err := tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing) VALUES ($1, $2, $3, $4)
+	if err := renameEntity(ctx, tx, e.RenamedFrom, e.Name); err != nil {
+		return err
+	}
+	stored, err := freeStorage(ctx, tx, e.Name)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing, stored_as) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (tenant_id, name) DO UPDATE SET label = excluded.label, sharing = excluded.sharing`,
-		e.Name, e.Label, string(e.Sharing))
+		e.Name, e.Label, string(e.Sharing), stored)
 	if err != nil {
 		return err
 	}
@@ -65,6 +75,9 @@ func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM entities WHERE tenant_id = $1 AND name = $2`, name); err != nil {
 		return err
 	}
+	if _, err := tx.Exec(ctx, `DELETE FROM field_members WHERE tenant_id = $1 AND entity = $2`, name); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `DELETE FROM fields WHERE tenant_id = $1 AND entity = $2`, name)
 	return err
 }
@@ -78,6 +91,14 @@ func SetIndexName(ctx context.Context, tx db.Tx, entity, field, name string) err
 
 // putFields keeps what the index rows of each field stand under.
 func putFields(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+	for _, f := range fields {
+		if err := renameField(ctx, tx, entity, f.RenamedFrom, f.Name); err != nil {
+			return err
+		}
+	}
+	if err := giveMembers(ctx, tx, entity, fields); err != nil {
+		return err
+	}
 	named := map[string]string{}
 	err := tx.Query(ctx, `SELECT name, index_name FROM fields WHERE tenant_id = $1 AND entity = $2`, func(r db.Row) error {
 		named[r.Text(0)] = r.Text(1)

@@ -1,12 +1,15 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
 )
 
 // Change is one entry of the change history (decisions 2.37). Before and After
@@ -57,7 +60,7 @@ func (h *History) Changes() []Change { return h.changes }
 // exist yet: fn's Put makes it. fn may run more than once.
 func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx db.Tx, log *History) error) error {
 	err := h.Write(ctx, func(tx db.Tx) error {
-		if err := raise(ctx, tx); err != nil {
+		if err := raise(ctx, tx, h.Tenant()); err != nil {
 			return err
 		}
 		log := &History{}
@@ -96,7 +99,7 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 // raise takes the tenant's configuration exclusively and raises its version.
 // Of a tenant that does not exist yet there is no row to hold: whoever would
 // make it holds its clock instead, and looks again.
-func raise(ctx context.Context, tx db.Tx) error {
+func raise(ctx context.Context, tx db.Tx, id string) error {
 	const sql = `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`
 	n, err := tx.Exec(ctx, sql)
 	if err != nil || n > 0 {
@@ -106,6 +109,14 @@ func raise(ctx context.Context, tx db.Tx) error {
 		ON CONFLICT (tenant_id) DO UPDATE SET last = tenant_clocks.last`)
 	if err != nil {
 		return err
+	}
+	gone, err := deleting(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	if gone {
+		return fault.New(fault.Conflict, "tenant %s is being deleted: its name is free %d s after that began, when a server, or tenant delete once more, has finished it",
+			id, int(deletionRest.Seconds()))
 	}
 	_, err = tx.Exec(ctx, sql)
 	return err
@@ -125,8 +136,20 @@ func encode(v any) (any, error) {
 // Changes reads the change history, newest first, at most limit entries.
 func Changes(ctx context.Context, q db.Querier, limit int) ([]Change, error) {
 	var list []Change
-	err := q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
-		FROM config_changes WHERE tenant_id = $1 ORDER BY change_id DESC LIMIT $2`, func(r db.Row) error {
+	err := EachChange(ctx, q, ChangeFilter{Limit: limit}, func(c Change) error { list = append(list, c); return nil })
+	return list, err
+}
+
+// ChangeFilter says which changes are asked for; its zero value asks for all.
+type ChangeFilter struct {
+	Kind  string // of the object, as Change has it
+	Limit int    // 0 for all
+}
+
+// EachChange hands the change history to each, newest first.
+func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Change) error) error {
+	return q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
+		FROM config_changes WHERE tenant_id = $1 AND ($2 = '' OR kind = $2) ORDER BY change_id DESC LIMIT $3`, func(r db.Row) error {
 		c := Change{ID: r.Text(0), At: r.Int(1), Actor: r.Text(2), Action: r.Text(3), Kind: r.Text(4), Name: r.Text(5)}
 		if !r.Null(6) {
 			c.Before = json.RawMessage(r.Text(6))
@@ -134,8 +157,13 @@ func Changes(ctx context.Context, q db.Querier, limit int) ([]Change, error) {
 		if !r.Null(7) {
 			c.After = json.RawMessage(r.Text(7))
 		}
-		list = append(list, c)
-		return nil
-	}, limit)
-	return list, err
+		return each(c)
+	}, f.Kind, cmp.Or(f.Limit, math.MaxInt32))
+}
+
+// ChangedKinds lists the kinds of objects that the change history tells of, in order.
+func ChangedKinds(ctx context.Context, q db.Querier) (kinds []string, err error) {
+	err = q.Query(ctx, `SELECT DISTINCT kind FROM config_changes WHERE tenant_id = $1 ORDER BY kind`,
+		func(r db.Row) error { kinds = append(kinds, r.Text(0)); return nil })
+	return kinds, err
 }

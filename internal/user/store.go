@@ -210,3 +210,11 @@ func putSets(ctx context.Context, tx db.Tx, id string, sets []string) error {
 	}
 	return nil
 }
+
+// Holding counts the users who hold a custom field's value, and all of them;
+// member is as schema.Field.MemberName has it.
+func Holding(ctx context.Context, q db.Querier, member string) (holding, all int64, err error) {
+	err = q.Query(ctx, `SELECT count(custom_data -> CAST($2 AS TEXT)), count(*) FROM users WHERE tenant_id = $1`,
+		func(r db.Row) error { holding, all = r.Int(0), r.Int(1); return nil }, member)
+	return holding, all, err
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
+)
+
+// changeLine is an entry of the change history as --json prints it.
+type changeLine struct {
+	ID   string  `json:"id"`
+	Time *string `json:"time"`
+	tenant.Change
+}
+
+// historyCommand prints the change history as it is read, newest first.
+func historyCommand(ctx context.Context, e *env, args []string) error {
+	f := e.flags("history")
+	tenantID := f.String("tenant", "", "the `tenant`")
+	filter := tenant.ChangeFilter{}
+	f.StringVar(&filter.Kind, "kind", "", "only changes of objects of this `kind`, such as entity, user or api_key")
+	f.IntVar(&filter.Limit, "limit", 0, "at most so many changes (0: all)")
+	asJSON := f.Bool("json", false, "print one JSON object a line, with what was there before and after")
+	if err := f.Parse(args, "tenant"); err != nil {
+		return err
+	}
+	if filter.Limit < 0 {
+		return f.wrong("--limit %d: expected 0 or more", filter.Limit)
+	}
+	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
+		h, out, n := d.For(*tenantID), bufio.NewWriterSize(e.stdout, 64<<10), 0
+		print := printChangeRow
+		if *asJSON {
+			print = printChangeJSON
+		}
+		err := tenant.EachChange(ctx, h, filter, func(c tenant.Change) error {
+			n++
+			return print(out, c, n == 1)
+		})
+		if err == nil && n == 0 && filter.Kind != "" {
+			err = noSuchKind(ctx, h, filter.Kind)
+		}
+		return errors.Join(err, out.Flush())
+	})
+}
+
+// noSuchKind tells of a kind that the history has nothing of, which may be
+// mistyped.
+func noSuchKind(ctx context.Context, h db.Handle, kind string) error {
+	kinds, err := tenant.ChangedKinds(ctx, h)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.NotFound, "the history has no change of kind %q; it has %s", kind, strings.Join(kinds, ", "))
+}
+
+func printChangeJSON(out *bufio.Writer, c tenant.Change, _ bool) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(changeLine{c.ID, instant(c.At), c})
+}
+
+// printChangeRow prints a row of a table whose columns have fixed widths, as the
+// rows to come are not known.
+func printChangeRow(out *bufio.Writer, c tenant.Change, first bool) error {
+	const columns = "%-27s  %-28s  %s\n"
+	if first {
+		if _, err := fmt.Fprintf(out, columns, "TIME", "WHO", "CHANGE"); err != nil {
+			return err
+		}
+	}
+	line := manifest.Change{Action: c.Action, Kind: c.Kind, Name: c.Name, Before: c.Before, After: c.After}.Line()
+	_, err := fmt.Fprintf(out, columns, *instant(c.At), printable(c.Actor), line)
+	return err
+}

@@ -1,0 +1,187 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Purge is the deletion of everything that a tenant has.
+type Purge struct {
+	Tenant string
+	// First are the tables to begin with, in their order; Keep are those to leave alone.
+	First, Keep []string
+	// Guard runs first in the transaction of each step, on the main database, and
+	// ends the purge with its error: it holds what says that the tenant is still to
+	// go.
+	Guard func(ctx context.Context, tx Tx) error
+	// Rest is what is done between two steps, of which the last took a time.
+	Rest func(ctx context.Context, took time.Duration) error
+}
+
+const (
+	purgeTime  = 5 * time.Millisecond // of one step, about
+	purgeFirst = 50                   // rows of the first step
+	purgeLeast = 8
+	purgeMost  = 500
+)
+
+// Purge deletes a tenant's rows from every table that has a column tenant_id, in
+// short transactions, and from every day. The tables are those that the database
+// has, so that none can be forgotten. It returns how many rows it deleted.
+func (d *DB) Purge(ctx context.Context, p Purge) (deleted int64, err error) {
+	h := d.For(p.Tenant)
+	deleted, err = d.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {
+		return h.Write(ctx, func(tx Tx) error {
+			if err := p.Guard(ctx, tx); err != nil {
+				return err
+			}
+			return fn(tx)
+		})
+	})
+	if err != nil || d.Engine() == Postgres { // whose days are partitions of its tables
+		return deleted, err
+	}
+	days, err := d.days.List(ctx)
+	if err != nil {
+		return deleted, err
+	}
+	for _, day := range days {
+		n, failed := d.purgeDay(ctx, p, h, day)
+		deleted += n
+		err = errors.Join(err, failed) // of a damaged day, which does not keep the others
+	}
+	return deleted, err
+}
+
+// purgeDay is Purge for the file of one day.
+func (d *DB) purgeDay(ctx context.Context, p Purge, h Handle, day Day) (int64, error) {
+	file, done, err := d.days.store.open(ctx, day, true)
+	if err != nil {
+		return 0, err
+	}
+	days := file.For(p.Tenant)
+	n, err := file.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {
+		// The guard is held until the day's step is committed: the main database
+		// waits for it, and the day's writer waits for nobody there.
+		return h.Write(ctx, func(tx Tx) error {
+			if err := p.Guard(ctx, tx); err != nil {
+				return err
+			}
+			return days.Write(ctx, fn)
+		})
+	})
+	return n, done(err)
+}
+
+// purge deletes from the tables of one database; write runs a step.
+func (d *DB) purge(ctx context.Context, p Purge, write func(context.Context, func(Tx) error) error) (deleted int64, err error) {
+	tables, err := d.tenantTables(ctx)
+	if err != nil {
+		return 0, err
+	}
+	place := func(t tenantTable) int {
+		if i := slices.Index(p.First, t.name); i >= 0 {
+			return i
+		}
+		return len(p.First)
+	}
+	slices.SortStableFunc(tables, func(a, b tenantTable) int { return place(a) - place(b) })
+	limit := purgeFirst
+	for _, t := range tables {
+		for more := !slices.Contains(p.Keep, t.name); more; {
+			var n int64
+			last := false
+			begun, took := time.Now(), time.Duration(0)
+			err := write(ctx, func(tx Tx) (err error) {
+				began := time.Now()
+				last = false
+				if n, err = tx.Exec(ctx, t.deletion(limit)); err == nil && n == 0 {
+					last = true
+					n, err = tx.Exec(ctx, `DELETE FROM `+t.name+` WHERE tenant_id = $1`) // they are fewer than a step's
+				}
+				took = time.Since(began)
+				return err
+			})
+			if err != nil {
+				return deleted, fmt.Errorf("delete from %s: %w", t.name, err)
+			}
+			deleted += n
+			more = !last
+			switch {
+			case took > 2*purgeTime:
+				limit = max(limit/2, purgeLeast)
+			case took < purgeTime && more:
+				limit = min(limit*2, purgeMost)
+			}
+			if n > 0 {
+				if err := p.Rest(ctx, time.Since(begun)); err != nil {
+					return deleted, err
+				}
+			}
+		}
+	}
+	return deleted, nil
+}
+
+// tenantTable is a table with a column tenant_id.
+type tenantTable struct {
+	name string
+	key  []string // of its primary key, without tenant_id
+}
+
+// deletion deletes the first rows of the tenant, up to the one at limit, or none where
+// there are fewer. It is a range of the primary key: no statistics of a table make
+// PostgreSQL read more.
+func (t tenantTable) deletion(limit int) string {
+	if len(t.key) == 0 {
+		return `DELETE FROM ` + t.name + ` WHERE tenant_id = $1`
+	}
+	key := strings.Join(t.key, ", ")
+	return `DELETE FROM ` + t.name + ` WHERE tenant_id = $1 AND (` + key + `) <= (SELECT ` + key + ` FROM ` + t.name +
+		` WHERE tenant_id = $1 ORDER BY ` + key + ` LIMIT 1 OFFSET ` + strconv.Itoa(limit-1) + `)`
+}
+
+// Columns of all tables, those of the primary key in its order; 0 for the others.
+const (
+	sqliteColumns = `SELECT m.name, c.name, c.pk FROM sqlite_master m JOIN pragma_table_info(m.name) c
+		WHERE m.type = 'table' ORDER BY m.name, c.pk`
+	// A partition is reached through its table.
+	postgresColumns = `SELECT c.relname, a.attname, COALESCE(array_position(i.indkey::int2[], a.attnum) + 1, 0) AS pk
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname, pk`
+)
+
+// tenantTables lists the tables that have a column tenant_id.
+func (d *DB) tenantTables(ctx context.Context) (list []tenantTable, err error) {
+	sql := sqliteColumns
+	if d.Engine() == Postgres {
+		sql = postgresColumns
+	}
+	var tables []tenantTable
+	bound := map[string]bool{}
+	err = d.Unscoped("the database says which tables it has").Query(ctx, sql, func(r Row) error {
+		table, column := r.Text(0), r.Text(1)
+		if len(tables) == 0 || tables[len(tables)-1].name != table {
+			tables = append(tables, tenantTable{name: table})
+		}
+		if column == "tenant_id" {
+			bound[table] = true
+		} else if t := &tables[len(tables)-1]; r.Int(2) > 0 {
+			t.key = append(t.key, column)
+		}
+		return nil
+	})
+	for _, t := range tables {
+		if bound[t.name] {
+			list = append(list, t)
+		}
+	}
+	return list, err
+}

@@ -1,0 +1,157 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"gatehouse/internal/db"
+)
+
+// A rename moves no data: what records, index rows and shares are stored under
+// stays, and the definition says so (Entity.Stored, Field.Member, Field.IndexName).
+// So it is one short transaction however many records there are, and readers see
+// the old name or the new one, never half of each. What is new and has a name that
+// something else is stored under gets another one to be stored under.
+
+// renameEntity gives an entity type another name, where there is one by the old
+// name and none by the new one.
+func renameEntity(ctx context.Context, tx db.Tx, from, to string) error {
+	if from == "" {
+		return nil
+	}
+	stored, there := map[string]string{}, map[string]bool{}
+	err := tx.Query(ctx, `SELECT name, stored_as FROM entities WHERE tenant_id = $1 AND name IN ($2, $3)`, func(r db.Row) error {
+		stored[r.Text(0)], there[r.Text(0)] = r.Text(1), true
+		return nil
+	}, from, to)
+	if err != nil || !there[from] || there[to] {
+		return err
+	}
+	is := stored[from]
+	if is == "" {
+		is = from
+	}
+	if is == to {
+		is = ""
+	}
+	_, err = tx.Exec(ctx, `UPDATE entities SET name = $3, stored_as = $4 WHERE tenant_id = $1 AND name = $2`, from, to, is)
+	if err != nil {
+		return err
+	}
+	if _, err = tx.Exec(ctx, `UPDATE fields SET entity = $3 WHERE tenant_id = $1 AND entity = $2`, from, to); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE field_members SET entity = $3 WHERE tenant_id = $1 AND entity = $2`, from, to)
+	return err
+}
+
+// freeStorage is what a new entity type's records are stored under; "" for its name.
+func freeStorage(ctx context.Context, tx db.Tx, name string) (string, error) {
+	var taken []string
+	err := tx.Query(ctx, `SELECT stored_as FROM entities WHERE tenant_id = $1 AND stored_as <> '' AND name <> $2`,
+		func(r db.Row) error { taken = append(taken, r.Text(0)); return nil }, name)
+	if is := free(name, taken); err != nil || is != name {
+		return is, err
+	}
+	return "", nil
+}
+
+// free is a name that is not taken, the plain one if it can be. No name that an
+// author gives has such a sign.
+func free(name string, taken []string) string {
+	for n, is := 1, name; ; n++ {
+		if !slices.Contains(taken, is) {
+			return is
+		}
+		is = name + "#" + strconv.Itoa(n)
+	}
+}
+
+// members are what the values of an entity type's fields stand under, where that
+// is not their name; those of fields since removed as well.
+func members(ctx context.Context, tx db.Tx, entity string) (map[string]string, error) {
+	of := map[string]string{}
+	err := tx.Query(ctx, `SELECT name, member FROM field_members WHERE tenant_id = $1 AND entity = $2`,
+		func(r db.Row) error { of[r.Text(0)] = r.Text(1); return nil }, entity)
+	return of, err
+}
+
+func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO field_members (tenant_id, entity, name, member) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, entity, name) DO UPDATE SET member = excluded.member`, entity, name, member)
+	return err
+}
+
+// renameField gives a field another name, where there is one by the old name and
+// none by the new one. Data of a field by the new name that was removed once stays
+// in its records, and is nobody's any more.
+func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
+	if from == "" {
+		return nil
+	}
+	index, there := map[string]string{}, map[string]bool{}
+	err := tx.Query(ctx, `SELECT name, index_name FROM fields WHERE tenant_id = $1 AND entity = $2 AND name IN ($3, $4)`, func(r db.Row) error {
+		index[r.Text(0)], there[r.Text(0)] = r.Text(1), true
+		return nil
+	}, entity, from, to)
+	if err != nil || !there[from] || there[to] {
+		return err
+	}
+	of, err := members(ctx, tx, entity)
+	if err != nil {
+		return err
+	}
+	if old, was := of[to]; was { // it stays taken
+		names := []string{to}
+		for name := range of {
+			names = append(names, name)
+		}
+		if err := setMember(ctx, tx, entity, free(to, names), old); err != nil {
+			return err
+		}
+	}
+	member := of[from]
+	if member == "" {
+		member = from
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM field_members WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, from); err != nil {
+		return err
+	}
+	if err := setMember(ctx, tx, entity, to, member); err != nil {
+		return err
+	}
+	rows := index[from]
+	if rows == "" {
+		rows = from
+	}
+	_, err = tx.Exec(ctx, `UPDATE fields SET name = $4, index_name = $5 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, from, to, rows)
+	return err
+}
+
+// giveMembers sees to it that no new field finds the data of another one: where
+// its name is what another's values stand under, it gets another one for its own.
+func giveMembers(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+	of, err := members(ctx, tx, entity)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if _, given := of[f.Name]; given {
+			continue
+		}
+		var taken []string
+		for _, member := range of {
+			taken = append(taken, member)
+		}
+		is := free(f.Name, taken)
+		if is == f.Name {
+			continue
+		}
+		if err := setMember(ctx, tx, entity, f.Name, is); err != nil {
+			return err
+		}
+		of[f.Name] = is
+	}
+	return nil
+}
