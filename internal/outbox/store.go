@@ -128,17 +128,17 @@ func (s *store) claim(ctx context.Context, m waitingMail, now, until time.Time) 
 	return c, ok, err
 }
 
-// ours is the condition on a mail that is still leased by the try m. Each claim
+// ours is the condition on a mail that is still leased by the try of a number. Each claim
 // has a number of its own, so that it does not matter whether a renewal whose
 // answer was lost has been written.
-const ours = `tenant_id = $1 AND mail_id = $2 AND attempts = $3 AND leased_until > 0`
+const ours = ` AND attempts = $3 AND leased_until > 0`
 
 // renew makes the lease of a mail last until another instant; ok is false when
 // somebody else has leased it.
 func (s *store) renew(ctx context.Context, m claimedMail, until time.Time) (ok bool, err error) {
 	err = s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = $4, next_at = $4
-			WHERE `+ours, m.id, m.attempts, until)
+			WHERE tenant_id = $1 AND mail_id = $2`+ours, m.id, m.attempts, until)
 		ok = n > 0
 		return err
 	})
@@ -158,7 +158,7 @@ func (s *store) remove(ctx context.Context, m waitingMail) error {
 func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cause string) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, last_error = $5
-			WHERE `+ours, m.id, m.attempts, next, cause)
+			WHERE tenant_id = $1 AND mail_id = $2`+ours, m.id, m.attempts, next, cause)
 		return err
 	})
 }
@@ -167,7 +167,7 @@ func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cau
 func (s *store) release(ctx context.Context, m claimedMail, now time.Time) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, attempts = attempts - 1
-			WHERE `+ours, m.id, m.attempts, now)
+			WHERE tenant_id = $1 AND mail_id = $2`+ours, m.id, m.attempts, now)
 		return err
 	})
 }
