@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/email"
@@ -24,8 +23,8 @@ type userDecl struct {
 
 var userTable = table[userDecl]{
 	text("email", func(u *userDecl) *string { return &u.Email }),
-	profile("name", func(u *userDecl) *string { return &u.Name }, 1),
-	profile("locale", func(u *userDecl) *string { return &u.Locale }, 0).when(notEmpty),
+	profile("name", func(u *userDecl) *string { return &u.Name }, user.CheckName),
+	profile("locale", func(u *userDecl) *string { return &u.Locale }, user.CheckLocale).when(notEmpty),
 	{
 		key:  "type",
 		read: choice("type", func(u *userDecl) *user.Type { return &u.Type }, user.Internal, user.External).read,
@@ -78,16 +77,19 @@ func sealedText(sealed, prev string) *Value {
 	return str("(set)")
 }
 
-// profile is a name or locale, of the length that the API takes too.
-func profile(key string, at func(*userDecl) *string, shortest int) attr[userDecl] {
+// profile is a name or locale, which check judges as for the API.
+func profile(key string, at func(*userDecl) *string, check func(string) error) attr[userDecl] {
 	a := text(key, at)
 	a.read = func(d *decoder, u *userDecl, v *Value) {
 		s, ok := d.text(v)
-		if ok && (len(s) < shortest || utf8.RuneCountInString(s) > user.MaxName) {
-			d.bad(v, "expected text of %d to %d characters", shortest, user.MaxName)
-		} else if ok {
-			*at(u) = s
+		if !ok {
+			return
 		}
+		if err := check(s); err != nil {
+			d.bad(v, "%s", err)
+			return
+		}
+		*at(u) = s
 	}
 	return a
 }

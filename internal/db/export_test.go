@@ -47,6 +47,7 @@ const MaxWaiting = maxWaiting
 
 // RekeyEmails is what migration 11 computes.
 var RekeyEmails = rekeyEmails
+
 // Column is a column of a table that has a column tenant_id, as the test of Purge fills it.
 type Column struct{ Name, Type string }
 
@@ -74,4 +75,10 @@ func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) error {
 		return err
 	}
 	return done(fn(of))
+}
+
+// BatchTime is how long a shared transaction of PostgreSQL takes writes in when
+// the one before took so long beside its writes.
+func BatchTime(around time.Duration) time.Duration {
+	return (&orderedQueue{around: around}).batchTime()
 }
