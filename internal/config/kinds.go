@@ -27,8 +27,8 @@ var sections = []section{
 	{[]string{"email_templates"}, (*decoder).templates, mergeTemplates, func(*plan) {}, exportTemplates},
 }
 
-// kind is a kind of object: what its objects are in a state, and how they are
-// told of and written.
+// kind is a kind of object: how to find its objects in a state, show them and
+// write them.
 type kind struct {
 	name string // as the change history has it
 	// section is the top-level key of a list of such objects; "" for the tenant.
@@ -43,7 +43,7 @@ type kind struct {
 	write func(w *writer, c change) error
 }
 
-// kinds lists them in the order in which they are written and told of: what an
+// kinds lists them in the order in which changes are written and listed: what an
 // object names is written before it. E-mail templates are part of the tenant.
 var kinds = []kind{
 	tenantKind, entityKind, userFieldsKind, roleKind, setKind, ruleKind, userKind, componentKind, automationKind, endpointKind,

@@ -43,6 +43,9 @@ type Result struct {
 	// Gone are the attributes, of objects that the manifest names, which go because
 	// it does not name them; of fields with how many records hold a value.
 	Gone []string
+	// Losing are the users named in the change who may do less after it, by
+	// e-mail address.
+	Losing []string
 	// Warnings are sentences for the operator about a manifest that was applied.
 	Warnings []string
 }
@@ -56,8 +59,11 @@ var (
 // Apply makes the tenant of h what m says, all or nothing; the change history
 // names actor. It fails with *Problems when m is not right, alone or against
 // what is stored; a refusal of another package (a host taken, data that would
-// break) is among them as its Cause. Applying the same Spec twice changes
-// nothing the second time.
+// break) is among them as its Cause. Of edits it fails with NOT_FOUND where one
+// removes what does not exist, and with CONFLICT where one was made against
+// another version: its details are kind, name, version, stored and asked, the last
+// two as JSON. CONFLICT too when the tenant changes too often to be planned.
+// Applying the same Spec twice changes nothing the second time.
 func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*Result, error) {
 	problems := m.problems
 	if m.tenant == "" {
@@ -78,7 +84,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	if err := a.apply(ctx, h); err != nil {
 		return nil, err
 	}
-	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: append(m.shortSecrets(), a.warnings...)}
+	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Losing: a.losing, Warnings: append(m.shortSecrets(), a.warnings...)}
 	for _, f := range a.goneFields {
 		told, err := f.told(ctx, h)
 		if err != nil {
@@ -120,6 +126,7 @@ type application struct {
 
 	goneFields  []goneField
 	goneOfUsers []string
+	losing      []string
 	warnings    []string
 }
 
@@ -170,7 +177,7 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		}
 	}
 	a.changes, a.after = p.changes, p.after
-	a.goneFields, a.goneOfUsers, a.warnings = p.goneFields(), p.goneOfUsers(), p.warnings
+	a.goneFields, a.goneOfUsers, a.losing, a.warnings = p.goneFields(), p.goneOfUsers(), p.losing(), p.warnings
 	if a.opts.DryRun {
 		return errDryRun
 	}

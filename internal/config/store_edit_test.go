@@ -182,7 +182,8 @@ func TestADryRunKeepsNothing(t *testing.T) {
 		before := p.object("user", "sam@acme.example")
 		r, err := p.try(true, config.Edit{Kind: "user", Name: "sam@acme.example", Value: object("active", false)})
 		if err != nil || len(r.Changes) != 1 || strings.Join(r.Gone, "; ") !=
-			"user sam@acme.example: role sales; user sam@acme.example: permission set staff" {
+			"user sam@acme.example: role sales; user sam@acme.example: permission set staff" ||
+			strings.Join(r.Losing, " ") != "sam@acme.example" {
 			p.Fatalf("%+v, %v", r, err)
 		}
 		if after := p.object("user", "sam@acme.example"); after.Version != before.Version {
@@ -238,6 +239,8 @@ func TestMistakesOfEditsCarryAPath(t *testing.T) {
 edits[1].roles: unknown key "roles": expected tenant, display_name, hosts, admin_hosts, base_url, public_api, `+
 			`unauthenticated_per_ip_per_minute, dedup_retention_days, external_identity`,
 			config.Edit{Kind: "role", Name: "sales", Value: wrong}, config.Edit{Kind: "tenant", Value: other})
+		p.refused("edits[1]: role other is declared twice, first at edits[0]",
+			config.Edit{Kind: "role", Value: object("name", "other")}, config.Edit{Kind: "role", Value: object("name", "other")})
 		p.done(config.Edit{Kind: "role", Value: object("name", "support")})
 		p.refused("edits[0]: support is both changed and removed",
 			config.Edit{Kind: "role", Name: "support", Value: object()}, config.Edit{Kind: "role", Name: "support"})

@@ -61,6 +61,20 @@ func (p *plan) goneOfUsers() (list []string) {
 	return list
 }
 
+// losing lists the users, of those that the plan is about, who may do less after
+// it: they are deactivated, or are without a role, a permission set or the
+// ownership that they had.
+func (p *plan) losing() (list []string) {
+	for _, key := range sortedKeys(p.before.users) {
+		was, is := p.before.users[key], p.after.users[key]
+		lost := func(set string) bool { return !slices.Contains(is.Sets, set) }
+		if was.Active && (!is.Active || was.Owner && !is.Owner || was.Role != "" && was.Role != is.Role || slices.ContainsFunc(was.Sets, lost)) {
+			list = append(list, is.Email)
+		}
+	}
+	return list
+}
+
 // told is a field that goes, with how many hold a value. What they hold is counted
 // after the change, as it stays where it is, and outside of any transaction.
 func (f goneField) told(ctx context.Context, h db.Handle) (string, error) {

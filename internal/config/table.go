@@ -6,25 +6,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// attr is a member of a kind of object: how it is read, and how Export and the
-// change history tell of it. To add a member to a kind is to add one to its table.
+// attr is a member of a kind of object: how it is decoded, and how Export and the
+// change history show it. To add a member to a kind, add an attr to its table.
 type attr[T any] struct {
 	key string
-	// read takes the member from what was given; nil is for what only the change
-	// history has.
+	// read decodes the member; nil is for what only the change history has.
 	read func(d *decoder, o *T, v *Value)
-	// copy takes the member from another object, where a kind needs that.
+	// copy copies the member from another object; only the tenant's settings need it.
 	copy func(to, from *T)
-	// tell is the member as Export has it; Null leaves it out. email names a user
-	// by e-mail key.
+	// tell returns the member as Export writes it; Null leaves it out. email
+	// returns the address of a user's e-mail key.
 	tell func(o *T, email func(key string) string) *Value
-	// past is the member as the change history has it, where that is not what
-	// tell makes of it; prev is the object before the change, or nil.
+	// past returns the member as the change history keeps it, where tell does not;
+	// prev is the object before the change, or nil.
 	past func(o, prev *T) *Value
 	show shown
 }
 
-// shown says where a member is told of.
+// shown says where a member is shown.
 type shown int
 
 const (
@@ -37,8 +36,8 @@ const (
 
 func (a attr[T]) when(s shown) attr[T] { a.show = s; return a }
 
-// table are the members of a kind of object, in the order in which Export writes
-// them and messages list them.
+// table lists the members of a kind of object, in the order in which Export writes
+// and messages list them.
 type table[T any] []attr[T]
 
 // text is a member that is a text.

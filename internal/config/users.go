@@ -4,11 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"gatehouse/internal/clock"
 	"gatehouse/internal/email"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
-	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -251,12 +249,7 @@ var userKind = kind{
 func writeUser(w *writer, c change) error {
 	is, was := w.p.after.users[c.key], w.p.before.users[c.key]
 	if was == nil {
-		tick, err := tenant.Tick(w.ctx, w.tx, w.now)
-		if err != nil {
-			return err
-		}
-		is.ID, is.CreatedAt, is.UpdatedAt = clock.NewID(clock.FromMicros(tick)), tick, tick
-		return w.located(user.Insert(w.ctx, w.tx, is), "users", c.key)
+		return w.located(user.Add(w.ctx, w.tx, w.now, is), "users", c.key)
 	}
 	is.UpdatedAt = max(w.now, was.UpdatedAt)
 	if err := user.Update(w.ctx, w.tx, is); err != nil {
