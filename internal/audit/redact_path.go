@@ -193,7 +193,9 @@ func maskJWTs(s string) string {
 
 // queryNames are names in a query, besides those of isSecretPair, under which
 // other services put secrets. A form may have a field with such a name.
-var queryNames = []string{"code", "key", "sig", "signature", "auth", "authorization", "session", "session_id", "sid"}
+var queryNames = []string{
+	"code", "key", "access_key", "sig", "signature", "auth", "authorization", "bearer", "jwt", "pwd", "session", "session_id", "sid",
+}
 
 // redactQuery is redactPairs for the query of a URL.
 func redactQuery(query string) string {

@@ -125,8 +125,16 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if wrong != "" {
 		return nil, r.rejected(wrong)
 	}
+	// An event has any number of members, and waits with them for its turn.
+	if err := r.call.Keep(len(res.Value) + aroundMember*len(v.event.Members)); err != nil {
+		return nil, err
+	}
 	return v, nil
 }
+
+// aroundMember is about how many bytes one member of an event takes besides its
+// text: in the object, in its index and among the inputs.
+const aroundMember = 160
 
 // rejected returns the answer to a delivery that the verifier rejects. The
 // reason, which is the author's text, is for the logs only: the sender may be
