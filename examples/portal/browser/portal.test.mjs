@@ -386,7 +386,7 @@ await step("signing in in one tab signs in the other, with nothing left of who w
 })
 
 await step("too many attempts are told with the time to wait", async () => {
-  for (let attempt = 1, code = ""; code !== "RATE_LIMITED"; attempt++) { // the new password lifted what was counted before
+  for (let attempt = 1, code = ""; code !== "TOO_MANY_REQUESTS"; attempt++) { // the new password lifted what was counted before
     assert.ok(attempt <= 10, "attempts are limited")
     code = (await api("POST", "/auth/login", {body: {email: ana, password}})).error.code
   }
