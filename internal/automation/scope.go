@@ -43,16 +43,14 @@ func (s *scope) slot() int {
 
 func (s *scope) findVars(nodes []*node) {
 	for _, n := range nodes {
-		if n.kind == "set" {
-			for i := range n.content.members {
-				name := n.content.members[i].name
+		if a, ok := n.declaration.(assigner); ok {
+			for _, name := range a.assigned() {
 				if _, known := s.vars[name]; !known {
 					s.vars[name] = s.slot()
 				}
 			}
 		}
-		s.findVars(n.then)
-		s.findVars(n.otherwise)
+		s.findVars(n.children())
 	}
 }
 
@@ -66,8 +64,7 @@ func (c *compiler) findIDs(nodes []*node) {
 				c.ids[n.id] = n.path
 			}
 		}
-		c.findIDs(n.then)
-		c.findIDs(n.otherwise)
+		c.findIDs(n.children())
 	}
 }
 
@@ -102,7 +99,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 	slot, before := c.nodes[root]
 	switch {
 	case before && slot == noResult:
-		return nil, "the node " + root + " has no result to read: only record.* and component have"
+		return nil, "the node " + root + " has no result to read: only " + readableTypes() + " have"
 	case before:
 		return &ref{slot: slot, path: path[1:], text: text}, ""
 	case c.ids[root] != "":
