@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -203,11 +202,5 @@ func TestNamesInUseAndNamesInStorage(t *testing.T) {
 	}
 	if got := field(Select).Describe(); got != "select of [new won]" || age.Describe() != "number" {
 		t.Errorf("a select is described as %s", got)
-	}
-}
-
-func TestTypesAreListedOnce(t *testing.T) {
-	if want := []Type{Text, Number, Boolean, Date, Datetime, Select, Multiselect, Reference, JSON}; !slices.Equal(Types, want) {
-		t.Errorf("the types are %v, want %v", Types, want)
 	}
 }
