@@ -76,3 +76,9 @@ func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) error {
 	}
 	return done(fn(of))
 }
+
+// BatchTime is how long a shared transaction of PostgreSQL takes writes in when
+// the one before took so long beside its writes.
+func BatchTime(around time.Duration) time.Duration {
+	return (&orderedQueue{around: around}).batchTime()
+}

@@ -20,12 +20,12 @@ type event struct {
 	KeyHash string
 }
 
-// shownID is the event's id as a target sees it: the provider's where it has
-// one (decisions 2.34).
+// shownID returns the event's id as a target sees it: the provider's if it has
+// one (contract W11).
 func (e *event) shownID() string { return cmp.Or(e.ProviderID, e.ID) }
 
 // maxWaiters is how many deliveries of one key may wait for the one that runs
-// (decisions 2.31).
+// (contract W6).
 const maxWaiters = 100
 
 // flights lets one delivery of a key run at a time on this node. On other

@@ -123,7 +123,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// TestWhatAVerifierMaySay (decisions 2.34).
+// TestWhatAVerifierMaySay (contract W10).
 func TestWhatAVerifierMaySay(t *testing.T) {
 	for text, want := range map[string]*verified{
 		`{"providerEventId":"1","eventKind":"k","canonicalEvent":{"a":1}}`:     {id: "1", kind: "k"},

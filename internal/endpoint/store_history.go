@@ -128,7 +128,7 @@ func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *
 	return run, d, json.Unmarshal(plain, d)
 }
 
-// runRetention is how long runs are kept (decisions 1).
+// runRetention is how long runs are kept (contract X8).
 const (
 	runRetention = 30 * 24 * time.Hour
 	expireEvery  = time.Hour
@@ -153,8 +153,8 @@ func (s *Service) RunRetention(ctx context.Context) {
 }
 
 // expire deletes every tenant's runs that are over 30 days old, and events and
-// their keys where the tenant does not keep them for ever (decisions 2.31). The
-// failure of one tenant does not keep the others.
+// their keys where the tenant does not keep them for ever (contract W13). A
+// tenant whose deletion fails does not stop the others.
 func (s store) expire(ctx context.Context, now time.Time) error {
 	tenants, err := tenant.List(ctx, s.d)
 	if err != nil {

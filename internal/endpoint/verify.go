@@ -20,8 +20,7 @@ import (
 // errSignature is the one answer to every delivery that the verifier does not take.
 var errSignature = fault.New(fault.Unauthorized, "the signature was rejected")
 
-// verified is what a verifier says of a delivery (specification, "Verifier
-// contract").
+// verified is what a verifier returned for a delivery (contract W10).
 type verified struct {
 	id    string // providerEventId, WTF-8: two that differ stay two
 	kind  string // eventKind, WTF-8

@@ -18,15 +18,15 @@ import (
 	"gatehouse/internal/user"
 )
 
-// The built-in entity type 'user' (decisions 2.12): internal users with the
-// permission see every user, an external user only their own row.
+// The built-in entity type user (contract U3–U6): internal users with the
+// permission see every user, an external user sees only their own row.
 
 var (
 	errUsersClosed = fault.New(fault.Forbidden, "users are not created or deleted here")
 	errNoUser      = fault.New(fault.NotFound, "there is no such record")
 )
 
-// onUsers is the viewer's rights on 'user', when they include verb.
+// onUsers returns the viewer's rights on user if they include verb.
 func (s *Session) onUsers(verb access.Verb) (*access.EntityRights, error) {
 	r, err := s.viewer.OnUsers()
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Session) onUsers(verb access.Verb) (*access.EntityRights, error) {
 // mayMeet reports whether the viewer may see the user's row at all.
 func (s *Session) mayMeet(id string) bool { return !s.viewer.External() || id == s.viewer.UserID() }
 
-// Self is the viewer's own row. It needs no permission: everybody may know who
-// they are.
+// Self returns the viewer's own row, which needs no permission (contract U1).
+// It returns UNAUTHORIZED when the user is gone.
 func (s *Session) Self(ctx context.Context) (*user.User, error) {
 	u, err := user.ByID(ctx, s.h, s.viewer.UserID())
 	if errors.Is(err, user.ErrUnknown) {
@@ -101,7 +101,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
 }
 
-// emailFilter reads the one filter that 'user' takes.
+// emailFilter returns the value of the only filter that user has (contract U6).
 func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, err error) {
 	for _, f := range list {
 		if f.Field != "email" || !r.Column("email").Read {
@@ -113,7 +113,7 @@ func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, 
 	return email, ok, nil
 }
 
-// only is the id of the user with an e-mail address, "" when there is none
+// only returns the id of the user with an e-mail address, "" when there is none
 // that the viewer may see.
 func (s *Session) only(ctx context.Context, email, own string) (string, error) {
 	u, err := user.ByEmail(ctx, s.h, email)
@@ -129,8 +129,8 @@ func (s *Session) only(ctx context.Context, email, own string) (string, error) {
 	return u.ID, nil
 }
 
-// updateUser changes name, locale and custom fields; everything else of a user
-// is FORBIDDEN here.
+// updateUser changes name, locale and custom fields; any other change is
+// refused (contract U5).
 func (s *Session) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
 	var out Record
 	err := s.current(ctx, func(s *Session) error {
@@ -184,7 +184,7 @@ func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Membe
 	return nil
 }
 
-// showUser is what the viewer gets to see of a user they changed.
+// showUser returns what the viewer may see of a user they changed.
 func showUser(r *access.EntityRights, u *user.User) Record {
 	if !r.May(access.Read) {
 		return renderID(u.ID)
@@ -254,7 +254,7 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	return nil
 }
 
-// userColumn is a built-in member of a user as JSON.
+// userColumn returns a built-in member of a user as JSON.
 func userColumn(u *user.User, name string) jsontext.Value {
 	text := func(s string) jsontext.Value {
 		b, err := jsontext.AppendQuote(nil, s)

@@ -15,10 +15,10 @@ import (
 )
 
 // Lock 4 (docs/architecture.md): db.For(tenant) passes the tenant as $1, and
-// every text binds it for each table it names. db refuses one that does not
-// when it runs; this test reads those that no test runs, too.
+// every statement binds it for each table it names. db refuses any other at run
+// time; this test also reads the statements that no test runs.
 
-// unbound are the texts that belong to no tenant, by folder and function.
+// unbound are the statements that belong to no tenant, by folder and function.
 var unbound = map[string]string{
 	"access.Unfinished": "housekeeping asks who has something to do",
 	"outbox.tenants":    "the outbox sends the mails of all tenants",
@@ -39,14 +39,14 @@ var manyRows = map[string]string{
 
 var boundLater = regexp.MustCompile(`(?is)^INSERT INTO\s+\w+\s*\(tenant_id\b[^)]*\)\s*VALUES\s+\?`)
 
-// sqlText is one string expression of a source file that names a table; what
-// is put together at run time stands in it as ?.
+// sqlText is one string expression of a source file that names a table; ?
+// stands for what is added at run time.
 type sqlText struct {
 	folder, where, function, text string
-	unscoped                      bool // the statement around it says db.Unscoped
+	unscoped                      bool // the enclosing statement calls db.Unscoped
 }
 
-// tables are those that the migrations make and leave.
+// tables are the tables that exist after all migrations.
 func tables(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../db/migrations/*.sql")
@@ -70,7 +70,7 @@ func tables(t *testing.T) []string {
 	return slices.Compact(list)
 }
 
-// naming finds where a text names one of the tables: the verb, then the table.
+// naming matches a table name in a statement: the verb, then the table.
 func naming(tables []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE)\s+(` + strings.Join(tables, "|") + `)\b`)
 }
@@ -112,7 +112,7 @@ func sqlTexts(t *testing.T, names *regexp.Regexp) []sqlText {
 	return list
 }
 
-// folded is a string literal, or several put together with +.
+// folded returns a string literal, or several joined with +.
 func folded(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -140,7 +140,7 @@ var (
 	boundInsert    = regexp.MustCompile(`(?is)\bINTO\s+\w+\s*\(tenant_id\b[^)]*\)\s*(VALUES\s*\(\$1\b|SELECT\s+(DISTINCT\s+)?\$1\b)`)
 )
 
-// bindsTenant reports whether a text binds the tenant once for each table.
+// bindsTenant reports whether a statement binds the tenant once for each table.
 func bindsTenant(names *regexp.Regexp, text string) bool {
 	read, inserted := 0, 0
 	for _, m := range names.FindAllStringSubmatch(text, -1) {
@@ -179,7 +179,7 @@ func TestDirectionEveryTextBindsTheTenant(t *testing.T) {
 	}
 }
 
-// shared are the tables that two packages touch, with the reason.
+// shared are the tables that two packages use, with the reason.
 var shared = map[string]string{
 	"refresh_chains": "identity rotates sessions; user ends them in the statement after that which raises the epoch, whoever asks for it",
 	"refresh_tokens": "as refresh_chains",

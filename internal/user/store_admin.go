@@ -86,12 +86,12 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 	return u, nil
 }
 
-// SetActive deactivates or reactivates the user with the e-mail address; one
-// who is so already is left as they are, and changed is false. A deactivation
-// ends the user's sessions for good, and of one who waits to be activated it
-// ends the wait; an activation counts as verified (decisions 2.25). It is a
-// change of configuration, recorded for actor. NOT_FOUND when there is no such
-// user.
+// SetActive deactivates or reactivates the user with the e-mail address and
+// reports whether that changed anything. A deactivation ends the user's
+// sessions for good, and the wait of a pending user (contract I15); an
+// activation counts as verification of the address (contract I6). It is a
+// change of configuration, recorded for actor. It returns NOT_FOUND when there
+// is no such user.
 func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address string, active bool) (u *User, changed bool, err error) {
 	err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
 		changed = false
