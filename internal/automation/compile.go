@@ -6,12 +6,12 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Names says which names of the tenant a flow may use. A nil function knows all.
+// Names says which names of the tenant a flow may use. A nil function accepts all.
 type Names struct {
 	// Entity reports whether there is such an entity type.
 	Entity func(entity string) bool
-	// Field reports whether a record of the entity type has a field that create
-	// and update may set; Filter, whether where may ask for it.
+	// Field reports whether create and update may set a field of the entity type;
+	// Filter, whether where may name it.
 	Field, Filter func(entity, field string) bool
 	// Component reports whether there is such a logic component.
 	Component func(name string) bool
@@ -24,7 +24,7 @@ type Flow struct {
 	output []string
 	nodes  []*instruction
 	scope  *scope
-	size   int // how many steps a trace most likely has
+	size   int // number of steps that a trace most likely has
 }
 
 // instruction is a compiled node.
@@ -35,14 +35,15 @@ type instruction struct {
 	do   executor
 }
 
-// Compile checks a definition's names, templates and conditions and makes it
-// ready to run. There is a Flow exactly when there are no problems.
+// Compile checks a definition's names, templates and conditions (contract F7) and
+// makes it ready to run. There is a Flow exactly when there are no problems.
 func Compile(def *Definition, names Names) (*Flow, Problems) {
 	return compile(def, &compiler{names: names})
 }
 
-// Restore is Compile for a definition that was stored: which of its names mean
-// anything was checked then, and what was taken once goes on as it did.
+// Restore is Compile for a stored definition, which was checked when it was stored:
+// names of the tenant are not checked again, and rules that were added since do not
+// stop it.
 func Restore(def *Definition) (*Flow, Problems) {
 	return compile(def, &compiler{stored: true})
 }

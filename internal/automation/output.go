@@ -1,7 +1,6 @@
 package automation
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,8 +45,8 @@ func (c *compiler) outputPath(text, at string) (place outputPath, ok bool) {
 	return outputPath{output: i, path: path[1:], text: text}, true
 }
 
-// put sets an output. What is missing on the way becomes an object; a list takes
-// an index it has, or the next one; anything else on the way is a mistake.
+// put sets an output. What is missing on the way becomes an object. A list takes an
+// index that it has, or the next one. Anything else on the way is a mistake.
 func (r *run) put(place *outputPath, v any) error {
 	at := &r.outputs[place.output]
 	for _, step := range place.path {
@@ -89,7 +88,8 @@ func (r *run) put(place *outputPath, v any) error {
 	return nil
 }
 
-// place is where a member's value is, which is made when it is not there.
+// place returns the place of a member's value, and adds the member when it is
+// missing.
 func (o *object) place(name string) *any {
 	if at := o.get(name); at != nil {
 		return at
@@ -98,18 +98,16 @@ func (o *object) place(name string) *any {
 	return o.get(name)
 }
 
-// result returns the JSON object of the declared outputs.
+// result returns the JSON object of the declared outputs, or EXECUTION_ERROR when it
+// is too long or too deeply nested.
 func (r *run) result(f *Flow) (jsontext.Value, error) {
-	text := append(make([]byte, 0, 256), '{')
-	var err error
+	outputs := &object{members: make([]entry, len(f.output))}
 	for i, name := range f.output {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(appendString(text, name), ':')
-		if text, err = appendJSON(text, r.outputs[i], MaxOutput); err != nil {
-			return nil, fault.New(fault.ExecutionError, "The outputs cannot be written: %s: expected at most %d MiB and %d levels.", fmt.Sprint(err), MaxOutput>>20, MaxDepth)
-		}
+		outputs.members[i] = entry{name, r.outputs[i]}
 	}
-	return append(text, '}'), nil
+	text, err := encode(make([]byte, 0, 256), outputs, MaxOutput, -1) // the object around them is no level
+	if err != nil {
+		return nil, fault.New(fault.ExecutionError, "The outputs cannot be written: %v: expected at most %d MiB and %d levels.", err, MaxOutput>>20, MaxDepth)
+	}
+	return text, nil
 }

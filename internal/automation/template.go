@@ -5,12 +5,15 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
 // template is a compiled value of a definition: a constant, a path, text with
 // paths in it, or an object or list with such values in it.
 type template interface {
-	// value is what the template stands for in this run.
+	// value returns what the template stands for in this run. The error is a
+	// *skipped, errLong or errDeep.
 	value(r *run) (any, error)
 	// json appends that value as JSON.
 	json(r *run, dst []byte) ([]byte, error)
@@ -34,7 +37,7 @@ func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
 	return r.writeRef(dst, ref, appendJSON)
 }
 
-// writeRef appends a ref's value and charges for it.
+// writeRef appends a ref's value and charges the run for it.
 func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
 	v, err := r.read(ref)
 	if err != nil {
@@ -80,7 +83,7 @@ func (t *text) json(r *run, dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendString(dst, string(b)), nil
+	return wtf8.AppendUTF8(dst, string(b)), nil
 }
 
 type objectOf []namedTemplate
@@ -108,7 +111,7 @@ func (o objectOf) json(r *run, dst []byte) (_ []byte, err error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(appendString(dst, o[i].name), ':')
+		dst = append(wtf8.AppendUTF8(dst, o[i].name), ':')
 		if dst, err = o[i].template.json(r, dst); err != nil {
 			return dst, err
 		}
@@ -150,7 +153,7 @@ type piece struct {
 }
 
 // splitTemplate cuts a text at its {{…}}. What lies between is trimmed and not
-// looked at. It runs once over the text, and over no result.
+// parsed. Only an author's texts are split, never a result (contract F3).
 func splitTemplate(s string) (pieces []piece, problem string) {
 	if len(s) > MaxTemplate && strings.Contains(s, "{{") {
 		return nil, "the text is too long for one with {{…}} in it: expected at most 64 KiB"
@@ -174,7 +177,7 @@ func splitTemplate(s string) (pieces []piece, problem string) {
 	}
 }
 
-// template compiles a value; problems are noted at path.
+// template compiles a value; mistakes become problems at path.
 func (c *compiler) template(v any, path string) template {
 	switch v := v.(type) {
 	case string:
@@ -240,7 +243,7 @@ func (c *compiler) text(s, path string) template {
 	return t
 }
 
-// path compiles what stands between {{ and }}; nil stands for one with a problem.
+// path compiles what stands between {{ and }}. A mistake becomes a problem at at.
 func (c *compiler) path(s, at string) template {
 	steps, problem := parsePath(s)
 	if problem == "" {
