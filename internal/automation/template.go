@@ -1,7 +1,9 @@
 package automation
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,18 +39,52 @@ func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
 	return r.writeRef(dst, ref, appendJSON)
 }
 
-// writeRef appends a ref's value and charges the run for it.
+// writeRef appends a ref's value. The run is charged for it, and for what stands
+// before it, before it is written.
 func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
 	v, err := r.read(ref)
 	if err != nil {
 		return dst, err
 	}
-	before := len(dst)
-	if dst, err = write(dst, v, before+r.work); err != nil {
-		return dst, err
+	// The size of a value is known only when it is written, so it is charged in steps.
+	before, hint := len(dst), sizeHint(v)
+	for room := max(hint, firstRoom); ; room *= 4 {
+		room = min(room, r.work)
+		if err := r.hold(copies * (before + room)); err != nil {
+			return dst, err
+		}
+		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, which leaves less garbage than append would
+			dst = slices.Grow(dst, max(hint, before))
+		}
+		out, err := write(dst, v, before+room)
+		if err == nil {
+			r.work -= len(out) - before
+			return out, nil
+		}
+		if !errors.Is(err, errLong) || room == r.work {
+			return out, err
+		}
+		dst = out[:before]
 	}
-	r.work -= len(dst) - before
-	return dst, nil
+}
+
+const (
+	// firstRoom is the room in bytes for writing a value of unknown size.
+	firstRoom = 16 << 10
+	// copies is how many copies of a text exist while it is written: the text so
+	// far, the buffer that it grows into, and the finished value.
+	copies = 3
+)
+
+// sizeHint returns about the length of a value as text, or 0 when it is not known.
+func sizeHint(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) + 2
+	case jsontext.Value:
+		return len(v)
+	}
+	return 0
 }
 
 // text is literal text with paths between: literals[0] refs[0] literals[1] …

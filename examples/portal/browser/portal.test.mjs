@@ -44,7 +44,7 @@ await step("register: what is wrong stands at its input", async () => {
   await field(page, "E-mail address").fill(`${"a".repeat(250)}@customer.example`)
   await field(page, "Password").fill(password)
   await press(page, "Create account")
-  await fails(page, "E-mail address", "Expected an e-mail address.") // the service's own words
+  await fails(page, "E-mail address", "Expected an e-mail address of at most 254 bytes, at most 64 of them before the @.") // the service's own words
   assert.equal(await focused(page), "email")
   assert.equal(await field(page, "Password").getAttribute("aria-invalid"), null)
 })
