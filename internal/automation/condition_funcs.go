@@ -59,11 +59,12 @@ func (c *conditions) builtin(n *ast.BuiltinNode) expression {
 
 // loop goes through a list. start returns the result for an empty list; turn
 // returns the next one, where body is what the predicate gave for the element. The
-// loop ends early when done.
+// loop ends early when done. end makes the last one the value of the loop.
 type loop struct {
 	start func() any
 	turn  func(acc any, e element, body any) (_ any, done bool, err error)
-	plain bool // the predicate may be left out, and is # then
+	end   func(acc any) any // nil stands for acc itself
+	plain bool              // the predicate may be left out, and is # then
 	gives string
 }
 
@@ -71,7 +72,7 @@ var loops = map[string]loop{
 	"all":  {start: constantly(true), turn: decide(false, false)},
 	"none": {start: constantly(true), turn: decide(true, false)},
 	"any":  {start: constantly(false), turn: decide(true, true)},
-	"one": {start: constantly(0.0), turn: func(acc any, _ element, body any) (any, bool, error) {
+	"one": {start: constantly(0.0), end: func(n any) any { return n == 1.0 }, turn: func(acc any, _ element, body any) (any, bool, error) {
 		yes, err := truth(body)
 		n := acc.(float64) + bit(yes)
 		return n, n > 1, err
@@ -145,7 +146,7 @@ func (c *conditions) loop(n *ast.BuiltinNode, l loop) expression {
 		body = c.node(predicate.Node)
 		c.predicates--
 	}
-	name, one := n.Name, n.Name == "one"
+	name := n.Name
 	return func(r *run) (any, error) {
 		v, err := over.opened(r)
 		if err != nil {
@@ -156,13 +157,15 @@ func (c *conditions) loop(n *ast.BuiltinNode, l loop) expression {
 			return nil, mistakef("%s: expected a list, found %s", name, kindOf(v))
 		}
 		result, err := r.goThrough(list, l, body)
-		if one && err == nil {
-			return result == 1.0, nil
+		if err == nil && l.end != nil {
+			result = l.end(result)
 		}
 		return result, err
 	}
 }
 
+// goThrough takes the turns of a loop. The error is a mistake, a *skipped, errLong,
+// errDeep, or that of a run that is over.
 func (r *run) goThrough(list []any, l loop, body expression) (any, error) {
 	acc := l.start()
 	at := len(r.elements)

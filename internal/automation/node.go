@@ -153,8 +153,8 @@ func (d *decoder) node(v any, path string, depth int) *node {
 	return n
 }
 
-// identify reads a node's id and, where its type has one, its record's. An id
-// with {{…}} in it is the record's: the first flows were written so (contract F2).
+// identify reads a node's id and, where its type has one, its record's. An id with
+// {{…}} in it stands for the record's (contract F2).
 func (d *decoder) identify(n *node, m members) {
 	n.id = m.text("id", false)
 	path := member(n.path, "id")

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -36,6 +37,19 @@ var examples = map[Type]struct {
 	Multiselect: {[][2]string{{`[ "won", "new" ]`, `["won","new"]`}, {`[]`, `[]`}}, []string{`"new"`, `["new","new"]`, `["other"]`, `[1]`}, [2]string{}, [2]string{}},
 	Reference:   {[][2]string{{`"x"`, `"x"`}}, []string{`""`, `1`}, [2]string{`x`, `"x"`}, [2]string{`"x"`, `"x"`}},
 	JSON:        {[][2]string{{`{"bb": 1.0, "a": [ "\u00e9" ]}`, `{"a":["é"],"bb":1}`}, {`[]`, `[]`}}, []string{`"text"`, `1`, `[1e400]`, `{"a":"\u0000"}`, strings.Repeat("[", 64) + strings.Repeat("]", 64)}, [2]string{}, [2]string{}},
+}
+
+// The contract lists every field type (contract V1).
+func TestTheContractListsEveryFieldType(t *testing.T) {
+	contract, err := os.ReadFile("../../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range Types {
+		if !strings.Contains(string(contract), "\n| `"+string(kind)+"` | ") {
+			t.Errorf("V1 does not list %s", kind)
+		}
+	}
 }
 
 func TestEveryFieldTypeTakesAndRefusesWhatItMust(t *testing.T) {
