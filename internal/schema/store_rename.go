@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -87,7 +89,8 @@ func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error
 
 // renameField renames a field. It does nothing when there is none by the old name,
 // or one by the new name. Data of a removed field that had the new name stays in its
-// records and belongs to no field any more.
+// records and belongs to no field any more, not even to a new field that gets the
+// name when it is free again.
 func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 	if from == "" {
 		return nil
@@ -104,11 +107,8 @@ func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if old, was := of[to]; was { // it stays taken
-		names := []string{to}
-		for name := range of {
-			names = append(names, name)
-		}
+	if old := cmp.Or(of[to], to); of[to] != "" || !slices.Contains(slices.Collect(maps.Values(of)), to) { // it stays taken
+		names := append(slices.Collect(maps.Keys(of)), to)
 		if err := setMember(ctx, tx, entity, free(to, names), old); err != nil {
 			return err
 		}

@@ -386,8 +386,12 @@ await step("signing in in one tab signs in the other, with nothing left of who w
 })
 
 await step("too many attempts are told with the time to wait", async () => {
+  for (let attempt = 1, code = ""; code !== "TOO_MANY_REQUESTS"; attempt++) { // the new password lifted what was counted before
+    assert.ok(attempt <= 10, "attempts are limited")
+    code = (await api("POST", "/auth/login", {body: {email: ana, password}})).error.code
+  }
   look(small)
-  await signIn(small, ana, "a sixth attempt")
+  await signIn(small, ana, "one attempt more")
   await warned(small, "That is too much at once. Please try again in 30 minutes.")
 })
 
