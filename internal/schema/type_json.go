@@ -11,12 +11,23 @@ import (
 	"gatehouse/internal/number"
 )
 
+// JSON is an object or a list.
+const JSON Type = "json"
+
+var jsonType = fieldType{
+	name: JSON,
+	list: true,
+	canonical: func(_ *Field, v jsontext.Value) (jsontext.Value, string) {
+		return canonicalJSON(v)
+	},
+}
+
 // maxLevels is how deeply lists and objects may be nested in a value: as deeply
 // as a body may be, which is one level around it.
 const maxLevels = 63
 
-// canonicalJSON returns a list or object in the form that both engines give
-// back byte for byte: compact, numbers and texts in their one form, and the
+// canonicalJSON returns a list or object in the form that both engines return
+// byte for byte: compact, numbers and texts in their one form, and the
 // members of an object in the order of PostgreSQL's JSONB, shorter names first.
 func canonicalJSON(v jsontext.Value) (jsontext.Value, string) {
 	if k := v.Kind(); k != '{' && k != '[' {
@@ -84,7 +95,7 @@ func (w *jsonWriter) number(text string) string {
 	return ""
 }
 
-// where is the place of the value just read, if it can be said in short.
+// where returns the place of the value just read, or "" when it is long.
 func (w *jsonWriter) where() string {
 	if at := string(w.in.StackPointer()); len(at) <= 100 {
 		return " at " + at
@@ -147,7 +158,7 @@ func (w *jsonWriter) object(depth int) string {
 	return w.end('}')
 }
 
-// sort brings the members of an object, which out has from begin on, in order.
+// sort orders the members of the object whose inside begins at begin in out.
 func (w *jsonWriter) sort(begin int, members []jsonMember) {
 	order := func(a, b jsonMember) int {
 		return cmp.Or(cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
