@@ -129,7 +129,7 @@ func TestAnotherTenantsTokenIsUnknown(t *testing.T) {
 		k, token := w.create(CreateSpec{})
 		w.wantIn(token)
 		const other = "globex"
-		w.must(tenant.Configure(w.ctx, d.For(other), "test", w.clock, func(tx db.Tx, log *tenant.History) error {
+		w.must(tenant.Configure(w.ctx, d.For(other), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("tenant", other, nil, other)
 			return tenant.Put(w.ctx, tx, &tenant.Tenant{ID: other, Hosts: []string{"globex.localhost"}, Settings: tenant.DefaultSettings()}, 1)
 		}))

@@ -63,7 +63,7 @@ func (s store) create(ctx context.Context, clk clock.Clock, actor, tenantID stri
 	if err != nil {
 		return err
 	}
-	return tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	return tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		if _, ok, err := tenant.Version(ctx, tx); err != nil {
 			return err
 		} else if !ok {
@@ -106,7 +106,7 @@ func findOwner(ctx context.Context, q db.Querier, spec CreateSpec) (u *user.User
 	return u, "", nil
 }
 
-func insert(ctx context.Context, tx db.Tx, k *Key, hash string) error {
+func insert(ctx context.Context, tx tenant.ConfigTx, k *Key, hash string) error {
 	origins, err := json.Marshal(slices.Concat([]string{}, k.Origins)) // never null
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor, tenantID, id 
 	if err != nil {
 		return err
 	}
-	return tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	return tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		var k *Key
 		err := tx.Query(ctx, `DELETE FROM api_keys WHERE tenant_id = $1 AND key_id = $2 RETURNING `+columns, func(r db.Row) error {
 			var err error

@@ -13,9 +13,6 @@ import (
 // BeforeCommit runs in the place of SQLite's COMMIT: an error makes it fail.
 func BeforeCommit(d *DB, fn func() error) { d.engine.(*sqliteEngine).writer.beforeCommit = fn }
 
-// TenantProblem is tenantProblem of a text.
-func TenantProblem(sql string) string { return tenantProblem(scan(sql)) }
-
 // Numbered is the text as SQLite gets it.
 func Numbered(sql string) string { return describe(sql).numbered }
 

@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// TenantProblem returns why a handle of a tenant refuses a text, "" if it does not.
+// It is for the test that reads the texts of all packages.
+func TenantProblem(sql string) string { return tenantProblem(scan(sql)) }
+
 // tenantProblem says why a text does not keep to its tenant, "" if it does.
 //
 // Each table after FROM, JOIN, a comma of FROM, USING or UPDATE needs

@@ -115,7 +115,7 @@ func (s store) committed(ctx context.Context, tenantID, eventID string) (found b
 func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor, tenantID, slug string) (secret.Token, error) {
 	token := secret.NewWebhookToken()
 	h := d.For(tenantID)
-	err := tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	err := tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		all, err := custom.Load(ctx, tx)
 		if err != nil {
 			return err

@@ -199,8 +199,8 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 
 // configure changes what writers write. That is no change of configuration for
 // the history to tell of: it has no actor.
-func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx db.Tx, keep func()) error) error {
-	return tenant.Configure(ctx, h, "", clk, func(tx db.Tx, log *tenant.History) error { return fn(tx, log.Keep) })
+func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx tenant.ConfigTx, keep func()) error) error {
+	return tenant.Configure(ctx, h, "", clk, func(tx tenant.ConfigTx, log *tenant.History) error { return fn(tx, log.Keep) })
 }
 
 type preparation struct {
@@ -218,7 +218,7 @@ func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 	if err != nil {
 		return err
 	}
-	return configure(ctx, p.h, clk, func(tx db.Tx, keep func()) error {
+	return configure(ctx, p.h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil {
 			return err
@@ -432,9 +432,9 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 	return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, of(rec.ownerRole))
 }
 
-// ReassignRole brings the records of a user in line with the user's new role,
+// reassignRole brings the records of a user in line with the user's new role,
 // in the transaction that changes it; config is the tenant's before.
-func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
+func reassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
 	for _, e := range config.Schema.Entities {
 		for after := int64(0); ; {
 			last, _, err := rolePage(ctx, tx, config, e, `owner_id = $5`, userID, role, after, math.MaxInt64, walkPage)

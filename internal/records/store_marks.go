@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // errBusy refuses a change while another one is made ready.
@@ -20,7 +21,7 @@ func errBusy(b *access.Build) error {
 
 // giveWay undoes a build that nobody goes on with, for other work; CONFLICT while
 // somebody does. The caller holds the configuration.
-func giveWay(ctx context.Context, tx db.Tx, b *access.Build) error {
+func giveWay(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	if b.Idle < abandoned {
 		return errBusy(b)
 	}
@@ -29,7 +30,7 @@ func giveWay(ctx context.Context, tx db.Tx, b *access.Build) error {
 
 // undo forgets a build and leaves what it made. The caller holds the
 // configuration, and raises its version: writers stop to take part.
-func undo(ctx context.Context, tx db.Tx, b *access.Build) error {
+func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	var list []access.Leftover
 	for _, s := range b.Work.Shapes {
 		for _, x := range s.Fields {
@@ -275,7 +276,7 @@ func notUnique(entity string, f *schema.Field, n, total int64) error {
 
 // Undo undoes what is being made ready, if it is still this work.
 func Undo(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work) error {
-	return configure(ctx, h, clk, func(tx db.Tx, keep func()) error {
+	return configure(ctx, h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil || b == nil || b.Work.Key() != work.Key() {
 			return err

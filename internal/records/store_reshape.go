@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // Transition is a change of configuration as far as it concerns records. Data
@@ -48,16 +49,10 @@ const (
 	abandoned = 30 * time.Second
 )
 
-// Reshape is a Transition of entity types, fields and sharing rules that is done
-// in one transaction, however long that takes.
-func Reshape(ctx context.Context, tx db.Tx, before, after *access.Config) error {
-	return (&Transition{Before: before, After: after, Inline: math.MaxInt}).Run(ctx, tx)
-}
-
 // Run brings the records in line, in the transaction that changes the
 // configuration: by itself when it is short, else by putting in force what was
 // made ready. It fails with *Long when nothing was, and with ErrMarked.
-func (t *Transition) Run(ctx context.Context, tx db.Tx) error {
+func (t *Transition) Run(ctx context.Context, tx tenant.ConfigTx) error {
 	for _, e := range t.Before.Schema.Entities {
 		if t.After.Schema.StoredAs(e.StoredAs()) == nil {
 			if err := mustBeEmpty(ctx, tx, e); err != nil {
@@ -269,7 +264,7 @@ func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool,
 }
 
 // enforce puts what was made ready in force.
-func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) error {
+func (t *Transition) enforce(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	if !b.Ready() {
 		return &Long{b.Work}
 	}
@@ -296,10 +291,10 @@ func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) err
 }
 
 // inline does the work in this transaction.
-func (t *Transition) inline(ctx context.Context, tx db.Tx, w *access.Work) error {
+func (t *Transition) inline(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	for _, m := range w.Moves {
 		for _, u := range m.Users {
-			if err := ReassignRole(ctx, tx, t.Before, u, m.To); err != nil {
+			if err := reassignRole(ctx, tx, t.Before, u, m.To); err != nil {
 				return err
 			}
 		}
@@ -320,7 +315,7 @@ func (t *Transition) inline(ctx context.Context, tx db.Tx, w *access.Work) error
 
 // use makes the configuration name what the work made, and leaves what it named
 // before.
-func (t *Transition) use(ctx context.Context, tx db.Tx, w *access.Work) error {
+func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
 			is := x.Name
@@ -353,7 +348,7 @@ func (t *Transition) use(ctx context.Context, tx db.Tx, w *access.Work) error {
 // Index rows stay for a time, however few they are: a node may read with the
 // configuration before this one until it sees the change, and would find nothing.
 // Matches that are few are removed at once, as such a node may see less.
-func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error {
+func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	anew := map[[2]string]bool{}
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // A rename moves no data: what records, index rows and shares are stored under
@@ -16,7 +17,7 @@ import (
 
 // renameEntity gives an entity type another name, where there is one by the old
 // name and none by the new one.
-func renameEntity(ctx context.Context, tx db.Tx, from, to string) error {
+func renameEntity(ctx context.Context, tx tenant.ConfigTx, from, to string) error {
 	if from == "" {
 		return nil
 	}
@@ -77,7 +78,7 @@ func members(ctx context.Context, tx db.Tx, entity string) (map[string]string, e
 	return of, err
 }
 
-func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error {
+func setMember(ctx context.Context, tx tenant.ConfigTx, entity, name, member string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO field_members (tenant_id, entity, name, member) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, entity, name) DO UPDATE SET member = excluded.member`, entity, name, member)
 	return err
@@ -86,7 +87,7 @@ func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error
 // renameField gives a field another name, where there is one by the old name and
 // none by the new one. Data of a field by the new name that was removed once stays
 // in its records, and is nobody's any more.
-func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
+func renameField(ctx context.Context, tx tenant.ConfigTx, entity, from, to string) error {
 	if from == "" {
 		return nil
 	}
@@ -131,7 +132,7 @@ func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 
 // giveMembers sees to it that no new field finds the data of another one: where
 // its name is what another's values stand under, it gets another one for its own.
-func giveMembers(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+func giveMembers(ctx context.Context, tx tenant.ConfigTx, entity string, fields []*Field) error {
 	of, err := members(ctx, tx, entity)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func List(ctx context.Context, d *db.DB) ([]string, error) {
 
 // Put makes the tenant's row and hosts equal to t. A host that another tenant
 // has is a CONFLICT that names it.
-func Put(ctx context.Context, tx db.Tx, t *Tenant, now int64) error {
+func Put(ctx context.Context, tx ConfigTx, t *Tenant, now int64) error {
 	settings, err := json.Marshal(t.Settings)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 			return nil, err
 		}
 	}
-	err := tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	err := tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		if err := exists(ctx, tx, h.Tenant()); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 // change of configuration, recorded for actor. NOT_FOUND when there is no such
 // user.
 func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address string, active bool) (u *User, changed bool, err error) {
-	err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	err = tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		changed = false
 		if err := exists(ctx, tx, h.Tenant()); err != nil {
 			return err
