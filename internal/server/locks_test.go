@@ -126,3 +126,124 @@ func TestLockTenantsAreBound(t *testing.T) {
 	})
 	t.Log(strings.Join(slices.Sorted(maps.Keys(seen)), "\n"))
 }
+
+// TestLockEachAnswerIsRecorded: ServeHTTP has one path, and what it answers is
+// written by send alone, after record.
+func TestLockEachAnswerIsRecorded(t *testing.T) {
+	writes := allow("the answer to a request (http.ResponseWriter)", map[string]string{
+		"server.exchange":                 "holds it",
+		"server.Server.ServeHTTP":         "hands it to the exchange",
+		"server.exchange.answer":          "sets headers",
+		"server.exchange.send":            "writes the answer, last of all",
+		"server.exchange.authenticate":    "sets a header",
+		"server.exchange.refuseRoute":     "sets the header Allow",
+		"server.exchange.answerPreflight": "sets headers",
+		"server.Server.opsServer":         "the operator's listener",
+		"server.Server.readyz":            "the operator's listener",
+		"server.say":                      "the operator's listener",
+	})
+	steps := []string{}
+	walk(t, func(n node) bool {
+		if n.file.folder == "cmd/gatehouse" {
+			return false
+		}
+		switch x := n.Node.(type) {
+		case *ast.SelectorExpr:
+			if name := typeName(x); name == "http.ResponseWriter" || n.file.folder == "server" && name == "x.w" {
+				writes.at(t, n)
+			}
+		case *ast.FuncDecl:
+			if n.function == "server.Server.ServeHTTP" {
+				for _, s := range x.Body.List {
+					ast.Inspect(s, func(inner ast.Node) bool {
+						switch inner := inner.(type) {
+						case *ast.IfStmt, *ast.SwitchStmt, *ast.ReturnStmt, *ast.ForStmt, *ast.SelectStmt, *ast.BranchStmt, *ast.FuncLit:
+							t.Errorf("%s: ServeHTTP has a second path", n.file.fset.Position(inner.Pos()))
+						case *ast.CallExpr:
+							steps = append(steps, typeName(inner.Fun))
+						}
+						return true
+					})
+				}
+			}
+		}
+		return true
+	})
+	writes.end(t)
+	if n := len(steps); n < 4 || !slices.Equal(steps[n-4:], []string{"x.contained", "x.answer", "x.record", "x.send"}) {
+		t.Errorf("ServeHTTP ends with %v", steps)
+	}
+}
+
+// TestLockRecordsAreBehindAViewer is lock 3: what package records offers beside
+// Session and Part, which have a viewer, shows nobody a record.
+func TestLockRecordsAreBehindAViewer(t *testing.T) {
+	all := allow("offering something of records without a viewer", map[string]string{
+		"records.Store.As":        "returns the store as a viewer may use it",
+		"records.Store.Begin":     "returns a unit of work, which has to be asked for by a viewer, too",
+		"records.Store.Share":     "is wiring",
+		"records.Unit.As":         "returns the unit as a viewer may use it",
+		"records.Unit.Changed":    "tells nothing of a record",
+		"records.Unit.Touched":    "names what viewers of the unit read",
+		"records.Unit.Commit":     "stores what viewers of the unit changed, and asks again whether they may",
+		"records.Unit.Close":      "gives memory back",
+		"records.Transition.Run":  "brings records in line with a change of configuration, in a ConfigTx",
+		"records.Prepare":         "makes such a change ready, for apply",
+		"records.Check":           "counts what stands against such a change, for apply",
+		"records.Refusal":         "as Check",
+		"records.Holding":         "counts who holds a field's value, for apply",
+		"records.Undo":            "undoes Prepare",
+		"records.Sweep":           "deletes rows that no configuration names",
+		"records.RunHousekeeping": "runs Undo and Sweep",
+		"records.New":             "makes the store",
+	})
+	walk(t, func(n node) bool {
+		fn, ok := n.Node.(*ast.FuncDecl)
+		if !ok || n.file.folder != "records" || !fn.Name.IsExported() {
+			return true
+		}
+		of := receiver(fn)
+		takes := slices.ContainsFunc(fn.Type.Params.List, func(p *ast.Field) bool {
+			return strings.HasPrefix(typeName(p.Type), "db.") || typeName(p.Type) == "tenant.ConfigTx"
+		})
+		if of == "Store." || of == "Unit." || takes {
+			all.at(t, n)
+		}
+		return true
+	})
+	all.end(t)
+}
+
+// TestLockNoThreeStringsInARow: two of them change places and nothing tells.
+func TestLockNoThreeStringsInARow(t *testing.T) {
+	all := allow("a signature with three strings in a row", threeStrings)
+	walk(t, func(n node) bool {
+		fn, ok := n.Node.(*ast.FuncType)
+		if !ok {
+			return true
+		}
+		for _, list := range []*ast.FieldList{fn.Params, fn.Results} {
+			row := 0
+			for _, p := range fieldsOf(list) {
+				if id, ok := p.Type.(*ast.Ident); !ok || id.Name != "string" {
+					row = 0
+					continue
+				}
+				if row += max(1, len(p.Names)); row > 2 {
+					all.at(t, n)
+				}
+			}
+		}
+		return true
+	})
+	all.end(t)
+}
+
+func fieldsOf(l *ast.FieldList) []*ast.Field {
+	if l == nil {
+		return nil
+	}
+	return l.List
+}
+
+var threeStrings = map[string]string{}

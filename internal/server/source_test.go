@@ -124,10 +124,22 @@ func walk(t *testing.T, visit func(node) bool) {
 	for _, f := range product(t) {
 		for _, decl := range f.tree.Decls {
 			at := node{file: f, function: f.folder + ".", params: map[string]bool{}}
-			if fn, ok := decl.(*ast.FuncDecl); ok {
+			fn, ok := decl.(*ast.FuncDecl)
+			if ok {
 				at.function += receiver(fn) + fn.Name.Name
+				at.walk(decl, visit)
+				continue
 			}
-			at.walk(decl, visit)
+			for _, spec := range decl.(*ast.GenDecl).Specs {
+				at := at
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					at.function += spec.Name.Name
+				case *ast.ValueSpec:
+					at.function += spec.Names[0].Name
+				}
+				at.walk(spec, visit)
+			}
 		}
 	}
 }
@@ -157,6 +169,7 @@ func (n node) walk(root ast.Node, visit func(node) bool) {
 		for _, p := range typ.Params.List {
 			at.params[typeName(p.Type)] = true
 		}
+		at.walk(typ, visit)
 		at.walk(body, visit)
 		return false
 	})
