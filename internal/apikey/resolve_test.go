@@ -66,7 +66,7 @@ func TestOnlyTheHashOfATokenIsStored(t *testing.T) {
 				t.Error("a token can be read")
 			}
 		}
-		if !strings.Contains(stored.String(), secret.Hash(token2)) || strings.Contains(stored.String(), secret.Hash(token)) {
+		if !strings.Contains(stored.String(), string(secret.Hash(token2))) || strings.Contains(stored.String(), string(secret.Hash(token))) {
 			t.Error("expected the hash of the key that is there, in api_keys alone")
 		}
 	})

@@ -117,15 +117,15 @@ func DeleteEndpoint(ctx context.Context, tx tenant.ConfigTx, slug string) error 
 
 // PutToken replaces the webhook token of an endpoint; it reports whether there
 // is such an endpoint.
-func PutToken(ctx context.Context, tx tenant.ConfigTx, slug, hash, prefix string) (bool, error) {
+func PutToken(ctx context.Context, tx tenant.ConfigTx, slug string, hash secret.TokenHash, prefix string) (bool, error) {
 	n, err := tx.Exec(ctx, `UPDATE custom_endpoints SET token_hash = $3, token_prefix = $4 WHERE tenant_id = $1 AND slug = $2`, slug, hash, prefix)
 	return n > 0, err
 }
 
 // TokenHash is the hash of an endpoint's webhook token; "" when it has none.
-func TokenHash(ctx context.Context, q db.Querier, slug string) (hash string, err error) {
+func TokenHash(ctx context.Context, q db.Querier, slug string) (hash secret.TokenHash, err error) {
 	err = q.Query(ctx, `SELECT token_hash FROM custom_endpoints WHERE tenant_id = $1 AND slug = $2`, func(r db.Row) error {
-		hash = r.Text(0)
+		hash = secret.TokenHash(r.Text(0))
 		return nil
 	}, slug)
 	return hash, err

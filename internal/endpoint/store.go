@@ -48,7 +48,7 @@ func (s store) definitions(ctx context.Context, tenantID string) (*custom.Defini
 
 // tokenHash is asked on every delivery, so that a new token holds at once on
 // every node (decisions 2.19).
-func (s store) tokenHash(ctx context.Context, tenantID, slug string) (string, error) {
+func (s store) tokenHash(ctx context.Context, tenantID, slug string) (secret.TokenHash, error) {
 	return custom.TokenHash(ctx, s.d.For(tenantID), slug)
 }
 

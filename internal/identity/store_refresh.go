@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/user"
 )
 
@@ -20,7 +21,7 @@ const (
 // the hash of its first token, unless the account has changed since it was
 // read: then it is the account as it is now, and ok is false. The user's row is
 // held: whatever ends their sessions comes before the new one, or sees it.
-func (s store) begin(ctx context.Context, tenantID string, seen user.Account, tokenHash string) (of session, ok bool, acc user.Account, err error) {
+func (s store) begin(ctx context.Context, tenantID string, seen user.Account, tokenHash secret.TokenHash) (of session, ok bool, acc user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		var err error
 		ok = false
@@ -48,7 +49,7 @@ func (s store) begin(ctx context.Context, tenantID string, seen user.Account, to
 
 // insertToken adds a token to a chain whose row the caller holds; parent is nil
 // for the first.
-func (s store) insertToken(ctx context.Context, tx db.Tx, chain, userID string, parent any, hash string, now int64) error {
+func (s store) insertToken(ctx context.Context, tx db.Tx, chain, userID string, parent any, hash secret.TokenHash, now int64) error {
 	_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, token_id, parent_token_id, chain_id, user_id, token_hash,
 		issued_at, expires_at, rotated_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, NULL)`,
 		clock.NewID(s.clock.Now()), parent, chain, userID, hash, now, now+micros(refreshLifetime))
@@ -69,7 +70,7 @@ type rotation struct {
 // other's work: the first rotates, the others find a token rotated a moment ago.
 // That its end is a mark on the chain, and not only on its tokens, makes a theft
 // end a successor too that is inserted in the same moment.
-func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string) (r rotation, err error) {
+func (s store) rotate(ctx context.Context, tenantID string, hash, successorHash secret.TokenHash) (r rotation, err error) {
 	h := s.d.For(tenantID)
 	t, err := findToken(ctx, h, hash)
 	if err != nil || t.id == "" {
@@ -99,7 +100,7 @@ func (s store) rotate(ctx context.Context, tenantID, hash, successorHash string)
 type tokenRef struct{ id, chainID, userID string }
 
 // findToken finds a token by its hash; its id is "" when there is none.
-func findToken(ctx context.Context, q db.Querier, hash string) (t tokenRef, err error) {
+func findToken(ctx context.Context, q db.Querier, hash secret.TokenHash) (t tokenRef, err error) {
 	err = q.Query(ctx, `SELECT token_id, chain_id, user_id FROM refresh_tokens WHERE tenant_id = $1 AND token_hash = $2`,
 		func(r db.Row) error {
 			t = tokenRef{r.Text(0), r.Text(1), r.Text(2)}
@@ -157,7 +158,7 @@ func instant(r db.Row, col int) int64 {
 }
 
 // replace puts a successor in a token's place: one compare-and-set.
-func (s store) replace(ctx context.Context, tx db.Tx, t tokenRef, successorHash string, now int64) error {
+func (s store) replace(ctx context.Context, tx db.Tx, t tokenRef, successorHash secret.TokenHash, now int64) error {
 	n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3
 		WHERE tenant_id = $1 AND token_id = $2 AND rotated_at IS NULL AND revoked_at IS NULL`, t.id, now)
 	if err != nil {
@@ -188,7 +189,7 @@ func endChain(ctx context.Context, tx db.Tx, chainID, reason string, now int64) 
 
 // logout revokes one token. When it is the newest of its chain, the chain is at
 // its end. A hash that is no token's is none of its business.
-func (s store) logout(ctx context.Context, tenantID, hash string) error {
+func (s store) logout(ctx context.Context, tenantID string, hash secret.TokenHash) error {
 	h := s.d.For(tenantID)
 	t, err := findToken(ctx, h, hash)
 	if err != nil || t.id == "" {
