@@ -1,5 +1,5 @@
-// Command gatehouse is the whole product: the server, and the commands by
-// which an operator provisions and looks after it (decisions 3).
+// Command gatehouse is the whole product: the server, and the commands by which
+// an operator provisions and looks after it (contract S1–S4).
 //
 // Machine output goes to standard output and words for people to standard
 // error; a mistake is one line there and a status other than 0: 2 when the

@@ -3,7 +3,7 @@
 // A key acts for one user of the tenant, its owner, and may do what that user
 // may do, no more. Its token is shown once, when it is created; only the
 // SHA-256 is stored. A key that is unknown, deleted or expired, or whose user
-// is deactivated, is answered with the same bytes (decisions 2.19).
+// is deactivated, gets the same bytes (contract K4, E2).
 //
 // What a token resolved to is kept with the tenant's configuration
 // (access.Config.Keys), which ends with the version it was loaded at. Creating
@@ -11,10 +11,11 @@
 // change takes effect at once on the node that made it and within a second on
 // every other.
 //
-// A user of either type may own a key: the specification does not say
-// otherwise, and a portal's backend may want one for each customer. One that
-// acts for an external user has what that user has: no system permission, no
-// all_entity_access, their own records and what is shared with them.
+// A user of either type may own a key: a portal's backend may want one for each
+// customer. One that acts for an external user is held to the same as that
+// user's access token (contract K7): External Identity must be on, a custom
+// endpoint must have external_users, and there is no system permission and no
+// all_entity_access, only their own records and what is shared with them.
 package apikey
 
 import (
@@ -79,8 +80,9 @@ type Service struct {
 	closed   bool
 }
 
-// MayCreateFor is decisions 2.17: only the tenant's owner makes keys that act
-// for somebody else. FORBIDDEN otherwise.
+// MayCreateFor reports by its error whether viewer may create a key for a user:
+// the tenant owner for everybody, an internal user for themselves (contract K8,
+// A13). It returns FORBIDDEN otherwise.
 func MayCreateFor(viewer access.Viewer, userID string) error {
 	if viewer.TenantOwner() || userID != "" && viewer.UserID() == userID && !viewer.External() {
 		return nil

@@ -16,10 +16,10 @@ type union struct{ until map[string]int64 }
 
 const never = math.MaxInt64
 
-// AllowsOrigin answers a preflight, which carries no credential: whether any
-// active key of the tenant, or External Identity where it is enabled, lists
-// the origin (decisions 2.20). The union is kept with cfg, and a key's expiry
-// holds at each call.
+// AllowsOrigin reports whether any active key of the tenant, or External
+// Identity while it is enabled, lists the origin. It answers a preflight, which
+// carries no credential (contract O4). The union is cached with cfg; the expiry
+// of a key is checked at each call.
 func (s *Service) AllowsOrigin(ctx context.Context, cfg *access.Config, origin string) (bool, error) {
 	u, err := s.union(ctx, cfg)
 	if err != nil {

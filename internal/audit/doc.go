@@ -5,8 +5,8 @@
 //
 //   - RequestLog.Line writes one JSON object a line on standard output, always,
 //     whatever the tenant's toggles say.
-//   - Recorder.Record keeps an audit entry where Event.Persist says so, which
-//     the server takes from Persisted (specification, "Events", rule 3).
+//   - Recorder.Record keeps an audit entry if Event.Persist is set, which the
+//     server computes with Persisted (contract G5).
 //   - The same Record counts the request in the tenant's usage of that minute,
 //     always.
 //

@@ -28,8 +28,8 @@ type Entry struct {
 	Response  string // JSON: {"reason", "body"}
 }
 
-// AppendJSON appends the entry as `gatehouse audit --json` prints it
-// (decisions 3), on one line. What does not apply is null.
+// AppendJSON appends the entry as `gatehouse audit --json` prints it, on one
+// line (contract G6). What does not apply is null.
 func (e *Entry) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = clock.AppendRFC3339Micro(dst, clock.Micros(e.At))

@@ -68,9 +68,9 @@ const (
 	Other    Class = "other"    // unknown paths and all else
 )
 
-// Persisted reports whether a request becomes an audit entry (specification,
-// "Events", rule 3). tenantToggle is the tenant's "log requests to standard
-// endpoints", endpointToggle the custom endpoint's "log each request".
+// Persisted reports whether a request becomes an audit entry (contract G5).
+// tenantToggle is the tenant's log_standard_requests, endpointToggle the custom
+// endpoint's log_requests.
 //
 //   - The tenant's toggle covers every request of class Standard, every 4xx and
 //     5xx of class Custom, and every early failure (401, 403, 429, 503) of any

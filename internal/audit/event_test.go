@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The specification's rule, told the other way round: for each class and each
-// setting of the toggles, the statuses that are kept.
+// Contract G5, told the other way round: for each class and each setting of the
+// toggles, the statuses that are kept.
 func TestWhatIsPersisted(t *testing.T) {
 	statuses := func(keep func(int) bool) (list []int) {
 		for s := 100; s <= 599; s++ {

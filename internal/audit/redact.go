@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What is taken out before anything is stored (decisions 2.35):
+// What is taken out before anything is stored (contract G7):
 //
 //   - the value of every JSON or form member with one of the secret names,
 //     however the name is spelled: in any case, with \u or %XX escapes, at any

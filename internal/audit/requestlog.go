@@ -57,7 +57,7 @@ func NewRequestLog(out io.Writer, clk clock.Clock) *RequestLog {
 	return l
 }
 
-// Line writes the line of one request (decisions 2.36). It keeps nothing of ev.
+// Line writes the line of one request (contract G1). It keeps nothing of ev.
 func (l *RequestLog) Line(ev *Event) {
 	l.mu.Lock()
 	l.wait()

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// Retention is how long entries and usage are kept (specification, "Limits").
-	// Entries go by whole days: a day is dropped once all of it is that old.
+	// Retention is how long entries and usage are kept (contract G9). Entries
+	// are dropped by the day, once the whole day is that old.
 	Retention = 30 * 24 * time.Hour
 
 	retentionEvery = time.Hour

@@ -81,7 +81,7 @@ func (i *instance) build(function string, n int, fill func(dst []byte)) uint64 {
 	return v
 }
 
-// ---- bytes that are no UTF-8, in strings (decisions 2.34) ----
+// ---- bytes that are not UTF-8, in strings (contract W9) ----
 
 // surrogatesLen is how long b becomes as surrogates writes it.
 func (i *instance) surrogatesLen(b []byte) int { return len(b) + 2*i.invalid(b) }

@@ -1,7 +1,7 @@
 // Package custom holds what a tenant defines itself: logic components,
-// automations, and the custom endpoints that lead to them (specification,
-// "Custom endpoint definition"; decisions 4). It stores definitions and says
-// whether they hold together; running them is package endpoint's.
+// automations, and the custom endpoints that call them (contract C1, D9). It
+// stores definitions and checks that they hold together; package endpoint runs
+// them.
 package custom
 
 import (
@@ -24,7 +24,7 @@ const (
 )
 
 // Context is a declared execution context; it takes precedence over the
-// endpoint's run_as (specification, "Custom endpoints" 10).
+// endpoint's run_as (contract X2).
 type Context struct {
 	Kind   ContextKind `json:"kind"`
 	UserID string      `json:"user_id,omitempty"` // of SpecificUser
@@ -43,7 +43,7 @@ type Component struct {
 // Timeout is what a run of the component may take.
 func (c *Component) Timeout() time.Duration { return time.Duration(c.TimeoutMS) * time.Millisecond }
 
-// DefaultTimeoutMS and MaxTimeoutMS bound a component's run (decisions 2.2).
+// DefaultTimeoutMS and MaxTimeoutMS bound a component's run (contract X6).
 const (
 	DefaultTimeoutMS = 5_000
 	MaxTimeoutMS     = 30_000
@@ -118,7 +118,7 @@ type Endpoint struct {
 // SecretPurpose is what webhook secrets are sealed for.
 const SecretPurpose = "webhook secret"
 
-// What an endpoint says where its manifest does not (decisions 4).
+// The defaults of an endpoint (contract C1).
 const (
 	DefaultRateLimit    = 1000
 	DefaultMaxBodyBytes = 1 << 20

@@ -10,8 +10,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestMeTellsWhoTheKeyStandsFor: exactly the members of the specification, and
-// abilities as CASL takes them (decisions 2.18).
+// TestMeTellsWhoTheKeyStandsFor: exactly the members of contract U1, and
+// abilities as CASL takes them (contract U2).
 func TestMeTellsWhoTheKeyStandsFor(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)

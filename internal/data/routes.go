@@ -1,5 +1,5 @@
 // Package data is the thin HTTP half of records: /public/v1/data and
-// /public/v1/me (specification, "Standard endpoints").
+// /public/v1/me (contract U1, R1–R14, P1–P9).
 package data
 
 import (
@@ -59,8 +59,8 @@ func (s *Service) me(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, err
 	return httpapi.Reply{Data: data}, err
 }
 
-// The right to the entity type comes before what the request says (decisions
-// 2.4), so each handler asks for it first.
+// Each handler asks for the right to the entity type first, before it reads the
+// request (contract H3).
 
 func (s *Service) get(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	if err := s.records.As(c.Viewer).May(c.Params.Get("entity"), access.Read); err != nil {
@@ -152,8 +152,8 @@ func (s *Service) delete(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	return httpapi.Reply{Data: data}, err
 }
 
-// noQuery refuses query parameters where none is known: a typo must not go
-// unnoticed (decisions 2.9).
+// noQuery refuses query parameters on routes that have none (contract R14): a
+// typo must not go unnoticed.
 func noQuery(u *url.URL) error {
 	if u.RawQuery == "" {
 		return nil
@@ -161,7 +161,7 @@ func noQuery(u *url.URL) error {
 	return fault.New(fault.Validation, "expected no query parameters here")
 }
 
-// defaultLimit is a page's size when the caller names none (decisions 2.9).
+// defaultLimit is a page's size when the caller names none (contract P3).
 const defaultLimit = 50
 
 // parseQuery reads the parameters of a list: limit, cursor and filter[field].

@@ -12,7 +12,7 @@ import (
 
 const users = "/public/v1/data/user"
 
-// The built-in entity type user (decisions 2.12).
+// The built-in entity type user (contract U3–U6).
 
 func TestUsersAreListedAndRead(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {

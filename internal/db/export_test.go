@@ -111,3 +111,9 @@ func Keys(ctx context.Context, d *DB) (list []Key, err error) {
 	}
 	return list, err
 }
+
+// BatchTime is how long a shared transaction of PostgreSQL takes writes in when
+// the one before took so long beside its writes.
+func BatchTime(around time.Duration) time.Duration {
+	return (&orderedQueue{around: around}).batchTime()
+}

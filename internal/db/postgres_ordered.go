@@ -13,9 +13,20 @@ import (
 // queue for the tenant's row anyway, each with a commit of its own; here they
 // share transactions, a savepoint each.
 type orderedQueue struct {
-	p     *postgres
-	turns []*turn // guarded by p.mu
+	p      *postgres
+	turns  []*turn       // guarded by p.mu
+	around time.Duration // what the last transaction took beside its writes
 }
+
+// batchTime is how long a transaction takes others in: where to begin and commit
+// one takes longer than that, on a busy server or a slow disk, it would be spent
+// on a write or two each time, and the tenant's writes would not keep up.
+func (q *orderedQueue) batchTime() time.Duration {
+	return min(max(maxBatchTime, q.around), maxBatchAround)
+}
+
+// maxBatchAround bounds batchTime: other nodes wait for the tenant's row.
+const maxBatchAround = 50 * time.Millisecond
 
 func (p *postgres) writeOrdered(ctx context.Context, to scope, fn func(Tx) error) error {
 	if err := ctx.Err(); err != nil {
@@ -104,12 +115,15 @@ func (q *orderedQueue) batch() (again []*turn) {
 		return nil
 	}
 	defer c.release()
+	asked := time.Now()
 	if again, err := q.p.begin(context.Background(), c); err != nil {
 		return retryOrFail([]*turn{t}, err, again)
 	}
 	mark.At("tx.begun")
+	begun := time.Now()
 	b := &orderedBatch{conn: c, longest: &q.p.longest}
 	var first time.Time
+	most := q.batchTime()
 	for n := 1; t != nil; n++ {
 		if err := b.runOne(t); err != nil { // the transaction is gone, and all in it
 			c.rollback()
@@ -119,12 +133,14 @@ func (q *orderedQueue) batch() (again []*turn) {
 		if n == 1 {
 			first = time.Now()
 		}
-		if len(b.good) == 0 || n == maxBatch || time.Since(first) > maxBatchTime {
+		if len(b.good) == 0 || n == maxBatch || time.Since(first) > most {
 			break
 		}
 		t = q.next()
 	}
+	ending := time.Now()
 	q.end(b)
+	q.around = begun.Sub(asked) + time.Since(ending)
 	return b.lost
 }
 

@@ -236,3 +236,15 @@ func TestWrongPoolSettingsInTheURL(t *testing.T) {
 		}
 	}
 }
+
+// TestASlowCommitIsSharedByMore: where it takes long to begin and commit, a shared
+// transaction takes writes in for as long, or a tenant's writes could not keep up.
+func TestASlowCommitIsSharedByMore(t *testing.T) {
+	for around, want := range map[time.Duration]time.Duration{
+		0: 5 * time.Millisecond, time.Millisecond: 5 * time.Millisecond, 30 * time.Millisecond: 30 * time.Millisecond, time.Second: 50 * time.Millisecond,
+	} {
+		if got := db.BatchTime(around); got != want {
+			t.Errorf("after %s to begin and commit a transaction takes writes in for %s, expected %s", around, got, want)
+		}
+	}
+}

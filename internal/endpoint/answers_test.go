@@ -14,8 +14,8 @@ import (
 
 var receiptShape = regexp.MustCompile(`^\{"received":true,"event_id":"([0-9a-f-]{36})"\}$`)
 
-// TestWhatIsAnswered is each mode × target × reply mode (specification, "Custom
-// endpoints" 1 to 7; decisions 2.3).
+// TestWhatIsAnswered is each mode × target × reply mode (contract C2, C4, C5,
+// H6).
 func TestWhatIsAnswered(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(append(three("c", "component: place"), three("a", "automation: place_flow")...),
@@ -113,8 +113,8 @@ func TestAHandlersReturnIsTheData(t *testing.T) {
 	})
 }
 
-// TestInputsThatFail is decisions 2.29: 422, every failing field named, in the
-// text and in details.fields; nothing runs.
+// TestInputsThatFail: 422, with every failing field named in the message and in
+// details.fields; nothing runs (contract N2).
 func TestInputsThatFail(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: place"), three("a", "automation: place_flow")...)...))
@@ -145,8 +145,8 @@ func TestInputsThatFail(t *testing.T) {
 	})
 }
 
-// TestATextTakesEverything is decisions 2.29, and what a flow sees of what was
-// not sent or not declared (2.33).
+// TestATextTakesEverything: what a text input accepts (contract N3), and what a
+// flow sees of inputs that were not sent or not declared (contract F4, N4).
 func TestATextTakesEverything(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints("{slug: flow, target: {automation: place_flow}}", "{slug: act, target: {component: act}}"))
@@ -194,7 +194,7 @@ func TestAFormIsTakenInTokenModeOnly(t *testing.T) {
 }
 
 // TestWhatFailChoosesIsAnswered: 400 to 599 and a code, in both targets and
-// both reply modes; nothing is kept (specification, "Custom endpoints" 8).
+// both reply modes (contract X5, C6); nothing is kept (contract X1).
 func TestWhatFailChoosesIsAnswered(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(append(three("c", "component: act"), three("a", "automation: act_flow")...),

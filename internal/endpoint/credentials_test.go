@@ -16,9 +16,8 @@ var echoes = orders + endpoints(three("act", "component: act")...)
 
 const ok = `{"do": "null"}`
 
-// TestWhoMayDeliverByToken: a missing or wrong token is 401 and nothing runs;
-// X-Webhook-Token counts where both headers are there (specification,
-// "Authentication"; decisions 2.19).
+// TestWhoMayDeliverByToken: a missing or wrong token is 401 and nothing runs
+// (contract W1); with both headers X-Webhook-Token counts (contract K1).
 func TestWhoMayDeliverByToken(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("act", "component: act"), "{slug: other, target: {component: act}, auth: token}",
@@ -86,7 +85,7 @@ func TestWhoMayDeliverByToken(t *testing.T) {
 	})
 }
 
-// TestARotatedTokenStopsAtOnceOnEveryNode (decisions 2.19).
+// TestARotatedTokenStopsAtOnceOnEveryNode (contract W1, H15).
 func TestARotatedTokenStopsAtOnceOnEveryNode(t *testing.T) {
 	w := gatetest.New(t, "postgres")
 	w.Apply(echoes)
@@ -199,7 +198,7 @@ func TestExternalUsersCallWhereTheyMay(t *testing.T) {
 	})
 }
 
-// TestWebhooksIgnoreOrigins (decisions 2.20), and the addresses of keys.
+// TestWebhooksIgnoreOrigins (contract O6), and the allowlists of keys.
 func TestWebhooksIgnoreOrigins(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes)
@@ -248,7 +247,7 @@ func TestWhatIsThere(t *testing.T) {
 const fewAttempts = "unauthenticated_per_ip_per_minute: 4\n"
 
 // TestWrongTokensUseUpTheirAddress, and right ones do not count against it
-// (decisions 2.22).
+// (contract L2).
 func TestWrongTokensUseUpTheirAddress(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes + fewAttempts)
@@ -313,8 +312,8 @@ func TestAWebhookHasARateOfItsOwn(t *testing.T) {
 	})
 }
 
-// TestTheOrderOfChecks is decisions 2.4: switch, credential, addresses and
-// origins, rate, permission, body. Each call is wrong in all that comes after.
+// TestTheOrderOfChecks (contract H3): switch, credential, addresses and
+// origins, rate, permission, body. Each call also fails every later check.
 func TestTheOrderOfChecks(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints("{slug: key-act, target: {component: act}}", "{slug: other, target: {component: act}, auth: token}",

@@ -9,7 +9,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestNobodyBorrowsWhatTheyLack is decisions 2.17 for definitions.
+// TestNobodyBorrowsWhatTheyLack is contract A13 for definitions.
 func TestNobodyBorrowsWhatTheyLack(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(`

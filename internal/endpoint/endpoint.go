@@ -78,10 +78,10 @@ func (s *Service) Stats() Stats {
 	return st
 }
 
-// MayDefine is decisions 2.17 for what a definition borrows: run_as and
-// specific_user only for oneself, execution_context system only for a holder of
-// everything, and everything only for the tenant's owner. userIDs are those
-// that a definition names. FORBIDDEN otherwise.
+// MayDefine checks what a definition borrows (contract A13). The tenant owner
+// may define anything. Anybody else needs manage_endpoints; run_as and
+// specific_user (userIDs) may then name only viewer, and execution_context
+// system needs all_entity_access. It returns FORBIDDEN otherwise.
 func MayDefine(viewer access.Viewer, userIDs []string, system bool) error {
 	if viewer.TenantOwner() {
 		return nil

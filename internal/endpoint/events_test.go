@@ -9,9 +9,9 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestWhatIsLogged is the specification's "Events" 2 and 3: for both toggles,
-// each mode and every outcome, what the audit log keeps and under which label,
-// and that the request log has all of it.
+// TestWhatIsLogged: for both toggles, each mode and every outcome, what the
+// audit log keeps and under which label (contract G5, G6), and that the request
+// log has all of it (contract G1).
 func TestWhatIsLogged(t *testing.T) {
 	var lines []string
 	for _, own := range []bool{true, false} {
@@ -188,7 +188,7 @@ func noSecrets(t *testing.T, w *gatetest.World, secrets []string) {
 	}
 }
 
-// TestAWrongTokenIsNamedByItsFirstCharacters (specification, "Audit log entry").
+// TestAWrongTokenIsNamedByItsFirstCharacters (contract G1).
 func TestAWrongTokenIsNamedByItsFirstCharacters(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes)

@@ -30,7 +30,7 @@ const (
 // Cancelled is the error code of a run whose caller did not wait for it.
 const Cancelled = "CANCELLED"
 
-// Run is one execution as it is kept, for 30 days (decisions 1). Times are
+// Run is one execution as it is kept, for 30 days (contract X8). Times are
 // microseconds, UTC where they are instants.
 type Run struct {
 	ID        string

@@ -24,7 +24,7 @@ import (
 // the unit of work of its run.
 type host struct {
 	x     *execution
-	part  *records.Part
+	part  *records.UnitSession
 	given *given
 }
 
@@ -293,7 +293,7 @@ func (c *call) page(p records.Page) []byte {
 	return append(quote(out, p.Next), '}')
 }
 
-// context is a component's ctx (decisions 4, "JavaScript").
+// context returns a component's ctx (contract J3).
 func (x *execution) context(viewer access.Viewer) []byte {
 	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
 	text = quote(text, viewer.UserID())

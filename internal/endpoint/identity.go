@@ -8,9 +8,9 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// actor is as whom a job's target runs where the target does not say: the
-// endpoint's run_as, then the caller, then for a webhook whoever defined the
-// endpoint (decisions 2.30).
+// actor returns the user a job's target runs as when the target names none: the
+// endpoint's run_as, else the caller, else, for a webhook, the user who defined
+// the endpoint (contract X2).
 func (s *Service) actor(ctx context.Context, j *job) (access.Viewer, error) {
 	switch {
 	case j.runAs != "":
@@ -21,8 +21,8 @@ func (s *Service) actor(ctx context.Context, j *job) (access.Viewer, error) {
 	return s.user(ctx, j.config, j.definedBy)
 }
 
-// under is as whom a target with a declared execution context runs, where it
-// would else run as what actor says.
+// under returns the user a target with execution context c runs as; actor
+// returns the user it would run as without one.
 func (s *Service) under(ctx context.Context, cfg *access.Config, c custom.Context, actor func() (access.Viewer, error)) (access.Viewer, error) {
 	if c.Kind == custom.SpecificUser {
 		return s.user(ctx, cfg, c.UserID)
@@ -34,8 +34,8 @@ func (s *Service) under(ctx context.Context, cfg *access.Config, c custom.Contex
 	return viewer, err
 }
 
-// user is a user that a definition names. One that is gone or deactivated can
-// run nothing.
+// user returns the viewer of a user that a definition names. It returns
+// EXECUTION_ERROR when that user is gone or deactivated.
 func (s *Service) user(ctx context.Context, cfg *access.Config, id string) (access.Viewer, error) {
 	viewer, err := s.dir.Viewer(ctx, cfg, id, false)
 	if fault.CodeOf(err) == fault.Unauthorized {

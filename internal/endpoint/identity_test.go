@@ -49,10 +49,10 @@ func who() (components, automations string) {
 // contexts are the kinds of execution context; specific_user is uma.
 var contexts = map[string]string{"caller": "caller", "system": "system", "specific": "{specific_user: uma@acme.example}"}
 
-// TestAsWhomATargetRuns is the precedence of decisions 2.30: the target's
-// execution context, the endpoint's run_as, the key's owner; for a webhook,
-// whoever defined the endpoint, which is the tenant's owner for apply. What a
-// flow calls runs as the flow where it does not say.
+// TestAsWhomATargetRuns: the target's execution context, the endpoint's run_as,
+// the key's user; for a webhook, the user who defined the endpoint, which is
+// the tenant owner for apply (contract X2). A target that a flow calls runs as
+// the flow does unless it has a context of its own.
 func TestAsWhomATargetRuns(t *testing.T) {
 	const rita, uma, olivia = "rita@acme.example", "uma@acme.example", "olivia@acme.example"
 	components, automations := who()

@@ -109,8 +109,8 @@ func TestACallerWhoHangsUp(t *testing.T) {
 	})
 }
 
-// TestADuplicateStaysOne when the target's inputs have changed meanwhile: what
-// was seen is not looked at again (specification, "Webhook delivery").
+// TestADuplicateStaysOne when the target's inputs have changed meanwhile: a
+// delivery that was seen is not checked again (contract W3, W4).
 func TestADuplicateStaysOne(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		src := orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...)
@@ -196,8 +196,8 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	})
 }
 
-// TestEveryExecutionIsKept, whatever its outcome (decisions 1); what did not run
-// is not one.
+// TestEveryExecutionIsKept, whatever its outcome (contract X8); a call whose
+// target did not run is not an execution.
 func TestEveryExecutionIsKept(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAnIdempotencyKey is 1 to 255 characters, in one header, and in token mode
-// only (decisions 2.31).
+// only (contract W2).
 func TestAnIdempotencyKey(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(three("act", "component: act")...))

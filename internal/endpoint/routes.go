@@ -25,23 +25,23 @@ import (
 func (s *Service) Routes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodPost, Pattern: "/public/v1/custom/{slug}", Auth: httpapi.ByEndpoint, Limit: httpapi.PerCredential,
-		Audit: httpapi.AuditCustom, BodyCap: httpapi.DataBodyCap, Gated: s.serve,
+		Audit: httpapi.AuditCustom, BodyCap: httpapi.DataBodyCap, Custom: s.serve,
 	}}
 }
 
 // serve finds the endpoint and answers by its mode.
-func (s *Service) serve(ctx context.Context, call *httpapi.Call, gate httpapi.Gate) (httpapi.Reply, error) {
+func (s *Service) serve(ctx context.Context, call *httpapi.Call, checks httpapi.Checks) (httpapi.Reply, error) {
 	catalog, err := s.catalog(ctx, call.Config)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
 	e := catalog.Endpoints[call.Params.Get("slug")]
 	if e == nil {
-		return httpapi.Reply{}, gate.Refuse(errUnknown)
+		return httpapi.Reply{}, checks.Refuse(errUnknown)
 	}
-	gate.Serves("/custom/"+e.Slug, e.LogRequests)
+	checks.Serves("/custom/"+e.Slug, e.LogRequests)
 	call.BodyCap = int64(e.MaxBodyBytes)
-	r := &request{s: s, call: call, gate: gate, endpoint: e, catalog: catalog}
+	r := &request{s: s, call: call, checks: checks, endpoint: e, catalog: catalog}
 	switch e.Auth {
 	case custom.Token:
 		return r.byToken(ctx)
@@ -69,7 +69,7 @@ func (s *Service) Exists(ctx context.Context, cfg *access.Config, slug string) b
 type request struct {
 	s        *Service
 	call     *httpapi.Call
-	gate     httpapi.Gate
+	checks   httpapi.Checks
 	endpoint *custom.Endpoint
 	catalog  *catalog
 }
@@ -85,7 +85,7 @@ func (r *request) job(auth string, caller access.Viewer, given inputs.Object, e 
 // byKey serves an endpoint that is called with an API key, or by an external
 // user where it says so.
 func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
-	viewer, err := r.gate.Caller(ctx, r.endpoint.ExternalUsers)
+	viewer, err := r.checks.Caller(ctx, r.endpoint.ExternalUsers)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -156,8 +156,8 @@ func (r *request) form() (url.Values, error) {
 // and to none at all.
 var errToken = fault.New(fault.Unauthorized, "a valid webhook token is required")
 
-// webhookToken is the token that a delivery presents: X-Webhook-Token counts
-// where both headers are there (decisions 2.19).
+// webhookToken returns the token that a delivery presents: with both headers,
+// X-Webhook-Token counts (contract K1).
 func webhookToken(h http.Header) string {
 	if values, ok := h["X-Webhook-Token"]; ok {
 		if len(values) != 1 {
@@ -177,11 +177,11 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	}
 	presented := secret.Hash(token)
 	if stored == "" || token == "" || subtle.ConstantTimeCompare([]byte(stored), []byte(presented)) != 1 {
-		return httpapi.Reply{}, r.gate.Refuse(errToken)
+		return httpapi.Reply{}, r.checks.Refuse(errToken)
 	}
-	r.gate.Admitted(labelToken)
+	r.checks.Admitted(labelToken)
 	mark.At("token.found")
-	if err := r.gate.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
+	if err := r.checks.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
 	key, err := idempotencyKey(r.call.Request.Header)
@@ -206,8 +206,8 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta, Header: http.Header{"X-Event-Id": {e.ID}}}, nil
 }
 
-// idempotencyKey is the caller's name for a delivery, "" for none; 1 to 255
-// characters (decisions 2.31).
+// idempotencyKey returns the caller's name for a delivery, "" for none; it has
+// 1 to 255 characters (contract W2).
 func idempotencyKey(h http.Header) (string, error) {
 	values, ok := h["Idempotency-Key"]
 	if !ok {
@@ -273,7 +273,7 @@ func orNothing(r *httpapi.Reply) httpapi.Reply {
 	return *r
 }
 
-// receipt is the bare answer to an accepted delivery (decisions 2.3).
+// receipt returns the bare answer to an accepted delivery (contract H6, C2).
 func receipt(eventID string) httpapi.Reply {
 	body := append(quote([]byte(`{"received":true,"event_id":`), eventID), '}')
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
@@ -285,15 +285,15 @@ func receipt(eventID string) httpapi.Reply {
 // strangers cannot use up what the provider needs.
 func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	budget, perMinute := "/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute
-	if err := r.gate.Suspect(); err != nil {
+	if err := r.checks.Suspect(); err != nil {
 		return httpapi.Reply{}, err
 	}
-	if err := r.gate.Peek(budget, perMinute); err != nil {
+	if err := r.checks.Peek(budget, perMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
 	body, err := r.call.Body()
 	if fault.CodeOf(err) != "" && fault.CodeOf(err) != fault.Overloaded {
-		return httpapi.Reply{}, r.gate.Refuse(err) // nobody has vouched for it
+		return httpapi.Reply{}, r.checks.Refuse(err) // nobody has vouched for it
 	}
 	if err != nil {
 		return httpapi.Reply{}, err
@@ -301,13 +301,13 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	mark.At("signed.body-read")
 	v, err := r.verify(ctx, body)
 	if fault.CodeOf(err) == fault.Unauthorized {
-		return httpapi.Reply{}, r.gate.Refuse(err)
+		return httpapi.Reply{}, r.checks.Refuse(err)
 	}
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	r.gate.Admitted(labelSigned)
-	if err := r.gate.Take(budget, perMinute); err != nil {
+	r.checks.Admitted(labelSigned)
+	if err := r.checks.Take(budget, perMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
 	mark.At("signed.verified")
@@ -328,8 +328,8 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	return receipt(e.ID), nil
 }
 
-// lowerNames is the header as a verifier gets it: names in lower case, repeats
-// joined (decisions 2.34).
+// lowerNames returns the header as a verifier gets it: names in lower case,
+// repeats joined (contract W9).
 func lowerNames(h http.Header, host string) []byte {
 	text := quote(append(make([]byte, 0, 1024), `{"host":`...), host)
 	for name, values := range h {

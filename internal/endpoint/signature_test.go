@@ -40,7 +40,7 @@ func TestWhatASignatureMustBe(t *testing.T) {
 }
 
 // TestAVerifiersAnswer: anything but {providerEventId, eventKind,
-// canonicalEvent} rejects (decisions 2.34).
+// canonicalEvent} rejects (contract W10).
 func TestAVerifiersAnswer(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		answers := map[string]int{
@@ -97,7 +97,7 @@ func TestAVerifiersAnswer(t *testing.T) {
 }
 
 // TestRejectedSignaturesUseUpTheirAddress: after that the verifier does not run
-// for it, whatever the signature (decisions 2.4).
+// for it, whatever the signature (contract W8).
 func TestRejectedSignaturesUseUpTheirAddress(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes + fewAttempts)

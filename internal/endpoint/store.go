@@ -46,8 +46,8 @@ func (s store) definitions(ctx context.Context, tenantID string) (*custom.Defini
 	return nil, 0, fault.New(fault.Overloaded, "the configuration changes too fast to be read")
 }
 
-// tokenHash is asked on every delivery, so that a new token holds at once on
-// every node (decisions 2.19).
+// tokenHash is read on every delivery, so that a new token holds at once on
+// every node (contract W1, H15).
 func (s store) tokenHash(ctx context.Context, tenantID, slug string) (secret.TokenHash, error) {
 	return custom.TokenHash(ctx, s.d.For(tenantID), slug)
 }

@@ -105,6 +105,18 @@ func RunByID(ctx context.Context, d *db.DB, tenantID, id string) (*Run, error) {
 	return run, err
 }
 
+// CheckDeliveries fails with secret.ErrOpen when the newest failed delivery of the
+// tenant that h is bound to was sealed under another master key.
+func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
+	sealed := ""
+	err := h.Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND payload <> '' ORDER BY started_at DESC LIMIT 1`,
+		func(r db.Row) error { sealed = r.Text(0); return nil })
+	if err == nil && sealed != "" {
+		_, err = keyring.Open(payloadPurpose, sealed)
+	}
+	return err
+}
+
 // failedDelivery is what is needed to run a failed delivery again.
 func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *delivery, error) {
 	run, err := RunByID(ctx, s.d, tenantID, id)
@@ -128,7 +140,7 @@ func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *
 	return run, d, json.Unmarshal(plain, d)
 }
 
-// runRetention is how long runs are kept (decisions 1).
+// runRetention is how long runs are kept (contract X8).
 const (
 	runRetention = 30 * 24 * time.Hour
 	expireEvery  = time.Hour
@@ -153,8 +165,8 @@ func (s *Service) RunRetention(ctx context.Context) {
 }
 
 // expire deletes every tenant's runs that are over 30 days old, and events and
-// their keys where the tenant does not keep them for ever (decisions 2.31). The
-// failure of one tenant does not keep the others.
+// their keys where the tenant does not keep them for ever (contract W13). A
+// tenant whose deletion fails does not stop the others.
 func (s store) expire(ctx context.Context, now time.Time) error {
 	tenants, err := tenant.List(ctx, s.d)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package fault is the one error type that reaches a caller, and the closed
-// list of its codes (specification, "Errors"; decisions 2.2).
+// list of its codes (contract E1).
 //
 // A function that can fail for a reason the caller may know returns a *Error.
 // Any other error is foreign: it is logged and answered as a fixed INTERNAL,
@@ -67,13 +67,18 @@ type Error struct {
 	Reason string
 }
 
-// New returns an error with the given code and a message for people.
+// New returns an error with the given code and a message for people. An
+// OVERLOADED always says when to come back: in a second, unless After says more.
 func New(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	if code == Overloaded {
+		e.RetryAfter = time.Second
+	}
+	return e
 }
 
 // Fields returns a VALIDATION error that names every failing field with its
-// reason in details.fields (decisions 2.8).
+// reason in details.fields (contract E5, R8).
 func Fields(message string, reasons map[string]string) *Error {
 	return &Error{Code: Validation, Message: message, Details: map[string]any{"fields": reasons}}
 }

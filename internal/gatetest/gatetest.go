@@ -1,5 +1,5 @@
 // Package gatetest runs a whole server, on either engine, for tests that read
-// like the specification:
+// like the contract:
 //
 //	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 //		w.Apply(manifest)

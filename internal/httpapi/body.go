@@ -11,18 +11,20 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Body caps (decisions 2.2).
+// Body caps (contract H11).
 const (
 	DataBodyCap = 1 << 20  // /data and custom endpoints by default
 	AuthBodyCap = 64 << 10 // /auth
 )
 
-// firstRead is how much of a body there is room for before a byte of it came.
+// firstRead is the size of the buffer that is allocated before a byte of the
+// body has come.
 const firstRead = 8 << 10
 
-// Body reads the request's body, once. Over the route's cap it is
-// PAYLOAD_TOO_LARGE; one that breaks off is VALIDATION; OVERLOADED when too many
-// large ones are held. Memory grows as bytes come, whatever was announced.
+// Body reads the request's body, once. It returns PAYLOAD_TOO_LARGE above the
+// route's cap, VALIDATION for a body that ends early, and OVERLOADED when too
+// many large bodies are held. Memory grows with the bytes received, not with
+// the length announced.
 func (c *Call) Body() ([]byte, error) {
 	if c.bodyRead {
 		return c.body, nil
@@ -32,7 +34,7 @@ func (c *Call) Body() ([]byte, error) {
 	if c.Request.ContentLength > limit {
 		return nil, tooLarge
 	}
-	most := limit + 1 // a byte more shows the end, or that there is more
+	most := limit + 1 // one byte more shows whether the body ends at the limit
 	size := int64(512)
 	if announced := c.Request.ContentLength; announced >= 0 {
 		most = announced + 1
@@ -63,8 +65,8 @@ func (c *Call) Body() ([]byte, error) {
 	return buf, nil
 }
 
-// Keep counts n bytes that were made of the body and are held beside it until
-// the request is answered: OVERLOADED as for Body.
+// Keep counts n bytes that were made from the body and are held beside it until
+// the request is answered. It returns OVERLOADED like Body.
 func (c *Call) Keep(n int) error {
 	if !c.Received.Reach(int64(cap(c.body) + n)) {
 		return errBodies
@@ -72,11 +74,12 @@ func (c *Call) Keep(n int) error {
 	return nil
 }
 
-// Seen is what was read of the body so far, for the audit log.
+// Seen returns what was read of the body so far, for the audit log.
 func (c *Call) Seen() []byte { return c.body }
 
-// JSON reads the body as one JSON object. A content type other than
-// application/json in UTF-8 is UNSUPPORTED_MEDIA_TYPE.
+// JSON reads the body as one JSON object. It returns UNSUPPORTED_MEDIA_TYPE for
+// a content type other than application/json in UTF-8 (contract H9), and
+// otherwise the errors of Body and ParseObject.
 func (c *Call) JSON() (*Object, error) {
 	if err := checkJSON(c.Request.Header); err != nil {
 		return nil, err
@@ -110,8 +113,8 @@ func checkJSON(h http.Header) error {
 	return nil
 }
 
-// Bearer is the token of an Authorization header of the form "Bearer <token>",
-// "" for anything else, two headers included.
+// Bearer returns the token of an Authorization header of the form "Bearer
+// <token>", "" for anything else, two headers included.
 func Bearer(h http.Header) string {
 	values := h["Authorization"]
 	if len(values) != 1 {

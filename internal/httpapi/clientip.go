@@ -10,11 +10,11 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// TrustedProxies are the networks whose word about X-Forwarded-For counts. The
-// zero value trusts nobody.
+// TrustedProxies are the networks whose X-Forwarded-For is believed. The zero
+// value trusts nobody.
 type TrustedProxies struct{ networks []netip.Prefix }
 
-// ParseTrustedProxies reads a comma-separated list of CIDRs and addresses; an
+// ParseTrustedProxies parses a comma-separated list of CIDRs and addresses; an
 // empty list trusts nobody. The error is one sentence that names the entry.
 func ParseTrustedProxies(list string) (TrustedProxies, error) {
 	var t TrustedProxies
@@ -31,13 +31,14 @@ func ParseTrustedProxies(list string) (TrustedProxies, error) {
 	return t, nil
 }
 
-// ClientIP is the address the request came from: the socket's, or, when that is
-// a trusted proxy's, the right-most hop of X-Forwarded-For that is none (and the
-// left-most one when all are). An IPv4-mapped IPv6 address counts as IPv4.
+// ClientIP returns the client address (contract H12): the peer of the
+// connection, or, when that is a trusted proxy, the right-most hop of
+// X-Forwarded-For that is not one (the left-most hop when all are). An
+// IPv4-mapped IPv6 address counts as IPv4.
 //
-// A hop that is no address is 400 VALIDATION when the search gets that far; what
-// stands to the left of the answer is the client's own invention and is not
-// looked at. A socket without an IP address is a foreign error.
+// A hop that is reached and is not an address is VALIDATION. Hops to the left
+// of the client are not read: the client may have invented them. A peer without
+// an IP address is a foreign error.
 func (t TrustedProxies) ClientIP(r *http.Request) (netip.Addr, error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -65,9 +66,9 @@ func (t TrustedProxies) ClientIP(r *http.Request) (netip.Addr, error) {
 
 func (t TrustedProxies) trusts(addr netip.Addr) bool { return containsAddr(t.networks, addr) }
 
-// parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:443,
-// 2001:db8::1, [2001:db8::1] or [2001:db8::1]:443. A zone means nothing on
-// another machine, so it is refused.
+// parseHop parses an address with or without a port: 192.0.2.1, 192.0.2.1:443,
+// 2001:db8::1, [2001:db8::1] or [2001:db8::1]:443. It refuses a zone, which
+// means nothing on another machine.
 func parseHop(hop string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(hop)
 	if err != nil && strings.HasPrefix(hop, "[") && strings.HasSuffix(hop, "]") {
@@ -86,14 +87,14 @@ func parseHop(hop string) (netip.Addr, bool) {
 	return addr.Unmap(), true
 }
 
-// Allowlist is an API key's list of IPv4 networks; the empty one allows every
+// Allowlist is an API key's list of IPv4 networks. The empty one allows every
 // address.
 type Allowlist struct{ networks []netip.Prefix }
 
-// ParseAllowlist reads IPv4 CIDRs and single IPv4 addresses, one a line; white
-// space around a line, empty lines and repetitions do not count. IPv6 is refused,
-// and so is a network with host bits, because what its author meant is not what
-// it says. The error is one sentence that names the line.
+// ParseAllowlist parses IPv4 CIDRs and single IPv4 addresses, one a line
+// (contract K6). It ignores white space around a line, empty lines and
+// repetitions. It refuses IPv6, and a network with host bits, because it does
+// not say what its author meant. The error is one sentence that names the line.
 func ParseAllowlist(lines []string) (Allowlist, error) {
 	var list Allowlist
 	for _, line := range lines {
@@ -115,13 +116,14 @@ func ParseAllowlist(lines []string) (Allowlist, error) {
 	return list, nil
 }
 
-// Allows reports whether a client of this address may use the key. An IPv6
-// client never matches a list that is not empty; an IPv4-mapped one is IPv4.
+// Allows reports whether a client with this address may use the key. An IPv6
+// client never matches a list that is not empty; an IPv4-mapped address is
+// IPv4.
 func (l Allowlist) Allows(addr netip.Addr) bool {
 	return len(l.networks) == 0 || containsAddr(l.networks, addr.Unmap())
 }
 
-// Strings is the list in canonical form; ParseAllowlist of it is the same list.
+// Strings returns the list in canonical form, which ParseAllowlist accepts.
 func (l Allowlist) Strings() []string {
 	texts := make([]string, len(l.networks))
 	for i, n := range l.networks {
@@ -139,8 +141,8 @@ func containsAddr(networks []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
-// parseNetwork reads a CIDR without host bits, or an address as the network of
-// itself alone. IPv4-mapped IPv6 becomes IPv4.
+// parseNetwork parses a CIDR without host bits, or an address as a network of
+// one. IPv4-mapped IPv6 becomes IPv4.
 func parseNetwork(text string) (netip.Prefix, error) {
 	if !strings.Contains(text, "/") {
 		addr, err := netip.ParseAddr(text)
@@ -163,8 +165,9 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return network, nil
 }
 
-// AddressKey is the text by which a client address is counted: an IPv4 address
-// itself, an IPv6 address's /64, of which one client may have all.
+// AddressKey returns the text by which a client address is counted (contract
+// L4): an IPv4 address itself, or an IPv6 address's /64, all of which one
+// client may have.
 func AddressKey(addr netip.Addr) string {
 	if addr.Is4() || !addr.IsValid() {
 		return addr.String()

@@ -138,8 +138,8 @@ func TestAWrongAllowlistSaysWhy(t *testing.T) {
 	}
 }
 
-// The reference joins everything, splits it and walks it from the right with
-// package net.
+// The reference joins all headers, splits them and walks them from the right
+// with package net.
 func naiveClientIP(trusted []*net.IPNet, peer net.IP, lines []string) (net.IP, bool) {
 	isTrusted := func(ip net.IP) bool {
 		return slices.ContainsFunc(trusted, func(n *net.IPNet) bool { return n.Contains(ip) })
@@ -200,7 +200,7 @@ func FuzzTrustedProxies(f *testing.F) {
 	})
 }
 
-// bitString is an IPv4 address as 32 characters 0 and 1, or "".
+// bitString returns an IPv4 address as 32 characters 0 and 1, or "".
 func bitString(text string) string {
 	bits := ""
 	parts := strings.Split(text, ".")

@@ -12,8 +12,7 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// AppendReply writes a success in the envelope (specification, "Response
-// envelope"), or bare.
+// AppendReply appends a success in the envelope (contract H4), or bare.
 func AppendReply(dst []byte, r *Reply) []byte {
 	data := r.Data
 	if data == nil {
@@ -33,8 +32,8 @@ func AppendReply(dst []byte, r *Reply) []byte {
 	return append(dst, '}')
 }
 
-// Enclose is AppendReply for a large answer: it puts the envelope around the data
-// where that lies, so that it is not in memory twice.
+// Enclose is AppendReply for a large answer: it puts the envelope around the
+// data in place, so that the data is in memory once.
 func Enclose(r *Reply) []byte {
 	if r.Bare {
 		return r.Data
@@ -52,7 +51,8 @@ func Enclose(r *Reply) []byte {
 	return append(body, '}')
 }
 
-// AppendError writes an error in the envelope; details is always an object.
+// AppendError appends an error in the envelope (contract H5); details is always
+// an object.
 func AppendError(dst []byte, e *fault.Error) []byte {
 	dst = append(dst, `{"error":{"code":`...)
 	dst = appendText(dst, string(e.Code))
@@ -67,7 +67,7 @@ func AppendError(dst []byte, e *fault.Error) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendText quotes s; what is not UTF-8 in it becomes U+FFFD.
+// appendText appends s in quotes; bytes of s that are not UTF-8 become U+FFFD.
 func appendText(dst []byte, s string) []byte {
 	out, err := jsontext.AppendQuote(dst, s)
 	if err != nil {
@@ -76,8 +76,8 @@ func appendText(dst []byte, s string) []byte {
 	return out
 }
 
-// Public is the error that a caller may see: err itself when it is a
-// *fault.Error, else the fixed INTERNAL, which says nothing of the inside.
+// Public returns the error that a caller may see: err itself when it is a
+// *fault.Error, else the fixed INTERNAL, which reveals nothing.
 func Public(err error) *fault.Error {
 	var e *fault.Error
 	if errors.As(err, &e) {

@@ -10,13 +10,13 @@ const (
 	maxLabelLength = 63
 )
 
-// CanonicalHost is the form in which hosts are stored and compared: without
-// port, in lower case, without a trailing dot (decisions 2.5). It answers false
-// for what cannot be a host: nothing, over 253 characters, user information,
-// white space, a character outside [a-z0-9._-], an empty label or one that
-// begins or ends with a hyphen, a number that is no IPv4 address, a wrong port.
-// An IPv6 address keeps its brackets. A canonical host is its own canonical
-// form, and finding that out allocates nothing.
+// CanonicalHost returns the form in which hosts are stored and compared:
+// without port, in lower case, without a trailing dot (contract H2). It returns
+// false for what cannot be a host: nothing, over 253 characters, user
+// information, white space, a character outside [a-z0-9._-], an empty label or
+// one that begins or ends with a hyphen, a number that is not an IPv4 address,
+// a wrong port. An IPv6 address keeps its brackets. A canonical host is
+// returned as it is, without an allocation.
 func CanonicalHost(hostport string) (string, bool) {
 	host, _, ok := splitHostPort(hostport)
 	if !ok {
@@ -25,8 +25,7 @@ func CanonicalHost(hostport string) (string, bool) {
 	return canonicalHostname(host)
 }
 
-// splitHostPort takes a port off, which is "" when there is none and otherwise
-// 1 to 65535.
+// splitHostPort splits off the port: "" when there is none, else 1 to 65535.
 func splitHostPort(hostport string) (host, port string, ok bool) {
 	colon := strings.LastIndexByte(hostport, ':')
 	if colon < 0 || strings.HasSuffix(hostport, "]") {

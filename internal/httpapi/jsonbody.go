@@ -21,36 +21,37 @@ const (
 	// body's own object included.
 	maxBodyDepth = 64
 
-	// maxOpenMembers is how many members the objects that lie in each other may
-	// have together, at any place of a body. All of their names are in memory at
-	// once while it is read, with some hundred bytes each: without a bound a body
-	// would take up thirty times its size. A list's objects follow each other.
+	// maxOpenMembers is how many members an object may have together with those
+	// of the objects that contain it (contract H10). All of their names are in
+	// memory at once while the body is read, with some hundred bytes each: without
+	// a bound a body would take thirty times its size. The objects of a list come
+	// one after the other, so they do not add up.
 	maxOpenMembers = 20_000
 
-	// A body with more members than this is looked up by an index.
+	// An object with more members than this gets an index.
 	maxUnindexed = 32
 
-	// A message shows no more than this of a name or of the place of a mistake:
-	// both are as long as their sender likes.
+	// An error message shows no more than this of a name or of a path: senders
+	// can make both as long as they like.
 	maxShown = 100
 )
 
-// Member is one member of a JSON object. The value's bytes are those of the
-// body it was read from, with white space inside it left as it is.
+// Member is one member of a JSON object. Value refers to the bytes of the body,
+// including any white space inside the value.
 type Member struct {
 	Name  string
 	Value jsontext.Value
 }
 
-// Object is a JSON object whose members are in the order of the body and whose
-// names differ. It belongs to one goroutine.
+// Object is a JSON object with distinct names, in the order of the body. It
+// must not be used by several goroutines at once.
 type Object struct {
 	Members []Member
 	index   map[string]int
 }
 
-// Get is the value of a member, by its exact name. A member that is null is
-// there.
+// Get returns the value of a member, by its exact name. A member that is null
+// exists.
 func (o *Object) Get(name string) (jsontext.Value, bool) {
 	if o.index != nil {
 		i, ok := o.index[name]
@@ -67,16 +68,16 @@ func (o *Object) Get(name string) (jsontext.Value, bool) {
 	return nil, false
 }
 
-// ParseObject reads a request body that must be exactly one JSON object
-// (decisions 2.8). It refuses duplicate names at any depth, trailing data,
-// invalid UTF-8, lone surrogates, U+0000, numbers that no IEEE double holds (out of
-// range, or rounded to zero), nesting over 64, more than 20,000 members in
-// objects that lie in each other, an empty body and a byte order mark, with a *fault.Error VALIDATION
-// that says what is wrong and where. Whether a number is exact is for its field
-// to judge.
+// ParseObject parses a request body that must be exactly one JSON object
+// (contract H10). It returns VALIDATION, with what is wrong and where, for
+// duplicate names at any depth, trailing data, invalid UTF-8, lone surrogates,
+// U+0000, numbers that no IEEE double holds (out of range, or rounded to zero),
+// nesting over 64, more than 20,000 members in an object together with those
+// that contain it, an empty body and a byte order mark. Whether an integer is
+// exact is checked by its field.
 //
 // The object's values are parts of body, which must not change afterwards. Each
-// of them may be handed to any JSON decoder.
+// of them is valid input for any JSON decoder.
 func ParseObject(body []byte) (*Object, error) {
 	if err := checkOpening(body); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func ParseObject(body []byte) (*Object, error) {
 	return object, nil
 }
 
-// indexMembers makes the index of an object that has many members.
+// indexMembers builds the index of an object that has many members.
 func (o *Object) indexMembers() {
 	if len(o.Members) <= maxUnindexed {
 		return
@@ -107,7 +108,7 @@ func (o *Object) indexMembers() {
 	}
 }
 
-// checkOpening finds the mistakes that deserve a sentence of their own.
+// checkOpening reports the mistakes that have an error message of their own.
 func checkOpening(body []byte) error {
 	if bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
 		return fault.New(fault.Validation, "The body begins with a byte order mark: expected UTF-8 without one.")
@@ -123,7 +124,7 @@ func checkOpening(body []byte) error {
 	return nil
 }
 
-// jsonReader is a decoder with its input, kept for the next body.
+// jsonReader is a pooled decoder with its input.
 type jsonReader struct {
 	decoder *jsontext.Decoder
 	input   bytes.Buffer
@@ -131,8 +132,8 @@ type jsonReader struct {
 
 var jsonReaders = sync.Pool{New: func() any { return &jsonReader{decoder: jsontext.NewDecoder(&bytes.Buffer{})} }}
 
-// withDecoder lends fn a strict decoder of text. The decoder reads text where it
-// lies, and keeps nothing of it afterwards.
+// withDecoder calls fn with a strict decoder of text. The decoder reads text in
+// place, and refers to none of it afterwards.
 func withDecoder(text []byte, fn func(d *jsontext.Decoder) error) error {
 	r := jsonReaders.Get().(*jsonReader)
 	r.input = *bytes.NewBuffer(text)
@@ -144,8 +145,8 @@ func withDecoder(text []byte, fn func(d *jsontext.Decoder) error) error {
 	return err
 }
 
-// readMembers reads text as one JSON object and nothing after it. The error is
-// a *jsontext.SyntacticError or errTrailing.
+// readMembers parses text as one JSON object with nothing after it. The error
+// is a *jsontext.SyntacticError or a trailingData.
 func readMembers(text []byte) (members []Member, err error) {
 	err = withDecoder(text, func(d *jsontext.Decoder) error {
 		if _, err := d.ReadToken(); err != nil {
@@ -156,7 +157,7 @@ func readMembers(text []byte) (members []Member, err error) {
 			if err != nil {
 				return err
 			}
-			member := Member{Name: name.String()} // before the next read ends the token's life
+			member := Member{Name: name.String()} // the next read invalidates the token
 			value, err := d.ReadValue()
 			if err != nil {
 				return err
@@ -181,12 +182,12 @@ func readMembers(text []byte) (members []Member, err error) {
 	return members, err
 }
 
-// trailingData is where something follows a complete body.
+// trailingData is the offset of what follows a complete body.
 type trailingData int
 
 func (trailingData) Error() string { return "more data follows the JSON object" }
 
-// describeSyntax words what the decoder found.
+// describeSyntax turns an error of the decoder into a VALIDATION.
 func describeSyntax(err error) error {
 	var trailing trailingData
 	if errors.As(err, &trailing) {
@@ -218,7 +219,7 @@ const (
 	notADouble = "the number is out of range: expected one that an IEEE double can hold"
 )
 
-// badBody is the answer to a body that cannot be read.
+// badBody returns VALIDATION for a body that cannot be parsed.
 func badBody(problem string, at int, pointer jsontext.Pointer) error {
 	var where string
 	if at >= 0 {
@@ -238,8 +239,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }
 
-// scanBody checks, in a body that is valid JSON, what the decoder lets pass. It
-// answers the offset of the first problem, or "".
+// scanBody checks a body that is valid JSON for what the decoder accepts and
+// the contract does not. It returns the offset of the first problem, or "".
 func scanBody(body []byte) (at int, problem string) {
 	depth := 0
 	for i := 0; i < len(body); i++ {
@@ -267,14 +268,14 @@ func scanBody(body []byte) (at int, problem string) {
 	return 0, ""
 }
 
-// crowded is the offset at which a body has more than maxOpenMembers in the
-// objects that are open there, or -1. It looks before anything is built; of what
-// is no JSON, or nested too deeply, the decoder tells.
+// crowded returns the offset at which more than maxOpenMembers members are open
+// in a body, or -1. It must be called before anything is built. The decoder
+// reports what is not JSON, or nested too deeply.
 func crowded(body []byte) int {
 	if len(body) <= maxOpenMembers*len(`"":1,`)-1 {
-		return -1 // no room for so many
+		return -1 // too short for so many
 	}
-	var members [maxBodyDepth + 1]int // of the objects and lists that are open
+	var members [maxBodyDepth + 1]int // of each open object and list
 	open, depth := 0, 0
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
@@ -304,8 +305,9 @@ func crowded(body []byte) int {
 	return -1
 }
 
-// scanString returns the offset of the quote that ends a string. Where find, it
-// ends at an escaped U+0000, and nul is its offset, else -1.
+// scanString returns the offset of the quote that ends a string. If find is
+// set, it stops at an escaped U+0000 and returns its offset in nul; otherwise
+// nul is -1.
 func scanString(body []byte, from int, find bool) (end, nul int) {
 	for i := from; i < len(body); i++ {
 		switch body[i] {
@@ -333,7 +335,7 @@ func scanNumber(body []byte, from int) (end int, ok bool) {
 	return end, number.Holds(body[from:end])
 }
 
-// pointerAt is the place in a valid body that the offset lies in.
+// pointerAt returns the place in a valid body that contains the offset.
 func pointerAt(body []byte, at int) (pointer jsontext.Pointer) {
 	_ = withDecoder(body, func(d *jsontext.Decoder) error {
 		for int(d.InputOffset()) <= at {

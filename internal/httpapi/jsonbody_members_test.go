@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// manyMembers is an object of n members whose names differ.
+// manyMembers returns an object of n members with distinct names.
 func manyMembers(n int) string {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -54,8 +54,8 @@ func TestObjectsThatLieInEachOtherHaveABoundedNumberOfMembers(t *testing.T) {
 	}
 }
 
-// TestABodyOfManyMembersTakesUpNoMore: what is refused is refused before
-// anything is built. (Without the bound a body of 10 MiB took up 600 MB.)
+// TestABodyOfManyMembersTakesUpNoMore: a body is refused before anything is
+// built. (Without the bound a body of 10 MiB took up 600 MB.)
 func TestABodyOfManyMembersTakesUpNoMore(t *testing.T) {
 	for _, members := range []int{maxOpenMembers, 900_000} {
 		body := []byte(manyMembers(members))

@@ -16,14 +16,15 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// DecodeStrict reads a body into a request struct whose fields carry json tags.
-// Beyond what ParseObject refuses, it refuses members the struct does not name
-// exactly, wrong types, and null where the field cannot be null (it can when it
-// is a pointer, an interface or raw JSON). The error names every failing member,
-// by its path, in details.fields. A member that is not sent leaves its field
-// zero: whether it is required is for the caller to say.
+// DecodeStrict decodes a body into a request struct whose fields carry json
+// tags. Beyond what ParseObject refuses, it refuses members that the struct
+// does not name exactly, wrong types, and null where the field cannot be null
+// (it can when it is a pointer, an interface or raw JSON). The error is a
+// VALIDATION that names every failing member, by its path, in details.fields. A
+// member that was not sent leaves its field zero: the caller checks whether it
+// is required.
 //
-// For requests of a fixed form; a record's fields are the schema's affair.
+// It is for requests of a fixed form; package schema checks a record's fields.
 func DecodeStrict[T any](body []byte) (T, error) {
 	var value T
 	object, err := ParseObject(body)
@@ -39,7 +40,7 @@ func DecodeStrict[T any](body []byte) (T, error) {
 	return value, nil
 }
 
-// strictDecoder collects the reason why each failing path fails.
+// strictDecoder maps each failing path to the reason.
 type strictDecoder map[string]string
 
 func (d strictDecoder) fault() error {
@@ -112,7 +113,7 @@ func (d strictDecoder) value(v jsontext.Value, into reflect.Value, path string) 
 	case reflect.Struct, reflect.Map:
 		expected = "an object"
 		if ok = kind == '{'; ok {
-			members, _ := readMembers(v) // valid: it is part of a body that was parsed
+			members, _ := readMembers(v) // valid: v is part of a body that was parsed
 			d.members(members, into, path)
 		}
 	case reflect.Slice:
@@ -146,7 +147,7 @@ func (d strictDecoder) list(v jsontext.Value, into reflect.Value, path string) {
 		for i := 0; dec.PeekKind() != ']'; i++ {
 			item, err := dec.ReadValue()
 			if err != nil {
-				return err // cannot be: v is part of a body that was parsed
+				return err // unreachable: v is part of a body that was parsed
 			}
 			into.Set(reflect.Append(into, reflect.Zero(into.Type().Elem())))
 			d.value(item, into.Index(i), join(path, strconv.Itoa(i)))
@@ -173,8 +174,8 @@ func setNumber(v jsontext.Value, into reflect.Value) (ok bool, expected string) 
 	panic("httpapi: DecodeStrict cannot decode into " + into.Type().String())
 }
 
-// ownDecoding reports whether a type's values are read by package json as a
-// whole: the type has a method for it, or takes any JSON.
+// ownDecoding reports whether package json decodes a type's values as a whole:
+// the type has a method for it, or takes any JSON.
 func ownDecoding(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		return true
@@ -186,7 +187,7 @@ func ownDecoding(t reflect.Type) bool {
 	return false
 }
 
-// strictTables holds, for each struct type, its fields by JSON name.
+// strictTables caches, for each struct type, its fields by JSON name.
 var strictTables sync.Map
 
 func strictFields(t reflect.Type) map[string][]int {

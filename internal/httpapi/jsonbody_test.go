@@ -134,8 +134,8 @@ func TestWhateverIsNotOneSoundObjectIs400(t *testing.T) {
 
 var surrogateEscape = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
 
-// plainCheck is a second, slow opinion on the same rules by way of
-// encoding/json; "" is approval.
+// plainCheck is a second, slow implementation of the same rules on top of
+// encoding/json. It returns "" for a body that is accepted.
 func plainCheck(body []byte) string {
 	if !utf8.Valid(body) || !stdjson.Valid(body) {
 		return "no JSON in UTF-8"

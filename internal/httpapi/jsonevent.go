@@ -11,16 +11,16 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// MaxEventDepth is how deeply lists and objects may be nested in an event that a
-// provider has sent, the event's own object included.
+// MaxEventDepth is how deeply lists and objects may be nested in a provider's
+// event, the event's own object included (contract W11).
 const MaxEventDepth = 256
 
-// ParseEvent reads a JSON object that is handed on rather than stored: a
-// provider's event, or what a flow gives a component. It takes what JSON takes,
-// U+0000, halves of surrogate pairs and any number of members included, nested at
-// most depth levels deep; a record's fields are checked where they are stored.
-// Names that hold a half are WTF-8 (package wtf8). The text is what a component or
-// a flow has written, so that its names differ.
+// ParseEvent parses a JSON object that is passed on rather than stored: a
+// provider's event, or what a flow gives a component. It accepts all of JSON,
+// including U+0000, lone surrogates and any number of members, nested at most
+// depth levels deep; the fields of a record are checked where they are stored.
+// Names with a lone surrogate are WTF-8 (package wtf8). A component or a flow
+// has written the text, so its names are distinct. Anything else is VALIDATION.
 //
 // The object's values are parts of text, which must not change afterwards.
 func ParseEvent(text []byte, depth int) (*Object, error) {
@@ -41,8 +41,8 @@ func ParseEvent(text []byte, depth int) (*Object, error) {
 	return object, nil
 }
 
-// eachMember hands over the members of the one object that d reads. end is where
-// a value ends in the input.
+// eachMember calls do for each member of the one object that d reads. end is
+// the offset after the value.
 func eachMember(d *jsontext.Decoder, do func(name, value jsontext.Value, end int) error) error {
 	if d.PeekKind() != '{' {
 		return io.ErrUnexpectedEOF
@@ -56,7 +56,7 @@ func eachMember(d *jsontext.Decoder, do func(name, value jsontext.Value, end int
 		if err != nil {
 			return err
 		}
-		name = append(name[:0], quoted...) // before the next read ends its life
+		name = append(name[:0], quoted...) // the next read invalidates quoted
 		value, err := d.ReadValue()
 		if err != nil {
 			return err
@@ -74,8 +74,8 @@ func eachMember(d *jsontext.Decoder, do func(name, value jsontext.Value, end int
 	return nil
 }
 
-// deeper reports whether lists and objects are nested more than most levels deep
-// in a text that is JSON.
+// deeper reports whether lists and objects are nested more than most levels
+// deep in text, which must be JSON.
 func deeper(text []byte, most int) bool {
 	depth := 0
 	for i := 0; i < len(text); i++ {

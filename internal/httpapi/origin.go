@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// CanonicalOrigin is the form in which origins are stored and compared:
-// scheme://host[:port] in lower case, without the scheme's default port. It
-// answers false for anything else, "null" and wildcards included. Schemes of
-// apps (capacitor://localhost) are origins too.
+// CanonicalOrigin returns the form in which origins are stored and compared
+// (contract O1): scheme://host[:port] in lower case, without the scheme's
+// default port. It returns false for anything else, "null" and wildcards
+// included. Schemes of apps (capacitor://localhost) are origins too.
 func CanonicalOrigin(header string) (string, bool) {
 	canonical, reason := parseOrigin(header)
 	return canonical, reason == ""
 }
 
-// ParseOrigins reads a list of origins, one a line; white space around a line,
-// empty lines and repetitions do not count. The result is canonical. The error
-// is one sentence that names the line.
+// ParseOrigins parses a list of origins, one a line. It ignores white space
+// around a line, empty lines and repetitions. The result is canonical. The
+// error is one sentence that names the line.
 func ParseOrigins(lines []string) ([]string, error) {
 	origins := make([]string, 0, len(lines))
 	for _, line := range lines {
@@ -36,7 +36,8 @@ func ParseOrigins(lines []string) ([]string, error) {
 	return origins, nil
 }
 
-// parseOrigin returns the canonical origin or, for people, what is wrong with it.
+// parseOrigin returns the canonical origin or, for people, what is wrong with
+// it.
 func parseOrigin(text string) (canonical, reason string) {
 	scheme, authority, found := strings.Cut(text, "://")
 	switch {

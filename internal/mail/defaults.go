@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The mails of External Identity (specification, "External Identity settings").
+// The mails of External Identity (contract M1).
 const (
 	Verification  = "external-user-email-verification"
 	PasswordReset = "external-user-password-reset"

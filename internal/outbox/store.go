@@ -67,6 +67,18 @@ func (s *store) open(m claimedMail) (mail.Message, error) {
 	return message, nil
 }
 
+// CheckMails fails with secret.ErrOpen when a mail that waits in the tenant that h
+// is bound to was sealed under another master key.
+func CheckMails(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
+	sealed := ""
+	err := h.Query(ctx, `SELECT sealed FROM outbox WHERE tenant_id = $1 ORDER BY next_at DESC LIMIT 1`,
+		func(r db.Row) error { sealed = r.Text(0); return nil })
+	if err == nil && sealed != "" {
+		_, err = keyring.Open(purpose, sealed)
+	}
+	return err
+}
+
 // tenantWithMail is a tenant and when its earliest mail is due.
 type tenantWithMail struct {
 	name string

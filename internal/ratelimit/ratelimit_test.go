@@ -22,7 +22,7 @@ func start(o ratelimit.Options) (*ratelimit.Limiter, *clock.Fake) {
 	return ratelimit.New(c.Now, o), c
 }
 
-// The specification's per-key limit: of five times as many requests as the
+// The per-key limit (contract L1, L2): of five times as many requests as the
 // limit allows, sent at once, exactly the limit is accepted, and the accepted
 // ones are told limit-1 down to 0, each number once.
 func TestLIM1ALimitIsExactUnderConcurrency(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// cursor is where a traversal stands (decisions 2.10). It walks down from top,
-// the newest record it saw first, to after, the end of what earlier rounds have
-// delivered; before is the last record delivered. Once a round is through and
-// newer records have come, the next round walks from the newest of them down
-// to this round's top. Marks are created_at, which no two records of a tenant
-// share; the record at before is named by its id too (specification,
-// "Standard endpoints" 2).
+// cursor is the state of a traversal (contract P6). A traversal walks down from
+// top, the newest record it saw first, to after, the end of what earlier rounds
+// delivered; before is the last record delivered. When a round is complete and
+// newer records have been inserted, the next round walks from the newest of
+// them down to this round's top. All three are created_at, which no two records
+// of a tenant share; the cursor also has the id of the record at before
+// (contract P1).
 type cursor struct {
 	before   int64 // 0 at the start of a round
 	beforeID string
@@ -24,14 +24,14 @@ type cursor struct {
 	top      int64 // 0 until the round's first page is served
 }
 
-// cursorVersion lets a later form of cursor refuse this one.
+// cursorVersion allows a later format to refuse this one.
 const cursorVersion = "1"
 
-// macSize is how much of the MAC a cursor carries: 128 bits.
+// macSize is how much of the MAC is in a cursor: 128 bits.
 const macSize = 16
 
-// encode writes the cursor as an opaque base64url text that is good for one
-// tenant, entity and filter.
+// encode returns the cursor as an opaque base64url text, which is valid for one
+// tenant, entity type and filter.
 func (c cursor) encode(key []byte, scope string) string {
 	payload := strings.Join([]string{cursorVersion, instant(c.before), c.beforeID, instant(c.after), instant(c.top)}, ".")
 	return base64.RawURLEncoding.EncodeToString(append(mac(key, scope, payload), payload...))
@@ -40,11 +40,11 @@ func (c cursor) encode(key []byte, scope string) string {
 var errCursor = fault.New(fault.Validation, "cursor: expected a nextCursor of this list, unchanged, with the same filter").
 	With("fields", map[string]string{"cursor": "not a cursor of this list"})
 
-// decodeCursor reads what encode wrote for the same scope; anything else is
-// VALIDATION.
+// decodeCursor decodes what encode returned for the same scope. Anything else
+// is VALIDATION.
 func decodeCursor(key []byte, scope, text string) (cursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) < macSize || strings.ContainsAny(text, "\r\n") { // which base64 skips
+	if err != nil || len(raw) < macSize || strings.ContainsAny(text, "\r\n") { // line breaks, which base64 skips
 		return cursor{}, errCursor
 	}
 	payload := string(raw[macSize:])

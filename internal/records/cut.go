@@ -9,16 +9,16 @@ import (
 	"gatehouse/internal/admission"
 )
 
-// errEnough ends a read early: what was read will do.
+// errEnough ends a read early: enough rows were read.
 var errEnough = errors.New("enough rows")
 
-// maxRead is what the records of a page may take up where they are stored. It
-// bounds the work of a page whose viewer may not read what is large in them.
+// maxRead bounds the stored size of the records of a page, and so the work for
+// a page whose viewer may not read the large fields (contract P4).
 const maxRead = 4 * PageBytes
 
-// cut is a page while it is filled. It ends at its limit of records, before the
-// record that would make it longer than its bytes, or once maxRead bytes were
-// read for it; the first record is always in it.
+// cut builds a page. The page ends at its limit of records, before the record
+// that would make it longer than its bytes, or after maxRead bytes were read
+// for it; the first record is always on it.
 type cut struct {
 	ctx          context.Context //nolint:containedctx // of the call that builds the page
 	s            *Session
@@ -27,24 +27,24 @@ type cut struct {
 	show         func([]byte, *row) []byte
 
 	page  Page
-	rows  int   // that the present statement gave
-	read  int   // bytes of the records in the page, as they are stored
+	rows  int   // rows returned by the current statement
+	read  int   // bytes of the page's records as stored
 	first int64 // created_at of the first record
 	last  row   // in the page, without its data
-	more  bool  // there are records behind the last
+	more  bool  // there are records after the last
 
-	cores *admission.Cores // where long pages take turns
+	cores *admission.Cores // that long pages are built on, in turns
 	long  bool
 	work  *admission.Work // nil before its first turn
 
-	leave  func() // gives back the place among the heavy reads, nil without one
+	leave  func() // gives back the heavy-read place, nil without one
 	parted bool   // the statement was ended to wait for that place
 }
 
-// fill reads from where a cursor stands. One statement reads a whole page, and
-// one record more to see whether there is any; where records are large, each
-// asks for about as many as the page can still hold, for a server that is asked
-// for more sends more.
+// fill reads the page that starts at a cursor. Usually one statement reads the
+// whole page, and one record more to see whether there are more. Where records
+// are large, each statement asks for about as many as the page still has room
+// for, because a database server sends all that it is asked for.
 func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	c.long = c.scope.RowSize.Load() > 0
 	defer func() {
@@ -59,7 +59,7 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 		rest := c.limit + 1 - c.page.Count
 		w.limit = min(chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records)), chunk(c.scope.ReadSize.Load(), rest, maxRead-c.read))
 		c.rows, c.parted = 0, false
-		c.work.Pause() // whoever waits for a connection holds no core, for whoever has one may wait for that
+		c.work.Pause() // holds no core while it waits for a connection, whose holder may be waiting for a core
 		if err := c.enter(); err != nil {
 			return err
 		}
@@ -76,8 +76,8 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	return nil
 }
 
-// enter takes a place among the heavy reads where the page is one. Whoever waits
-// for it holds neither a connection nor a core.
+// enter takes a heavy-read place if the page is large. It holds neither a
+// connection nor a core while it waits.
 func (c *cut) enter() (err error) {
 	if c.leave == nil && c.large() {
 		c.leave, err = c.s.heavyRead(c.ctx)
@@ -85,14 +85,14 @@ func (c *cut) enter() (err error) {
 	return err
 }
 
-// large reports whether the page's records are such that it ends early, as far
-// as is known by now.
+// large reports whether the page's records, as far as known, are so large that
+// the page ends early.
 func (c *cut) large() bool {
 	return c.scope.RowSize.Load() > 0 || c.page.Count > 0 && c.read > admission.Free && c.read/c.page.Count >= PageBytes/MaxLimit
 }
 
-// compute takes a turn at the cores: a long page is milliseconds of work, and a
-// crowd of them would leave nobody else a core. Short pages do without.
+// compute takes a turn on the cores: a long page is milliseconds of work, and
+// many at once would leave no core to others. Short pages do without.
 func (c *cut) compute() (err error) {
 	if c.work != nil {
 		if err := c.work.Resume(); err != nil {
@@ -104,7 +104,7 @@ func (c *cut) compute() (err error) {
 	return err
 }
 
-// add puts a record into the page, or finds that there are more than fit.
+// add adds a record to the page, or finds that there are more than fit.
 func (c *cut) add(rec *row) error {
 	if c.long = c.long || len(c.page.Records) > admission.Free; c.long {
 		if err := c.compute(); err != nil {
@@ -136,7 +136,7 @@ func (c *cut) add(rec *row) error {
 	p.Count++
 	c.read += len(rec.data)
 	c.last = *rec
-	c.last.data = nil // valid only now
+	c.last.data = nil // valid only during the callback
 	if c.leave == nil && c.s.store.heavy != nil && c.large() {
 		c.parted = true
 		c.remember()
@@ -145,12 +145,13 @@ func (c *cut) add(rec *row) error {
 	return nil
 }
 
-// aroundRecord is more than most records have beside their data.
+// aroundRecord is more than the members of most records take besides their
+// data.
 const aroundRecord = 1 << 10
 
-// addNext puts a record behind others, unless the page would be too long with
-// it. One that will hardly fit is rendered aside: the page's memory, which waits
-// for the client, does not grow for it.
+// addNext appends a record to a page that has some, and reports whether it
+// fits. A record that will hardly fit is rendered into memory of its own, so
+// that the page, which waits for the client, does not grow for it.
 func (c *cut) addNext(rec *row) bool {
 	p := &c.page
 	end := len(p.Records)
@@ -161,15 +162,15 @@ func (c *cut) addNext(rec *row) bool {
 			p.Records = append(p.Records, aside...)
 			return true
 		}
-	} else if p.Records = c.show(p.Records, rec); len(p.Records) < c.bytes { // the list's own end comes on top
+	} else if p.Records = c.show(p.Records, rec); len(p.Records) < c.bytes { // the list's closing bracket comes on top
 		return true
 	}
 	p.Records = p.Records[:end]
 	return false
 }
 
-// size is how much memory a page is given at once: what it will take, where that
-// is known, and its envelope.
+// size returns how much memory to allocate for a page: what it will take, where
+// that is known, and its envelope.
 func (c *cut) size() int {
 	usual := 512 + c.limit*320
 	if large := c.scope.RowSize.Load(); large > 0 {
@@ -178,8 +179,7 @@ func (c *cut) size() int {
 	return usual
 }
 
-// remember notes the mean size of the page's records, as they are shown and as
-// they are stored.
+// remember stores the mean size of the page's records, rendered and as stored.
 func (c *cut) remember() {
 	if c.page.Count > 0 {
 		note(&c.scope.RowSize, len(c.page.Records)/c.page.Count, PageBytes/MaxLimit)
@@ -187,8 +187,8 @@ func (c *cut) remember() {
 	}
 }
 
-// note keeps a size from which on a page of MaxLimit ends early. A page of small
-// records does not make it forget at once: pages of one scope differ.
+// note stores a record size if it is so large that a page of MaxLimit records
+// ends early. The size decays by halves, because pages of one scope differ.
 func note(size *atomic.Int64, n, large int) {
 	was := size.Load()
 	is := max(int64(n), was/2)
@@ -200,10 +200,11 @@ func note(size *atomic.Int64, n, large int) {
 	}
 }
 
-// chunk is how many of the rest of a page's rows one statement asks for, given
-// about how large a row is (0: not large) and how many bytes the page has left.
-// It is one of few numbers, for each is a statement of its own, and not much over
-// what fits: what is read for nothing was sent.
+// chunk returns how many of the rest of a page's rows one statement asks for,
+// given about how large a row is (0: not large) and how many bytes the page has
+// left. It returns one of a few numbers, because each is a statement of its
+// own, and not much more than fits, because the server would send the excess
+// for nothing.
 func chunk(size int64, rest, left int) int {
 	if size == 0 || size*int64(rest) <= int64(left) {
 		return rest

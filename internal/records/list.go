@@ -10,21 +10,21 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// MaxLimit is the largest page; a larger limit is served as this
-// (specification, "Limits"; decisions 2.9).
+// MaxLimit is the largest page; a larger limit is served as this one (contract
+// P3).
 const MaxLimit = 200
 
-// PageBytes is where a page ends early: it holds no more rendered records than
-// that, but at least one.
+// PageBytes is the size at which a page ends early (contract P4): it has no
+// more rendered records than that, but at least one.
 const PageBytes = 2 << 20
 
-// Query says which page of which records.
+// Query selects one page of a list.
 type Query struct {
 	Limit  int    // 1 to MaxLimit; larger is served as MaxLimit
 	Cursor string // "" for the first page
 	Filter []Filter
 	// Bytes ends the page earlier than PageBytes; 0 is PageBytes. The first
-	// record is in the page also where it is longer: a Holder may refuse it.
+	// record is on the page even if it is longer; a Holder may refuse it.
 	Bytes int
 }
 
@@ -40,14 +40,15 @@ type Page struct {
 	Next string
 }
 
-// filter is a checked Filter: the field and the key its value is found by.
+// filter is a checked Filter: the field and the key of the value.
 type filter struct {
 	field, key string
 	unique     bool // at most one record has the value
 }
 
-// List reads one page of the records of an entity type that the viewer may
-// see, newest first.
+// List reads one page of the records of an entity type that the viewer may see,
+// newest first. It returns NOT_FOUND or FORBIDDEN as May does, and VALIDATION
+// for a limit, cursor or filter that the contract does not allow (P3, P5, P7).
 func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
 	if entity == schema.UserEntity {
 		return s.listUsers(ctx, q)
@@ -68,7 +69,7 @@ func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error
 // fetchFunc reads the rows of a window, newest first.
 type fetchFunc func(w window, each func(*row) error) error
 
-// page cuts one page out of a traversal (see cursor). scope remembers from one
+// page reads one page of a traversal (see cursor). scope remembers from one
 // page to the next how large records are.
 func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, q Query, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
 	limit := min(q.Limit, MaxLimit)
@@ -102,8 +103,8 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 		p.Next = at.encode(s.store.cursorKey, bound)
 		return p, nil
 	}
-	// The round is through. A traversal of one page saw everything at one
-	// instant; a longer one goes on to what was inserted since it began.
+	// The round is complete. A traversal of one page saw everything at one
+	// instant; a longer one continues with what was inserted since it began.
 	if q.Cursor == "" || at.top == 0 {
 		return p, nil
 	}
@@ -115,7 +116,7 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 	return p, err
 }
 
-// cursorScope is what a cursor is bound to.
+// cursorScope returns what a cursor is bound to.
 func cursorScope(tenant, entity string, filters []Filter) string {
 	var b strings.Builder
 	b.WriteString(tenant + "\x00" + entity)
@@ -125,8 +126,8 @@ func cursorScope(tenant, entity string, filters []Filter) string {
 	return b.String()
 }
 
-// checkFilters checks the filters and puts first the one that a list is driven
-// by: one on a unique field where there is one, else the first by name.
+// checkFilters checks the filters. It puts first the one that drives the list:
+// one on a unique field if there is one, else the first by name.
 func checkFilters(r *access.EntityRights, list []Filter) ([]filter, error) {
 	var checked []filter
 	bad := map[string]string{}

@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// The oracle answers every question of the matrix from decisions 2.13 to 2.16,
-// by walking the whole world each time: no SQL, no scopes computed beforehand.
-// It was written from the decisions, not from the product's code.
+// The oracle answers every question of the matrix (contract A1–A11, R12, R13)
+// by walking the whole world each time, without SQL and without precomputed
+// scopes. It was written from the rules, not from the product's code.
 
 // world is one tenant as plain data: what the oracle judges, and what
 // provision writes into a database.
@@ -200,9 +200,9 @@ func (w *world) roleOf(id string) string {
 	return ""
 }
 
-// may is the entity permission that every verb needs. The decisions name none
-// for sharing: whoever may read the type may share what is theirs, since the
-// other still needs permissions of their own.
+// may is the entity permission that every verb needs. Contract A1 names none
+// for sharing: a viewer who may read the type may share what is theirs, since
+// the other still needs permissions of their own.
 func (o *oracle) may(u *person, entity string, v verb) bool {
 	if v == toShare {
 		v = toRead

@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/access"
 )
 
-// statement is an SQL text under construction; $1 is the tenant, bound by the
-// handle, so the first argument here is $2.
+// statement is an SQL text under construction. $1 is the tenant, which the
+// handle binds, so the first argument here is $2.
 type statement struct {
 	strings.Builder
 	args []any
@@ -36,7 +36,7 @@ func (s *statement) placeholder(n int) {
 }
 
 // limit writes the limit as a literal: SQLite plans with the value of a bound
-// one, and plans anew each time it is bound.
+// limit, and plans again each time it is bound.
 func (s *statement) limit(n int) {
 	s.WriteString(" LIMIT ")
 	s.WriteString(strconv.Itoa(n))
@@ -53,8 +53,8 @@ func (s *statement) list(values []string) {
 	s.WriteByte(')')
 }
 
-// reached writes the visibility predicate: whether a scope reaches the record
-// r (an alias of the table records), whose entity is $2. It is the only
+// reached writes the visibility predicate: whether a scope reaches the record r
+// (an alias of the table records), whose entity is $2. It is the only
 // translation of access.Scope to a condition; arms writes the same union as
 // index ranges, for lists.
 func (s *statement) reached(scope *access.Scope) {
@@ -90,8 +90,8 @@ func (s *statement) level(scope *access.Scope) {
 	}
 }
 
-// window is the part of the order of created_at that a page is cut from: after
-// < created_at < before, newest first, at most limit. 0 is no bound.
+// window is a part of the created_at order: after < created_at < before, newest
+// first, at most limit. 0 is no bound.
 type window struct {
 	after, before int64 // microseconds UTC
 	limit         int
@@ -101,8 +101,8 @@ type window struct {
 const everAfter = math.MaxInt64
 
 // rest writes that every filter but the first matches the record of the index
-// row s. Each is a look-up by the whole key and stays one: PostgreSQL would make
-// a join of EXISTS, which may read all matches of the filter.
+// row s. Each is a scalar subquery by the whole key: PostgreSQL would turn
+// EXISTS into a join, which may read all matches of the filter.
 func (s *statement) rest(filters []filter) {
 	for _, f := range filters[min(1, len(filters)):] {
 		s.WriteString(` AND (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2 AND x.reach = ''
@@ -114,11 +114,12 @@ func (s *statement) rest(filters []filter) {
 	}
 }
 
-// arms writes the created_at of the records that a scope reaches and the
-// filters match within a window, as a union of index ranges: one for each way a
-// record can be reached, each cut at the limit. What a page costs depends on the
-// number of ways, not on how many records the viewer may not see. It expects
-// $2 = entity, $3 = before, $4 = after; lateral says that the engine has LATERAL.
+// arms writes the created_at of the records in a window that a scope reaches
+// and the filters match, as a union of index ranges: one for each way in which
+// a record can be reached, each cut at the limit. So the cost of a page depends
+// on the number of ways, not on how many records the viewer may not see
+// (contract P9). It expects $2 = entity, $3 = before, $4 = after; lateral
+// reports whether the engine has LATERAL.
 func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
 	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
 	if len(filters) > 0 {
@@ -147,10 +148,11 @@ type armWriter struct {
 }
 
 // write adds the ranges of a table whose column, the last word of condition, is
-// one of values. In a wide union they are one arm. PostgreSQL takes the ranges
-// one after another there, too. SQLite sorts what they hold, so that a page costs
-// what the viewer may see in all; the unary + keeps it from walking the table in
-// the order of created_at instead, hidden records and all.
+// one of values. In a wide union they are one arm. PostgreSQL reads the ranges
+// one after another there, too. SQLite sorts their content, so that a page
+// costs as much as all that the viewer may see; the unary + keeps SQLite from
+// reading the table in the order of created_at instead, hidden records
+// included.
 func (a *armWriter) write(table, at, condition string, values []string, also func()) {
 	switch {
 	case !a.wide:
@@ -169,7 +171,7 @@ func (a *armWriter) write(table, at, condition string, values []string, also fun
 		a.WriteString(") w(v) CROSS JOIN LATERAL (")
 		a.ranged("", table, at, condition, func() { a.WriteString(" = w.v") }, also)
 		a.end(") l")
-	default: // a record may be there for several values
+	default: // a record may match several values
 		a.arm("DISTINCT ", table, "+"+at, condition, func() { a.WriteString(" IN "); a.list(values) }, also)
 	}
 }
@@ -194,7 +196,7 @@ func (a *armWriter) end(text string) {
 	a.WriteString(strconv.Itoa(a.n))
 }
 
-// ranged writes the newest of one range.
+// ranged writes the select of the newest records of one range.
 func (a *armWriter) ranged(distinct, table, at, condition string, values, also func()) {
 	for _, part := range [...]string{"SELECT ", distinct, at, " AS at FROM ", table, " s WHERE s.tenant_id = $1 AND ", condition} {
 		a.WriteString(part)
@@ -210,7 +212,7 @@ func (a *armWriter) ranged(distinct, table, at, condition string, values, also f
 }
 
 // maxArms bounds the ranges of one statement (SQLite takes at most 500 in a
-// union). Who reaches records in more ways than that sees so many that a walk
+// union). A viewer who reaches records in more ways sees so many that walk
 // finds most pages.
 const maxArms = 400
 

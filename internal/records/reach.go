@@ -9,12 +9,12 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// A value of a field that lists are filtered by has one index row for everybody
-// who sees all records, and one for each way in which the record can be seen.
-// A filtered list is then a union of index ranges as an unfiltered one is, and
-// no hidden match is touched. The ways are named like this in the column reach:
+// A value of a field that lists are filtered by has one index row for viewers
+// who see all records, and one for each way in which the record can be reached.
+// A filtered list is then a union of index ranges like an unfiltered one, and
+// reads no hidden match. The column reach names the way:
 
-// everybody is the row that is there for every keyed value.
+// everybody is the reach of the row that every keyed value has.
 const everybody = ""
 
 func wayOfOwner(user string) string      { return "o:" + user }
@@ -22,7 +22,7 @@ func wayOfRole(role string) string       { return "r:" + role }
 func wayOfShare(principal string) string { return "s:" + principal }
 func wayOfRule(rule string) string       { return "m:" + rule }
 
-// ways lists the ways of a scope that does not see all.
+// ways lists the ways of a scope that does not see everything.
 func ways(scope *access.Scope) []string {
 	list := make([]string, 0, armCount(scope))
 	list = append(list, wayOfOwner(scope.Owner))
@@ -38,8 +38,8 @@ func appendWays(dst []string, way func(string) string, names []string) []string 
 	return dst
 }
 
-// ranged reports whether a field's values have rows for each way. A unique
-// value has at most one match, whose visibility is asked as a condition.
+// ranged reports whether a field's values have a row for each way. A unique
+// value has at most one match, whose visibility is checked as a condition.
 func ranged(f *schema.Field) bool { return f.Indexed && !f.Unique }
 
 func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ranged) }
@@ -48,11 +48,11 @@ func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ran
 // zero standing is that of a record that does not exist.
 type standing struct {
 	values    []jsontext.Value // by schema.Field.Index
-	data      jsontext.Value   // all of it, fields since removed too
+	data      jsontext.Value   // all of it, including fields that were removed
 	owner     string
 	ownerRole string
 	shares    []string // the principals it is shared with
-	rules     []string // the names of the sharing rules by field value that hold
+	rules     []string // the names of the sharing rules by field value that match
 }
 
 func (st *standing) ways() []string {
@@ -65,13 +65,14 @@ func (st *standing) ways() []string {
 	return appendWays(list, wayOfRule, st.rules)
 }
 
-// entry is one index row of a record; field is what it stands under.
+// entry is one index row of a record; field is the stored name.
 type entry struct {
 	field, value, reach string
 	unique              bool
 }
 
-// entries derives the complete index rows of a record. Nothing else does.
+// entries returns all index rows of a record. It is the only place that derives
+// them.
 func (st *standing) entries(e *schema.Entity) []entry {
 	if st.values == nil {
 		return nil
@@ -101,8 +102,8 @@ func appendEntries(dst []entry, name, key string, ways []string) []entry {
 	return dst
 }
 
-// wayEntries are the index rows of some ways alone, for a change that touches
-// no others. Of a field that filter leaves out there are none.
+// wayEntries returns the index rows of some ways only, for a change that
+// affects no others. filter, if not nil, selects the fields.
 func wayEntries(e *schema.Entity, values []jsontext.Value, ways []string, filter func(*schema.Field) bool) []entry {
 	var list []entry
 	for i, f := range e.Fields {
@@ -116,7 +117,7 @@ func wayEntries(e *schema.Entity, values []jsontext.Value, ways []string, filter
 	return list
 }
 
-// minus lists what is in list and not in other.
+// minus returns what is in list and not in other.
 func minus(list, other []entry) []entry {
 	if len(list) == 0 || len(other) == 0 {
 		return list
@@ -134,7 +135,7 @@ func minus(list, other []entry) []entry {
 	return rest
 }
 
-// holding lists the names of the rules that hold for a record's values.
+// holding returns the stored names of the rules that match a record's values.
 func holding(e *schema.Entity, rules []*access.SharingRule, values []jsontext.Value) []string {
 	var ids []string
 	for _, rule := range rules {

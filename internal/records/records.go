@@ -1,14 +1,14 @@
 // Package records is the permission-checked store of records.
 //
-// There is one way in: Store.As(viewer) gives a Session, and a Session does
-// only what its viewer may. Which records a verb reaches is decided by
-// access.Scope and turned into SQL by one predicate (predicate.go); which
-// fields, by one mask (render.go, validate.go). A record the viewer may not see
-// is answered exactly like one that does not exist.
+// The only way in is Store.As(viewer), which returns a Session that does only
+// what its viewer may. access.Scope decides which records a verb reaches, and
+// one predicate turns it into SQL (predicate.go); one mask decides which fields
+// (render.go, validate.go). A record that the viewer may not see gets exactly
+// the answer of one that does not exist (contract E2).
 //
 // Records are listed by created_at and id, newest first. created_at strictly
-// grows per tenant in commit order (decisions 2.10), so no two records share
-// it, it alone is that order, and paging by it is stable and complete.
+// grows per tenant in commit order (contract R15). So no two records share it,
+// it is that order by itself, and paging by it is stable and complete.
 package records
 
 import (
@@ -27,11 +27,11 @@ type Member struct {
 	Value jsontext.Value
 }
 
-// Record is a record as its viewer may read it: one flat JSON object
-// (decisions 2.6).
+// Record is a record as its viewer may read it: one flat JSON object (contract
+// R2).
 type Record jsontext.Value
 
-// ID is the record's id, which every form of it begins with.
+// ID returns the record's id, which every form of a record begins with.
 func (r Record) ID() string {
 	const before = `{"id":"`
 	if len(r) < len(before)+idLength {
@@ -43,22 +43,24 @@ func (r Record) ID() string {
 // idLength is the length of a UUID as text.
 const idLength = 36
 
-// row is a record as it is stored.
+// row is a record as stored.
 type row struct {
 	id, owner, ownerRole string
 	createdAt, updatedAt int64 // microseconds UTC
 	version              int64
 	data                 jsontext.Value
-	allowed              bool // the asked verb reaches it, not only read
+	allowed              bool // the verb in question reaches it, not only read
 }
 
 var (
 	errUnseen = fault.New(fault.NotFound, "there is no such record")
-	// errStale says that the configuration moved on since the viewer was built.
+	// errStale means that the configuration has changed since the viewer was
+	// built.
 	errStale = errors.New("configuration changed")
 )
 
-// on is the viewer's rights on an entity type, when they include verb.
+// on returns the viewer's rights on an entity type if they include verb. It
+// returns NOT_FOUND or FORBIDDEN otherwise.
 func (s *Session) on(entity string, verb access.Verb) (*access.EntityRights, error) {
 	r, err := s.viewer.On(entity)
 	if err != nil {
@@ -70,8 +72,9 @@ func (s *Session) on(entity string, verb access.Verb) (*access.EntityRights, err
 	return r, nil
 }
 
-// May reports whether the viewer may do verb with an entity type at all:
-// NOT_FOUND when there is none of that name, FORBIDDEN when they may not.
+// May reports by its error whether the viewer may do verb with an entity type
+// at all: NOT_FOUND when there is no such type, FORBIDDEN when the viewer may
+// not.
 func (s *Session) May(entity string, verb access.Verb) error {
 	if entity == schema.UserEntity {
 		if verb == access.Create || verb == access.Delete {

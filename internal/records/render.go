@@ -12,7 +12,7 @@ import (
 )
 
 // render appends a record as its viewer may read it: id, owner_id, created_at,
-// updated_at, then each readable declared field, null when unset (decisions 2.6).
+// updated_at, then each readable declared field, null when unset (contract R2).
 func render(dst []byte, r *access.EntityRights, rec *row) []byte {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, rec.id...)
@@ -59,14 +59,14 @@ func renderFields(dst []byte, r *access.EntityRights, data jsontext.Value) []byt
 	return dst
 }
 
-// renderID is what a viewer who may not read gets to see of what they wrote
-// (decisions 2.16).
+// renderID returns what a viewer who may not read gets of a record they wrote
+// (contract R12).
 func renderID(id string) Record { return Record(`{"id":` + strconv.Quote(id) + `}`) }
 
-// split points values at the stored value of each declared field, by
-// schema.Field.Index; what is not stored, or stored for a field since removed,
-// is left out. data is an object we stored ourselves: well-formed, its names
-// plain snake_case.
+// split sets values to the stored value of each declared field, by
+// schema.Field.Index. It leaves out fields that are not stored, and stored
+// members whose field was removed. data must be an object that this package
+// stored: well-formed, with plain snake_case names.
 func split(e *schema.Entity, data jsontext.Value, values []jsontext.Value) {
 	if splitInOrder(e, data, values) {
 		return
@@ -79,8 +79,8 @@ func split(e *schema.Entity, data jsontext.Value, values []jsontext.Value) {
 	})
 }
 
-// splitInOrder is split for an object as document writes it: the fields in the
-// order declared, without white space. It reports whether data was one.
+// splitInOrder is split for an object as document writes it: the fields in
+// declared order, without white space. It reports whether data was one.
 func splitInOrder(e *schema.Entity, data []byte, values []jsontext.Value) bool {
 	if len(data) < 2 || data[0] != '{' {
 		return false
@@ -104,7 +104,7 @@ func splitInOrder(e *schema.Entity, data []byte, values []jsontext.Value) bool {
 	return at == len(data)-1 && data[at] == '}'
 }
 
-// eachMember walks the members of a stored object.
+// eachMember calls each for the members of a stored object.
 func eachMember(data []byte, each func(name, value []byte)) {
 	i := bytes.IndexByte(data, '{') + 1
 	for i > 0 && i < len(data) {
@@ -130,7 +130,7 @@ func eachMember(data []byte, each func(name, value []byte)) {
 	}
 }
 
-// skipValue returns where the JSON value that starts at i ends.
+// skipValue returns the offset after the JSON value that starts at i.
 func skipValue(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
@@ -145,7 +145,7 @@ func skipValue(data []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // the end of the object around a bare value
+				return i // the end of the enclosing object
 			}
 			depth--
 			if depth == 0 {
@@ -174,7 +174,7 @@ func skipString(data []byte, i int) int {
 }
 
 // appendCompact appends a JSON value without the white space that PostgreSQL
-// puts between its parts.
+// adds.
 func appendCompact(dst, v []byte) []byte {
 	for i := 0; i < len(v); i++ {
 		switch v[i] {

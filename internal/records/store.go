@@ -12,16 +12,16 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Store holds the records of every tenant. It offers nothing but As.
+// Store holds the records of every tenant. As is the only way to them.
 type Store struct {
 	d         *db.DB
 	dir       *access.Directory
 	clock     clock.Clock
 	cursorKey []byte
-	written   *admission.Budget // what units hold, by tenant
-	cores     *admission.Cores  // that long pages are built in, nil without bound
-	remote    bool              // a server reads the rows, not this process
-	heavy     *admission.Gate   // for who makes a server read large records, by tenant; nil without a server
+	written   *admission.Budget // bytes that units hold, by tenant
+	cores     *admission.Cores  // that long pages are built on; nil without a bound
+	remote    bool              // a database server reads the rows, not this process
+	heavy     *admission.Gate   // admits reads of large records, by tenant; nil where this process reads them
 }
 
 // New returns the store over a database. cursorKey authenticates cursors: it
@@ -32,12 +32,13 @@ func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *St
 	}
 }
 
-// Share makes long pages take turns at the cores with whatever else computes
-// there; it returns the store. It must be called before the store is used.
+// Share makes long pages take turns on the cores with everything else that
+// computes there. It returns the store, and must be called before the store is
+// used.
 //
-// A database server that reads large records computes for longer than this
-// process does with them, and serves all its connections alike. So of one tenant
-// no more such reads go on at once than there are cores to build their answers.
+// A database server that reads large records works longer than this process
+// does with them, and serves all its connections alike. So one tenant gets no
+// more such reads at a time than there are cores to build their answers.
 func (s *Store) Share(cores *admission.Cores) *Store {
 	s.cores = cores
 	if cores != nil && s.remote {
@@ -48,14 +49,15 @@ func (s *Store) Share(cores *admission.Cores) *Store {
 	return s
 }
 
-// What may wait for a place among the heavy reads.
+// How many heavy reads may wait, and for how long.
 const (
 	maxHeavy     = 1024
 	maxHeavyWait = 10 * time.Second
 )
 
-// heavyRead takes a place among those who make a database server read large
-// records; leave gives it back. Where there is no server there is a place for all.
+// heavyRead takes a place to make a database server read large records; leave
+// gives it back. It returns OVERLOADED when too many wait. Without a database
+// server there is no limit.
 func (s *Session) heavyRead(ctx context.Context) (leave func(), err error) {
 	if s.store.heavy == nil {
 		return func() {}, nil
@@ -72,29 +74,31 @@ func (s *Store) As(viewer access.Viewer) *Session {
 	return &Session{store: s, viewer: viewer, h: s.d.For(viewer.Tenant())}
 }
 
-// Session is the store as one viewer may use it. Its methods return *fault.Error
-// for whatever the viewer may know: NOT_FOUND, FORBIDDEN, VALIDATION, CONFLICT.
+// Session is the store as one viewer may use it. Its methods return a
+// *fault.Error for what the viewer may know: NOT_FOUND, FORBIDDEN, VALIDATION,
+// CONFLICT, OVERLOADED.
 type Session struct {
 	store  *Store
 	viewer access.Viewer
 	h      db.Handle
-	holder Holder // nil holds anything
+	holder Holder // nil bounds nothing
 }
 
 // Holder bounds what is built for one caller.
 type Holder interface {
-	// Hold is told how many bytes of one answer there are by now. Its error ends
-	// the call, of which nothing has happened then.
+	// Hold is called with the size so far of one answer in bytes. Its error
+	// ends the call, which then has changed nothing.
 	Hold(n int) error
 }
 
-// Within makes a holder bound the answers of the session; it returns the session.
+// Within makes a holder bound the answers of the session. It returns the
+// session.
 func (s *Session) Within(h Holder) *Session {
 	s.holder = h
 	return s
 }
 
-// hold tells the holder how long an answer is by now.
+// hold reports the size so far of an answer to the holder.
 func (s *Session) hold(n int) error {
 	if s.holder == nil {
 		return nil
@@ -103,11 +107,12 @@ func (s *Session) hold(n int) error {
 }
 
 // maxRenewals bounds how often a write starts again because the tenant's
-// configuration changed under it.
+// configuration changed meanwhile.
 const maxRenewals = 10
 
-// current runs a write with a viewer of the configuration that holds during it:
-// when fn finds the configuration moved on (errStale), the viewer is renewed.
+// current runs a write with a viewer of the current configuration: when fn
+// returns errStale, it renews the viewer and runs fn again. It returns
+// OVERLOADED when the configuration keeps changing.
 func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
 	at := s
 	for range maxRenewals {

@@ -22,7 +22,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// A record is flat, with the members of decisions 2.6 and every declared field.
+// A record is flat: it has the members of contract R2 and every declared field.
 func TestARecordIsFlatAndWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -192,8 +192,9 @@ func TestFieldsAreMasked(t *testing.T) {
 	})
 }
 
-// Create without read answers the id alone; a required field that may not be
-// edited closes creation (decisions 2.16).
+// A viewer who may create and not read gets the id alone (contract R12); a
+// required field that the viewer may not edit refuses the create (contract
+// R13).
 func TestCreateWithoutReadAndWithClosedFields(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

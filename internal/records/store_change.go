@@ -12,9 +12,11 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// Update merges members into a record (decisions 2.8): fields it does not name
-// stay, null clears. Updates of one record run one after another, so that
-// changes of different fields all survive.
+// Update merges members into a record (contract R4): fields that members does
+// not name keep their values, null clears. Updates of one record run one after
+// another, so that changes of different fields all survive. It returns the
+// record as the viewer may read it, or VALIDATION, FORBIDDEN, NOT_FOUND or
+// CONFLICT.
 func (s *Session) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	if entity == schema.UserEntity {
 		return s.updateUser(ctx, id, members)
@@ -26,21 +28,21 @@ func (s *Session) Update(ctx context.Context, entity, id string, members []Membe
 				return err
 			}
 			out = s.show(r, rec)
-			return s.hold(len(out)) // here, for it is too late once the change has happened
+			return s.hold(len(out)) // here, because it is too late once the change has been made
 		})
 	return out, err
 }
 
-// reach is what it takes to do something with one record: the entity
+// reach is what a viewer needs to do something with one record: the entity
 // permission, the verb whose scope must reach the record, and a word for it.
 type reach struct {
 	permission, scope access.Verb
 	word              string
 }
 
-// locked runs fn on a record that is held until its transaction ends, under
-// the configuration that holds then. NOT_FOUND where the viewer may not see the
-// record, FORBIDDEN where they see it and no more.
+// locked runs fn on a record that is held until its transaction ends, under the
+// current configuration. It returns NOT_FOUND where the viewer may not see the
+// record, FORBIDDEN where they see it and to.scope does not reach it.
 func (s *Session) locked(ctx context.Context, entity, id string, to reach,
 	fn func(*Session, db.Tx, *access.EntityRights, *row) error) error {
 	return s.current(ctx, func(s *Session) error {
@@ -73,15 +75,15 @@ func (s *Session) merge(ctx context.Context, tx db.Tx, r *access.EntityRights, r
 	return s.rewrite(ctx, tx, r, rec, p)
 }
 
-// patch is what a body makes of a record: values by schema.Field.Index.
+// patch is the effect of a body on a record: values by schema.Field.Index.
 type patch struct {
-	owner         string // "" where the body names none
+	owner         string // "" where the body has none
 	before, after []jsontext.Value
-	changed       []jsontext.Value // nil where a value stays what it was
+	changed       []jsontext.Value // nil where a value does not change
 }
 
-// patched works a patch out and checks it.
-func (s *Session) patched(ctx context.Context, r *access.EntityRights, rec *row, members []Member, visible sight) (*patch, error) {
+// patched computes a patch and checks it.
+func (s *Session) patched(ctx context.Context, r *access.EntityRights, rec *row, members []Member, visible visibleFunc) (*patch, error) {
 	in, err := check(r, members)
 	if err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func (s *Session) rewrite(ctx context.Context, tx db.Tx, r *access.EntityRights,
 		return err
 	}
 	was := standing{values: p.before, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
-	if rangedChanges(r.Entity, p) || s.viewer.Config().Shape(r.Entity.StoredAs()) != nil { // else the rows of the shares stay what they are
+	if rangedChanges(r.Entity, p) || s.viewer.Config().Shape(r.Entity.StoredAs()) != nil { // otherwise the index rows of the shares do not change
 		var err error
 		if was.shares, err = s.principals(ctx, tx, r.Entity, rec.id); err != nil {
 			return err
@@ -149,15 +151,15 @@ func rangedChanges(e *schema.Entity, p *patch) bool {
 	return slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return ranged(f) && p.changed[f.Index] != nil })
 }
 
-// apply gives a record in memory what a patch says, its owner aside.
+// apply applies a patch to a record in memory, except for its owner.
 func (s *Session) apply(r *access.EntityRights, rec *row, p *patch) {
 	rec.data = document(r.Entity, p.after, rec.data)
-	// A record is never older than it was: a clock that stepped back must not show.
+	// updated_at never decreases, even if the clock was set back.
 	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
 }
 
 // Delete removes a record, its shares and its index rows, and clears every
-// reference to it (decisions 2.7).
+// reference to it (contract R5, R10). It returns FORBIDDEN or NOT_FOUND.
 func (s *Session) Delete(ctx context.Context, entity, id string) error {
 	if entity == schema.UserEntity {
 		return errUsersClosed
@@ -174,8 +176,8 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 	return err
 }
 
-// remove deletes a locked record and all that hangs on it. Where many records
-// refer to it, it returns what is left to clear.
+// remove deletes a locked record with its shares, index rows and the references
+// to it. Where many records refer to it, it returns what is left to clear.
 func (s *Session) remove(ctx context.Context, tx db.Tx, e *schema.Entity, rec *row) (left []access.Leftover, err error) {
 	shares, err := s.principals(ctx, tx, e, rec.id)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// Check looks for records that stand against work, as Refusal tells of them. It
-// only reads, and holds nobody up: it is for who asks what would happen.
+// Check looks for records that conflict with work, and reports them as a
+// Refusal does. It only reads and locks nothing: it serves a dry run.
 func Check(ctx context.Context, h db.Handle, work *access.Work, pace Pace) error {
 	for _, s := range work.Shapes {
 		c := &checking{h: h, shape: s, misfits: map[string]int64{}, seen: map[string]map[uint64]int64{}}
@@ -25,8 +25,8 @@ func Check(ctx context.Context, h db.Handle, work *access.Work, pace Pace) error
 	return nil
 }
 
-// checking counts what stands against a shape. Of the values of a unique field
-// it keeps a hash each.
+// checking counts the records that conflict with a shape. It keeps a hash of
+// each value of a unique field.
 type checking struct {
 	h       db.Handle
 	shape   *access.Shape

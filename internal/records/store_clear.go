@@ -15,27 +15,27 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// References to a deleted record are cleared in the transaction that deletes it,
-// or, where they are many, in short ones after it: until the last of them a
-// record may still name the one that is gone. What is left to do stands in the
-// database (access.LeftReferences) with the record's end, so that a server goes on
-// with it when whoever deleted the record does not.
+// References to a deleted record are cleared in the transaction that deletes it
+// or, if there are many, in short ones after it (contract R10). Until the last
+// of them a record may still name the deleted one. What is left to do is stored
+// in that transaction (access.LeftReferences), so that a server continues it if
+// the deleting process does not.
 
 const (
 	// maxCleared is how many references the deleting transaction clears.
 	maxCleared = 1000
-	// clearRows is how many one transaction after it clears.
+	// clearRows is how many each later transaction clears.
 	clearRows = 50
 )
 
-// clearFor is how long whoever deletes a record stays for its references. Tests
+// clearFor is how long the caller of a deletion clears references itself. Tests
 // change it.
 var clearFor = 5 * time.Second
 
-// clearLeft clears references that a deletion left, for as long as the caller can
-// wait. The record is gone whatever happens here, and a server clears what
-// remains: a failure here is not one of the deletion, and comes again there,
-// where it is told of.
+// clearLeft clears references that a deletion left, for as long as the caller
+// can wait. The record is gone whatever happens here, and a server clears the
+// rest: a failure here is not a failure of the deletion, and the server will
+// meet and report it.
 func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 	ctx, cancel := context.WithTimeout(ctx, clearFor)
 	defer cancel()
@@ -46,14 +46,14 @@ func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 	}
 }
 
-// clearPage clears some of the references that a leftover is about, after a
-// record; last is 0 when there are no more. None comes in meanwhile: nobody can
-// refer to a record that is gone.
+// clearPage clears some of the references of a leftover, starting after a
+// record; last is 0 when there are no more. No new ones appear: nobody can
+// refer to a deleted record.
 func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Leftover, after int64) (last int64, err error) {
 	name, id, _ := strings.Cut(l.Name, "=")
 	e := config.Schema.StoredAs(l.Entity)
 	if e == nil || e.OfMember(name) == nil || e.OfMember(name).Type != schema.Reference {
-		return 0, nil // a field that is back as a reference is cleared then
+		return 0, nil // if the field comes back as a reference, it is cleared then
 	}
 	f := e.OfMember(name)
 	var at []any
@@ -64,7 +64,7 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 		return 0, err
 	}
 	top := at[len(at)-1].(int64)
-	for len(at) < clearRows { // one statement, prepared once
+	for len(at) < clearRows { // so that one statement is prepared for any number
 		at = append(at, top)
 	}
 	list, last, err := page(ctx, tx, clearing, after, top, clearRows, tx.Dialect().ForUpdate, append([]any{e.StoredAs()}, at...)...)
@@ -72,7 +72,7 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 		return 0, err
 	}
 	if last == 0 {
-		last = top // they were deleted meanwhile
+		last = top // these records were deleted meanwhile
 	}
 	s := &Session{viewer: access.System(config, "clears references to a deleted record")}
 	for i := range list {
@@ -83,8 +83,8 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 	return last, nil
 }
 
-// clearing is the condition of clearRows records. They are given by name: no
-// statistics of a table make PostgreSQL read more than them.
+// clearing is the condition for clearRows records. It lists their keys, so that
+// PostgreSQL reads no others, whatever the table's statistics.
 var clearing = func() string {
 	st := &statement{args: make([]any, 2)} // of page
 	st.WriteString("entity = ")
@@ -94,8 +94,8 @@ var clearing = func() string {
 	return st.String()
 }()
 
-// clearOne clears a reference of one record, which is held. by is when and by
-// whom what it refers to was deleted.
+// clearOne clears a reference of one locked record. by is when and by whom the
+// referenced record was deleted.
 func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *schema.Field, rec *row, id, by string) error {
 	before := stored(e, rec.data)
 	if v := before[f.Index]; v == nil || schema.IsNull(v) || schema.Unquote(v) != id {
@@ -124,8 +124,8 @@ func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *s
 	return s.reindex(ctx, tx, e, rec.createdAt, was, is)
 }
 
-// clearReferences unsets the field f of every record that refers to id. Where
-// they are many, it leaves that to short transactions after this one.
+// clearReferences clears the field f of every record that refers to id. If
+// there are many, it leaves that to short transactions after this one.
 func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) ([]access.Leftover, error) {
 	few, err := fewRefer(ctx, tx, from, f, id)
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 	return []access.Leftover{l}, access.Leave(ctx, tx, l, 0)
 }
 
-// fewRefer reports whether the references to a record are cleared in the
-// transaction that deletes it.
+// fewRefer reports whether the references to a record are so few that the
+// transaction that deletes it clears them.
 func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.Field, id string) (bool, error) {
 	n, size := 0, int64(0)
 	err := q.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
@@ -155,9 +155,9 @@ func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.
 	return n <= maxCleared && size <= walkBytes, err
 }
 
-// clearAtOnce unsets the field f of all that refer to id, in one transaction. The
-// data is asked too: a record that is turned to another target meanwhile still
-// stands in the index as PostgreSQL's statement saw it.
+// clearAtOnce clears the field f of all records that refer to id, in one
+// transaction. It also checks the data: a record that was given another target
+// meanwhile is still in the index as PostgreSQL's statement saw it.
 func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
@@ -182,7 +182,7 @@ func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Conf
 			return err
 		}
 	}
-	for _, rule := range asking { // for exactly this record: they hold for none any more
+	for _, rule := range asking { // these rules require exactly this record, so they match nothing now
 		if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {
 			return err
 		}
@@ -190,7 +190,8 @@ func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Conf
 	return nil
 }
 
-// rulesAsking are the rules that ask for a record in a field.
+// rulesAsking returns the rules whose condition is that field refers to a
+// record.
 func rulesAsking(rules []*access.SharingRule, field, id string) (list []*access.SharingRule) {
 	for _, rule := range rules {
 		if slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return c.Field == field && schema.Unquote(c.Value) == id }) {
@@ -200,7 +201,7 @@ func rulesAsking(rules []*access.SharingRule, field, id string) (list []*access.
 	return list
 }
 
-// dropMatches ends that a rule by field value holds for any record.
+// dropMatches removes all matches of a rule by field value.
 func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, rule string) error {
 	type match struct {
 		createdAt int64

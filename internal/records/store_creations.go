@@ -12,7 +12,7 @@ import (
 // maxTogether is how many records one statement adds.
 const maxTogether = 32
 
-// creations are new records of any types that are to be written together.
+// creations are new records, of any types, that are written together.
 type creations struct {
 	records []any // the arguments of newRecords, by columns
 	values  []any // of newValues
@@ -20,14 +20,14 @@ type creations struct {
 	shaped  []newlyShaped
 }
 
-// newlyShaped is a new record of a type that a change is being made ready for.
+// newlyShaped is a new record of a type for which a change is being prepared.
 type newlyShaped struct {
 	shape     *access.Shape
 	createdAt int64
 	is        standing
 }
 
-// add takes one more record.
+// add adds a record.
 func (w *creations) add(c *creation, rec *row) {
 	acting := c.s.viewer.UserID()
 	w.records = append(w.records, c.e.StoredAs(), rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
@@ -44,11 +44,11 @@ func (w *creations) add(c *creation, rec *row) {
 	}
 }
 
-// full reports whether the records are to be written before more come.
+// full reports whether write must be called before more are added.
 func (w *creations) full() bool { return len(w.records) >= maxTogether*newRecords.columns }
 
-// write writes what was added. A unique value that is taken is db.ErrUnique,
-// which ends the transaction.
+// write writes what was added. It returns db.ErrUnique for a unique value that
+// is taken, which ends the transaction.
 func (w *creations) write(ctx context.Context, tx db.Tx) error {
 	if len(w.records) == 0 {
 		return nil
@@ -71,18 +71,18 @@ func (w *creations) write(ctx context.Context, tx db.Tx) error {
 	return nil
 }
 
-// rows is an INSERT of several rows, as a statement for each of few counts, so
-// that every statement is prepared once.
+// rows is an INSERT of several rows: a statement for each of a few row counts,
+// so that every statement is prepared once.
 type rows struct {
 	columns int // arguments of one row
 	sql     []string
 }
 
-// counts are how many rows one statement may have.
+// counts are the row counts that have a statement.
 var counts = []int{maxTogether, 8, 1}
 
-// rowsOf makes the statements: row is the text of one row, in which #n stands for
-// the nth argument of the row, and text makes a statement of all.
+// rowsOf builds the statements. row is the text of one row, in which #n is the
+// nth argument of the row; text builds a statement from all rows.
 func rowsOf(columns int, row string, text func(rows string) string) rows {
 	r := rows{columns: columns}
 	for _, n := range counts {
@@ -98,7 +98,7 @@ func rowsOf(columns int, row string, text func(rows string) string) rows {
 	return r
 }
 
-// insert adds the rows that args are.
+// insert inserts the rows whose arguments are args.
 func (r *rows) insert(ctx context.Context, tx db.Tx, args []any) error {
 	for i, n := range counts {
 		for n *= r.columns; len(args) >= n; args = args[n:] {

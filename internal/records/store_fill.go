@@ -22,8 +22,9 @@ import (
 // that one short transaction visits.
 const walkPage = 500
 
-// walkBytes is where a page of a walk ends early: its records are in memory at
-// once. Of a record that was not weighed unweighed is taken as its size.
+// walkBytes is the size at which a page of a walk ends early, because its
+// records are in memory at once. unweighed is the size assumed for a record
+// without a stored size.
 const (
 	walkBytes = 4 << 20
 	unweighed = 64 << 10
@@ -36,10 +37,10 @@ func atMost(ctx context.Context, q db.Querier, limit int, where string, args ...
 	return n, err
 }
 
-// page reads up to limit records in their order, after one and up to top, and
-// holds them as suffix says until tx ends. It ends early where they are large.
-// On PostgreSQL they are taken in the order of their ids, as every other
-// transaction takes several.
+// page reads up to limit records in order, after one and up to top, and locks
+// them with suffix until tx ends. It ends early where they are large. With a
+// lock it reads them in the order of their ids, in which all transactions lock
+// records.
 func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit int, suffix string, args ...any) (list []row, last int64, err error) {
 	args = append([]any{after, top}, args...)
 	where = ` FROM records WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND ` + where
@@ -86,7 +87,7 @@ func walkShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 }
 
 // shapePage visits the next records of an entity type; last is 0 when there
-// were none. Whoever writes one of them meanwhile waits, or was waited for.
+// were none. Its locks order it with concurrent writers of these records.
 func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
 	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.StoredAs())
 	if err != nil || len(list) == 0 {
@@ -110,8 +111,8 @@ func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64,
 	return last, len(list), rows.insert(ctx, tx, s.Entity.StoredAs())
 }
 
-// pageShares are whom the records of a page are shared with, by their ids, where
-// index rows depend on it.
+// pageShares returns the principals that the records of a page are shared with,
+// by record id, if index rows depend on them.
 func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int64) (map[string][]string, error) {
 	m := map[string][]string{}
 	if !hasRanged(e) {
@@ -126,8 +127,8 @@ func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int
 	return m, err
 }
 
-// rolePage gives the next records of a user, or those with an owner's role, the
-// role that the user's records get.
+// rolePage sets the owner's role of the next records of a user, or of those
+// with an owner's role.
 func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, where string, arg any, role string, after, top int64, limit int) (last int64, n int, err error) {
 	list, last, err := page(ctx, tx, `entity = $4 AND `+where, after, top, limit, tx.Dialect().ForUpdate, e.StoredAs(), arg)
 	if err != nil || last == 0 {
@@ -147,22 +148,23 @@ func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity,
 	return last, len(list), err
 }
 
-// maxProbes bounds the walks that one step goes through: most find nothing.
+// maxProbes bounds the walks that one step tries: most find nothing.
 const maxProbes = 50
 
-// Pace is how a build goes on.
+// Pace controls how a build proceeds.
 type Pace struct {
-	// Records of one step; 0 goes by the time that they take.
+	// Records is the number of records of one step; 0 adapts it to the time
+	// they take.
 	Records int
-	// Progress is told of each step; nil for nobody.
+	// Progress, if not nil, is called after each step.
 	Progress func(Progress)
-	// Step runs before each step; nil for nothing. It is for tests.
+	// Step, if not nil, is called before each step. It is for tests.
 	Step func() error
 }
 
-// Progress is how far a build has come.
+// Progress is the progress of a build.
 type Progress struct {
-	Entity      string // "" while owners' roles change
+	Entity      string // "" while the roles of owners change
 	Done, Total int64
 }
 
@@ -171,9 +173,10 @@ const (
 	stepTime  = 5 * time.Millisecond // of one step, about
 )
 
-// Prepare makes work ready, from where whoever began it stopped: afterwards the
-// transition that needs it is short, as long as nothing else changes. It is
-// refused with CONFLICT while somebody else makes other work ready.
+// Prepare makes work ready, continuing where an earlier call stopped:
+// afterwards the transition that needs it is short, as long as nothing else
+// changes. It returns CONFLICT while other work is being made ready, and
+// ErrGone when the build was undone meanwhile.
 func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work, pace Pace) error {
 	p := &preparation{h: h, work: work, pace: pace, limit: firstStep}
 	if err := p.begin(ctx, clk); err != nil {
@@ -197,8 +200,8 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 	return p.settle(ctx)
 }
 
-// configure changes what writers write. That is no change of configuration for
-// the history to tell of: it has no actor.
+// configure changes what writers write. It has no actor, since it is no change
+// of configuration that the history should show.
 func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx tenant.ConfigTx, keep func()) error) error {
 	return tenant.Configure(ctx, h, "", clk, func(tx tenant.ConfigTx, log *tenant.History) error { return fn(tx, log.Keep) })
 }
@@ -212,7 +215,7 @@ type preparation struct {
 	config *access.Config
 }
 
-// begin stores the work, so that every writer takes part from then on.
+// begin stores the work, so that every writer maintains it from then on.
 func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 	total, err := p.total(ctx)
 	if err != nil {
@@ -249,7 +252,7 @@ func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 	})
 }
 
-// total counts what the walks will visit, about.
+// total estimates how many records the walks will visit.
 func (p *preparation) total(ctx context.Context) (total int64, err error) {
 	for _, s := range p.work.Shapes {
 		n, err := count(ctx, p.h, s.Entity.StoredAs())
@@ -272,7 +275,7 @@ func (p *preparation) total(ctx context.Context) (total int64, err error) {
 	return total, nil
 }
 
-// lastCreated is the created_at of the tenant's newest record.
+// lastCreated returns the created_at of the tenant's newest record.
 func lastCreated(ctx context.Context, q db.Querier, config *access.Config) (top int64, err error) {
 	for _, e := range config.Schema.Entities {
 		err := q.Query(ctx, `SELECT created_at FROM records WHERE tenant_id = $1 AND entity = $2 ORDER BY created_at DESC LIMIT 1`,
@@ -284,7 +287,7 @@ func lastCreated(ctx context.Context, q db.Querier, config *access.Config) (top 
 	return top, nil
 }
 
-// step visits some records, in one short transaction.
+// step visits some records in one short transaction.
 func (p *preparation) step(ctx context.Context) (done bool, err error) {
 	var at *access.Build
 	var took time.Duration
@@ -348,8 +351,8 @@ func (p *preparation) short(ctx context.Context, fn func(tx db.Tx, b *access.Bui
 	return ErrGone
 }
 
-// fenced is a transaction under a configuration; errStale when it is not the
-// one that holds.
+// fenced runs fn in a transaction under configuration c. It returns errStale
+// when c is not current.
 func fenced(ctx context.Context, h db.Handle, c *access.Config, fn func(tx db.Tx) error) error {
 	if c == nil {
 		return errStale
@@ -366,7 +369,7 @@ func fenced(ctx context.Context, h db.Handle, c *access.Config, fn func(tx db.Tx
 	})
 }
 
-// visit goes on with the build's walks until it has visited enough.
+// visit continues the build's walks until it has visited enough.
 func (p *preparation) visit(ctx context.Context, tx db.Tx, b *access.Build) error {
 	left := p.limit
 	if p.pace.Records > 0 {
@@ -386,7 +389,7 @@ func (p *preparation) visit(ctx context.Context, tx db.Tx, b *access.Build) erro
 	return nil
 }
 
-// walk visits the next records of the walk that the build has come to.
+// walk visits the next records of the build's current walk.
 func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit int) (last int64, n int, err error) {
 	at := b.Walk
 	if at < len(b.Work.Shapes) {
@@ -401,15 +404,16 @@ func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit
 		u, name := m.Users[at/len(b.Work.Entities)], b.Work.Entities[at%len(b.Work.Entities)]
 		e := p.config.Schema.StoredAs(name)
 		if e == nil {
-			return 0, 0, nil // it is gone, and so are its records
+			return 0, 0, nil // the type is gone, and so are its records
 		}
 		return rolePage(ctx, tx, p.config, e, `owner_id = $5`, u, m.Token, b.After, b.Top, limit)
 	}
 	return 0, 0, nil
 }
 
-// moveEntries removes the index rows of one record, which is held, for the owner's
-// role that it has, and puts those for another into the batch. It may be repeated.
+// moveEntries replaces the index rows of a locked record for its owner's role:
+// it deletes those of the old role and appends those of the new one to the
+// batch. It may be repeated.
 func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string, b *batch) error {
 	if rec.ownerRole == role {
 		return nil
@@ -432,8 +436,9 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 	return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, of(rec.ownerRole))
 }
 
-// reassignRole brings the records of a user in line with the user's new role,
-// in the transaction that changes it; config is the tenant's before.
+// reassignRole updates the records of a user to the user's new role, in the
+// transaction that changes it. config is the tenant's configuration before the
+// change.
 func reassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
 	for _, e := range config.Schema.Entities {
 		for after := int64(0); ; {

@@ -11,9 +11,8 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// replaceEntries brings the index rows of a record from before to after, which
-// its standings give. Both are the truth of one moment: rows of before that
-// after repeats are not touched.
+// replaceEntries replaces the index rows before of a record with after. before
+// must be exactly what is stored: rows in both are not touched.
 func replaceEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after []entry) error {
 	if slices.Equal(before, after) {
 		return nil
@@ -24,20 +23,21 @@ func replaceEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt i
 	return insertEntries(ctx, tx, e, createdAt, minus(after, before))
 }
 
-// manyEntries is a statement for some index rows of one record. The counts are
-// few, so that every statement is prepared once.
+// manyEntries is a statement for n index rows of one record. There are few n,
+// so that every statement is prepared once.
 type manyEntries struct {
 	n   int
 	sql string
 }
 
-// Most fields have three rows (everybody, owner, owner's role), or two.
+// Most fields have three rows (everybody, owner, owner's role) or two.
 var (
 	entryInserts = []manyEntries{insertOf(12), insertOf(6), insertOf(3), insertOf(2), insertOf(1)}
 	entryDeletes = []manyEntries{deleteOf(1), deleteOf(4), deleteOf(16)}
 )
 
-// insertOf is the insertion of n rows; $2 is the entity, $3 the record.
+// insertOf returns the statement that inserts n rows; $2 is the entity, $3 the
+// record.
 func insertOf(n int) manyEntries {
 	var rows strings.Builder
 	for i := range n {
@@ -54,7 +54,8 @@ func insertRows(rows string) string {
 		ON CONFLICT (tenant_id, entity, field, value, reach, record_created_at) DO NOTHING`
 }
 
-// deleteOf deletes n rows of one value; $2 is the entity, $3 the record.
+// deleteOf returns the statement that deletes n rows of one value; $2 is the
+// entity, $3 the record.
 func deleteOf(n int) manyEntries {
 	list := "$6"
 	for i := range n - 1 {
@@ -64,7 +65,7 @@ func deleteOf(n int) manyEntries {
 		AND field = $4 AND value = $5 AND reach IN (` + list + `)`}
 }
 
-// insertEntries adds index rows; those that are there stay. A unique value that
+// insertEntries adds index rows; existing ones stay. A unique value that
 // another record has is CONFLICT.
 func insertEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, list []entry) error {
 	plain := list
@@ -102,7 +103,7 @@ func insertUnique(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int
 	return err
 }
 
-// deleteEntries removes index rows; rows of one field stand together in list.
+// deleteEntries removes index rows. Rows of one field must be adjacent in list.
 func deleteEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, list []entry) error {
 	most := entryDeletes[len(entryDeletes)-1].n
 	for len(list) > 0 {
@@ -123,8 +124,8 @@ func deleteEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64
 	return nil
 }
 
-// principals are whom a record is shared with, asked for only where an index
-// row depends on it.
+// principals returns the principals that a record is shared with, if an index
+// row depends on them.
 func principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) (list []string, err error) {
 	if !hasRanged(e) {
 		return nil, nil

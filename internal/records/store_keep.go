@@ -13,15 +13,15 @@ import (
 
 const (
 	keepEvery = time.Minute
-	// forgotten is how long a build may rest until a server undoes it: whoever
-	// was stopped has that long to go on, and writers keep it up to date.
+	// forgotten is how long a build may be idle before a server undoes it.
+	// Until then it can be continued, and writers keep it up to date.
 	forgotten = 10 * time.Minute
 )
 
-// RunHousekeeping undoes builds that nobody goes on with and sweeps what
-// configurations do not name any more, now and every minute, until ctx ends. Any
-// number of nodes may run it at once. The failure of one tenant does not keep
-// the others; tell is told of it.
+// RunHousekeeping undoes forgotten builds and sweeps what configurations no
+// longer name, now and every minute, until ctx ends. Any number of nodes may
+// run it at once. A tenant that fails does not stop the others; tell is called
+// with the error.
 func RunHousekeeping(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
 	ticker := time.NewTicker(keepEvery)
 	defer ticker.Stop()

@@ -315,12 +315,12 @@ func TestAUnitReplacesAndDeletesAtMost8MiB(t *testing.T) {
 		for range 12 {
 			ids = append(ids, id(h.create(sam, "contact", note)))
 		}
-		for name, change := range map[string]func(p *records.Part, id string) error{
-			"shrinks": func(p *records.Part, id string) error {
+		for name, change := range map[string]func(p *records.UnitSession, id string) error{
+			"shrinks": func(p *records.UnitSession, id string) error {
 				_, err := p.Update(ctx, "contact", id, body(t, `{"note": "small"}`))
 				return err
 			},
-			"deletes": func(p *records.Part, id string) error { return p.Delete(ctx, "contact", id) },
+			"deletes": func(p *records.UnitSession, id string) error { return p.Delete(ctx, "contact", id) },
 		} {
 			u, p := h.part("sam")
 			for n, id := range ids {

@@ -13,14 +13,14 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// errBusy refuses a change while another one is made ready.
+// errBusy refuses a change while another one is being prepared.
 func errBusy(b *access.Build) error {
 	return fault.New(fault.Conflict, "another change of records is being made ready (%d of %d records): wait for it, or apply this %s after it stopped",
 		min(b.Done, b.Total), b.Total, abandoned)
 }
 
-// giveWay undoes a build that nobody goes on with, for other work; CONFLICT while
-// somebody does. The caller holds the configuration.
+// giveWay undoes an idle build to make room for other work. It returns CONFLICT
+// while the build goes on. The caller must hold the configuration.
 func giveWay(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	if b.Idle < abandoned {
 		return errBusy(b)
@@ -28,8 +28,9 @@ func giveWay(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	return undo(ctx, tx, b)
 }
 
-// undo forgets a build and leaves what it made. The caller holds the
-// configuration, and raises its version: writers stop to take part.
+// undo deletes a build and leaves what it made to be swept. The caller must
+// hold the configuration and raise its version, so that writers stop
+// maintaining the build.
 func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	var list []access.Leftover
 	for _, s := range b.Work.Shapes {
@@ -57,7 +58,7 @@ func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	return access.DeleteBuild(ctx, tx)
 }
 
-// anyMarked reports whether a record is marked as not fitting.
+// anyMarked reports whether any record is marked as not fitting.
 func anyMarked(ctx context.Context, q db.Querier, w *access.Work) (marked bool, err error) {
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
@@ -72,7 +73,7 @@ func anyMarked(ctx context.Context, q db.Querier, w *access.Work) (marked bool, 
 	return false, nil
 }
 
-// marking is one row that marks a record.
+// marking is an index row that marks a record.
 type marking struct {
 	value     string
 	createdAt int64
@@ -85,7 +86,7 @@ func marks(ctx context.Context, q db.Querier, s *access.Shape, name string, afte
 	return list, err
 }
 
-// settleShape looks at every mark again: what marked a record may be no more.
+// settleShape checks every mark again: its cause may be gone.
 func settleShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 	for _, x := range s.Fields {
 		for _, settle := range settlers(s, x) {
@@ -100,14 +101,15 @@ func settleShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 	return nil
 }
 
-// settler looks at some marks, after one.
+// settler checks some marks, starting after one.
 type settler func(ctx context.Context, tx db.Tx, after marking) (last marking, more bool, err error)
 
 const marksPage = 50
 
-// settlers are what can be done about the marks of a field. A reference in a
-// field that was removed and is back is cleared when it names no record: deleting
-// the record could not meanwhile. A value whose other record is gone is unique.
+// settlers returns what can be done about the marks of a field. A reference in
+// a field that was removed and is back is cleared when it names no record:
+// deleting the record could not clear it meanwhile. A value that no other
+// record has any more is unique.
 func settlers(s *access.Shape, x *access.Index) (list []settler) {
 	f := s.Entity.Field(x.Field)
 	each := func(name string, one func(ctx context.Context, tx db.Tx, m marking) error) settler {
@@ -195,7 +197,7 @@ func (p *preparation) settle(ctx context.Context) error {
 						return err
 					})
 					if errors.Is(err, db.ErrUnique) {
-						break // a writer was quicker: the next look sees what it wrote
+						break // a concurrent writer was faster: the next step sees what it wrote
 					}
 					if err != nil {
 						return err
@@ -216,8 +218,8 @@ func shapeOf(w *access.Work, entity string) *access.Shape {
 	return nil
 }
 
-// Refusal is why what was made ready cannot be put in force, with counts; nil
-// when nothing stands against it.
+// Refusal returns a CONFLICT, with counts, if stored records do not fit what
+// was prepared; nil if all fit.
 func Refusal(ctx context.Context, h db.Handle) error {
 	c, err := access.Load(ctx, h)
 	if err != nil || c.Build == nil {
@@ -249,7 +251,7 @@ func refusal(ctx context.Context, q db.Querier, s *access.Shape) error {
 	return nil
 }
 
-// counted is the error that tell makes of a count, nil for none.
+// counted returns the error that tell makes of a count, nil for 0.
 func counted(ctx context.Context, q db.Querier, s *access.Shape, x *access.Index,
 	tell func(entity string, f *schema.Field, n, total int64) error, sql string, names ...any) error {
 	var n int64
@@ -274,7 +276,7 @@ func notUnique(entity string, f *schema.Field, n, total int64) error {
 		entity, f.Name, n, total)
 }
 
-// Undo undoes what is being made ready, if it is still this work.
+// Undo undoes what is being prepared, if it is still this work.
 func Undo(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work) error {
 	return configure(ctx, h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)

@@ -30,7 +30,7 @@ type reader struct {
 type shownAt struct{ id, at string }
 
 // TestPagingMissesAndRepeatsNothing: at limits 1, 2, 199 and 200, five readers
-// traverse while others insert and delete (decisions 2.10).
+// traverse while others insert and delete (contract P6).
 func TestPagingMissesAndRepeatsNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, c := range []struct{ limit, existing, pages int }{{1, 60, 15}, {2, 80, 12}, {199, 1100, 2}, {200, 1100, 2}} {

@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// rowColumns are what scanRow reads of a record r.
+// rowColumns returns the columns of a record r that scanRow reads.
 func rowColumns(q db.Querier) string {
 	dialect := q.Dialect()
 	if text, ok := columnsOf.Load(dialect.Engine); ok {
@@ -22,19 +22,21 @@ func rowColumns(q db.Querier) string {
 	return text
 }
 
-// columnsOf keeps rowColumns by engine: every request would make the text anew.
+// columnsOf caches rowColumns by engine.
 var columnsOf sync.Map
 
-// scanRow reads rowColumns; the data is valid only inside the callback.
+// scanRow reads rowColumns into rec. rec.data is valid only inside the
+// callback.
 func scanRow(r db.Row, rec *row) {
 	owner := rec.owner
-	if b := r.Bytes(1); string(b) != owner { // neighbours in a list often share their owner
+	if b := r.Bytes(1); string(b) != owner { // neighbours in a list often have the same owner
 		owner = string(b)
 	}
 	*rec = row{id: r.Text(0), owner: owner, createdAt: r.Int(2), updatedAt: r.Int(3), data: r.Bytes(4)}
 }
 
-// Get reads one record; NOT_FOUND when there is none or the viewer may not see it.
+// Get reads one record. It returns NOT_FOUND when there is none or the viewer
+// may not see it.
 func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if entity == schema.UserEntity {
 		return s.getUser(ctx, id)
@@ -70,8 +72,8 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	return out, s.hold(len(out))
 }
 
-// pointRead is the statement that reads one record within a scope; $2 is its
-// entity type, $3 its id. It is made once for a scope.
+// pointRead returns the statement that reads one record within a scope; $2 is
+// its entity type, $3 its id. It is built once for a scope.
 func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 	if st := scope.PointRead.Load(); st != nil {
 		return st
@@ -86,8 +88,8 @@ func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 }
 
 // fetch reads the rows of a window that the viewer may see and the filters
-// match, newest first. Whatever way it takes, what it costs does not depend on
-// how much the viewer may not see, but for a number of rows that the limit bounds.
+// match, newest first. Its cost does not depend on how much the viewer may not
+// see (contract P9), except for a number of rows that the limit bounds.
 func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	if w.before == 0 {
 		w.before = everAfter
@@ -149,9 +151,9 @@ func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, 
 }
 
 // lookUp joins each row with the record that was created at an instant, by one
-// look-up for each: CROSS JOIN keeps SQLite from starting at records, and LIMIT
-// keeps PostgreSQL from a merge join, which walks over all records in between.
-// $2 is the entity.
+// look-up each: CROSS JOIN keeps SQLite from starting with records, and LIMIT
+// keeps PostgreSQL from a merge join, which reads all records in between. $2 is
+// the entity.
 func (s *Session) lookUp(at string) string {
 	if s.h.Dialect().Engine == db.Postgres {
 		return ` CROSS JOIN LATERAL (SELECT r.* FROM records r
@@ -160,8 +162,9 @@ func (s *Session) lookUp(at string) string {
 	return ` CROSS JOIN records r ON r.tenant_id = $1 AND r.entity = $2 AND r.created_at = ` + at
 }
 
-// candidates writes the FROM and WHERE of the records of a window that match the
-// first filter, visible or not. It expects $2 = entity, $3 = before, $4 = after.
+// candidates writes the FROM and WHERE of the records of a window that match
+// the first filter, visible or not. It expects $2 = entity, $3 = before, $4 =
+// after.
 func (s *Session) candidates(st *statement, filters []filter) {
 	if len(filters) == 0 {
 		st.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`)
@@ -174,7 +177,7 @@ func (s *Session) candidates(st *statement, filters []filter) {
 	st.arg(filters[0].key)
 }
 
-// newest ends what candidates began.
+// newest writes the ORDER BY and LIMIT that belong to candidates.
 func newest(st *statement, filters []filter, limit int) {
 	if len(filters) == 0 {
 		st.WriteString(" ORDER BY r.created_at DESC")
@@ -184,11 +187,11 @@ func newest(st *statement, filters []filter, limit int) {
 	st.limit(limit)
 }
 
-// recheck is after how many full pages a scope is weighed again.
+// recheck is the number of full pages after which a scope is measured again.
 const recheck = 128
 
-// weigh notes whether the viewer sees at least half of the records between two
-// that they saw: then the next pages are walked.
+// weigh stores whether the viewer sees at least half of the records between two
+// that they saw: then walk reads the next pages.
 func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last int64, limit int) error {
 	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
 		AND r.created_at <= $3 AND r.created_at >= $4 ORDER BY r.created_at DESC`, r.Entity.StoredAs(), first, last)
@@ -200,10 +203,10 @@ func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last
 	}, st.args...)
 }
 
-// walk reads a window for a viewer who sees most of it: it goes through the
-// records in their order, at most twice as many as asked for, and asks of each
-// whether the scope reaches it. That is a third of what gather costs where it
-// works. When it does not fill the page, w is what is left to gather.
+// walk reads a window for a viewer who sees most of it: it reads the records in
+// order, at most twice as many as asked for, and checks for each whether the
+// scope reaches it. Where that fills the page, it costs a third of gather.
+// Otherwise w becomes what is left to gather.
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
 	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.StoredAs(), w.before, w.after)
 	st.reached(r.Scope(access.Read))

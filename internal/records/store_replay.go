@@ -16,9 +16,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Commit does everything the unit did in one transaction, and also in the same,
-// which may be nil and may run more than once. It fails with ErrLost, with
-// what also fails with, or with ctx's error; then nothing is done.
+// Commit makes all changes of the unit in one transaction, and calls also in
+// it, which may be nil and may run more than once. It returns ErrLost, the
+// error of also, or ctx's error; then nothing was done.
 func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	if len(u.changes) == 0 && also == nil {
 		return nil
@@ -31,7 +31,7 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 		if err := u.replay(ctx, tx); err != nil {
 			var refused *fault.Error
 			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
-				return ErrLost // it was possible a moment ago
+				return ErrLost // it was possible when the run did it
 			}
 			return err
 		}
@@ -42,19 +42,19 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	})
 }
 
-// replay is one transaction that does a unit's changes.
+// replay is the transaction that makes a unit's changes.
 type replay struct {
 	u     *Unit
 	tx    db.Tx
-	held  map[ref]*row // what the unit read, changes or creates
+	held  map[ref]*row // what the unit reads, changes or creates
 	gone  map[ref]bool // what was deleted so far
-	kept  map[ref]bool // what is referred to: it exists and is locked
+	kept  map[ref]bool // records that are referred to: they exist and are locked
 	roles map[string]string
 	tick  int64 // the created_at of the next record
 	next  creations
 }
 
-// replay does the unit's changes in their order, on records that are as the
+// replay makes the unit's changes in their order, on records that are as the
 // run saw them. Every statement fails once ctx has ended.
 func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	version, err := tenant.Fence(ctx, tx)
@@ -66,8 +66,9 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	}
 	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[string]string{}}
 	if u.created > 0 {
-		// Creations hold the tenant's clock to the end. Who takes it after records
-		// waits for another node that waits for these records.
+		// Creations hold the tenant's clock to the end. A transaction that took
+		// it after locking records could wait for another node that waits for
+		// these records.
 		if r.tick, err = tenant.Ticks(ctx, tx, clock.Micros(u.store.clock.Now()), u.created); err != nil {
 			return err
 		}
@@ -88,14 +89,14 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	return r.next.write(ctx, tx)
 }
 
-// record is a record that the unit read or made, as it is by now.
+// record returns a record that the unit read or made, as it is at this point.
 func (r *replay) record(e *schema.Entity, at ref) *row {
 	rec := r.held[at]
 	rec.data = without(e, rec.data, r.gone)
 	return rec
 }
 
-// creation is a record that a unit creates, as it was checked.
+// creation is a checked record that a unit creates.
 type creation struct {
 	s         *Session
 	e         *schema.Entity
@@ -104,8 +105,8 @@ type creation struct {
 	data      jsontext.Value
 }
 
-// create does a creation, like Session.insert; the record is written together
-// with those that follow. That a value is free is left to the unique index.
+// create makes a creation, like Session.insert; the record is written together
+// with those that follow. The unique index checks its values.
 func (r *replay) create(ctx context.Context, c *creation) error {
 	role, known := r.roles[c.owner]
 	if !known {
@@ -128,8 +129,8 @@ func (r *replay) create(ctx context.Context, c *creation) error {
 	return r.next.write(ctx, r.tx)
 }
 
-// holdReferences is Session.holdReferences, unless this transaction holds
-// every record that is referred to already.
+// holdReferences is Session.holdReferences, skipped where this transaction
+// already holds every record that is referred to.
 func (r *replay) holdReferences(ctx context.Context, c *creation) error {
 	var to []ref
 	held := true
@@ -156,8 +157,9 @@ func (r *replay) holdReferences(ctx context.Context, c *creation) error {
 	return nil
 }
 
-// hold locks what the unit changes and read, in the order of names, so that two
-// units never wait for each other; ErrLost where a version is not the one read.
+// hold locks what the unit reads and changes, in the order of names, so that
+// two units never deadlock. It returns ErrLost where a version is not the one
+// that was read.
 func (u *Unit) hold(ctx context.Context, tx db.Tx) (map[ref]*row, error) {
 	needs := map[ref]need{}
 	for r := range u.read {
@@ -189,7 +191,8 @@ func (u *Unit) hold(ctx context.Context, tx db.Tx) (map[ref]*row, error) {
 	return held, nil
 }
 
-// holdOne locks one record and checks its version; nil where the unit creates it.
+// holdOne locks one record and checks its version. It returns nil for a record
+// that the unit creates.
 func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, error) {
 	was, read := u.read[r]
 	if !read {

@@ -18,40 +18,43 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// Transition is a change of configuration as far as it concerns records. Data
-// is kept: what a removed field held stays in its records and is back when the
-// field is. What would break data is refused with a CONFLICT that says how many
-// records stand against it (details: entity, field, records).
+// Transition is what a change of configuration means for records. It keeps
+// data: the values of a removed field stay in its records and are back when the
+// field is (contract D6). A change that stored data does not permit is
+// CONFLICT, which says how many records stand against it (details: entity,
+// field, records).
 type Transition struct {
 	Before, After *access.Config
 	Roles         []RoleChange
 	// Inline is how many records may be visited in the transaction that makes
-	// the change; a change that takes more is made ready first (Build).
+	// the change. A change that visits more must be prepared first (Prepare).
 	Inline int
 }
 
-// RoleChange is a user who gets another role.
+// RoleChange is a user whose role changes.
 type RoleChange struct{ User, From, To string }
 
-// Long is the error of a transition that must be made ready first.
+// Long is the error of a transition that must be prepared first.
 type Long struct{ Work *access.Work }
 
 func (*Long) Error() string { return "the change takes long and was not made ready" }
 
-// ErrMarked says that records may stand against a change that was made ready.
+// ErrMarked means that a change was prepared and some records may not fit it.
 var ErrMarked = errors.New("records are marked as not fitting the change")
 
 const (
-	// leaveFor is how long what a configuration named stays after it: whoever
-	// began to read under it has ended by then.
+	// leaveFor is how long rows stay that the configuration no longer names:
+	// every read that began under the old configuration has ended by then.
 	leaveFor = 60 * time.Second
-	// abandoned is how long a build rests until somebody else may undo it.
+	// abandoned is how long a build must be idle before other work may undo it.
 	abandoned = 30 * time.Second
 )
 
-// Run brings the records in line, in the transaction that changes the
-// configuration: by itself when it is short, else by putting in force what was
-// made ready. It fails with *Long when nothing was, and with ErrMarked.
+// Run brings the records in line with the new configuration, in the transaction
+// that changes it: it does the work itself if that is short, else it puts in
+// force what was prepared. It returns *Long when nothing was prepared,
+// ErrMarked when records are marked, and CONFLICT when the data does not permit
+// the change.
 func (t *Transition) Run(ctx context.Context, tx tenant.ConfigTx) error {
 	for _, e := range t.Before.Schema.Entities {
 		if t.After.Schema.StoredAs(e.StoredAs()) == nil {
@@ -118,7 +121,7 @@ func describe(f *schema.Field) string {
 	return string(f.Type)
 }
 
-// work is what must be done to records, without names.
+// work returns what must be done to records, without the names of the rows.
 func (t *Transition) work() *access.Work {
 	w := &access.Work{}
 	for _, e := range t.After.Schema.Entities {
@@ -150,8 +153,8 @@ func (t *Transition) work() *access.Work {
 	return w
 }
 
-// shape is the work on one entity type, nil for none. A field that is new may
-// find data from before its removal.
+// shape returns the work on one entity type, nil for none. A new field may find
+// values from before it was removed.
 func (t *Transition) shape(e *schema.Entity) *access.Shape {
 	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Stored: e.Stored, Fields: e.Fields}}
 	s.Entity.Index()
@@ -187,10 +190,10 @@ func ruleIDs(c *access.Config, entity string) map[string]bool {
 	return ids
 }
 
-// name chooses what the rows that the work makes stand under: a name that
-// nothing else stands under, nor ever did while rows of it may be left.
-// configs are the tenant's, the first the one at its version now: what their fields'
-// index rows stand under is taken, too.
+// name chooses the names of the rows that the work makes: names that no other
+// rows have, nor had while rows of them may be left. configs are the tenant's
+// configurations, the current one first; the names of their fields' index rows
+// are taken, too.
 func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Config) error {
 	left, err := access.Leftovers(ctx, tx)
 	if err != nil {
@@ -200,7 +203,7 @@ func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Conf
 	for _, l := range left {
 		taken[[3]string{l.Kind, l.Entity, l.Name}] = true
 	}
-	others := func(e *schema.Entity, f *schema.Field) bool { // whether another field's rows stand under f's name
+	others := func(e *schema.Entity, f *schema.Field) bool { // whether another field's rows have f's name
 		those := slices.Clone(e.Fields)
 		for _, c := range configs {
 			if had := c.Schema.StoredAs(e.StoredAs()); had != nil {
@@ -209,7 +212,7 @@ func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Conf
 		}
 		return slices.ContainsFunc(those, func(o *schema.Field) bool { return o.MemberName() != f.MemberName() && o.StoredAs() == f.Name })
 	}
-	n := configs[0].Tenant.Version // it was raised for this transaction
+	n := configs[0].Tenant.Version // raised for this transaction
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
 			x.Name = x.Field
@@ -263,7 +266,7 @@ func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool,
 	return true, nil
 }
 
-// enforce puts what was made ready in force.
+// enforce puts in force what was prepared.
 func (t *Transition) enforce(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	if !b.Ready() {
 		return &Long{b.Work}
@@ -313,8 +316,8 @@ func (t *Transition) inline(ctx context.Context, tx tenant.ConfigTx, w *access.W
 	return t.use(ctx, tx, w)
 }
 
-// use makes the configuration name what the work made, and leaves what it named
-// before.
+// use makes the configuration name the new rows, and leaves the old ones to be
+// swept.
 func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
@@ -343,11 +346,11 @@ func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work
 	return t.leave(ctx, tx, w)
 }
 
-// leave notes what the configuration does not name any more: index rows that
-// were made anew or are not kept any longer, and matches of rules that are gone.
-// Index rows stay for a time, however few they are: a node may read with the
-// configuration before this one until it sees the change, and would find nothing.
-// Matches that are few are removed at once, as such a node may see less.
+// leave records what the configuration no longer names: index rows that were
+// replaced or are no longer kept, and matches of removed rules. Index rows stay
+// for a time, however few they are: a node may read with the old configuration
+// until it sees the change, and would find nothing. A few matches are removed
+// at once, because such a node may see less.
 func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	anew := map[[2]string]bool{}
 	for _, s := range w.Shapes {

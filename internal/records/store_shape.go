@@ -13,25 +13,25 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// While a change of configuration is made ready (access.Build), a record has
-// index rows of two kinds: those in use, and those of the Shape its entity type
-// is going to have. These are derived here, for the walk over the records that
-// are there and for whoever writes one meanwhile, and stand under names that no
-// reader asks for. A value that does not fit the shape has a row that marks it:
-// whoever puts the change in force looks for such rows, and refuses.
+// While a change of configuration is prepared (access.Build), a record has
+// index rows of two kinds: those in use, and those of the Shape that its entity
+// type is going to have. The latter are derived here, both for the walk over
+// existing records and for transactions that write one meanwhile, and have
+// names that no reader asks for. A value that does not fit the shape has a row
+// that marks it. The change is refused while there are such rows.
 
-// indexName is a further name for the index rows of a field or the matches of a
-// rule; n is never used twice for the same.
+// indexName returns another name for the index rows of a field or the matches
+// of a rule. n must not be used twice for the same plain name.
 func indexName(plain string, n int64) string { return plain + "#" + strconv.FormatInt(n, 10) }
 
-// anyValue is a field that every value has a key under.
+// anyValue is a field under which every value has a key.
 var anyValue = &schema.Field{Type: schema.Text}
 
-// shaped is what a record's rows under a shape are derived from.
+// shaped is what the rows of a record under a shape are derived from.
 type shaped struct {
 	shape  *access.Shape
 	values []jsontext.Value // by the index of the shape's fields
-	rules  []string         // names of the shape's rules that hold
+	rules  []string         // names of the shape's rules that match
 	ways   []string
 }
 
@@ -52,7 +52,7 @@ func newShaped(shape *access.Shape, st *standing) *shaped {
 	return s
 }
 
-// each calls fn for every field that is being made and has a value.
+// each calls fn for every field of the shape that has a value.
 func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value) error) error {
 	if s.values == nil {
 		return nil
@@ -68,7 +68,7 @@ func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value
 	return nil
 }
 
-// rows are the rows of a value that fits.
+// rows returns the rows of a value that fits.
 func (s *shaped) rows(x *access.Index, f *schema.Field, v jsontext.Value) []entry {
 	key, ok := indexKey(f, v)
 	if !ok || !x.Rows {
@@ -86,7 +86,7 @@ func misfit(x *access.Index, v jsontext.Value) entry {
 	return entry{x.Misfits(), key, everybody, false}
 }
 
-// kept are rows of fields that stay as they are, for rules that are new.
+// kept returns the rows of unchanged fields for new rules.
 func (s *shaped) kept() []entry {
 	if s.values == nil {
 		return nil
@@ -106,7 +106,7 @@ func (s *shaped) kept() []entry {
 	})
 }
 
-// possible are all rows that the record may have under the shape.
+// possible returns all rows that the record may have under the shape.
 func (s *shaped) possible() []entry {
 	list := s.kept()
 	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
@@ -125,8 +125,8 @@ func (s *shaped) possible() []entry {
 	return list
 }
 
-// insert adds the rows the record has under the shape; those there stay. Rows of
-// unique values are written, the others go into the batch.
+// insert adds the record's rows under the shape; existing ones stay. It writes
+// rows of unique values and appends the others to the batch.
 func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64, b *batch) error {
 	list, entity := s.kept(), s.shape.Entity.StoredAs()
 	err := s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
@@ -151,7 +151,7 @@ func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64, b *batch
 	return err
 }
 
-// batch is index rows of many records, to be added at once.
+// batch collects index rows of many records, to be inserted together.
 type batch []placed
 
 type placed struct {
@@ -159,10 +159,10 @@ type placed struct {
 	createdAt int64
 }
 
-// The counts are few, so that every statement is prepared once.
+// There are few counts, so that every statement is prepared once.
 var batchInserts = []manyEntries{batchOf(48), batchOf(12), batchOf(3), batchOf(1)}
 
-// batchOf is the insertion of n rows; $2 is the entity.
+// batchOf returns the statement that inserts n rows; $2 is the entity.
 func batchOf(n int) manyEntries {
 	rows := make([]string, n)
 	for i := range rows {
@@ -188,8 +188,8 @@ func (b batch) insert(ctx context.Context, tx db.Tx, entity string) error {
 	return nil
 }
 
-// fits reports whether a stored value may stand under the shape; the record it
-// refers to is held.
+// fits reports whether a stored value fits the shape. It locks the record that
+// a reference names.
 func (s *shaped) fits(ctx context.Context, tx db.Tx, x *access.Index, f *schema.Field, v jsontext.Value) (bool, error) {
 	if !x.Check {
 		return true, nil
@@ -209,8 +209,8 @@ func exists(ctx context.Context, q db.Querier, entity, id, suffix string) (found
 	return found, err
 }
 
-// insertOnce adds the row of a unique value. Where another record has the value,
-// the row is there all the same, and one that marks it.
+// insertOnce adds the row of a unique value. If another record has the value,
+// it adds the row without uniqueness, and one that marks it.
 func insertOnce(ctx context.Context, tx db.Tx, entity string, createdAt int64, x *access.Index, en entry) error {
 	const sql = `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
@@ -231,7 +231,7 @@ func insertOnce(ctx context.Context, tx db.Tx, entity string, createdAt int64, x
 	return err
 }
 
-// match notes which of the shape's new rules hold.
+// match stores which of the shape's new rules match.
 func (s *shaped) match(ctx context.Context, tx db.Tx, createdAt int64, before *shaped) error {
 	for _, r := range s.shape.Rules {
 		if !r.New {
@@ -248,8 +248,8 @@ func (s *shaped) match(ctx context.Context, tx db.Tx, createdAt int64, before *s
 	return nil
 }
 
-// followShape brings what a record has under a shape from before to after, for
-// whoever writes the record; the walk may have been there or not.
+// followShape replaces the rows of a record under a shape when the record is
+// written, whether or not the walk has visited it.
 func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt int64, before, after standing) error {
 	was, is := newShaped(shape, &before), newShaped(shape, &after)
 	if err := deleteEntries(ctx, tx, shape.Entity.StoredAs(), createdAt, minus(was.possible(), is.possible())); err != nil {
@@ -265,8 +265,8 @@ func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt i
 	return rows.insert(ctx, tx, shape.Entity.StoredAs())
 }
 
-// shapeWays are the rows of some ways alone in what is being made; those of
-// fields that stay are the caller's.
+// shapeWays returns the rows of the given ways for the fields that the shape
+// changes.
 func shapeWays(shape *access.Shape, data jsontext.Value, ways []string) (list []entry) {
 	s := &shaped{shape: shape, values: stored(shape.Entity, data)}
 	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
@@ -278,7 +278,7 @@ func shapeWays(shape *access.Shape, data jsontext.Value, ways []string) (list []
 	return list
 }
 
-// shapeNames are the names that rows of a field stand under in what is being made.
+// shapeNames returns the names of a field's rows under the shape.
 func shapeNames(shape *access.Shape, field string) []string {
 	if x := shape.Index(field); x != nil {
 		return []string{x.Name, x.Misfits(), x.Doubles()}
@@ -295,8 +295,8 @@ func newRules(shape *access.Shape) (list []*access.SharingRule) {
 	return list
 }
 
-// unfitReferences marks the values that were to become references to a record
-// that is deleted.
+// unfitReferences marks values that were to become references to a record that
+// is being deleted.
 func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, target, id string) error {
 	if config.Build == nil {
 		return nil
@@ -324,8 +324,8 @@ func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, targe
 	return nil
 }
 
-// principals are whom a record is shared with, asked for only where an index
-// row depends on it, now or under the shape that is being made.
+// principals returns the principals that a record is shared with, if an index
+// row depends on them now or under the shape that is being prepared.
 func (s *Session) principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) ([]string, error) {
 	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil && hasRanged(shape.Entity) {
 		e = shape.Entity
@@ -333,5 +333,5 @@ func (s *Session) principals(ctx context.Context, q db.Querier, e *schema.Entity
 	return principals(ctx, q, e, id)
 }
 
-// ErrGone says that what was being made ready is done or undone.
+// ErrGone means that what was being prepared is done or undone.
 var ErrGone = errors.New("what was being made ready is gone")

@@ -22,9 +22,10 @@ type Share struct {
 	CreatedBy string
 }
 
-// Share shares a record, or changes how far an existing share reaches. Only
-// the record's owner, their ancestors, all-access and the tenant owner may
-// (decisions 2.14); the principal must exist.
+// Share shares a record, or changes the access of an existing share. Only the
+// record's owner, users with an ancestor role, all_entity_access and the tenant
+// owner may (contract A1). The principal must exist, else VALIDATION. It
+// returns NOT_FOUND or FORBIDDEN like Delete.
 func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
 	if share.Access != access.ReadOnly && share.Access != access.Edit {
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
@@ -46,10 +47,11 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 	})
 }
 
-// Unshare takes a share back; NOT_FOUND when there is none with the principal.
+// Unshare removes a share. It returns NOT_FOUND when there is none with the
+// principal.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
-		name, _ := s.viewer.Config().Roles.Stored(principal) // of a role that there is not, "" is no share's
+		name, _ := s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
 		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
 			e.StoredAs(), id, name)
 		if err == nil && n == 0 {
@@ -71,14 +73,15 @@ func (s *Session) shareEntries(e *schema.Entity, rec *row, principal string) []e
 	return list
 }
 
-// shared runs fn on a record whose shares the viewer may change: whoever may
-// see the entity type and delete the record (decisions 2.14).
+// shared runs fn on a record whose shares the viewer may change: they must be
+// allowed to read the entity type and to delete the record (contract A1).
 func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *schema.Entity, *row) error) error {
 	return s.locked(ctx, entity, id, reach{access.Read, access.Delete, "share"},
 		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error { return fn(s, tx, r.Entity, rec) })
 }
 
-// Shares lists the explicit shares of a record that the viewer may see.
+// Shares returns the explicit shares of a record that the viewer may see. It
+// returns NOT_FOUND when they may not.
 func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
 	rights, err := s.on(entity, access.Read)
 	if err != nil {
@@ -102,7 +105,8 @@ func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error
 	return list, err
 }
 
-// principal is whom a new share is with, as it is stored; they must exist.
+// principal returns the stored form of the principal of a new share. An unknown
+// one is VALIDATION.
 func (s *Session) principal(ctx context.Context, q db.Querier, principal string) (stored string, err error) {
 	kind, name, _ := strings.Cut(principal, ":")
 	switch kind {

@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/mark"
 )
 
-// Sweep removes, in short transactions, what the tenant's configuration does
-// not name any more and no reader can still ask for.
+// Sweep removes, in short transactions, what the tenant's configuration no
+// longer names and no reader can still use.
 func Sweep(ctx context.Context, h db.Handle) error {
 	left, err := access.Leftovers(ctx, h)
 	if err != nil {
@@ -40,7 +40,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 				if err != nil {
 					return err
 				}
-				if !there { // somebody else was quicker
+				if !there { // another node was faster
 					return ErrGone
 				}
 				more, err = fn(tx)
@@ -62,7 +62,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 	} else {
 		after := int64(0)
 		for more := true; more && err == nil; {
-			last := int64(0) // of what is committed
+			last := int64(0) // of the committed part
 			more, err = write(func(tx db.Tx) (more bool, err error) {
 				switch l.Kind {
 				case access.LeftRole:
@@ -101,7 +101,7 @@ func sweepAll(ctx context.Context, tx db.Tx, l access.Leftover) error {
 	return nil
 }
 
-// sweepValues removes a range of the index: up to the row at the limit.
+// sweepValues removes one range of the index: up to the row at the limit.
 func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, err error) {
 	var value, reach string
 	var at int64
@@ -122,10 +122,11 @@ func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, e
 	return true, err
 }
 
-// sweepRule removes the matches of a rule, and every index row of records that
-// were seen by it. Such rows stand anywhere in the entity type's index, also with
-// values that their records had once: the whole of it is read, outside of the
-// transactions that remove. None may stay, as the rule may be back under its name.
+// sweepRule removes the matches of a rule, and the index rows of the records
+// that it made visible. Such rows may be anywhere in the entity type's index,
+// also under values that their records no longer have. So it reads the whole
+// index, outside of the transactions that delete. No row may stay, because a
+// rule with the same name may come back.
 func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(func(tx db.Tx) (bool, error)) (bool, error)) error {
 	reach := wayOfRule(l.Name)
 	type key struct {
@@ -177,7 +178,8 @@ func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(
 	return nil
 }
 
-// renamePage gives some records with a further name of a role the role's own.
+// renamePage replaces a token of a role in some records with the role's own
+// name.
 func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
 	for _, e := range c.Schema.Entities {
 		last, _, err := rolePage(ctx, tx, c, e, `owner_role = $5`, l.Name, l.Becomes, 0, everAfter, renameRows)
@@ -188,8 +190,8 @@ func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftov
 	return false, nil
 }
 
-// unsharePage removes some shares with a role that is gone, of records that it
-// holds.
+// unsharePage removes some shares with a role that no longer exists, and locks
+// their records.
 func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
 	s := &Session{viewer: access.System(c, "removes shares with a role that is gone")}
 	for _, e := range c.Schema.Entities {
@@ -203,7 +205,7 @@ func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Lefto
 			continue
 		}
 		top := args[len(args)-1].(int64)
-		for len(args) < 1+clearRows { // one statement, prepared once
+		for len(args) < 1+clearRows { // so that one statement is prepared for any number
 			args = append(args, top)
 		}
 		list, last, err := page(ctx, tx, clearing, 0, top, clearRows, tx.Dialect().ForUpdate, args...)
@@ -211,7 +213,7 @@ func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Lefto
 			return false, err
 		}
 		if last == 0 {
-			last = top // they were deleted meanwhile
+			last = top // these records were deleted meanwhile
 		}
 		for i := range list {
 			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, s.shareEntries(e, &list[i], l.Name)); err != nil {

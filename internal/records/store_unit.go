@@ -13,26 +13,28 @@ import (
 	"gatehouse/internal/user"
 )
 
-// ErrLost says that a unit of work lost a race: what it read by id is not what
-// it was any more, or what it did can no longer be done. Nothing was changed;
-// whoever began it may begin anew.
+// ErrLost means that a unit of work lost a race: what it read by id has
+// changed, or what it did is no longer possible. Nothing was changed; the
+// caller may start again.
 var ErrLost = errors.New("a record that the run used was changed meanwhile")
 
-// What one unit of work may hold: the turn at the writer that its commit takes,
-// and the memory until then, must not depend on how long a flow loops.
+// Limits of one unit of work (contract X6). The turn at the database writer
+// that its commit takes, and the memory until then, must not depend on how long
+// a flow loops.
 const (
 	// MaxChanged is how many changes a unit may make, each create, update and
-	// delete counted; MaxWritten is what the documents of all changes may add up
-	// to, in bytes. A change counts the larger of the document before and after
-	// it: the commit reads what it replaces or deletes, and holds it to the end.
+	// delete counted. MaxWritten is the total size of the documents of all
+	// changes, in bytes. A change counts the larger of the document before and
+	// after it: the commit reads what it replaces or deletes, and holds it to
+	// the end.
 	MaxChanged = 1000
 	MaxWritten = 8 << 20
-	// MaxRead is how many records it may read by id, those it changes included:
-	// the version of each is kept, and each is locked in the commit.
+	// MaxRead is how many records it may read by id, including those it
+	// changes: the unit keeps the version of each, and the commit locks each.
 	MaxRead = 2 * MaxChanged
-	// maxAllWritten bounds the documents that all units of a store change, and
-	// hold until their end. With the inputs they were made of they take up about three times
-	// as much memory.
+	// maxAllWritten bounds the documents that all units of a store hold until
+	// their end. With the inputs that they were made from, they take about
+	// three times as much memory.
 	maxAllWritten = 128 << 20
 )
 
@@ -45,20 +47,20 @@ var (
 )
 
 // Unit is work on records that takes effect as a whole or not at all: the
-// changes of one run of a component or automation. As gives it as one viewer
-// may use it, and several viewers may share in one unit. Reads by id see what
-// the unit did so far, lists see what is stored. Commit does it all in one
-// transaction. Close it in the end.
+// changes of one run of a component or automation (contract X1). As returns it
+// as one viewer may use it; several viewers may share one unit. Reads by id see
+// what the unit has done so far, lists see what is stored (contract X4). Commit
+// does everything in one transaction. Close must be called at the end.
 //
-// Each change is checked twice: at once, so that the run can deal with a
-// refusal, and again in the transaction, where a refusal means a lost race. The
-// created_at that a record has inside the unit is only near the one it gets.
+// Each change is checked twice: at once, so that the run can handle a refusal,
+// and again in the transaction, where a refusal means a lost race. The
+// created_at of a record inside the unit is only close to the one that it gets.
 //
-// A change beyond MaxChanged or MaxWritten and a read beyond MaxRead are refused
-// with EXECUTION_ERROR, and with OVERLOADED where all units together hold too
-// much; what was done before stands.
+// A change beyond MaxChanged or MaxWritten and a read beyond MaxRead are
+// refused with EXECUTION_ERROR, and with OVERLOADED where all units together
+// hold too much; what was done before remains.
 //
-// A Unit belongs to one goroutine.
+// A Unit must not be used by several goroutines at once.
 type Unit struct {
 	store  *Store
 	config *access.Config
@@ -68,21 +70,21 @@ type Unit struct {
 	created int           // how many of the changes create a record
 	written int64         // bytes of the changes' documents, taken from the store's budget
 	read    map[ref]int64 // the version of each stored record that was read by id
-	// records and users are those the unit changed, as they are in it; gone are
-	// those it deleted. Of a record in records that refers to one in gone, own
-	// clears the reference.
+	// records and users are those that the unit changed, as they are in it;
+	// gone are those it deleted. own clears the references of a record in
+	// records to one in gone.
 	records map[ref]*row
 	users   map[string]*user.User
 	gone    map[ref]bool
 	unique  uniqueValues
 }
 
-// ref names a record.
+// ref identifies a record.
 type ref struct{ entity, id string }
 
-// change is one change of a unit, to be done in its transaction: a creation,
-// or what do does on the records that are held there. needs says what it takes
-// to hold the one it is about.
+// change is one change of a unit, to be made in its transaction: a creation, or
+// what do does to the records that are held there. needs is what is required to
+// hold its record.
 type change struct {
 	ref
 	needs    need
@@ -90,8 +92,8 @@ type change struct {
 	do       func(ctx context.Context, r *replay) error
 }
 
-// need is the viewer and the verb whose scope must reach a record; its session
-// is nil for a record that the unit creates.
+// need is the viewer's session and the verb whose scope must reach a record.
+// session is nil for a record that the unit creates.
 type need struct {
 	session *Session
 	rights  *access.EntityRights
@@ -107,27 +109,28 @@ func (s *Store) Begin(config *access.Config) *Unit {
 	}
 }
 
-// Close gives back what the unit holds of the memory that all units share. The
-// unit must not be used any more.
+// Close releases what the unit holds of the memory that all units share. The
+// unit must not be used afterwards.
 func (u *Unit) Close() {
 	u.store.written.Release(u.config.Tenant.ID, u.written)
 	u.written = 0
 }
 
-// As returns the unit as viewer may use it. The viewer must be of the
+// As returns the unit as viewer may use it. The viewer must belong to the
 // configuration that the unit began with.
-func (u *Unit) As(viewer access.Viewer) *Part {
+func (u *Unit) As(viewer access.Viewer) *UnitSession {
 	if viewer.Config() != u.config {
 		panic("records: a unit and its viewer have different configurations")
 	}
-	return &Part{u, u.store.As(viewer)}
+	return &UnitSession{u, u.store.As(viewer)}
 }
 
 // Changed reports whether there is anything to commit.
 func (u *Unit) Changed() bool { return len(u.changes) > 0 }
 
-// Touched names the stored records, users included, that the unit read by id or
-// changed, in a fixed order: those over which it may lose a race.
+// Touched returns the names of the stored records, users included, that the
+// unit read by id or changed, in a fixed order. It may lose a race over these
+// only.
 func (u *Unit) Touched() []string {
 	names := make([]string, 0, len(u.read))
 	for r := range u.read {
@@ -137,8 +140,8 @@ func (u *Unit) Touched() []string {
 	return names
 }
 
-// add takes a change of a document of so many bytes. Nothing else may
-// append to changes.
+// add adds a change to a document of the given size. It returns EXECUTION_ERROR
+// or OVERLOADED where a limit is reached. Only add may append to changes.
 func (u *Unit) add(c change, bytes int) error {
 	switch {
 	case len(u.changes) >= MaxChanged:
@@ -156,14 +159,14 @@ func (u *Unit) add(c change, bytes int) error {
 	return nil
 }
 
-// put makes rec the record as the unit has it.
+// put makes rec the unit's version of a record.
 func (u *Unit) put(e *schema.Entity, rec *row) {
 	at := ref{e.Name, rec.id}
 	u.unique.replace(e, u.records[at], rec)
 	u.records[at] = rec
 }
 
-// drop notes that the unit deleted a record.
+// drop records that the unit deleted a record.
 func (u *Unit) drop(e *schema.Entity, rec *row) {
 	at := ref{e.Name, rec.id}
 	u.unique.remove(e, u.records[at], rec)
@@ -171,7 +174,8 @@ func (u *Unit) drop(e *schema.Entity, rec *row) {
 	u.gone[at] = true
 }
 
-// own is a record that the unit changed, as it is in it; nil for any other.
+// own returns the unit's version of a record that it changed, nil for any
+// other.
 func (u *Unit) own(e *schema.Entity, id string) *row {
 	rec := u.records[ref{e.Name, id}]
 	if rec != nil {
@@ -180,7 +184,8 @@ func (u *Unit) own(e *schema.Entity, id string) *row {
 	return rec
 }
 
-// saw notes the version a record was read at; ErrLost when it was another before.
+// saw records the version of a record that was read. It returns ErrLost when an
+// earlier read saw another, and EXECUTION_ERROR beyond MaxRead.
 func (u *Unit) saw(r ref, version int64) error {
 	was, known := u.read[r]
 	switch {
@@ -193,7 +198,7 @@ func (u *Unit) saw(r ref, version int64) error {
 	return nil
 }
 
-// without is a record's data with no reference to a record that is gone.
+// without returns a record's data without references to records that are gone.
 func without(e *schema.Entity, data []byte, gone map[ref]bool) []byte {
 	if len(gone) == 0 || !slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return f.Type == schema.Reference }) {
 		return data

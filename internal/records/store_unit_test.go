@@ -23,14 +23,14 @@ import (
 )
 
 // part is a fresh unit of work as one user may use it.
-func (h *house) part(name string) (*records.Unit, *records.Part) {
+func (h *house) part(name string) (*records.Unit, *records.UnitSession) {
 	h.t.Helper()
 	u := h.store.Begin(h.config())
 	return u, h.join(u, name)
 }
 
 // join is the same unit as another user may use it.
-func (h *house) join(u *records.Unit, name string) *records.Part {
+func (h *house) join(u *records.Unit, name string) *records.UnitSession {
 	h.t.Helper()
 	v, err := h.dir.Viewer(context.Background(), h.config(), h.ids[name], false)
 	if err != nil {
@@ -137,39 +137,39 @@ func TestAUnitShowsEachViewerTheirOwn(t *testing.T) {
 
 func TestAUnitThatLostARaceDoesNothing(t *testing.T) {
 	races := map[string]struct {
-		run  func(ctx context.Context, h *house, p *records.Part, contact, account string) error
+		run  func(ctx context.Context, h *house, p *records.UnitSession, contact, account string) error
 		race func(h *house, contact, account string)
 	}{
 		"what was read was changed": {
-			func(ctx context.Context, _ *house, p *records.Part, contact, _ string) error {
+			func(ctx context.Context, _ *house, p *records.UnitSession, contact, _ string) error {
 				_, err := p.Get(ctx, "contact", contact)
 				return err
 			},
 			func(h *house, contact, _ string) { h.update(h.as("sue"), "contact", contact, `{"score": 7}`) },
 		},
 		"what was changed was deleted": {
-			func(ctx context.Context, h *house, p *records.Part, contact, _ string) error {
+			func(ctx context.Context, h *house, p *records.UnitSession, contact, _ string) error {
 				_, err := p.Update(ctx, "contact", contact, body(h.t, `{"score": 1}`))
 				return err
 			},
 			func(h *house, contact, _ string) { h.delete(h.as("ada"), "contact", contact) },
 		},
 		"a unique value was taken": {
-			func(ctx context.Context, h *house, p *records.Part, _, _ string) error {
+			func(ctx context.Context, h *house, p *records.UnitSession, _, _ string) error {
 				_, err := p.Create(ctx, "contact", body(h.t, `{"email": "taken@x"}`))
 				return err
 			},
 			func(h *house, _, _ string) { h.create(h.as("ada"), "contact", `{"email": "taken@x"}`) },
 		},
 		"a reference dangles": {
-			func(ctx context.Context, h *house, p *records.Part, _, account string) error {
+			func(ctx context.Context, h *house, p *records.UnitSession, _, account string) error {
 				_, err := p.Create(ctx, "contact", body(h.t, `{"account": "`+account+`"}`))
 				return err
 			},
 			func(h *house, _, account string) { h.delete(h.as("ada"), "account", account) },
 		},
 		"the configuration changed": {
-			func(ctx context.Context, h *house, p *records.Part, contact, _ string) error {
+			func(ctx context.Context, h *house, p *records.UnitSession, contact, _ string) error {
 				_, err := p.Update(ctx, "contact", contact, body(h.t, `{"score": 1}`))
 				return err
 			},

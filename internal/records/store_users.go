@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,15 +18,15 @@ import (
 	"gatehouse/internal/user"
 )
 
-// The built-in entity type 'user' (decisions 2.12): internal users with the
-// permission see every user, an external user only their own row.
+// The built-in entity type user (contract U3–U6): internal users with the
+// permission see every user, an external user sees only their own row.
 
 var (
 	errUsersClosed = fault.New(fault.Forbidden, "users are not created or deleted here")
 	errNoUser      = fault.New(fault.NotFound, "there is no such record")
 )
 
-// onUsers is the viewer's rights on 'user', when they include verb.
+// onUsers returns the viewer's rights on user if they include verb.
 func (s *Session) onUsers(verb access.Verb) (*access.EntityRights, error) {
 	r, err := s.viewer.OnUsers()
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Session) onUsers(verb access.Verb) (*access.EntityRights, error) {
 // mayMeet reports whether the viewer may see the user's row at all.
 func (s *Session) mayMeet(id string) bool { return !s.viewer.External() || id == s.viewer.UserID() }
 
-// Self is the viewer's own row. It needs no permission: everybody may know who
-// they are.
+// Self returns the viewer's own row, which needs no permission (contract U1).
+// It returns UNAUTHORIZED when the user is gone.
 func (s *Session) Self(ctx context.Context) (*user.User, error) {
 	u, err := user.ByID(ctx, s.h, s.viewer.UserID())
 	if errors.Is(err, user.ErrUnknown) {
@@ -101,7 +101,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
 }
 
-// emailFilter reads the one filter that 'user' takes.
+// emailFilter returns the value of the only filter that user has (contract U6).
 func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, err error) {
 	for _, f := range list {
 		if f.Field != "email" || !r.Column("email").Read {
@@ -113,7 +113,7 @@ func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, 
 	return email, ok, nil
 }
 
-// only is the id of the user with an e-mail address, "" when there is none
+// only returns the id of the user with an e-mail address, "" when there is none
 // that the viewer may see.
 func (s *Session) only(ctx context.Context, email, own string) (string, error) {
 	u, err := user.ByEmail(ctx, s.h, email)
@@ -129,8 +129,8 @@ func (s *Session) only(ctx context.Context, email, own string) (string, error) {
 	return u.ID, nil
 }
 
-// updateUser changes name, locale and custom fields; everything else of a user
-// is FORBIDDEN here.
+// updateUser changes name, locale and custom fields; any other change is
+// refused (contract U5).
 func (s *Session) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
 	var out Record
 	err := s.current(ctx, func(s *Session) error {
@@ -184,7 +184,7 @@ func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Membe
 	return nil
 }
 
-// showUser is what the viewer gets to see of a user they changed.
+// showUser returns what the viewer may see of a user they changed.
 func showUser(r *access.EntityRights, u *user.User) Record {
 	if !r.May(access.Read) {
 		return renderID(u.ID)
@@ -210,19 +210,13 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 			}
 		case "name", "locale":
 			g := r.Column(m.Name)
-			switch text := schema.Unquote(m.Value); {
+			switch {
 			case !g.Read:
 				in.fail(m.Name, "unknown field")
 			case !g.Edit:
 				forbidden[m.Name] = "you may not edit this field"
-			case m.Name == "locale" && schema.IsNull(m.Value):
-				u.Locale = ""
-			case m.Value.Kind() != '"' || utf8.RuneCountInString(text) > user.MaxName || m.Name == "name" && text == "":
-				in.fail(m.Name, "expected text of 1 to 200 characters")
-			case m.Name == "name":
-				u.Name = text
 			default:
-				u.Locale = text
+				in.profile(u, m)
 			}
 		default:
 			custom = append(custom, m)
@@ -254,7 +248,32 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	return nil
 }
 
-// userColumn is a built-in member of a user as JSON.
+// profile sets a user's name or locale; null is no locale. What a user has
+// already may be sent back, whatever was taken when it was set.
+func (in *input) profile(u *user.User, m Member) {
+	column, check := &u.Name, user.CheckName
+	if m.Name == "locale" {
+		column, check = &u.Locale, user.CheckLocale
+	}
+	text := schema.Unquote(m.Value)
+	if m.Name == "locale" && schema.IsNull(m.Value) {
+		text = ""
+	} else if m.Value.Kind() != '"' {
+		in.fail(m.Name, "expected text")
+		return
+	}
+	if text == *column {
+		return
+	}
+	text = strings.TrimSpace(text)
+	if err := check(text); err != nil {
+		in.fail(m.Name, err.Error())
+		return
+	}
+	*column = text
+}
+
+// userColumn returns a built-in member of a user as JSON.
 func userColumn(u *user.User, name string) jsontext.Value {
 	text := func(s string) jsontext.Value {
 		b, err := jsontext.AppendQuote(nil, s)

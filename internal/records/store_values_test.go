@@ -17,8 +17,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// values are what each type of field takes and refuses (decisions 2.7). An
-// accepted value is shown as it stands, unless a second text says how.
+// values are what each type of field accepts and refuses (contract V1, V2). An
+// accepted value is shown unchanged, unless a second text says how.
 var values = []struct {
 	kind      schema.Type
 	good, bad []string

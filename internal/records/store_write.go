@@ -16,9 +16,10 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Create adds a record, owned by the viewer unless the body names another
-// owner, and returns it as the viewer may read it: `{"id": …}` alone when they
-// may not read the entity type (decisions 2.16).
+// Create adds a record, owned by the viewer unless the body names another owner
+// (contract R7), and returns it as the viewer may read it: `{"id": …}` only
+// when they may not read the entity type (contract R12). It returns VALIDATION,
+// FORBIDDEN, NOT_FOUND or CONFLICT as contract section R says.
 func (s *Session) Create(ctx context.Context, entity string, members []Member) (Record, error) {
 	if entity == schema.UserEntity {
 		return nil, errUsersClosed
@@ -51,14 +52,14 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 				return err
 			}
 			out = s.show(r, rec)
-			return s.hold(len(out)) // here, for it is too late once the change has happened
+			return s.hold(len(out)) // here, because it is too late once the change has been made
 		})
 	})
 	return out, err
 }
 
-// fence holds the configuration still for tx; errStale when it is not the one
-// the viewer was built with.
+// fence holds the configuration unchanged for tx. It returns errStale when it
+// is not the viewer's.
 func (s *Session) fence(ctx context.Context, tx db.Tx) error {
 	version, err := tenant.Fence(ctx, tx)
 	if err == nil && version != s.viewer.Config().Tenant.Version {
@@ -67,7 +68,7 @@ func (s *Session) fence(ctx context.Context, tx db.Tx) error {
 	return err
 }
 
-// show is what the viewer gets to see of a record they wrote.
+// show returns what the viewer may see of a record they wrote.
 func (s *Session) show(r *access.EntityRights, rec *row) Record {
 	if !r.May(access.Read) {
 		return renderID(rec.id)
@@ -75,8 +76,9 @@ func (s *Session) show(r *access.EntityRights, rec *row) Record {
 	return render(nil, r, rec)
 }
 
-// checkOwner sees to decisions 2.6: only the tenant owner or a viewer with
-// all_entity_access may name an owner other than the present one.
+// checkOwner allows only the tenant owner and viewers with all_entity_access to
+// name an owner other than the present one (contract R7). It returns FORBIDDEN
+// otherwise.
 func (s *Session) checkOwner(in *input, present string) error {
 	if in.owner == "" || in.owner == present {
 		return nil
@@ -88,17 +90,17 @@ func (s *Session) checkOwner(in *input, present string) error {
 	return nil
 }
 
-// sight reports whether a record exists and the viewer may see it.
-type sight func(ctx context.Context, entity, id string) (bool, error)
+// visibleFunc reports whether a record exists and the viewer may see it.
+type visibleFunc func(ctx context.Context, entity, id string) (bool, error)
 
-// seenBy is what the viewer sees through q.
-func (s *Session) seenBy(q db.Querier) sight {
+// seenBy returns the visibility of records to the viewer, read through q.
+func (s *Session) seenBy(q db.Querier) visibleFunc {
 	return func(ctx context.Context, entity, id string) (bool, error) { return s.visible(ctx, q, entity, id) }
 }
 
 // checkReferences fails each reference to a record that does not exist or that
-// the viewer may not see, alike (decisions 2.7).
-func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible sight) error {
+// the viewer may not see, both with the same reason (contract R10).
+func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible visibleFunc) error {
 	for i, f := range e.Fields {
 		if f.Type != schema.Reference || in.values[i] == nil || schema.IsNull(in.values[i]) {
 			continue
@@ -114,8 +116,8 @@ func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible s
 	return nil
 }
 
-// insert writes a checked new record inside tx, fenced. Its id is given, or
-// made when that is "".
+// insert writes a checked new record inside tx, which must be fenced. id is the
+// record's id, or "" to make one.
 func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, in *input, id string) (*row, error) {
 	now := clock.Micros(s.store.clock.Now())
 	tick, err := tenant.Tick(ctx, tx, now)
@@ -151,7 +153,8 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 	return rec, s.reindex(ctx, tx, r.Entity, rec.createdAt, standing{}, is)
 }
 
-// roleOf is the role of a record's owner as records have it, true for as long as tx is fenced.
+// roleOf returns the stored role of a record's owner, which holds as long as tx
+// is fenced. An unknown owner is VALIDATION.
 func (s *Session) roleOf(ctx context.Context, q db.Querier, owner string) (string, error) {
 	role, err := s.viewer.Role(), error(nil)
 	if owner != s.viewer.UserID() {
@@ -164,7 +167,7 @@ func (s *Session) roleOf(ctx context.Context, q db.Querier, owner string) (strin
 }
 
 // holdReferences locks the records that values refer to, so that none can be
-// deleted before this transaction ends; one deleted meanwhile is VALIDATION.
+// deleted before tx ends. One that was deleted meanwhile is VALIDATION.
 func (s *Session) holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []jsontext.Value) error {
 	for i, f := range e.Fields {
 		if f.Type != schema.Reference || values[i] == nil || schema.IsNull(values[i]) {
@@ -183,9 +186,9 @@ func (s *Session) holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity
 	return nil
 }
 
-// checkUnique is CONFLICT, naming every field whose value another record has.
-// The unique index has the last word: a value taken in this very moment by
-// another transaction is found by it, in reindex.
+// checkUnique returns a CONFLICT that names every field whose value another
+// record has (contract R11). The unique index decides in the end: reindex finds
+// a value that another transaction takes at the same time.
 func (s *Session) checkUnique(ctx context.Context, tx db.Tx, r *access.EntityRights, rec *row, values []jsontext.Value) error {
 	taken := map[string]string{}
 	for i, f := range r.Entity.Fields {
@@ -212,8 +215,8 @@ func conflict(fields map[string]string) error {
 	return fault.New(fault.Conflict, "a unique field's value is taken").With("fields", fields)
 }
 
-// reindex brings the record's index rows and rule matches from before to after;
-// the rules of both are worked out here.
+// reindex replaces the index rows and rule matches that before implies with
+// those of after. It computes the matching rules of both.
 func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after standing) error {
 	rules := valueRules(s.viewer.Config(), e.Name)
 	before.rules, after.rules = holding(e, rules, before.values), holding(e, rules, after.values)
@@ -246,12 +249,13 @@ func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bo
 }
 
 // lock reads a record that the viewer may see and holds it until tx ends;
-// allowed says whether verb reaches it too.
+// row.allowed reports whether verb reaches it, too.
 //
-// On PostgreSQL a statement that had to wait for the row has the row as it is
-// then, but shares and matches of rules as they were when it began. So what does
-// not follow from the row itself is asked again, by a statement that begins when
-// the row is held. Nobody waits for a record that they could not see.
+// On PostgreSQL a statement that waited for the row gets the row as it is then,
+// but shares and rule matches as they were when the statement began. So what
+// does not follow from the row itself is checked again, by a statement that
+// begins when the row is held. No transaction waits for a record that its
+// viewer could not see.
 func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
 	suffix := tx.Dialect().ForUpdate
 	rec, err := find(ctx, tx, r, id, verb, suffix)
@@ -261,7 +265,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 		return rec, err
 	case err == nil && sees.OfOwner(rec.owner, rec.ownerRole) && reaches.OfOwner(rec.owner, rec.ownerRole):
 		return rec, nil
-	case errors.Is(err, errUnseen): // perhaps only as shares and matches were
+	case errors.Is(err, errUnseen): // perhaps only by the old shares and matches
 		if _, err := find(ctx, tx, r, id, verb, ""); err != nil {
 			return nil, err
 		}
@@ -274,7 +278,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 	return find(ctx, tx, r, id, verb, "")
 }
 
-// find is lock that holds the record as suffix says.
+// find reads a record that the viewer may see; suffix is the locking clause.
 func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, verb access.Verb, suffix string) (*row, error) {
 	st := newStatement(`SELECT `+rowColumns(q)+`, r.version, CASE WHEN `, r.Entity.StoredAs(), id)
 	st.reached(r.Scope(verb))

@@ -6,13 +6,14 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// uniqueValues are the values of unique fields that the records of a unit have,
-// as they are in it, so that one look tells whether a value is taken there. A
-// reference to a deleted record may stay among them: nobody can refer to it.
+// uniqueValues are the values of unique fields that a unit's records have in
+// the unit, so that one look-up tells whether a value is taken there. A
+// reference to a deleted record may remain among them: nobody can refer to it
+// any more.
 type uniqueValues struct {
 	owner map[uniqueValue]string // the id of the record that has it
 	// stale are the stored records that the unit changed or deleted, by
-	// created_at: the values that are stored for them count no more.
+	// created_at: their stored values no longer count.
 	stale map[int64]bool
 }
 
@@ -22,14 +23,14 @@ func newUniqueValues() uniqueValues {
 	return uniqueValues{owner: map[uniqueValue]string{}, stale: map[int64]bool{}}
 }
 
-// replace notes that a record is what is says; was is what the unit had of it,
-// nil for nothing.
+// replace records that a record is now is; was is what the unit had of it, nil
+// for nothing.
 func (v *uniqueValues) replace(e *schema.Entity, was, is *row) {
 	v.remove(e, was, is)
 	eachUnique(e, is, func(u uniqueValue) { v.owner[u] = is.id })
 }
 
-// remove notes that a record has no values in the unit any more.
+// remove records that a record has no values in the unit any more.
 func (v *uniqueValues) remove(e *schema.Entity, was, is *row) {
 	eachUnique(e, was, func(u uniqueValue) {
 		if v.owner[u] == is.id {

@@ -14,10 +14,11 @@ import (
 
 // input is a body checked against an entity type and its viewer's rights.
 type input struct {
-	// values holds the canonical value of each field the body names, by
-	// schema.Field.Index; nil where it does not name it, schema.Null to clear.
+	// values holds the canonical value of each field in the body, by
+	// schema.Field.Index: nil where the body does not have it, schema.Null to
+	// clear it.
 	values []jsontext.Value
-	owner  string // "" when the body names none
+	owner  string // "" when the body has none
 	// given are the system members that a PATCH may repeat unchanged.
 	given     map[string]string
 	forbidden map[string]string // per field that may be read but not edited
@@ -31,7 +32,8 @@ func (in *input) fail(name, reason string) {
 	in.reasons[name] = reason
 }
 
-// err names every failing field at once (decisions 2.8).
+// err returns a VALIDATION that names every failing field at once (contract
+// R8).
 func (in *input) err() error {
 	if len(in.reasons) == 0 {
 		return nil
@@ -39,9 +41,10 @@ func (in *input) err() error {
 	return fault.Fields("some fields are not valid", in.reasons)
 }
 
-// check reads a body. A field that the viewer may read but not edit is
-// FORBIDDEN, naming each; everything else that is wrong is collected in
-// reasons. A field the viewer may not read is unknown to them (decisions 2.11).
+// check checks a body. Fields that the viewer may read but not edit make it
+// FORBIDDEN, naming each (contract R9); everything else that is wrong is
+// collected in reasons. A field that the viewer may not read is unknown to them
+// (contract A6).
 func check(r *access.EntityRights, members []Member) (*input, error) {
 	in := checkFields(r, members)
 	if len(in.forbidden) > 0 {
@@ -54,7 +57,8 @@ func errForbidden(fields map[string]string) error {
 	return fault.New(fault.Forbidden, "you may not edit some of these fields").With("fields", fields)
 }
 
-// checkFields is check that leaves what is forbidden to the caller.
+// checkFields is check without the FORBIDDEN: it leaves in.forbidden to the
+// caller.
 func checkFields(r *access.EntityRights, members []Member) *input {
 	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields)), forbidden: map[string]string{}}
 	for _, m := range members {
@@ -96,9 +100,9 @@ func checkFields(r *access.EntityRights, members []Member) *input {
 	return in
 }
 
-// checkCreate is check for a new record: system members are refused and
+// checkCreate is check for a new record: it refuses system members, and
 // required fields must be there. A required field that the viewer may not edit
-// makes the create FORBIDDEN (decisions 2.16).
+// makes the create FORBIDDEN (contract R13).
 func checkCreate(r *access.EntityRights, members []Member) (*input, error) {
 	locked := map[string]string{}
 	for i, f := range r.Entity.Fields {
@@ -130,7 +134,8 @@ func checkCreate(r *access.EntityRights, members []Member) (*input, error) {
 	return in, nil
 }
 
-// checkGiven refuses system members of a PATCH that are not exactly as stored.
+// checkGiven refuses system members of a PATCH that do not have exactly the
+// stored value (contract R6).
 func (in *input) checkGiven(rec *row) {
 	stored := map[string]string{
 		"id":         rec.id,
@@ -146,14 +151,14 @@ func (in *input) checkGiven(rec *row) {
 
 // MaxDocument bounds the JSON of all fields of a record together, as it is
 // stored and shown: texts with their escapes, numbers without exponents, and
-// what is kept of fields since removed. The same holds for the custom fields of
-// a user. No answer about one record is much longer.
+// what is kept of removed fields (contract V4). The same holds for the custom
+// fields of a user. No answer about one record is much longer.
 const MaxDocument = 1 << 20
 
-// weigh fails the largest field of the body where it makes the record larger
-// than MaxDocument. A record that is larger already, from before there was a
-// limit, may be changed where it does not grow. before is nil for a new record; kept is
-// its data, for what it holds of fields since removed.
+// weigh fails the largest field of the body if the body makes the record larger
+// than MaxDocument. A record that was larger before there was a limit may be
+// changed as long as it does not grow. before is nil for a new record; kept is
+// its stored data, for what that has of removed fields.
 func (in *input) weigh(e *schema.Entity, before, after []jsontext.Value, kept jsontext.Value) {
 	size := documentSize(e, after, kept)
 	if size <= MaxDocument || before != nil && size <= documentSize(e, before, kept) {
@@ -170,7 +175,7 @@ func (in *input) weigh(e *schema.Entity, before, after []jsontext.Value, kept js
 	}
 }
 
-// documentSize is the length of what document writes.
+// documentSize returns the length of what document writes.
 func documentSize(e *schema.Entity, values []jsontext.Value, before jsontext.Value) int {
 	size, members := len("{}"), 0
 	for i, f := range e.Fields {
@@ -186,8 +191,8 @@ func documentSize(e *schema.Entity, values []jsontext.Value, before jsontext.Val
 	return size + max(members-1, 0)
 }
 
-// document writes values as the object that is stored: fields that are set, in
-// the order declared, then what is kept of fields since removed.
+// document returns values as the object to store: the fields that are set, in
+// declared order, then what before has of removed fields.
 func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) jsontext.Value {
 	dst := make([]byte, 0, 256+len(before))
 	dst = append(dst, '{')
@@ -213,7 +218,7 @@ func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) 
 	return append(dst, '}')
 }
 
-// eachKept walks what stored data holds of fields since removed.
+// eachKept calls each for what stored data has of removed fields.
 func eachKept(e *schema.Entity, data jsontext.Value, each func(name, value []byte)) {
 	eachMember(data, func(name, value []byte) {
 		if e.OfMemberBytes(name) == nil {
@@ -234,7 +239,8 @@ func stored(e *schema.Entity, data jsontext.Value) []jsontext.Value {
 	return values
 }
 
-// indexKey is the key a value of a keyed field is found by; "" for none.
+// indexKey returns the index key of a keyed field's value. It returns false if
+// there is none.
 func indexKey(f *schema.Field, v jsontext.Value) (string, bool) {
 	if v == nil || !f.Keyed() {
 		return "", false
@@ -242,7 +248,8 @@ func indexKey(f *schema.Field, v jsontext.Value) (string, bool) {
 	return f.Key(v)
 }
 
-// matches reports whether a rule by field value holds for a record's values.
+// matches reports whether a sharing rule by field value matches a record's
+// values.
 func matches(e *schema.Entity, rule *access.SharingRule, values []jsontext.Value) bool {
 	for _, c := range rule.Where {
 		f := e.Field(c.Field)
@@ -258,7 +265,7 @@ func matches(e *schema.Entity, rule *access.SharingRule, values []jsontext.Value
 	return len(rule.Where) > 0
 }
 
-// valueRules lists the sharing rules by field value of an entity type.
+// valueRules returns the sharing rules by field value of an entity type.
 func valueRules(c *access.Config, entity string) []*access.SharingRule {
 	var list []*access.SharingRule
 	for _, r := range c.Rules {

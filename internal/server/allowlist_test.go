@@ -6,8 +6,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// The server trusts 127.0.0.0/8, and the tests call from 127.0.0.1: what they
-// put into X-Forwarded-For is what a proxy of theirs would have put there.
+// The server trusts 127.0.0.0/8, and the tests call from 127.0.0.1: their
+// X-Forwarded-For counts as a proxy's.
 
 func TestAnAllowlistHoldsForTheClientBehindTrustedProxies(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
@@ -20,7 +20,7 @@ func TestAnAllowlistHoldsForTheClientBehindTrustedProxies(t *testing.T) {
 			hops             []string // X-Forwarded-For, a line each
 			net, any4, local bool     // whether the key may be used
 		}{
-			{nil, false, true, true}, // the socket's own address
+			{nil, false, true, true}, // the peer itself
 			{[]string{"198.51.100.1"}, true, true, false},
 			{[]string{"198.51.101.1"}, false, true, false},
 			{[]string{"203.0.113.7"}, true, true, false},
@@ -29,7 +29,8 @@ func TestAnAllowlistHoldsForTheClientBehindTrustedProxies(t *testing.T) {
 			{[]string{"198.51.100.1:4711"}, true, true, false},
 			{[]string{""}, false, true, true},
 
-			// The right-most hop that is no proxy of ours; what is left of it is the client's own invention.
+			// The right-most hop that is not a trusted proxy; the client may
+			// have invented those to the left.
 			{[]string{"198.51.100.1, 203.0.113.99"}, false, true, false},
 			{[]string{"203.0.113.99, 198.51.100.1"}, true, true, false},
 			{[]string{"nonsense, 198.51.100.1"}, true, true, false},
@@ -38,9 +39,9 @@ func TestAnAllowlistHoldsForTheClientBehindTrustedProxies(t *testing.T) {
 			{[]string{"198.51.100.1", "203.0.113.99"}, false, true, false},
 			{[]string{"203.0.113.99", "198.51.100.1"}, true, true, false},
 			{[]string{"198.51.100.1", "127.0.0.2"}, true, true, false},
-			{[]string{"127.0.0.1"}, false, true, true}, // all are ours: the left-most
+			{[]string{"127.0.0.1"}, false, true, true}, // all are trusted: the left-most
 			{[]string{"127.0.0.1, 127.0.0.9"}, false, true, true},
-			{[]string{"127.0.0.1, 10.0.0.1"}, false, true, false}, // 10.0.0.1 is no proxy of ours
+			{[]string{"127.0.0.1, 10.0.0.1"}, false, true, false}, // 10.0.0.1 is not a trusted proxy
 
 			// IPv6 never matches a list that is not empty; a mapped address is IPv4.
 			{[]string{"2001:db8::1"}, false, false, false},
@@ -63,7 +64,7 @@ func TestAnAllowlistHoldsForTheClientBehindTrustedProxies(t *testing.T) {
 				}
 			}
 		}
-		// Other headers say nothing.
+		// Other headers are ignored.
 		for _, name := range []string{"X-Real-Ip", "Forwarded", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip", "X-Forwarded"} {
 			value := "198.51.100.1"
 			if name == "Forwarded" {
@@ -88,7 +89,7 @@ func TestAMalformedHopIs400(t *testing.T) {
 				t.Errorf("X-Forwarded-For %q: %d %s", hops, a.Status, a.Body)
 			}
 		}
-		// Left of the client nobody looks.
+		// Hops to the left of the client are not read.
 		from(sam, "nonsense, 198.51.100.1").Get(me).Want(200, "")
 	})
 }

@@ -12,13 +12,13 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// buffers holds answers while they are written, up to keepBuffer; a larger one is
-// sent from where it was built.
+// buffers pools the buffers that answers are built in. A buffer larger than
+// keepBuffer does not go back.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
 
 const keepBuffer = 64 << 10
 
-// Values that never change are shared: a header's values are not written to.
+// Header values that never change are shared: nobody writes to them.
 var (
 	typeJSON   = []string{"application/json"}
 	noStore    = []string{"no-store"}
@@ -27,8 +27,8 @@ var (
 	connClose  = []string{"close"}
 )
 
-// answer makes the one answer of the request, which send writes, and returns its
-// status and the code of its error, if it is one.
+// answer builds the one answer of the request, which send writes. It returns
+// the answer's status and, for an error, its code.
 func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code string) {
 	if err == nil {
 		err = x.affordable(reply)
@@ -38,14 +38,14 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 	if err != nil {
 		e := httpapi.Public(err)
 		body = httpapi.AppendError(body, e)
-		if x.call != nil { // an error may be long, too; what failed has done nothing
+		if x.call != nil { // an error may be long, too; a request that failed has changed nothing
 			if full := x.call.Hold(len(body)); full != nil {
 				e = httpapi.Public(full)
 				body = httpapi.AppendError(buffer(), e)
 			}
 		}
 		status, code, x.reason = e.HTTPStatus(), string(e.Code), e.Reason
-		if e.Code == fault.Overloaded && e.Status == 0 { // a status is chosen by a component's fail()
+		if e.Code == fault.Overloaded && e.Status == 0 { // a component's fail() may choose this code with a status of its own; that is charged
 			x.uncharge()
 		}
 		if e.RetryAfter > 0 {
@@ -75,29 +75,31 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 	return status, code
 }
 
-// send writes the answer, once all else is done for the request: net/http passes
-// a long body on at once, and the client has it before this returns. Whatever came
-// after would give a quick client the time to have its next request there before
-// this one is over. Its connection would never wait for one then, and the runtime,
-// which changes goroutines where one waits, would serve it for whole time slices
-// while all others stand in line.
+// send writes the answer. It must be called after everything else is done for
+// the request: net/http passes a long body on at once, so the client has it
+// before send returns. Work after that would give a quick client the time to
+// have its next request ready when this one ends. Its connection would then
+// never wait for input, and the runtime, which switches goroutines where one
+// waits, would serve that connection for whole time slices while all others
+// queue.
 func (x *exchange) send(status int) {
 	x.w.WriteHeader(status)
 	if len(x.body) > 0 {
-		_, _ = x.w.Write(x.body) // the caller hung up: the log says what was answered
+		_, _ = x.w.Write(x.body) // fails when the caller hung up; the log says what was answered
 	}
-	if cap(x.body) <= keepBuffer { // nobody has kept it
+	if cap(x.body) <= keepBuffer { // nothing else refers to the body
 		b := x.body[:0]
 		buffers.Put(&b)
 	}
 }
 
-// buffer is an empty one from the pool.
+// buffer returns an empty buffer from the pool.
 func buffer() []byte { return (*buffers.Get().(*[]byte))[:0] }
 
-// affordable counts an answer that whoever built it has not counted. What
-// changes something has counted its answer before it did: it is never told
-// that it was refused when it was not.
+// affordable charges the budget for an answer that its handler has not charged.
+// It does so for GET only: a handler that changes something charges its answer
+// before the change, so that a caller is never told OVERLOADED after the change
+// was made.
 func (x *exchange) affordable(reply *httpapi.Reply) error {
 	if x.call == nil || x.r.Method != http.MethodGet {
 		return nil
@@ -105,7 +107,7 @@ func (x *exchange) affordable(reply *httpapi.Reply) error {
 	return x.call.Hold(len(reply.Data))
 }
 
-// headers sets what every response has (decisions 2.1, 2.20, 2.22).
+// headers sets what every response has (contract H7, O5, L3).
 func (x *exchange) headers(h http.Header, size, status int) {
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
@@ -140,10 +142,11 @@ func (x *exchange) headers(h http.Header, size, status int) {
 	h["X-Ratelimit-Reset"] = []string{strconv.Itoa(seconds(x.limit.Reset))}
 }
 
-// seconds is a duration as headers tell it: whole, rounded up, at least 1.
+// seconds returns d as headers give it: in whole seconds, rounded up, at least
+// 1.
 func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
 
-// record tells the logs and the metrics of the finished request.
+// record writes the finished request to the logs and the metrics.
 func (x *exchange) record(at time.Time, status int, code string) {
 	ev := &audit.Event{
 		RequestID: x.id, Method: x.r.Method, Path: x.r.URL.Path, Query: x.r.URL.RawQuery, Status: status, ErrorCode: code,
@@ -182,8 +185,8 @@ var auditClass = map[httpapi.AuditClass]audit.Class{
 	httpapi.AuditStandard: audit.Standard, httpapi.AuditIdentity: audit.Auth, httpapi.AuditCustom: audit.Custom,
 }
 
-// endpoint is what the request is counted and filtered by: only names that
-// exist, so that made-up paths cost nothing.
+// endpoint returns the name that the request is counted and filtered by. It has
+// names of existing endpoints only, so that made-up paths cost nothing.
 func (x *exchange) endpoint() string {
 	if x.match == nil {
 		return ""
@@ -193,7 +196,7 @@ func (x *exchange) endpoint() string {
 		return x.endpointName
 	case pattern == "/public/v1/me":
 		return "/me"
-	case x.match.routes[0].Auth == httpapi.ByEndpoint: // refused before it was served
+	case x.match.routes[0].Auth == httpapi.ByEndpoint: // refused before the endpoint's handler ran
 		if slug := x.params.Get("slug"); x.s.endpoints.Exists(x.r.Context(), x.config, slug) {
 			return "/custom/" + slug
 		}

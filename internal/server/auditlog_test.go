@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestWhatTheTenantsToggleKeeps is rule 3 of the specification's "Events": the
-// toggle covers /data and /me, and every early failure (401, 403, 429, 503).
+// TestWhatTheTenantsToggleKeeps (contract G5): the toggle covers /data and /me,
+// and every early failure (401, 403, 429, 503).
 func TestWhatTheTenantsToggleKeeps(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		faulty(w)
@@ -51,7 +51,7 @@ func TestWhatTheTenantsToggleKeeps(t *testing.T) {
 			)
 			keep("/me", sam.Get(me), anyone.Get(me), spent.Get(me), spent.Get(me) /* 429 */)
 			keep("/data/user", sam.Get("/public/v1/data/user"), sam.Post("/public/v1/data/user", `{}`))
-			// Of names that do not exist there is no endpoint, but an entry.
+			// Unknown names have an entry and no endpoint.
 			keep("", sam.Get("/public/v1/data/nothing"), sam.Get("/public/v1/data/nothing/x"), sam.Get("/public/v1/faulty/panic"))
 			keep("", ask(anyone, evil, contact))                         // 403
 			keep("/auth/login", sam.Post("/public/v1/auth/login", `{}`)) // 503
@@ -155,7 +155,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return err1 == nil && err2 == nil && string(p) == string(q)
 }
 
-// TestSecretsAreTakenOutBeforeAnythingIsStored: of the request and of the
+// TestSecretsAreTakenOutBeforeAnythingIsStored: out of the request and of the
 // answer that repeats it.
 func TestSecretsAreTakenOutBeforeAnythingIsStored(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
@@ -167,8 +167,8 @@ func TestSecretsAreTakenOutBeforeAnythingIsStored(t *testing.T) {
 			`{"first_name":"Ada","extra":{"PASSWORD":"hunter2","access\u0054oken":"hunter2","secret":12345678,"activationToken":"hunter2"}}`,
 			`{"first_name":"Ada","password":"hunter2"}`, // 400
 			`{"first_name":"Ada","password":"hunter2"`,  // does not parse
-			`[{"password":"hunter2"}]`,                    // no object
-			`password=hunter2&first_name=Ada`,             // no JSON
+			`[{"password":"hunter2"}]`,                    // not an object
+			`password=hunter2&first_name=Ada`,             // not JSON
 			`{"password":"hunter2","password":"hunter2"}`, // twice
 		} {
 			sam.Post(contact, body)

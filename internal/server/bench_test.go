@@ -9,16 +9,16 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// discard is a ResponseWriter that keeps nothing, so that what is measured is
-// ours and not net/http's.
+// discard is a ResponseWriter that discards what is written, so that net/http
+// is not measured.
 type discard struct{ h http.Header }
 
 func (d discard) Header() http.Header         { return d.h }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkServe is what a request costs between net/http's reading of it and
-// its writing of the answer, audit persistence off and on.
+// BenchmarkServe measures a request from the end of net/http's reading to the
+// start of its writing, with audit persistence off and on.
 func BenchmarkServe(b *testing.B) {
 	for _, persist := range []string{"false", "true"} {
 		w := gatetest.New(b, db.SQLite)

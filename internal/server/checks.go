@@ -16,8 +16,8 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// admit finds the viewer of the request's credential and checks what that
-// restricts: addresses, origins, rate.
+// admit returns the viewer of the request's credential and checks what the
+// credential restricts: addresses, origins, rate.
 func (x *exchange) admit(ctx context.Context) (access.Viewer, error) {
 	viewer, err := x.authenticate(ctx)
 	if err == nil {
@@ -33,15 +33,17 @@ func (x *exchange) admit(ctx context.Context) (access.Viewer, error) {
 	return viewer, nil
 }
 
-// authenticate finds the viewer of the request's credential, of a kind that the
-// route takes. Without a valid one the request counts against its address:
-// RATE_LIMITED when that is used up, UNAUTHORIZED else.
+// authenticate returns the viewer of the request's credential, if it is of a
+// kind that the route accepts. A request without a valid one counts against its
+// address: the error is UNAUTHORIZED, or RATE_LIMITED when that budget is used
+// up. A credential of an external user is SERVICE_UNAVAILABLE while External
+// Identity is off.
 func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err error) {
 	token := httpapi.Bearer(x.r.Header)
 	switch looksLikeJWT := strings.Count(token, ".") == 2; {
 	case looksLikeJWT && !x.config.Tenant.Settings.ExternalIdentity.Enabled:
 		x.takeAddress()
-		return access.Viewer{}, errIdentityOff // an access token while its issuer is off (decisions 2.4)
+		return access.Viewer{}, errIdentityOff // check 4 of contract H3
 	case looksLikeJWT && x.route.Auth != httpapi.KeyOnly:
 		viewer, err = x.byJWT(ctx, token)
 	case x.route.Auth == httpapi.JWTOnly:
@@ -51,7 +53,7 @@ func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err 
 	}
 	if err == nil && viewer.External() && !x.config.Tenant.Settings.ExternalIdentity.Enabled {
 		x.takeAddress()
-		return access.Viewer{}, errIdentityOff // an external user's key is held to the same as their access token
+		return access.Viewer{}, errIdentityOff // contract K7
 	}
 	if fault.CodeOf(err) != fault.Unauthorized {
 		return viewer, err
@@ -65,7 +67,7 @@ func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err 
 
 var challenge = []string{"Bearer"}
 
-// byKey finds the viewer of an API key.
+// byKey returns the viewer of an API key.
 func (x *exchange) byKey(ctx context.Context, token string) (access.Viewer, error) {
 	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
 	if resolved != nil {
@@ -74,13 +76,13 @@ func (x *exchange) byKey(ctx context.Context, token string) (access.Viewer, erro
 		x.keyPrefix = secret.Prefix(token)
 	}
 	if err != nil {
-		x.key = nil // it exists, but is not valid: the logs alone name it
+		x.key = nil // the key exists and is not valid: only the logs name it
 		return access.Viewer{}, err
 	}
 	return resolved.Viewer, nil
 }
 
-// byJWT finds the viewer of an external user's access token.
+// byJWT returns the viewer of an external user's access token.
 func (x *exchange) byJWT(ctx context.Context, token string) (access.Viewer, error) {
 	viewer, err := x.s.identity.Authenticate(ctx, x.config, token)
 	if err != nil {
@@ -91,9 +93,9 @@ func (x *exchange) byJWT(ctx context.Context, token string) (access.Viewer, erro
 	return viewer, nil
 }
 
-// checkUser is what External Identity restricts: the rate of one user. An
-// origin that is not listed is not refused, its pages cannot read the answer
-// (decisions 2.20).
+// checkUser charges the rate limit of one external user. It does not refuse an
+// origin that is not listed; pages of that origin cannot read the answer
+// (contract O3).
 func (x *exchange) checkUser() error {
 	x.allowIdentityOrigin()
 	perMinute := x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute
@@ -103,21 +105,22 @@ func (x *exchange) checkUser() error {
 	return nil
 }
 
-// allowIdentityOrigin lets pages of External Identity's origins read the answer.
+// allowIdentityOrigin lets pages of External Identity's origins read the
+// answer.
 func (x *exchange) allowIdentityOrigin() {
 	if x.origin != "" && slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin) {
 		x.corsOrigin = x.origin
 	}
 }
 
-// checkKey is what a key itself restricts: addresses, origins, rate. What comes
-// from where the key may not be used counts against the address, as a request
-// without a valid credential does.
+// checkKey checks what a key restricts: addresses, origins, rate. A request
+// from where the key may not be used counts against the address, like one
+// without a valid credential.
 func (x *exchange) checkKey() error {
 	k := x.key
 	originAllowed := x.origin == "" || k.AllowsOrigin(x.origin)
 	if originAllowed {
-		x.corsOrigin = x.origin // its pages may read what the other checks say, too
+		x.corsOrigin = x.origin // pages of the origin may also read the errors of the other checks
 	}
 	if !k.Allowlist.Allows(x.ip) {
 		return x.refuse(fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip))
@@ -132,7 +135,8 @@ func (x *exchange) checkKey() error {
 	return nil
 }
 
-// take counts the request against a budget, of which the answer's headers tell.
+// take counts the request against a budget, which the answer's headers then
+// describe.
 func (x *exchange) take(budget string, perMinute int) bool {
 	var charge ratelimit.Charge
 	x.limit, charge = x.s.limiter.Charge(budget, perMinute, window)
@@ -141,8 +145,8 @@ func (x *exchange) take(budget string, perMinute int) bool {
 	return x.limit.Allowed
 }
 
-// refuse counts the request against its address and returns err, or
-// RATE_LIMITED.
+// refuse counts the request against its address. It returns err, or
+// RATE_LIMITED when the address's budget is used up.
 func (x *exchange) refuse(err error) error {
 	if !x.takeAddress() {
 		return x.rateLimited()
@@ -150,15 +154,15 @@ func (x *exchange) refuse(err error) error {
 	return err
 }
 
-// charged reports whether the request was counted anywhere.
+// charged reports whether the request counted against any budget.
 func (x *exchange) charged() bool {
 	counted := func(c ratelimit.Charge) bool { return c != ratelimit.Charge{} }
 	return slices.ContainsFunc(x.charges, counted) || x.call != nil && slices.ContainsFunc(x.call.Charges(), counted)
 }
 
-// uncharge gives back everything that the request was counted as: what the
-// platform sheds is charged to nobody. Who hung up has paid; else hanging up
-// would make requests free.
+// uncharge takes the request off every budget it counted against: what the
+// platform sheds is charged to nobody (contract L5). A caller who hung up still
+// pays; otherwise hanging up would make requests free.
 func (x *exchange) uncharge() {
 	if x.r.Context().Err() != nil {
 		return
@@ -178,7 +182,7 @@ func (x *exchange) rateLimited() error {
 }
 
 // takeAddress counts the request against the budget that all requests of one
-// address without a valid credential share (decisions 2.22).
+// address without a valid credential share (contract L2).
 func (x *exchange) takeAddress() bool {
 	return x.take(x.addressBudget())
 }
@@ -190,7 +194,8 @@ func (x *exchange) peekAddress() bool {
 	return x.limit.Allowed
 }
 
-// addressBudget is the budget of the address at the tenant, or at none.
+// addressBudget returns the budget of the address: the tenant's, or the one for
+// unknown hosts.
 func (x *exchange) addressBudget() (budget string, perMinute int) {
 	if x.config == nil {
 		return addressBudget("", x.ip), unknownHostPerMinute
@@ -198,23 +203,23 @@ func (x *exchange) addressBudget() (budget string, perMinute int) {
 	return addressBudget(x.config.Tenant.ID, x.ip), x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute
 }
 
-// addressBudget names the budget of an address at a tenant, or at none.
+// addressBudget names the budget of an address at a tenant, or at none ("").
 func addressBudget(tenant string, ip netip.Addr) string {
 	return tenant + "/address/" + httpapi.AddressKey(ip)
 }
 
-// unknownHostPerMinute is what the headers of answers tell where there is no
-// tenant whose limit would hold.
+// unknownHostPerMinute is the limit of an address where there is no tenant to
+// set one.
 const unknownHostPerMinute = 1000
 
-// preflight reports whether the request is a browser's question whether it may
-// ask; it carries no credential (decisions 2.20).
+// preflight reports whether the request is a CORS preflight, which carries no
+// credential (contract O4).
 func (x *exchange) preflight() bool {
 	return x.r.Method == http.MethodOptions && x.origin != "" && x.r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// answerPreflight says yes to every origin that an active key of the tenant, or
-// External Identity, lists.
+// answerPreflight allows every origin that an active key of the tenant, or
+// External Identity, lists. Any other is CORS_DENIED.
 func (x *exchange) answerPreflight(ctx context.Context) (httpapi.Reply, error) {
 	if !x.takeAddress() {
 		return httpapi.Reply{}, x.rateLimited()
@@ -243,8 +248,8 @@ var (
 	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id"}
 )
 
-// readableBy is the origin that may read an error for which no key is known:
-// one out of the same union as for preflights.
+// readableBy returns the origin that may read an error for which no key is
+// known, or "": it decides by the same origins as a preflight (contract O5).
 func (x *exchange) readableBy(ctx context.Context) string {
 	if x.origin == "" || x.config == nil || x.key != nil {
 		return ""

@@ -2,8 +2,8 @@ package server
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// collector tells /metrics what the features count themselves; it asks them
-// when it is asked.
+// collector exposes to /metrics what the features count themselves. It reads
+// their counts when /metrics is read.
 type collector struct{ s *Server }
 
 func described(name, help string, labels ...string) *prometheus.Desc {
@@ -23,7 +23,7 @@ var (
 	bodiesHeld  = described("body_bytes", "Memory held by large request bodies.")
 )
 
-// Describe tells what Collect gives.
+// Describe sends the descriptions of what Collect sends.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		cpuSeconds, runsTotal, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued, answersHeld, bodiesHeld,
@@ -32,7 +32,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect gives the present counts.
+// Collect sends the current values.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, n float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)

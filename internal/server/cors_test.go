@@ -15,7 +15,7 @@ const (
 )
 
 // readable fails the test unless pages of the origin, and of no other, may read
-// the answer; "" is nobody.
+// the answer; "" means no page may.
 func readable(t *testing.T, a *gatetest.Answer, origin string) *gatetest.Answer {
 	t.Helper()
 	whole(t, a)
@@ -49,7 +49,7 @@ func TestAKeySaysWhichOriginsMayUseIt(t *testing.T) {
 			readable(t, listed.With("Origin", origin).Get(me), "").Want(403, "CORS_DENIED")
 			readable(t, listed.With("Origin", origin).Post(contact, `{"first_name":"Ada"}`), "").Want(403, "CORS_DENIED")
 		}
-		// No browser, no question.
+		// A request without Origin gets no CORS headers.
 		readable(t, listed.Get(me), "").Want(200, "")
 		readable(t, empty.Get(me), "").Want(200, "")
 		if n := len(listed.Get(contact).Records()); n != 0 {
@@ -58,8 +58,8 @@ func TestAKeySaysWhichOriginsMayUseIt(t *testing.T) {
 	})
 }
 
-// TestErrorsAreReadableToo: by the key's list where the key is known, by the
-// union where none is.
+// TestErrorsAreReadableToo: the key's list decides where the key is known, else
+// the union of all lists (contract O5).
 func TestErrorsAreReadableToo(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		faulty(w)
@@ -89,7 +89,7 @@ func TestErrorsAreReadableToo(t *testing.T) {
 		readable(t, w.Anyone().With("Origin", evil).Get(me), "").Want(401, "UNAUTHORIZED")
 		readable(t, w.Anyone().With("Origin", "null").Get("/nowhere"), "").Want(404, "NOT_FOUND")
 
-		// A key that is known decides alone: another's list does not help it.
+		// A known key decides alone: another key's list does not count.
 		other := w.Key("sam@acme.example", origins("https://other.example"))
 		readable(t, other.With("Origin", app).Get(me), "").Want(403, "CORS_DENIED")
 
@@ -100,7 +100,7 @@ func TestErrorsAreReadableToo(t *testing.T) {
 	})
 }
 
-// ask is a browser's preflight.
+// ask sends a preflight.
 func ask(a *gatetest.Actor, origin, path string) *gatetest.Answer {
 	return a.With("Origin", origin).With("Access-Control-Request-Method", "PATCH").
 		With("Access-Control-Request-Headers", "authorization,content-type").Do("OPTIONS", path, "")
@@ -122,7 +122,7 @@ func TestPreflightAnswersByTheUnion(t *testing.T) {
 			t.Helper()
 			readable(t, ask(anyone, origin, contact), "").Want(403, "CORS_DENIED")
 		}
-		no(app) // there is no key at all
+		no(app) // the tenant has no key at all
 		first := w.Key("sam@acme.example", origins(app))
 		yes(app)
 		yes("HTTPS://APP.example:443")
@@ -185,11 +185,11 @@ func TestAPreflightSaysWhatMayBeAsked(t *testing.T) {
 			t.Errorf("%s: %d %q", path, a.Status, a.Body)
 		}
 	}
-	// It carries no credential, and asks for none: a wrong one changes nothing.
+	// A preflight needs no credential, and a wrong one changes nothing.
 	if a := ask(anyone.With("Authorization", "Bearer nonsense"), app, contact); a.Status != 204 {
 		t.Errorf("with a credential: %d", a.Status)
 	}
-	// Without Origin, or the method asked for, it is none.
+	// Without Origin, or the requested method, it is not a preflight.
 	sam.Do("OPTIONS", contact, "").Want(405, "METHOD_NOT_ALLOWED")
 	sam.With("Origin", app).Do("OPTIONS", contact, "").Want(405, "METHOD_NOT_ALLOWED")
 	anyone.With("Access-Control-Request-Method", "GET").Do("OPTIONS", contact, "").Want(405, "METHOD_NOT_ALLOWED")

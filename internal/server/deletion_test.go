@@ -19,7 +19,8 @@ import (
 // neighbour is acme under another name and host.
 var neighbour = strings.NewReplacer("tenant: acme", "tenant: umbrella", "acme.localhost", "umbrella.localhost").Replace(acme)
 
-// restedDeletion moves the beginning of a deletion back, so that its time is up.
+// restedDeletion backdates the start of a deletion, so that its waiting time is
+// over.
 func restedDeletion(t *testing.T, w *gatetest.World) {
 	t.Helper()
 	err := w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
@@ -79,10 +80,10 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 		if _, err := w.TryApply(acme, manifest.Options{}); fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "is being deleted") {
 			t.Errorf("its name is taken for a time: %v", err)
 		}
-		if _, err := tenant.Delete(t.Context(), w.DB(), "acme"); err != nil { // before its time: nothing is left to do
+		if _, err := tenant.Delete(t.Context(), w.DB(), "acme"); err != nil { // before the waiting time is over: nothing is deleted yet
 			t.Error(err)
 		}
-		// What comes late, of a request that had begun before, goes too.
+		// What a request writes that had begun before is deleted, too.
 		err = w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
 			_, err := tx.Exec(t.Context(), `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, 'late', 's', 'token', '', 1)`)
 			return err
@@ -90,7 +91,7 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * time.Second) // the minute that a deletion rests, cut short: the recorder writes its last of the tenant
+		time.Sleep(3 * time.Second) // the waiting time, shortened: the recorder writes its last entries of the tenant
 		restedDeletion(t, w)
 		if done, err := tenant.Delete(t.Context(), w.DB(), "acme"); err != nil || !done.Done {
 			t.Fatalf("once its time is up: %+v, %v", done, err)
@@ -109,7 +110,7 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 		if n := logged(t, w, "umbrella"); n < 40 {
 			t.Errorf("the neighbour's audit log has %d entries", n)
 		}
-		w.Apply(acme) // its name is free, and it has nothing of before
+		w.Apply(acme) // the name is free, and nothing of the old tenant is left
 		if r := w.Key("sam@acme.example").Get("/public/v1/data/contact"); r.Status != 200 || strings.Contains(string(r.Body), "first_name") {
 			t.Errorf("the new tenant: %v", r)
 		}
@@ -119,8 +120,8 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 	})
 }
 
-// A deletion that is stopped goes on from there, by the command or by a server, and
-// the tenant is gone for its callers from the first moment.
+// A deletion that was stopped is continued by the command or by a server, and
+// the tenant is unknown to its callers from the first moment.
 func TestADeletionThatIsStoppedGoesOn(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
@@ -143,7 +144,7 @@ func TestADeletionThatIsStoppedGoesOn(t *testing.T) {
 		}
 		within(t, "a request while it is being deleted", time.Now(), status(sam, "/public/v1/me", 404))
 		restedDeletion(t, w)
-		// A server goes on with it.
+		// A server continues it.
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
 		go tenant.RunDeletions(ctx, w.DB(), func(err error) { t.Errorf("a server: %v", err) })
@@ -158,7 +159,7 @@ func TestADeletionThatIsStoppedGoesOn(t *testing.T) {
 	})
 }
 
-// TestADeletionIsSeenByTheOtherNode within the second in which every change is.
+// TestADeletionIsSeenByTheOtherNode within the second of contract H15.
 func TestADeletionIsSeenByTheOtherNode(t *testing.T) {
 	w, first, second := twoNodes(t)
 	sam := w.Key("sam@acme.example")
@@ -171,6 +172,6 @@ func TestADeletionIsSeenByTheOtherNode(t *testing.T) {
 	if _, err := tenant.Delete(t.Context(), first.DB, "acme"); err != nil {
 		t.Fatal(err)
 	}
-	begun = begun.Add(time.Since(begun)) // the purge may take its time
+	begun = begun.Add(time.Since(begun)) // the purge may take longer
 	within(t, "a deletion on the other node", begun, status(sam.At(second), "/public/v1/me", 404))
 }

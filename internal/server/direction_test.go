@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// ban is an import that must not be, and why (docs/architecture.md, "Layout").
-// Names are folders; of ours they stand without internal/. A name that ends in
-// /... means the folders below as well; "*" is every folder of ours.
+// ban is a forbidden import, and why (docs/architecture.md, "Layout"). Names
+// are folders; ours have no internal/ in front. A name that ends in /... covers
+// the folders below as well; "*" is every folder of ours.
 type ban struct {
 	from []string
 	to   []string
@@ -56,8 +56,8 @@ func (b ban) forbids(from, to string) bool {
 	return slices.Contains(b.from, place(from)) && matchesAny(b.to, place(to))
 }
 
-// place is the folder that has its place in the layout: a folder below a
-// feature's is the feature's own affair.
+// place returns the folder of the layout that a folder belongs to: a folder
+// below a feature belongs to the feature.
 func place(folder string) string {
 	if top, _, below := strings.Cut(folder, "/"); below && slices.Contains(slices.Concat(runtimes, features), top) {
 		return top
@@ -82,8 +82,8 @@ func isOurs(name string) bool {
 	return slices.Contains(slices.Concat(leaves, kernel, runtimes, features, helpers, []string{"server", "cmd/gatehouse"}), name)
 }
 
-// goFile is a source file of ours: its folder as bans name it, its name, its
-// imports as bans name them.
+// goFile is a source file of ours: its folder and imports in the form of a ban,
+// and its name.
 type goFile struct {
 	folder, name, path string
 	imports            []string
@@ -129,7 +129,7 @@ func shortName(folder string) string { return strings.TrimPrefix(folder, "intern
 
 func (f goFile) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
 
-// reached are the folders that are part of a binary.
+// reached returns the folders that are part of a binary.
 func reached(files []goFile, from string) map[string]bool {
 	imports := map[string][]string{}
 	for _, f := range files {
@@ -147,9 +147,9 @@ func reached(files []goFile, from string) map[string]bool {
 	return found
 }
 
-// exceptions are imports that a ban forbids and a reason allows.
+// exceptions are forbidden imports that are allowed for a reason.
 var exceptions = map[string]string{
-	// Restore looks into a file before package db may open, and so migrate, it.
+	// Restore inspects a file before package db may open it and run migrations.
 	"cmd/gatehouse/backup.go": "zombiezen.com/go/sqlite zombiezen.com/go/sqlite/sqlitex",
 }
 
@@ -179,7 +179,8 @@ func TestDirectionOfImports(t *testing.T) {
 	}
 }
 
-// TestDirectionBitesWhereItShould imports what it must not, on paper.
+// TestDirectionBitesWhereItShould checks that invented forbidden imports are
+// found.
 func TestDirectionBitesWhereItShould(t *testing.T) {
 	for _, bad := range [][2]string{
 		{"clock", "fault"}, {"db", "tenant"}, {"user", "access"}, {"tenant", "records"}, {"access", "httpapi"}, {"records", "net/http"},
@@ -203,8 +204,8 @@ func TestDirectionBitesWhereItShould(t *testing.T) {
 	}
 }
 
-// TestDirectionOfStorage is lock 5: SQL is in one kind of file, where the test
-// of lock 4 finds it.
+// TestDirectionOfStorage is lock 5: SQL is in store*.go files only, where the
+// test of lock 4 finds it.
 func TestDirectionOfStorage(t *testing.T) {
 	free := []string{"db", "db/dbtest", "tenant/tenanttest", "gatetest", "server", "cmd/gatehouse"}
 	for _, f := range sources(t) {

@@ -14,8 +14,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestADrainLosesNothing stops a node under load, as SIGTERM would: whatever was
-// answered was answered whole and is in the logs, whatever was not was not done.
+// TestADrainLosesNothing stops a node under load, as SIGTERM would: every
+// answer is complete and in the logs, and nothing unanswered was done.
 func TestADrainLosesNothing(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
@@ -52,14 +52,14 @@ func TestADrainLosesNothing(t *testing.T) {
 					res, err := client.Do(r)
 					if err != nil {
 						kind := "dropped"
-						if !fresh { // HTTP cannot tell who was first, but a drain has no need for it
+						if !fresh { // HTTP cannot tell which side closed first, but a drain does not need to
 							kind = "closed between requests"
 						}
 						switch {
 						case errors.Is(err, syscall.ECONNREFUSED):
 							kind = "refused"
 						case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-							kind = "reset" // the system took the connection in the instant between the last look and the close
+							kind = "reset" // the kernel accepted the connection between the last accept and the close
 						}
 						mu.Lock()
 						failures[kind]++
@@ -84,7 +84,7 @@ func TestADrainLosesNothing(t *testing.T) {
 			})
 		}
 		close(start)
-		for n := 0; n < 150; { // until there is load to speak of
+		for n := 0; n < 150; { // until there is enough load
 			time.Sleep(10 * time.Millisecond)
 			mu.Lock()
 			n = len(answered)

@@ -14,7 +14,7 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// faulty adds a route whose handler fails as its path says.
+// faulty adds a route whose handler fails in the way that its path names.
 func faulty(w *gatetest.World) {
 	for _, n := range w.Nodes {
 		n.Server.AddRoute(httpapi.Route{
@@ -25,7 +25,7 @@ func faulty(w *gatetest.World) {
 					panic("an inside detail")
 				case "nil":
 					var r *httpapi.Route
-					return httpapi.Reply{Data: []byte(r.Pattern)}, nil //nolint:govet // it is to be nil
+					return httpapi.Reply{Data: []byte(r.Pattern)}, nil //nolint:govet // nil on purpose
 				case "full":
 					return httpapi.Reply{}, fmt.Errorf("write: %w", db.ErrFull)
 				case "busy":
@@ -40,7 +40,7 @@ func faulty(w *gatetest.World) {
 	}
 }
 
-// exchange is a call and what the contract answers.
+// exchange is a call and the answer that the contract requires.
 type exchange struct {
 	who          *gatetest.Actor
 	method, path string
@@ -49,7 +49,7 @@ type exchange struct {
 	code         fault.Code
 }
 
-// later are the codes that no endpoint of today answers with.
+// later are the codes that no endpoint of this test's tenant answers with.
 var later = []fault.Code{
 	fault.ExecutionError, fault.ExecutionTimeout, // custom endpoints
 	fault.TooManyRequests, fault.InvalidCredentials, fault.EmailTaken, fault.TokenExpired, fault.TokenInvalid,
@@ -160,7 +160,7 @@ func TestEveryEndpointAnswersInTheEnvelope(t *testing.T) {
 				t.Errorf("%s: seen %v, expected later %v", code, seen[code], !seen[code])
 			}
 		}
-		// The server goes on after a panic, and says what it was in its log alone.
+		// The server continues after a panic, and reports it in the log only.
 		sam.Get(me).Want(200, "")
 	})
 }
@@ -195,7 +195,7 @@ func TestAllowNamesTheMethodsOfThePath(t *testing.T) {
 			t.Errorf("PUT %s: Allow: %q, want %q", path, got, want)
 		}
 	}
-	// HEAD is no method of the contract; its answer has no body.
+	// HEAD is not a method of the contract (H8); its answer has no body.
 	if a := whole(t, w.Anyone().Do("HEAD", me, "")); a.Status != 405 || len(a.Body) != 0 {
 		t.Errorf("HEAD: %d %q", a.Status, a.Body)
 	}
@@ -216,7 +216,8 @@ func TestABodyMayBeOneMebibyteAndNoMore(t *testing.T) {
 		}
 		whole(t, raw(t, w, chunked(body(1<<20)))).Want(201, "")
 		whole(t, raw(t, w, chunked(body(1<<20+1)))).Want(413, "PAYLOAD_TOO_LARGE")
-		// The length alone is enough: nothing of the body is waited for.
+		// The announced length is enough: the server does not wait for the
+		// body.
 		whole(t, raw(t, w, request+"Content-Length: 1048577\r\n\r\n")).Want(413, "PAYLOAD_TOO_LARGE")
 		whole(t, raw(t, w, request+"Content-Length: 9000000000000000000\r\n\r\n")).Want(413, "PAYLOAD_TOO_LARGE")
 	})

@@ -11,17 +11,17 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// enveloped is a listener on whose connections even net/http's own refusals of
-// a malformed request (two Host headers, a header too large, an Expect that
-// nobody knows, …) are answers in the envelope. net/http writes such a refusal
-// in one piece before any handler runs, as text/plain or with no body at all;
-// our handlers never write text/plain, nor a 417 without a type.
-type enveloped struct {
+// envelopedListener makes answers in the envelope even of net/http's own
+// refusals of a malformed request (two Host headers, a header that is too
+// large, an unknown Expect, …). net/http writes such a refusal in one piece,
+// before any handler runs, as text/plain or without a body. Our handlers never
+// write text/plain, nor a 417 without a type.
+type envelopedListener struct {
 	net.Listener
 	s *Server
 }
 
-func (l enveloped) Accept() (net.Conn, error) {
+func (l envelopedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ type envelopedConn struct {
 	s *Server
 }
 
-// CloseWrite is what net/http ends an answer with whose request it did not
-// read to its end, so that the answer arrives before the reset does.
+// CloseWrite is what net/http calls after an answer to a request that it did
+// not read to its end, so that the answer arrives before the reset.
 func (c *envelopedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -50,7 +50,7 @@ var (
 	typed        = []byte("\r\nContent-Type: ")
 )
 
-// refused reads one of net/http's own refusals.
+// refused parses p as one of net/http's own refusals.
 func refused(p []byte) (status int, reason []byte, ok bool) {
 	const version = len("HTTP/1.x ")
 	if len(p) > 512 || len(p) < version+3 || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
@@ -81,10 +81,10 @@ func (c *envelopedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// refusal is the same answer in the envelope, with the headers that every
-// response has. Of the request nothing is known but the peer.
+// refusal returns the same answer in the envelope, with the headers that every
+// response has. Nothing is known of the request but its peer.
 func (c *envelopedConn) refusal(line []byte, status int, reason string) []byte {
-	code := fault.Validation // 501, 505 too: the request is in a form we do not speak
+	code := fault.Validation // 501 and 505 as well: the request has a form that we do not support
 	if status == 413 || status == 431 {
 		code = fault.PayloadTooLarge
 	}

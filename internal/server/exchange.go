@@ -20,7 +20,7 @@ import (
 	"gatehouse/internal/ratelimit"
 )
 
-// exchange is one request and its answer on their way through the server.
+// exchange is one request and its answer.
 type exchange struct {
 	s     *Server
 	w     http.ResponseWriter
@@ -29,19 +29,19 @@ type exchange struct {
 
 	id     string // X-Request-Id
 	ip     netip.Addr
-	config *access.Config // nil until the tenant is known
+	config *access.Config // nil until the tenant is found
 	match  *matched       // nil until a pattern matched
 	params httpapi.Params // of the match
-	route  *httpapi.Route // nil until a route of it has the method
+	route  *httpapi.Route // nil until one of its routes has the method
 	call   *httpapi.Call
 
 	auth      string // an audit.Auth constant
 	key       *apikey.Key
-	keyID     string // of a key that is known, valid or not
+	keyID     string // of a key that exists, valid or not
 	keyPrefix string
 	userID    string
 
-	// Of a custom endpoint that exists.
+	// Set when the request is for a custom endpoint that exists.
 	endpointName string
 	keepSuccess  bool
 
@@ -52,14 +52,14 @@ type exchange struct {
 	charges    []ratelimit.Charge
 	returned   bool // the charges were given back
 
-	reason string // why it was refused, for the logs alone
+	reason string // why the request was refused; for the logs only
 
-	unrecorded bool // refused because the audit log can take no more
+	unrecorded bool // refused because the audit log has no room
 
-	body []byte // the answer's
+	body []byte // of the answer
 }
 
-const window = time.Minute // of every rate limit outside /auth (decisions 2.22)
+const window = time.Minute // of every rate limit outside /auth (contract L1)
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -74,15 +74,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.send(status)
 }
 
-// release gives back what the request held in the budgets.
+// release gives back what the request holds of the budgets.
 func (x *exchange) release() {
 	if x.call != nil {
 		x.call.Release()
 	}
 }
 
-// contained runs the request and turns a panic into an INTERNAL that is logged
-// with its stack. http.ErrAbortHandler passes.
+// contained runs the request and turns a panic into INTERNAL, logged with its
+// stack. It lets http.ErrAbortHandler pass.
 func (x *exchange) contained() (reply httpapi.Reply, err error) {
 	defer func() {
 		p := recover()
@@ -107,7 +107,7 @@ func (x *exchange) contained() (reply httpapi.Reply, err error) {
 
 var errPanicked = errors.New("panic")
 
-// serve is the way of a request; the order of its steps is decisions 2.4.
+// serve runs the checks of contract H3 in their order, then the handler.
 func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.findClient(); err != nil {
 		return httpapi.Reply{}, err
@@ -115,7 +115,7 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.findTenant(ctx); err != nil {
 		return httpapi.Reply{}, err
 	}
-	noRoute := x.findRoute() // found early, for the logs to name what was refused
+	noRoute := x.findRoute() // called early, so that the logs name the route of a refused request
 	if err := x.checkRecorder(); err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -123,7 +123,7 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 		return httpapi.Reply{}, err
 	}
 	if x.preflight() {
-		x.match = nil // it asks for no route
+		x.match = nil // a preflight is for no route
 		return x.answerPreflight(ctx)
 	}
 	if noRoute != nil {
@@ -138,7 +138,7 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 		x.allowIdentityOrigin()
 		return x.route.Open(ctx, x.call)
 	case httpapi.ByEndpoint:
-		return x.route.Gated(ctx, x.call, gate{x})
+		return x.route.Custom(ctx, x.call, endpointChecks{x})
 	}
 	viewer, err := x.admit(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: viewer})
 }
 
-// findClient reads the client's address (decisions 2.21).
+// findClient finds the client's address (contract H12).
 func (x *exchange) findClient() error {
 	ip, err := x.s.proxies.ClientIP(x.r)
 	x.ip = ip
@@ -156,7 +156,7 @@ func (x *exchange) findClient() error {
 
 var errNoHost = fault.New(fault.NotFound, "there is nothing at this host")
 
-// findTenant finds the tenant by the request's host (decisions 2.5).
+// findTenant finds the tenant by the request's host (contract H2).
 func (x *exchange) findTenant(ctx context.Context) error {
 	host, ok := httpapi.CanonicalHost(x.r.Host)
 	if !ok {
@@ -167,8 +167,8 @@ func (x *exchange) findTenant(ctx context.Context) error {
 	return err
 }
 
-// checkRecorder refuses what could not be recorded: the disk is full, and the
-// audit log holds as much as it may.
+// checkRecorder refuses a request that could not be recorded: entries cannot be
+// written, and the queue has all that it may hold (contract G10).
 func (x *exchange) checkRecorder() error {
 	if !x.config.Tenant.Settings.PublicAPI.LogStandardRequests || !x.s.recorder.Refuses(x.config.Tenant.ID) {
 		return nil
@@ -179,8 +179,8 @@ func (x *exchange) checkRecorder() error {
 
 func (x *exchange) identityPath() bool { return strings.HasPrefix(x.r.URL.Path, "/public/v1/auth/") }
 
-// checkSwitch refuses what the tenant has switched off: /auth asks only
-// External Identity, all else only the Public API.
+// checkSwitch refuses what the tenant has switched off: /auth asks only for
+// External Identity, everything else only for the public API.
 func (x *exchange) checkSwitch() error {
 	settings := &x.config.Tenant.Settings
 	if x.identityPath() {
@@ -199,8 +199,8 @@ func (x *exchange) checkSwitch() error {
 
 var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of this tenant is switched off")
 
-// findRoute matches method and path; a path is taken as it stands, without the
-// redirects of net/http.
+// findRoute matches method and path. It takes a path as it was sent, without
+// the redirects of net/http.
 func (x *exchange) findRoute() error {
 	p := x.r.URL.Path
 	if !utf8.ValidString(p) || strings.IndexByte(p, 0) >= 0 {
@@ -215,8 +215,8 @@ func (x *exchange) findRoute() error {
 	return nil
 }
 
-// refuseRoute is the answer where there is no route. Nobody is asked for a
-// credential there, so it counts against the address.
+// refuseRoute returns the answer where there is no route. It counts against the
+// address, because no credential is checked there.
 func (x *exchange) refuseRoute(noRoute error) error {
 	if !x.takeAddress() {
 		return x.rateLimited()
@@ -229,7 +229,7 @@ func (x *exchange) refuseRoute(noRoute error) error {
 
 var errNoPath = fault.New(fault.NotFound, "there is nothing at this path")
 
-// public logs an error that a caller must not read and returns what they may.
+// public returns the error that the caller may read; it logs any other.
 func (x *exchange) public(err error) error {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -247,5 +247,5 @@ func (x *exchange) public(err error) error {
 	return err
 }
 
-// errGone answers a caller who hung up: nobody reads it, but the log does.
+// errGone is the answer to a caller who hung up. Only the log reads it.
 var errGone = fault.New(fault.Overloaded, "the request ended before it was answered").After(time.Second)

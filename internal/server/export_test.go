@@ -6,24 +6,24 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// AddRoute adds a route of a test's own. Call it before the first request.
+// AddRoute adds a route for a test. It must be called before the first request.
 func (s *Server) AddRoute(r httpapi.Route) {
 	s.surface = append(s.surface, r)
 	s.router = newRouter(s.surface)
 	s.metrics.known[r.Pattern] = s.metrics.series(r.Pattern)
 }
 
-// Surface is every route that is served.
+// Surface returns every route that is served.
 func (s *Server) Surface() []httpapi.Route { return s.surface }
 
 // CheckRoutes panics on a route that lacks a policy.
 func CheckRoutes(routes []httpapi.Route) { newRouter(routes) }
 
-// AuditStats are the figures of the recorder of audit entries.
+// AuditStats returns the statistics of the audit recorder.
 func (s *Server) AuditStats() audit.Stats { return s.recorder.Stats() }
 
-// Answers and Bodies are the budgets of what requests hold in memory.
+// Answers returns the budget of answers.
 func (s *Server) Answers() *admission.Budget { return s.answers }
 
-// Bodies is the budget of bodies.
+// Bodies returns the budget of bodies.
 func (s *Server) Bodies() *admission.Budget { return s.bodies }

@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// FuzzRequest serves whatever net/http takes for a request: the answer is whole,
-// in the envelope, and never INTERNAL.
+// FuzzRequest serves whatever net/http accepts as a request: the answer is
+// complete, in the envelope, and never INTERNAL.
 func FuzzRequest(f *testing.F) {
 	w := gatetest.New(f, db.SQLite)
 	w.Apply(acme)

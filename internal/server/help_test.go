@@ -36,10 +36,11 @@ func expiresAt(at time.Time) func(*apikey.CreateSpec) {
 	return func(s *apikey.CreateSpec) { s.ExpiresAt = at.UnixMicro() }
 }
 
-// from is the same caller, as a proxy that is trusted forwards them.
+// from returns the same caller behind a trusted proxy.
 func from(a *gatetest.Actor, hops string) *gatetest.Actor { return a.With("X-Forwarded-For", hops) }
 
-// raw sends bytes as they are and reads the answer to the first request in them.
+// raw sends the bytes unchanged and reads the answer to the first request in
+// them.
 func raw(t *testing.T, w *gatetest.World, text string) *gatetest.Answer {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(w.Nodes[0].URL, "http://"))
@@ -68,7 +69,7 @@ func raw(t *testing.T, w *gatetest.World, text string) *gatetest.Answer {
 var uuid7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 // whole fails the test unless the answer has what every response has: the
-// envelope, its status, and the headers of decisions 2.1, 2.20 and 2.22.
+// envelope, its status, and the headers of contract H7, O5 and L3.
 func whole(t *testing.T, a *gatetest.Answer) *gatetest.Answer {
 	t.Helper()
 	header := func(name string) string {
@@ -122,7 +123,8 @@ func whole(t *testing.T, a *gatetest.Answer) *gatetest.Answer {
 	return a
 }
 
-// enveloped checks the body: exactly the members of the specification.
+// enveloped checks that the body has exactly the members of the envelope
+// (contract H4, H5).
 func enveloped(t *testing.T, a *gatetest.Answer) {
 	t.Helper()
 	var body map[string]json.RawMessage
@@ -144,7 +146,7 @@ func enveloped(t *testing.T, a *gatetest.Answer) {
 		!bytes.HasPrefix(e["details"], []byte("{")) {
 		t.Errorf("%s: %d: not the envelope of an error: %s", a.Call, a.Status, a.Body)
 	}
-	// What net/http refuses itself has statuses of its own.
+	// net/http's own refusals have other statuses.
 	if own := a.Status == 431 || a.Status == 417 || a.Status == 501 || a.Status == 505; !own && fault.Status(code) != a.Status {
 		t.Errorf("%s: %s with status %d, want %d", a.Call, code, a.Status, fault.Status(code))
 	}

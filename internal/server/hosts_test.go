@@ -38,7 +38,7 @@ func TestHostsCompareWithoutPortCaseAndTrailingDot(t *testing.T) {
 				t.Errorf("%s is %v's", host, name)
 			}
 			other.Host = host
-			other.Get(me).Want(401, "UNAUTHORIZED") // a key is worth nothing at another tenant's host
+			other.Get(me).Want(401, "UNAUTHORIZED") // a key is invalid at another tenant's host
 		}
 		other.Host = "acme.localhost.example"
 		if name := other.Get(me).Want(200, "").Record()["name"]; name != "Olivia of Other" {
@@ -47,8 +47,8 @@ func TestHostsCompareWithoutPortCaseAndTrailingDot(t *testing.T) {
 	})
 }
 
-// TestAnUnknownHostIsOneConstant404: nothing tells whether the host, the path,
-// the credential or the method was looked at.
+// TestAnUnknownHostIsOneConstant404: the answer does not depend on host, path,
+// credential or method.
 func TestAnUnknownHostIsOneConstant404(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(hosted)
@@ -93,7 +93,7 @@ func TestAnUnknownHostIsOneConstant404(t *testing.T) {
 	})
 }
 
-// TestTheHostHeaderAloneNamesTheTenant: what proxies add is not asked.
+// TestTheHostHeaderAloneNamesTheTenant: proxy headers do not count.
 func TestTheHostHeaderAloneNamesTheTenant(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(hosted)

@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// portal is a tenant whose customers log in themselves.
+// portal is a tenant with External Identity.
 const portal = `
 tenant: acme
 hosts: [acme.localhost]
@@ -58,7 +58,7 @@ custom_endpoints:
 
 const auth = "/public/v1/auth/"
 
-// member registers, verifies and logs in an end-user.
+// member registers, verifies and logs in an external user.
 func member(t *testing.T, w *gatetest.World, email string) (who *gatetest.Actor, refresh string) {
 	t.Helper()
 	anyone := w.Anyone()
@@ -73,7 +73,8 @@ func member(t *testing.T, w *gatetest.World, email string) (who *gatetest.Actor,
 	return who, data.RefreshToken
 }
 
-// TestAnEndUsersLife goes from registration to a record, as a customer's portal does.
+// TestAnEndUsersLife goes from registration to a record, like a customer's
+// portal.
 func TestAnEndUsersLife(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(portal)
@@ -120,8 +121,9 @@ func TestAnEndUsersLife(t *testing.T) {
 	})
 }
 
-// TestAPasswordIsChangedInThePortal goes over HTTP: only an access token will do,
-// the portal's pages may read the answer, and neither password is in any log.
+// TestAPasswordIsChangedInThePortal over HTTP: only an access token is
+// accepted, the portal's pages may read the answer, and neither password is in
+// any log.
 func TestAPasswordIsChangedInThePortal(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(portal)
@@ -148,8 +150,8 @@ func TestAPasswordIsChangedInThePortal(t *testing.T) {
 	})
 }
 
-// TestOriginsOfExternalIdentity is decisions 2.20: an origin that is not listed
-// is not refused, and cannot read.
+// TestOriginsOfExternalIdentity: a request from an origin that is not listed is
+// served, without CORS headers (contract O3).
 func TestOriginsOfExternalIdentity(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(portal)
@@ -174,8 +176,8 @@ func TestOriginsOfExternalIdentity(t *testing.T) {
 	})
 }
 
-// TestGoldenCredentials calls every route with every kind of credential, good
-// and bad, and keeps what comes of it where a review sees every change.
+// TestGoldenCredentials calls every route with every kind of credential, valid
+// and invalid, and keeps the answers in a golden file.
 func TestGoldenCredentials(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(portal)
@@ -224,7 +226,7 @@ func TestGoldenCredentials(t *testing.T) {
 	golden(t, "testdata/credentials.golden", b.String())
 }
 
-// forged are tokens that look like an access token of ours, and are none.
+// forged are tokens that look like our access tokens and are invalid.
 func forged(t *testing.T, w *gatetest.World, good string) map[string]string {
 	t.Helper()
 	var claims jwt.MapClaims
@@ -254,7 +256,7 @@ func forged(t *testing.T, w *gatetest.World, good string) map[string]string {
 	}
 }
 
-// otherTenants is an access token of the tenant other.
+// otherTenants returns an access token of the tenant other.
 func otherTenants(t *testing.T, w *gatetest.World) string {
 	t.Helper()
 	anyone := w.Anyone()

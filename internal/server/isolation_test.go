@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// Two tenants with the same manifest and the same data, but that every text of
-// the one holds one canary and every text of the other another.
+// Two tenants with the same manifest and data, except that every text of the
+// one contains one canary and every text of the other another.
 
 const twin = `
 tenant: NAME
@@ -48,7 +48,7 @@ users:
   - {email: rita@CANARY.example, name: Rita CANARY, role: sales, permission_sets: [reader]}
 `
 
-// canary is what every text of a tenant holds.
+// canary is the mark that every text of a tenant contains.
 func canary(tenant string) string { return "canary-of-" + tenant }
 
 // call is a request that was made with one tenant's key at its own host.
@@ -59,7 +59,7 @@ type call struct {
 	id                 string // X-Request-Id
 }
 
-// script makes calls as one tenant and keeps them.
+// script makes calls as one tenant and records them.
 type script struct {
 	t      *testing.T
 	tenant string
@@ -86,7 +86,7 @@ func newScript(t *testing.T, w *gatetest.World, tenant string) *script {
 	return s
 }
 
-// play is a day's work: what there is to ask, by each of the users.
+// play makes every kind of call, as each of the users.
 func (s *script) play(w *gatetest.World) {
 	c := canary(s.tenant)
 	get := func(by, path string, status int) *gatetest.Answer { return s.do(by, "GET", path, "", status) }
@@ -161,7 +161,8 @@ func TestATenantSeesNothingOfAnother(t *testing.T) {
 			return state
 		}
 		beforeA, beforeB := own(a), own(b)
-		// The ids of A that no answer to B may hold. Cursors are opaque: the answer is 400, and holds nothing.
+		// The ids of A, which no answer to B may contain. Cursors are opaque:
+		// the answer is 400, without an id.
 		foreign := map[string]bool{}
 		for _, id := range anyID.FindAllString(strings.Join(beforeA, ""), -1) {
 			foreign[id] = true
@@ -184,7 +185,8 @@ func TestATenantSeesNothingOfAnother(t *testing.T) {
 				}
 			}
 		}
-		// In B's words: its own canary where A had A's, but A's ids and cursors.
+		// In B's words: with B's canary in place of A's, but A's ids and
+		// cursors.
 		inBeta := strings.NewReplacer(canary("alpha"), canary("beta"))
 		for _, c := range a.calls {
 			path, body := inBeta.Replace(c.path), inBeta.Replace(c.body)
@@ -194,7 +196,7 @@ func TestATenantSeesNothingOfAnother(t *testing.T) {
 			if want := foreignStatus(c); ans.Status != want {
 				t.Errorf("B's %s: %s: %d, want %d: %s", c.by, ans.Call, ans.Status, want, ans.Body)
 			}
-			// The keys the other way round are no keys.
+			// Each tenant's keys are invalid at the other.
 			stranger := *a.actors[c.by]
 			stranger.Host = "beta.localhost"
 			ans = stranger.Do(c.method, path, body).Want(401, "UNAUTHORIZED")
@@ -204,7 +206,7 @@ func TestATenantSeesNothingOfAnother(t *testing.T) {
 			ans = stranger.Do(c.method, c.path, body).Want(401, "UNAUTHORIZED")
 			clean("B's key at A's host", ans)
 		}
-		// Pages of A's origins are no pages of B's.
+		// Pages of A's origins cannot read B's answers.
 		for _, path := range []string{me, contact} {
 			clean("A's origin", b.actors["sam"].With("Origin", "https://other.example").Get(path).Want(403, "CORS_DENIED"))
 			anyone := w.Anyone()
@@ -242,8 +244,9 @@ func TestATenantSeesNothingOfAnother(t *testing.T) {
 	})
 }
 
-// foreignStatus is what B gets for a call of A's: what A got where the call
-// names nothing of A, and else as if that did not exist.
+// foreignStatus returns the status that B gets for a call of A's: A's status
+// where the call names nothing of A, else the status for something that does
+// not exist.
 func foreignStatus(c call) int {
 	_, query, _ := strings.Cut(c.path, "?")
 	segments := strings.Split(strings.TrimPrefix(c.path, "/public/v1/"), "/")
@@ -251,7 +254,7 @@ func foreignStatus(c call) int {
 	case strings.Contains(query, "cursor="):
 		return http.StatusBadRequest
 	case len(segments) == 3 && c.status == http.StatusForbidden && c.by == "rita":
-		return http.StatusForbidden // the right to the entity type comes first
+		return http.StatusForbidden // the permission for the entity type is checked first
 	case len(segments) == 3:
 		return http.StatusNotFound
 	case c.status == http.StatusCreated && anyID.MatchString(c.body):
@@ -265,7 +268,7 @@ func foreignStatus(c call) int {
 
 func headerText(h http.Header) string {
 	var b strings.Builder
-	_ = h.Write(&b) // a Builder takes everything
+	_ = h.Write(&b) // a strings.Builder does not fail
 	return b.String()
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 // Whatever is accepted can be read, listed, filtered, shared, changed, exported
-// and deleted, with the same answers on both engines, none of which is longer
-// than twice the limit of a document; and all of it is in the audit log.
+// and deleted (contract V5), with the same answers on both engines, none longer
+// than twice the limit of a record; and all of it is in the audit log.
 func TestWhateverIsAcceptedCanBeUsed(t *testing.T) {
 	var worlds [2]*gatetest.World
 	var olivia, sam pair
@@ -40,7 +40,7 @@ func TestWhateverIsAcceptedCanBeUsed(t *testing.T) {
 		accepted++
 		one := [2]string{thing + "/" + made[0].ID(), thing + "/" + made[1].ID()}
 		gone := false
-		defer func() { // one that failed must not be in the next one's way
+		defer func() { // a record that failed must not disturb the next case
 			for i, who := range olivia {
 				if !gone {
 					who.Delete(one[i])
@@ -76,7 +76,7 @@ func TestWhateverIsAcceptedCanBeUsed(t *testing.T) {
 			w.Share("thing", one[i][len(thing)+1:], access.UserPrincipal(w.UserID("acme", "sam@acme.example")), access.ReadOnly)
 		}
 		want(200, sam.do(t, "GET", one, ""))
-		// What was read can be written again as it is.
+		// What was read can be written back unchanged.
 		if extra := olivia.do(t, "GET", one, "")[0].Member("extra"); extra != "null" {
 			want(200, olivia.do(t, "PATCH", one, `{"extra":`+extra+`}`))
 		}
@@ -97,8 +97,8 @@ func TestWhateverIsAcceptedCanBeUsed(t *testing.T) {
 	}
 }
 
-// TestAPageOfHiddenFieldsEnds: what a page reads is bounded, too, where its
-// viewer may not read what is large; the traversal is complete.
+// TestAPageOfHiddenFieldsEnds: what a page reads is bounded even where its
+// viewer may not read the large fields, and the traversal is complete.
 func TestAPageOfHiddenFieldsEnds(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(strings.Replace(fmt.Sprintf(large, "acme", gatetest.Host), "users: [", "users: [{email: sam@acme.example, name: Sam, permission_sets: [half]}, ", 1) + `

@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestTheUseOfAKeyIsKept: last_used_at tells when a key last got through its
-// checks, within a second or two; a call that they refused is no use.
+// TestTheUseOfAKeyIsKept: last_used_at is when a key last passed its checks,
+// within a second or two; a refused call does not count.
 func TestTheUseOfAKeyIsKept(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
@@ -42,7 +42,7 @@ func TestTheUseOfAKeyIsKept(t *testing.T) {
 		denied.Get(me).Want(403, "IP_DENIED")
 		pages.With("Origin", evil).Get(me).Want(403, "CORS_DENIED")
 		used.Get(me).Want(200, "")
-		forbidden.Get("/public/v1/data/nothing").Want(404, "NOT_FOUND") // the key was used; what it asked for is not there
+		forbidden.Get("/public/v1/data/nothing").Want(404, "NOT_FOUND") // the key passed; the entity type does not exist
 		first := lastUsed(used, 0)
 		if now := w.Clock.Now().UnixMicro(); first < begun || first > now {
 			t.Errorf("last used at %d, want %d to %d", first, begun, now)

@@ -10,7 +10,7 @@ import (
 )
 
 // Requests that no client library sends: wherever HTTP allows an answer, it is
-// in the envelope, with the headers that every response has.
+// in the envelope, with the headers of contract H7.
 
 func TestMalformedRequestsAreAnsweredInTheEnvelope(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
@@ -89,7 +89,8 @@ func TestMalformedRequestsAreAnsweredInTheEnvelope(t *testing.T) {
 	sam.Get(me).Want(200, "")
 }
 
-// TestPathsAreTakenAsTheyStand: nothing is cleaned, redirected or decoded twice.
+// TestPathsAreTakenAsTheyStand: paths are not cleaned, redirected or decoded
+// twice.
 func TestPathsAreTakenAsTheyStand(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
@@ -121,7 +122,7 @@ func TestPathsAreTakenAsTheyStand(t *testing.T) {
 				}
 			}
 		}
-		// Escapes that stand for what may stand there are the same path.
+		// An escaped form of a permitted character is the same path.
 		sam.Get("/public/v1/%6de").Want(200, "")
 		sam.Get("/public/v1/data/%63ontact/"+strings.ReplaceAll(id, "-", "%2D")).Want(200, "")
 		if got := sam.Get(contact + "/" + id).Record()["score"]; got != nil {
@@ -130,7 +131,7 @@ func TestPathsAreTakenAsTheyStand(t *testing.T) {
 	})
 }
 
-// TestARefusedRequestLeavesALine: what net/http refuses is not lost to the log.
+// TestARefusedRequestLeavesALine: net/http's own refusals are logged.
 func TestARefusedRequestLeavesALine(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 )
 
@@ -35,6 +36,10 @@ logic_components:
   - name: lists
     source: 'export default () => { try { return records.list("contact").records.length } catch (e) { return 0 } }'
   - {name: pad, source: 'export default () => "x".repeat(200000)'}
+  - {name: spin, source: 'export default () => { for (const t = Date.now(); Date.now() - t < 500;); }'}
+  - name: many
+    source: |
+      export default () => { const e = {}; for (let i = 0; i < 50000; i++) e["m" + i] = 1; return {providerEventId: "1", canonicalEvent: e} }
   - name: wordy
     source: 'export default () => ({providerEventId: "1", canonicalEvent: {pad: "x".repeat(500000)}})'
 automations:
@@ -45,16 +50,18 @@ automations:
 custom_endpoints:
   - {slug: pad-flow, target: {automation: pad_flow}}
   - {slug: signed, target: {component: size}, auth: signed, verifier: wordy, webhook_secret: a-secret-of-the-test}
+  - {slug: many, target: {component: spin}, auth: signed, verifier: many, webhook_secret: a-secret-of-the-test}
   - {slug: lists, target: {component: lists}}
   - {slug: lists-flow, target: {automation: lists_flow}}
   - {slug: size, target: {component: size}, max_body_bytes: 10485760}
   - {slug: answer, target: {component: answer}}
 `
 
-// share is what one tenant alone may hold of a budget.
+// share is what one tenant may hold of a budget.
 const share = 32 << 20
 
-// crowd is a world of two tenants with large records; olga is of the other one.
+// crowd is a world of two tenants with large records; olga belongs to the
+// second.
 func crowd(t *testing.T, w *gatetest.World) (olivia, olga *gatetest.Actor) {
 	t.Helper()
 	w.Apply(fmt.Sprintf(large, "acme", gatetest.Host))
@@ -72,7 +79,7 @@ func crowd(t *testing.T, w *gatetest.World) (olivia, olga *gatetest.Actor) {
 func record(size int) string { return `{"extra": {"pad": "` + strings.Repeat("p", size) + `"}}` }
 
 // stuck is a connection whose client reads the status of its answer and nothing
-// more; the status is 0 where none came within the patience.
+// more; the status is 0 if none came in time.
 func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length int, patience time.Duration) (c net.Conn, status int) {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(who.Node.URL, "http://"))
@@ -85,7 +92,7 @@ func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length 
 		_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			method, path, who.Host, who.Token, length, body)
 	}()
-	_ = c.SetReadDeadline(time.Now().Add(patience)) // a deadline that fails shows as a test that hangs
+	_ = c.SetReadDeadline(time.Now().Add(patience)) // without the deadline the test would hang
 	line := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(bufio.NewReaderSize(c, 16), line); err != nil {
 		return c, 0
@@ -94,7 +101,7 @@ func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length 
 	return c, status
 }
 
-// crowded makes n stuck connections at once and counts their answers.
+// crowded opens n stuck connections at once and counts their answers.
 func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string, length int, patience time.Duration) (statuses map[int]int, leave func()) {
 	t.Helper()
 	statuses = map[int]int{}
@@ -120,8 +127,8 @@ func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string
 	}
 }
 
-// fill takes what a crowd has left: answers of each path that nobody reads, until
-// one is refused.
+// fill uses up what a crowd left: unread answers of each path, until one is
+// refused.
 func fill(t *testing.T, who *gatetest.Actor, paths ...string) (leave func()) {
 	t.Helper()
 	var conns []net.Conn
@@ -157,8 +164,8 @@ func emptied(t *testing.T, what string, used func() int64) {
 	}
 }
 
-// TestAnswersThatNobodyReadsAreBounded: clients that do not read hold what their
-// tenant's share allows, whatever they asked for; others are served meanwhile.
+// TestAnswersThatNobodyReadsAreBounded: clients that do not read hold at most
+// their tenant's share, whatever they ask for, and others are served meanwhile.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		olivia, olga := crowd(t, w)
@@ -179,7 +186,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 			if n := len(olga.Get(contact).Want(200, "").Records()); n != 2 {
 				t.Errorf("the other tenant's page has %d records", n)
 			}
-			// What is refused has not happened.
+			// A refused change was not made.
 			refused(t, olivia.Patch(contact+"/"+id, `{"first_name": "changed"}`))
 			refused(t, olivia.Post(contact, record(1_000_000)))
 			refused(t, olivia.Post("/public/v1/custom/answer", `{"size": 1000000}`))
@@ -201,15 +208,15 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	})
 }
 
-// TestBodiesAreBounded: memory comes with the bytes, not with what a client
-// announces, and all large bodies together are bounded.
+// TestBodiesAreBounded: memory grows with the bytes received, not with the
+// length announced, and all large bodies together are bounded.
 func TestBodiesAreBounded(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	olivia, olga := crowd(t, w)
 	const path, most = "/public/v1/custom/size", 10 << 20
 	budget := w.Nodes[0].Server.Bodies()
 	body := func(size int) string { return `{"text": "` + strings.Repeat("t", size-12) + `"}` }
-	olivia.Post(path, body(1<<20)).Want(200, "") // which compiles it
+	olivia.Post(path, body(1<<20)).Want(200, "") // compiles the component
 	emptied(t, "a body", budget.Used)
 
 	var before, after runtime.MemStats
@@ -232,13 +239,13 @@ func TestBodiesAreBounded(t *testing.T) {
 	olivia.Post(path, body(10_000)).Want(200, "")
 	const signed = "/public/v1/custom/signed"
 	var rest []net.Conn
-	for size := 4 << 20; size > 64<<10; { // what is left
+	for size := 4 << 20; size > 64<<10; { // uses up the rest
 		c, status := stuck(t, olivia, "POST", path, body(size), most, 500*time.Millisecond)
 		if rest = append(rest, c); status != 0 {
 			size /= 2
 		}
 	}
-	w.Anyone().Post(signed, `{}`).Want(503, "OVERLOADED") // what its verifier returns is held as a body is
+	w.Anyone().Post(signed, `{}`).Want(503, "OVERLOADED") // the verifier's result is charged like a body
 	for _, c := range rest {
 		_ = c.Close()
 	}
@@ -253,7 +260,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestErrorsThatNobodyReadsAreBounded: an error can be as long as a page.
+// TestErrorsThatNobodyReadsAreBounded: an error can be as large as a page.
 func TestErrorsThatNobodyReadsAreBounded(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	olivia, olga := crowd(t, w)
@@ -268,4 +275,28 @@ func TestErrorsThatNobodyReadsAreBounded(t *testing.T) {
 	olga.Get(me).Want(200, "")
 	leave()
 	emptied(t, "errors", budget.Used)
+}
+
+// TestTheMembersOfAnEventAreCharged: of many small ones the members take far more
+// memory than the text that they were read from.
+func TestTheMembersOfAnEventAreCharged(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(fmt.Sprintf(large, "acme", gatetest.Host))
+	bodies, done, most := w.Nodes[0].Server.Bodies(), make(chan struct{}), int64(0)
+	go func() {
+		defer close(done)
+		w.Anyone().Post("/public/v1/custom/many", "{}").Want(202, "")
+	}()
+	for running := true; running; time.Sleep(time.Millisecond) {
+		most = max(most, bodies.Used())
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+	}
+	if most < 50_000*100 {
+		t.Errorf("%d bytes are held for 50,000 members", most)
+	}
+	emptied(t, "bodies", bodies.Used)
 }

@@ -13,9 +13,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Two nodes over one PostgreSQL. What is changed is changed through the first
-// node's database alone, and nobody tells the second: a change holds at once
-// where it was made and within 1 s on every other node (decisions 2.19).
+// Two nodes share one PostgreSQL. Changes are made through the first node's
+// database, and nothing notifies the second: a change holds at once on the node
+// that made it and within 1 s on every other (contract H15).
 
 func twoNodes(t *testing.T) (w *gatetest.World, first, second *gatetest.Node) {
 	t.Helper()
@@ -25,7 +25,8 @@ func twoNodes(t *testing.T) (w *gatetest.World, first, second *gatetest.Node) {
 	return w, w.Nodes[0], second
 }
 
-// applyAt provisions through one node's database, as a command beside it would.
+// applyAt applies a manifest through one node's database, as a command beside
+// it would.
 func applyAt(t *testing.T, w *gatetest.World, n *gatetest.Node, src string) {
 	t.Helper()
 	_, err := manifest.Apply(t.Context(), n.DB, w.Clock, "test.yaml", []byte(src), func(string) string { return "" }, manifest.Options{})
@@ -34,7 +35,7 @@ func applyAt(t *testing.T, w *gatetest.World, n *gatetest.Node, src string) {
 	}
 }
 
-// within fails the test unless what was changed at begun is seen in time.
+// within fails the test unless the change made at begun is visible in time.
 func within(t *testing.T, what string, begun time.Time, seen func() bool) {
 	t.Helper()
 	const limit = time.Second
@@ -61,7 +62,7 @@ func TestADeletedKeyIsDeadOnEveryNode(t *testing.T) {
 	for range 3 {
 		sam := w.Key("sam@acme.example")
 		sam.At(first).Get(me).Want(200, "")
-		sam.At(second).Get(me).Want(200, "") // both know it now
+		sam.At(second).Get(me).Want(200, "") // both have it cached now
 		if err := first.Server.Keys().Delete(t.Context(), "test", "acme", sam.KeyID); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +88,8 @@ func TestAPermissionThatIsTakenIsGoneOnEveryNode(t *testing.T) {
 		sam.At(second).Get(one).Want(200, "")
 		applyAt(t, w, first, strings.Replace(acme, may, "contact: {create: true, read: true, fields: {score: {read: false}}}", 1))
 		begun := time.Now()
-		// A write asks the database what holds: it is refused on the other node at once.
+		// A write reads the current configuration: the other node refuses at
+		// once.
 		sam.At(second).Patch(one, `{"stage":"new"}`).Want(403, "FORBIDDEN")
 		sam.At(second).Delete(one).Want(403, "FORBIDDEN")
 		within(t, "a field that is closed", begun, func() bool {
@@ -140,8 +142,8 @@ func TestASwitchIsThrownOnEveryNode(t *testing.T) {
 	})
 }
 
-// TestEachNodeHasItsOwnBudget: "the effective total can exceed the configured
-// value" (specification, "Limits"), up to once more for each node.
+// TestEachNodeHasItsOwnBudget: with n nodes the effective limit is up to n
+// times the configured one (contract L6).
 func TestEachNodeHasItsOwnBudget(t *testing.T) {
 	w, first, second := twoNodes(t)
 	w.Apply(unlogged)
@@ -165,7 +167,7 @@ func TestEachNodeHasItsOwnBudget(t *testing.T) {
 	}
 }
 
-// TestACursorIsGoodOnEveryNode: and so is what one node wrote.
+// TestACursorIsGoodOnEveryNode, and so is a record that one node wrote.
 func TestACursorIsGoodOnEveryNode(t *testing.T) {
 	w, first, second := twoNodes(t)
 	sam := w.Key("sam@acme.example")

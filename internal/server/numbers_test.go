@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/records"
 )
 
-// scales is a tenant whose records hold anything.
+// scales is a tenant whose records hold any JSON.
 const scales = `
 tenant: acme
 display_name: Acme GmbH
@@ -54,15 +54,16 @@ custom_endpoints:
 
 const thing = "/public/v1/data/thing"
 
-// ofItsOwn is what differs between two engines that did the same.
+// ofItsOwn are the members that differ between two engines given the same
+// calls.
 var ofItsOwn = regexp.MustCompile(`^(\{"data":\[?)\{"id":"[^"]*"(?:,"owner_id":"[^"]*","created_at":"[^"]*","updated_at":"[^"]*")?`)
 
-// told is what an answer says, apart from that.
+// told returns what an answer says, without those members.
 func told(a *gatetest.Answer) string {
 	return fmt.Sprintf("%d %s", a.Status, ofItsOwn.ReplaceAll(a.Body, []byte("$1{")))
 }
 
-// pair is one caller with each engine behind them.
+// pair is one caller on each engine.
 type pair [2]*gatetest.Actor
 
 func (e pair) do(t *rapid.T, method string, path [2]string, body string) [2]*gatetest.Answer {
@@ -82,7 +83,7 @@ func (e pair) do(t *rapid.T, method string, path [2]string, body string) [2]*gat
 	return got
 }
 
-// document draws the JSON of a record, of all that may be hard to bear.
+// document generates the JSON of a record from values that are hard to store.
 func document() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		var members []string

@@ -13,7 +13,7 @@ import (
 	"gatehouse/internal/audit"
 )
 
-// metrics is what /metrics tells.
+// metrics holds what /metrics shows.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -22,10 +22,10 @@ type metrics struct {
 	panics   prometheus.Counter
 	inFlight prometheus.Gauge
 
-	known map[string]*series // by route pattern; "" for none. Never written after newMetrics.
+	known map[string]*series // by route pattern, "" for none; not written after newMetrics
 }
 
-// series are the counters of one route, found once: a request only adds.
+// series are the metrics of one route, looked up once.
 type series struct {
 	byClass [6]prometheus.Counter // by status / 100
 	latency prometheus.Observer
@@ -94,8 +94,8 @@ func (m *metrics) observe(ev *audit.Event) {
 	}
 }
 
-// opsServer is the operator's listener: health, readiness, metrics, profiles.
-// It is for the operator's network alone.
+// opsServer returns the server of the operator's listener: health, readiness,
+// metrics, profiles. It is meant for the operator's network only.
 func (s *Server) opsServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
@@ -112,8 +112,8 @@ func (s *Server) opsServer() *http.Server {
 
 const readyTimeout = 2 * time.Second
 
-// readyz says whether this node should get requests: it does not drain, and its
-// database answers.
+// readyz reports whether this node should get requests: it does not drain, and
+// its database answers.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		say(w, http.StatusServiceUnavailable, "draining")

@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// flaw is one thing wrong with a request, in the order in which decisions 2.4
-// looks for them.
+// flaw is one thing wrong with a request, in the order in which the server
+// checks for them (contract H3).
 type flaw struct {
 	name string
 	code fault.Code
@@ -27,7 +27,7 @@ var flaws = []flaw{
 	{"bad body", fault.Validation},
 }
 
-// flawed makes a request that has each of the flaws named, and no other.
+// flawed makes a request with exactly the flaws named.
 func flawed(w *gatetest.World, has func(string) bool) *gatetest.Answer {
 	tenant := "acme"
 	if has("switched off") {
@@ -73,7 +73,7 @@ func TestOfTwoFlawsTheEarlierIsAnswered(t *testing.T) {
 		w.Apply(strings.NewReplacer("tenant: acme", "tenant: off", "acme.localhost", "off.localhost", "acme.example", "off.example",
 			"enabled: true", "enabled: false").Replace(acme))
 		for i, earlier := range flaws {
-			// The flaw alone; with each that is looked for later; with all of them.
+			// The flaw alone; with each later flaw; with all of them.
 			flawed(w, func(name string) bool { return name == earlier.name }).Want(fault.Status(earlier.code), string(earlier.code))
 			for _, later := range flaws[i+1:] {
 				a := flawed(w, func(name string) bool { return name == earlier.name || name == later.name })
@@ -95,8 +95,8 @@ func TestOfTwoFlawsTheEarlierIsAnswered(t *testing.T) {
 	})
 }
 
-// TestWhatTheSwitchesAsk: /auth asks External Identity alone, all else the API
-// switch alone, and a JWT both.
+// TestWhatTheSwitchesAsk: /auth depends on External Identity only, everything
+// else on the API switch only, and a JWT on both.
 func TestWhatTheSwitchesAsk(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		switches := map[bool]string{false: "false", true: "true"}
@@ -109,8 +109,8 @@ func TestWhatTheSwitchesAsk(t *testing.T) {
 						t.Errorf("API %v, identity %v: %s: %d %s, want %s", api, identity, what, a.Status, a.Code(), want)
 					}
 				}
-				key, jwt := fault.Code(""), fault.Unauthorized       // it is no JWT of ours
-				login, activate := fault.Validation, fault.Forbidden // past the switch
+				key, jwt := fault.Code(""), fault.Unauthorized       // not a JWT of ours
+				login, activate := fault.Validation, fault.Forbidden // passes the switch
 				if !identity {
 					jwt, login, activate = fault.ServiceUnavailable, fault.ServiceUnavailable, fault.ServiceUnavailable
 				}
@@ -127,12 +127,13 @@ func TestWhatTheSwitchesAsk(t *testing.T) {
 	})
 }
 
-// TestPermissionComesBeforeWhatTheRequestSays: who may not do it learns nothing
-// of query and body; what does not exist is said first of all.
+// TestPermissionComesBeforeWhatTheRequestSays: a viewer without permission
+// learns nothing about query and body; an unknown name is reported before
+// anything else.
 func TestPermissionComesBeforeWhatTheRequestSays(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
-		rita := w.Key("rita@acme.example") // reads contacts, nothing else
+		rita := w.Key("rita@acme.example") // may read contacts and nothing else
 		const account = "/public/v1/data/account"
 		big := `{"a":"` + strings.Repeat("x", 1<<20) + `"}`
 		for _, bad := range []string{"?nonsense", "?limit=0", "?limit=1&limit=1", "?cursor=x", "?%zz", "?filter[name]=x"} {
@@ -154,7 +155,8 @@ func TestPermissionComesBeforeWhatTheRequestSays(t *testing.T) {
 		sam := w.Key("sam@acme.example")
 		sam.With("Content-Type", "text/plain").Post(contact, big).Want(415, "UNSUPPORTED_MEDIA_TYPE")
 		sam.Post(contact, `[`+big).Want(413, "PAYLOAD_TOO_LARGE")
-		// A body that cannot be read says so whether or not its record exists.
+		// An unreadable body gets the same answer whether or not its record
+		// exists.
 		sam.Patch(nobody, `{`).Want(400, "VALIDATION")
 	})
 }

@@ -11,11 +11,11 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// unlogged keeps what is not a test's affair out of the database.
+// unlogged keeps audit entries, which do not matter here, out of the database.
 const unlogged = "tenant: acme\npublic_api: {enabled: true, log_standard_requests: false}\n"
 
-// storm sends n requests from each of 64 goroutines at once and returns how
-// often each Remaining came with a success, and how many were refused.
+// storm sends n requests from each of 64 goroutines at once. It returns how
+// often each Remaining came with a success, and how many requests were refused.
 func storm(t *testing.T, n int, call func() *gatetest.Answer) (remaining map[string]int, refused int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -39,7 +39,7 @@ func storm(t *testing.T, n int, call func() *gatetest.Answer) (remaining map[str
 	return remaining, refused
 }
 
-// exact fails the test unless limit requests were accepted, their Remaining
+// exact fails the test unless limit requests were accepted, with a Remaining of
 // limit-1 down to 0, each once.
 func exact(t *testing.T, what string, remaining map[string]int, limit int) {
 	t.Helper()
@@ -57,8 +57,8 @@ func TestAKeyHasExactlyItsRequestsInAWindow(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)
 	w.Apply(unlogged)
-	w.Clock.Stop()  // or a window would end by itself on a slow machine
-	const calls = 5 // of each of the storm's clients
+	w.Clock.Stop()  // otherwise a window could end during the test on a slow machine
+	const calls = 5 // by each of the storm's clients
 	for _, limit := range []int{1, 5, 60} {
 		key := w.Key("sam@acme.example", gatetest.RateLimit(limit))
 		for window := range 2 {
@@ -77,8 +77,8 @@ func TestAKeyHasExactlyItsRequestsInAWindow(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsTrue: who waits as long as they are told is let in, and who
-// comes shortly before is not.
+// TestRetryAfterIsTrue: a request after that time is accepted, and one shortly
+// before is refused.
 func TestRetryAfterIsTrue(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)
@@ -118,9 +118,9 @@ func TestEveryKeyHasABudgetOfItsOwn(t *testing.T) {
 	one, two := w.Key("sam@acme.example", gatetest.RateLimit(1)), w.Key("sam@acme.example", gatetest.RateLimit(1))
 	one.Get(me).Want(200, "")
 	one.Get(me).Want(429, "RATE_LIMITED")
-	from(one, "198.51.100.1").Get(me).Want(429, "RATE_LIMITED") // wherever it calls from
+	from(one, "198.51.100.1").Get(me).Want(429, "RATE_LIMITED") // from any address
 	two.Get(me).Want(200, "")
-	// Which requests count: those that passed the checks before, whatever came of them.
+	// Requests count that passed the earlier checks, whatever their answer.
 	three := w.Key("sam@acme.example", gatetest.RateLimit(3), origins(app), allowlist("127.0.0.1"))
 	three.With("Origin", evil).Get(me).Want(403, "CORS_DENIED")
 	from(three, "198.51.100.1").Get(me).Want(403, "IP_DENIED")
@@ -129,7 +129,8 @@ func TestEveryKeyHasABudgetOfItsOwn(t *testing.T) {
 	if got := three.Get(me).Want(200, "").Header.Get("X-RateLimit-Remaining"); got != "0" {
 		t.Errorf("three requests of three left %s", got)
 	}
-	// A key where it may not be used counts against the address, and is told of that.
+	// A key where it may not be used counts against the address, whose budget
+	// the headers describe.
 	w.Apply("tenant: acme\nunauthenticated_per_ip_per_minute: 5\n")
 	for left := 3; left >= 0; left -= 2 { // one was counted above
 		a := three.With("Origin", evil).Get(me).Want(403, "CORS_DENIED")
@@ -149,7 +150,8 @@ func TestEveryKeyHasABudgetOfItsOwn(t *testing.T) {
 	from(three, "198.51.100.1").Get(me).Want(429, "RATE_LIMITED")
 	w.Clock.Advance(time.Minute)
 	three.Get(me).Want(200, "")
-	// A key that was deleted frees its budget for nobody, and is told of the address's.
+	// A deleted key leaves its budget to nobody; the headers describe the
+	// address's.
 	w.Apply("tenant: acme\nunauthenticated_per_ip_per_minute: 77\n")
 	if err := w.Nodes[0].Server.Keys().Delete(t.Context(), "test", "acme", two.KeyID); err != nil {
 		t.Fatal(err)
@@ -191,7 +193,7 @@ func TestRequestsWithoutACredentialShareABudgetPerAddress(t *testing.T) {
 				t.Errorf("%s: %d, want %d; remaining %s, want %d", a.Call, a.Status, status, got, left)
 			}
 		}
-		// The rest of it, from everywhere at once: no kind is let in once more.
+		// The rest from everywhere at once: no kind gets one request more.
 		var turn sync.Mutex
 		i := 0
 		remaining, _ := storm(t, 3, func() *gatetest.Answer {
@@ -205,7 +207,8 @@ func TestRequestsWithoutACredentialShareABudgetPerAddress(t *testing.T) {
 		for _, call := range all {
 			whole(t, call()).Want(429, "RATE_LIMITED")
 		}
-		// A valid key has its own; so has another address, and an address at another tenant.
+		// A valid key has its own budget; so has another address, and an
+		// address at another tenant.
 		from(sam, "198.51.100.1").Get(me).Want(200, "")
 		from(w.Anyone(), "198.51.100.2").Get(me).Want(401, "UNAUTHORIZED")
 		other := from(w.Anyone(), "198.51.100.1")
@@ -213,7 +216,7 @@ func TestRequestsWithoutACredentialShareABudgetPerAddress(t *testing.T) {
 		other.Get(me).Want(401, "UNAUTHORIZED")
 		other.Get("/nowhere").Want(404, "NOT_FOUND")
 		other.Get(me).Want(429, "RATE_LIMITED")
-		// An IPv6 client is its /64: it has all of that.
+		// An IPv6 client is its /64.
 		for i := range limit {
 			from(w.Anyone(), "2001:db8::"+strconv.Itoa(i+1)).Get(me).Want(401, "UNAUTHORIZED")
 		}

@@ -11,9 +11,9 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// An answer is sent when nothing else is left to do for its request: its entry is
-// recorded by then, and a client that has it all cannot have its next request
-// there before this one is over, however long the answer is.
+// An answer is sent after everything else is done for its request: its entry is
+// recorded by then, and a client that has the whole answer cannot have its next
+// request arrive before this one is over, however long the answer is.
 func TestAnAnswerIsRecordedBeforeItsFirstByteIsSent(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)
@@ -31,7 +31,7 @@ func TestAnAnswerIsRecordedBeforeItsFirstByteIsSent(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "http://"+gatetest.Host+c.path, nil)
 		r.Header.Set("Authorization", "Bearer "+sam.Token)
 		r.RemoteAddr = "127.0.0.1:4000"
-		for server.AuditStats().Queued > 0 { // all that was recorded earlier is written
+		for server.AuditStats().Queued > 0 { // until everything recorded earlier is written
 			time.Sleep(time.Millisecond)
 		}
 		before, bytes := server.AuditStats().Written, 0
@@ -50,7 +50,7 @@ func TestAnAnswerIsRecordedBeforeItsFirstByteIsSent(t *testing.T) {
 	}
 }
 
-// watched is a connection that calls sent for a status, and for bytes.
+// watched is a connection that calls sent when a status, or bytes, are written.
 type watched struct {
 	header http.Header
 	sent   func(status, bytes int)

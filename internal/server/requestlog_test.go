@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// members are those of decisions 2.36, and no others.
+// members are those of a request log line (contract G1), and no others.
 var members = []string{
 	"api_key_id", "api_key_prefix", "auth", "duration_ms", "error_code", "event", "ip", "method", "path", "request_id", "route",
 	"status", "tenant", "time", "user_id",
@@ -29,7 +29,7 @@ func TestEachRequestIsOneLineOfTheLog(t *testing.T) {
 		faulty(w)
 		w.Apply(acme)
 		w.Apply("tenant: off\nhosts: [off.localhost]\nusers: [{email: o@off.example, name: O, owner: true}]\n")
-		w.Apply(unlogged) // the toggles do not matter here
+		w.Apply(unlogged) // the toggles do not apply here
 		sam, anyone, wrong := w.Key("sam@acme.example", origins(app)), w.Anyone(), w.Anyone()
 		samID := w.UserID("acme", "sam@acme.example")
 		wrong.Token = "svc_api_" + strings.Repeat("ab", 32)
@@ -44,7 +44,7 @@ func TestEachRequestIsOneLineOfTheLog(t *testing.T) {
 		off := w.KeyOf("off", "off.localhost", "o@off.example")
 		w.Clock.Advance(time.Hour)
 
-		// What is said of who called.
+		// What the line says about the caller.
 		type who = map[string]any
 		by := func(a *gatetest.Actor, user string) who {
 			return who{"auth": "key", "user_id": user, "api_key_id": a.KeyID, "api_key_prefix": a.Token[:12]}
@@ -159,7 +159,7 @@ func TestEachRequestIsOneLineOfTheLog(t *testing.T) {
 	})
 }
 
-// TestTheLogHoldsNoToken: whatever a caller sends, and wherever.
+// TestTheLogHoldsNoToken, whatever a caller sends, and wherever (contract G4).
 func TestTheLogHoldsNoToken(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
@@ -174,7 +174,7 @@ func TestTheLogHoldsNoToken(t *testing.T) {
 		sam.With("Idempotency-Key", sam.Token).Get(me)
 		sam.With("X-Webhook-Token", sam.Token).Get(me)
 		sam.Post(contact, `{"first_name":"`+sam.Token+`","extra":{"note":"mine is `+sam.Token+`"}}`).Want(201, "")
-		// Tokens of External Identity have no prefix of their own.
+		// Tokens of External Identity have no prefix.
 		const opaque, access = "Qm9yZWQtb2YtdGhpcy1wYXJ0aWN1bGFyX3Rva2VuIQx", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTkzIn0.c2lnbmF0dXJl"
 		for _, path := range []string{"/public/v1/auth/verify/", "/public/v1/me/", contact + "/", "/reset-password%3Ftoken=", "/verify;token="} {
 			sam.Get(path + opaque)

@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/identity"
 )
 
-// routes is the whole HTTP surface: what each line says of itself is checked
-// here and kept in a golden list.
+// routes returns the whole HTTP surface. newRouter checks each route's policy,
+// and a golden file lists them.
 func routes(data *data.Service, endpoints *endpoint.Service, identity *identity.Service) []httpapi.Route {
 	return slices.Concat(
 		data.Routes(),
@@ -22,12 +22,12 @@ func routes(data *data.Service, endpoints *endpoint.Service, identity *identity.
 }
 
 // router matches paths against the patterns of the routes, segment by segment,
-// as they were sent: it neither cleans nor redirects, and an escaped slash
-// parts no segments. A wildcard takes one segment that is not empty.
+// as they were sent: it neither cleans nor redirects, and an escaped slash does
+// not separate segments. A wildcard matches one segment that is not empty.
 type router struct{ patterns []*matched }
 
-// newRouter panics on a route that lacks a policy: that is a programming
-// error, found by the first test.
+// newRouter panics on a route that lacks a policy: that is a programming error,
+// which any test finds.
 func newRouter(routes []httpapi.Route) *router {
 	rt := &router{}
 	byPattern := map[string]*matched{}
@@ -47,8 +47,8 @@ func newRouter(routes []httpapi.Route) *router {
 	return rt
 }
 
-// find returns the pattern that a path matches and the values of its
-// wildcards, or nil.
+// find returns the pattern that a path matches and the values of its wildcards,
+// or nil.
 func (rt *router) find(u *url.URL) (*matched, httpapi.Params) {
 	path, escaped := u.Path, u.RawPath != ""
 	if escaped {

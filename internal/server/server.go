@@ -30,18 +30,18 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// Options is what a server is made of. All but Proxies must be set.
+// Options configure a server. All but Proxies must be set.
 type Options struct {
 	DB      *db.DB
 	Keyring *secret.Keyring
 	Clock   clock.Clock
-	// Log takes one JSON object a line: the request log and all else the
-	// server has to say.
+	// Log takes one JSON object a line: the request log and the server's other
+	// events.
 	Log     io.Writer
 	Proxies httpapi.TrustedProxies
-	// Engine runs the tenants' components; whoever made it closes it.
+	// Engine runs the tenants' components. The caller closes it.
 	Engine *component.Engine
-	// Mail sends what External Identity has to say.
+	// Mail sends the mails of External Identity.
 	Mail mail.Sender
 }
 
@@ -58,37 +58,38 @@ type Server struct {
 	identity  *identity.Service
 	mails     *outbox.Outbox
 	limiter   *ratelimit.Limiter
-	answers   *admission.Budget // bytes of answers that are built or written
-	bodies    *admission.Budget // bytes of bodies that were received
+	answers   *admission.Budget // bytes of answers that are built or being written
+	bodies    *admission.Budget // bytes of request bodies
 	log       *audit.RequestLog
 	recorder  *audit.Recorder
 	metrics   *metrics
 	surface   []httpapi.Route
 	router    *router
 
-	complaints complaints
+	overloads throttledLog
 
 	draining   atomic.Bool
 	background background
 }
 
-// background is the work that goes on beside requests.
+// background is the work that runs beside requests.
 type background struct {
 	sync.WaitGroup
 	cancel context.CancelFunc
 }
 
 // What all requests together may hold in memory of their answers and of their
-// bodies; a tenant alone gets half. Each has its own, so that whoever does not
-// read answers keeps nobody from sending, nor the other way round. 64 MiB are 16
-// of the longest pages for one tenant (and as many waiting clients), and little
-// beside what a server has.
+// bodies; one tenant gets half at most. Each has its own budget, so that
+// clients who do not read answers keep nobody from sending, and the other way
+// round. 64 MiB are 16 of the longest pages for one tenant (and as many waiting
+// clients), and little beside what a server has.
 const (
 	answerBytes = 64 << 20
 	bodyBytes   = 64 << 20
 )
 
-// New wires a server and starts its background work; Close ends it.
+// New wires a server and starts its background work. Close must be called to
+// end it.
 func New(o Options) *Server {
 	directory := access.NewDirectory(o.DB)
 	store := records.New(o.DB, directory, o.Clock, o.Keyring.Derive("cursor", 32)).Share(o.Engine.Cores())
@@ -128,8 +129,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Time-outs of every connection. A body must be in, and an answer out, within
-// them; nothing a peer does holds a connection for longer.
+// Timeouts of every connection. A body must arrive, and an answer leave, within
+// them, so that no peer holds a connection for longer.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
@@ -138,10 +139,12 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// drainTimeout is how long a server that was told to stop lets requests finish.
+// drainTimeout is how long running requests have to finish after the server was
+// told to stop.
 const drainTimeout = 30 * time.Second
 
-// lastAnswers is how long a connection may take to its last request.
+// lastAnswers is how long a draining server waits for connections to send one
+// more request.
 const lastAnswers = 500 * time.Millisecond
 
 // HTTP returns the server of the public listener.
@@ -153,10 +156,11 @@ func (s *Server) HTTP() *http.Server {
 	}
 }
 
-// Serve serves on public, and the operator's pages on ops when it is not nil,
-// until ctx ends; then it drains: it reports itself not ready, takes no new
-// connections, answers those it has for the last time, lets running requests
-// finish, and writes what waits to be written. The listeners are closed when it returns.
+// Serve serves public, and the operator's pages on ops unless it is nil, until
+// ctx ends. Then it drains: it reports that it is not ready, accepts no new
+// connections, answers the connections it has one last time, lets running
+// requests finish, and writes what is queued. The listeners are closed when it
+// returns.
 func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	front := s.HTTP()
 	servers := []*http.Server{front}
@@ -171,9 +175,9 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	}
 	failed := make(chan error, 2)
 	served := make(chan struct{})
-	entrance := &door{Listener: public}
+	listener := &drainingListener{Listener: public}
 	go func() {
-		failed <- front.Serve(enveloped{entrance, s})
+		failed <- front.Serve(envelopedListener{listener, s})
 		close(served)
 	}()
 	if ops != nil {
@@ -187,11 +191,12 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	case err = <-failed:
 	}
 	s.draining.Store(true)
-	entrance.close()
+	listener.drain()
 	<-served
-	// Shutdown closes a connection between two requests, and does not answer a
-	// request that it finds just read. So each connection gets a last answer
-	// first, which says that it closes; who asks for nothing is not waited for.
+	// Shutdown closes a connection between two requests, and leaves a request
+	// unanswered that has just been read. So each connection first gets a last
+	// answer, which says that the connection closes; a connection that sends
+	// nothing is not waited for.
 	for begun := time.Now(); open.Load() > 0 && time.Since(begun) < lastAnswers; {
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -205,35 +210,35 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	return errors.Join(err, s.Close(drain))
 }
 
-// Close ends the background work and writes what waits: audit entries,
+// Close ends the background work and writes what is queued: audit entries,
 // rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
 	s.draining.Store(true)
-	asked := s.identity.Close(ctx) // which may still put mails into the outbox
+	asked := s.identity.Close(ctx) // may still put mails into the outbox
 	s.background.cancel()
 	s.background.Wait()
 	return errors.Join(asked, s.endpoints.Close(ctx), s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
 }
 
-// Directory is the server's own, for what runs in the same process: a change
-// after which Forget is called on it takes effect at once.
+// Directory returns the server's own directory, for code in the same process: a
+// change after which Forget is called on it takes effect at once.
 func (s *Server) Directory() *access.Directory { return s.directory }
 
-// Keys is the server's own; see Directory.
+// Keys returns the server's own service; see Directory.
 func (s *Server) Keys() *apikey.Service { return s.keys }
 
-// Records is the server's own; see Directory.
+// Records returns the server's own store; see Directory.
 func (s *Server) Records() *records.Store { return s.records }
 
-// Emit writes a line of the server's own to the log.
+// Emit writes an event of the server's own to the log.
 func (s *Server) Emit(event string, fields map[string]any) { s.log.Emit(event, fields) }
 
-// overloaded is OVERLOADED for what the database refuses for now, nil for any
-// other error; the cause goes to the log.
+// overloaded returns OVERLOADED where the database refuses for now, and logs
+// the cause. It returns nil for any other error.
 func (s *Server) overloaded(err error) error {
 	for _, e := range []error{db.ErrFull, db.ErrBusy, db.ErrUnavailable} {
 		if errors.Is(err, e) {
-			s.complaints.say(s, err)
+			s.overloads.log(s, err)
 			return fault.New(fault.Overloaded, "the service cannot do this right now; try again soon").After(5 * time.Second)
 		}
 	}

@@ -47,7 +47,7 @@ type sqlText struct {
 	text string
 }
 
-// tables are those that the migrations make and leave.
+// tables are the tables that exist after all migrations.
 func tables(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../db/migrations/*.sql")
@@ -71,7 +71,7 @@ func tables(t *testing.T) []string {
 	return slices.Compact(list)
 }
 
-// naming finds where a text names one of the tables: the verb, then the table.
+// naming matches a table name in a statement: the verb, then the table.
 func naming(tables []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE)\s+(` + strings.Join(tables, "|") + `)\b`)
 }
@@ -131,7 +131,7 @@ func TestDirectionUnscoped(t *testing.T) {
 	all.end(t)
 }
 
-// shared are the tables that two packages touch, with the reason.
+// shared are the tables that two packages use, with the reason.
 var shared = map[string]string{
 	"refresh_chains": "identity rotates sessions; user ends them in the statement after that which raises the epoch, whoever asks for it",
 	"refresh_tokens": "as refresh_chains",

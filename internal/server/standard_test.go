@@ -6,8 +6,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// acme is the tenant of most tests here: contacts under accounts, a small role
-// tree, and staff of every kind.
+// acme is the tenant of most tests here: contacts that belong to accounts, a
+// small role tree, and staff of every kind.
 const acme = `
 tenant: acme
 display_name: Acme GmbH

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // TestGoldenSurface keeps the whole HTTP surface, each route with its policy,
-// where a review sees every change of it (lock 2).
+// in a golden file (lock 2).
 func TestGoldenSurface(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	var b strings.Builder

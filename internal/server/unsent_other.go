@@ -4,5 +4,6 @@ package server
 
 import "net"
 
-// boundUnsent leaves it to the system how much of an answer it takes off our hands.
+// boundUnsent does nothing: the kernel decides how much of an answer it
+// buffers.
 func boundUnsent(net.Conn) {}

@@ -13,8 +13,9 @@ import (
 	"gatehouse/internal/records"
 )
 
-// A number has one form, which both engines give back; one that is no double,
-// or an integer that would be another, is refused wherever it stands.
+// A number has one form on both engines (contract V3); a number that is not a
+// double, or an integer that would change, is refused wherever it occurs
+// (contract V2).
 func TestNumbersAreDoublesInOneForm(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(scales)
@@ -73,10 +74,10 @@ func TestNumbersAreDoublesInOneForm(t *testing.T) {
 	})
 }
 
-// numerals is a list of n numbers that take 302 bytes each once they are stored.
+// numerals returns a list of n numbers that take 302 bytes each when stored.
 func numerals(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1e-300,", n), ",") + "]" }
 
-// What a record holds as a whole is bounded, by whatever way it comes.
+// The size of a record is bounded however it is written (contract V4).
 func TestAStoredDocumentIsBounded(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(scales)
@@ -112,8 +113,8 @@ func TestAStoredDocumentIsBounded(t *testing.T) {
 	})
 }
 
-// spoil stores what was taken once: on PostgreSQL n numbers, each of which takes
-// 16,002 bytes to write down.
+// spoil stores values that earlier versions accepted: on PostgreSQL n numbers,
+// each of which takes 16,002 bytes as text.
 func spoil(t *testing.T, w *gatetest.World, table, column, key, id string, n int) {
 	t.Helper()
 	err := w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
@@ -134,15 +135,15 @@ func spoil(t *testing.T, w *gatetest.World, table, column, key, id string, n int
 	}
 }
 
-// Old bad data stands in nobody's way: the record can be read, listed, filtered,
-// changed and deleted, and the tenant goes on.
+// Old invalid data does not get in the way: the record can be read, listed,
+// filtered, changed and deleted, and the tenant keeps working.
 func TestOldBadDataCanBeDealtWith(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(scales)
 		olivia := w.Key("olivia@acme.example")
 		owner := w.UserID("acme", "olivia@acme.example")
 		var ids []string
-		for _, n := range []int{70_000, 2000, 100} { // the first more than a text of PostgreSQL can have
+		for _, n := range []int{70_000, 2000, 100} { // the first is more than a PostgreSQL text can hold
 			ids = append(ids, olivia.Post(thing, `{"title":"old","n":5}`).Want(201, "").ID())
 			spoil(t, w, "records", "data", "record_id", ids[len(ids)-1], n)
 		}
@@ -163,11 +164,11 @@ func TestOldBadDataCanBeDealtWith(t *testing.T) {
 		if err != nil || len(out) > 1<<20 {
 			t.Errorf("export: %d bytes, %v", len(out), err)
 		}
-		w.Apply(strings.Replace(scales, "{name: note, type: text}", "{name: note, type: text, indexed: true}", 1)) // walks over every record
+		w.Apply(strings.Replace(scales, "{name: note, type: text}", "{name: note, type: text, indexed: true}", 1)) // visits every record
 		sound(olivia.Get(thing + "?filter[note]=kept"))
-		// Changed elsewhere, the field mended, deleted.
+		// Changed in another field, the field corrected, deleted.
 		sound(olivia.Patch(thing+"/"+ids[0], `{"title":"new"}`))
-		sound(olivia.Patch(thing+"/"+ids[2], `{"title":"new"}`)) // which is over the limit, and grows no further
+		sound(olivia.Patch(thing+"/"+ids[2], `{"title":"new"}`)) // already over the limit, and does not grow
 		sound(olivia.Patch(thing+"/"+ids[1], `{"extra":[1.50]}`))
 		if got := olivia.Get(thing+"/"+ids[1]).Want(200, "").Member("extra"); got != "[1.5]" {
 			t.Errorf("mended: %s", got)

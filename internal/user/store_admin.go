@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,9 +16,6 @@ import (
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
-
-// MaxName bounds a user's name, in characters.
-const MaxName = 200
 
 // Draft is a user to be created. The names in the comments are those of the
 // fields in a VALIDATION error.
@@ -86,12 +81,12 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 	return u, nil
 }
 
-// SetActive deactivates or reactivates the user with the e-mail address; one
-// who is so already is left as they are, and changed is false. A deactivation
-// ends the user's sessions for good, and of one who waits to be activated it
-// ends the wait; an activation counts as verified (decisions 2.25). It is a
-// change of configuration, recorded for actor. NOT_FOUND when there is no such
-// user.
+// SetActive deactivates or reactivates the user with the e-mail address and
+// reports whether that changed anything. A deactivation ends the user's
+// sessions for good, and the wait of a pending user (contract I15); an
+// activation counts as verification of the address (contract I6). It is a
+// change of configuration, recorded for actor. It returns NOT_FOUND when there
+// is no such user.
 func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address string, active bool) (u *User, changed bool, err error) {
 	err = tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		changed = false
@@ -163,14 +158,11 @@ func (d Draft) check() map[string]string {
 	if err := CheckEmail(d.Email); err != nil {
 		reasons["email"] = err.Error()
 	}
-	name := strings.TrimSpace(d.Name)
-	if n := utf8.RuneCountInString(name); n < 1 || n > MaxName {
-		reasons["name"] = fmt.Sprintf("expected 1 to %d characters", MaxName)
-	} else if !plain(name) {
-		reasons["name"] = "expected text without control characters"
+	if err := CheckName(strings.TrimSpace(d.Name)); err != nil {
+		reasons["name"] = err.Error()
 	}
-	if locale := strings.TrimSpace(d.Locale); len(locale) > 35 || !plain(locale) {
-		reasons["locale"] = "expected a language tag like en or de-AT"
+	if err := CheckLocale(strings.TrimSpace(d.Locale)); err != nil {
+		reasons["locale"] = err.Error()
 	}
 	switch {
 	case d.Type != Internal && d.Type != External:
@@ -204,8 +196,6 @@ func (d Draft) checkNames(reasons map[string]string, known Names) map[string]str
 	}
 	return all
 }
-
-func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
 
 // past is a user as the change history keeps it: no password.
 type past struct {

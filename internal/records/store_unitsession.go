@@ -15,29 +15,30 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Part is a unit of work as one viewer may use it. Its methods answer like
-// those of a Session, and change nothing before the unit's Commit.
-type Part struct {
+// UnitSession is a unit of work as one viewer may use it. Its methods return
+// the same results and errors as those of a Session, and change nothing before
+// the unit's Commit.
+type UnitSession struct {
 	u *Unit
 	s *Session
 }
 
-// Within makes a holder bound the answers of the part; it returns the part.
-func (p *Part) Within(h Holder) *Part {
+// Within makes a holder bound the answers. It returns the UnitSession.
+func (p *UnitSession) Within(h Holder) *UnitSession {
 	p.s.holder = h
 	return p
 }
 
-// held is an answer that the part's holder lets pass.
-func (p *Part) held(rec Record) (Record, error) {
+// held returns rec unless the holder refuses it.
+func (p *UnitSession) held(rec Record) (Record, error) {
 	if err := p.s.hold(len(rec)); err != nil {
 		return nil, err
 	}
 	return rec, nil
 }
 
-// Get reads one record as the unit has it.
-func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
+// Get reads one record as it is in the unit.
+func (p *UnitSession) Get(ctx context.Context, entity, id string) (Record, error) {
 	if entity == schema.UserEntity {
 		return p.getUser(ctx, id)
 	}
@@ -52,17 +53,17 @@ func (p *Part) Get(ctx context.Context, entity, id string) (Record, error) {
 	return p.held(render(nil, r, rec))
 }
 
-// List reads one page of what is stored; what the unit did is not in it.
-func (p *Part) List(ctx context.Context, entity string, q Query) (Page, error) {
+// List reads one page of what is stored, without the changes of the unit.
+func (p *UnitSession) List(ctx context.Context, entity string, q Query) (Page, error) {
 	return p.s.List(ctx, entity, q)
 }
 
 // May is Session.May.
-func (p *Part) May(entity string, verb access.Verb) error { return p.s.May(entity, verb) }
+func (p *UnitSession) May(entity string, verb access.Verb) error { return p.s.May(entity, verb) }
 
-// find is a record as the unit has it, and whether verb reaches it. What is
-// returned may be changed.
-func (p *Part) find(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
+// find returns a record as it is in the unit, and whether verb reaches it. The
+// caller may change the result.
+func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
 	at := ref{r.Entity.Name, id}
 	if p.u.gone[at] {
 		return nil, errUnseen
@@ -90,9 +91,9 @@ func (p *Part) find(ctx context.Context, r *access.EntityRights, id string, verb
 	return rec, nil
 }
 
-// reaches is the visibility predicate for a record as the unit has it. Shares
-// do not change inside a unit: they are asked for where they are stored.
-func (p *Part) reaches(ctx context.Context, r *access.EntityRights, verb access.Verb, rec *row) (bool, error) {
+// reaches is the visibility predicate for a record as it is in the unit. Shares
+// do not change inside a unit, so it reads the stored ones.
+func (p *UnitSession) reaches(ctx context.Context, r *access.EntityRights, verb access.Verb, rec *row) (bool, error) {
 	scope := r.Scope(verb)
 	if scope.All || rec.owner == scope.Owner || slices.Contains(scope.OwnerRoles, rec.ownerRole) {
 		return true, nil
@@ -116,8 +117,8 @@ func (p *Part) reaches(ctx context.Context, r *access.EntityRights, verb access.
 	return found, err
 }
 
-// visible is sight inside the unit.
-func (p *Part) visible(ctx context.Context, entity, id string) (bool, error) {
+// visible is visibleFunc inside the unit.
+func (p *UnitSession) visible(ctx context.Context, entity, id string) (bool, error) {
 	at := ref{entity, id}
 	if p.u.gone[at] {
 		return false, nil
@@ -134,7 +135,7 @@ func (p *Part) visible(ctx context.Context, entity, id string) (bool, error) {
 }
 
 // Create adds a record.
-func (p *Part) Create(ctx context.Context, entity string, members []Member) (Record, error) {
+func (p *UnitSession) Create(ctx context.Context, entity string, members []Member) (Record, error) {
 	if entity == schema.UserEntity {
 		return nil, errUsersClosed
 	}
@@ -183,7 +184,7 @@ func (p *Part) Create(ctx context.Context, entity string, members []Member) (Rec
 }
 
 // Update merges members into a record.
-func (p *Part) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
+func (p *UnitSession) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	if entity == schema.UserEntity {
 		return p.updateUser(ctx, id, members)
 	}
@@ -221,7 +222,7 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 	if err != nil {
 		return nil, err
 	}
-	// The system members were right, as the unit sees them, and are set anew.
+	// The unit has checked the system members; the commit sets them again.
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		return m.Name == "id" || m.Name == "created_at" || m.Name == "updated_at"
 	})
@@ -237,7 +238,7 @@ func (p *Part) Update(ctx context.Context, entity, id string, members []Member) 
 }
 
 // Delete removes a record.
-func (p *Part) Delete(ctx context.Context, entity, id string) error {
+func (p *UnitSession) Delete(ctx context.Context, entity, id string) error {
 	if entity == schema.UserEntity {
 		return errUsersClosed
 	}
@@ -255,7 +256,8 @@ func (p *Part) Delete(ctx context.Context, entity, id string) error {
 	}
 	at := ref{entity, id}
 	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
-		// What is left to clear a server clears: a run does not wait for it.
+		// A server clears what is left of the references: a run does not wait
+		// for it.
 		if _, err := s.remove(ctx, rp.tx, r.Entity, rp.record(r.Entity, at)); err != nil {
 			return err
 		}
@@ -269,9 +271,9 @@ func (p *Part) Delete(ctx context.Context, entity, id string) error {
 	return nil
 }
 
-// need is what it takes to hold a record for a change; nothing where the unit
-// created it.
-func (p *Part) need(r *access.EntityRights, rec *row, verb access.Verb) need {
+// need returns what is required to hold a record for a change: nothing if the
+// unit created it.
+func (p *UnitSession) need(r *access.EntityRights, rec *row, verb access.Verb) need {
 	if rec.version == 0 {
 		return need{}
 	}
@@ -282,9 +284,9 @@ func errNotYours(word string) error {
 	return fault.New(fault.Forbidden, "you may not %s this record", word)
 }
 
-// checkUnique is CONFLICT, naming every field whose value another record has,
-// as the unit has them.
-func (p *Part) checkUnique(ctx context.Context, e *schema.Entity, rec *row, values []jsontext.Value) error {
+// checkUnique returns a CONFLICT that names every field whose value another
+// record has in the unit.
+func (p *UnitSession) checkUnique(ctx context.Context, e *schema.Entity, rec *row, values []jsontext.Value) error {
 	taken := map[string]string{}
 	for i, f := range e.Fields {
 		key, ok := indexKey(f, values[i])
@@ -306,7 +308,7 @@ func (p *Part) checkUnique(ctx context.Context, e *schema.Entity, rec *row, valu
 }
 
 // free reports whether no record but rec has a value in the unit.
-func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error) {
+func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error) {
 	v := &p.u.unique
 	if id, taken := v.owner[uniqueValue{e.Name, f.Name, key}]; taken && id != rec.id {
 		return false, nil
@@ -323,7 +325,7 @@ func (p *Part) free(ctx context.Context, e *schema.Entity, f *schema.Field, key 
 
 // ---- users ----
 
-func (p *Part) findUser(ctx context.Context, id string) (*user.User, error) {
+func (p *UnitSession) findUser(ctx context.Context, id string) (*user.User, error) {
 	if !p.s.mayMeet(id) {
 		return nil, errNoUser
 	}
@@ -341,7 +343,7 @@ func (p *Part) findUser(ctx context.Context, id string) (*user.User, error) {
 	return u, p.u.saw(ref{schema.UserEntity, id}, u.UpdatedAt)
 }
 
-func (p *Part) getUser(ctx context.Context, id string) (Record, error) {
+func (p *UnitSession) getUser(ctx context.Context, id string) (Record, error) {
 	r, err := p.s.onUsers(access.Read)
 	if err != nil {
 		return nil, err
@@ -353,7 +355,7 @@ func (p *Part) getUser(ctx context.Context, id string) (Record, error) {
 	return p.held(renderUser(nil, r, u))
 }
 
-func (p *Part) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
+func (p *UnitSession) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
 	s := p.s
 	r, err := s.onUsers(access.Update)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// TestAClosingDoorLetsInWhoWaits: nobody accepts while 50 connections come and
-// send; all of them are let in after the door began to close, and nobody later.
-// Closing the listener alone resets all 50.
-func TestAClosingDoorLetsInWhoWaits(t *testing.T) {
+// TestADrainingListenerAcceptsWhatWaits: nothing is accepted while 50 clients
+// connect and send; all of them are accepted after draining began, and no
+// connection later. Closing the listener instead resets all 50.
+func TestADrainingListenerAcceptsWhatWaits(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{Listener: l}
-	var callers []net.Conn
+	draining := &drainingListener{Listener: l}
+	var clients []net.Conn
 	for range 50 {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -26,14 +26,14 @@ func TestAClosingDoorLetsInWhoWaits(t *testing.T) {
 		if _, err := c.Write([]byte("?")); err != nil {
 			t.Fatal(err)
 		}
-		callers = append(callers, c)
+		clients = append(clients, c)
 	}
-	d.close()
+	draining.drain()
 	for n := 0; ; n++ {
-		c, err := d.Accept()
+		c, err := draining.Accept()
 		if errors.Is(err, net.ErrClosed) {
-			if n != len(callers) {
-				t.Fatalf("%d of %d were let in", n, len(callers))
+			if n != len(clients) {
+				t.Fatalf("%d of %d were accepted", n, len(clients))
 			}
 			break
 		}
@@ -51,13 +51,13 @@ func TestAClosingDoorLetsInWhoWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i, c := range callers {
+	for i, c := range clients {
 		if got, err := io.ReadAll(c); err != nil || string(got) != "!" {
-			t.Errorf("caller %d got %q, %v", i, got, err)
+			t.Errorf("client %d got %q, %v", i, got, err)
 		}
 	}
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
-		t.Error("a closed door takes connections")
+		t.Error("a drained listener takes connections")
 		_ = c.Close()
 	}
 }

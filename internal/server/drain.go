@@ -1,0 +1,69 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// drainingListener is a listener that closes without losing a connection.
+// Closing a TCP listener resets the connections that the kernel has completed
+// and nobody has accepted, though their clients may have sent a request. Once
+// drain was called, Accept first returns those.
+type drainingListener struct {
+	net.Listener
+	draining bool
+	waiting  []net.Conn // connections that waited when draining began
+}
+
+// drain makes Accept return the connections that already wait, and then
+// net.ErrClosed.
+func (l *drainingListener) drain() {
+	if t, ok := l.Listener.(*net.TCPListener); !ok || t.SetDeadline(time.Unix(1, 0)) != nil {
+		_ = l.Close() // fails only where serving failed, which Serve reports
+	}
+}
+
+// Accept must be called by one goroutine only, as net/http does.
+func (l *drainingListener) Accept() (net.Conn, error) {
+	if !l.draining {
+		c, err := l.Listener.Accept()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return c, err
+		}
+		l.draining, l.waiting = true, closeAndTake(l.Listener.(*net.TCPListener))
+	}
+	if len(l.waiting) == 0 {
+		return nil, net.ErrClosed
+	}
+	c := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return c, nil
+}
+
+// closeAndTake closes l and returns the connections that waited.
+func closeAndTake(l *net.TCPListener) (conns []net.Conn) {
+	var files []*os.File
+	if raw, err := l.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // fails where l is closed: nothing waits then
+			for {
+				c, _, err := syscall.Accept(int(fd)) // l does not block: EAGAIN ends the loop
+				if err != nil {
+					return
+				}
+				syscall.CloseOnExec(c)
+				files = append(files, os.NewFile(uintptr(c), "connection"))
+			}
+		})
+	}
+	_ = l.Close()
+	for _, f := range files {
+		if c, err := net.FileConn(f); err == nil { // a duplicate; a client that has left by now is no loss
+			conns = append(conns, c)
+		}
+		_ = f.Close()
+	}
+	return conns
+}
