@@ -149,7 +149,7 @@ func DeletePermissionSet(ctx context.Context, tx tenant.ConfigTx, name string) e
 }
 
 // PutRule makes a sharing rule equal to r. The matches of a rule by field value
-// follow through records.Reshape in the same transaction.
+// follow through records.Transition in the same transaction.
 func PutRule(ctx context.Context, tx tenant.ConfigTx, r *SharingRule) error {
 	// Values must come back byte for byte, as the rule's ID is made of them:
 	// encoding/json would escape <, > and &.
