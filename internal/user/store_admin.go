@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/email"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/session"
 	"gatehouse/internal/tenant"
 )
 
@@ -108,13 +109,15 @@ func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address
 		u.Active, u.EmailVerified, u.Pending = active, u.EmailVerified || active, false
 		u.UpdatedAt, changed = clock.Micros(clk.Now()), true
 		// Only these columns: a page of the user's own may change others meanwhile.
-		_, err = tx.Exec(ctx, `UPDATE users SET active = $3, email_verified = $4, pending = 0, updated_at = $5,
+		epoch := int64(0)
+		err = tx.Query(ctx, `UPDATE users SET active = $3, email_verified = $4, pending = 0, updated_at = $5,
 			session_epoch = session_epoch + CASE WHEN $3 = 1 THEN 0 ELSE 1 END
-			WHERE tenant_id = $1 AND user_id = $2`, u.ID, u.Active, u.EmailVerified, u.UpdatedAt)
+			WHERE tenant_id = $1 AND user_id = $2 RETURNING session_epoch`, func(r db.Row) error { epoch = r.Int(0); return nil },
+			u.ID, u.Active, u.EmailVerified, u.UpdatedAt)
 		if err != nil {
 			return err
 		}
-		if err := endSessions(ctx, tx, u.ID, EndedByUser, u.UpdatedAt); err != nil {
+		if err := session.EndOthers(ctx, tx, u.ID, epoch, session.ByUser, u.UpdatedAt); err != nil {
 			return err
 		}
 		log.Record("user", u.Email, before, pastOf(u))
