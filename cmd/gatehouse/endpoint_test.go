@@ -18,7 +18,7 @@ func TestAWebhookTokenIsPrintedOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return hash
+			return string(hash)
 		}
 		if stored() != "" {
 			t.Error("apply made a token")

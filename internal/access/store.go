@@ -105,7 +105,7 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 
 // PutRole makes a role equal to r. A new one is there since the present version
 // of the configuration, whatever r says.
-func PutRole(ctx context.Context, tx db.Tx, r Role) error {
+func PutRole(ctx context.Context, tx tenant.ConfigTx, r Role) error {
 	version, _, err := tenant.Version(ctx, tx)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func PutRole(ctx context.Context, tx db.Tx, r Role) error {
 
 // DeleteRole removes a role. Nobody is reached by its shares any more, whatever
 // role is made later; the sweep removes them.
-func DeleteRole(ctx context.Context, tx db.Tx, name string) error {
+func DeleteRole(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	var gone []Role
 	err := tx.Query(ctx, `DELETE FROM roles WHERE tenant_id = $1 AND name = $2 RETURNING since`, func(r db.Row) error {
 		gone = append(gone, Role{Name: name, Since: r.Int(0)})
@@ -132,7 +132,7 @@ func DeleteRole(ctx context.Context, tx db.Tx, name string) error {
 }
 
 // PutPermissionSet makes a permission set equal to p.
-func PutPermissionSet(ctx context.Context, tx db.Tx, p *PermissionSet) error {
+func PutPermissionSet(ctx context.Context, tx tenant.ConfigTx, p *PermissionSet) error {
 	b, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -143,14 +143,14 @@ func PutPermissionSet(ctx context.Context, tx db.Tx, p *PermissionSet) error {
 }
 
 // DeletePermissionSet removes a permission set.
-func DeletePermissionSet(ctx context.Context, tx db.Tx, name string) error {
+func DeletePermissionSet(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM permission_sets WHERE tenant_id = $1 AND name = $2`, name)
 	return err
 }
 
 // PutRule makes a sharing rule equal to r. The matches of a rule by field value
-// follow through records.Reshape in the same transaction.
-func PutRule(ctx context.Context, tx db.Tx, r *SharingRule) error {
+// follow through records.Transition in the same transaction.
+func PutRule(ctx context.Context, tx tenant.ConfigTx, r *SharingRule) error {
 	// Values must come back byte for byte, as the rule's ID is made of them:
 	// encoding/json would escape <, > and &.
 	b, err := jsonv2.Marshal(r.Where)
@@ -167,13 +167,13 @@ func PutRule(ctx context.Context, tx db.Tx, r *SharingRule) error {
 
 // SetMatchName makes the matches of a rule those that stand under another
 // name; "" is the rule's ID.
-func SetMatchName(ctx context.Context, tx db.Tx, id, name string) error {
+func SetMatchName(ctx context.Context, tx tenant.ConfigTx, id, name string) error {
 	_, err := tx.Exec(ctx, `UPDATE sharing_rules SET match_name = $3 WHERE tenant_id = $1 AND rule_id = $2`, id, name)
 	return err
 }
 
 // DeleteRule removes a sharing rule.
-func DeleteRule(ctx context.Context, tx db.Tx, id string) error {
+func DeleteRule(ctx context.Context, tx tenant.ConfigTx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM sharing_rules WHERE tenant_id = $1 AND rule_id = $2`, id)
 	return err
 }

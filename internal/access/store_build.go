@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // What is stored here tells the database's time: whoever goes on with a build,
@@ -58,7 +59,7 @@ func loadBuild(ctx context.Context, q db.Querier, suffix string) (*Build, error)
 }
 
 // PutBuild stores a new build. The tenant must have none.
-func PutBuild(ctx context.Context, tx db.Tx, b *Build) error {
+func PutBuild(ctx context.Context, tx tenant.ConfigTx, b *Build) error {
 	work, err := json.Marshal(b.Work)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func MoveBuild(ctx context.Context, tx db.Tx, b *Build) error {
 }
 
 // DeleteBuild forgets the tenant's build.
-func DeleteBuild(ctx context.Context, tx db.Tx) error {
+func DeleteBuild(ctx context.Context, tx tenant.ConfigTx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM builds WHERE tenant_id = $1`)
 	return err
 }

@@ -35,7 +35,7 @@ type world struct {
 func newWorld(t testing.TB, d *db.DB) *world {
 	t.Helper()
 	w := node(t, d)
-	w.configure(func(tx db.Tx, log *tenant.History) error {
+	w.configure(func(tx tenant.ConfigTx, log *tenant.History) error {
 		log.Record("tenant", acme, nil, acme)
 		return tenant.Put(w.ctx, tx, &tenant.Tenant{
 			ID: acme, DisplayName: "Acme", Hosts: []string{host}, BaseURL: "https://acme.example", Settings: tenant.DefaultSettings(),
@@ -57,7 +57,7 @@ func node(t testing.TB, d *db.DB) *world {
 	return w
 }
 
-func (w *world) configure(fn func(db.Tx, *tenant.History) error) {
+func (w *world) configure(fn func(tenant.ConfigTx, *tenant.History) error) {
 	w.t.Helper()
 	w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, fn))
 	w.dir.Forget()

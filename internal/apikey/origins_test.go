@@ -49,7 +49,7 @@ func TestAPreflightIsAnsweredByTheUnionOfActiveKeys(t *testing.T) {
 		settings := tenant.DefaultSettings()
 		settings.ExternalIdentity.Enabled = true
 		settings.ExternalIdentity.AppURL = "https://ACME.example:443/portal"
-		w.configure(func(tx db.Tx, log *tenant.History) error {
+		w.configure(func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("tenant", acme, 1, 2)
 			return tenant.Put(w.ctx, tx, &tenant.Tenant{ID: acme, Hosts: []string{host}, BaseURL: "https://x.example", Settings: settings}, 1)
 		})

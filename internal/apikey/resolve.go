@@ -60,7 +60,7 @@ func (s *Service) lookUp(ctx context.Context, cfg *access.Config, token string, 
 	if !hexDigits(token[len(secret.APITokenPrefix):]) {
 		return nil, ErrUnauthorized
 	}
-	hash := hex.EncodeToString(sum[:])
+	hash := secret.TokenHash(hex.EncodeToString(sum[:]))
 	key, stored, err := s.store.byHash(ctx, cfg.Tenant.ID, hash)
 	if err != nil {
 		return nil, err

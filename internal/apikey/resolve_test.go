@@ -66,7 +66,7 @@ func TestOnlyTheHashOfATokenIsStored(t *testing.T) {
 				t.Error("a token can be read")
 			}
 		}
-		if !strings.Contains(stored.String(), secret.Hash(token2)) || strings.Contains(stored.String(), secret.Hash(token)) {
+		if !strings.Contains(stored.String(), string(secret.Hash(token2))) || strings.Contains(stored.String(), string(secret.Hash(token))) {
 			t.Error("expected the hash of the key that is there, in api_keys alone")
 		}
 	})
@@ -129,7 +129,7 @@ func TestAnotherTenantsTokenIsUnknown(t *testing.T) {
 		k, token := w.create(CreateSpec{})
 		w.wantIn(token)
 		const other = "globex"
-		w.must(tenant.Configure(w.ctx, d.For(other), "test", w.clock, func(tx db.Tx, log *tenant.History) error {
+		w.must(tenant.Configure(w.ctx, d.For(other), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("tenant", other, nil, other)
 			return tenant.Put(w.ctx, tx, &tenant.Tenant{ID: other, Hosts: []string{"globex.localhost"}, Settings: tenant.DefaultSettings()}, 1)
 		}))

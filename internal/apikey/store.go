@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -57,13 +58,13 @@ func (s store) handle(tenantID string) (db.Handle, error) {
 
 // create inserts the key for the user whom spec names. verdict is asked inside
 // the transaction, with what is wrong with the user, whether to go on.
-func (s store) create(ctx context.Context, clk clock.Clock, actor, tenantID string, k *Key, hash string,
+func (s store) create(ctx context.Context, clk clock.Clock, actor, tenantID string, k *Key, hash secret.TokenHash,
 	verdict func(userReason string) error, spec CreateSpec) error {
 	h, err := s.handle(tenantID)
 	if err != nil {
 		return err
 	}
-	return tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	return tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		if _, ok, err := tenant.Version(ctx, tx); err != nil {
 			return err
 		} else if !ok {
@@ -106,7 +107,7 @@ func findOwner(ctx context.Context, q db.Querier, spec CreateSpec) (u *user.User
 	return u, "", nil
 }
 
-func insert(ctx context.Context, tx db.Tx, k *Key, hash string) error {
+func insert(ctx context.Context, tx tenant.ConfigTx, k *Key, hash secret.TokenHash) error {
 	origins, err := json.Marshal(slices.Concat([]string{}, k.Origins)) // never null
 	if err != nil {
 		return err
@@ -171,7 +172,7 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor, tenantID, id 
 	if err != nil {
 		return err
 	}
-	return tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	return tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		var k *Key
 		err := tx.Query(ctx, `DELETE FROM api_keys WHERE tenant_id = $1 AND key_id = $2 RETURNING `+columns, func(r db.Row) error {
 			var err error
@@ -197,12 +198,12 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor, tenantID, id 
 
 // byHash finds a key by its token's hash, and the hash as it is stored; nil
 // when there is none.
-func (s store) byHash(ctx context.Context, tenantID, hash string) (k *Key, stored string, err error) {
+func (s store) byHash(ctx context.Context, tenantID string, hash secret.TokenHash) (k *Key, stored secret.TokenHash, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT `+columns+`, token_hash FROM api_keys
 		WHERE tenant_id = $1 AND token_hash = $2`, func(r db.Row) error {
 		var err error
 		k, err = scan(r)
-		stored = r.Text(10)
+		stored = secret.TokenHash(r.Text(10))
 		return err
 	}, hash)
 	return k, stored, err

@@ -14,6 +14,8 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -193,7 +195,7 @@ func TestAnEntryTellsWho(t *testing.T) {
 			r.Record(ev)
 		}
 		closeRecorder(t, r)
-		if err := h.Write(t.Context(), func(tx db.Tx) error { return user.Delete(t.Context(), tx, "u2") }); err != nil {
+		if err := tenanttest.Change(t.Context(), h, func(tx tenant.ConfigTx) error { return user.Delete(t.Context(), tx, "u2") }); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

@@ -14,13 +14,14 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
 func makeTenant(t testing.TB, d *db.DB, id string) db.Handle {
 	t.Helper()
 	h := d.For(id)
-	err := h.Write(t.Context(), func(tx db.Tx) error {
+	err := tenanttest.Change(t.Context(), h, func(tx tenant.ConfigTx) error {
 		return tenant.Put(t.Context(), tx, &tenant.Tenant{ID: id, Hosts: []string{id + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
 	})
 	if err != nil {
@@ -31,7 +32,7 @@ func makeTenant(t testing.TB, d *db.DB, id string) db.Handle {
 
 func makeUser(t testing.TB, h db.Handle, id, email string) {
 	t.Helper()
-	err := h.Write(t.Context(), func(tx db.Tx) error {
+	err := tenanttest.Change(t.Context(), h, func(tx tenant.ConfigTx) error {
 		tick, err := tenant.Tick(t.Context(), tx, 1)
 		if err != nil {
 			return err

@@ -130,7 +130,7 @@ type application struct {
 	warnings    []string
 }
 
-func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
+func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.History) error {
 	p := &plan{
 		Problems: &Problems{List: append([]Problem{}, a.problems.List...), Left: a.problems.Left},
 		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash, keyring: a.opts.Keyring,

@@ -16,7 +16,7 @@ import (
 // writer carries a plan out inside its transaction.
 type writer struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call of application.run
-	tx     db.Tx
+	tx     tenant.ConfigTx
 	p      *plan
 	now    int64          // microseconds UTC
 	config *access.Config // as it was before

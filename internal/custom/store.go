@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 // Load reads all of a tenant's definitions. Outside a transaction they may be
@@ -56,7 +57,7 @@ func CheckSecrets(ctx context.Context, q db.Querier, keyring *secret.Keyring) er
 }
 
 // PutComponent makes a logic component equal to c.
-func PutComponent(ctx context.Context, tx db.Tx, c *Component) error {
+func PutComponent(ctx context.Context, tx tenant.ConfigTx, c *Component) error {
 	b, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -67,13 +68,13 @@ func PutComponent(ctx context.Context, tx db.Tx, c *Component) error {
 }
 
 // DeleteComponent removes a logic component.
-func DeleteComponent(ctx context.Context, tx db.Tx, name string) error {
+func DeleteComponent(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM logic_components WHERE tenant_id = $1 AND name = $2`, name)
 	return err
 }
 
 // PutAutomation makes an automation equal to a.
-func PutAutomation(ctx context.Context, tx db.Tx, a *Automation) error {
+func PutAutomation(ctx context.Context, tx tenant.ConfigTx, a *Automation) error {
 	b, err := jsonv2.Marshal(a) // which keeps the flow's text as it is
 	if err != nil {
 		return err
@@ -84,14 +85,14 @@ func PutAutomation(ctx context.Context, tx db.Tx, a *Automation) error {
 }
 
 // DeleteAutomation removes an automation.
-func DeleteAutomation(ctx context.Context, tx db.Tx, name string) error {
+func DeleteAutomation(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM automations WHERE tenant_id = $1 AND name = $2`, name)
 	return err
 }
 
 // PutEndpoint makes an endpoint equal to e. Its webhook token stays what it is,
 // and is forgotten where the endpoint takes none.
-func PutEndpoint(ctx context.Context, tx db.Tx, e *Endpoint) error {
+func PutEndpoint(ctx context.Context, tx tenant.ConfigTx, e *Endpoint) error {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -109,22 +110,22 @@ func PutEndpoint(ctx context.Context, tx db.Tx, e *Endpoint) error {
 // DeleteEndpoint removes an endpoint and its webhook token. What its
 // deliveries were recognized by stays: an endpoint that comes back under its
 // slug does not process them again.
-func DeleteEndpoint(ctx context.Context, tx db.Tx, slug string) error {
+func DeleteEndpoint(ctx context.Context, tx tenant.ConfigTx, slug string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM custom_endpoints WHERE tenant_id = $1 AND slug = $2`, slug)
 	return err
 }
 
 // PutToken replaces the webhook token of an endpoint; it reports whether there
 // is such an endpoint.
-func PutToken(ctx context.Context, tx db.Tx, slug, hash, prefix string) (bool, error) {
+func PutToken(ctx context.Context, tx tenant.ConfigTx, slug string, hash secret.TokenHash, prefix string) (bool, error) {
 	n, err := tx.Exec(ctx, `UPDATE custom_endpoints SET token_hash = $3, token_prefix = $4 WHERE tenant_id = $1 AND slug = $2`, slug, hash, prefix)
 	return n > 0, err
 }
 
 // TokenHash is the hash of an endpoint's webhook token; "" when it has none.
-func TokenHash(ctx context.Context, q db.Querier, slug string) (hash string, err error) {
+func TokenHash(ctx context.Context, q db.Querier, slug string) (hash secret.TokenHash, err error) {
 	err = q.Query(ctx, `SELECT token_hash FROM custom_endpoints WHERE tenant_id = $1 AND slug = $2`, func(r db.Row) error {
-		hash = r.Text(0)
+		hash = secret.TokenHash(r.Text(0))
 		return nil
 	}, slug)
 	return hash, err

@@ -13,9 +13,6 @@ import (
 // BeforeCommit runs in the place of SQLite's COMMIT: an error makes it fail.
 func BeforeCommit(d *DB, fn func() error) { d.engine.(*sqliteEngine).writer.beforeCommit = fn }
 
-// TenantProblem is tenantProblem of a text.
-func TenantProblem(sql string) string { return tenantProblem(scan(sql)) }
-
 // Numbered is the text as SQLite gets it.
 func Numbered(sql string) string { return describe(sql).numbered }
 
@@ -75,6 +72,44 @@ func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) error {
 		return err
 	}
 	return done(fn(of))
+}
+
+// Key is a primary key or an index of a table.
+type Key struct {
+	Table, Name string
+	Primary     bool
+	Columns     []string // in their order; "" is an expression
+}
+
+// Keys lists the keys and indexes of all tables; a table without a primary key has
+// one of no column.
+func Keys(ctx context.Context, d *DB) (list []Key, err error) {
+	sql := `SELECT m.name, '', 1, COALESCE(c.name, '') FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ON c.pk > 0
+			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.pk`
+	indexes := `SELECT m.name, i.name, 0, COALESCE(c.name, '') FROM sqlite_schema m JOIN pragma_index_list(m.name) i ON i.origin <> 'pk'
+			JOIN pragma_index_info(i.name) c WHERE m.type = 'table' ORDER BY m.name, i.name, c.seqno`
+	if d.Engine() == Postgres {
+		sql = `SELECT t.relname::text, x.relname::text, i.indisprimary::int, COALESCE(a.attname::text, '')
+			FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid
+			JOIN pg_namespace n ON n.oid = t.relnamespace AND n.nspname = current_schema()
+			CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, place)
+			LEFT JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum
+			WHERE NOT t.relispartition ORDER BY t.relname, x.relname, k.place`
+		indexes = `SELECT t.relname::text, '', 1, '' FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace AND n.nspname = current_schema()
+			WHERE t.relkind IN ('r', 'p') AND NOT t.relispartition AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = t.oid AND i.indisprimary)`
+	}
+	for _, sql := range []string{sql, indexes} {
+		err = errors.Join(err, d.Unscoped("test").Query(ctx, sql, func(r Row) error {
+			at := Key{Table: r.Text(0), Name: r.Text(1), Primary: r.Bool(2)}
+			if n := len(list) - 1; n < 0 || list[n].Table != at.Table || list[n].Name != at.Name || list[n].Primary != at.Primary {
+				list = append(list, at)
+			}
+			k := &list[len(list)-1]
+			k.Columns = append(k.Columns, r.Text(3))
+			return nil
+		}))
+	}
+	return list, err
 }
 
 // BatchTime is how long a shared transaction of PostgreSQL takes writes in when

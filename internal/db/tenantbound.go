@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// TenantProblem returns why a handle of a tenant refuses a statement, "" if it
+// does not. It is for the test that reads the statements of all packages.
+func TenantProblem(sql string) string { return tenantProblem(scan(sql)) }
+
 // tenantProblem returns why a statement is not bound to its tenant, "" if it
 // is.
 //

@@ -193,7 +193,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	mark.At("token.body-read")
 	e := &event{ID: clock.NewID(r.s.clock.Now())}
 	if key != "" {
-		e.KeyHash = secret.Hash("idempotency-key\x00" + key)
+		e.KeyHash = string(secret.Hash("idempotency-key\x00" + key))
 	}
 	out, duplicate, err := r.deliver(ctx, labelToken, func() (inputs.Object, error) { return r.inputs(true) }, e)
 	if duplicate != nil || err != nil {
@@ -320,7 +320,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 		return inputs.FromJSON(decls, v.event.Members, keep)
 	}
 	e := &event{
-		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: secret.Hash("provider-event\x00" + v.id),
+		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: string(secret.Hash("provider-event\x00" + v.id)),
 	}
 	_, duplicate, err := r.deliver(ctx, labelSigned, read, e)
 	if duplicate != nil || err != nil {

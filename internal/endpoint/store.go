@@ -48,7 +48,7 @@ func (s store) definitions(ctx context.Context, tenantID string) (*custom.Defini
 
 // tokenHash is read on every delivery, so that a new token holds at once on
 // every node (contract W1, H15).
-func (s store) tokenHash(ctx context.Context, tenantID, slug string) (string, error) {
+func (s store) tokenHash(ctx context.Context, tenantID, slug string) (secret.TokenHash, error) {
 	return custom.TokenHash(ctx, s.d.For(tenantID), slug)
 }
 
@@ -115,7 +115,7 @@ func (s store) committed(ctx context.Context, tenantID, eventID string) (found b
 func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor, tenantID, slug string) (secret.Token, error) {
 	token := secret.NewWebhookToken()
 	h := d.For(tenantID)
-	err := tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	err := tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		all, err := custom.Load(ctx, tx)
 		if err != nil {
 			return err

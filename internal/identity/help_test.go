@@ -163,7 +163,7 @@ func (w *world) newTenant(id string) {
 		LoginBlockMinutes: 30, ResetPerEmailPerHour: wide, ResetPerTenantPerHour: wide, RefreshPerTokenPerMinute: wide,
 		VerifyPerIPPerMinute: wide, PasswordResetPerIPPerMinute: wide,
 	}
-	w.must(tenant.Configure(w.ctx, w.d.For(id), "test", w.clock, func(tx db.Tx, log *tenant.History) error {
+	w.must(tenant.Configure(w.ctx, w.d.For(id), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 		log.Record("tenant", id, nil, id)
 		err := tenant.Put(w.ctx, tx, &tenant.Tenant{
 			ID: id, DisplayName: "Acme GmbH", Hosts: []string{id + ".localhost"}, BaseURL: "https://" + id + ".example", Settings: settings,
@@ -216,7 +216,7 @@ func (w *world) settings(change func(*tenant.ExternalIdentity)) {
 
 func (w *world) configure(change func(*tenant.Tenant)) {
 	w.t.Helper()
-	w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, func(tx db.Tx, log *tenant.History) error {
+	w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 		log.Record("tenant", acme, "before", "after")
 		t, err := tenant.Load(w.ctx, tx)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -246,7 +247,7 @@ func TestATokenHasTheRightsItsUserHasNow(t *testing.T) {
 			t.Errorf("deactivated: %v", err)
 		}
 		w.configure(func(*tenant.Tenant) {})
-		w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error { return user.Delete(w.ctx, tx, w.user(eva).ID) }))
+		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { return user.Delete(w.ctx, tx, w.user(eva).ID) }))
 		if _, err := w.id.Authenticate(w.ctx, w.config(), accessToken); fault.CodeOf(err) != fault.Unauthorized {
 			t.Errorf("deleted: %v", err)
 		}

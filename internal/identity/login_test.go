@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -56,7 +57,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 		_, err := user.Create(w.ctx, w.d.For(acme), w.clock, "test", user.Draft{Email: "bare@customer.example", Name: "B", Type: user.External},
 			func(context.Context, db.Querier) (user.Names, error) { return user.Names{}, nil })
 		w.must(err)
-		w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error { // the right password of staff, as the stand-in knows it
+		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { // the right password of staff, as the stand-in knows it
 			u := w.user(sam)
 			u.PasswordHash = "cheap:" + password
 			return user.Update(w.ctx, tx, u)
@@ -112,7 +113,7 @@ func TestALoginThatWasOvertakenDoesNotHold(t *testing.T) {
 		reset := w.askReset(eva)
 		meanwhile(func() { w.must(w.id.store.reset(w.ctx, acme, secret.Hash(reset), "cheap:another one")) }).want(401, fault.InvalidCredentials)
 		meanwhile(func() {
-			w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error { return user.Delete(w.ctx, tx, w.user(eva).ID) }))
+			w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { return user.Delete(w.ctx, tx, w.user(eva).ID) }))
 		}).want(401, fault.InvalidCredentials)
 	})
 }

@@ -5,10 +5,10 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
-	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -24,7 +24,7 @@ func TestMeIsTheProfile(t *testing.T) {
 			t.Errorf("%s\nwant %s", a.raw, want)
 		}
 		put := func(g access.EntityGrant) {
-			w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, func(tx db.Tx, log *tenant.History) error {
+			w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 				log.Record("permission_set", "portal", 1, 2)
 				return access.PutPermissionSet(w.ctx, tx, &access.PermissionSet{Name: "portal", Entities: map[string]access.EntityGrant{"user": g}})
 			}))
@@ -35,7 +35,7 @@ func TestMeIsTheProfile(t *testing.T) {
 		if _, shown := fields["score"]; shown || len(fields) != 2 {
 			t.Errorf("a field that is withheld is shown: %v", fields)
 		}
-		w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error { return user.Delete(w.ctx, tx, u.ID) }))
+		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { return user.Delete(w.ctx, tx, u.ID) }))
 		viewer, err := w.dir.Viewer(w.ctx, w.config(), u.ID, true)
 		if err == nil {
 			w.call(w.config(), "GET", "me", "", viewer).want(401, fault.Unauthorized)

@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -92,7 +93,7 @@ func TestWhatMayNotChangeAPassword(t *testing.T) {
 
 		access, _ = w.login(eva)
 		viewer := w.viewer(eva)
-		w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error {
 			u := w.user(eva)
 			u.PasswordHash = ""
 			return user.Update(w.ctx, tx, u)

@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -180,7 +181,7 @@ func TestADeactivatedUsersTokensAreDeadForGood(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
 		update := func(change func(*user.User)) {
-			w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+			w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error {
 				u := w.user(eva)
 				change(u)
 				return user.Update(w.ctx, tx, u)
@@ -357,7 +358,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 						w.refresh(token).want(401, fault.Unauthorized)
 					}
 				}
-				w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+				w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error {
 					u, err := user.ByID(w.ctx, tx, id)
 					if err != nil {
 						return err
@@ -375,7 +376,7 @@ func TestSessionsThatEndedLookIt(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		update := func(change func(*user.User)) func() {
 			return func() {
-				w.must(w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
+				w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error {
 					u, err := user.ByEmail(w.ctx, tx, eva)
 					if err != nil {
 						return err

@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -20,7 +21,7 @@ import (
 const (
 	byEmail = "svc_email"
 	byApp   = "app_managed"
-	noProof = "none"
+	noProof = tenant.ActivateAtOnce
 )
 
 var (
@@ -144,9 +145,7 @@ func (s *Service) register(ctx context.Context, cfg *access.Config, r *registrat
 	if err != nil {
 		return nil, err
 	}
-	u := &user.User{
-		Email: r.email, Name: r.name, Locale: r.locale, Type: user.External, PasswordHash: hash, Custom: r.custom,
-	}
+	u := user.Registration{Email: r.email, Name: r.name, Locale: r.locale, PasswordHash: hash, Custom: r.custom}
 	for range 4 {
 		var out *registered
 		if out, err = s.enter(ctx, cfg, u); !errors.Is(err, errStale) {
@@ -175,22 +174,17 @@ func (s *Service) hashOfNew(ctx context.Context, cfg *access.Config, r *registra
 
 // enter stores a new user under one version of the configuration; errStale when
 // that is not the present one.
-func (s *Service) enter(ctx context.Context, cfg *access.Config, u *user.User) (*registered, error) {
+func (s *Service) enter(ctx context.Context, cfg *access.Config, u user.Registration) (*registered, error) {
 	settings := &cfg.Tenant.Settings.ExternalIdentity
 	if !settings.OpenRegistration {
 		return nil, errClosed
 	}
-	u.Sets = nil
-	if set := settings.DefaultPermissionSet; set != "" {
-		if cfg.Sets[set] == nil {
-			return nil, errNoSet
-		}
-		u.Sets = []string{set}
+	if set := settings.DefaultPermissionSet; set != "" && cfg.Sets[set] == nil {
+		return nil, errNoSet
 	}
-	u.Active = settings.ActivationMode == noProof
-	u.EmailVerified, u.Pending = u.Active, !u.Active
 	token := newSecret()
-	if err := s.store.register(ctx, cfg, u, settings.ActivationMode, token, s.mailer); err != nil {
+	id, err := s.store.register(ctx, cfg, u, token, s.mailer)
+	if err != nil {
 		if fault.CodeOf(err) == fault.Conflict {
 			err = s.taken(ctx, cfg, u.Email)
 		}
@@ -200,7 +194,7 @@ func (s *Service) enter(ctx context.Context, cfg *access.Config, u *user.User) (
 		return nil, err
 	}
 	s.counts.registrations.Add(1)
-	out := &registered{UserID: u.ID, ActivationMode: settings.ActivationMode}
+	out := &registered{UserID: id, ActivationMode: settings.ActivationMode}
 	switch settings.ActivationMode {
 	case byEmail:
 		s.mailer.Wake()

@@ -233,7 +233,7 @@ func TestRegisterGoesByTheConfigurationThatIs(t *testing.T) {
 		if a.text("activationMode") != noProof || !u.Active || !slices.Equal(u.Sets, []string{"managers"}) {
 			t.Errorf("%s %+v", a.raw, u)
 		}
-		w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, func(tx db.Tx, log *tenant.History) error {
+		w.must(tenant.Configure(w.ctx, w.d.For(acme), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("set", "managers", 1, nil)
 			_, err := tx.Exec(w.ctx, `DELETE FROM permission_sets WHERE tenant_id = $1 AND name = 'managers'`)
 			return err

@@ -280,7 +280,7 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 
 // ofToken is the budget of a refresh token.
 func ofToken(c *httpapi.Call, token string) budget {
-	return budgetOf(c, "refresh", secret.Hash(token), limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
+	return budgetOf(c, "refresh", string(secret.Hash(token)), limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
 }
 
 // ofSession is the budget of a session: each rotation leaves a row that stays as

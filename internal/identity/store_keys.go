@@ -69,7 +69,7 @@ func (s store) rotateKey(ctx context.Context, actor, tenantID string, k sealedKe
 	if err != nil {
 		return err
 	}
-	return tenant.Configure(ctx, h, actor, s.clock, func(tx db.Tx, log *tenant.History) error {
+	return tenant.Configure(ctx, h, actor, s.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 		if _, ok, err := tenant.Version(ctx, tx); err != nil {
 			return err
 		} else if !ok {

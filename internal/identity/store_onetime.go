@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -31,7 +32,7 @@ func (s store) byID(ctx context.Context, tenantID, id string) (user.Account, err
 }
 
 // offer stores a one-time token, by its hash, and queues the mail that brings it.
-func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p purpose, hash string, out Mailer, m mail.Message) error {
+func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if err := s.putToken(ctx, tx, acc.ID, acc.Epoch, p, hash); err != nil {
 			return err
@@ -42,7 +43,7 @@ func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p p
 }
 
 // putActivation stores an activation token, by its hash.
-func (s store) putActivation(ctx context.Context, tenantID string, acc user.Account, hash string) error {
+func (s store) putActivation(ctx context.Context, tenantID string, acc user.Account, hash secret.TokenHash) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		return s.putToken(ctx, tx, acc.ID, acc.Epoch, forActivate, hash)
 	})
@@ -52,7 +53,7 @@ func (s store) putActivation(ctx context.Context, tenantID string, acc user.Acco
 // worth nothing any more.
 func (s store) expiry(p purpose) time.Time { return s.clock.Now().Add(lifetimes[p]) }
 
-func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int64, p purpose, hash string) error {
+func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int64, p purpose, hash secret.TokenHash) error {
 	now := tx.Dialect().Now
 	_, err := tx.Exec(ctx, `INSERT INTO one_time_tokens (tenant_id, token_hash, purpose, user_id, session_epoch, created_at, expires_at, used_at)
 		VALUES ($1, $2, $3, $4, $5, `+now+` + $6, `+now+` + $7, NULL)`,
@@ -61,7 +62,7 @@ func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int6
 }
 
 // holds is nil for a token that could be spent on p now; else it says why not.
-func (s store) holds(ctx context.Context, tenantID, hash string, p purpose) error {
+func (s store) holds(ctx context.Context, tenantID string, hash secret.TokenHash, p purpose) error {
 	h := s.d.For(tenantID)
 	return s.why(ctx, h, h.Dialect(), hash, p)
 }
@@ -70,7 +71,7 @@ func (s store) holds(ctx context.Context, tenantID, hash string, p purpose) erro
 // one, TOKEN_INVALID for one that is unknown, spent or for another purpose, nil
 // for one that holds. Verify is asked with activation tokens, too, and tells an
 // old one from one that it does not take (contract I9).
-func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash string, p purpose) error {
+func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash secret.TokenHash, p purpose) error {
 	verdict := error(errTokenInvalid)
 	err := q.Query(ctx, `SELECT purpose, expires_at, used_at, `+dialect.Now+` + $3 FROM one_time_tokens
 		WHERE tenant_id = $1 AND token_hash = $2`, func(r db.Row) error {
@@ -94,7 +95,7 @@ func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash s
 // spend uses a token up by one compare-and-set and says whose it was, at which
 // epoch. owner is the user it must belong to, "" for whoever. Of many who
 // present one token at once, one gets it.
-func (s store) spend(ctx context.Context, tx db.Tx, hash string, p purpose, owner string) (userID string, epoch int64, err error) {
+func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p purpose, owner string) (userID string, epoch int64, err error) {
 	now := tx.Dialect().Now
 	err = tx.Query(ctx, `UPDATE one_time_tokens SET used_at = `+now+` + $5
 		WHERE tenant_id = $1 AND token_hash = $2 AND purpose = $3 AND ($4 = '' OR user_id = $4)
@@ -114,7 +115,7 @@ func (s store) spend(ctx context.Context, tx db.Tx, hash string, p purpose, owne
 
 // activate spends a token and makes its user active; TOKEN_INVALID when they do
 // not wait for it. The welcome mail is queued with it.
-func (s store) activate(ctx context.Context, tenantID, hash string, p purpose, owner string, w welcome) (userID string, err error) {
+func (s store) activate(ctx context.Context, tenantID string, hash secret.TokenHash, p purpose, owner string, w welcome) (userID string, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err
@@ -149,7 +150,7 @@ type welcome struct {
 }
 
 // reset spends a reset token on a password hash and ends the user's sessions.
-func (s store) reset(ctx context.Context, tenantID, hash, phc string) error {
+func (s store) reset(ctx context.Context, tenantID string, hash secret.TokenHash, phc string) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err

@@ -16,11 +16,12 @@ import (
 // errStale says that the configuration is not the one that was worked with.
 var errStale = errors.New("identity: the configuration has changed")
 
-// register adds a user, with the token and the mail that the activation mode
-// wants, and fills in their id and times. CONFLICT when the e-mail address is
-// taken; errStale when the configuration is not cfg any more.
-func (s store) register(ctx context.Context, cfg *access.Config, u *user.User, mode, token string, out Mailer) error {
-	return s.d.For(cfg.Tenant.ID).WriteOrdered(ctx, func(tx db.Tx) error {
+// register adds a user, with the token and the mail that the activation mode wants,
+// and returns the user's id. It returns CONFLICT when the e-mail address is taken,
+// and errStale when the configuration is not cfg any more.
+func (s store) register(ctx context.Context, cfg *access.Config, r user.Registration, token string, out Mailer) (id string, err error) {
+	settings := &cfg.Tenant.Settings.ExternalIdentity
+	err = s.d.For(cfg.Tenant.ID).WriteOrdered(ctx, func(tx db.Tx) error {
 		version, err := tenant.Fence(ctx, tx)
 		if err != nil {
 			return err
@@ -32,11 +33,12 @@ func (s store) register(ctx context.Context, cfg *access.Config, u *user.User, m
 		if err != nil {
 			return err
 		}
-		u.ID, u.CreatedAt, u.UpdatedAt = clock.NewID(clock.FromMicros(tick)), tick, tick
-		if err := user.Insert(ctx, tx, u); err != nil {
+		u, err := user.Register(ctx, tx, settings, r, tick)
+		if err != nil {
 			return err
 		}
-		switch mode {
+		id = u.ID
+		switch settings.ActivationMode {
 		case byEmail:
 			if err := s.putToken(ctx, tx, u.ID, 0, forVerify, secret.Hash(token)); err != nil {
 				return err
@@ -50,6 +52,7 @@ func (s store) register(ctx context.Context, cfg *access.Config, u *user.User, m
 		}
 		return nil
 	})
+	return id, err
 }
 
 // self is the viewer's own row; UNAUTHORIZED when it is gone.

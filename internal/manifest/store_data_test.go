@@ -7,9 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -60,7 +61,7 @@ func TestUsersDataStandsAgainstAChange(t *testing.T) {
 		for email, custom := range map[string]string{"olivia@acme.example": `{"company":"Acme"}`, "sam@acme.example": `{"company":null}`} {
 			u := p.user("acme", email)
 			u.Custom = jsontext.Value(custom)
-			if err := p.d.For("acme").Write(context.Background(), func(tx db.Tx) error { return user.Update(context.Background(), tx, u) }); err != nil {
+			if err := tenanttest.Change(context.Background(), p.d.For("acme"), func(tx tenant.ConfigTx) error { return user.Update(context.Background(), tx, u) }); err != nil {
 				p.Fatal(err)
 			}
 		}

@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"gatehouse/internal/custom"
-	"gatehouse/internal/db"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -119,7 +120,7 @@ func TestAUserWhoIsGone(t *testing.T) {
 	each(t, func(p *place) {
 		flowsPlace(p)
 		eva := p.user("acme", "eva@customer.example").ID
-		err := p.d.For("acme").Write(context.Background(), func(tx db.Tx) error { return user.Delete(context.Background(), tx, eva) })
+		err := tenanttest.Change(context.Background(), p.d.For("acme"), func(tx tenant.ConfigTx) error { return user.Delete(context.Background(), tx, eva) })
 		if err != nil {
 			p.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkCreate(b *testing.B) {
 	for _, indexed := range []int{0, 1, 3} {
 		b.Run(fmt.Sprintf("indexed=%d", indexed), func(b *testing.B) {
 			h := newHouse(b, dbtest.Open(b, db.SQLite), clock.System(), "bench")
-			h.configure(func(ctx context.Context, tx db.Tx) error {
+			h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 				list := strings.Split(strings.Join(fields, " indexed|"), "|")
 				copy(list[indexed:], fields[indexed:])
 				return schema.PutEntity(ctx, tx, entity("contact", list...))

@@ -2,10 +2,12 @@ package records
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // Spy is a session that tells of each statement it reads with.
@@ -67,6 +69,18 @@ func FillPage(limit, bytes, times int, sizes []int) (count int, statements []int
 		count = c.page.Count
 	}
 	return count, statements, err
+}
+
+// Reshape is a Transition of entity types, fields and sharing rules in one
+// transaction, however long that takes.
+func Reshape(ctx context.Context, tx tenant.ConfigTx, before, after *access.Config) error {
+	return (&Transition{Before: before, After: after, Inline: math.MaxInt}).Run(ctx, tx)
+}
+
+// ReassignRole is what a Transition does with the records of a user who gets
+// another role.
+func ReassignRole(ctx context.Context, tx tenant.ConfigTx, config *access.Config, userID, role string) error {
+	return reassignRole(ctx, tx, config, userID, role)
 }
 
 // Chunk is how many rows a statement asks for.

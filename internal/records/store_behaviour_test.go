@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -75,7 +76,7 @@ func TestPatchMergesShallowly(t *testing.T) {
 func TestEveryFailingFieldIsNamedAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return schema.PutEntity(ctx, tx, entity("form", "title text required", "kind select required", "n number", "account reference:account"))
 		})
 		ada := h.as("ada")
@@ -211,7 +212,7 @@ func TestCreateWithoutReadAndWithClosedFields(t *testing.T) {
 		_, err = kim.Get(t.Context(), "contacts", id(made))
 		want(t, err, fault.NotFound)
 
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return schema.PutEntity(ctx, tx, entity("form", "title text required", "hidden text required"))
 		})
 		h.user("lea", user.User{})
@@ -251,7 +252,7 @@ func TestTheZeroViewerGetsNoSession(t *testing.T) {
 func TestAWideRoleTreeIsReadWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
-		h.configure(func(ctx context.Context, tx db.Tx) (err error) {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) (err error) {
 			for i := range 450 {
 				err = errors.Join(err, access.PutRole(ctx, tx, access.Role{Name: fmt.Sprintf("r%d", i), Parent: "ceo"}))
 			}

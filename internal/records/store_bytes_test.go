@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -27,7 +28,7 @@ func bodyOf(size int, more string) string {
 // a way of its own.
 func viewersOfLarge(h *house) map[string]*records.Session {
 	h.user("cleo", user.User{Role: "ceo", Sets: []string{"work"}})
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return access.PutRule(ctx, tx, &access.SharingRule{Entity: "contact", ShareWithRole: "support", Access: access.ReadOnly,
 			Where: []access.Condition{{Field: "stage", Value: []byte(`"won"`)}}})
 	})
@@ -38,7 +39,7 @@ func viewersOfLarge(h *house) map[string]*records.Session {
 func TestUsersArePagedByBytesToo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return schema.PutUserFields(ctx, tx, entity("user", "notes text").Fields)
 		})
 		for n := range 30 {

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // referred is an account that n contacts refer to, and a rule that shares those
@@ -16,7 +17,7 @@ import (
 func referred(t *testing.T, d *db.DB, n int) (h *house, account string) {
 	h = acme(t, d)
 	account = id(h.create(h.as("sam"), "account", `{"name": "wide"}`))
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return access.PutRule(ctx, tx, &access.SharingRule{
 			Entity: "contact", Where: []access.Condition{{Field: "account", Value: jsontext.Value(fmt.Sprintf("%q", account))}},
 			ShareWithRole: "support", Access: access.ReadOnly,

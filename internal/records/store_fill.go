@@ -202,8 +202,8 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 
 // configure changes what writers write. It has no actor, since it is no change
 // of configuration that the history should show.
-func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx db.Tx, keep func()) error) error {
-	return tenant.Configure(ctx, h, "", clk, func(tx db.Tx, log *tenant.History) error { return fn(tx, log.Keep) })
+func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx tenant.ConfigTx, keep func()) error) error {
+	return tenant.Configure(ctx, h, "", clk, func(tx tenant.ConfigTx, log *tenant.History) error { return fn(tx, log.Keep) })
 }
 
 type preparation struct {
@@ -221,7 +221,7 @@ func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 	if err != nil {
 		return err
 	}
-	return configure(ctx, p.h, clk, func(tx db.Tx, keep func()) error {
+	return configure(ctx, p.h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil {
 			return err
@@ -436,10 +436,10 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 	return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, of(rec.ownerRole))
 }
 
-// ReassignRole updates the records of a user to the user's new role, in the
+// reassignRole updates the records of a user to the user's new role, in the
 // transaction that changes it. config is the tenant's configuration before the
 // change.
-func ReassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
+func reassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
 	for _, e := range config.Schema.Entities {
 		for after := int64(0); ; {
 			last, _, err := rolePage(ctx, tx, config, e, `owner_id = $5`, userID, role, after, math.MaxInt64, walkPage)

@@ -20,13 +20,14 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // seers is a tenant in which each user but olivia and ada sees records in one way.
 func seers(t testing.TB, d *db.DB, tenantID string) *house {
 	h := likeAcme(t, d, tenantID)
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		var errs []error
 		for _, role := range []string{"ruled", "matched", "wide"} {
 			errs = append(errs, access.PutRole(ctx, tx, access.Role{Name: role}))
@@ -43,7 +44,7 @@ func seers(t testing.TB, d *db.DB, tenantID string) *house {
 	for name, role := range map[string]string{"owning": "", "sharing": "", "leading": "support", "rita": "ruled", "mat": "matched", "wanda": "wide", "w": "w0"} {
 		h.user(name, user.User{Role: role, Sets: []string{"work"}})
 	}
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return access.PutRole(ctx, tx, access.Role{Name: "below", Parent: "support"})
 	})
 	h.user("lead", user.User{Role: "below", Sets: []string{"work"}})

@@ -48,7 +48,7 @@ func acme(t testing.TB, d *db.DB) *house { return likeAcme(t, d, "acme") }
 
 func likeAcme(t testing.TB, d *db.DB, tenantID string) *house {
 	h := newHouse(t, d, clock.System(), tenantID)
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return errors.Join(
 			access.PutRole(ctx, tx, access.Role{Name: "ceo"}),
 			access.PutRole(ctx, tx, access.Role{Name: "sales", Parent: "ceo"}),
@@ -70,7 +70,7 @@ func likeAcme(t testing.TB, d *db.DB, tenantID string) *house {
 	return h
 }
 
-func putTypes(ctx context.Context, tx db.Tx) error {
+func putTypes(ctx context.Context, tx tenant.ConfigTx) error {
 	return errors.Join(
 		schema.PutEntity(ctx, tx, entity("account", "name text")),
 		schema.PutEntity(ctx, tx, entity("contact", "name text", "email text unique", "score number indexed",
@@ -97,9 +97,9 @@ func entity(name string, fields ...string) *schema.Entity {
 }
 
 // change runs one change of the tenant's configuration, as apply does.
-func (h *house) change(fn func(context.Context, db.Tx) error) error {
+func (h *house) change(fn func(context.Context, tenant.ConfigTx) error) error {
 	ctx := context.Background()
-	return tenant.Configure(ctx, h.d.For(h.tenant), "test", h.clk, func(tx db.Tx, log *tenant.History) error {
+	return tenant.Configure(ctx, h.d.For(h.tenant), "test", h.clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		before, err := access.Load(ctx, tx)
 		if fault.CodeOf(err) == fault.NotFound {
 			before = &access.Config{Schema: schema.New(nil, nil)}
@@ -120,7 +120,7 @@ func (h *house) change(fn func(context.Context, db.Tx) error) error {
 	})
 }
 
-func (h *house) configure(fn func(context.Context, db.Tx) error) {
+func (h *house) configure(fn func(context.Context, tenant.ConfigTx) error) {
 	h.t.Helper()
 	if err := h.change(fn); err != nil {
 		h.t.Fatalf("configure %s: %v", h.tenant, err)
@@ -134,7 +134,7 @@ func (h *house) user(name string, u user.User) {
 	if u.Type == "" {
 		u.Type = user.Internal
 	}
-	h.configure(func(ctx context.Context, tx db.Tx) (err error) {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) (err error) {
 		if u.CreatedAt, err = tenant.Tick(ctx, tx, clock.Micros(h.clk.Now())); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (h *house) user(name string, u user.User) {
 func (h *house) set(name string, p access.PermissionSet) {
 	h.t.Helper()
 	p.Name = "set of " + name
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		u, err := user.ByID(ctx, tx, h.ids[name])
 		if err != nil {
 			return err

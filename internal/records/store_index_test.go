@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -29,7 +30,7 @@ type indexed struct {
 
 // declare writes the entity type contact and the rules as they are now.
 func (x *indexed) declare() {
-	x.configure(func(ctx context.Context, tx db.Tx) error {
+	x.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		account, note := "account reference:account", "note text"
 		if x.accountIn {
 			account += " indexed"
@@ -152,7 +153,7 @@ func (x *indexed) share() {
 
 func (x *indexed) reassign() {
 	who, role := x.ids[x.person()], x.draw("role", "", "ceo", "sales", "junior")
-	x.configure(func(ctx context.Context, tx db.Tx) error {
+	x.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		u, err := user.ByID(ctx, tx, who)
 		if err != nil {
 			return err

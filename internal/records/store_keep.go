@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 const (
@@ -52,7 +53,7 @@ func undoForgotten(ctx context.Context, h db.Handle, clk clock.Clock) error {
 	if err != nil || c.Build == nil || c.Build.Idle < forgotten {
 		return err
 	}
-	return configure(ctx, h, clk, func(tx db.Tx, keep func()) error {
+	return configure(ctx, h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil || b == nil || b.Idle < forgotten {
 			return err

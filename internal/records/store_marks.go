@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // errBusy refuses a change while another one is being prepared.
@@ -20,7 +21,7 @@ func errBusy(b *access.Build) error {
 
 // giveWay undoes an idle build to make room for other work. It returns CONFLICT
 // while the build goes on. The caller must hold the configuration.
-func giveWay(ctx context.Context, tx db.Tx, b *access.Build) error {
+func giveWay(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	if b.Idle < abandoned {
 		return errBusy(b)
 	}
@@ -30,7 +31,7 @@ func giveWay(ctx context.Context, tx db.Tx, b *access.Build) error {
 // undo deletes a build and leaves what it made to be swept. The caller must
 // hold the configuration and raise its version, so that writers stop
 // maintaining the build.
-func undo(ctx context.Context, tx db.Tx, b *access.Build) error {
+func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	var list []access.Leftover
 	for _, s := range b.Work.Shapes {
 		for _, x := range s.Fields {
@@ -277,7 +278,7 @@ func notUnique(entity string, f *schema.Field, n, total int64) error {
 
 // Undo undoes what is being prepared, if it is still this work.
 func Undo(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work) error {
-	return configure(ctx, h, clk, func(tx db.Tx, keep func()) error {
+	return configure(ctx, h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)
 		if err != nil || b == nil || b.Work.Key() != work.Key() {
 			return err

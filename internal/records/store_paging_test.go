@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -47,7 +48,7 @@ const mostInserts = 5000
 func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
 	h := acme(t, d)
 	h.user("cleo", user.User{Role: "ceo", Sets: []string{"work"}})
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return access.PutRule(ctx, tx, &access.SharingRule{Entity: "contact", ShareWithRole: "support", Access: access.ReadOnly,
 			Where: []access.Condition{{Field: "stage", Value: []byte(`"won"`)}}})
 	})

@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -40,7 +41,9 @@ func TestPatchesOfDifferentFieldsAllSurvive(t *testing.T) {
 		for i := range 64 {
 			fields = append(fields, fmt.Sprintf("f%d number indexed", i))
 		}
-		h.configure(func(ctx context.Context, tx db.Tx) error { return schema.PutEntity(ctx, tx, entity("wide", fields...)) })
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
+			return schema.PutEntity(ctx, tx, entity("wide", fields...))
+		})
 		ada := h.as("ada")
 		made := id(h.create(ada, "wide", `{}`))
 		err := errors.Join(together(64, func(i int) error {
@@ -203,8 +206,8 @@ func TestConfigurationAndRecordsAgreeAfterARace(t *testing.T) {
 					return nil
 				}
 				defer stop.Store(true)
-				return errors.Join(h.change(func(ctx context.Context, tx db.Tx) error { return access.PutRule(ctx, tx, rule) }),
-					h.change(func(ctx context.Context, tx db.Tx) error {
+				return errors.Join(h.change(func(ctx context.Context, tx tenant.ConfigTx) error { return access.PutRule(ctx, tx, rule) }),
+					h.change(func(ctx context.Context, tx tenant.ConfigTx) error {
 						u, err := user.ByID(ctx, tx, h.ids["jim"])
 						if err != nil {
 							return err

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // Transition is what a change of configuration means for records. It keeps
@@ -49,18 +50,12 @@ const (
 	abandoned = 30 * time.Second
 )
 
-// Reshape runs a Transition of entity types, fields and sharing rules in one
-// transaction, however long that takes.
-func Reshape(ctx context.Context, tx db.Tx, before, after *access.Config) error {
-	return (&Transition{Before: before, After: after, Inline: math.MaxInt}).Run(ctx, tx)
-}
-
 // Run brings the records in line with the new configuration, in the transaction
 // that changes it: it does the work itself if that is short, else it puts in
 // force what was prepared. It returns *Long when nothing was prepared,
 // ErrMarked when records are marked, and CONFLICT when the data does not permit
 // the change.
-func (t *Transition) Run(ctx context.Context, tx db.Tx) error {
+func (t *Transition) Run(ctx context.Context, tx tenant.ConfigTx) error {
 	for _, e := range t.Before.Schema.Entities {
 		if t.After.Schema.StoredAs(e.StoredAs()) == nil {
 			if err := mustBeEmpty(ctx, tx, e); err != nil {
@@ -262,7 +257,7 @@ func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool,
 }
 
 // enforce puts in force what was prepared.
-func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) error {
+func (t *Transition) enforce(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	if !b.Ready() {
 		return &Long{b.Work}
 	}
@@ -289,10 +284,10 @@ func (t *Transition) enforce(ctx context.Context, tx db.Tx, b *access.Build) err
 }
 
 // inline does the work in this transaction.
-func (t *Transition) inline(ctx context.Context, tx db.Tx, w *access.Work) error {
+func (t *Transition) inline(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	for _, m := range w.Moves {
 		for _, u := range m.Users {
-			if err := ReassignRole(ctx, tx, t.Before, u, m.To); err != nil {
+			if err := reassignRole(ctx, tx, t.Before, u, m.To); err != nil {
 				return err
 			}
 		}
@@ -313,7 +308,7 @@ func (t *Transition) inline(ctx context.Context, tx db.Tx, w *access.Work) error
 
 // use makes the configuration name the new rows, and leaves the old ones to be
 // swept.
-func (t *Transition) use(ctx context.Context, tx db.Tx, w *access.Work) error {
+func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
 			is := x.Name
@@ -346,7 +341,7 @@ func (t *Transition) use(ctx context.Context, tx db.Tx, w *access.Work) error {
 // for a time, however few they are: a node may read with the old configuration
 // until it sees the change, and would find nothing. A few matches are removed
 // at once, because such a node may see less.
-func (t *Transition) leave(ctx context.Context, tx db.Tx, w *access.Work) error {
+func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	anew := map[[2]string]bool{}
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {

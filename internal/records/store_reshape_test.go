@@ -12,12 +12,15 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // reshape declares the type anew.
 func (h *house) reshape(name string, fields ...string) error {
-	return h.change(func(ctx context.Context, tx db.Tx) error { return schema.PutEntity(ctx, tx, entity(name, fields...)) })
+	return h.change(func(ctx context.Context, tx tenant.ConfigTx) error {
+		return schema.PutEntity(ctx, tx, entity(name, fields...))
+	})
 }
 
 // refused checks that a change of configuration is a CONFLICT that counts the
@@ -95,7 +98,7 @@ func TestAChangeThatWouldBreakDataIsRefusedWithCounts(t *testing.T) {
 				t.Fatalf("%v left %v", c.fields, r)
 			}
 		}
-		refused(t, h.change(func(ctx context.Context, tx db.Tx) error { return schema.DeleteEntity(ctx, tx, "thing") }), "thing", "", 6)
+		refused(t, h.change(func(ctx context.Context, tx tenant.ConfigTx) error { return schema.DeleteEntity(ctx, tx, "thing") }), "thing", "", 6)
 		// What fits may change: text to one of the options, ids to references.
 		if err := h.reshape("thing", "a text unique", "b number indexed", "c select indexed", "ref text"); err != nil {
 			t.Fatal(describe(err))
@@ -157,7 +160,7 @@ func TestRulesByFieldValueAreKeptTrue(t *testing.T) {
 		}}
 		put := func(r *access.SharingRule) {
 			t.Helper()
-			h.configure(func(ctx context.Context, tx db.Tx) error { return access.PutRule(ctx, tx, r) })
+			h.configure(func(ctx context.Context, tx tenant.ConfigTx) error { return access.PutRule(ctx, tx, r) })
 		}
 		sees := func(wanted ...string) {
 			t.Helper()
@@ -196,11 +199,11 @@ func TestRulesByFieldValueAreKeptTrue(t *testing.T) {
 		two := &access.SharingRule{Entity: "contact", ShareWithRole: "support", Access: access.ReadOnly, Where: []access.Condition{
 			{Field: "score", Value: []byte(`1`)}, {Field: "stage", Value: []byte(`"won"`)},
 		}}
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return errors.Join(access.DeleteRule(ctx, tx, edit.ID()), access.PutRule(ctx, tx, two))
 		})
 		sees("won1")
-		h.configure(func(ctx context.Context, tx db.Tx) error { return access.DeleteRule(ctx, tx, two.ID()) })
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error { return access.DeleteRule(ctx, tx, two.ID()) })
 		sees()
 	})
 }
@@ -213,7 +216,7 @@ func TestRecordsFollowTheirOwnersRole(t *testing.T) {
 		made := id(h.create(h.as("jim"), "contact", `{}`))
 		h.get(h.as("sam"), "contact", made) // sales is above junior
 		assign := func(role string) {
-			h.configure(func(ctx context.Context, tx db.Tx) error {
+			h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 				u, err := user.ByID(ctx, tx, h.ids["jim"])
 				if err != nil {
 					return err

@@ -12,13 +12,14 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // moves gives a user another role, as long as they own no records.
 func (h *house) moves(name, role string) {
 	h.t.Helper()
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		u, err := user.ByID(ctx, tx, h.ids[name])
 		if err != nil {
 			return err
@@ -35,7 +36,7 @@ func TestARoleInheritsNoSharesFromOneOfItsName(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
 		guests := access.RolePrincipal("guests")
-		put := func(ctx context.Context, tx db.Tx) error {
+		put := func(ctx context.Context, tx tenant.ConfigTx) error {
 			return access.PutRole(ctx, tx, access.Role{Name: "guests", Parent: "ceo"})
 		}
 		h.configure(put)
@@ -92,7 +93,7 @@ func TestARoleInheritsNoSharesFromOneOfItsName(t *testing.T) {
 		sees(n)
 		shares(n)
 		h.moves("gus", "")
-		h.configure(func(ctx context.Context, tx db.Tx) error { return access.DeleteRole(ctx, tx, "guests") })
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error { return access.DeleteRole(ctx, tx, "guests") })
 		sam = h.as("sam")
 		sees(0)
 		shares(0)
@@ -130,7 +131,7 @@ func want404(t *testing.T, err error) { t.Helper(); want(t, err, fault.NotFound)
 func TestSharesOfOlderRolesStay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			_, err := tx.Exec(ctx, `UPDATE roles SET since = 0 WHERE tenant_id = $1`)
 			return err
 		})
@@ -143,11 +144,11 @@ func TestSharesOfOlderRolesStay(t *testing.T) {
 		}
 		h.get(h.as("eva"), "contact", one)
 		// A new parent leaves a role what it is.
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return access.PutRole(ctx, tx, access.Role{Name: "support", Parent: "sales"})
 		})
 		h.get(h.as("eva"), "contact", one)
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return errors.Join(access.DeleteRole(ctx, tx, "support"), access.PutRole(ctx, tx, access.Role{Name: "support", Parent: "ceo"}))
 		})
 		_, err := h.as("eva").Get(t.Context(), "contact", one)

@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -173,7 +174,7 @@ func TestAUnitThatLostARaceDoesNothing(t *testing.T) {
 				return err
 			},
 			func(h *house, _, _ string) {
-				h.configure(func(ctx context.Context, tx db.Tx) error {
+				h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 					return access.PutRole(ctx, tx, access.Role{Name: "another"})
 				})
 			},
@@ -286,7 +287,7 @@ func TestAUnitIsTheSameWorkAtOnce(t *testing.T) {
 // twin is acme again, as another tenant.
 func twin(t testing.TB, d *db.DB) *house {
 	h := newHouse(t, d, clock.System(), "twin")
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return errors.Join(putTypes(ctx, tx),
 			access.PutPermissionSet(ctx, tx, &access.PermissionSet{Name: "all", AllEntityAccess: true}))
 	})

@@ -17,6 +17,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -24,7 +25,7 @@ import (
 // users: ian of the staff, and the end-users ext and ann.
 func directory(t *testing.T, d *db.DB) *house {
 	h := acme(t, d)
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return errors.Join(
 			schema.PutUserFields(ctx, tx, entity("user", "company text", "level number").Fields),
 			access.PutPermissionSet(ctx, tx, &access.PermissionSet{Name: "people", Entities: map[string]access.EntityGrant{

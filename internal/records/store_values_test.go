@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // values are what each type of field accepts and refuses (contract V1, V2). An
@@ -70,7 +71,7 @@ func TestEachTypeOfFieldTakesItsValues(t *testing.T) {
 		h := acme(t, d)
 		for _, c := range values {
 			name := "with_" + string(c.kind)
-			h.configure(func(ctx context.Context, tx db.Tx) error {
+			h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 				return schema.PutEntity(ctx, tx, entity(name, "f "+string(c.kind), "must "+string(c.kind)+" required"))
 			})
 			ada := h.as("ada")
@@ -130,7 +131,7 @@ func TestUniqueAndFiltersGoByMeaning(t *testing.T) {
 	} {
 		dbtest.Each(t, func(t *testing.T, d *db.DB) {
 			h := acme(t, d)
-			h.configure(func(ctx context.Context, tx db.Tx) error {
+			h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 				return schema.PutEntity(ctx, tx, entity("thing", "f "+string(kind)+" unique", "n number"))
 			})
 			ada := h.as("ada")

@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -68,7 +69,7 @@ func (h *house) waiting(ctx context.Context) (n int) {
 func TestWhoWaitsForARecordIsHeldToTheNewState(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
-		h.configure(func(ctx context.Context, tx db.Tx) error {
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return access.PutRule(ctx, tx, &access.SharingRule{
 				Entity: "contact", Where: []access.Condition{{Field: "stage", Value: jsontext.Value(`"won"`)}},
 				ShareWithRole: "support", Access: access.Edit,

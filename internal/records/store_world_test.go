@@ -24,7 +24,7 @@ import (
 // provision writes a world into a database.
 func provision(t testing.TB, d *db.DB, w *world) *house {
 	h := newHouse(t, d, clock.System(), w.tenant)
-	h.configure(func(ctx context.Context, tx db.Tx) error {
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		if err := w.write(ctx, tx, change{types: true, rules: true, roles: true, sets: true}); err != nil {
 			return err
 		}
@@ -97,11 +97,11 @@ func (h *house) follow(w *world, c change) {
 		}
 		h.update(h.system(), c.record.entity, c.record.id, text+"}")
 	default:
-		h.configure(func(ctx context.Context, tx db.Tx) error { return w.write(ctx, tx, c) })
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error { return w.write(ctx, tx, c) })
 	}
 }
 
-func (w *world) write(ctx context.Context, tx db.Tx, c change) error {
+func (w *world) write(ctx context.Context, tx tenant.ConfigTx, c change) error {
 	var errs []error
 	for _, name := range w.roleNames() {
 		if c.roles {

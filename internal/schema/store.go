@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // Load reads a tenant's schema. The error is one of the database (package db).
@@ -48,7 +49,7 @@ func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 // PutEntity makes the entity type in the database equal to e, fields included;
 // renames come first. The caller must change the records in the same transaction
 // (records.Transition). The error is one of the database.
-func PutEntity(ctx context.Context, tx db.Tx, e *Entity) error {
+func PutEntity(ctx context.Context, tx tenant.ConfigTx, e *Entity) error {
 	if err := renameEntity(ctx, tx, e.RenamedFrom, e.Name); err != nil {
 		return err
 	}
@@ -67,13 +68,13 @@ func PutEntity(ctx context.Context, tx db.Tx, e *Entity) error {
 
 // PutUserFields makes the custom fields of users equal to fields. The error is one
 // of the database.
-func PutUserFields(ctx context.Context, tx db.Tx, fields []*Field) error {
+func PutUserFields(ctx context.Context, tx tenant.ConfigTx, fields []*Field) error {
 	return putFields(ctx, tx, UserEntity, fields)
 }
 
 // DeleteEntity removes an entity type and its fields, not its records. The error is
 // one of the database.
-func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
+func DeleteEntity(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM entities WHERE tenant_id = $1 AND name = $2`, name); err != nil {
 		return err
 	}
@@ -86,14 +87,14 @@ func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
 
 // SetIndexName sets the name of the index rows that are in use for a field; ""
 // stands for the field's own name. The error is one of the database.
-func SetIndexName(ctx context.Context, tx db.Tx, entity, field, name string) error {
+func SetIndexName(ctx context.Context, tx tenant.ConfigTx, entity, field, name string) error {
 	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, field, name)
 	return err
 }
 
 // putFields makes the fields of an entity type equal to fields. Each keeps the name
 // of its index rows.
-func putFields(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+func putFields(ctx context.Context, tx tenant.ConfigTx, entity string, fields []*Field) error {
 	for _, f := range fields {
 		if err := renameField(ctx, tx, entity, f.RenamedFrom, f.Name); err != nil {
 			return err

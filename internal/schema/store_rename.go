@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // A rename moves no data (contract D7): the names under which records, index rows
@@ -19,7 +20,7 @@ import (
 
 // renameEntity renames an entity type. It does nothing when there is none by the
 // old name, or one by the new name.
-func renameEntity(ctx context.Context, tx db.Tx, from, to string) error {
+func renameEntity(ctx context.Context, tx tenant.ConfigTx, from, to string) error {
 	if from == "" {
 		return nil
 	}
@@ -81,7 +82,7 @@ func members(ctx context.Context, tx db.Tx, entity string) (map[string]string, e
 	return of, err
 }
 
-func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error {
+func setMember(ctx context.Context, tx tenant.ConfigTx, entity, name, member string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO field_members (tenant_id, entity, name, member) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, entity, name) DO UPDATE SET member = excluded.member`, entity, name, member)
 	return err
@@ -91,7 +92,7 @@ func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error
 // or one by the new name. Data of a removed field that had the new name stays in its
 // records and belongs to no field any more, not even to a new field that gets the
 // name when it is free again.
-func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
+func renameField(ctx context.Context, tx tenant.ConfigTx, entity, from, to string) error {
 	if from == "" {
 		return nil
 	}
@@ -133,7 +134,7 @@ func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 
 // giveMembers keeps a new field from finding the data of another one: where another
 // field's values have its name in stored data, its own get another name there.
-func giveMembers(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
+func giveMembers(ctx context.Context, tx tenant.ConfigTx, entity string, fields []*Field) error {
 	of, err := members(ctx, tx, entity)
 	if err != nil {
 		return err

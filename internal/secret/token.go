@@ -70,14 +70,18 @@ func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`)
 // MarshalText hides the token from YAML and XML.
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Hash is what is stored of a token: its SHA-256 in hex. That is enough for a
-// random token of 256 bits, and too little for anything a person chose.
-func Hash(token string) string {
+// TokenHash is what is stored of a token: its SHA-256 in hex. Its type keeps it
+// apart from the token and from everything else that is text.
+type TokenHash string
+
+// Hash returns the hash of a token. A plain SHA-256 is enough for a random token of
+// 256 bits, and too little for anything a person chose.
+func Hash(token string) TokenHash {
 	var in [128]byte // room for any token of ours, off the heap: this runs on every request
 	sum := sha256.Sum256(append(in[:0], token...))
 	var out [2 * sha256.Size]byte
 	hex.Encode(out[:], sum[:])
-	return string(out[:])
+	return TokenHash(out[:])
 }
 
 // Prefix is the first 12 characters of a presented token, for lists and logs.

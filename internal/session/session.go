@@ -8,7 +8,11 @@
 // which judges the tokens, above both.
 package session
 
-import "time"
+import (
+	"time"
+
+	"gatehouse/internal/secret"
+)
 
 // Lifetime is how long a refresh token lives, from its issue.
 const Lifetime = 30 * 24 * time.Hour
@@ -44,10 +48,13 @@ type Begin struct {
 	UserID    string
 	Epoch     int64
 	TokenID   string
-	TokenHash string // of its first token
+	TokenHash secret.TokenHash // of its first token
 }
 
 // Successor is the token that takes another one's place.
-type Successor struct{ ID, Hash string }
+type Successor struct {
+	ID   string
+	Hash secret.TokenHash
+}
 
 func micros(d time.Duration) int64 { return d.Microseconds() }

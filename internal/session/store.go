@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/secret"
 )
 
 // Start adds a session and its first token, and returns when it began. offset is
@@ -22,7 +23,7 @@ func Start(ctx context.Context, tx db.Tx, b Begin, offset int64) (now int64, err
 
 // insert adds a token to a chain whose row the caller holds; parent is nil for
 // the first.
-func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash string, now int64) error {
+func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash secret.TokenHash, now int64) error {
 	_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, token_id, parent_token_id, chain_id, user_id, token_hash,
 		issued_at, expires_at, rotated_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, NULL)`,
 		t.ID, parent, t.ChainID, t.UserID, hash, now, now+micros(Lifetime))
@@ -30,7 +31,7 @@ func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash string, now
 }
 
 // Find finds a token by its hash.
-func Find(ctx context.Context, q db.Querier, hash string) (t Token, err error) {
+func Find(ctx context.Context, q db.Querier, hash secret.TokenHash) (t Token, err error) {
 	err = q.Query(ctx, `SELECT token_id, chain_id, user_id FROM refresh_tokens WHERE tenant_id = $1 AND token_hash = $2`,
 		func(r db.Row) error {
 			t = Token{r.Text(0), r.Text(1), r.Text(2)}

@@ -81,7 +81,7 @@ func List(ctx context.Context, d *db.DB) ([]string, error) {
 // has is a CONFLICT that names it. The versions of a new tenant begin at the
 // database's time: servers keep what they know of a tenant by its name and version,
 // and must not take it for that of a deleted tenant which had the name.
-func Put(ctx context.Context, tx db.Tx, t *Tenant, now int64) error {
+func Put(ctx context.Context, tx ConfigTx, t *Tenant, now int64) error {
 	settings, err := json.Marshal(t.Settings)
 	if err != nil {
 		return err

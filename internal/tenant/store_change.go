@@ -53,13 +53,25 @@ func (h *History) Record(kind, name string, before, after any) {
 // Changes is what was recorded so far.
 func (h *History) Changes() []Change { return h.changes }
 
-// Configure is the one write path of configuration (decisions 2.37): it takes
-// the tenant's configuration exclusively, runs fn, and, when fn recorded any
-// change, raises the version, by which every node learns of it, and writes the
-// change history. When fn recorded none, nothing is kept (but see History.Keep). The tenant may not
-// exist yet: fn's Put makes it. fn may run more than once.
-func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx db.Tx, log *History) error) error {
-	err := h.Write(ctx, func(tx db.Tx) error {
+// ConfigTx is a transaction that holds the tenant's configuration exclusively and
+// raises its version. Only Configure makes one. Every function that writes
+// configuration takes a ConfigTx, so that none can be called outside Configure.
+type ConfigTx struct{ configTx }
+
+// configTx has an unexported name so that no other package can fill in ConfigTx.
+type configTx = db.Tx
+
+// Configure is the only write path of configuration. It takes the tenant's
+// configuration exclusively and runs fn. If fn recorded a change, Configure raises
+// the version, which tells every node of it, and writes the change history. If fn
+// recorded none, nothing is kept (but see History.Keep). The tenant may not exist
+// yet: fn creates it with Put. fn may run more than once.
+//
+// Configure returns CONFLICT while the tenant is being deleted, and otherwise what
+// fn or the database returns.
+func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, fn func(tx ConfigTx, log *History) error) error {
+	err := h.Write(ctx, func(plain db.Tx) error {
+		tx := ConfigTx{plain}
 		if err := raise(ctx, tx, h.Tenant()); err != nil {
 			return err
 		}
@@ -99,7 +111,7 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 // raise takes the tenant's configuration exclusively and raises its version.
 // Of a tenant that does not exist yet there is no row to hold: whoever would
 // make it holds its clock instead, and looks again.
-func raise(ctx context.Context, tx db.Tx, id string) error {
+func raise(ctx context.Context, tx ConfigTx, id string) error {
 	const sql = `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`
 	n, err := tx.Exec(ctx, sql)
 	if err != nil || n > 0 {

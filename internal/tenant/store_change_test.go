@@ -20,7 +20,7 @@ func TestTheChangeHistoryIsReadInParts(t *testing.T) {
 		clk := clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 		for n := range 70 {
 			clk.Advance(time.Second)
-			err := tenant.Configure(ctx, h, "a test", clk, func(tx db.Tx, log *tenant.History) error {
+			err := tenant.Configure(ctx, h, "a test", clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 				kind := []string{"role", "entity"}[n%2]
 				log.Record(kind, fmt.Sprint(n), nil, n)
 				return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme"}, clock.Micros(clk.Now()))

@@ -58,6 +58,10 @@ type ExternalIdentity struct {
 	Limits               IdentityLimits `json:"limits"`
 }
 
+// ActivateAtOnce is the activation mode in which a registered user is active
+// without any proof.
+const ActivateAtOnce = "none"
+
 // IdentityLimits is the specification's table of limits of External Identity.
 type IdentityLimits struct {
 	RegisterPerIPPerHour        int `json:"register_per_ip_per_hour"`

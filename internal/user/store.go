@@ -9,10 +9,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/email"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/session"
+	"gatehouse/internal/tenant"
 )
 
 // columns are what scan reads of a user.
@@ -109,9 +111,12 @@ func Clashes(ctx context.Context, q db.Querier) (map[string][]string, error) {
 	return list, err
 }
 
-// Insert adds a user. The e-mail address of another user, internal or
-// external, is a CONFLICT.
-func Insert(ctx context.Context, tx db.Tx, u *User) error {
+// Insert adds a user. It returns CONFLICT when another user, internal or external,
+// has the e-mail address.
+func Insert(ctx context.Context, tx tenant.ConfigTx, u *User) error { return insert(ctx, tx, u) }
+
+// insert is the statement of Insert and Register.
+func insert(ctx context.Context, tx db.Tx, u *User) error {
 	custom := u.Custom
 	if len(custom) == 0 {
 		custom = jsontext.Value("{}")
@@ -127,13 +132,13 @@ func Insert(ctx context.Context, tx db.Tx, u *User) error {
 	if err != nil {
 		return err
 	}
-	return putSets(ctx, tx, u.ID, u.Sets)
+	return addSets(ctx, tx, u.ID, u.Sets)
 }
 
 // Update makes the user's row and permission sets equal to u; the id and
 // created_at stay. A deactivation or new password ends the user's sessions for
 // good; an activation ends the wait for one (Pending is not written).
-func Update(ctx context.Context, tx db.Tx, u *User) error {
+func Update(ctx context.Context, tx tenant.ConfigTx, u *User) error {
 	epoch := int64(0)
 	err := tx.Query(ctx, `UPDATE users SET email = $3,
 		email_key = CASE WHEN email_key < '!' AND email = $3 THEN email_key ELSE $4 END, name = $5, locale = $6, user_type = $7,
@@ -163,6 +168,31 @@ func UpdateProfile(ctx context.Context, tx db.Tx, u *User) error {
 	return err
 }
 
+// Registration is what end-users say about themselves when they register.
+type Registration struct {
+	Email, Name, Locale string
+	PasswordHash        string         // PHC text
+	Custom              jsontext.Value // the JSON object of custom fields
+}
+
+// Register adds a registered user at tick, an instant of tenant.Tick. What the user
+// may do comes from the settings alone: the user is external, owns nothing, has no
+// role, gets the default permission set, and is active only where the activation
+// mode asks for no proof. The caller holds tenant.Fence, and settings are those of
+// the version it returned. Register returns CONFLICT as Insert does.
+func Register(ctx context.Context, tx db.Tx, settings *tenant.ExternalIdentity, r Registration, tick int64) (*User, error) {
+	active := settings.ActivationMode == tenant.ActivateAtOnce
+	u := &User{
+		ID: clock.NewID(clock.FromMicros(tick)), Email: r.Email, Name: r.Name, Locale: r.Locale, Type: External,
+		Active: active, EmailVerified: active, Pending: !active, PasswordHash: r.PasswordHash, Custom: r.Custom,
+		CreatedAt: tick, UpdatedAt: tick,
+	}
+	if set := settings.DefaultPermissionSet; set != "" {
+		u.Sets = []string{set}
+	}
+	return u, insert(ctx, tx, u)
+}
+
 // Lock reads a user and holds their row until tx ends; ErrUnknown when there is none.
 func Lock(ctx context.Context, tx db.Tx, id string) (*User, error) {
 	var u *User
@@ -190,7 +220,7 @@ func RoleOf(ctx context.Context, q db.Querier, id string) (role string, err erro
 
 // Delete removes a user and their assignments. Their records stay, owned by an
 // id that resolves to nobody: the caller decides what becomes of them.
-func Delete(ctx context.Context, tx db.Tx, id string) error {
+func Delete(ctx context.Context, tx tenant.ConfigTx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
 		return err
 	}
@@ -198,10 +228,14 @@ func Delete(ctx context.Context, tx db.Tx, id string) error {
 	return err
 }
 
-func putSets(ctx context.Context, tx db.Tx, id string, sets []string) error {
+func putSets(ctx context.Context, tx tenant.ConfigTx, id string, sets []string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
 		return err
 	}
+	return addSets(ctx, tx, id, sets)
+}
+
+func addSets(ctx context.Context, tx db.Tx, id string, sets []string) error {
 	for _, s := range sets {
 		if _, err := tx.Exec(ctx, `INSERT INTO user_permission_sets (tenant_id, user_id, permission_set)
 			VALUES ($1, $2, $3)`, id, s); err != nil {

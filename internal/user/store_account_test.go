@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -24,11 +25,11 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must(tenant.Configure(ctx, h, "test", clk, func(tx db.Tx, log *tenant.History) error {
+		must(tenant.Configure(ctx, h, "test", clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("tenant", "acme", nil, 1)
 			return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme", Settings: tenant.DefaultSettings()}, 1)
 		}))
-		write := func(fn func(tx db.Tx) error) { t.Helper(); must(h.Write(ctx, fn)) }
+		write := func(fn func(tx tenant.ConfigTx) error) { t.Helper(); must(tenanttest.Change(ctx, h, fn)) }
 		expect := func(id string, want user.Account) {
 			t.Helper()
 			got, err := user.AccountByID(ctx, h, id)
@@ -42,13 +43,13 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 				ID: string(kind), Email: string(kind) + "@b.example", Name: "N", Type: kind, Pending: true, PasswordHash: "1",
 				CreatedAt: int64(i), UpdatedAt: int64(i),
 			}
-			write(func(tx db.Tx) error { return user.Insert(ctx, tx, u) })
+			write(func(tx tenant.ConfigTx) error { return user.Insert(ctx, tx, u) })
 			if got, err := user.AccountByEmail(ctx, h, " EXTERNAL@b.example"); err != nil || got.ID != "external" || got.PasswordHash != "1" {
 				t.Errorf("%+v %v", got, err)
 			}
 		}
 		activate := func(id string) (ok bool) {
-			write(func(tx db.Tx) (err error) { ok, err = user.Activate(ctx, tx, id, 9); return err })
+			write(func(tx tenant.ConfigTx) (err error) { ok, err = user.Activate(ctx, tx, id, 9); return err })
 			return ok
 		}
 		if activate("internal") || activate("nobody") || !activate("external") || activate("external") {
@@ -57,7 +58,10 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 		expect("external", user.Account{Active: true, Verified: true})
 
 		reset := func(id string, epoch int64) (ok bool) {
-			write(func(tx db.Tx) (err error) { ok, err = user.ResetPassword(ctx, tx, id, epoch, "2", 9); return err })
+			write(func(tx tenant.ConfigTx) (err error) {
+				ok, err = user.ResetPassword(ctx, tx, id, epoch, "2", 9)
+				return err
+			})
 			return ok
 		}
 		if reset("internal", 0) || reset("external", 7) || !reset("external", 0) || reset("external", 0) {
@@ -88,7 +92,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 
 		update := func(change func(*user.User)) {
 			t.Helper()
-			write(func(tx db.Tx) error {
+			write(func(tx tenant.ConfigTx) error {
 				u, err := user.ByID(ctx, tx, "external")
 				if err != nil {
 					return err

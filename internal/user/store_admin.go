@@ -54,7 +54,7 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 			return nil, err
 		}
 	}
-	err := tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	err := tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		if err := exists(ctx, tx, h.Tenant()); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 
 // Add inserts a user who has no id yet: it draws the time of creation, not before
 // now, which is microseconds UTC, and the id. Its errors are Insert's.
-func Add(ctx context.Context, tx db.Tx, now int64, u *User) error {
+func Add(ctx context.Context, tx tenant.ConfigTx, now int64, u *User) error {
 	tick, err := tenant.Tick(ctx, tx, now)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func Add(ctx context.Context, tx db.Tx, now int64, u *User) error {
 // change of configuration, recorded for actor. It returns NOT_FOUND when there
 // is no such user.
 func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address string, active bool) (u *User, changed bool, err error) {
-	err = tenant.Configure(ctx, h, actor, clk, func(tx db.Tx, log *tenant.History) error {
+	err = tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 		changed = false
 		if err := exists(ctx, tx, h.Tenant()); err != nil {
 			return err

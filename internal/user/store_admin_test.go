@@ -29,7 +29,7 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 		if _, _, err := user.SetActive(ctx, h, clk, "test", draft.Email, false); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("deactivate without a tenant: %v", err)
 		}
-		err := tenant.Configure(ctx, h, "test", clk, func(tx db.Tx, log *tenant.History) error {
+		err := tenant.Configure(ctx, h, "test", clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("tenant", "acme", nil, "acme")
 			return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme", Settings: tenant.DefaultSettings()}, 1)
 		})

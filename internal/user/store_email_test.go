@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestAnAddressIsOneAccountInAllItsForms(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, h, clk := t.Context(), d.For("acme"), clock.System()
-		err := tenant.Configure(ctx, h, "test", clk, func(tx db.Tx, log *tenant.History) error {
+		err := tenant.Configure(ctx, h, "test", clk, func(tx tenant.ConfigTx, log *tenant.History) error {
 			log.Record("tenant", "acme", nil, 1)
 			return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme", Settings: tenant.DefaultSettings()}, 1)
 		})
@@ -55,15 +56,15 @@ func TestOfTwoAccountsWithOneAddressNoneIsLockedOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, h := t.Context(), d.For("acme")
 		forms := []string{"eva@xn--bcher-kva.example", "eva@bücher.example"}
-		write := func(fn func(tx db.Tx) error) {
+		write := func(fn func(tx tenant.ConfigTx) error) {
 			t.Helper()
-			if err := h.Write(ctx, fn); err != nil {
+			if err := tenanttest.Change(ctx, h, fn); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i, form := range forms {
 			u := &user.User{ID: fmt.Sprint(i), Email: form, Name: "N", Type: user.External, Active: true, CreatedAt: int64(i), UpdatedAt: int64(i)}
-			write(func(tx db.Tx) error {
+			write(func(tx tenant.ConfigTx) error {
 				if err := user.Insert(ctx, tx, u); err != nil {
 					return err
 				}
@@ -74,7 +75,7 @@ func TestOfTwoAccountsWithOneAddressNoneIsLockedOut(t *testing.T) {
 				return err
 			})
 		}
-		write(func(tx db.Tx) error { // as the migration leaves them
+		write(func(tx tenant.ConfigTx) error { // as the migration leaves them
 			_, err := tx.Exec(ctx, `UPDATE users SET email_key = ' eva@bücher.example' WHERE tenant_id = $1 AND user_id = '1'`)
 			if err == nil {
 				_, err = tx.Exec(ctx, `UPDATE users SET email_key = 'eva@xn--bcher-kva.example' WHERE tenant_id = $1 AND user_id = '0'`)
@@ -99,14 +100,14 @@ func TestOfTwoAccountsWithOneAddressNoneIsLockedOut(t *testing.T) {
 		}
 		found()
 		for _, form := range forms {
-			err := h.Write(ctx, func(tx db.Tx) error {
+			err := tenanttest.Change(ctx, h, func(tx tenant.ConfigTx) error {
 				return user.Insert(ctx, tx, &user.User{ID: "2", Email: form, Type: user.External, CreatedAt: 9, UpdatedAt: 9})
 			})
 			if fault.CodeOf(err) != fault.Conflict {
 				t.Errorf("a third account: %v", err)
 			}
 		}
-		write(func(tx db.Tx) error { // a change of the account leaves its key alone
+		write(func(tx tenant.ConfigTx) error { // a change of the account leaves its key alone
 			u, err := user.ByEmail(ctx, tx, forms[1])
 			if err != nil {
 				return err

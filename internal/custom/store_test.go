@@ -1,0 +1,78 @@
+package custom_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/custom"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
+)
+
+func TestDefinitionsComeBackAsTheyWere(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, h := t.Context(), d.For("acme")
+		change := func(fn func(tx tenant.ConfigTx) error) {
+			t.Helper()
+			if err := tenanttest.Change(ctx, h, fn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := &custom.Component{Name: "score", TimeoutMS: 100, Source: "export default 1 < 2", Context: custom.Context{Kind: custom.SpecificUser, UserID: "u"}}
+		a := &custom.Automation{Name: "flow", Context: custom.Context{Kind: custom.System}, Flow: jsontext.Value(`{"name":"<flow>"}`)}
+		e := &custom.Endpoint{Slug: "hook", Auth: custom.Token, Reply: custom.Result, Target: custom.Target{Kind: custom.ToAutomation, Name: "flow"}, SealedSecret: "s"}
+		change(func(tx tenant.ConfigTx) error {
+			return errors.Join(custom.PutComponent(ctx, tx, c), custom.PutAutomation(ctx, tx, a), custom.PutEndpoint(ctx, tx, e))
+		})
+		all, err := custom.Load(ctx, h)
+		if err != nil || !reflect.DeepEqual(all.Components["score"], c) || !reflect.DeepEqual(all.Endpoints["hook"], e) || string(all.Automations["flow"].Flow) != string(a.Flow) {
+			t.Errorf("%+v %+v %+v %v", all.Components["score"], all.Automations["flow"], all.Endpoints["hook"], err)
+		}
+
+		hash := func() string {
+			is, err := custom.TokenHash(ctx, h, "hook")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(is)
+		}
+		change(func(tx tenant.ConfigTx) error {
+			known, err := custom.PutToken(ctx, tx, "hook", "hash", "svc_whk_abcd")
+			other, errOther := custom.PutToken(ctx, tx, "nothing", "hash", "svc_whk_abcd")
+			if !known || other {
+				t.Errorf("PutToken: %v for the endpoint, %v for none", known, other)
+			}
+			return errors.Join(err, errOther)
+		})
+		change(func(tx tenant.ConfigTx) error { return custom.PutEndpoint(ctx, tx, e) })
+		if hash() != "hash" {
+			t.Errorf("an endpoint that is stored again lost its token")
+		}
+		e.Auth = custom.APIKey
+		change(func(tx tenant.ConfigTx) error { return custom.PutEndpoint(ctx, tx, e) })
+		if hash() != "" {
+			t.Error("an endpoint that takes no token kept it")
+		}
+		change(func(tx tenant.ConfigTx) error {
+			return errors.Join(custom.DeleteComponent(ctx, tx, "score"), custom.DeleteAutomation(ctx, tx, "flow"), custom.DeleteEndpoint(ctx, tx, "hook"))
+		})
+		if all, err := custom.Load(ctx, h); err != nil || len(all.Components)+len(all.Automations)+len(all.Endpoints) != 0 {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
+}
+
+func TestNamesAndSlugs(t *testing.T) {
+	for s, want := range map[string][2]bool{ // slug, name
+		"a": {true, true}, "a_b": {true, true}, "a-b": {true, false}, "1a": {true, false}, "A": {}, "": {}, "-a": {}, "_a": {}, "a/b": {}, "a\n": {}, "ä": {},
+	} {
+		if got := [2]bool{custom.ValidSlug(s), custom.ValidName(s)}; got != want {
+			t.Errorf("%q: %v, want %v", s, got, want)
+		}
+	}
+}
