@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
@@ -37,9 +38,9 @@ type Run struct {
 	StartedAt int64
 	Took, CPU int64
 	Target    custom.Target
-	Slug      string // "" outside of an endpoint
-	Auth      string
-	UserID    string // as whom it ran
+	Slug      string          // "" outside of an endpoint
+	Auth      credential.Kind // "" outside of an endpoint
+	UserID    string          // as whom it ran
 	RequestID string
 	EventID   string // of a webhook's delivery
 	Status    string

@@ -9,7 +9,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
-	"gatehouse/internal/audit"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/ratelimit"
@@ -21,7 +21,7 @@ import (
 func (x *exchange) admit(ctx context.Context) (access.Viewer, error) {
 	viewer, err := x.authenticate(ctx)
 	if err == nil {
-		if x.auth == audit.AuthJWT {
+		if x.auth == credential.AccessToken {
 			err = x.checkUser()
 		} else {
 			err = x.checkKey()
@@ -44,12 +44,12 @@ func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err 
 	case looksLikeJWT && !x.config.Tenant.Settings.ExternalIdentity.Enabled:
 		x.takeAddress()
 		return access.Viewer{}, errIdentityOff // check 4 of contract H3
-	case looksLikeJWT && x.route.Auth != httpapi.KeyOnly:
+	case looksLikeJWT && x.route.Auth.Takes(credential.AccessToken):
 		viewer, err = x.byJWT(ctx, token)
-	case x.route.Auth == httpapi.JWTOnly:
-		err = apikey.ErrUnauthorized
+	case x.route.Auth.Takes(credential.APIKey):
+		viewer, err = x.byKey(ctx, token) // a JWT is no key, and refused as one
 	default:
-		viewer, err = x.byKey(ctx, token)
+		err = apikey.ErrUnauthorized
 	}
 	if err == nil && viewer.External() && !x.config.Tenant.Settings.ExternalIdentity.Enabled {
 		x.takeAddress()
@@ -71,7 +71,7 @@ var challenge = []string{"Bearer"}
 func (x *exchange) byKey(ctx context.Context, token string) (access.Viewer, error) {
 	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
 	if resolved != nil {
-		x.key, x.keyID, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.ID, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
+		x.key, x.keyID, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.ID, resolved.Key.Prefix, resolved.Key.UserID, credential.APIKey
 	} else {
 		x.keyPrefix = secret.Prefix(token)
 	}
@@ -89,7 +89,7 @@ func (x *exchange) byJWT(ctx context.Context, token string) (access.Viewer, erro
 		x.keyPrefix = secret.Prefix(token)
 		return viewer, err
 	}
-	x.auth, x.userID = audit.AuthJWT, viewer.UserID()
+	x.auth, x.userID = credential.AccessToken, viewer.UserID()
 	return viewer, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
@@ -76,7 +77,7 @@ func presented(h http.Header) string {
 }
 
 // Admitted records for the logs how the request authenticated.
-func (c endpointChecks) Admitted(auth string) { c.x.auth = auth }
+func (c endpointChecks) Admitted(with credential.Kind) { c.x.auth = with }
 
 // Serves records for the logs the endpoint's name, and whether its successes
 // are kept.

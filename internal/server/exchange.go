@@ -13,8 +13,8 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
-	"gatehouse/internal/audit"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/ratelimit"
@@ -35,7 +35,7 @@ type exchange struct {
 	route  *httpapi.Route // nil until one of its routes has the method
 	call   *httpapi.Call
 
-	auth      string // an audit.Auth constant
+	auth      credential.Kind // that was found good
 	key       *apikey.Key
 	keyID     string // of a key that exists, valid or not
 	keyPrefix string
@@ -64,7 +64,7 @@ const window = time.Minute // of every rate limit outside /auth (contract L1)
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := s.clock.Now()
-	x := &exchange{s: s, w: w, r: r, start: time.Now(), id: clock.NewID(now), auth: audit.AuthNone, origin: r.Header.Get("Origin")}
+	x := &exchange{s: s, w: w, r: r, start: time.Now(), id: clock.NewID(now), auth: credential.None, origin: r.Header.Get("Origin")}
 	s.metrics.inFlight.Add(1)
 	defer s.metrics.inFlight.Add(-1)
 	defer x.release()
