@@ -20,11 +20,13 @@ var _ httpapi.Checks = endpointChecks{}
 // Caller returns the viewer of an API key or of a JWT. An external user is
 // FORBIDDEN unless external is set, whichever of the two they present.
 func (c endpointChecks) Caller(ctx context.Context, external bool) (access.Viewer, error) {
-	viewer, err := c.x.admit(ctx)
-	if err == nil && viewer.External() && !external {
+	if err := c.x.run(ctx, c.x.surface.admission); err != nil {
+		return access.Viewer{}, err
+	}
+	if c.x.viewer.External() && !external {
 		return access.Viewer{}, fault.New(fault.Forbidden, "this endpoint does not serve external users")
 	}
-	return viewer, err
+	return c.x.viewer, nil
 }
 
 // Take counts the request against a budget of the endpoint's own, and returns

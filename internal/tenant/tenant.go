@@ -20,6 +20,17 @@ type Tenant struct {
 	Settings    Settings
 }
 
+// HostKind says which of a tenant's two lists of hosts has a host. The zero value
+// is neither.
+type HostKind uint8
+
+// The kinds.
+const (
+	_          HostKind = iota
+	PublicHost          // of Tenant.Hosts
+	AdminHost           // of Tenant.AdminHosts
+)
+
 // Settings are the switches and limits of a tenant, as the manifest names them.
 type Settings struct {
 	PublicAPI                     PublicAPI        `json:"public_api"`
