@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"gatehouse/internal/admission"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/httpapi"
@@ -8,20 +10,27 @@ import (
 
 // AddRoute adds a route to public data for a test. It must be called before the
 // first request.
-func (s *Server) AddRoute(r httpapi.Route) { s.addRoute("public data", r) }
+func (s *Server) AddRoute(r httpapi.Route) { s.AddRouteAsIs("public data", r) }
 
-// AddAdminRoute adds a route to the admin surface, which then admits its policy.
-func (s *Server) AddAdminRoute(r httpapi.Route) { s.addRoute("admin", r) }
+// AddAdminRoute adds a route to the admin surface, and its policy to those that
+// the surface has.
+func (s *Server) AddAdminRoute(r httpapi.Route) {
+	admin := s.surfaces.named("admin")
+	admin.credentials, admin.limits = append(admin.credentials, r.Auth), append(admin.limits, r.Limit)
+	s.AddRouteAsIs("admin", r)
+}
 
-func (s *Server) addRoute(name string, r httpapi.Route) {
-	for _, sf := range s.surfaces {
-		if sf.name == name {
-			sf.routes = append(sf.routes, r)
-			sf.credentials, sf.limits = append(sf.credentials, r.Auth), append(sf.limits, r.Limit)
-		}
-	}
+// AddRouteAsIs adds a route to a surface. It panics if the surface does not have
+// the route's policy.
+func (s *Server) AddRouteAsIs(surface string, r httpapi.Route) {
+	sf := s.surfaces.named(surface)
+	sf.routes = append(sf.routes, r)
 	s.surfaces = s.surfaces.made()
 	s.metrics.known[r.Pattern] = s.metrics.series(r.Pattern)
+}
+
+func (list surfaces) named(name string) *surface {
+	return list[slices.IndexFunc(list, func(sf *surface) bool { return sf.name == name })]
 }
 
 // Surface returns every route that is served.
