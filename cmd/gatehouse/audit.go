@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"gatehouse/internal/audit"
@@ -28,6 +29,7 @@ func auditCommand(ctx context.Context, e *env, args []string) (err error) {
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
 	}
+	filter.RequestID = strings.ToLower(filter.RequestID)
 	if err := filter.Check(); err != nil {
 		return err
 	}

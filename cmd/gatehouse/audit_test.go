@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,9 @@ func TestTheAuditLogIsAskedForOneRequestAndSinceWhen(t *testing.T) {
 		}
 		stop() // which writes what waits
 		for _, id := range ids {
+			if list := x.lines("audit", "--tenant", "acme", "--request-id", strings.ToUpper(id)); len(list) != 1 {
+				x.t.Errorf("an id in capital letters: %v", list)
+			}
 			if list := x.lines("audit", "--tenant", "acme", "--request-id", id); len(list) != 1 || list[0]["request_id"] != id {
 				x.t.Errorf("of request %s: %v", id, list)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/secret"
 )
 
 const flagRules = `Flags may stand before or after other arguments. Each has a twin in the environment: GATEHOUSE_DATA for
@@ -28,6 +29,8 @@ type flags struct {
 	arguments []string
 
 	data, database, masterKeyFile, cache string
+
+	masterKey *secret.Keyring // once env.masterKey has read it
 }
 
 // flags begins the flags of the command of that name; add to them, then Parse.

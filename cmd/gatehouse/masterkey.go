@@ -6,7 +6,9 @@ import (
 
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/identity"
+	"gatehouse/internal/outbox"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
@@ -32,9 +34,7 @@ func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring,
 	if err != nil {
 		return nil, err
 	}
-	o := e.keyOptions(f)
-	o.CreateInDir = check == "" && len(tenants) == 0
-	keyring, err := secret.LoadMasterKey(o)
+	keyring, err := e.masterKey(f, check == "" && len(tenants) == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,9 @@ func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring,
 // database holds is refused.
 func setUp(ctx context.Context, d *db.DB, tenants []string, keyring *secret.Keyring) (check string, err error) {
 	for _, id := range tenants {
-		err := errors.Join(identity.CheckKeys(ctx, d.For(id), keyring), custom.CheckSecrets(ctx, d.For(id), keyring))
+		h := d.For(id)
+		err := errors.Join(identity.CheckKeys(ctx, h, keyring), custom.CheckSecrets(ctx, h, keyring),
+			outbox.CheckMails(ctx, h, keyring), endpoint.CheckDeliveries(ctx, h, keyring))
 		if errors.Is(err, secret.ErrOpen) {
 			return "", errOtherKey
 		}
@@ -65,11 +67,18 @@ func setUp(ctx context.Context, d *db.DB, tenants []string, keyring *secret.Keyr
 	return d.Once(ctx, checkValue, keyring.CheckValue())
 }
 
-// keyOptions says where the master key may be. None is made.
-func (e *env) keyOptions(f *flags) secret.MasterKeyOptions {
-	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: e.getenv("GATEHOUSE_MASTER_KEY")}
+// masterKey is the master key that the flags or the environment give, read once: a
+// pipe that gives it has it no second time. With SQLite it may be the folder's,
+// and is made there if create says so.
+func (e *env) masterKey(f *flags, create bool) (*secret.Keyring, error) {
+	if f.masterKey != nil {
+		return f.masterKey, nil
+	}
+	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: e.getenv("GATEHOUSE_MASTER_KEY"), CreateInDir: create}
 	if f.database == "" {
 		o.Dir = f.data
 	}
-	return o
+	var err error
+	f.masterKey, err = secret.LoadMasterKey(o)
+	return f.masterKey, err
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/secret"
 )
 
 // hookManifest has a secret that is sealed.
@@ -132,6 +135,45 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
 }
 
+// What waits sealed tells too: a mail, and a delivery that failed.
+func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
+	for _, c := range []struct{ what, purpose, insert string }{
+		{"a mail", "waiting mail", `INSERT INTO outbox (tenant_id, mail_id, sealed, attempts, next_at, leased_until, created_at, last_error)
+			VALUES ($1, 'm', $2, 0, 9000000000000000, 0, 0, '')`},
+		{"a delivery", "failed delivery", `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id,
+			request_id, event_id, status, error_code, error, tries, trace, console, payload)
+			VALUES ($1, 'r', 1, 0, 0, 'component', 'c', 's', 'token', '', '', '', 'failed', '', '', 1, '', '', $2)`},
+	} {
+		x := newCLI(t, db.Config{Dir: t.TempDir()})
+		x.stdin = acmeManifest
+		x.ok("apply", "-f", "-")
+		key, err := os.ReadFile(x.key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		master, err := hex.DecodeString(strings.TrimSpace(string(key)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyring, err := secret.NewKeyring(master)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = x.open().For("acme").Write(x.ctx(), func(tx db.Tx) error {
+			_, err := tx.Exec(x.ctx(), c.insert, keyring.Seal(c.purpose, []byte("{}")))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.forget()
+		x.stdin = acmeManifest
+		x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+		x.stdin = acmeManifest
+		x.ok("apply", "-f", "-")
+	}
+}
+
 // The key and its check value are made once, however many begin at once.
 func TestCommandsThatSetUpAFolderAtOnceAgreeOnTheKey(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: filepath.Join(t.TempDir(), "data")})
@@ -156,6 +198,29 @@ func TestTheMasterKeyIsCheckedOnBothEngines(t *testing.T) {
 			x.ok("apply", "-f", "-")
 			x.env["GATEHOUSE_MASTER_KEY"] = strings.Repeat("ab", 32)
 			x.needingKey(otherKey)
+		})
+	}
+}
+
+// A key may come out of a pipe, as in --master-key-file <(…), which gives it once.
+func TestTheMasterKeyMayComeOutOfAPipe(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			x := newCLI(t, dbtest.Config(t, engine))
+			delete(x.env, "GATEHOUSE_MASTER_KEY")
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if _, err := w.WriteString(strings.Repeat("ab", 32)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			x.stdin = acmeManifest
+			x.ok("apply", "-f", "-", "--master-key-file", "/dev/fd/"+strconv.Itoa(int(r.Fd())))
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
-	"gatehouse/internal/secret"
 	"gatehouse/internal/user"
 )
 
@@ -61,7 +60,7 @@ func (e *env) create(ctx context.Context, f *flags) (*db.DB, error) {
 // and be the one that the installation began with.
 func (e *env) openConfig(ctx context.Context, f *flags, c db.Config) (*db.DB, error) {
 	if c.URL != "" { // before a database is made or migrated
-		if _, err := secret.LoadMasterKey(e.keyOptions(f)); err != nil {
+		if _, err := e.masterKey(f, false); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"gatehouse/internal/access"
@@ -221,9 +222,20 @@ func runList(ctx context.Context, e *env, args []string) error {
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
 	}
+	filter.RequestID = strings.ToLower(filter.RequestID)
+	if _, ok := clock.TimeOf(filter.RequestID); filter.RequestID != "" && !ok {
+		return f.wrong("--request-id %s: expected the id that the answer's header X-Request-Id has", filter.RequestID)
+	}
+	if filter.Limit < 0 {
+		return f.wrong("--limit %d: expected 0 or more", filter.Limit)
+	}
 	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
 		var runs []*endpoint.Run
-		err := endpoint.Runs(ctx, d, *tenantID, filter, func(r *endpoint.Run) error { runs = append(runs, r); return nil })
+		err := endpoint.Runs(ctx, d, *tenantID, filter, func(r *endpoint.Run) error {
+			r.Trace, r.Console = "", "" // which are large, and not printed
+			runs = append(runs, r)
+			return nil
+		})
 		if err != nil {
 			return err
 		}

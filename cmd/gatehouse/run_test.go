@@ -267,6 +267,8 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 				t.Errorf("%d runs since %v, want %d", len(since), r["started_at"], want)
 			}
 		}
+		x.fails(2, "expected the id that the answer's header X-Request-Id has", "run", "list", "--tenant", "acme", "--request-id", "x")
+		x.fails(2, "--limit -1: expected 0 or more", "run", "list", "--tenant", "acme", "--limit", "-1")
 		for i, r := range runs { // newest first
 			slug, target, kind := "flow", "greeting", "automation"
 			if i >= 2*n-2 {

@@ -12,9 +12,10 @@
 // every other.
 //
 // A user of either type may own a key: a portal's backend may want one for each
-// customer. A key of an external user has what that user has (contract K7): no
-// system permission, no all_entity_access, their own records and what is shared
-// with them.
+// customer. One that acts for an external user is held to the same as that
+// user's access token (contract K7): External Identity must be on, a custom
+// endpoint must have external_users, and there is no system permission and no
+// all_entity_access, only their own records and what is shared with them.
 package apikey
 
 import (

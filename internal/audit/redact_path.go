@@ -191,7 +191,9 @@ func maskJWTs(s string) string {
 
 // queryNames are names in a query, besides those of isSecretPair, under which
 // other services put what is secret. A form may have a field of such a name.
-var queryNames = []string{"code", "key", "sig", "signature", "auth", "authorization", "session", "session_id", "sid"}
+var queryNames = []string{
+	"code", "key", "access_key", "sig", "signature", "auth", "authorization", "bearer", "jwt", "pwd", "session", "session_id", "sid",
+}
 
 // redactQuery is redactPairs for what stands behind the question mark.
 func redactQuery(query string) string {

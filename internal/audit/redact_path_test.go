@@ -70,6 +70,7 @@ const anID = "0193a1b2-0000-7000-8000-00000000abcd"
 func TestSecretsAreTakenOutOfQueries(t *testing.T) {
 	for query, want := range map[string]string{
 		"access_token=p&limit=5":                     "access_token=[redacted]&limit=5",
+		"access_key=p&Bearer=p&jwt=p&pwd=p&keys=p":   "access_key=[redacted]&Bearer=[redacted]&jwt=[redacted]&pwd=[redacted]&keys=p",
 		"api_key=p&x-api-key=p&apikey=p":             "api_key=[redacted]&x-api-key=[redacted]&apikey=[redacted]",
 		"token=p&activationToken=p&refreshToken=p":   "token=[redacted]&activationToken=[redacted]&refreshToken=[redacted]",
 		"reset_token=p;id_token=p;webhook-secret=p":  "reset_token=[redacted];id_token=[redacted];webhook-secret=[redacted]",

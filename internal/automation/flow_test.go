@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -327,5 +328,36 @@ func TestValuesAreChargedBeforeTheyAreBuilt(t *testing.T) {
 	charge.Release()
 	if _, err := s.run(given(10)); err != nil || budget.Used() != 0 {
 		t.Errorf("%v: %d bytes are held of a small run", err, budget.Used())
+	}
+}
+
+// TestTextsAreChargedBeforeTheyAreWritten: one node may write a text many times
+// over. What it takes is charged while it is written, not when the node is done.
+func TestTextsAreChargedBeforeTheyAreWritten(t *testing.T) {
+	given := `{"email":"` + strings.Repeat("e", 1<<20) + `","data":[` + strings.Repeat(`"e",`, 1<<18) + `1]}`
+	for what, node := range map[string]string{
+		"a text":             `{type: set, values: {v: "` + strings.Repeat("{{inputs.email}}", 32) + `"}}`,
+		"a list in a text":   `{type: set, values: {v: "` + strings.Repeat("{{inputs.data}}", 32) + `"}}`,
+		"a decoded one":      `{type: set, values: {w: "{{inputs.data.0}}", v: "` + strings.Repeat("{{inputs.data}}", 32) + `"}}`,
+		"a component's text": `{id: c, type: component, component: total, inputs: {v: "` + strings.Repeat("{{inputs.email}}", 32) + `"}}`,
+		"its members":        `{id: c, type: component, component: total, inputs: {v: [` + strings.Repeat(`"{{inputs.email}}", `, 31) + `"{{inputs.email}}"]}}`,
+	} {
+		s := flow(t, "\n- "+node)
+		budget := admission.NewBudget(64 << 20)
+		charge := budget.Charge("acme")
+		s.hold = &charge
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if f := s.failure(given, 503, fault.Overloaded, "too much memory"); f.RetryAfter <= 0 {
+			t.Errorf("%s: it does not say when to try again", what)
+		}
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
+			t.Errorf("%s: %d MiB were made before the run was refused", what, took)
+		}
+		charge.Release()
+		if budget.Used() != 0 {
+			t.Errorf("%s: %d bytes are held", what, budget.Used())
+		}
 	}
 }

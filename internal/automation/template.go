@@ -1,7 +1,9 @@
 package automation
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,18 +36,53 @@ func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
 	return r.writeRef(dst, ref, appendJSON)
 }
 
-// writeRef appends a ref's value and charges for it.
+// writeRef appends a ref's value and charges for it, before it is written, with
+// what stands before it.
 func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
 	v, err := r.read(ref)
 	if err != nil {
 		return dst, err
 	}
-	before := len(dst)
-	if dst, err = write(dst, v, before+r.work); err != nil {
-		return dst, err
+	// What a value takes is known when it is written: it is charged in steps.
+	before, hint := len(dst), sizeHint(v)
+	for room := max(hint, firstRoom); ; room *= 4 {
+		room = min(room, r.work)
+		if err := r.hold(copies * (before + room)); err != nil {
+			return dst, err
+		}
+		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, and leaves less behind than append would
+			dst = slices.Grow(dst, max(hint, before))
+		}
+		out, err := write(dst, v, before+room)
+		if err == nil {
+			r.work -= len(out) - before
+			return out, nil
+		}
+		if !errors.Is(err, errLong) || room == r.work {
+			return out, err
+		}
+		dst = out[:before]
 	}
-	r.work -= len(dst) - before
-	return dst, nil
+}
+
+const (
+	// firstRoom is what a value is given to be written into where nothing is
+	// known of its size.
+	firstRoom = 16 << 10
+	// copies is how often a text is there while it is written: where it is, where
+	// it grows to, and as what it becomes.
+	copies = 3
+)
+
+// sizeHint is about what a value takes as text, where that is known.
+func sizeHint(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) + 2
+	case jsontext.Value:
+		return len(v)
+	}
+	return 0
 }
 
 // text is literal text with paths between: literals[0] refs[0] literals[1] …

@@ -147,7 +147,7 @@ type thrown struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
 	Stack   string `json:"stack"`
-	Details any    `json:"details"`
+	Details string `json:"details"` // JSON; "" for none
 	Nothing bool   `json:"nothing"` // null, or not even that
 }
 

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -117,10 +118,21 @@ func (t *thrown) failure() *Failure {
 	return f
 }
 
+// maxDetailDepth is how deeply details may be nested, as a record may be: many
+// readers of JSON take no more.
+const maxDetailDepth = 64
+
 // details is what goes with the error, as the object that it has to be: what is
-// none is a member of one.
+// none is a member of one. What is nested too deeply is left out.
 func (t *thrown) details() map[string]any {
-	switch d := t.Details.(type) {
+	var v any
+	if t.Details == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(t.Details), &v); err != nil || deeper(v, maxDetailDepth) { // it is JSON, but may be nested without end
+		return map[string]any{"truncated": true}
+	}
+	switch d := v.(type) {
 	case nil:
 		return nil
 	case map[string]any:
@@ -128,6 +140,27 @@ func (t *thrown) details() map[string]any {
 	default:
 		return map[string]any{"value": d}
 	}
+}
+
+// deeper reports whether lists and objects are nested more than most levels deep.
+func deeper(v any, most int) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if most == 0 || deeper(member, most-1) {
+				return true
+			}
+		}
+		return most == 0
+	case []any:
+		for _, item := range v {
+			if most == 0 || deeper(item, most-1) {
+				return true
+			}
+		}
+		return most == 0
+	}
+	return false
 }
 
 // text is the message, with the error's kind where that tells more.

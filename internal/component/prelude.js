@@ -342,13 +342,14 @@
     return text === undefined ? 'null' : text;
   }
 
-  // short is the value of a JSON text that may be told: it is not too long.
-  const short = (text) => (text === undefined ? undefined : text.length > 4 * LINE ? { truncated: true } : parse(text));
+  // short is a JSON text that may be told: it is not too long, and its numbers are
+  // doubles. It stays a text, so that nothing in it keeps the rest from being told.
+  const short = (text) => (text === undefined ? undefined : text.length > 4 * LINE ? '{"truncated":true}' : stringify(parse(text)));
 
   // failed tells the host what was thrown. It must not throw itself as long as
   // there is memory left.
   function failed(e) {
-    const f = { message: '', stack: '' };
+    const f = { __proto__: null, message: '', stack: '' }; // nobody's toJSON
     const chosen = Failure.chosen(e);
     if (chosen !== undefined) {
       f.fail = true;

@@ -70,6 +70,8 @@ func TestAResultIsStrictJSON(t *testing.T) {
 
 // TestFailKeepsWhatItWasGiven: status and message hold, whatever details are.
 func TestFailKeepsWhatItWasGiven(t *testing.T) {
+	// Nested more deeply than any reader of JSON takes.
+	const deep = `(() => { let d = []; for (let i = 0; i < 12000; i++) d = [d]; return d })()`
 	for details, want := range map[string]map[string]any{
 		`{a: 1}`:              {"a": 1.0},
 		`new Date(0)`:         {"value": "1970-01-01T00:00:00.000Z"},
@@ -91,10 +93,32 @@ func TestFailKeepsWhatItWasGiven(t *testing.T) {
 		`{toJSON() {}}`:                                nil,
 		`{a: JSON.rawJSON('1e999')}`:                   {"a": nil},
 		`'x'.repeat(1e6)`:                              {"truncated": true},
+		`JSON.parse('['.repeat(64) + ']'.repeat(64))`: {"value": nestedLists(64)},
+		`JSON.parse('['.repeat(65) + ']'.repeat(65))`: {"truncated": true},
+		deep: {"truncated": true},
 	} {
 		f := body(t, `fail('gone', {status: 410, code: 'GONE', details: `+details+`})`, component.Run{}).Failed
 		if f == nil || f.Message != "gone" || f.Status != 410 || f.Code != "GONE" || !f.Chosen || !reflect.DeepEqual(f.Details, want) {
 			t.Errorf("%s: %+v, want details %v", details, f, want)
+		}
+	}
+}
+
+func nestedLists(n int) any {
+	list := []any{}
+	for range n - 1 {
+		list = []any{list}
+	}
+	return list
+}
+
+// TestFailKeepsItsStatusWhereObjectsAreToldOtherwise: toJSON of all objects is the
+// script's own, and not for what the prelude tells.
+func TestFailKeepsItsStatusWhereObjectsAreToldOtherwise(t *testing.T) {
+	for _, toJSON := range []string{`() => 'x'`, `() => undefined`, `() => { throw 1 }`} {
+		f := body(t, `Object.prototype.toJSON = `+toJSON+`; fail('gone', {status: 410})`, component.Run{}).Failed
+		if f == nil || f.Message != "gone" || f.Status != 410 || !f.Chosen {
+			t.Errorf("%s: %+v", toJSON, f)
 		}
 	}
 }

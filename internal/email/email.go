@@ -43,7 +43,7 @@ func Clean(address string) string {
 // domain is none, its folded text stands. It folds the domain too: what was
 // typed with a capital and what a browser made of it are one.
 func Key(address string) string {
-	address = strings.TrimSpace(address)
+	address = Clean(address)
 	if plain(address) || len(address) > maxLooked {
 		return strings.ToLower(address)
 	}

@@ -19,6 +19,7 @@ func TestOneAddressHasOneKey(t *testing.T) {
 		{"σοφός@x.example", "ΣΟΦΌΣ@x.example", "σοφόσ@x.example", "ΣΟΦΟ\u0301Σ@x.example"},
 		{"x@σοφος.example", "x@ΣΟΦΟΣ.example", "x@xn--0xaajbq.example", "x@xn--0xaakcn.example", "x@σοφοσ.example"},
 		{"josé@x.example", "jose\u0301@x.example", "JOSÉ@x.example"},
+		{"x@i\u0345\u0327.example", "x@i\u0327\u0345.example"}, // what is stored is composed
 		{"jose@x.example"},
 		{"eva@bucher.example"},
 		{"k@x.example", "\u212a@x.example"}, // the Kelvin sign

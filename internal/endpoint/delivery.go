@@ -3,11 +3,15 @@ package endpoint
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/fault"
 	"gatehouse/internal/mark"
+	"gatehouse/internal/wtf8"
 )
 
 // event is one delivery to a webhook.
@@ -18,6 +22,31 @@ type event struct {
 	// KeyHash is what a repeated delivery is recognized by; "" for one that is
 	// always new.
 	KeyHash string
+}
+
+// keptEvent is an event as it is kept for another run of it. The provider's texts are
+// WTF-8, which encoding/json would not keep.
+type keptEvent struct {
+	ID, KeyHash      string
+	Kind, ProviderID jsontext.Value
+}
+
+// MarshalJSON writes the event without loss.
+func (e event) MarshalJSON() ([]byte, error) {
+	return json.Marshal(keptEvent{e.ID, e.KeyHash, wtf8.AppendQuote(nil, e.Kind), wtf8.AppendQuote(nil, e.ProviderID)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *event) UnmarshalJSON(text []byte) (err error) {
+	var k keptEvent
+	if err := json.Unmarshal(text, &k); err != nil {
+		return err
+	}
+	e.ID, e.KeyHash = k.ID, k.KeyHash
+	if e.Kind, err = wtf8.Unquote(k.Kind); err == nil {
+		e.ProviderID, err = wtf8.Unquote(k.ProviderID)
+	}
+	return err
 }
 
 // shownID returns the event's id as a target sees it: the provider's if it has

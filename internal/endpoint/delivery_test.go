@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/fault"
+	"gatehouse/internal/inputs"
 )
 
 // TestOneFlightAtATime: of one key; other keys fly meanwhile.
@@ -152,5 +156,25 @@ func TestHeadersOfAVerifier(t *testing.T) {
 	got := string(lowerNames(http.Header{"X-Signature": {"a", "b\"", "\xff"}}, "acme.localhost"))
 	if want := `{"host":"acme.localhost","x-signature":"a, b\", ` + "\ufffd" + `"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestAFailedDeliveryIsKeptAsItIs: what is run again is what was sent, halves of
+// surrogate pairs included.
+func TestAFailedDeliveryIsKeptAsItIs(t *testing.T) {
+	given := delivery{
+		Inputs: inputs.Object{{Name: "a\xed\xa0\x80", Value: jsontext.Value(`{"b":"\ud800<","n":1.50}`)}},
+		Event:  event{ID: "1", Kind: "k\xed\xb0\x80\x00", ProviderID: "\xed\xa0\xbd-\xed\xa0\xbe", KeyHash: "h"},
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again delivery
+	if err := json.Unmarshal(text, &again); err != nil || again.Event != given.Event || again.Inputs[0].Name != given.Inputs[0].Name {
+		t.Errorf("%q, not %q; %v", again, given, err)
+	}
+	if err := json.Unmarshal([]byte(`{"Inputs":[],"Event":{"ID":"1","Kind":"","ProviderID":"e","KeyHash":"h"}}`), &again); err != nil || again.Event.ProviderID != "e" {
+		t.Errorf("one that was kept before: %q %v", again, err)
 	}
 }

@@ -106,6 +106,18 @@ func RunByID(ctx context.Context, d *db.DB, tenantID, id string) (*Run, error) {
 	return run, err
 }
 
+// CheckDeliveries fails with secret.ErrOpen when the newest failed delivery of the
+// tenant that h is bound to was sealed under another master key.
+func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
+	sealed := ""
+	err := h.Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND payload <> '' ORDER BY started_at DESC LIMIT 1`,
+		func(r db.Row) error { sealed = r.Text(0); return nil })
+	if err == nil && sealed != "" {
+		_, err = keyring.Open(payloadPurpose, sealed)
+	}
+	return err
+}
+
 // failedDelivery is what is needed to run a failed delivery again.
 func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *delivery, error) {
 	run, err := RunByID(ctx, s.d, tenantID, id)

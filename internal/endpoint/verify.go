@@ -124,8 +124,16 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if wrong != "" {
 		return nil, r.rejected(wrong)
 	}
+	// An event has any number of members, and waits with them for its turn.
+	if err := r.call.Keep(len(res.Value) + aroundMember*len(v.event.Members)); err != nil {
+		return nil, err
+	}
 	return v, nil
 }
+
+// aroundMember is about what one member of an event takes beside its text: in the
+// object, in its index and among the inputs.
+const aroundMember = 160
 
 // rejected is the answer to a delivery that the verifier does not take. The logs
 // tell why; the sender is not told, because they may be anybody. The reason is the

@@ -67,9 +67,14 @@ type Error struct {
 	Reason string
 }
 
-// New returns an error with the given code and a message for people.
+// New returns an error with the given code and a message for people. An
+// OVERLOADED always says when to come back: in a second, unless After says more.
 func New(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	if code == Overloaded {
+		e.RetryAfter = time.Second
+	}
+	return e
 }
 
 // Fields returns a VALIDATION error that names every failing field with its

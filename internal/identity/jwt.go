@@ -68,7 +68,7 @@ var (
 // sign makes the access token of a session, issued at an instant of the
 // database. Its jti is the id of the session's chain, a slash, and an id of the
 // token's own.
-func sign(cfg *access.Config, key *signingKey, of session) (string, error) {
+func sign(cfg *access.Config, key *signingKey, of holder) (string, error) {
 	now := clock.FromMicros(of.now)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
 		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: of.userID, Tenant: cfg.Tenant.ID, Type: tokenType,

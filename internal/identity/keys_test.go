@@ -53,7 +53,7 @@ func TestARotatedKeyIsAcceptedUntilItsTokensHaveExpired(t *testing.T) {
 			}
 			w.clock.advance(3 * time.Minute)
 			key := w.id.keys.of(acme).set.Load().byKid[kid(t, old)]
-			forged, err := sign(w.config(), key, session{userID: w.user(eva).ID, now: w.clock.Now().UnixMicro()})
+			forged, err := sign(w.config(), key, holder{userID: w.user(eva).ID, now: w.clock.Now().UnixMicro()})
 			w.must(err)
 			if in(w, forged) || in(other, forged) {
 				t.Error("a token of a retired key is accepted")

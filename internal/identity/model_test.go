@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/session"
 )
 
 // model is what one end-user's sessions should be, told in the words of the
@@ -175,26 +176,27 @@ func (w *world) modelRefresh(t *rapid.T, where string, m *model, token *modelTok
 func TestTheJudgementAtItsEdges(t *testing.T) {
 	day := micros(24 * time.Hour)
 	for name, c := range map[string]struct {
-		m    moment
+		is   session.State
+		lost bool
 		want verdict
 	}{
-		"current":                           {moment{now: 5, expiresAt: 10}, rotate},
-		"last microsecond":                  {moment{now: 9, expiresAt: 10}, rotate},
-		"expired":                           {moment{now: 10, expiresAt: 10}, refuse401},
-		"rotated 30 s ago":                  {moment{now: day + micros(grace), rotatedAt: day, expiresAt: 3 * day}, repeat},
-		"rotated more than 30 s ago":        {moment{now: day + micros(grace) + 1, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
-		"the clock was set back":            {moment{now: day - 1, rotatedAt: day, expiresAt: 3 * day}, repeat},
-		"rotated, successor logged out":     {moment{now: day + 1, rotatedAt: day, expiresAt: 3 * day, successorRevoked: true}, refuse401},
-		"rotated, then logged out":          {moment{now: day + 1, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, refuse401},
-		"rotated, then logged out, too old": {moment{now: 2 * day, rotatedAt: day, revokedAt: day, expiresAt: 3 * day}, endAsTheft},
-		"logged out":                        {moment{now: 5, revokedAt: 4, expiresAt: 10}, refuse401},
-		"rotated and expired":               {moment{now: 3 * day, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
-		"rotated just now and expired":      {moment{now: 3 * day, rotatedAt: 3*day - 1, expiresAt: 3 * day}, repeat},
-		"rotated and expired long ago":      {moment{now: 900 * day, rotatedAt: day, expiresAt: 3 * day}, endAsTheft},
-		"chain ended":                       {moment{now: 5, expiresAt: 10, chainEnded: true, userLost: true}, refuse401},
-		"user lost":                         {moment{now: 50, expiresAt: 10, userLost: true}, endForUser},
+		"current":                           {session.State{Now: 5, ExpiresAt: 10}, false, rotate},
+		"last microsecond":                  {session.State{Now: 9, ExpiresAt: 10}, false, rotate},
+		"expired":                           {session.State{Now: 10, ExpiresAt: 10}, false, refuse401},
+		"rotated 30 s ago":                  {session.State{Now: day + micros(grace), RotatedAt: day, ExpiresAt: 3 * day}, false, repeat},
+		"rotated more than 30 s ago":        {session.State{Now: day + micros(grace) + 1, RotatedAt: day, ExpiresAt: 3 * day}, false, endAsTheft},
+		"the clock was set back":            {session.State{Now: day - 1, RotatedAt: day, ExpiresAt: 3 * day}, false, repeat},
+		"rotated, successor logged out":     {session.State{Now: day + 1, RotatedAt: day, ExpiresAt: 3 * day, SuccessorRevoked: true}, false, refuse401},
+		"rotated, then logged out":          {session.State{Now: day + 1, RotatedAt: day, RevokedAt: day, ExpiresAt: 3 * day}, false, refuse401},
+		"rotated, then logged out, too old": {session.State{Now: 2 * day, RotatedAt: day, RevokedAt: day, ExpiresAt: 3 * day}, false, endAsTheft},
+		"logged out":                        {session.State{Now: 5, RevokedAt: 4, ExpiresAt: 10}, false, refuse401},
+		"rotated and expired":               {session.State{Now: 3 * day, RotatedAt: day, ExpiresAt: 3 * day}, false, endAsTheft},
+		"rotated just now and expired":      {session.State{Now: 3 * day, RotatedAt: 3*day - 1, ExpiresAt: 3 * day}, false, repeat},
+		"rotated and expired long ago":      {session.State{Now: 900 * day, RotatedAt: day, ExpiresAt: 3 * day}, false, endAsTheft},
+		"chain ended":                       {session.State{Now: 5, ExpiresAt: 10, ChainEnded: true}, true, refuse401},
+		"user lost":                         {session.State{Now: 50, ExpiresAt: 10}, true, endForUser},
 	} {
-		if got := c.m.judge(); got != c.want {
+		if got := judge(c.is, c.lost); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

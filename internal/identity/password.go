@@ -25,7 +25,7 @@ func checkNewPassword(password string) error {
 // password, reset mails that wait, end with it. The caller has been admitted. A
 // wrong password is INVALID_CREDENTIALS after the same work as at login: one
 // read, and one verification of a hash, be it a dummy.
-func (s *Service) changePassword(ctx context.Context, cfg *access.Config, of session, current, password string) error {
+func (s *Service) changePassword(ctx context.Context, cfg *access.Config, of holder, current, password string) error {
 	acc, err := s.store.byID(ctx, cfg.Tenant.ID, of.userID)
 	if errors.Is(err, user.ErrUnknown) {
 		return errUnauthorized

@@ -207,13 +207,13 @@ func TestAPasswordIsChangedDuringRefreshesAndLogins(t *testing.T) {
 						}
 						return out.RefreshToken
 					case i%3 == 1:
-						out, err := w.id.refresh(context.Background(), cfg, other)
+						out, err := w.id.refresh(context.Background(), cfg, other, anyPace)
 						if err != nil {
 							return ""
 						}
 						return out.RefreshToken
 					}
-					if _, err := w.id.refresh(context.Background(), cfg, own.text("refreshToken")); err != nil {
+					if _, err := w.id.refresh(context.Background(), cfg, own.text("refreshToken"), anyPace); err != nil {
 						t.Errorf("round %d: the session itself: %v", round, err)
 					}
 					return ""

@@ -11,13 +11,11 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/session"
 )
 
-const (
-	refreshLifetime = 30 * 24 * time.Hour
-	// grace is how long after its rotation a token may be presented again.
-	grace = 30 * time.Second
-)
+// grace is how long after its rotation a token may be presented again.
+const grace = 30 * time.Second
 
 var errRefresh = fault.New(fault.Unauthorized, "the refresh token is not valid; log in again")
 
@@ -44,16 +42,6 @@ func (s *Service) successor(tenantID, presented string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// moment is a refresh token and its chain at one instant, all by the
-// database's clock, in microseconds; 0 is "not".
-type moment struct {
-	now, expiresAt, rotatedAt, revokedAt int64
-
-	chainEnded       bool
-	userLost         bool // gone, deactivated since, or with another password
-	successorRevoked bool
-}
-
 // verdict is what a presented token leads to.
 type verdict uint8
 
@@ -68,39 +56,47 @@ const (
 // judge is the specification's table of refresh tokens, row by row. Of a token
 // that was rotated it does not matter how old it is: a moment ago it is told its
 // successor again, later it is theft.
-func (m moment) judge() verdict {
+func judge(is session.State, userLost bool) verdict {
 	switch {
-	case m.chainEnded:
+	case is.ChainEnded:
 		return refuse401
-	case m.userLost:
+	case userLost:
 		return endForUser
-	case m.rotatedAt != 0 && m.now-m.rotatedAt > micros(grace):
+	case is.RotatedAt != 0 && is.Now-is.RotatedAt > micros(grace):
 		return endAsTheft
-	case m.revokedAt != 0 || m.successorRevoked:
+	case is.RevokedAt != 0 || is.SuccessorRevoked:
 		return refuse401
-	case m.rotatedAt != 0:
+	case is.RotatedAt != 0:
 		return repeat
-	case m.now >= m.expiresAt:
+	case is.Now >= is.ExpiresAt:
 		return refuse401
 	}
 	return rotate
 }
 
+// pace bounds how often the token of a session is replaced. Nothing else that a
+// token leads to is held up: an old one ends its session however busy that is.
+type pace struct {
+	ask   func(chainID string) error
+	count func(chainID string)
+}
+
 // refresh exchanges a refresh token for its successor and a new access token.
 // Whatever is wrong with the token, it is the same UNAUTHORIZED.
-func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented string) (*tokens, error) {
+func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented string, p pace) (*tokens, error) {
 	key, err := s.signer(ctx, cfg) // before anything is changed
 	if err != nil {
 		return nil, err
 	}
 	next := s.successor(cfg.Tenant.ID, presented)
-	r, err := s.store.rotate(ctx, cfg.Tenant.ID, secret.Hash(presented), secret.Hash(next))
+	r, err := s.store.rotate(ctx, cfg.Tenant.ID, secret.Hash(presented), secret.Hash(next), p)
 	if err != nil {
 		return nil, err
 	}
 	switch r.verdict {
 	case rotate:
 		s.counts.refreshes.Add(1)
+		p.count(r.chainID)
 	case repeat:
 	case endAsTheft:
 		s.counts.reuses.Add(1)
@@ -109,17 +105,17 @@ func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented str
 	default:
 		return nil, errRefresh
 	}
-	return issue(cfg, key, r.session, next)
+	return issue(cfg, key, r.holder, next)
 }
 
-// session is whose session a pair of tokens is issued for, and when: by the
+// holder is whose session a pair of tokens is issued for, and when: by the
 // database's clock, in microseconds.
-type session struct {
+type holder struct {
 	userID, chainID string
 	now             int64
 }
 
-func issue(cfg *access.Config, key *signingKey, of session, refreshToken string) (*tokens, error) {
+func issue(cfg *access.Config, key *signingKey, of holder, refreshToken string) (*tokens, error) {
 	jwt, err := sign(cfg, key, of)
 	return &tokens{AccessToken: jwt, RefreshToken: refreshToken, ExpiresIn: int(accessLifetime.Seconds())}, err
 }

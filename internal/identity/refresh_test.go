@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -72,6 +73,41 @@ func TestARotatedTokenIsAnsweredAgainFor30Seconds(t *testing.T) {
 			t.Errorf("%d tokens", all)
 		}
 		w.refresh(third).want(200, "")
+	})
+}
+
+// Each rotation brings a token that no limit has seen yet, and a row that stays
+// as long as the session: the limit of a token holds for the session.
+func TestTheRotationsOfASessionAreHeldToTheLimitOfAToken(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.settings(func(e *tenant.ExternalIdentity) { e.Limits.RefreshPerTokenPerMinute = 5 })
+		w.join(eva)
+		_, token := w.login(eva)
+		_, elsewhere := w.login(eva)
+		was := []string{token}
+		for i := range 5 {
+			a := w.refresh(token).want(200, "")
+			if a.limit == nil || a.limit.Limit != 5 || a.limit.Remaining != 4-i {
+				t.Errorf("rotation %d tells %+v", i+1, a.limit)
+			}
+			token = a.text("refreshToken")
+			was = append(was, token)
+		}
+		if a := w.refresh(token).want(429, fault.TooManyRequests); a.err.RetryAfter <= 0 || a.err.RetryAfter > time.Minute {
+			t.Errorf("%v", a.err.RetryAfter)
+		}
+		if again := w.refresh(was[4]).want(200, "").text("refreshToken"); again != token {
+			t.Error("a lost answer is not told again")
+		}
+		w.refresh(elsewhere).want(200, "")
+		w.clock.advance(time.Minute)
+		for range 5 {
+			token = w.refresh(token).want(200, "").text("refreshToken")
+		}
+		w.refresh(token).want(429, fault.TooManyRequests)
+		w.refresh(was[0]).want(401, fault.Unauthorized) // theft is seen all the same
+		w.clock.advance(time.Minute)
+		w.refresh(token).want(401, fault.Unauthorized)
 	})
 }
 
@@ -228,7 +264,7 @@ func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 			for round := range rounds() {
 				before, _ := w.tokensOf(token)
 				answers := inParallel(100, func(i int) string {
-					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token)
+					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token, anyPace)
 					if err != nil {
 						return err.Error()
 					}
@@ -264,7 +300,7 @@ func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 					if i%5 == 4 {
 						presented = stolen
 					}
-					out, err := w.id.refresh(context.Background(), cfg, presented)
+					out, err := w.id.refresh(context.Background(), cfg, presented, anyPace)
 					if err != nil {
 						return ""
 					}
@@ -306,7 +342,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 						}
 						return out.RefreshToken
 					}
-					out, err := w.id.refresh(w.ctx, cfg, token)
+					out, err := w.id.refresh(w.ctx, cfg, token, anyPace)
 					if err != nil {
 						return ""
 					}

@@ -3,10 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -89,18 +86,14 @@ func (r *registration) check() map[string]string {
 	if err := secret.CheckPassword(r.password); err != nil {
 		bad["password"] = err.Error()
 	}
-	if n := utf8.RuneCountInString(r.name); n < 1 || n > user.MaxName {
-		bad["name"] = fmt.Sprintf("expected 1 to %d characters", user.MaxName)
-	} else if strings.ContainsFunc(r.name, unicode.IsControl) {
-		bad["name"] = "expected text without control characters"
+	if err := user.CheckName(r.name); err != nil {
+		bad["name"] = err.Error()
 	}
-	if len(r.locale) > maxLocale || strings.ContainsFunc(r.locale, unicode.IsControl) {
-		bad["locale"] = "expected a language tag like en or de-AT"
+	if err := user.CheckLocale(r.locale); err != nil {
+		bad["locale"] = err.Error()
 	}
 	return bad
 }
-
-const maxLocale = 35 // bytes; user.Create takes as many
 
 // customFields is the object of the declared custom fields that a body names,
 // each as text, unchecked (decisions 2.25): numbers and booleans in their text

@@ -274,13 +274,20 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 		return httpapi.Reply{}, err
 	}
 	defer leave()
-	err = s.changePassword(ctx, c.Config, session{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
+	err = s.changePassword(ctx, c.Config, holder{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
 	return reply(http.StatusOK, success{true}, err)
 }
 
 // ofToken is the budget of a refresh token.
 func ofToken(c *httpapi.Call, token string) budget {
 	return budgetOf(c, "refresh", secret.Hash(token), limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
+}
+
+// ofSession is the budget of a session: each rotation leaves a row that stays as
+// long as the session, and a token that no budget knows yet, so that who always
+// presents the newest would never meet the limit of one.
+func ofSession(c *httpapi.Call, chainID string) budget {
+	return budgetOf(c, "refresh/session", chainID, limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
 }
 
 func (s *Service) serveRefresh(ctx context.Context, c *httpapi.Call) (any, error) {
@@ -291,7 +298,10 @@ func (s *Service) serveRefresh(ctx context.Context, c *httpapi.Call) (any, error
 	if err := s.take(c, ofToken(c, body.RefreshToken)); err != nil {
 		return nil, err
 	}
-	return s.refresh(ctx, c.Config, body.RefreshToken)
+	return s.refresh(ctx, c.Config, body.RefreshToken, pace{
+		ask:   func(chainID string) error { return s.peek(c, ofSession(c, chainID)) },
+		count: func(chainID string) { tell(c, s.charge(c, ofSession(c, chainID))) },
+	})
 }
 
 // serveLogout answers 200 to whatever token it is given. It has no limit of its

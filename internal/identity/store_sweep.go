@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/session"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -25,44 +26,51 @@ func (s store) clashes(ctx context.Context, tenantID string) (map[string][]strin
 
 // sweep deletes what can answer nothing any more, some hundreds of rows at a time.
 func (s store) sweep(ctx context.Context, tenantID string) error {
-	h := s.d.For(tenantID)
-	now := h.Dialect().Now + ` - $2`
-	type deletion struct {
-		sql  string
-		keep time.Duration
-	}
-	// A token stays as long as its chain: whenever an old one comes back, it ends
-	// the chain. A chain goes after its tokens.
-	const oldChains = `SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND expires_at < `
+	refresh, oneTime := micros(keepRefresh)-s.offset(), micros(keepOneTime)-s.offset()
 	for _, group := range [][]deletion{
-		{
-			{`DELETE FROM refresh_tokens WHERE tenant_id = $1 AND token_id IN (SELECT token_id FROM refresh_tokens
-				WHERE tenant_id = $1 AND chain_id IN (` + oldChains + now + ` ORDER BY expires_at LIMIT 500) LIMIT 500)`, keepRefresh},
-			{`DELETE FROM refresh_chains WHERE tenant_id = $1 AND chain_id IN (` + oldChains + now + ` ORDER BY expires_at LIMIT 500)
-				AND chain_id NOT IN (SELECT chain_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id IN (
-				` + oldChains + now + ` ORDER BY expires_at LIMIT 500))`, keepRefresh},
+		{ // a chain goes after its tokens
+			func(ctx context.Context, tx db.Tx) (int64, error) { return session.DropTokens(ctx, tx, refresh) },
+			func(ctx context.Context, tx db.Tx) (int64, error) { return session.DropChains(ctx, tx, refresh) },
 		},
-		{{`DELETE FROM one_time_tokens WHERE tenant_id = $1 AND token_hash IN (SELECT token_hash FROM one_time_tokens
-			WHERE tenant_id = $1 AND expires_at < ` + now + ` ORDER BY expires_at LIMIT 500)`, keepOneTime}},
+		{func(ctx context.Context, tx db.Tx) (int64, error) { return dropOneTime(ctx, tx, oneTime) }},
 	} {
-		for left := int64(1); left > 0; {
-			left = 0
-			for _, text := range group {
-				begun := time.Now()
-				var gone int64
-				err := h.Write(ctx, func(tx db.Tx) (err error) {
-					gone, err = tx.Exec(ctx, text.sql, micros(text.keep)-s.offset())
-					return err
-				})
-				if err == nil {
-					err = clock.Rest(ctx, time.Since(begun))
-				}
-				if err != nil {
-					return err
-				}
-				left += gone
-			}
+		if err := s.exhaust(ctx, tenantID, group); err != nil {
+			return err
 		}
 	}
 	return s.dropKeys(ctx, tenantID)
+}
+
+// deletion deletes some hundreds of rows and says how many.
+type deletion func(ctx context.Context, tx db.Tx) (gone int64, err error)
+
+// exhaust goes through the deletions, each in a transaction of its own, until
+// none has anything left, and rests as long as each took.
+func (s store) exhaust(ctx context.Context, tenantID string, group []deletion) error {
+	for left := int64(1); left > 0; {
+		left = 0
+		for _, some := range group {
+			begun := time.Now()
+			var gone int64
+			err := s.d.For(tenantID).Write(ctx, func(tx db.Tx) (err error) {
+				gone, err = some(ctx, tx)
+				return err
+			})
+			if err == nil {
+				err = clock.Rest(ctx, time.Since(begun))
+			}
+			if err != nil {
+				return err
+			}
+			left += gone
+		}
+	}
+	return nil
+}
+
+// dropOneTime deletes one-time tokens that expired longer ago than keep, in
+// microseconds.
+func dropOneTime(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
+	return tx.Exec(ctx, `DELETE FROM one_time_tokens WHERE tenant_id = $1 AND token_hash IN (SELECT token_hash FROM one_time_tokens
+		WHERE tenant_id = $1 AND expires_at < `+tx.Dialect().Now+` - $2 ORDER BY expires_at LIMIT 500)`, keep)
 }

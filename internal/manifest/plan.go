@@ -65,6 +65,8 @@ type plan struct {
 	renames renames
 	keyring *secret.Keyring
 	changes []change
+	// warnings are for the operator about a manifest that can be applied.
+	warnings []string
 }
 
 // person finds a user by e-mail key, as the plan leaves them; nil when there is

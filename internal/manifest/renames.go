@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"gatehouse/internal/access"
@@ -28,7 +29,8 @@ func (p *plan) was(name string) *schema.Entity {
 
 // mergeEntity is an entity type of the manifest, and what it is stored as.
 // renamed_from says that it was called otherwise: once it was renamed, or where
-// there is nothing of the old name, it says nothing more.
+// there is nothing of the old name, it says nothing more; the latter is told of, as
+// the name may be mistyped.
 func (p *plan) mergeEntity(e *schema.Entity) *schema.Entity {
 	is, from := *e, e.RenamedFrom
 	is.RenamedFrom = ""
@@ -51,6 +53,8 @@ func (p *plan) mergeEntity(e *schema.Entity) *schema.Entity {
 		p.renames.entities[from] = e.Name
 		is.RenamedFrom = from
 		delete(p.after.entities, from)
+	case !there && p.before.tenant != nil:
+		p.warn("entity %s: renamed_from names %s, and there is no such entity: nothing was renamed", e.Name, printable(from))
 	}
 	var had []*schema.Field
 	if was := p.was(e.Name); was != nil {
@@ -58,6 +62,11 @@ func (p *plan) mergeEntity(e *schema.Entity) *schema.Entity {
 	}
 	is.Fields = p.mergeFields("entities", e.Name, e.Fields, had)
 	return &is
+}
+
+// warn notes what is not wrong, and perhaps not what the author means.
+func (p *plan) warn(format string, args ...any) {
+	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
 // mergeFields is mergeEntity for the fields of an entity type, or of users.
@@ -93,6 +102,8 @@ func (p *plan) mergeFields(section, entity string, fields, had []*schema.Field) 
 			}
 			p.renames.fields[[2]string{entity, from}] = f.Name
 			is.RenamedFrom, was = from, old
+		case was == nil && len(had) > 0:
+			p.warn("%s: field %s: renamed_from names %s, and there is no such field: nothing was renamed", cmp.Or(entity, section), f.Name, printable(from))
 		}
 		if was != nil {
 			is.Member = was.MemberName()

@@ -86,7 +86,7 @@ func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []by
 	if err := a.apply(ctx, h); err != nil {
 		return nil, err
 	}
-	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: m.shortSecrets()}
+	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: append(m.shortSecrets(), a.warnings...)}
 	for _, f := range a.goneFields {
 		told, err := f.told(ctx, h)
 		if err != nil {
@@ -127,6 +127,7 @@ type application struct {
 
 	goneFields  []goneField
 	goneOfUsers []string
+	warnings    []string
 }
 
 func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) error {
@@ -173,7 +174,7 @@ func (a *application) run(ctx context.Context, tx db.Tx, log *tenant.History) er
 		}
 	}
 	a.changes, a.after = p.changes, p.after
-	a.goneFields, a.goneOfUsers = p.goneFields(), p.goneOfUsers()
+	a.goneFields, a.goneOfUsers, a.warnings = p.goneFields(), p.goneOfUsers(), p.warnings
 	if a.opts.DryRun {
 		return errDryRun
 	}

@@ -64,7 +64,7 @@ func TestMistakes(t *testing.T) {
 func TestMistakesBelowTheText(t *testing.T) {
 	for src, want := range map[string]string{
 		"tenant: acme\n\nlabel: \xff\n":                         "m.yaml:3: expected UTF-8 text",
-		"tenant: acme\nroles:\n- {name: \"\x01\"}\n":            "m.yaml:1: not YAML: control characters are not allowed",
+		"tenant: acme\nroles:\n- {name: \"\x01\"}\n":            "m.yaml:3: not YAML: control characters are not allowed",
 		"tenant: a\n" + strings.Repeat("#", 8<<20):              "m.yaml:1: the manifest is larger than 8 MiB",
 		"tenant: a\nroles: " + strings.Repeat("[", 20_000):      "m.yaml:2: not YAML: exceeded max depth of 10000",
 		"tenant: a\nroles: [a]\n? [x]\n: y\n":                   "m.yaml:2: roles: expected a role as a mapping, found text\nm.yaml:3: expected a name as key of the manifest, found a list",

@@ -214,6 +214,48 @@ func TestANameThatBecameFreeIsNew(t *testing.T) {
 	})
 }
 
+// TestDataOfARemovedFieldStaysGone once another field had its name, whoever has it next.
+func TestDataOfARemovedFieldStaysGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x := newDeals(t, d, 0)
+		id := x.create("ned")
+		with := func(fields string) {
+			t.Helper()
+			x.apply("tenant: deals\nentities: [{name: deal, fields: [{name: place, type: text}, " + fields + "]}]\n")
+		}
+		with("{name: title, type: text}")                     // code is removed,
+		with("{name: code, type: text, renamed_from: title}") // title has its name,
+		with("{name: title, type: text, renamed_from: code}") // and has it not any more
+		with("{name: title, type: text}, {name: code, type: text}")
+		x.has("deal", id, "title", `"t"`)
+		x.has("deal", id, "code", "null")
+	})
+}
+
+// TestARenameFromNothingIsToldOf, as the name may be mistyped; not on a new tenant,
+// nor once it was renamed.
+func TestARenameFromNothingIsToldOf(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		p := newPlace(t, d)
+		warned := func(src string, want ...string) {
+			t.Helper()
+			r, err := p.try("tenant: acme\nusers: [{email: o@x.example, owner: true}]\n"+src, manifest.Options{})
+			if err != nil || strings.Join(r.Warnings, "\n") != strings.Join(want, "\n") {
+				t.Errorf("warned %q, %v; want %q", r.Warnings, err, want)
+			}
+		}
+		const deal = "entities:\n  - {name: deal, renamed_from: old, fields: [{name: a, type: text, renamed_from: b}]}\nuser_fields: [{name: town, type: text, renamed_from: city}]\n"
+		warned(deal)
+		warned(deal)
+		warned(strings.NewReplacer("name: deal, renamed_from: old", "name: order, renamed_from: ordr", "name: town, type: text, renamed_from: city", "name: place, type: text, renamed_from: cty").Replace(deal),
+			"user_fields: field place: renamed_from names cty, and there is no such field: nothing was renamed",
+			"entity order: renamed_from names ordr, and there is no such entity: nothing was renamed")
+		warned(strings.Replace(deal, "name: a,", "name: c,", 1), "user_fields: field town: renamed_from names city, and there is no such field: nothing was renamed",
+			"deal: field c: renamed_from names b, and there is no such field: nothing was renamed")
+		warned(strings.NewReplacer("name: deal, renamed_from: old", "name: task, renamed_from: deal", "name: a, type: text, renamed_from: b", "name: a, type: text, renamed_from: c").Replace(deal))
+	})
+}
+
 func TestRenamesThatCannotBeAreRefused(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 2)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/user"
 )
 
 func (p *place) exportFor(r *rapid.T, id string) string {
@@ -31,6 +32,12 @@ func drawText(r *rapid.T, name string) string {
 			"'", `"`, `\`, "|", ">", "!!str x", "*a", "&a", "%", "@", "`", " lead", "trail ", "tab\there", "line\nbreak", "\u0085", "\ufeff", "🦊", "{}", "[]", "?",
 		}),
 		rapid.StringMatching(`[A-Za-z0-9 .,:;#{}\[\]&*!|>'"%@\x60äß→$-]{1,20}`)).Draw(r, name)
+}
+
+// drawName draws a user's name: such a text that is one line and not blank.
+func drawName(r *rapid.T) string {
+	return rapid.Custom(func(r *rapid.T) string { return drawText(r, "name") }).
+		Filter(func(name string) bool { return user.CheckName(name) == nil }).Draw(r, "name")
 }
 
 func drawNames(r *rapid.T, what string, most int, gen *rapid.Generator[string]) []string {
@@ -193,7 +200,7 @@ func drawUsers(r *rapid.T, roles, sets []string) []any {
 		kind := kinds[i%3]
 		u := yamlMap{"email": fmt.Sprintf("user%d@%s.example", i, kind), "type": kind, "owner": i == 0}
 		if rapid.Bool().Draw(r, "named") {
-			u["name"], u["locale"] = drawText(r, "name"), rapid.SampledFrom([]string{"", "de", "en-GB"}).Draw(r, "locale")
+			u["name"], u["locale"] = drawName(r), rapid.SampledFrom([]string{"", "de", "en-GB"}).Draw(r, "locale")
 		}
 		if len(roles) > 0 && kind == "internal" { // a second manifest must not take a role from an external user
 			u["role"] = rapid.SampledFrom(roles).Draw(r, "role")

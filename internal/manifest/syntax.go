@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -28,7 +30,7 @@ func (d *decoder) syntax(src []byte, err error) {
 		}
 		for i, at := range []int{line, line + 1, line - 1, line + 2, line + 3, line + 4, line + 5} {
 			text := textOfLine(src, at)
-			if i > 2 && (strings.HasPrefix(strings.TrimSpace(text), "- ") || !strings.HasPrefix(text, " ")) {
+			if i > 2 && (strings.HasPrefix(strings.TrimSpace(text), "- ") || text == strings.TrimLeft(text, " \t")) {
 				break // another item, or key, than the one that is not right
 			}
 			if remedy := mistake.find(text); remedy != "" {
@@ -37,10 +39,42 @@ func (d *decoder) syntax(src []byte, err error) {
 			}
 		}
 	}
-	if strings.HasPrefix(m[2], "did not find expected") {
+	remedy := remedies[m[2]]
+	switch {
+	case strings.Contains(remedy, "%s"): // the line is where the mapping or list begins, however far above the mistake
+		begins := ""
+		if at := firstWith(src, m[2]); at > line+1 {
+			begins, line = fmt.Sprintf(" that begins on line %d", line+1), at
+		} else {
+			line = at
+		}
+		remedy = fmt.Sprintf(remedy, begins)
+	case m[1] == "":
+		line = firstWith(src, m[2])
+	case strings.HasPrefix(m[2], "did not find expected"):
 		line++ // the parser counts from 0, unlike the scanner below it
 	}
-	d.add(line, "not YAML: %s%s", m[2], remedies[m[2]])
+	d.add(line, "not YAML: %s%s", m[2], remedy)
+}
+
+// firstWith is the line that a mistake is on: without it, and what follows, the parser
+// does not say the same words.
+func firstWith(src []byte, words string) int {
+	var ends []int // of lines
+	for i, c := range src {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	return 1 + sort.Search(len(ends), func(i int) bool {
+		var n yaml.Node
+		dec := yaml.NewDecoder(bytes.NewReader(src[:ends[i]]))
+		err := dec.Decode(&n)
+		if err == nil {
+			err = dec.Decode(&n)
+		}
+		return err != nil && strings.Contains(err.Error(), words)
+	})
 }
 
 // textOfLine is a line of a text, counted from 1; nothing where there is none.
@@ -63,7 +97,7 @@ var mistakes = []struct {
 }{
 	{"tab character", indentedByTab},
 	{"cannot start any token", indentedByTab},
-	{"did not find expected", unquotedVariable},
+	{"did not find expected ','", unquotedVariable}, // of {…} and […] alone
 }
 
 func indentedByTab(line string) string {
@@ -90,8 +124,14 @@ func unquotedVariable(line string) string {
 
 // remedies are added to the parser's words.
 var remedies = map[string]string{
-	"found character that cannot start any token":    "; a text that begins with @, % or ` needs quotes",
-	"mapping values are not allowed in this context": `; a text with ": " in it needs quotes, and the keys of a mapping begin in one column`,
+	"did not find expected key":                                    "; the keys of the mapping%s stand in one column: compare the indentation",
+	"did not find expected '-' indicator":                          "; the items of the list%s stand in one column, each behind \"- \": compare the indentation",
+	"did not find expected ',' or '}'":                             "; a comma or the closing } is missing",
+	"did not find expected ',' or ']'":                             "; a comma or the closing ] is missing",
+	"could not find expected ':'":                                  "; a key ends in \": \", with a space before its value",
+	"found a tab character where an indentation space is expected": "; put spaces in its place",
+	"found character that cannot start any token":                  "; a text that begins with @, % or ` needs quotes",
+	"mapping values are not allowed in this context":               `; a text with ": " in it needs quotes, and the keys of a mapping begin in one column`,
 }
 
 // unquotedTemplate reports whether a node is what YAML makes of {{…}} without quotes.

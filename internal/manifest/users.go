@@ -3,7 +3,6 @@ package manifest
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,8 +35,8 @@ func (d *decoder) users(m *manifest, key string, n *yaml.Node) {
 		}
 		given := d.object(item, "a user",
 			marked("email", d.to(&u.email)),
-			member{"name", d.profile(&u.name, 1)},
-			member{"locale", d.profile(&u.locale, 0)},
+			member{"name", d.profile(&u.name, user.CheckName)},
+			member{"locale", d.profile(&u.locale, user.CheckLocale)},
 			marked("type", func(v *yaml.Node) {
 				if s, ok := d.oneOf(v, string(user.Internal), string(user.External)); ok {
 					u.kind = user.Type(s)
@@ -96,15 +95,18 @@ func (d *decoder) addressed(m *manifest, n *yaml.Node, given map[string]bool, u 
 	return true
 }
 
-// profile reads a name or locale, of the length that the API takes too.
-func (d *decoder) profile(p **string, shortest int) func(*yaml.Node) {
+// profile reads a name or locale, which check judges as for the API.
+func (d *decoder) profile(p **string, check func(string) error) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		s, ok := d.text(n)
-		if ok && (len(s) < shortest || utf8.RuneCountInString(s) > user.MaxName) {
-			d.bad(n, "expected text of %d to %d characters", shortest, user.MaxName)
-		} else if ok {
-			*p = &s
+		if !ok {
+			return
 		}
+		if err := check(s); err != nil {
+			d.bad(n, "%s", err)
+			return
+		}
+		*p = &s
 	}
 }
 

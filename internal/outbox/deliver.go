@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"gatehouse/internal/clock"
 	"gatehouse/internal/mail"
 )
 
@@ -26,7 +25,7 @@ func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 		return
 	}
 	if err == nil {
-		keep := o.keepLease(ctx, &m)
+		keep := o.keepLease(ctx, m)
 		try, cancel := context.WithTimeout(ctx, sendTimeout)
 		err = o.sender.Send(try, message)
 		cancel()
@@ -49,7 +48,7 @@ func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 // keepLease renews the lease of a mail on its way until the returned function,
 // which waits for that to end. A renewal that fails is tried again; the mail is
 // sent on, for nobody knows that it will not arrive.
-func (o *Outbox) keepLease(ctx context.Context, m *claimedMail) (stop func()) {
+func (o *Outbox) keepLease(ctx context.Context, m claimedMail) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -62,15 +61,11 @@ func (o *Outbox) keepLease(ctx context.Context, m *claimedMail) (stop func()) {
 			case <-ctx.Done():
 				return
 			}
-			until := o.clock.Now().Add(lease)
 			attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
-			ok, err := o.store.renew(attempt, m, until)
+			ok, err := o.store.renew(attempt, m, o.clock.Now().Add(lease))
 			cancel()
 			if err == nil && !ok { // it is somebody else's by now, or gone
 				return
-			}
-			if err == nil {
-				m.until = clock.Micros(until)
 			}
 		}
 	}()
@@ -164,7 +159,6 @@ type claimedMail struct {
 	sealed    string
 	attempts  int // this one included
 	createdAt time.Time
-	until     int64 // leased_until as we wrote it
 }
 
 var errSealed = errors.New("the sealed mail does not open")

@@ -67,6 +67,18 @@ func (s *store) open(m claimedMail) (mail.Message, error) {
 	return message, nil
 }
 
+// CheckMails fails with secret.ErrOpen when a mail that waits in the tenant that h
+// is bound to was sealed under another master key.
+func CheckMails(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
+	sealed := ""
+	err := h.Query(ctx, `SELECT sealed FROM outbox WHERE tenant_id = $1 ORDER BY next_at DESC LIMIT 1`,
+		func(r db.Row) error { sealed = r.Text(0); return nil })
+	if err == nil && sealed != "" {
+		_, err = keyring.Open(purpose, sealed)
+	}
+	return err
+}
+
 // tenantWithMail is a tenant and when its earliest mail is due.
 type tenantWithMail struct {
 	name string
@@ -121,19 +133,24 @@ func (s *store) claim(ctx context.Context, m waitingMail, now, until time.Time) 
 			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $4 AND next_at <= $5
 			RETURNING sealed, attempts, created_at`, func(r db.Row) error {
 			ok = true
-			c = claimedMail{m, r.Text(0), int(r.Int(1)), clock.FromMicros(r.Int(2)), clock.Micros(until)}
+			c = claimedMail{m, r.Text(0), int(r.Int(1)), clock.FromMicros(r.Int(2))}
 			return nil
 		}, m.id, until, m.leased, now)
 	})
 	return c, ok, err
 }
 
+// ours is the condition on a mail that is still leased by the try of a number. Each claim
+// has a number of its own, so that it does not matter whether a renewal whose
+// answer was lost has been written.
+const ours = ` AND attempts = $3 AND leased_until > 0`
+
 // renew makes the lease of a mail last until another instant; ok is false when
 // somebody else has leased it.
-func (s *store) renew(ctx context.Context, m *claimedMail, until time.Time) (ok bool, err error) {
+func (s *store) renew(ctx context.Context, m claimedMail, until time.Time) (ok bool, err error) {
 	err = s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = $4, next_at = $4
-			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $3`, m.id, m.until, until)
+			WHERE tenant_id = $1 AND mail_id = $2`+ours, m.id, m.attempts, until)
 		ok = n > 0
 		return err
 	})
@@ -153,7 +170,7 @@ func (s *store) remove(ctx context.Context, m waitingMail) error {
 func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cause string) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, last_error = $5
-			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $3`, m.id, m.until, next, cause)
+			WHERE tenant_id = $1 AND mail_id = $2`+ours, m.id, m.attempts, next, cause)
 		return err
 	})
 }
@@ -162,7 +179,7 @@ func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cau
 func (s *store) release(ctx context.Context, m claimedMail, now time.Time) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, attempts = attempts - 1
-			WHERE tenant_id = $1 AND mail_id = $2 AND leased_until = $3`, m.id, m.until, now)
+			WHERE tenant_id = $1 AND mail_id = $2`+ours, m.id, m.attempts, now)
 		return err
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -210,19 +210,13 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 			}
 		case "name", "locale":
 			g := r.Column(m.Name)
-			switch text := schema.Unquote(m.Value); {
+			switch {
 			case !g.Read:
 				in.fail(m.Name, "unknown field")
 			case !g.Edit:
 				forbidden[m.Name] = "you may not edit this field"
-			case m.Name == "locale" && schema.IsNull(m.Value):
-				u.Locale = ""
-			case m.Value.Kind() != '"' || utf8.RuneCountInString(text) > user.MaxName || m.Name == "name" && text == "":
-				in.fail(m.Name, "expected text of 1 to 200 characters")
-			case m.Name == "name":
-				u.Name = text
 			default:
-				u.Locale = text
+				in.profile(u, m)
 			}
 		default:
 			custom = append(custom, m)
@@ -252,6 +246,31 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	}
 	u.Custom = document(r.Entity, values, u.Custom)
 	return nil
+}
+
+// profile sets a user's name or locale; null is no locale. What a user has
+// already may be sent back, whatever was taken when it was set.
+func (in *input) profile(u *user.User, m Member) {
+	column, check := &u.Name, user.CheckName
+	if m.Name == "locale" {
+		column, check = &u.Locale, user.CheckLocale
+	}
+	text := schema.Unquote(m.Value)
+	if m.Name == "locale" && schema.IsNull(m.Value) {
+		text = ""
+	} else if m.Value.Kind() != '"' {
+		in.fail(m.Name, "expected text")
+		return
+	}
+	if text == *column {
+		return
+	}
+	text = strings.TrimSpace(text)
+	if err := check(text); err != nil {
+		in.fail(m.Name, err.Error())
+		return
+	}
+	*column = text
 }
 
 // userColumn returns a built-in member of a user as JSON.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -107,6 +108,14 @@ func TestUsersAreChangedInNameLocaleAndCustomFieldsAlone(t *testing.T) {
 			}
 			_, err := s.Update(t.Context(), "user", h.ids["ext"], body(t, `{"level": "3", "name": "", "company": 1}`))
 			want(t, err, fault.Validation, "level", "name", "company")
+			for name, value := range map[string]string{ // as register and the manifest judge them
+				"locale": `"` + strings.Repeat("a", 36) + `"`, "name": `"a\u0000b"`,
+			} {
+				_, err := s.Update(t.Context(), "user", h.ids["ext"], body(t, `{"`+name+`": `+value+`}`))
+				want(t, err, fault.Validation, name)
+			}
+			_, err = s.Update(t.Context(), "user", h.ids["ext"], body(t, `{"name": "  "}`))
+			want(t, err, fault.Validation, "name")
 			_, err = s.Create(t.Context(), "user", body(t, `{"email": "x@acme.example"}`))
 			want(t, err, fault.Forbidden)
 			want(t, s.Delete(t.Context(), "user", h.ids["ext"]), fault.Forbidden)

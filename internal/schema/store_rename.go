@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -85,7 +87,8 @@ func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error
 
 // renameField gives a field another name, where there is one by the old name and
 // none by the new one. Data of a field by the new name that was removed once stays
-// in its records, and is nobody's any more.
+// in its records, and is nobody's any more: not even that of a new field which is
+// given the name when it is free again.
 func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 	if from == "" {
 		return nil
@@ -102,11 +105,8 @@ func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if old, was := of[to]; was { // it stays taken
-		names := []string{to}
-		for name := range of {
-			names = append(names, name)
-		}
+	if old := cmp.Or(of[to], to); of[to] != "" || !slices.Contains(slices.Collect(maps.Values(of)), to) { // it stays taken
+		names := append(slices.Collect(maps.Keys(of)), to)
 		if err := setMember(ctx, tx, entity, free(to, names), old); err != nil {
 			return err
 		}

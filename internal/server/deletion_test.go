@@ -55,6 +55,9 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		w.Apply(neighbour)
+		for range 5 { // so that the new tenant comes to the versions that the old one had
+			w.Key("sam@acme.example")
+		}
 		sam, other := w.Key("sam@acme.example"), w.KeyOf("umbrella", "umbrella.localhost", "sam@acme.example")
 		for i := range 40 {
 			for _, a := range []*gatetest.Actor{sam, other} {
@@ -110,7 +113,14 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 		if n := logged(t, w, "umbrella"); n < 40 {
 			t.Errorf("the neighbour's audit log has %d entries", n)
 		}
-		w.Apply(acme) // the name is free, and nothing of the old tenant is left
+		w.Apply(strings.ReplaceAll(acme, "first_name", "given_name")) // the name is free, and nothing of the old tenant is left,
+		// not even in what the server remembered of it, such as whose keys there were.
+		if r := sam.Get("/public/v1/data/contact"); r.Status != 401 {
+			t.Errorf("a key of the old tenant: %v", r)
+		}
+		if r := w.Key("sam@acme.example").Post("/public/v1/data/contact", `{"given_name": "Ada"}`); r.Status != 201 {
+			t.Errorf("a field that the old tenant had not: %v", r)
+		}
 		if r := w.Key("sam@acme.example").Get("/public/v1/data/contact"); r.Status != 200 || strings.Contains(string(r.Body), "first_name") {
 			t.Errorf("the new tenant: %v", r)
 		}

@@ -24,7 +24,7 @@ type ban struct {
 var (
 	leaves   = []string{"fault", "clock", "credential", "email", "secret", "ratelimit", "admission", "mail", "mark", "number", "wtf8"}
 	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
-	base     = []string{"user", "schema", "tenant", "custom"}
+	base     = []string{"user", "session", "schema", "tenant", "custom"}
 	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox"}, base)
 	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
 	helpers  = []string{"gatetest", "gatetest/enginecache", "db/dbtest", "prove"}

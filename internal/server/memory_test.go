@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 )
 
@@ -35,6 +36,10 @@ logic_components:
   - name: lists
     source: 'export default () => { try { return records.list("contact").records.length } catch (e) { return 0 } }'
   - {name: pad, source: 'export default () => "x".repeat(200000)'}
+  - {name: spin, source: 'export default () => { for (const t = Date.now(); Date.now() - t < 500;); }'}
+  - name: many
+    source: |
+      export default () => { const e = {}; for (let i = 0; i < 50000; i++) e["m" + i] = 1; return {providerEventId: "1", canonicalEvent: e} }
   - name: wordy
     source: 'export default () => ({providerEventId: "1", canonicalEvent: {pad: "x".repeat(500000)}})'
 automations:
@@ -45,6 +50,7 @@ automations:
 custom_endpoints:
   - {slug: pad-flow, target: {automation: pad_flow}}
   - {slug: signed, target: {component: size}, auth: signed, verifier: wordy, webhook_secret: a-secret-of-the-test}
+  - {slug: many, target: {component: spin}, auth: signed, verifier: many, webhook_secret: a-secret-of-the-test}
   - {slug: lists, target: {component: lists}}
   - {slug: lists-flow, target: {automation: lists_flow}}
   - {slug: size, target: {component: size}, max_body_bytes: 10485760}
@@ -269,4 +275,28 @@ func TestErrorsThatNobodyReadsAreBounded(t *testing.T) {
 	olga.Get(me).Want(200, "")
 	leave()
 	emptied(t, "errors", budget.Used)
+}
+
+// TestTheMembersOfAnEventAreCharged: of many small ones the members take far more
+// memory than the text that they were read from.
+func TestTheMembersOfAnEventAreCharged(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(fmt.Sprintf(large, "acme", gatetest.Host))
+	bodies, done, most := w.Nodes[0].Server.Bodies(), make(chan struct{}), int64(0)
+	go func() {
+		defer close(done)
+		w.Anyone().Post("/public/v1/custom/many", "{}").Want(202, "")
+	}()
+	for running := true; running; time.Sleep(time.Millisecond) {
+		most = max(most, bodies.Used())
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+	}
+	if most < 50_000*100 {
+		t.Errorf("%d bytes are held for 50,000 members", most)
+	}
+	emptied(t, "bodies", bodies.Used)
 }

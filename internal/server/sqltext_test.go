@@ -179,12 +179,6 @@ func TestDirectionEveryTextBindsTheTenant(t *testing.T) {
 	}
 }
 
-// shared are the tables that two packages use, with the reason.
-var shared = map[string]string{
-	"refresh_chains": "identity rotates sessions; user ends them in the statement after that which raises the epoch, whoever asks for it",
-	"refresh_tokens": "as refresh_chains",
-}
-
 func TestDirectionEachTableBelongsToOnePackage(t *testing.T) {
 	all := tables(t)
 	names := naming(all)
@@ -200,9 +194,6 @@ func TestDirectionEachTableBelongsToOnePackage(t *testing.T) {
 	}
 	for _, table := range all {
 		list := slices.Sorted(maps.Keys(owners[table]))
-		if shared[table] != "" && slices.Equal(list, []string{"identity", "user"}) {
-			continue
-		}
 		if len(list) != 1 {
 			t.Errorf("table %s is touched by %d packages: %v", table, len(list), list)
 		}

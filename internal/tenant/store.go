@@ -83,14 +83,16 @@ func List(ctx context.Context, d *db.DB) ([]string, error) {
 }
 
 // Put makes the tenant's row and hosts equal to t. A host that another tenant
-// has is a CONFLICT that names it.
+// has is a CONFLICT that names it. The versions of a new tenant begin at the
+// database's time: servers keep what they know of a tenant by its name and version,
+// and must not take it for that of a deleted tenant which had the name.
 func Put(ctx context.Context, tx db.Tx, t *Tenant, now int64) error {
 	settings, err := json.Marshal(t.Settings)
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO tenants (tenant_id, display_name, base_url, settings, version, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 1, $5, $5)
+		VALUES ($1, $2, $3, $4, `+tx.Dialect().Now+`, $5, $5)
 		ON CONFLICT (tenant_id) DO UPDATE SET display_name = excluded.display_name, base_url = excluded.base_url,
 		settings = excluded.settings, updated_at = excluded.updated_at`,
 		t.DisplayName, t.BaseURL, string(settings), now)

@@ -146,10 +146,36 @@ type ChangeFilter struct {
 	Limit int    // 0 for all
 }
 
-// EachChange hands the change history to each, newest first.
+// EachChange hands the change history to each, newest first, a few changes in memory
+// at a time. Nothing of the database is held while each runs: its reader may be a
+// terminal, and a long read would keep SQLite's log of writes from being cut.
 func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Change) error) error {
-	return q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
-		FROM config_changes WHERE tenant_id = $1 AND ($2 = '' OR kind = $2) ORDER BY change_id DESC LIMIT $3`, func(r db.Row) error {
+	below, left := "~", cmp.Or(f.Limit, math.MaxInt32) // ~ sorts behind every id
+	for left > 0 {
+		page, err := changesBelow(ctx, q, f.Kind, below, min(left, changesAtOnce))
+		if err != nil {
+			return err
+		}
+		for _, c := range page {
+			if err := each(c); err != nil {
+				return err
+			}
+		}
+		if len(page) < min(left, changesAtOnce) {
+			return nil
+		}
+		below, left = page[len(page)-1].ID, left-len(page)
+	}
+	return nil
+}
+
+// changesAtOnce are in memory together; one may have all the source of a component, twice.
+const changesAtOnce = 32
+
+// changesBelow reads the changes before the one with the id below.
+func changesBelow(ctx context.Context, q db.Querier, kind, below string, limit int) (page []Change, err error) {
+	err = q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
+		FROM config_changes WHERE tenant_id = $1 AND ($2 = '' OR kind = $2) AND change_id < $3 ORDER BY change_id DESC LIMIT $4`, func(r db.Row) error {
 		c := Change{ID: r.Text(0), At: r.Int(1), Actor: r.Text(2), Action: r.Text(3), Kind: r.Text(4), Name: r.Text(5)}
 		if !r.Null(6) {
 			c.Before = json.RawMessage(r.Text(6))
@@ -157,8 +183,10 @@ func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Cha
 		if !r.Null(7) {
 			c.After = json.RawMessage(r.Text(7))
 		}
-		return each(c)
-	}, f.Kind, cmp.Or(f.Limit, math.MaxInt32))
+		page = append(page, c)
+		return nil
+	}, kind, below, limit)
+	return page, err
 }
 
 // ChangedKinds lists the kinds of objects that the change history tells of, in order.

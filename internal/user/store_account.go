@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/session"
 )
 
 // Account is what External Identity asks of a user: it is one read of one row,
@@ -78,24 +79,24 @@ func ChangePassword(ctx context.Context, tx db.Tx, seen Account, spared, hash st
 	if err != nil || !ok {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, `UPDATE refresh_chains SET session_epoch = $5
-		WHERE tenant_id = $1 AND chain_id = $2 AND user_id = $3 AND session_epoch = $4 AND ended_at IS NULL`,
-		spared, seen.ID, seen.Epoch, epoch)
-	if err != nil {
+	if err := session.TakeOver(ctx, tx, spared, seen.ID, seen.Epoch, epoch); err != nil {
 		return false, err
 	}
-	return true, endSessions(ctx, tx, seen.ID, EndedByChange, now)
+	return true, session.EndOthers(ctx, tx, seen.ID, epoch, session.ByChange, now)
 }
 
 // ResetPassword gives an external user who is active and verified another
 // password and ends their sessions for good; ok is false when they are not, or
 // when their epoch is another. The caller holds tenant.Fence, as for Activate.
 func ResetPassword(ctx context.Context, tx db.Tx, id string, epoch int64, hash string, now int64) (ok bool, err error) {
-	n, err := tx.Exec(ctx, `UPDATE users SET password_hash = $4, session_epoch = session_epoch + 1, updated_at = $5
+	err = tx.Query(ctx, `UPDATE users SET password_hash = $4, session_epoch = session_epoch + 1, updated_at = $5
 		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND user_type = 'external'
-		AND active = 1 AND email_verified = 1`, id, epoch, hash, now)
-	if err != nil || n == 0 {
+		AND active = 1 AND email_verified = 1 RETURNING session_epoch`, func(r db.Row) error {
+		epoch, ok = r.Int(0), true
+		return nil
+	}, id, epoch, hash, now)
+	if err != nil || !ok {
 		return false, err
 	}
-	return true, endSessions(ctx, tx, id, EndedByReset, now)
+	return true, session.EndOthers(ctx, tx, id, epoch, session.ByReset, now)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,11 +14,9 @@ import (
 	"gatehouse/internal/email"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/session"
 	"gatehouse/internal/tenant"
 )
-
-// MaxName bounds a user's name, in characters.
-const MaxName = 200
 
 // Draft is a user to be created. The names in the comments are those of the
 // fields in a VALIDATION error.
@@ -113,13 +109,15 @@ func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address
 		u.Active, u.EmailVerified, u.Pending = active, u.EmailVerified || active, false
 		u.UpdatedAt, changed = clock.Micros(clk.Now()), true
 		// Only these columns: a page of the user's own may change others meanwhile.
-		_, err = tx.Exec(ctx, `UPDATE users SET active = $3, email_verified = $4, pending = 0, updated_at = $5,
+		epoch := int64(0)
+		err = tx.Query(ctx, `UPDATE users SET active = $3, email_verified = $4, pending = 0, updated_at = $5,
 			session_epoch = session_epoch + CASE WHEN $3 = 1 THEN 0 ELSE 1 END
-			WHERE tenant_id = $1 AND user_id = $2`, u.ID, u.Active, u.EmailVerified, u.UpdatedAt)
+			WHERE tenant_id = $1 AND user_id = $2 RETURNING session_epoch`, func(r db.Row) error { epoch = r.Int(0); return nil },
+			u.ID, u.Active, u.EmailVerified, u.UpdatedAt)
 		if err != nil {
 			return err
 		}
-		if err := endSessions(ctx, tx, u.ID, EndedByUser, u.UpdatedAt); err != nil {
+		if err := session.EndOthers(ctx, tx, u.ID, epoch, session.ByUser, u.UpdatedAt); err != nil {
 			return err
 		}
 		log.Record("user", u.Email, before, pastOf(u))
@@ -163,14 +161,11 @@ func (d Draft) check() map[string]string {
 	if err := CheckEmail(d.Email); err != nil {
 		reasons["email"] = err.Error()
 	}
-	name := strings.TrimSpace(d.Name)
-	if n := utf8.RuneCountInString(name); n < 1 || n > MaxName {
-		reasons["name"] = fmt.Sprintf("expected 1 to %d characters", MaxName)
-	} else if !plain(name) {
-		reasons["name"] = "expected text without control characters"
+	if err := CheckName(strings.TrimSpace(d.Name)); err != nil {
+		reasons["name"] = err.Error()
 	}
-	if locale := strings.TrimSpace(d.Locale); len(locale) > 35 || !plain(locale) {
-		reasons["locale"] = "expected a language tag like en or de-AT"
+	if err := CheckLocale(strings.TrimSpace(d.Locale)); err != nil {
+		reasons["locale"] = err.Error()
 	}
 	switch {
 	case d.Type != Internal && d.Type != External:
@@ -204,8 +199,6 @@ func (d Draft) checkNames(reasons map[string]string, known Names) map[string]str
 	}
 	return all
 }
-
-func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
 
 // past is a user as the change history keeps it: no password.
 type past struct {

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/db"
+)
+
+// Start adds a session and its first token, and returns when it began. offset is
+// what a test has moved the time by, in microseconds; so it is below.
+func Start(ctx context.Context, tx db.Tx, b Begin, offset int64) (now int64, err error) {
+	err = tx.Query(ctx, `INSERT INTO refresh_chains (tenant_id, chain_id, user_id, session_epoch, started_at, expires_at, ended_at, end_reason)
+		VALUES ($1, $2, $3, $4, `+tx.Dialect().Now+` + $5, `+tx.Dialect().Now+` + $6, NULL, '') RETURNING started_at`,
+		func(r db.Row) error { now = r.Int(0); return nil },
+		b.ChainID, b.UserID, b.Epoch, offset, offset+micros(Lifetime))
+	if err != nil {
+		return 0, err
+	}
+	return now, insert(ctx, tx, Token{b.TokenID, b.ChainID, b.UserID}, nil, b.TokenHash, now)
+}
+
+// insert adds a token to a chain whose row the caller holds; parent is nil for
+// the first.
+func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash string, now int64) error {
+	_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, token_id, parent_token_id, chain_id, user_id, token_hash,
+		issued_at, expires_at, rotated_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, NULL)`,
+		t.ID, parent, t.ChainID, t.UserID, hash, now, now+micros(Lifetime))
+	return err
+}
+
+// Find finds a token by its hash.
+func Find(ctx context.Context, q db.Querier, hash string) (t Token, err error) {
+	err = q.Query(ctx, `SELECT token_id, chain_id, user_id FROM refresh_tokens WHERE tenant_id = $1 AND token_hash = $2`,
+		func(r db.Row) error {
+			t = Token{r.Text(0), r.Text(1), r.Text(2)}
+			return nil
+		}, hash)
+	return t, err
+}
+
+// Look takes the token's chain and reads how both stand. The time is read after
+// the chain was waited for.
+func Look(ctx context.Context, tx db.Tx, t Token, offset int64) (s State, err error) {
+	s.ChainEnded = true // of a chain that was swept meanwhile
+	err = tx.Query(ctx, `SELECT session_epoch, ended_at FROM refresh_chains WHERE tenant_id = $1 AND chain_id = $2`+tx.Dialect().ForUpdate,
+		func(r db.Row) error {
+			s.Epoch, s.ChainEnded = r.Int(0), !r.Null(1)
+			return nil
+		}, t.ChainID)
+	if err != nil {
+		return s, err
+	}
+	err = tx.Query(ctx, `SELECT `+tx.Dialect().Now+` + $3, expires_at, rotated_at, revoked_at FROM refresh_tokens
+		WHERE tenant_id = $1 AND token_id = $2`, func(r db.Row) error {
+		s.Now, s.ExpiresAt = r.Int(0), r.Int(1)
+		s.RotatedAt, s.RevokedAt = instant(r, 2), instant(r, 3)
+		return nil
+	}, t.ID, offset)
+	if err != nil || s.RotatedAt == 0 {
+		return s, err
+	}
+	err = tx.Query(ctx, `SELECT revoked_at FROM refresh_tokens WHERE tenant_id = $1 AND parent_token_id = $2`, func(r db.Row) error {
+		s.SuccessorRevoked = !r.Null(0)
+		return nil
+	}, t.ID)
+	return s, err
+}
+
+// instant is a column's time, 0 where there is none.
+func instant(r db.Row, col int) int64 {
+	if r.Null(col) {
+		return 0
+	}
+	return r.Int(col)
+}
+
+// Replace puts a successor in a token's place: one compare-and-set.
+func Replace(ctx context.Context, tx db.Tx, t Token, by Successor, now int64) error {
+	n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3
+		WHERE tenant_id = $1 AND token_id = $2 AND rotated_at IS NULL AND revoked_at IS NULL`, t.ID, now)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errors.New("session: a refresh token changed under the lock of its chain")
+	}
+	if err := insert(ctx, tx, Token{by.ID, t.ChainID, t.UserID}, t.ID, by.Hash, now); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE refresh_chains SET expires_at = $3 WHERE tenant_id = $1 AND chain_id = $2`,
+		t.ChainID, now+micros(Lifetime))
+	return err
+}
+
+// End ends a session and revokes every token of it.
+func End(ctx context.Context, tx db.Tx, chainID string, why Reason, now int64) error {
+	if err := endChain(ctx, tx, chainID, why, now); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = $3 WHERE tenant_id = $1 AND chain_id = $2 AND revoked_at IS NULL`,
+		chainID, now)
+	return err
+}
+
+func endChain(ctx context.Context, tx db.Tx, chainID string, why Reason, now int64) error {
+	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = $3, end_reason = $4
+		WHERE tenant_id = $1 AND chain_id = $2 AND ended_at IS NULL`, chainID, now, string(why))
+	return err
+}
+
+// Revoke revokes one token. When it is the newest of its session, that is at its
+// end.
+func Revoke(ctx context.Context, tx db.Tx, t Token, s State, why Reason) error {
+	_, err := tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = $3 WHERE tenant_id = $1 AND token_id = $2`, t.ID, s.Now)
+	if err != nil || s.RotatedAt != 0 {
+		return err
+	}
+	return endChain(ctx, tx, t.ChainID, why, s.Now)
+}
+
+// TakeOver brings a session of a user, if it goes on, from one epoch to another.
+func TakeOver(ctx context.Context, tx db.Tx, chainID, userID string, from, to int64) error {
+	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET session_epoch = $5
+		WHERE tenant_id = $1 AND chain_id = $2 AND user_id = $3 AND session_epoch = $4 AND ended_at IS NULL`,
+		chainID, userID, from, to)
+	return err
+}
+
+// EndOthers marks every session of a user that is not at the user's epoch as
+// ended, and its tokens as revoked. Whatever raises the epoch calls it after
+// that: the epoch alone makes them worth nothing, the marks make them look it. A
+// login that commits meanwhile holds the user's row, so that its session is seen.
+func EndOthers(ctx context.Context, tx db.Tx, userID string, epoch int64, why Reason, now int64) error {
+	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = $4, end_reason = $5
+		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch <> $3 AND ended_at IS NULL`, userID, epoch, now, string(why))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = $4 WHERE tenant_id = $1 AND revoked_at IS NULL
+		AND chain_id IN (SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND user_id = $2 AND session_epoch <> $3)`,
+		userID, epoch, now)
+	return err
+}
+
+// oldChains are the sessions that ended longer ago than $2 by themselves, some
+// hundreds of them: their newest token has expired.
+func oldChains(tx db.Tx) string {
+	return `SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND expires_at < ` + tx.Dialect().Now + ` - $2 ORDER BY expires_at LIMIT 500`
+}
+
+// DropTokens deletes tokens of sessions whose newest one expired longer ago than
+// keep, in microseconds, some hundreds at most, and says how many. A token stays
+// as long as its session: whenever an old one comes back, it ends that.
+func DropTokens(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
+	return tx.Exec(ctx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND token_id IN (SELECT token_id FROM refresh_tokens
+		WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`) LIMIT 500)`, keep)
+}
+
+// DropChains deletes sessions that DropTokens has left no token of.
+func DropChains(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
+	return tx.Exec(ctx, `DELETE FROM refresh_chains WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`)
+		AND chain_id NOT IN (SELECT chain_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`))`, keep)
+}

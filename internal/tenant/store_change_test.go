@@ -1,0 +1,69 @@
+package tenant_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/tenant"
+)
+
+// TestTheChangeHistoryIsReadInParts: all of it, in its order, whatever is asked for,
+// and nothing of the database is held meanwhile.
+func TestTheChangeHistoryIsReadInParts(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, h := t.Context(), d.For("acme")
+		clk := clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+		for n := range 70 {
+			clk.Advance(time.Second)
+			err := tenant.Configure(ctx, h, "a test", clk, func(tx db.Tx, log *tenant.History) error {
+				kind := []string{"role", "entity"}[n%2]
+				log.Record(kind, fmt.Sprint(n), nil, n)
+				return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme"}, clock.Micros(clk.Now()))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			filter             tenant.ChangeFilter
+			want, first, after int // changes, the number of the newest, and how far apart they are
+		}{
+			{tenant.ChangeFilter{}, 70, 69, 1},
+			{tenant.ChangeFilter{Limit: 32}, 32, 69, 1},
+			{tenant.ChangeFilter{Limit: 33}, 33, 69, 1},
+			{tenant.ChangeFilter{Kind: "role"}, 35, 68, 2},
+			{tenant.ChangeFilter{Kind: "entity", Limit: 34}, 34, 69, 2},
+			{tenant.ChangeFilter{Kind: "user"}, 0, 0, 0},
+		} {
+			n := 0
+			err := tenant.EachChange(ctx, h, c.filter, func(is tenant.Change) error {
+				if want := fmt.Sprint(c.first - n*c.after); is.Name != want {
+					t.Errorf("%+v: change %d is %s, want %s", c.filter, n, is.Name, want)
+				}
+				n++
+				return nil
+			})
+			if err != nil || n != c.want {
+				t.Errorf("%+v: %d changes, want %d, %v", c.filter, n, c.want, err)
+			}
+		}
+		n := 0
+		err := tenant.EachChange(ctx, h, tenant.ChangeFilter{}, func(tenant.Change) error {
+			if n++; n > 1 {
+				return nil
+			}
+			return h.Write(ctx, func(tx db.Tx) error {
+				_, err := tx.Exec(context.WithoutCancel(ctx), `DELETE FROM config_changes WHERE tenant_id = $1`)
+				return err
+			})
+		})
+		if err != nil || n == 70 {
+			t.Errorf("%d changes were read, %v: all of them at one instant", n, err)
+		}
+	})
+}
