@@ -51,8 +51,8 @@ verify: engine $(LINT)
 	go mod tidy -diff
 	go vet ./...
 	cd bench && go vet . ./contact ./floor
-	$(LINT) run ./...
-	cd bench && ../$(LINT) run --config ../.golangci.yml . ./contact ./floor
+	$(LINT) run --allow-parallel-runners ./...
+	cd bench && ../$(LINT) run --allow-parallel-runners --config ../.golangci.yml . ./contact ./floor
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
 
 test:

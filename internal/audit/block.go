@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// blockBytes is how much a block has before another begins: what is read and
+	// blockBytes is the size at which a block is full: what is read and
 	// decompressed for one entry.
 	blockBytes = 256 << 10
-	// maxBlock bounds what a stored block may claim to be, decompressed.
+	// maxBlock bounds the decompressed size that a stored block may claim.
 	maxBlock = 16 << 20
 	// headVersion is the first byte of a head.
 	headVersion = 1
@@ -26,24 +26,23 @@ const (
 	dayMicros = int64(24 * time.Hour / time.Microsecond)
 )
 
-// block is a number of entries of one tenant and one day that are written
-// together, while it grows: the head has what filters ask for, the bodies have
-// requests and answers.
+// block collects entries of one tenant and one day that are written together.
+// The head has what filters need, the bodies have requests and answers.
 type block struct {
 	tenant       string
 	day          int64 // since 1 January 1970
 	head, bodies []byte
 	entries      int
-	first, last  string // the least and the greatest id
+	first, last  string // the smallest and the greatest id
 	marks        map[mark]bool
-	came         time.Duration // when its first entry came
-	bytes        int64         // what its entries count as
-	charged      int64         // how much of it was taken from the budget
-	packed       *packed       // once it is full: head and bodies are gone
+	came         time.Duration // when its first entry arrived
+	bytes        int64         // the charge of its entries
+	charged      int64         // what was taken from the budget
+	packed       *packed       // set once it is full; head and bodies are then gone
 }
 
-// mark is something that a block is found by. In block.marks its value says
-// whether one of the entries that it stands for is an error.
+// mark is a property that a block is found by. Its value in block.marks reports
+// whether any entry with the mark is an error.
 type mark struct{ kind, value string }
 
 // Kinds of marks.
@@ -54,10 +53,10 @@ const (
 	markError    = "error"
 )
 
-// areas of endpoints that may be asked for whole.
+// areas are the groups of endpoints that a filter may name.
 var areas = []string{"/data/", "/custom/", "/auth/"}
 
-// size is about what the block holds in memory.
+// size returns about how many bytes the block takes in memory.
 func (b *block) size() int {
 	if b.packed != nil {
 		return len(b.packed.head) + len(b.packed.bodies)
@@ -65,7 +64,8 @@ func (b *block) size() int {
 	return len(b.head) + len(b.bodies)
 }
 
-// add puts an entry into the block. request and response are whole JSON texts.
+// add adds an entry to the block. request and response must be complete JSON
+// texts.
 func (b *block) add(e *Entry, request, response []byte) {
 	if b.entries == 0 {
 		b.first, b.last = e.ID, e.ID
@@ -113,11 +113,11 @@ func (b *block) mark(kind, value string, failed bool) {
 	if b.marks == nil {
 		b.marks = map[mark]bool{}
 	}
-	m.value = strings.Clone(value) // it outlives the request it came with
+	m.value = strings.Clone(value) // it outlives the request
 	b.marks[m] = failed
 }
 
-// packed is a block as it is stored.
+// packed is a block as stored.
 type packed struct {
 	day          int64
 	first, last  string
@@ -164,17 +164,18 @@ func unpack(stored []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// found is an entry of a stored block, without request and answer: those stand
-// in the block's bodies.
+// found is an entry of a stored block, without request and answer, which are in
+// the block's bodies.
 type found struct {
 	Entry
 	block            string // its last id
-	at               int    // where the request begins
+	at               int    // the offset of the request in the bodies
 	request, respond int    // lengths
 }
 
-// readHead hands the entries of a decompressed head to each, in the order in
-// which they came. A block cut short or changed is an error, not a panic.
+// readHead calls each for the entries of a decompressed head, in the order in
+// which they were added. A block that is cut short or changed is an error, not
+// a panic.
 func readHead(head []byte, each func(*found)) error {
 	r := headReader{rest: head}
 	if len(head) == 0 || r.byte() != headVersion {
@@ -199,7 +200,7 @@ func readHead(head []byte, each func(*found)) error {
 	return nil
 }
 
-// texts are the request and answer of an entry, out of its block's bodies.
+// texts sets the request and answer of an entry from its block's bodies.
 func (e *found) texts(bodies []byte) error {
 	end := e.at + e.request + e.respond
 	if end > len(bodies) {
@@ -210,7 +211,8 @@ func (e *found) texts(bodies []byte) error {
 	return nil
 }
 
-// headReader reads what block.add wrote; bad says that it did not fit.
+// headReader parses what block.add wrote; bad is set when the data does not
+// fit.
 type headReader struct {
 	rest []byte
 	bad  bool

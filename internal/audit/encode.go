@@ -17,15 +17,16 @@ const (
 )
 
 // allowedHeaders are the headers whose values are kept; of all others only the
-// names are. Canonical, as net/http spells them, with the name that is written.
+// names are. Each has its canonical form, as in net/http, and the name that is
+// written.
 var allowedHeaders = []struct{ canonical, name string }{
 	{"Accept", "accept"}, {"Accept-Language", "accept-language"}, {"Content-Length", "content-length"},
 	{"Content-Type", "content-type"}, {"Idempotency-Key", "idempotency-key"}, {"Origin", "origin"},
 	{"User-Agent", "user-agent"},
 }
 
-// encoder turns events into entries: redacted, cut, and fit for any database.
-// It is used by one goroutine at a time.
+// encoder turns events into entries: redacted, cut, and storable in any
+// database. It must not be used by several goroutines at once.
 type encoder struct {
 	entry Entry
 	buf   []byte // the request, then the response
@@ -35,7 +36,7 @@ type encoder struct {
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// The most that is kept of a text, in bytes.
+// The largest sizes kept of texts, in bytes.
 const (
 	maxPath     = 2 << 10
 	maxEndpoint = 160
@@ -43,8 +44,8 @@ const (
 	maxReason   = 1 << 10
 )
 
-// encode makes the entry of an event. It refers to the event's texts, which are
-// copied when it is added to a block.
+// encode makes the entry of an event. The entry refers to the event's texts,
+// which are copied when it is added to a block.
 func (e *encoder) encode(ev *Event) {
 	endpoint := ev.Endpoint
 	if len(endpoint) > maxEndpoint {
@@ -62,7 +63,7 @@ func (e *encoder) encode(ev *Event) {
 	e.response(ev)
 }
 
-// size is what the entry takes in a block, about.
+// size returns about how many bytes the entry takes in a block.
 func (e *encoder) size() int64 {
 	return int64(len(e.buf) + len(e.entry.Path) + len(e.entry.Endpoint) + 512)
 }
@@ -70,7 +71,7 @@ func (e *encoder) size() int64 {
 // addTo adds the entry to a block.
 func (e *encoder) addTo(b *block) { b.add(&e.entry, e.buf[:e.split], e.buf[e.split:]) }
 
-// done gives the encoder back; one that grew large is let go.
+// done returns the encoder to the pool, unless it has grown large.
 func (e *encoder) done() {
 	e.entry = Entry{}
 	if cap(e.buf) <= 4*maxBody {
@@ -78,14 +79,14 @@ func (e *encoder) done() {
 	}
 }
 
-// reason is why a request was answered as it was, as the logs say it: a text that
-// an author has written, with whatever they have put into it.
+// reason returns why a request was answered as it was. An author has written
+// this text, and it may contain anything.
 func reason(ev *Event) string { return cut(maskTokens(ev.Reason), maxReason) }
 
 func short(s string) string { return storable(cut(s, maxShort)) }
 
-// request appends {"query", "headers", "header_names", "body"}; what there is
-// none of is left out.
+// request appends {"query", "headers", "header_names", "body"} without the
+// members that are empty.
 func (e *encoder) request(ev *Event) {
 	e.buf = append(e.buf, '{')
 	if ev.Query != "" {
@@ -99,7 +100,7 @@ func (e *encoder) request(ev *Event) {
 	e.buf = append(e.buf, '}')
 }
 
-// response appends {"reason", "body"}; what there is none of is left out.
+// response appends {"reason", "body"} without the members that are empty.
 func (e *encoder) response(ev *Event) {
 	e.buf = append(e.buf, '{')
 	if ev.Reason != "" {
@@ -112,14 +113,14 @@ func (e *encoder) response(ev *Event) {
 	e.buf = append(e.buf, '}')
 }
 
-// withheld reports whether the bodies of a request are not stored at all. It
-// goes by more than the class, so that a route declared wrongly leaks nothing.
+// withheld reports whether the bodies of a request are not stored. It checks
+// more than the class, so that a wrongly declared route leaks nothing.
 func withheld(ev *Event) bool {
 	return ev.Class == Auth || ev.Endpoint == "/auth" || strings.HasPrefix(ev.Endpoint, "/auth/") ||
 		strings.Contains(ev.Path, "/public/v1/auth")
 }
 
-// member appends a member's name. The names are plain ASCII.
+// member appends a member's name, which must be plain ASCII.
 func (e *encoder) member(name string) {
 	if e.buf[len(e.buf)-1] != '{' {
 		e.buf = append(e.buf, ',')
@@ -175,8 +176,9 @@ func (e *encoder) headers(h http.Header) {
 }
 
 // body appends the member body: the JSON itself, a form as a string, the
-// beginning of a long one, or the length of one that does not parse. valid says
-// that it is JSON for certain; of such a one nothing is read that is not kept.
+// beginning of a long one, or the length of one that does not parse. valid
+// means that the body is known to be JSON; only what is kept of such a body is
+// read.
 func (e *encoder) body(body []byte, contentType string, valid bool) {
 	if len(body) == 0 {
 		return
@@ -209,13 +211,13 @@ func (e *encoder) body(body []byte, contentType string, valid bool) {
 	e.buf = append(e.buf, '}')
 }
 
-// truncated appends the beginning of a text that has its secrets taken out. Of
-// the whole object no more than maxBody bytes are kept, escapes included.
+// truncated appends the beginning of a redacted text. The whole object has at
+// most maxBody bytes, escapes included.
 func (e *encoder) truncated(text string, size int) {
 	e.buf = append(e.buf, `{"truncated":true,"bytes":`...)
 	e.buf = strconv.AppendInt(e.buf, int64(size), 10)
 	e.buf = append(e.buf, `,"start":"`...)
-	const longest = 6 // of what one byte may become
+	const longest = 6 // bytes that one byte may become
 	for end := len(e.buf) + maxBody - 64; len(text) > 0; {
 		n := boundary(text, min(len(text), (end-len(e.buf))/longest))
 		if n == 0 {

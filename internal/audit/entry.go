@@ -10,12 +10,12 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Entry is one stored entry. It holds no secret.
+// Entry is one stored entry. It has no secrets.
 type Entry struct {
 	ID        string // grows with At; Filter.Before takes it
 	At        time.Time
-	UserID    string // "" for nobody
-	User      string // their e-mail address, now or when last seen; their id where none is known
+	UserID    string // "" for none
+	User      string // their e-mail address, now or when last seen; the id if none is known
 	Auth      string // KEY, JWT, TOKEN or SIGNED; "" for none
 	Method    string
 	Path      string
@@ -47,20 +47,20 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// Filter says which entries are asked for; its zero value asks for all.
+// Filter selects entries; its zero value selects all.
 type Filter struct {
 	User       string    // e-mail address; a deleted user's too, while there are entries
 	Endpoint   string    // '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/lead-hook'
 	ErrorsOnly bool      // status 400 and above
 	Limit      int       // 0 for all
 	Before     string    // the id of an entry: only older ones
-	Since      time.Time // only entries of requests that came then or later; zero for all
-	RequestID  string    // of one request, as its answer's X-Request-Id has it
+	Since      time.Time // only entries of requests since then; zero for all
+	RequestID  string    // of one request: the X-Request-Id of its answer
 }
 
-// bounds are ids between which an entry that the filter asks for stands: from the
-// first one on, and below the second. A request's id and that of its entry are
-// of the same instant.
+// bounds returns the ids between which the selected entries are: from the first
+// one on, and below the second. The ids of a request and of its entry have the
+// same instant.
 func (f Filter) bounds() (from, below string) {
 	if !f.Since.IsZero() {
 		from = clock.IDsFrom(f.Since)
@@ -72,7 +72,7 @@ func (f Filter) bounds() (from, below string) {
 	return from, below
 }
 
-// Check reports what is wrong with a filter, as VALIDATION.
+// Check returns a VALIDATION for a filter that is wrong.
 func (f Filter) Check() error {
 	if f.Limit < 0 {
 		return fault.New(fault.Validation, "limit %d: expected 0 or more", f.Limit)

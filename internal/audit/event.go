@@ -10,23 +10,23 @@ import (
 // Event is one request and its answer. Empty strings are what does not apply;
 // the zero value of a member is always safe.
 //
-// Nobody keeps an event or what it refers to: its header and bodies may be
+// No consumer keeps an event or what it refers to: its header and bodies may be
 // changed as soon as the call that takes it returns.
 type Event struct {
-	Tenant    string // "" for an unknown host: such a request is logged, and neither stored nor counted
+	Tenant    string // "" for an unknown host: such a request is logged, but neither stored nor counted
 	RequestID string
 	Method    string
-	Path      string // as it came, without the query; what is kept is RedactPath of it
+	Path      string // as sent, without the query; RedactPath of it is kept
 	Query     string // raw
 	Route     string // the pattern that matched; "" for none
 	// Endpoint is what the entry is filtered and counted by: "/data/contact",
-	// "/me", "/custom/slug", "/auth/login"; "" where there is none. Set it only
-	// for an entity type or slug that exists: a made-up one costs the tenant a
-	// row of usage a minute.
+	// "/me", "/custom/slug", "/auth/login"; "" for none. It must be set only
+	// for an existing entity type or slug: a made-up one costs the tenant a row
+	// of usage a minute.
 	Endpoint  string
 	Status    int
 	ErrorCode string
-	// Reason is why, where the answer does not say it.
+	// Reason is the reason of the answer, where the answer does not give it.
 	Reason   string
 	Start    time.Time
 	Duration time.Duration
@@ -42,15 +42,15 @@ type Event struct {
 	ContentType         string // of the request body
 	ResponseBody        []byte
 	ResponseContentType string
-	// Rendered says that ResponseBody is JSON that the service itself has made:
-	// it is not checked for being JSON.
+	// Rendered means that the service itself has made ResponseBody as JSON, so
+	// that it need not be checked.
 	Rendered bool
 
 	Class   Class
-	Persist bool // what Persisted said
+	Persist bool // the result of Persisted
 }
 
-// Class is what a route is to the audit log; each route names one.
+// Class is the kind of a route for the audit log; each route names one.
 type Class string
 
 // The classes.
@@ -58,7 +58,7 @@ const (
 	Standard Class = "standard" // /data/* and /me
 	Custom   Class = "custom"   // /custom/*
 	Auth     Class = "auth"     // /auth/*: bodies are never stored
-	Other    Class = "other"    // unknown paths and all else
+	Other    Class = "other"    // unknown paths and everything else
 )
 
 // Persisted reports whether a request becomes an audit entry (contract G5).
@@ -70,7 +70,7 @@ const (
 //     class, unknown paths included.
 //   - The endpoint's toggle covers the successes (below 400) of class Custom and
 //     nothing else: with the tenant's toggle off its failures are not kept. The
-//     request log has them all the same.
+//     request log has them in any case.
 func Persisted(class Class, status int, tenantToggle, endpointToggle bool) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	maxNames      = 16 << 10  // users known, and pending, at once
+	maxNames      = 16 << 10  // users seen, and pending, at once
 	namesAtOnce   = 32        // looked up between two writes
 	namesNotAgain = time.Hour // after which an address is looked up again
 )
 
-// names keeps which users' e-mail addresses have to be remembered: those seen
-// for the first time in an hour. The entries have ids alone; a user may be
-// deleted, and is still asked for by address.
+// names tracks which users' e-mail addresses must be stored: those seen for the
+// first time in an hour. The entries have ids only, but a deleted user can
+// still be searched by address.
 type names struct {
 	mu      sync.Mutex
 	seen    map[[2]string]time.Time
@@ -44,14 +44,14 @@ func (n *names) saw(tenant, user string) {
 	n.count++
 }
 
-// some reports whether anybody is pending.
+// some reports whether any user is pending.
 func (n *names) some() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.count > 0
 }
 
-// take returns a tenant and some of its users; none when nobody is pending.
+// take returns a tenant and some of its pending users, or none.
 func (n *names) take() (tenant string, users []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,8 +68,8 @@ func (n *names) take() (tenant string, users []string) {
 	return "", nil
 }
 
-// rememberUsers looks some new users up, or all of them. A failure is no
-// trouble: the next entry of the user tries again.
+// rememberUsers looks up some new users, or all of them. A failure does not
+// matter: the next entry of the user tries again.
 func (r *Recorder) rememberUsers(all bool) {
 	for {
 		tenant, users := r.names.take()

@@ -12,9 +12,10 @@ import (
 	"gatehouse/internal/clock"
 )
 
-// The promise is that kill -9 loses at most the last 250 ms. Entries wait for
-// flushEntries, their write takes the rest; when it does not get done in time,
-// callers of that tenant wait from maxAge on, so that there is nothing more to lose.
+// kill -9 must lose at most the last 250 ms (contract G10). Entries wait for
+// flushEntries, and writing them takes the rest. If a write is not done in
+// time, callers of that tenant wait from maxAge on, so that no more entries can
+// be lost.
 const (
 	flushEntries = 60 * time.Millisecond
 	flushUsage   = 200 * time.Millisecond
@@ -22,84 +23,83 @@ const (
 
 	// flushBytes of one tenant are written at once.
 	flushBytes = 1 << 20
-	// defaultBytes are held in memory, of all tenants.
+	// defaultBytes is how much is held in memory, of all tenants.
 	defaultBytes = 16 << 20
-	// leastBytes is the least that may be held: one tenant's share of it has room
-	// for the longest entry.
+	// leastBytes is the smallest value for that: one tenant's share of it has
+	// room for the longest entry.
 	leastBytes = 1 << 20
-	// longestEntry is more than any entry has.
+	// longestEntry is more than any entry takes.
 	longestEntry = 2*maxBody + maxQuery + 64<<10
 )
 
-// Options are a recorder's bounds and where it says that it is in trouble.
-// Zero values choose.
+// Options configure a recorder. Zero values choose defaults.
 type Options struct {
-	Log      *RequestLog // told of failures, at most once a second; nil for nobody
-	MaxBytes int         // bytes held in memory, about; 16 MiB, at least 1 MiB
+	Log      *RequestLog // gets failures, at most one a second; nil for none
+	MaxBytes int         // about how many bytes are held in memory: 16 MiB by default, at least 1 MiB
 
-	backoff time.Duration // before a write's second try; firstBackoff, but in tests
+	backoff time.Duration // the pause before the second try of a write; firstBackoff except in tests
 }
 
-// Recorder writes audit entries and usage, in batches, off the request's path.
+// Recorder writes audit entries and usage, in batches, in the background.
 //
-// An entry is made, redacted, cut and copied while Record runs; nothing of the
-// request or its answer is kept. It holds a bounded number of bytes, of which
-// each tenant has a share, none of them for long, and then makes Record wait:
-// nothing is dropped, whatever the database does, and a tenant whose entries
-// cannot be written makes only itself wait.
-// A Recorder may be used by several goroutines at once.
+// Record makes an entry, redacts, cuts and copies it; the recorder keeps
+// nothing of the request or its answer. It holds a bounded number of bytes, of
+// which each tenant has a share, and then makes Record wait: nothing is
+// dropped, whatever the database does, and a tenant whose entries cannot be
+// written delays only itself. A Recorder is safe for concurrent use.
 type Recorder struct {
 	store store
 	clk   clock.Clock
 	opts  Options
-	begun time.Time // ages are measured from here, by the machine's monotonic clock
+	begun time.Time // the start of ages on the monotonic clock
 
 	mu      sync.Mutex
 	budget  *admission.Budget // taken from with mu held
 	lines   map[string]*line  // of tenants with something to write
-	hungry  map[*line]bool    // lines for which callers wait until others give bytes back
+	hungry  map[*line]bool    // lines whose callers wait until others release bytes
 	usage   usage
 	room    sync.Cond     // on mu: usage was written
-	entries int           // held, of all tenants
-	bytes   int64         // of them
-	waiting int           // callers
-	counted time.Duration // when the oldest usage to write came
+	entries int           // entries held, of all tenants
+	bytes   int64         // bytes of these
+	waiting int           // callers that wait
+	counted time.Duration // when the oldest unwritten usage was counted
 	idle    bool          // run waits for begin
 	stop    bool          // Close was called
-	closed  bool          // nothing is taken any more
+	closed  bool          // nothing is accepted any more
 
-	failing atomic.Int64 // lines that cannot be written for now
+	failing atomic.Int64 // lines that cannot be written at the moment
 	serving sync.WaitGroup
-	slots   chan struct{} // one for each write under way
+	slots   chan struct{} // one for each write in progress
 	begin   chan struct{}
 	closing chan struct{}
 	done    chan struct{}
 	once    sync.Once
 	abort   context.CancelFunc // ends writes that do not succeed
-	ctx     context.Context    //nolint:containedctx // the life of the writes, which no caller's context bounds
+	ctx     context.Context    //nolint:containedctx // the lifetime of the writes, which no caller's context bounds
 
 	pending map[string]*usageBatch // by tenant: what run is writing
 	batch   int64                  // the number of the latest usage batch
 
 	names   names
-	trouble trouble
+	trouble throttledLog
 	stats   struct{ written, waits, failures, lost atomic.Uint64 }
 }
 
-// store is what a recorder needs of the database.
+// store is the part of the database that a recorder needs.
 type store interface {
-	// write adds blocks of one tenant and day, all or nothing. Blocks that are
-	// there already stay.
+	// write adds blocks of one tenant and day, all or none. Existing blocks
+	// stay unchanged.
 	write(ctx context.Context, tenant string, day int64, blocks []packed) error
-	// count adds usage of one tenant, once for each number: a batch whose number
-	// is not greater than the last one's was added before.
+	// count adds usage of one tenant, once for each batch number: a batch whose
+	// number is not greater than the last one's was added before.
 	count(ctx context.Context, tenant string, batch int64, usage []usageRow) error
-	// remember notes the e-mail addresses of users that have entries.
+	// remember stores the e-mail addresses of users that have entries.
 	remember(ctx context.Context, tenant string, users []string, at int64) error
-	// written is closed once the database takes a write from now on, whosoever.
+	// written returns a channel that is closed when the database next accepts a
+	// write of anybody.
 	written() <-chan struct{}
 	// lasting reports whether a failure would be the same for any entry: the
-	// database is away or full, not at odds with what it was given.
+	// database is unavailable or full, rather than refusing this entry.
 	lasting(err error) bool
 }
 
@@ -114,7 +114,7 @@ func newRecorder(s store, clk clock.Clock, opts Options) *Recorder {
 		lines: map[string]*line{}, hungry: map[*line]bool{}, usage: newUsage(), idle: true,
 		slots: make(chan struct{}, maxWriters), begin: make(chan struct{}, 1),
 		closing: make(chan struct{}), done: make(chan struct{}),
-		pending: map[string]*usageBatch{}, names: newNames(), trouble: trouble{log: opts.Log},
+		pending: map[string]*usageBatch{}, names: newNames(), trouble: throttledLog{log: opts.Log},
 	}
 	r.room.L = &r.mu
 	r.ctx, r.abort = context.WithCancel(context.Background())
@@ -122,10 +122,10 @@ func newRecorder(s store, clk clock.Clock, opts Options) *Recorder {
 	return r
 }
 
-// Record counts the request and, when ev.Persist says so, keeps its entry. It
-// returns at once unless the database is behind with the entries of this tenant.
-// Call it before the answer is sent, and a client that has its answer has its
-// entry, or will within 250 ms.
+// Record counts the request and, if ev.Persist is set, keeps its entry. It
+// returns at once unless the database is behind with the entries of this
+// tenant. It must be called before the answer is sent: then a client that has
+// its answer has its entry, at the latest 250 ms later.
 func (r *Recorder) Record(ev *Event) {
 	if ev.Tenant == "" {
 		return
@@ -156,8 +156,8 @@ func (r *Recorder) Record(ev *Event) {
 	}
 }
 
-// awaitUsage returns when a request may be counted. The lock is held, and let
-// go while it waits.
+// awaitUsage returns when a request may be counted. mu must be held; it is
+// released during the wait.
 func (r *Recorder) awaitUsage() {
 	for !r.closed && len(r.usage.dirty) >= maxUsageRows {
 		r.waiting++
@@ -166,13 +166,13 @@ func (r *Recorder) awaitUsage() {
 	}
 }
 
-// now is the present on the machine's monotonic clock.
+// now returns the time on the machine's monotonic clock.
 func (r *Recorder) now() time.Duration { return time.Since(r.begun) + 1 }
 
-// Refuses reports whether requests of a tenant must be turned away before
-// anything is done for them: the database takes none of its entries, and as many
-// as may be are held. A request that cannot be recorded is refused, not served
-// unseen.
+// Refuses reports whether requests of a tenant must be refused before anything
+// is done for them: the database accepts none of its entries, and the tenant's
+// share is used up. A request that cannot be recorded is not served (contract
+// G10).
 func (r *Recorder) Refuses(tenant string) bool {
 	if r.failing.Load() == 0 {
 		return false
@@ -188,8 +188,8 @@ func (r *Recorder) hasRoom(tenant string) bool {
 	return r.budget.Held(tenant)+longestEntry <= int64(r.opts.MaxBytes)-r.budget.Used()-longestEntry
 }
 
-// late tells of an event that came after Close: its request is in the request
-// log alone.
+// late logs an event that came after Close: its request is in the request log
+// only.
 func (r *Recorder) late(ev *Event) {
 	if ev.Persist {
 		r.stats.lost.Add(1)
@@ -197,10 +197,9 @@ func (r *Recorder) late(ev *Event) {
 	}
 }
 
-// Close writes everything that was recorded and ends the recorder. End all
-// requests first: what is recorded afterwards is lost, and said so in the
-// request log. When ctx ends first, the rest is given up and Close says how
-// much it was.
+// Close writes everything that was recorded and ends the recorder. All requests
+// must have ended: what is recorded later is lost, and the request log says so.
+// If ctx ends first, Close gives up the rest and returns how much that is.
 func (r *Recorder) Close(ctx context.Context) error {
 	r.once.Do(func() {
 		r.mu.Lock()
@@ -222,18 +221,18 @@ func (r *Recorder) Close(ctx context.Context) error {
 	return nil
 }
 
-// Stats are figures for metrics.
+// Stats are the values for metrics.
 type Stats struct {
-	Queued, QueuedBytes int    // entries held and about their size
+	Queued, QueuedBytes int    // entries held, and about how many bytes
 	Waiting             int    // requests that wait for the database
-	Failing             int    // tenants whose entries cannot be written for now
+	Failing             int    // tenants whose entries cannot be written at the moment
 	Written             uint64 // entries
 	Waits               uint64 // requests that had to wait
-	Failures            uint64 // writes that failed and were run again
+	Failures            uint64 // writes that failed and were tried again
 	Lost                uint64 // entries recorded after Close
 }
 
-// Stats reports the present figures.
+// Stats returns the current values.
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,24 +12,24 @@ const maxWriters = 16
 // keptBuffers is how many blocks' buffers a line keeps for the next blocks.
 const keptBuffers = 2
 
-// line is what waits to be written of one tenant. A goroutine of its own writes
-// it while there is something: what makes one tenant's writes slow is waited for
-// by that goroutine alone. All is guarded by the recorder's lock.
+// line is the queue of one tenant. A goroutine of its own writes it while it
+// has entries, so that only this goroutine waits for what makes the tenant's
+// writes slow. The recorder's lock guards it.
 type line struct {
 	tenant  string
-	blocks  []*block // the oldest first; the last one may still grow
+	blocks  []*block // oldest first; the last one may still grow
 	sealing []*block // being compressed
 	writing []*block
-	spare   []*block // written, for their memory
+	spare   []*block // written; kept for their memory
 	size    int      // of blocks
 	waiting int      // callers
 	space   sync.Cond
-	full    chan struct{} // write at once
+	full    chan struct{} // asks to write at once
 	served  bool          // its goroutine runs
-	failing bool          // the database is away or full
+	failing bool          // the database is unavailable or full
 }
 
-// line is a tenant's, a new one where there is none.
+// line returns a tenant's line, and creates it if needed.
 func (r *Recorder) line(tenant string) *line {
 	l := r.lines[tenant]
 	if l == nil {
@@ -40,8 +40,9 @@ func (r *Recorder) line(tenant string) *line {
 	return l
 }
 
-// keep adds an entry to its tenant's line once that may take it. The lock is
-// held, and let go while it waits. It does nothing once the recorder is closed.
+// keep adds an entry to its tenant's line when there is room. mu must be held;
+// it is released during the wait. keep does nothing once the recorder is
+// closed.
 func (r *Recorder) keep(tenant string, enc *encoder) {
 	l, size := r.line(tenant), enc.size()
 	charged, ok := r.admit(l, size)
@@ -80,9 +81,9 @@ func (r *Recorder) keep(tenant string, enc *encoder) {
 	}
 }
 
-// seal compresses the block of a line that has just become full: what waits is
-// a fraction of what it was, and its buffers are there for the next block. The
-// lock is held, and let go meanwhile.
+// seal compresses a block of a line that has become full, so that it takes a
+// fraction of the memory and its buffers serve the next block. mu must be held;
+// it is released meanwhile.
 func (r *Recorder) seal(l *line, b *block) {
 	l.blocks = l.blocks[:len(l.blocks)-1]
 	l.size -= b.size()
@@ -118,7 +119,7 @@ func (l *line) reuse(b *block) {
 	}
 }
 
-// feed wakes those who wait for others to give bytes back.
+// feed wakes callers that wait for others to release bytes.
 func (r *Recorder) feed() {
 	for l := range r.hungry {
 		l.space.Broadcast()
@@ -126,8 +127,8 @@ func (r *Recorder) feed() {
 	clear(r.hungry)
 }
 
-// admit reports whether an entry may be taken, and how much of the budget it
-// has taken for it.
+// admit reports whether an entry may be accepted, and how much it took from the
+// budget for it.
 func (r *Recorder) admit(l *line, size int64) (charged int64, ok bool) {
 	oldest, some := l.oldest()
 	switch {
@@ -138,11 +139,13 @@ func (r *Recorder) admit(l *line, size int64) (charged int64, ok bool) {
 	case r.budget.Take(l.tenant, size):
 		return size, true
 	case !some:
-		// Nothing of this tenant waits: it must not wait for what others have.
+		// Nothing of this tenant waits, so it must not wait for others'
+		// entries.
 		return 0, true
 	case l.failing:
-		// Waiting would stop every request for as long as the disk is full. What
-		// comes now was let in before Refuses said no: it is kept.
+		// Waiting would block every request for as long as the disk is full.
+		// These requests were admitted before Refuses began to refuse, so their
+		// entries are kept.
 		return 0, true
 	default:
 		r.hungry[l] = true
@@ -150,7 +153,7 @@ func (r *Recorder) admit(l *line, size int64) (charged int64, ok bool) {
 	}
 }
 
-// oldest is when the oldest entry that is not written came.
+// oldest returns when the oldest unwritten entry arrived.
 func (l *line) oldest() (came time.Duration, some bool) {
 	switch {
 	case len(l.writing) > 0:
@@ -164,7 +167,7 @@ func (l *line) oldest() (came time.Duration, some bool) {
 	}
 }
 
-// open is the block that the next entry of a day goes into.
+// open returns the block for the next entry of a day.
 func (l *line) open(day int64, now time.Duration) *block {
 	if n := len(l.blocks); n > 0 {
 		if b := l.blocks[n-1]; b.day == day && b.packed == nil {
@@ -180,7 +183,7 @@ func (l *line) open(day int64, now time.Duration) *block {
 	return b
 }
 
-// serve writes a line until there is nothing left of it, or Close gives up.
+// serve writes a line until it is empty, or Close gives up.
 func (r *Recorder) serve(l *line) {
 	timer := time.NewTimer(flushEntries)
 	defer timer.Stop()
@@ -203,8 +206,8 @@ func (r *Recorder) serve(l *line) {
 	}
 }
 
-// due says how long the next write of a line may wait. When there is none, the
-// line is no more, and needs no goroutine.
+// due returns how long the next write of a line may wait. If there is none, it
+// removes the line, which needs no goroutine any more.
 func (r *Recorder) due(l *line) (in time.Duration, some bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,9 +224,9 @@ func (r *Recorder) due(l *line) (in time.Duration, some bool) {
 	return l.blocks[0].came + flushEntries - r.now(), true
 }
 
-// flush writes the oldest blocks of a line that are of one day; none when the only
-// one has become full since due saw it, and is being compressed. It returns false
-// when Close gave up; then they stay counted as held.
+// flush writes the oldest blocks of a line that are of one day. There may be
+// none, if the only one has become full since due and is being compressed.
+// flush returns false when Close gave up; the blocks then stay counted.
 func (r *Recorder) flush(l *line) bool {
 	r.mu.Lock()
 	if len(l.blocks) == 0 {

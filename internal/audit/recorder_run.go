@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// usageBatch is usage of one tenant that is written until it succeeds.
+// usageBatch is usage of one tenant, which is written until that succeeds.
 type usageBatch struct {
 	number int64
 	rows   []usageRow
 }
 
-// run writes usage, and the addresses of users who were seen, until Close; then
-// it sees to it that all lines come to their end.
+// run writes usage and the addresses of users, until Close; then it makes all
+// lines end.
 func (r *Recorder) run() {
 	defer close(r.done)
 	defer r.end()
@@ -26,7 +26,7 @@ func (r *Recorder) run() {
 			case <-r.begin:
 			case <-r.closing:
 			}
-			continue // what has come waits for more
+			continue // waits for more
 		case in > 0:
 			timer.Reset(in)
 			select {
@@ -52,8 +52,8 @@ func (r *Recorder) run() {
 	}
 }
 
-// usageDue says how long the next write of usage may wait, and whether there
-// is anything to do.
+// usageDue returns how long the next write of usage may wait, and whether there
+// is one.
 func (r *Recorder) usageDue() (in time.Duration, some bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *Recorder) usageDue() (in time.Duration, some bool) {
 	}
 }
 
-// wake makes run look for something to do.
+// wake makes run check for work.
 func (r *Recorder) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,8 +80,8 @@ func (r *Recorder) wake() {
 	}
 }
 
-// stopped reports whether Close was called and nothing is left to write; then
-// nothing is taken any more. It gives the lines a moment when they need one.
+// stopped reports whether Close was called and nothing is left to write; from
+// then on nothing is accepted. It waits a moment for lines that need one.
 func (r *Recorder) stopped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +98,8 @@ func (r *Recorder) stopped() bool {
 	return true
 }
 
-// end lets those go who wait for a recorder that is no more, and returns when
-// nothing is being written.
+// end releases the callers that wait for a recorder that has ended, and returns
+// when nothing is being written.
 func (r *Recorder) end() {
 	r.abort()
 	r.mu.Lock()
@@ -112,9 +112,9 @@ func (r *Recorder) end() {
 	r.serving.Wait()
 }
 
-// writeUsage writes what there is, each tenant's rows for themselves. One that
-// fails keeps its rows and its number until it succeeds, and the tenant's newer
-// ones wait for it; false when there is one.
+// writeUsage writes the usage of each tenant separately. Rows that fail keep
+// their batch number until they succeed, and newer ones of the tenant wait for
+// them. It returns false when any failed.
 func (r *Recorder) writeUsage() bool {
 	r.mu.Lock()
 	taken := r.usage.take(func(tenant string) bool { return r.pending[tenant] != nil })

@@ -9,16 +9,17 @@ import (
 const (
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
-	// wokenBackoff is the longest pause once the database has taken another write:
-	// it may take that and still not this one, which must not cost much then.
+	// wokenBackoff is the longest pause after the database has accepted another
+	// write: it may accept that one and still not this one, so another try must
+	// be cheap.
 	wokenBackoff = 100 * time.Millisecond
 	// salvageAfter is how many times a write may fail for no lasting reason
 	// before its entries are tried one by one.
 	salvageAfter = 5
 )
 
-// write writes the blocks that a line is to write, again and again until it
-// succeeds; false when Close gave up.
+// write writes a line's blocks, again and again until that succeeds. It returns
+// false when Close gave up.
 func (r *Recorder) write(l *line) bool {
 	blocks := make([]packed, len(l.writing))
 	entries := 0
@@ -27,7 +28,7 @@ func (r *Recorder) write(l *line) bool {
 		entries += b.entries
 	}
 	pause := r.opts.backoff
-	var alone map[string]bool // not nil: entries are written each by itself, and these were
+	var alone map[string]bool // if not nil, entries are written one by one, and these are written
 	for failed := 0; ; {
 		err := r.tryOr(l.tenant, blocks, alone)
 		r.fails(l, err != nil && r.store.lasting(err))
@@ -63,7 +64,8 @@ func (r *Recorder) write(l *line) bool {
 	return true
 }
 
-// tryOr writes blocks of one day once, or what is left of them entry by entry.
+// tryOr writes blocks of one day once, or the unwritten entries of them one by
+// one.
 func (r *Recorder) tryOr(tenant string, blocks []packed, alone map[string]bool) error {
 	if alone != nil {
 		return r.salvage(tenant, blocks, alone)
@@ -78,7 +80,8 @@ func (r *Recorder) try(tenant string, blocks []packed) error {
 	return r.store.write(r.ctx, tenant, blocks[0].day, blocks)
 }
 
-// fails notes whether the database takes nothing of a tenant for now.
+// fails records whether the database accepts no entries of a tenant at the
+// moment.
 func (r *Recorder) fails(l *line, now bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,16 +94,16 @@ func (r *Recorder) fails(l *line, now bool) {
 	} else {
 		r.failing.Add(-1)
 	}
-	l.space.Broadcast() // those who wait are let in, or wait on
+	l.space.Broadcast() // waiting callers check again
 }
 
-// salvage writes the entries of a line's blocks each by itself, so that one
-// entry that the database does not take, for what it holds, does not stop the
-// log for ever: that entry is kept without its texts. When the database takes not
-// even that, it is not the entry's fault, and salvage fails; done has those that
-// were written, which the next call leaves alone. The blocks must not be written
-// whole any more: each would have the same entries again, or be taken for the one
-// entry that its id is of.
+// salvage writes the entries of a line's blocks one by one, so that one entry
+// that the database refuses because of its content does not stop the log for
+// ever: that entry is kept without its texts. If the database refuses even
+// that, the entry is not the cause, and salvage fails; done has the entries
+// that were written, which the next call skips. The blocks must not be written
+// as a whole afterwards: that would repeat entries, or a block could be
+// mistaken for the single entry with its id.
 func (r *Recorder) salvage(tenant string, blocks []packed, done map[string]bool) error {
 	for _, b := range blocks {
 		head, err := unpack(b.head)
@@ -130,7 +133,7 @@ func (r *Recorder) salvage(tenant string, blocks []packed, done map[string]bool)
 	return nil
 }
 
-// salvageEntry writes an entry by itself, without its texts if need be.
+// salvageEntry writes one entry, without its texts if need be.
 func (r *Recorder) salvageEntry(tenant string, day int64, e *Entry) error {
 	single := func(e *Entry) error {
 		one := block{tenant: tenant, day: day}
@@ -149,15 +152,15 @@ func (r *Recorder) salvageEntry(tenant string, day int64, e *Entry) error {
 	return nil
 }
 
-// bare is an entry without anything that a client wrote.
+// bare returns an entry without anything that a client wrote.
 func (e *Entry) bare() *Entry {
 	return &Entry{ID: e.ID, At: e.At, Auth: e.Auth, Status: e.Status, Duration: e.Duration, Request: "{}", Response: "{}"}
 }
 
-// pause waits until a write that has failed is to be tried again; false when
-// Close gave up meanwhile. When the database takes any other write, what it lacked
-// may be there again: requests that change something succeed from then on, and must
-// not be refused because this pause goes on.
+// pause waits until a failed write is to be tried again. It returns false when
+// Close gave up meanwhile. It ends early when the database accepts any other
+// write: what was missing may be there again, requests that change something
+// succeed from then on, and must not be refused because of this pause.
 func (r *Recorder) pause(d time.Duration) bool {
 	written := r.store.written()
 	least, whole := time.NewTimer(min(d, wokenBackoff)), time.NewTimer(d)
@@ -177,14 +180,15 @@ func (r *Recorder) pause(d time.Duration) bool {
 	return true
 }
 
-// trouble tells the request log of failures, at most once a second each kind.
-type trouble struct {
+// throttledLog reports failures to the request log, at most one a second of
+// each kind.
+type throttledLog struct {
 	log  *RequestLog
 	mu   sync.Mutex
 	said map[string]time.Time
 }
 
-func (t *trouble) say(event string, fields map[string]any) {
+func (t *throttledLog) say(event string, fields map[string]any) {
 	if t.log == nil {
 		return
 	}
@@ -203,24 +207,24 @@ func (t *trouble) say(event string, fields map[string]any) {
 	}
 }
 
-func (t *trouble) failed(tenant string, err error, entries int) {
+func (t *throttledLog) failed(tenant string, err error, entries int) {
 	t.say("audit.write_failed", map[string]any{"tenant": tenant, "error": err.Error(), "entries": entries})
 }
 
-func (t *trouble) stripped(tenant, entry string, err error) {
+func (t *throttledLog) stripped(tenant, entry string, err error) {
 	if t.log != nil {
 		t.log.Emit("audit.entry_stripped", map[string]any{"tenant": tenant, "entry_id": entry, "error": err.Error()})
 	}
 }
 
-func (t *trouble) over(tenant string, failed int) {
+func (t *throttledLog) over(tenant string, failed int) {
 	if failed > 0 {
 		t.say("audit.write_recovered", map[string]any{"tenant": tenant, "failures": failed})
 	}
 }
 
-// lost tells of every entry that is given up, however many.
-func (t *trouble) lost(tenant, requestID, reason string) {
+// lost logs every entry that is given up, however many there are.
+func (t *throttledLog) lost(tenant, requestID, reason string) {
 	if t.log != nil {
 		t.log.Emit("audit.entry_lost", map[string]any{"tenant": tenant, "request_id": requestID, "error": reason})
 	}

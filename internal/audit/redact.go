@@ -12,23 +12,23 @@ import (
 //   - the value of every JSON or form member with one of the secret names,
 //     however the name is spelled: in any case, with \u or %XX escapes, at any
 //     depth, in JSON that is itself inside a string;
-//   - whatever looks like one of our tokens, wherever it stands.
+//   - whatever looks like one of our tokens, wherever it occurs.
 //
-// Most bodies have neither, and a scan that knows only a few bytes says so;
-// only the others are read token by token.
+// Most bodies have neither, which a scan for a few bytes finds out; only the
+// others are read token by token.
 
 const redacted = "[redacted]"
 
-// secretNames are the members whose values are never stored, lower case. Each has
-// one of words in it, which the scan goes by.
+// secretNames are the members whose values are never stored, in lower case.
+// Each contains one of words, which the scan looks for.
 var secretNames = []string{
 	"password", "newpassword", "token", "refreshtoken", "accesstoken", "activationtoken", "secret",
 	"new_password", "currentpassword", "current_password", "refresh_token", "access_token", "activation_token", "client_secret",
 }
 
-// pairEnds are what names of secrets end with in queries, forms and paths, where
-// clients put what other services want there: x-api-key, id_token. A member of a
-// record may have such a name and be no secret.
+// pairEnds are the ends of secret names in queries, forms and paths, where
+// clients put secrets of other services: x-api-key, id_token. A member of a
+// record may have such a name without being a secret.
 var pairEnds = []string{"apikey", "api_key", "api-key", "token", "password", "passwd", "secret"}
 
 // isSecretPair is isSecretName for queries, forms and paths.
@@ -38,8 +38,8 @@ func isSecretPair(name string) bool {
 	})
 }
 
-// isSecretName compares a name, already unescaped, without case. Folding is
-// Unicode's: a stray long s or Kelvin sign hides nothing.
+// isSecretName reports whether an unescaped name is a secret's, in any case. It
+// folds Unicode, so that a long s or a Kelvin sign hides nothing.
 func isSecretName(name string) bool {
 	for _, secret := range secretNames {
 		if strings.EqualFold(name, secret) {
@@ -51,9 +51,9 @@ func isSecretName(name string) bool {
 
 // words are what a text is scanned for, in lower case: every secret name
 // contains one of the first three, every token of ours the last. Each has two
-// pairs of neighbouring letters that are rare in other texts, one at an even
-// place and one at an odd place: wherever a word stands, one of its pairs begins
-// at an even place of the text.
+// pairs of adjacent letters that are rare in other texts, one at an even offset
+// and one at an odd offset: wherever a word occurs, one of its pairs begins at
+// an even offset of the text.
 var words = [...]struct {
 	text string
 	at   int // of the pair
@@ -81,16 +81,16 @@ func bothCases(c byte) []byte {
 	return []byte{c}
 }
 
-// isPair is 1 in its lowest bit when two bytes are one of pairs.
+// isPair returns 1 in its lowest bit when two bytes are one of pairs.
 func isPair(two uint16) uint64 { return pairs[two>>6] >> (two & 63) }
 
 // unusual are escapes and the two runes that fold to an ASCII letter, any of
 // which may hide a name, and line ends.
 var unusual = [][]byte{[]byte(`\u`), []byte("\u017f"), []byte("\u212a"), []byte("\n"), []byte("\r")}
 
-// suspicious reports whether a JSON text may hold something to take out, or
-// line ends. It errs on the side of yes. Every answer that is kept is scanned,
-// so it looks at eight bytes at a time.
+// suspicious reports whether a JSON text may have something to take out, or
+// line ends. It may report true wrongly, never false. Every answer that is kept
+// is scanned, so it compares eight bytes at a time.
 func suspicious(b []byte) bool {
 	for _, u := range unusual {
 		if bytes.Contains(b, u) {
@@ -107,7 +107,7 @@ func suspicious(b []byte) bool {
 	return wordNear(b, i, len(b))
 }
 
-// wordNear reports whether one of words has its pair at an even place of
+// wordNear reports whether one of words has its pair at an even offset of
 // b[from:to].
 func wordNear(b []byte, from, to int) bool {
 	for i := from; i+1 < to; i += 2 {
@@ -123,7 +123,8 @@ func wordNear(b []byte, from, to int) bool {
 	return false
 }
 
-// folded reports whether word, in lower-case ASCII, stands at b[at:] in any case.
+// folded reports whether b[at:] begins with word, a lower-case ASCII text, in
+// any case.
 func folded(b []byte, at int, word string) bool {
 	if at < 0 || len(b)-at < len(word) {
 		return false
@@ -140,11 +141,12 @@ func folded(b []byte, at int, word string) bool {
 	return true
 }
 
-// tokenDigits is how many hexadecimal digits make a token of a prefix. The
-// twelve characters that lists and logs show of a token have four.
+// tokenDigits is how many hexadecimal digits after a prefix make a token. The
+// twelve characters of a token that lists and logs show have four.
 const tokenDigits = 8
 
-// maskTokens is s with everything that looks like one of our tokens taken out.
+// maskTokens returns s with everything that looks like one of our tokens
+// replaced.
 func maskTokens(s string) string {
 	at := nextToken(s, 0)
 	if at < 0 {
@@ -161,7 +163,8 @@ func maskTokens(s string) string {
 	return b.String()
 }
 
-// nextToken is where the next token in s begins, at or after from; -1 for none.
+// nextToken returns where the next token in s begins, at or after from; -1 for
+// none.
 func nextToken(s string, from int) int {
 	for from < len(s) {
 		n := strings.Index(s[from:], "svc_")
@@ -176,7 +179,7 @@ func nextToken(s string, from int) int {
 	return -1
 }
 
-// tokenLength is how many bytes of s the token has that s begins with; 0 for none.
+// tokenLength returns the length of the token that s begins with; 0 for none.
 func tokenLength(s string) int {
 	const prefix = len("svc_api_")
 	if !strings.HasPrefix(s, "svc_api_") && !strings.HasPrefix(s, "svc_whk_") {
@@ -196,5 +199,5 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// hasToken reports whether b has something that may be a token.
+// hasToken reports whether b may have a token.
 func hasToken(b []byte) bool { return bytes.Contains(b, []byte("svc_")) }

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// redactPairs is a query or form without its secrets: the values of pairs with
-// a secret name, JSON's members inside values, and our tokens. Everything else
-// stays as it was written.
+// redactPairs returns a query or form without its secrets: the values of pairs
+// with a secret name, JSON members inside values, and our tokens. Everything
+// else stays unchanged.
 func redactPairs(s string) string {
 	if !suspiciousPairs(s) {
 		return s
@@ -27,9 +27,9 @@ func redactPairs(s string) string {
 	return b.String()
 }
 
-// suspiciousPairs says whether a query or form may hold something to take out;
-// an escape may always hide a name, and each of pairEnds has "api", "passw", or
-// one of words.
+// suspiciousPairs reports whether a query or form may have something to take
+// out. An escape may always hide a name, and each of pairEnds contains "api",
+// "passw", or one of words.
 func suspiciousPairs(s string) bool {
 	if strings.IndexByte(s, '%') >= 0 {
 		return true
@@ -63,7 +63,7 @@ func redactPair(pair string) string {
 	return maskTokens(key) + "=" + redacted
 }
 
-// segments are the parts of a name like user[password] or user.password.
+// segments returns the parts of a name like user[password] or user.password.
 func segments(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' || r == '.' })
 }
@@ -99,9 +99,9 @@ func unhex(c byte) byte {
 	}
 }
 
-// parsesAsForm reports whether a body is a form and not some other text that
-// was sent under a form's content type: every escape is whole, and no name has
-// what only other formats have in theirs.
+// parsesAsForm reports whether a body is a form, and not another text that was
+// sent with a form's content type: every escape is complete, and no name has
+// characters that only other formats have in names.
 func parsesAsForm(s string) bool {
 	for pair := range strings.SplitSeq(s, "&") {
 		key, value, _ := strings.Cut(pair, "=")

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// maxBody is what is kept of one body.
+	// maxBody is how much is kept of one body.
 	maxBody = 64 << 10
-	// maxNesting is how many times JSON inside a string inside JSON is looked into;
-	// what may be secret further down is taken out whole.
+	// maxNesting is how many levels of JSON inside a string inside JSON are
+	// read; what may be secret further down is taken out whole.
 	maxNesting = 4
 )
 
-// duplicates are allowed: a body that the API refuses for them is still JSON.
+// duplicates are allowed: a body that the API refuses because of them is still
+// JSON.
 var duplicates = jsontext.AllowDuplicateNames(true)
 
-// appendJSON appends a JSON text without its secrets, on one line. What is
-// beyond limit may be left out: then the result is longer than limit but not
-// whole. ok is false, and nothing appended, when the text does not parse.
+// appendJSON appends a JSON text without its secrets, on one line. It may leave
+// out what is beyond limit: then the result is longer than limit but not
+// complete. ok is false, and nothing is appended, when the text does not parse.
 //
-// A text that is valid for certain is read no further than it is kept. Nothing
-// of a secret can stand before the limit then: its name, or the beginning of a
-// token, comes before it and is seen, and then the text is read token by token,
-// each of which is whole.
+// Of a text that is known to be valid only what is kept is read. No part of a
+// secret can be before the limit then: its name, or the beginning of a token,
+// comes first and is found, and the text is then read token by token.
 func appendJSON(dst, body []byte, limit int, valid bool) (out []byte, ok bool) {
 	looked := body
 	if valid {
@@ -56,13 +56,13 @@ var redactors = sync.Pool{New: func() any { return new(redactor) }}
 // redactor copies JSON token by token.
 type redactor struct {
 	out     []byte
-	limit   int    // of len(out); what comes after is not kept
+	limit   int    // of len(out); nothing is kept beyond it
 	stop    bool   // nor read
-	nesting int    // of JSON inside strings
+	nesting int    // levels of JSON inside strings
 	name    []byte // scratch
 }
 
-// text copies one JSON text; changed says that something was taken out.
+// text copies one JSON text; changed reports whether anything was taken out.
 func (r *redactor) text(body []byte) (changed, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body), duplicates)
 	for {
@@ -102,8 +102,8 @@ func (r *redactor) text(body []byte) (changed, ok bool) {
 	}
 }
 
-// separate writes what stands before the next token and says whether that is a
-// member's name.
+// separate writes the separator before the next token and reports whether that
+// token is a member's name.
 func (r *redactor) separate(dec *jsontext.Decoder, next jsontext.Kind) (isName bool) {
 	depth := dec.StackDepth()
 	kind, n := dec.StackIndex(depth)
@@ -120,8 +120,8 @@ func (r *redactor) separate(dec *jsontext.Decoder, next jsontext.Kind) (isName b
 	return isName
 }
 
-// str writes a string, a name or a value. secret says that it is a name whose
-// value must not be kept.
+// str writes a string, a name or a value. secret reports whether it is a name
+// whose value must not be kept.
 func (r *redactor) str(quoted []byte, isName bool) (changed, secret bool) {
 	raw := quoted[1 : len(quoted)-1]
 	escaped := bytes.IndexByte(raw, '\\') >= 0
@@ -150,8 +150,8 @@ func (r *redactor) str(quoted []byte, isName bool) (changed, secret bool) {
 	return false, false
 }
 
-// nested redacts JSON that a string holds; ok is false when it holds none, or
-// nothing was taken out.
+// nested redacts JSON inside a string. ok is false when the string is not JSON,
+// or nothing was taken out.
 func (r *redactor) nested(text string) (inner string, ok bool) {
 	if !looksLikeJSON(text) {
 		return "", false
@@ -171,7 +171,7 @@ func (r *redactor) keep(b []byte) {
 	}
 }
 
-// looksLikeJSON reports whether a text begins as an object or list does.
+// looksLikeJSON reports whether a text begins like an object or list.
 func looksLikeJSON[T string | []byte](s T) bool {
 	i := 0
 	for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r' || s[i] == '\n') {

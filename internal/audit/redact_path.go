@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// RedactPath is a request's path without the secrets that somebody put there.
-// Every line and entry that shows a path shows this one. Taken out is
+// RedactPath returns a request's path without secrets. Every line and entry
+// that shows a path shows this one. It takes out
 //
 //   - whatever looks like a token of ours, an access token or a random text, also
 //     percent-encoded once more;
@@ -20,7 +20,7 @@ func RedactPath(path string) string {
 		return path
 	}
 	segments := strings.Split(path, "/")
-	named := false // the segment before names a secret
+	named := false // the previous segment names a secret
 	for i, s := range segments {
 		follows := named
 		named = namesSecret(s)
@@ -32,17 +32,18 @@ func RedactPath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// From what length on a text of capital and small letters is taken for a random
-// one: a whole refresh or one-time token has 43, one that was cut mostly a digit.
-// Ids, slugs and names of ours have no capital letters.
+// The lengths from which a text of upper and lower case letters counts as
+// random: a complete refresh or one-time token has 43 characters, and one that
+// was cut usually has a digit. Our ids, slugs and names have no upper case
+// letters.
 const (
 	randomLength = 40
 	cutLength    = 20
 )
 
-// suspiciousPath reports whether a path may hold something to take out.
+// suspiciousPath reports whether a path may have something to take out.
 func suspiciousPath(path string) bool {
-	start, capital := 0, false // of the segment; a random text and a JWT have capital letters
+	start, capital := 0, false // of the segment; random texts and JWTs have upper case letters
 	for i := 0; i <= len(path); i++ {
 		if i < len(path) && path[i] != '/' {
 			if escapes[path[i]] {
@@ -63,7 +64,7 @@ func suspiciousPath(path string) bool {
 // escapes are the bytes of escapes and of pairs.
 var escapes = [256]bool{'%': true, '=': true, '?': true, ';': true, '&': true}
 
-// afterNames are segments besides the names of secrets that a secret follows.
+// afterNames are segments that a secret follows, besides the names of secrets.
 var afterNames = []string{"verify", "activate", "reset-password", "password-reset", "reset"}
 
 func namesSecret(segment string) bool {
@@ -108,8 +109,8 @@ func redactSegment(s string) string {
 	return maskJWTs(maskTokens(s))
 }
 
-// looksRandom reports whether a text is one that refresh tokens and one-time
-// tokens look like: base64url of some length with capital and small letters.
+// looksRandom reports whether a text looks like a refresh token or one-time
+// token: base64url of some length with upper and lower case letters.
 func looksRandom(s string) bool {
 	if len(s) < cutLength {
 		return false
@@ -134,7 +135,7 @@ func base64url(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
-// isID reports whether a text has the form of an id of a record or a user.
+// isID reports whether a text has the form of a record's or user's id.
 func isID(s string) bool {
 	if len(s) != 36 {
 		return false
@@ -147,10 +148,11 @@ func isID(s string) bool {
 	return true
 }
 
-// jwtStart is what the header of a JWT, an object in base64url, begins with.
+// jwtStart is the beginning of every JWT: its header is an object in base64url.
 const jwtStart = "eyJ"
 
-// nextJWT is where the next JWT in s begins, at or after from; -1 for none.
+// nextJWT returns where the next JWT in s begins, at or after from; -1 for
+// none.
 func nextJWT(s string, from int) int {
 	for from < len(s) {
 		n := strings.Index(s[from:], jwtStart)
@@ -165,8 +167,8 @@ func nextJWT(s string, from int) int {
 	return -1
 }
 
-// jwtLength is how many bytes of s the JWT has that s begins with; 0 for none.
-// One without its signature counts: what is cut off is not what is secret alone.
+// jwtLength returns the length of the JWT that s begins with; 0 for none. A JWT
+// without its signature counts: the rest of it is secret, too.
 func jwtLength(s string) int {
 	n, dots := 0, 0
 	for n < len(s) && (base64url(s[n]) || s[n] == '.' && dots < 2) {
@@ -181,7 +183,7 @@ func jwtLength(s string) int {
 	return n
 }
 
-// maskJWTs is s with every JWT taken out.
+// maskJWTs returns s with every JWT replaced.
 func maskJWTs(s string) string {
 	for at := nextJWT(s, 0); at >= 0; at = nextJWT(s, at+len(redacted)) {
 		s = s[:at] + redacted + s[at+jwtLength(s[at:]):]
@@ -190,12 +192,12 @@ func maskJWTs(s string) string {
 }
 
 // queryNames are names in a query, besides those of isSecretPair, under which
-// other services put what is secret. A form may have a field of such a name.
+// other services put secrets. A form may have a field with such a name.
 var queryNames = []string{
 	"code", "key", "access_key", "sig", "signature", "auth", "authorization", "bearer", "jwt", "pwd", "session", "session_id", "sid",
 }
 
-// redactQuery is redactPairs for what stands behind the question mark.
+// redactQuery is redactPairs for the query of a URL.
 func redactQuery(query string) string {
 	var b strings.Builder
 	for len(query) > 0 {

@@ -17,17 +17,17 @@ import (
 const (
 	logFlushBytes = 32 << 10              // a buffer this full is written at once
 	logFlushEvery = 50 * time.Millisecond // no line waits longer, unless the writer is stuck
-	logMaxBytes   = 4 << 20               // what may wait for a stuck writer before callers wait too
-	logMaxText    = 8 << 10               // of a text a client chose
+	logMaxBytes   = 4 << 20               // what may wait for a stuck writer before callers wait, too
+	logMaxText    = 8 << 10               // of a text that a client chose
 )
 
 // RequestLog writes the process's standard output: one JSON object a line.
 //
-// Lines are gathered and written by one goroutine. When the writer blocks,
-// callers go on until 4 MiB wait, and then wait as well: a line is neither
-// dropped nor held in unbounded memory. When the writer fails, the lines of
-// that write are lost; there is nowhere left to say so but Close's error.
-// A RequestLog may be used by several goroutines at once.
+// One goroutine collects and writes lines. When the writer blocks, callers
+// continue until 4 MiB wait, and then wait as well: lines are neither dropped
+// nor held in unbounded memory. When the writer fails, the lines of that write
+// are lost, which only Close's error can report. A RequestLog is safe for
+// concurrent use.
 type RequestLog struct {
 	out io.Writer
 	clk clock.Clock
@@ -36,7 +36,7 @@ type RequestLog struct {
 	space  sync.Cond // on mu: the buffer was taken
 	buf    []byte
 	closed bool
-	err    error // the first the writer gave
+	err    error // the first error of the writer
 	torn   bool  // the last write ended inside a line
 
 	begun, full chan struct{} // the buffer has something; it has enough
@@ -45,8 +45,8 @@ type RequestLog struct {
 	once        sync.Once
 }
 
-// NewRequestLog starts a request log; Close ends it. The clock is for the time
-// of lines other than a request's.
+// NewRequestLog starts a request log. Close must be called at the end. clk
+// gives the time of lines other than a request's.
 func NewRequestLog(out io.Writer, clk clock.Clock) *RequestLog {
 	l := &RequestLog{
 		out: out, clk: clk,
@@ -67,9 +67,9 @@ func (l *RequestLog) Line(ev *Event) {
 	l.mu.Unlock()
 }
 
-// Emit writes any other line of the process: its event, the time, and the
-// fields in the order of their names. A value that is no JSON is written as text;
-// tokens of ours are taken out of texts, and a "path" is redacted as in Line.
+// Emit writes another line of the process: its event, the time, and the fields
+// in the order of their names. A value that is not JSON is written as text. Our
+// tokens are taken out of texts, and a "path" is redacted as in Line.
 func (l *RequestLog) Emit(event string, fields map[string]any) {
 	line := append([]byte(`{"event":`), appendQuoted(nil, event)...)
 	line = append(line, `,"time":"`...)
@@ -97,8 +97,8 @@ func (l *RequestLog) Emit(event string, fields map[string]any) {
 	l.mu.Unlock()
 }
 
-// Close writes what is left and ends the goroutine. It returns the first error
-// of the writer. Later lines are written at once, by their callers.
+// Close writes what is left and ends the goroutine. It returns the writer's
+// first error. Later lines are written at once, by their callers.
 func (l *RequestLog) Close() error {
 	l.once.Do(func() { close(l.closing) })
 	<-l.done
@@ -107,14 +107,14 @@ func (l *RequestLog) Close() error {
 	return l.err
 }
 
-// wait returns when the buffer may grow. The lock is held.
+// wait returns when the buffer may grow. mu must be held.
 func (l *RequestLog) wait() {
 	for len(l.buf) >= logMaxBytes && !l.closed {
 		l.space.Wait()
 	}
 }
 
-// appended sees to it that what was appended gets written. The lock is held.
+// appended makes sure that what was appended is written. mu must be held.
 func (l *RequestLog) appended(now bool) {
 	if l.closed {
 		l.note(l.write(l.buf))
@@ -127,7 +127,7 @@ func (l *RequestLog) appended(now bool) {
 	}
 }
 
-// signal wakes a receiver, now or when it next looks.
+// signal wakes a receiver, now or at its next receive.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -171,13 +171,13 @@ func (l *RequestLog) run() {
 	}
 }
 
-// write hands lines to the writer. One goroutine at a time calls it: run, and
-// once run has ended, whoever holds the lock.
+// write passes lines to the writer. It must not be called concurrently: run
+// calls it, and once run has ended, the holder of mu.
 func (l *RequestLog) write(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if l.torn { // let the next line be a line
+	if l.torn { // end the torn line
 		if _, err := l.out.Write([]byte{'\n'}); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (l *RequestLog) write(lines []byte) error {
 	return err
 }
 
-// note keeps the first error of the writer. The lock is held.
+// note keeps the writer's first error. mu must be held.
 func (l *RequestLog) note(err error) {
 	if l.err == nil {
 		l.err = err

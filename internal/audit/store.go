@@ -13,15 +13,15 @@ import (
 	"gatehouse/internal/user"
 )
 
-// NewRecorder starts a recorder over a database; Close ends it, and must come
-// before the database's own Close.
+// NewRecorder starts a recorder over a database. Close must be called before
+// the database is closed.
 func NewRecorder(d *db.DB, clk clock.Clock, opts Options) *Recorder {
 	return newRecorder(dbStore{d, clock.NewID(clk.Now())}, clk, opts)
 }
 
 type dbStore struct {
 	d      *db.DB
-	writer string // this recorder among those of all processes
+	writer string // identifies this recorder among those of all processes
 }
 
 func (dbStore) lasting(err error) bool {
@@ -45,7 +45,7 @@ func (s dbStore) write(ctx context.Context, tenant string, day int64, blocks []p
 func insertBlock(ctx context.Context, tx db.Tx, b *packed) error {
 	n, err := tx.Exec(ctx, `INSERT INTO audit_blocks (tenant_id, day, last_id, first_id, head, bodies) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant_id, day, last_id) DO NOTHING`, b.day, b.last, b.first, b.head, b.bodies)
-	if err != nil || n == 0 { // the first write was committed, and its answer lost
+	if err != nil || n == 0 { // an earlier write was committed, and its answer lost
 		return err
 	}
 	marks := slices.Collect(maps.Keys(b.marks))
@@ -64,8 +64,8 @@ func insertBlock(ctx context.Context, tx db.Tx, b *packed) error {
 	return nil
 }
 
-// count adds usage unless the batch, or a later one, was added before: a commit
-// whose answer was lost is run again.
+// count adds usage unless the batch, or a later one, was added before: a write
+// is repeated when the answer to its commit was lost.
 func (s dbStore) count(ctx context.Context, tenant string, batch int64, usage []usageRow) error {
 	return s.d.For(tenant).Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(ctx, `INSERT INTO usage_writers (tenant_id, writer, batch, at) VALUES ($1, $2, $3, $4)
@@ -78,8 +78,8 @@ func (s dbStore) count(ctx context.Context, tenant string, batch int64, usage []
 	})
 }
 
-// Marks and usage rows are written many to a statement. The counts are few, so
-// that every statement is prepared once.
+// Many marks and usage rows are written with one statement. There are few row
+// counts, so that every statement is prepared once.
 var (
 	markInserts  = []insert{newInsert(32, 6, insertMark), newInsert(4, 6, insertMark), newInsert(1, 6, insertMark)}
 	usageInserts = []insert{newInsert(16, 11, upsertUsage), newInsert(1, 11, upsertUsage)}
@@ -106,7 +106,8 @@ type insert struct {
 	sql  string
 }
 
-// newInsert makes the statement for a number of rows of some arguments each.
+// newInsert returns the statement for a number of rows with the given number of
+// arguments each.
 func newInsert(rows, args int, text func(values string) string) insert {
 	var b strings.Builder
 	n := 2

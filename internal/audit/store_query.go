@@ -18,21 +18,21 @@ const (
 	rowsAtOnce   = 32  // entries in memory with their texts; one may have 128 KiB
 )
 
-// Log is the audit log of a tenant, to be read.
+// Log reads the audit log of a tenant.
 type Log struct {
 	DB     *db.DB
 	Tenant string
-	// Skipped hears of a day whose file cannot be read, and of a block of a day that
-	// is damaged; the others are read all the same. Where it is nil, and on PostgreSQL
-	// for all but blocks, an error ends the query.
+	// Skipped is called for a day whose file cannot be read, and for a damaged
+	// block; the others are read nevertheless. If it is nil, and on PostgreSQL
+	// for everything except blocks, an error ends the query.
 	Skipped func(day string, err error)
 }
 
-// Query hands the entries that a filter asks for to each, newest first; an
-// error from each ends it and is returned. It holds a few entries in memory
-// however many there are, and no database connection while each runs. Entries
-// made meanwhile are left out. A user nobody knows is NOT_FOUND, a filter that
-// makes no sense VALIDATION.
+// Query calls each for the entries that a filter selects, newest first; an
+// error of each ends it and is returned. It holds a few entries in memory
+// however many there are, and no database connection while each runs. It leaves
+// out entries made meanwhile. It returns NOT_FOUND for an unknown user and
+// VALIDATION for a wrong filter.
 func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) error {
 	if err := f.Check(); err != nil {
 		return err
@@ -68,28 +68,28 @@ func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) erro
 	return nil
 }
 
-// query is a run of Log.Query.
+// query is one call of Log.Query.
 type query struct {
 	log    *Log
 	filter Filter
 	users  []string // the filter's
-	// from and below are the filter's bounds of the entries' ids.
+	// from and below bound the ids of the entries.
 	from, below string
 	left        int
 	names       db.Handle
 	emails      map[string]string
 	each        func(*Entry) error
-	ended       bool // it has as many as it wants
+	ended       bool // it has all that were asked for
 	failed      bool // for another reason than a day's data
 }
 
-// reaches reports whether a day may have an entry that the filter asks for.
+// reaches reports whether a day may have an entry that the filter selects.
 func (q *query) reaches(day db.Day) bool {
 	return clock.IDsFrom(day.Start()) < q.below && clock.IDsFrom((day+1).Start()) > q.from
 }
 
-// day hands out the entries of one day. Blocks come by their greatest id, and
-// overlap in time: an entry is next when no block that is still to come can
+// day passes on the entries of one day. Blocks come in the order of their
+// greatest ids, and overlap in time: an entry is next when no later block can
 // have a newer one.
 func (q *query) day(ctx context.Context, day db.Day) error {
 	blocks := q.blocks(day)
@@ -123,7 +123,8 @@ func (q *query) day(ctx context.Context, day db.Day) error {
 	return err
 }
 
-// skips reports whether an error is a damaged block's, which is told of and left out.
+// skips reports whether an error is a damaged block's; it then reports the
+// block to Skipped.
 func (q *query) skips(day db.Day, err error) bool {
 	if !errors.Is(err, errBlock) || q.log.Skipped == nil {
 		return false
@@ -132,8 +133,8 @@ func (q *query) skips(day db.Day, err error) bool {
 	return true
 }
 
-// matches are the entries of a block that the filter asks for; with an error
-// those before the damage.
+// matches returns the entries of a block that the filter selects; with an
+// error, those before the damage.
 func (q *query) matches(ctx context.Context, day db.Day, block string) (list []*found, err error) {
 	err = q.read(ctx, day, func(h db.Querier) error {
 		return h.Query(ctx, `SELECT head FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id = $3`, func(r db.Row) error {
@@ -160,13 +161,13 @@ func (q *query) wants(e *found) bool {
 		(!f.ErrorsOnly || e.Status >= 400) && (f.RequestID == "" || e.RequestID == f.RequestID) && e.ID >= q.from && e.ID < q.below
 }
 
-// give reads the texts of entries and hands them out, in their order. Those whose
-// texts are damaged are left out.
+// give reads the texts of entries and passes the entries on, in order. It
+// leaves out entries whose texts are damaged.
 func (q *query) give(ctx context.Context, day db.Day, list []*found) error {
-	torn := map[string]bool{} // blocks
+	torn := map[string]bool{} // blocks with damaged texts
 	for i, e := range list {
 		if slices.ContainsFunc(list[:i], func(other *found) bool { return other.block == e.block }) {
-			continue // read with the first one of its block
+			continue // was read with the first entry of its block
 		}
 		err := q.read(ctx, day, func(h db.Querier) error {
 			return h.Query(ctx, `SELECT bodies FROM audit_blocks WHERE tenant_id = $1 AND day = $2 AND last_id = $3`, func(r db.Row) error {
@@ -208,13 +209,13 @@ func (q *query) read(ctx context.Context, day db.Day, fn func(db.Querier) error)
 	return q.log.DB.Days().Read(ctx, q.log.Tenant, day, fn)
 }
 
-// blockList are the blocks of a day that may have what a filter asks for, by
-// their greatest ids, the greatest first. It merges lists that are in that order.
+// blockList lists the blocks of a day that may have what a filter selects, by
+// their greatest ids in descending order. It merges lists in that order.
 type blockList struct {
 	lists []*idList
 }
 
-// idList reads the ids of one stretch of an index ahead.
+// idList reads the ids of one index range ahead.
 type idList struct {
 	q     *query
 	day   db.Day
@@ -235,7 +236,7 @@ const (
 		AND last_id >= $5 AND kind = $7 AND value = $8 AND errors >= $9 ORDER BY last_id DESC LIMIT $6`
 )
 
-// blocks chooses the index ranges that together have what the filter asks for.
+// blocks returns the index ranges that together have what the filter selects.
 func (q *query) blocks(day db.Day) *blockList {
 	list := func(sql string, args ...any) *idList {
 		return &idList{q: q, day: day, sql: sql, args: args, after: afterAll}
@@ -259,7 +260,7 @@ func (q *query) blocks(day db.Day) *blockList {
 	}
 }
 
-// next is the greatest id that was not given yet.
+// next returns the greatest id that was not returned yet.
 func (b *blockList) next(ctx context.Context) (id string, some bool, err error) {
 	for _, l := range b.lists {
 		if err := l.fill(ctx); err != nil {
@@ -277,7 +278,7 @@ func (b *blockList) next(ctx context.Context) (id string, some bool, err error) 
 	return id, some, nil
 }
 
-// fill reads on when nothing is read ahead.
+// fill reads more ids when none are left.
 func (l *idList) fill(ctx context.Context) error {
 	if len(l.ids) > 0 || l.last {
 		return nil
@@ -299,7 +300,8 @@ func (l *idList) fill(ctx context.Context) error {
 	return nil
 }
 
-// usersOf finds everybody who has, or had while they used the API, an address.
+// usersOf returns the users who have an address, or had it while they used the
+// API.
 func usersOf(ctx context.Context, h db.Handle, email string) ([]string, error) {
 	var ids []string
 	u, err := user.ByEmail(ctx, h, email)
@@ -321,7 +323,8 @@ func usersOf(ctx context.Context, h db.Handle, email string) ([]string, error) {
 	return ids, err
 }
 
-// emailOf is a user's address now, else the last one known, else their id.
+// emailOf returns a user's current address, else the last one known, else the
+// id.
 func emailOf(ctx context.Context, h db.Handle, known map[string]string, id string) (string, error) {
 	if id == "" {
 		return "", nil

@@ -40,8 +40,8 @@ func (r *Recorder) RunRetention(ctx context.Context) {
 	}
 }
 
-// expire deletes what is older than an instant, of every tenant. The failure
-// of one day or tenant does not keep the others.
+// expire deletes what is older than an instant, of every tenant. A day or
+// tenant that fails does not stop the others.
 func (s dbStore) expire(ctx context.Context, before time.Time) error {
 	failed := s.expireDays(ctx, db.DayOf(before))
 	tenants, err := tenant.List(ctx, s.d)
@@ -70,9 +70,9 @@ func (s dbStore) expireDays(ctx context.Context, before db.Day) error {
 	return failed
 }
 
-// expireTenant deletes in small transactions, oldest first, each of which
-// locks its rows in the order of their keys: nodes that do the same wait for
-// each other, and find nothing left to do.
+// expireTenant deletes in small transactions, oldest first. Each locks its rows
+// in the order of their keys, so that nodes that do the same wait for each
+// other and then find nothing left.
 func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 	lock := h.Dialect().ForUpdate
 	for _, job := range []struct {

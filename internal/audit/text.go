@@ -18,9 +18,9 @@ var plain = func() (table [256]bool) {
 }()
 
 // appendQuoted appends s as a JSON string that is valid, stays on one line and
-// cannot steer a terminal, whatever bytes s holds: what is not UTF-8 becomes
-// U+FFFD; control characters, line and paragraph separators and changes of
-// writing direction are escaped.
+// cannot control a terminal, whatever bytes s has: bytes that are not UTF-8
+// become U+FFFD; control characters, line and paragraph separators and changes
+// of writing direction are escaped.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, s)
@@ -55,13 +55,14 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// steering says whether a rune outside ASCII changes how what follows is shown:
-// C1 controls, line separators, directional marks. All fit four hex digits.
+// steering reports whether a rune outside ASCII changes how the following text
+// is shown: C1 controls, line separators, directional marks. All fit four
+// hexadecimal digits.
 func steering(r rune) bool {
 	return r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f
 }
 
-// appendOrNull appends s as a JSON string, "" as null.
+// appendOrNull appends s as a JSON string, or null for "".
 func appendOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
@@ -78,8 +79,8 @@ func appendMillis(dst []byte, d time.Duration) []byte {
 	return append(dst, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
-// cut is s, or its first max bytes and an ellipsis when it is longer. A rune is
-// never cut in two.
+// cut returns s, or its first limit bytes and an ellipsis if it is longer. It
+// never cuts inside a rune.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -87,7 +88,7 @@ func cut(s string, limit int) string {
 	return s[:boundary(s, limit)] + "…"
 }
 
-// boundary is the last place at or before n where no rune is cut in two.
+// boundary returns the last offset at or before n that is not inside a rune.
 func boundary(s string, n int) int {
 	if n == len(s) {
 		return n
@@ -100,7 +101,7 @@ func boundary(s string, n int) int {
 	return n
 }
 
-// storable is s as every database takes it: valid UTF-8 without U+0000.
+// storable returns s as every database accepts it: valid UTF-8 without U+0000.
 func storable(s string) string {
 	for i := 0; i < len(s); i++ {
 		if s[i] == 0 || s[i] >= utf8.RuneSelf {

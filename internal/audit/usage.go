@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// maxEndpoints is how many endpoints of a tenant one process counts apart
-	// in one minute; the others count together.
+	// maxEndpoints is how many endpoints of a tenant one process counts
+	// separately in one minute; the others count together.
 	maxEndpoints = 256
-	// maxUsageRows bounds what waits to be written, of all tenants: beyond it
-	// the database has been away for long, and callers wait.
+	// maxUsageRows bounds the rows that wait to be written, of all tenants.
+	// Beyond it the database has been unavailable for long, and callers wait.
 	maxUsageRows = 64 << 10
 	// otherEndpoint counts requests that belong to no endpoint.
 	otherEndpoint = "other"
@@ -20,29 +20,29 @@ const (
 	minute = int64(time.Minute / time.Microsecond)
 )
 
-// usageKey is one row of usage_minutes; the minute is the microsecond it begins at.
+// usageKey is the key of usage_minutes; the minute is its first microsecond.
 type usageKey struct {
 	tenant   string
 	minute   int64
 	endpoint string
 }
 
-// usageRow is what one row of usage_minutes grows by.
+// usageRow is what is added to one row of usage_minutes.
 type usageRow struct {
 	usageKey
 	requests, errors, latencyMicros int64
 	buckets                         [len(bucketLimits) + 1]int64 // each answer counts in one
 }
 
-// bucketLimits are the durations up to which an answer counts in a bucket; the
-// last bucket has the slower ones.
+// bucketLimits are the largest durations of the buckets; the last bucket has
+// the slower answers.
 var bucketLimits = [...]time.Duration{
 	5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2500 * time.Millisecond,
 }
 
-// usage counts requests until they are written. It is guarded by its owner.
+// usage counts requests until they are written. Its owner must guard it.
 type usage struct {
-	rows      map[usageKey]*usageRow // of this minute and the one before, written ones too
+	rows      map[usageKey]*usageRow // of this minute and the previous one, including written ones
 	endpoints map[string]int         // how many rows a tenant has
 	dirty     []*usageRow            // rows with something to write
 	newest    int64                  // the latest minute seen
@@ -87,7 +87,7 @@ func (u *usage) row(ev *Event) *usageRow {
 			return row
 		}
 	}
-	// A row outlives its event: it must not keep the texts of a request alive.
+	// A row outlives its event, so it must not refer to the texts of a request.
 	key.tenant, key.endpoint = strings.Clone(key.tenant), strings.Clone(storable(key.endpoint))
 	if row := u.rows[key]; row != nil {
 		return row
@@ -110,9 +110,9 @@ func (u *usage) forget() {
 	}
 }
 
-// take returns what there is to write, by tenant, and begins again from zero;
-// what belongs to a tenant that except names is left. Rows of one tenant come in
-// the order of their keys, in which every node locks them.
+// take returns what there is to write, by tenant, and resets it; it leaves the
+// tenants for which except is true. Rows of one tenant are in the order of
+// their keys, in which every node locks them.
 func (u *usage) take(except func(tenant string) bool) map[string][]usageRow {
 	taken := map[string][]usageRow{}
 	left := u.dirty[:0]

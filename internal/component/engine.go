@@ -63,7 +63,7 @@ const (
 	maxCompileWaitsEach = 64
 )
 
-// Engine compiles and runs components. It may be used by many goroutines.
+// Engine compiles and runs components. It is safe for concurrent use.
 type Engine struct {
 	runs      *admission.Gate   // by tenant
 	compiling *admission.Gate   // by tenant
@@ -81,7 +81,7 @@ type Engine struct {
 	cpu    map[string]time.Duration
 }
 
-// ErrClosed is returned by an engine that was closed.
+// ErrClosed is the error of an engine that was closed.
 var ErrClosed = errors.New("component: the engine is closed")
 
 // NewEngine starts an engine. It returns at once: the engine is compiled in
@@ -118,8 +118,8 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Cores is the processor time that the engine computes in, for whoever lets
-// others compute beside it.
+// Cores returns the processor time that the engine computes in, for other work
+// beside it.
 func (e *Engine) Cores() *admission.Cores {
 	if e == nil {
 		return nil
@@ -127,8 +127,8 @@ func (e *Engine) Cores() *admission.Cores {
 	return e.cores
 }
 
-// Memory is what all runs hold together, for whoever runs something else of the
-// tenants' beside them.
+// Memory returns the budget of what all runs hold, for other work of tenants
+// beside them.
 func (e *Engine) Memory() *admission.Budget {
 	if e == nil {
 		return nil
@@ -136,11 +136,11 @@ func (e *Engine) Memory() *admission.Budget {
 	return e.memory
 }
 
-// Limits are the bounds of who may run at once, for whoever lets in others
-// beside the engine by the same measure.
+// Limits returns the limits of runs, for other work that is admitted by the
+// same measure.
 func (e *Engine) Limits() admission.Limits { return e.runs.Limits() }
 
-// Ready waits until the engine can run components, and returns why it cannot.
+// Ready waits until the engine can run components. It returns why it cannot.
 func (e *Engine) Ready(ctx context.Context) error {
 	select {
 	case <-e.ready:
@@ -155,9 +155,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 	}
 }
 
-// Close waits for what is running, at most until ctx is done, and frees the
-// engine; one that is still being compiled is left to itself. Runs begun
-// afterwards fail with ErrClosed.
+// Close waits for running components, at most until ctx ends, and frees the
+// engine; it does not wait for an engine that is still being compiled. Later
+// runs fail with ErrClosed.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {
@@ -184,8 +184,8 @@ func (e *Engine) Close(ctx context.Context) error {
 	return e.machine.close(ctx)
 }
 
-// CPU is the CPU time that each tenant's runs and compilations have used since
-// the start, host calls not counted.
+// CPU returns the CPU time that each tenant's runs and compilations have used
+// since the start, without host calls.
 func (e *Engine) CPU() map[string]time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,7 +217,7 @@ var (
 	errNoTime   = fault.New(fault.Overloaded, "The service is too busy to finish this in time. Try again soon.").After(2 * time.Second)
 )
 
-// enter waits for a tenant's place in a gate; without one it is OVERLOADED.
+// enter waits for a place of the tenant's. It returns OVERLOADED without one.
 func enter(ctx context.Context, g *admission.Gate, tenant string) (leave func(), err error) {
 	leave, err = g.Enter(ctx, tenant)
 	if errors.Is(err, admission.ErrFull) {
@@ -239,8 +239,8 @@ func (e *Engine) take() (*instance, error) {
 	return e.machine.instantiate()
 }
 
-// put takes an instance back. One that trapped or was cut off is thrown away:
-// what state it is in is anyone's guess.
+// put takes an instance back. It discards one that trapped or was cut off,
+// whose state is unknown.
 func (e *Engine) put(i *instance, x *execution) {
 	i.wipe()
 	i.run = nil

@@ -10,31 +10,31 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Failure is what a component did wrong. Only fail() chooses Code and Status;
-// otherwise the code is EXECUTION_ERROR or EXECUTION_TIMEOUT. Details are those of
-// fail(), or of a refusal of the Host that was not caught, with its code.
+// Failure is the error of a component. Only fail() chooses Code and Status;
+// otherwise the code is EXECUTION_ERROR or EXECUTION_TIMEOUT. Details are those
+// of fail(), or of an uncaught refusal of the Host, with its code.
 type Failure struct {
 	Message string
 	Code    string
 	Status  int
 	Details map[string]any
-	// Chosen is whether the component called fail().
+	// Chosen reports whether the component called fail().
 	Chosen bool
-	// CutOff is whether it was stopped at a limit, and so came to no end of its
-	// own.
+	// CutOff reports whether the run was stopped at a limit, before it came to
+	// an end of its own.
 	CutOff bool
-	// Stack, Line and Column are for the author: where in the source, 0 when
-	// unknown.
+	// Stack, Line and Column are for the author: the position in the source, 0
+	// when unknown.
 	Stack        string
 	Line, Column int
 }
 
-// Fault is the failure as the caller may see it.
+// Fault returns the failure as the caller may see it.
 func (f *Failure) Fault() *fault.Error {
 	return &fault.Error{Code: fault.Code(f.Code), Message: f.Message, Details: f.Details, Status: f.Status}
 }
 
-// SourceError says why a source does not compile, and where.
+// SourceError is why a source does not compile, and where.
 type SourceError struct {
 	Message      string
 	Line, Column int // from 1; 0 when unknown
@@ -51,7 +51,7 @@ func failure(e *fault.Error) *Failure {
 	return &Failure{Message: e.Message, Code: string(e.Code), Status: e.HTTPStatus(), Details: e.Details}
 }
 
-// verdict is the failure of a run that is over, or nil.
+// verdict returns the failure of a run that has ended, or nil.
 func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
 	t := x.failure
 	switch {
@@ -69,7 +69,7 @@ func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
 	return nil
 }
 
-// cutOff is the failure of a run that was stopped; t is where, if that is known.
+// cutOff returns the failure of a run that was stopped; t is where, if known.
 func cutOff(t *thrown, e *fault.Error) *Failure {
 	f := failure(e)
 	f.CutOff = true

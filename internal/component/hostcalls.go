@@ -32,11 +32,10 @@ const (
 // thrownByHost, returned by an operation, says that an exception is pending.
 const thrownByHost = jsException
 
-// hostCall is the one door from JavaScript into Go: argv points to argc
-// pointers to values, of which the first is the operation. It returns a
-// pointer to the result, or 0 with an exception pending. The engine's stack
-// is in the middle of a call, so only functions that run no user code may be
-// called from here.
+// hostCall is the only way from JavaScript into Go: argv points to argc
+// pointers to values, the first of which is the operation. It returns a pointer
+// to the result, or 0 with an exception pending. The engine is in the middle of
+// a call, so only functions that run no user code may be called from here.
 func (i *instance) hostCall(argc, argv uint32) uint64 {
 	i.checkpoint()
 	var args [4]uint64
@@ -101,9 +100,9 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 	return jsUndefined
 }
 
-// callHost hands a call to the run's Host: '=' and the result, or '!' and the
-// refusal, both JSON. An error that is no *fault.Error ends the run, and so does
-// OVERLOADED, which is not the script's to deal with.
+// callHost passes a call to the run's Host and returns '=' and the result, or
+// '!' and the refusal, both JSON. An error that is not a *fault.Error ends the
+// run, and so does OVERLOADED, which the script cannot handle.
 func (i *instance) callHost(name, args uint64) uint64 {
 	x := i.run
 	n, ok1 := i.textOf(name)

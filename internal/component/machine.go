@@ -102,8 +102,8 @@ func newMachine(ctx context.Context, cacheDir string, now func() time.Time, memo
 	return m, nil
 }
 
-// imports defines what the engine calls: the host door, its interrupt, the
-// little of WASI that it needs, and fuel.
+// imports defines what the engine calls: host calls, its interrupt, the little
+// of WASI that it needs, and fuel.
 func (m *machine) imports(ctx context.Context) error {
 	const i32, i64 = api.ValueTypeI32, api.ValueTypeI64
 	type function struct {

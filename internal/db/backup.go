@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// packedPart is how much of a day's file one row of a backup has.
+// packedPart is how much of a day's file is in one row of a backup.
 const packedPart = 1 << 20
 
-// packedDays is the table of a backup that has the days' files; a database in
-// use has none.
+// packedDays is the table with the days' files in a backup; a database in use
+// does not have it.
 const packedDays = `CREATE TABLE packed_days (name TEXT NOT NULL, part INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (name, part))`
 
-// backup copies the database as it is at one instant, by VACUUM INTO, to a file
-// beside destFile, has add put what else belongs to it into that file, and gives
-// it its name once it is whole and on disk.
+// backup copies the database as it is at one instant, with VACUUM INTO, to a
+// temporary file next to destFile, calls add for it, and renames it once it is
+// complete and on disk.
 func (e *sqliteEngine) backup(ctx context.Context, destFile string, add func(file string) error) (err error) {
 	if _, err := os.Lstat(destFile); err == nil {
 		return fmt.Errorf("backup: %s exists already", destFile)
 	}
-	// VACUUM INTO takes an empty file; made here, it is nobody else's to read.
+	// VACUUM INTO accepts an empty file; one made here is not readable by
+	// others.
 	f, err := os.CreateTemp(filepath.Dir(destFile), filepath.Base(destFile)+".part-*")
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
@@ -51,18 +52,19 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string, add func(fil
 	return syncPath(filepath.Dir(destFile))
 }
 
-// vacuumInto copies a database that may be in use.
+// vacuumInto copies a database, which may be in use.
 func vacuumInto(ctx context.Context, from, to string) error {
 	c, err := (&sqliteEngine{path: from}).open()
 	if err != nil {
 		return err
 	}
-	// It counts as a read, so the end of ctx interrupts it.
+	// It counts as a read, so that the end of ctx interrupts it.
 	return errors.Join(c.run(ctx, scope{}, describe("VACUUM INTO $1"), nil, []any{to}), c.Close())
 }
 
-// pack puts the files of days into a copy of the main database. Each is as it
-// is at an instant of its own. One that cannot be read is left out and told of.
+// pack adds the files of the days to a copy of the main database, each as it is
+// at an instant of its own. It returns the errors of those that cannot be read
+// and leaves them out.
 func (f *dayFiles) pack(ctx context.Context, file string) (left []error, err error) {
 	days, err := f.list(ctx)
 	if err != nil || len(days) == 0 {
@@ -117,9 +119,9 @@ func packFile(ctx context.Context, c *sqliteConn, name, path string) error {
 	}
 }
 
-// Unpack takes the days out of a copy that Backup made, into dir, and leaves the
-// main database; days is how many there were. Nobody may use the file meanwhile,
-// and after an error it is of no use.
+// Unpack moves the days out of a copy made by Backup into dir, and leaves the
+// main database; days is how many there were. Nobody else may use the file
+// meanwhile. After an error the file is unusable.
 func Unpack(ctx context.Context, file, dir string) (days int, err error) {
 	c, err := (&sqliteEngine{path: file}).open("journal_mode = OFF", "synchronous = OFF")
 	if err != nil {

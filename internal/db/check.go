@@ -14,11 +14,11 @@ import (
 
 var errForeign = errors.New("it is not a gatehouse database")
 
-// Check says why an SQLite file is not a whole database that this program can
-// open: it is something else, it is damaged, or a newer program has migrated
-// it (ErrTooNew). It judges the file by itself, without what SQLite keeps
-// beside one that is in use; it migrates nothing and leaves no trace. Nobody
-// may write to the file meanwhile.
+// Check returns why an SQLite file is not a complete database that this program
+// can open: it is something else, it is damaged, or a newer program has
+// migrated it (ErrTooNew). It reads only the file itself, without the -wal and
+// -shm of one in use; it migrates nothing and leaves no files. Nobody may write
+// to the file meanwhile.
 func Check(ctx context.Context, file string) (err error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -29,7 +29,7 @@ func Check(ctx context.Context, file string) (err error) {
 	} else if !info.Mode().IsRegular() {
 		return errForeign
 	}
-	uri := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"} // or SQLite would make its files beside it
+	uri := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"} // immutable, or SQLite would create its files next to it
 	raw, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return classifySQLite(err)

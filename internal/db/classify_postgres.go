@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// classifyPostgres says which of the package's errors an error of PostgreSQL
-// or of the connection to it is. The original stays in the chain; one that is
-// none of them comes back as it is.
+// classifyPostgres wraps an error of PostgreSQL, or of the connection to it, in
+// the package's error for it. The original stays in the chain. Any other error
+// is returned unchanged.
 func classifyPostgres(err error) error {
 	if err == nil || classified(err) {
 		return err
@@ -52,13 +52,14 @@ func postgresClass(err error) error {
 	return nil
 }
 
-// lostRace: the same transaction run again may well succeed.
+// lostRace reports whether the same transaction may succeed when run again.
 func lostRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
-// standby: the server has become read-only, so its connections are of no use.
+// standby reports whether the server has become read-only, so that its
+// connections are useless.
 func standby(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "25006"

@@ -8,8 +8,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// classifySQLite says which of the package's errors an error of SQLite is. The
-// original stays in the chain; one that is none of them comes back as it is.
+// classifySQLite wraps an error of SQLite in the package's error for it. The
+// original stays in the chain. Any other error is returned unchanged.
 func classifySQLite(err error) error {
 	if err == nil || classified(err) {
 		return err
@@ -31,7 +31,8 @@ func classifySQLite(err error) error {
 	}
 }
 
-// classified: the error already says what it is, or that a context ended.
+// classified reports whether err is already classified, or is a context's
+// error.
 func classified(err error) bool {
 	for _, known := range []error{ErrUnique, ErrFull, ErrUnavailable, ErrBusy, ErrServed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, known) {

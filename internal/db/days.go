@@ -11,7 +11,7 @@ type Day int64
 
 const dayFormat = "2006-01-02"
 
-// DayOf is the day of an instant.
+// DayOf returns the day of an instant.
 func DayOf(t time.Time) Day {
 	const seconds = 24 * 60 * 60
 	s := t.Unix()
@@ -21,35 +21,35 @@ func DayOf(t time.Time) Day {
 	return Day(s / seconds)
 }
 
-// Start is the instant at which the day begins.
+// Start returns the instant at which the day begins.
 func (d Day) Start() time.Time { return time.Unix(int64(d)*24*60*60, 0).UTC() }
 
-// String is the day as 2026-11-22.
+// String returns the day in the form 2026-11-22.
 func (d Day) String() string { return d.Start().Format(dayFormat) }
 
-// Days is what is kept by UTC day, apart from all other data, and dropped by
-// the day: on SQLite each day has a file of its own beside the main one, with a
-// writer of its own that does not wait for the disk at every commit; on
-// PostgreSQL each day is a partition of the tables that 0005 makes.
+// Days is data that is kept by UTC day, apart from all other data, and dropped
+// by the day. On SQLite each day has a file of its own next to the main one,
+// with a writer of its own that does not wait for the disk at every commit; on
+// PostgreSQL each day is a partition of the tables of migration 0005.
 //
-// The same SQL text serves both. Its tables have a column day, which every
-// statement must bind: PostgreSQL finds the partition by it.
+// The same SQL text runs on both. The tables have a column day, which every
+// statement must bind, because PostgreSQL finds the partition by it.
 type Days struct {
 	store dayStore
 }
 
-// dayStore is what the two engines do in their own ways.
+// dayStore is the part of Days that differs between the engines.
 type dayStore interface {
-	// open lends the database that has a day; done gives it back, and hears how
-	// what was done with it ended. With write set the day is made when it is not
-	// there; else one that is not there is nil.
+	// open returns the database of a day. done must be called with the outcome.
+	// If write is set, open creates the day if it does not exist; otherwise d
+	// is nil for such a day.
 	open(ctx context.Context, day Day, write bool) (d *DB, done func(err error) error, err error)
 	list(ctx context.Context) ([]Day, error)
 	drop(ctx context.Context, day Day) error
 	close() error
 }
 
-// Days returns what is kept by day.
+// Days returns the data that is kept by day.
 func (d *DB) Days() *Days { return d.days }
 
 func newDays(d *DB, c Config) *Days {
@@ -59,10 +59,10 @@ func newDays(d *DB, c Config) *Days {
 	return &Days{store: newDayFiles(c.Dir, d.written)}
 }
 
-// Write runs fn in a transaction on one day's data, as Handle.Write does with
-// all else. On SQLite a commit outlives the process, but not the machine: the
-// disk is waited for some time later. A day whose file is damaged is set aside
-// and the write fails; the next one begins a new file.
+// Write runs fn in a transaction on one day's data, like Handle.Write. On
+// SQLite a commit survives a crash of the process but perhaps not of the
+// machine, because the disk is synced later. If a day's file is damaged, it is
+// set aside and the write fails; the next write begins a new file.
 func (y *Days) Write(ctx context.Context, tenant string, day Day, fn func(Tx) error) error {
 	d, done, err := y.store.open(ctx, day, true)
 	if err != nil {
@@ -71,7 +71,7 @@ func (y *Days) Write(ctx context.Context, tenant string, day Day, fn func(Tx) er
 	return done(d.For(tenant).Write(ctx, fn))
 }
 
-// Read runs fn on one day's data; one that is not there is not an error, and fn
+// Read runs fn on one day's data. A day that does not exist is not an error: fn
 // is not called.
 func (y *Days) Read(ctx context.Context, tenant string, day Day, fn func(Querier) error) error {
 	d, done, err := y.store.open(ctx, day, false)
@@ -81,12 +81,12 @@ func (y *Days) Read(ctx context.Context, tenant string, day Day, fn func(Querier
 	return done(fn(d.For(tenant)))
 }
 
-// List returns the days that there are, the latest first.
+// List returns the existing days, the latest first.
 func (y *Days) List(ctx context.Context) ([]Day, error) { return y.store.list(ctx) }
 
-// Drop deletes a day with all that it has, of every tenant. Nobody else is kept
-// waiting; where others keep it from its work for too long it fails with
-// ErrBusy, having done nothing.
+// Drop deletes a day with all its data, of every tenant. It does not block
+// others. It returns ErrBusy, having done nothing, when others keep it from the
+// lock for too long.
 func (y *Days) Drop(ctx context.Context, day Day) error {
 	if err := y.store.drop(ctx, day); err != nil {
 		return fmt.Errorf("drop %s: %w", day, err)

@@ -17,21 +17,21 @@ var dayTables = []string{"audit_blocks", "audit_marks"}
 
 const (
 	partitionFormat = "20060102"
-	// dropPatience is how long a drop waits for the tables' lock: while it does,
-	// others queue behind it.
+	// dropPatience is how long a drop waits for the lock of the tables, because
+	// others queue behind it meanwhile.
 	dropPatience = 50 * time.Millisecond
 	dropTries    = 20
-	// partitionLock is the advisory lock of who makes or drops partitions.
+	// partitionLock is the advisory lock for making and dropping partitions.
 	partitionLock = 7233716121
 )
 
-// partitions has the days in partitions of dayTables. Any number of nodes may
+// partitions keeps the days in partitions of dayTables. Any number of nodes may
 // make and drop them at once.
 type partitions struct {
 	db *DB
 
 	mu    sync.Mutex
-	known map[Day]bool // that are there
+	known map[Day]bool // days that have partitions
 }
 
 func partition(table string, day Day) string {
@@ -66,9 +66,9 @@ func (p *partitions) learn(day Day, there bool) {
 	}
 }
 
-// ensure makes a day's partitions unless they are there. A table is made first
-// and attached then, because that does not keep readers and writers of the
-// other days waiting.
+// ensure makes a day's partitions if they do not exist. It creates a table and
+// then attaches it, because that does not block readers and writers of other
+// days.
 func (p *partitions) ensure(ctx context.Context, day Day) error {
 	p.mu.Lock()
 	known := p.known[day]
@@ -111,7 +111,7 @@ func (p *partitions) list(ctx context.Context) ([]Day, error) {
 	err := p.db.Unscoped("partitions belong to all tenants").Query(ctx, `SELECT c.relname FROM pg_inherits i
 		JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass($1::text)`, func(r Row) error {
 		at, err := time.Parse(partitionFormat, strings.TrimPrefix(r.Text(0), dayTables[0]+"_"))
-		if err == nil { // another's partition is none of ours
+		if err == nil { // ignores other partitions
 			days = append(days, DayOf(at))
 		}
 		return nil
@@ -122,7 +122,7 @@ func (p *partitions) list(ctx context.Context) ([]Day, error) {
 }
 
 // drop drops a day's partitions. It needs the lock of the whole tables for a
-// moment, asks for it for a short time only, and asks again.
+// moment: it waits for it briefly, and tries again.
 func (p *partitions) drop(ctx context.Context, day Day) error {
 	var names []string
 	for _, table := range dayTables {

@@ -21,25 +21,25 @@ const DaysFolder = "audit"
 const (
 	daySuffix  = ".db"
 	asideInfix = daySuffix + ".damaged-"
-	// maxOpenDays is how many files are kept open that nobody uses.
+	// maxOpenDays is how many unused files are kept open.
 	maxOpenDays = 3
 	dayReaders  = 4
 )
 
-// dayTuning waits for the disk at checkpoints alone: a crash of the machine may
-// cost the latest commits, never the file.
+// dayTuning waits for the disk at checkpoints only: a crash of the machine may
+// lose the latest commits, never the file.
 var dayTuning = tuning{
 	writer: []string{"journal_mode = WAL", "synchronous = NORMAL", "cache_size = -4096", "wal_autocheckpoint = 4000", "journal_size_limit = 33554432"},
 	reader: []string{"query_only = ON", "mmap_size = 268435456", "cache_size = -2048"},
 }
 
-// dayFiles has the days in files, each opened when it is needed.
+// dayFiles keeps the days in files, each opened when it is needed.
 type dayFiles struct {
 	dir     string
 	written *written // the main database's
 
 	mu     sync.Mutex
-	freed  sync.Cond // on mu: a file that is to be closed was given back, or closed
+	freed  sync.Cond // on mu: a file that is to be closed was given back or closed
 	files  []*dayFile
 	clock  int // counts uses
 	closed bool
@@ -52,9 +52,9 @@ type dayFile struct {
 	db     *DB
 	file   os.FileInfo
 	users  int
-	used   int    // when it was last given back, by clock
-	doomed bool   // to be closed once nobody uses it
-	aside  string // the name it gets then; "" for its own
+	used   int    // clock when it was last given back
+	doomed bool   // to be closed when nobody uses it
+	aside  string // its new name after that, "" to keep its name
 }
 
 func newDayFiles(dir string, w *written) *dayFiles {
@@ -76,8 +76,8 @@ func (f *dayFiles) open(ctx context.Context, day Day, write bool) (*DB, func(err
 	return file.db, func(err error) error { return f.done(file, err) }, nil
 }
 
-// find is the open file of a day; nil when it is only to be read and there is
-// none. The lock is held, and let go while it waits.
+// find returns the open file of a day, or nil if it is only to be read and none
+// is open. mu must be held; find releases it while it waits.
 func (f *dayFiles) find(ctx context.Context, day Day, write bool) (*dayFile, error) {
 	for {
 		if f.closed {
@@ -89,12 +89,12 @@ func (f *dayFiles) find(ctx context.Context, day Day, write bool) (*dayFile, err
 		}
 		file := f.files[i]
 		if now, err := os.Stat(f.path(day)); err != nil || !os.SameFile(now, file.file) || write && !file.write {
-			file.doomed = true // it was deleted or replaced, or is open for reading alone
+			file.doomed = true // deleted or replaced, or open for reading only
 		}
 		switch {
 		case !file.doomed:
 			return file, nil
-		case file.users > 0: // two writers of one name would take each other's log away
+		case file.users > 0: // two writers of one name would delete each other's log
 			f.freed.Wait()
 		default:
 			if err := f.shut(file); err != nil {
@@ -104,8 +104,8 @@ func (f *dayFiles) find(ctx context.Context, day Day, write bool) (*dayFile, err
 	}
 }
 
-// begin opens a day's file. One that is damaged is set aside when it is to be
-// written, which fails this time.
+// begin opens a day's file. If the file is damaged and is to be written, begin
+// sets it aside and fails this time.
 func (f *dayFiles) begin(ctx context.Context, day Day, write bool) (*dayFile, error) {
 	path := f.path(day)
 	if write {
@@ -131,10 +131,10 @@ func (f *dayFiles) begin(ctx context.Context, day Day, write bool) (*dayFile, er
 	return file, nil
 }
 
-// filesystem is an error of the file system as one of the database's.
+// filesystem wraps an error of the file system in ErrUnavailable.
 func filesystem(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// openDay opens one file, whose writes w hears of.
+// openDay opens one file. w is notified of its writes.
 func openDay(ctx context.Context, path string, write bool, w *written) (*DB, error) {
 	e := &sqliteEngine{path: path, tuning: dayTuning, readers: newPlaces(dayReaders, maxOverflow), idle: make(chan *sqliteConn, dayReaders)}
 	d := &DB{engine: e, dialect: sqliteDialect, written: w}
@@ -162,7 +162,7 @@ func openDay(ctx context.Context, path string, write bool, w *written) (*DB, err
 	return d, nil
 }
 
-// done takes a file back.
+// done gives a file back.
 func (f *dayFiles) done(file *dayFile, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +179,7 @@ func (f *dayFiles) done(file *dayFile, err error) error {
 	return errors.Join(err, f.thin())
 }
 
-// thin closes the file longest unused while there are too many.
+// thin closes the least recently used file when there are too many.
 func (f *dayFiles) thin() error {
 	var idle []*dayFile
 	for _, file := range f.files {
@@ -193,7 +193,7 @@ func (f *dayFiles) thin() error {
 	return f.shut(slices.MinFunc(idle, func(a, b *dayFile) int { return a.used - b.used }))
 }
 
-// shut closes a file that nobody uses and sets it aside where it must.
+// shut closes an unused file and sets it aside if it must.
 func (f *dayFiles) shut(file *dayFile) error {
 	f.files = slices.DeleteFunc(f.files, func(other *dayFile) bool { return other == file })
 	err := file.db.Close()
@@ -211,12 +211,12 @@ func (f *dayFiles) asideName(day Day) string {
 	return f.path(day) + strings.TrimPrefix(asideInfix, daySuffix) + fmt.Sprint(time.Now().UnixMilli())
 }
 
-// rename gives a day's file and its log another name. What SQLite shares
-// between processes is of no use without them.
+// rename renames a day's file and its log. SQLite's shared-memory file is
+// useless without them.
 func (f *dayFiles) rename(day Day, name string) error {
 	from := f.path(day)
 	var failed error
-	for _, suffix := range []string{"-wal", ""} { // the log first: never a file without its log
+	for _, suffix := range []string{"-wal", ""} { // the log first: a file must never be without its log
 		if err := os.Rename(from+suffix, name+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = err
 		}
@@ -227,7 +227,8 @@ func (f *dayFiles) rename(day Day, name string) error {
 	return failed
 }
 
-// damaged reports whether an error says that a file is no database, or not whole.
+// damaged reports whether err means that a file is not a database, or not a
+// complete one.
 func damaged(err error) bool {
 	if err == nil {
 		return false
@@ -256,8 +257,8 @@ func (f *dayFiles) list(context.Context) ([]Day, error) {
 	return days, nil
 }
 
-// drop deletes a day's files, those that were set aside too. Whoever reads it
-// goes on reading what is deleted.
+// drop deletes a day's files, including those that were set aside. Those who
+// have a file open can read on.
 func (f *dayFiles) drop(_ context.Context, day Day) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -298,7 +299,7 @@ func (f *dayFiles) close() error {
 	return failed
 }
 
-// noDays are the days of a day.
+// noDays is the dayStore of a day's own database.
 type noDays struct{}
 
 func (noDays) open(context.Context, Day, bool) (*DB, func(error) error, error) {

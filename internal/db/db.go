@@ -5,9 +5,9 @@
 // and ->> mean the same in each. What must differ is a named fragment of
 // Dialect. Times are BIGINT microseconds UTC, booleans INTEGER 0/1, ids text.
 //
-// Every statement is bound to a tenant: For(tenant) passes the tenant as $1
-// and refuses a text that does not name it. Unscoped exists for the few
-// questions that come before a tenant is known, and says why.
+// Every statement is bound to a tenant: For(tenant) passes the tenant as $1 and
+// refuses a text that does not bind it. Unscoped is for the few queries that
+// come before a tenant is known; its caller gives the reason.
 //
 // Only files named store*.go may import this package.
 package db
@@ -26,16 +26,18 @@ const (
 	Postgres Engine = "postgres"
 )
 
-// Config says which database to open.
+// Config configures Open.
 type Config struct {
-	// Dir is the folder of the SQLite files, made if absent. Ignored when URL is set.
+	// Dir is the folder of the SQLite files, which Open makes if it does not
+	// exist. It is ignored when URL is set.
 	Dir string
 	// URL is a postgres:// address.
 	URL string
-	// Readers is how many connections may read at once; 0 chooses.
+	// Readers is how many connections may read at once; 0 chooses a number.
 	Readers int
-	// Serve takes the folder's serving lock; a second server is refused with
-	// ErrServed. On PostgreSQL it has no effect: nodes share a database.
+	// Serve takes the folder's serving lock; Open returns ErrServed if another
+	// server holds it. It has no effect on PostgreSQL, whose nodes share a
+	// database.
 	Serve bool
 }
 
@@ -56,7 +58,8 @@ var (
 // Row is one row of a result. It is valid only inside the callback.
 type Row interface {
 	Text(col int) string
-	// Bytes is the column's text or blob without a copy: valid only inside the callback.
+	// Bytes returns the column's text or blob without a copy, valid only inside
+	// the callback.
 	Bytes(col int) []byte
 	Int(col int) int64
 	Float(col int) float64
@@ -64,67 +67,69 @@ type Row interface {
 	Null(col int) bool
 }
 
-// Querier runs a read and hands each row to each, in order; an error from
-// each stops the read and is returned. Arguments: nil, string, []byte, int,
+// Querier runs a read and calls each for every row, in order; an error of each
+// stops the read and is returned. Arguments may be nil, string, []byte, int,
 // int64, float64, bool (stored as 0/1), time.Time (stored as UTC microseconds),
 // and named types of these kinds. Outside a transaction it only reads, and a
-// Query inside a row callback holds a second connection meanwhile.
+// Query inside a row callback takes a second connection.
 type Querier interface {
 	Query(ctx context.Context, sql string, each func(Row) error, args ...any) error
-	// Dialect names the fragments that differ.
+	// Dialect returns the fragments that differ between the engines.
 	Dialect() Dialect
 }
 
-// Tx is one transaction, bound to a tenant (or to none, from Unscoped).
-// It is valid only inside the function it was handed to, on its goroutine. A
-// statement that fails spoils it, on both engines: later ones fail alike, and
-// the transaction is rolled back even if fn returns nil. Row callbacks may run
-// statements of the same Tx. fn must not wait for another Write: on SQLite that
-// one waits for this.
+// Tx is one transaction, bound to a tenant (or to none, from Unscoped). It is
+// valid only inside the function that it was passed to, on that goroutine. A
+// statement that fails breaks the transaction, on both engines: later
+// statements fail with the same error, and the transaction is rolled back even
+// if fn returns nil. Row callbacks may run statements of the same Tx. fn must
+// not wait for another Write: on SQLite that write waits for this one.
 type Tx interface {
 	Querier
 	// Exec runs a statement and returns the number of rows it changed.
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
 }
 
-// Handle is the database as one tenant sees it.
+// Handle is the database as one tenant sees it. Its errors are ErrUnique,
+// ErrFull, ErrBusy and ErrUnavailable, and those of fn and ctx.
 type Handle interface {
 	Querier
 	// Write runs fn in a transaction and returns once it is durable. An error
-	// from fn rolls it back and is returned as it is. fn may run more than
-	// once (a lost race is run again), so it must have no effect but on tx
-	// and on variables that each run sets anew. A panic in fn rolls back and
-	// goes on in the caller. If ctx ends while waiting to start, nothing is done.
+	// of fn rolls it back and is returned unchanged. fn may run several times
+	// (after a lost race), so it must have no effects except through tx and on
+	// variables that each run sets again. A panic in fn rolls back and
+	// continues in the caller. If ctx ends while Write waits to start, nothing
+	// is done.
 	Write(ctx context.Context, fn func(Tx) error) error
-	// WriteOrdered is Write for transactions of which each takes the tenant's
-	// row lock early (creations, which draw the tenant's next tick): those of
-	// one tenant run one after another and share commits, on both engines.
+	// WriteOrdered is Write for transactions that take the tenant's row lock
+	// early (creations, which draw the tenant's next tick): those of one tenant
+	// run one after another and share commits, on both engines.
 	WriteOrdered(ctx context.Context, fn func(Tx) error) error
 	Dialect() Dialect
-	// Tenant is the id bound as $1; "" for an unscoped handle.
+	// Tenant returns the id bound as $1, "" for an unscoped handle.
 	Tenant() string
 }
 
 // Dialect holds the SQL fragments that differ between the engines.
 type Dialect struct {
 	Engine Engine
-	// ForUpdate and ForShare go at the end of a SELECT inside a transaction;
-	// empty on SQLite, whose only writer excludes every other.
+	// ForUpdate and ForShare go at the end of a SELECT inside a transaction.
+	// They are empty on SQLite, which has one writer only.
 	ForUpdate, ForShare string
 	// JSON casts a text parameter to the engine's JSON type: "$5" + JSON.
 	JSON string
-	// JSONText is an expression: the JSON object column doc, of a size that can
-	// be read. JSONB keeps in a few bytes a number that takes 16,000 digits to
-	// write down. None is taken any more; members that hold one from before, or
-	// that are over 16 MiB for other numbers, are left out. weight is an
-	// expression that is positive where doc is known to hold none.
+	// JSONText is an expression for the text of the JSON object column doc,
+	// bounded in size. JSONB keeps in a few bytes a number that takes 16,000
+	// digits as text. Such numbers are no longer accepted; members that still
+	// have one, or that are over 16 MiB because of other numbers, are left out.
+	// weight is an expression that is positive where doc is known to have none.
 	JSONText func(doc, weight string) string
-	// JSONRemove is an expression that drops the member named by the text
+	// JSONRemove is an expression that removes the member named by the text
 	// expression key from the JSON object expression doc.
 	JSONRemove func(doc, key string) string
 	// Greatest is the scalar maximum of two expressions.
 	Greatest func(a, b string) string
-	// Now is an expression: database time as microseconds since 1970, the
-	// clock's, not the transaction's.
+	// Now is an expression for the database's time as microseconds since 1970.
+	// It is the time of the clock, not of the transaction.
 	Now string
 }

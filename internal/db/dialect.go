@@ -7,7 +7,8 @@ var sqliteDialect = Dialect{
 	JSONText:   func(doc, _ string) string { return doc },
 	JSONRemove: func(doc, key string) string { return `json_remove(` + doc + `, '$."' || ` + key + ` || '"')` },
 	Greatest:   func(a, b string) string { return "max(" + a + ", " + b + ")" },
-	// SQLite's clock has milliseconds; rounding keeps 0.123 s from being cut to 122999 µs.
+	// SQLite's clock has milliseconds; rounding keeps 0.123 s from becoming
+	// 122999 µs.
 	Now: "(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)",
 }
 
@@ -22,11 +23,11 @@ var postgresDialect = Dialect{
 	Now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
 
-// postgresJSONText is JSONText for JSONB. Data that was not weighed costs a look
-// at its size where it is small (768 bytes hold 64 numbers at most), is written
-// down once more where it is of a middling size, and is walked through where it
-// is large: PostgreSQL cannot write down a text over 1 GB. JSONB || '{}' is the
-// document itself as it is before compression.
+// postgresJSONText is JSONText for JSONB. Data of unknown weight is returned as
+// it is where it is small (768 bytes hold at most 64 numbers), is converted
+// once more where it is of medium size, and is walked through where it is
+// large, because PostgreSQL cannot make a text over 1 GB. JSONB || '{}' is the
+// document before compression.
 func postgresJSONText(doc, weight string) string {
 	return strings.NewReplacer("{doc}", doc, "{weight}", weight, "{size}", "pg_column_size("+doc+" || '{}')", "{foreign}", foreignNumber).Replace(
 		`CASE WHEN {weight} > 0 OR {size} < 768 THEN {doc}
@@ -36,5 +37,6 @@ func postgresJSONText(doc, weight string) string {
 			WHERE NOT jsonb_path_exists(m.value, {foreign}) AND octet_length(CAST(m.value AS TEXT)) < 16777216) END`)
 }
 
-// foreignNumber is a JSON path of the numbers that no IEEE double holds.
+// foreignNumber is a JSON path that finds the numbers that no IEEE double
+// holds.
 const foreignNumber = `'$.** ? (@.type() == "number" && (@ >= 1.8e308 || @ <= -1.8e308 || (@ < 2e-324 && @ > -2e-324 && @ != 0)))'`

@@ -13,11 +13,11 @@ import (
 )
 
 // Migrations are migrations/NNNN_name.sql, one text for both engines, or
-// NNNN_name.sqlite.sql and NNNN_name.postgres.sql where they must differ.
-// They are applied in order, each once, all pending ones in one transaction.
-// One that has been released is never edited.
-// Those of a day's own SQLite file are in the folder day; on PostgreSQL the
-// days are partitions of tables of the main database.
+// NNNN_name.sqlite.sql and NNNN_name.postgres.sql where they must differ. They
+// are applied in order, each once, all pending ones in one transaction. A
+// released migration is never edited. Those of a day's own SQLite file are in
+// the folder day; on PostgreSQL the days are partitions of tables of the main
+// database.
 //
 //go:embed migrations/*.sql migrations/day/*.sql
 var migrationFiles embed.FS
@@ -28,21 +28,22 @@ const (
 	daySteps  = "migrations/day"
 )
 
-// ErrTooNew says that a newer version of the program has migrated this database.
+// ErrTooNew means that a newer version of the program has migrated this
+// database.
 var ErrTooNew = errors.New("the database was migrated by a newer version of gatehouse")
 
-// migration is one step, its text in the engine's types.
+// migration is one migration, with the engine's types in its text.
 type migration struct {
 	number int
 	name   string
 	sql    string
 }
 
-// computed is what a step of the main database does after its text, where SQL
-// cannot compute what is to be stored.
+// computed are functions that run after the text of a migration of the main
+// database, where SQL cannot compute what is to be stored.
 var computed = map[int]func(context.Context, Tx) error{11: rekeyEmails}
 
-// bookkeeping are the tables this package owns.
+// bookkeeping creates the tables that this package owns.
 const bookkeeping = `
 CREATE TABLE IF NOT EXISTS schema_migrations (number INTEGER NOT NULL PRIMARY KEY, name {text} NOT NULL, applied_at BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS installation (name {text} NOT NULL PRIMARY KEY, value {text} NOT NULL)`
@@ -52,14 +53,14 @@ var columnTypes = map[Engine]*strings.Replacer{
 	Postgres: strings.NewReplacer("{text}", `TEXT COLLATE "C"`, "{json}", "JSONB", "{bytes}", "BYTEA", "{clustered}", ""),
 }
 
-// migrations are the engine's steps of a folder, in order.
+// migrations returns the engine's migrations of a folder, in order.
 func migrations(folder string, engine Engine) ([]migration, error) {
 	names, err := fs.Glob(migrationFiles, folder+"/*.sql")
 	if err != nil {
 		return nil, err
 	}
 	var all []migration
-	for _, file := range names { // in the order of names, which is that of numbers
+	for _, file := range names { // the order of names is that of numbers
 		base := strings.TrimSuffix(path.Base(file), ".sql")
 		name, only, _ := strings.Cut(base, ".")
 		if only != "" && only != string(engine) {
@@ -82,8 +83,8 @@ func migrations(folder string, engine Engine) ([]migration, error) {
 	return all, nil
 }
 
-// MigrationsHash names the present set of migrations; tests keep a migrated
-// template database under it.
+// MigrationsHash identifies the current set of migrations; tests use it to name
+// a migrated template database.
 func MigrationsHash() string {
 	h := fnv.New64a()
 	h.Write([]byte(bookkeeping))
@@ -96,8 +97,8 @@ func MigrationsHash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// migrate applies what is pending, all in one transaction. Nodes and processes
-// may start at once: one applies, the others wait and find it done.
+// migrate applies what is pending in one transaction. Nodes and processes may
+// start at the same time: one applies it, the others wait and find it done.
 func (d *DB) migrate(ctx context.Context, folder string) error {
 	all, err := migrations(folder, d.dialect.Engine)
 	if err != nil {
@@ -106,7 +107,7 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 	h := d.Unscoped("migrations")
 	if done, err := applied(ctx, h); err == nil && done >= all[len(all)-1].number {
 		return tooNew(done, all)
-	} // else something is pending, or there is no such table yet
+	} // otherwise something is pending, or the table does not exist yet
 	return h.Write(ctx, func(tx Tx) error {
 		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
 			if err := script(ctx, tx, `SET LOCAL lock_timeout = '5min'; SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
@@ -142,7 +143,7 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 	})
 }
 
-// applied is the number of the last migration applied, 0 for none.
+// applied returns the number of the last migration applied, 0 for none.
 func applied(ctx context.Context, q Querier) (done int, err error) {
 	err = q.Query(ctx, `SELECT coalesce(max(number), 0) FROM schema_migrations`, func(r Row) error {
 		done = int(r.Int(0))
@@ -169,7 +170,7 @@ func script(ctx context.Context, tx Tx, sql string) error {
 	return nil
 }
 
-// split cuts a text of several statements into them.
+// split splits a text into its statements.
 func split(sql string) []string {
 	var parts []string
 	first := -1

@@ -7,22 +7,22 @@ import (
 	"gatehouse/internal/email"
 )
 
-// A page of rows that rekeyEmails works on, so that its memory does not grow
-// with the number of users.
+// rekeyAtOnce is how many rows rekeyEmails reads at once, so that its memory
+// does not grow with the number of users.
 const rekeyAtOnce = 1000
 
-// unlikely is the condition on an address whose canonical form may be another
-// than its former one: it is not ASCII, or names an international domain.
+// unlikely is the condition on an address whose canonical form may have
+// changed: it is not ASCII, or names an international domain.
 const unlikely = `(octet_length(email) <> length(email) OR lower(email) LIKE '%xn--%')`
 
-// keyedRow is a row with an e-mail address and the key it is found by.
+// keyedRow is a row with an e-mail address and its key.
 type keyedRow struct{ tenant, user, email, key string }
 
-// rekeyEmails brings the keys of e-mail addresses into their canonical form.
+// rekeyEmails recomputes the keys of e-mail addresses in their canonical form.
 //
-// Two accounts of a tenant whose addresses turn out to be one stay two: one is
-// found by the canonical form, whoever has it already or else the older, the
-// other by the very form that it was made with, as before (user.Clashes).
+// Two accounts of a tenant whose addresses turn out to be the same stay two.
+// One gets the canonical key: the account that has it already, else the older.
+// The other keeps the key that it was made with (user.Clashes).
 func rekeyEmails(ctx context.Context, tx Tx) error {
 	err := inPages(ctx, tx, `SELECT tenant_id, user_id, email, email_key FROM users
 		WHERE (tenant_id > $1 OR tenant_id = $1 AND user_id > $2) AND `+unlikely+` ORDER BY tenant_id, user_id LIMIT $3`,
@@ -39,8 +39,8 @@ func rekeyEmails(ctx context.Context, tx Tx) error {
 		})
 }
 
-// inPages hands the rows of a statement to each, page by page; user is what a
-// page begins after.
+// inPages calls each for the rows of a statement, page by page. $1 and $2 are the
+// tenant and user that a page begins after, $3 is its length.
 func inPages(ctx context.Context, tx Tx, sql string, each func(keyedRow) error) error {
 	last := keyedRow{}
 	for {
@@ -64,8 +64,8 @@ func inPages(ctx context.Context, tx Tx, sql string, each func(keyedRow) error) 
 	}
 }
 
-// rekeyUser gives an account the canonical key of its address, or its former one
-// behind a space where another account has that.
+// rekeyUser gives an account the canonical key of its address, or its former
+// key behind a space if another account has the canonical one.
 func rekeyUser(ctx context.Context, tx Tx, row keyedRow) error {
 	key := email.Key(row.email)
 	if key == row.key || strings.HasPrefix(row.key, " ") {
@@ -86,8 +86,8 @@ func rekeyUser(ctx context.Context, tx Tx, row keyedRow) error {
 	return err
 }
 
-// rekeyAudited does the same for an address that somebody had while they used
-// the API; of one user there may be a row of the canonical form already.
+// rekeyAudited does the same for an address that a user had while they used the
+// API. The user may have a row with the canonical key already.
 func rekeyAudited(ctx context.Context, tx Tx, row keyedRow) error {
 	key := email.Key(row.email)
 	if key == row.key {

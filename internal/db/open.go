@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clockTimeout bounds a question for database time.
+// clockTimeout bounds a query for the database's time.
 const clockTimeout = 5 * time.Second
 
 // DB is an open database. It is safe for concurrent use.
@@ -18,7 +18,7 @@ type DB struct {
 	written *written
 }
 
-// engine is what the two engines do in their own ways.
+// engine is the part of DB that differs between the engines.
 type engine interface {
 	query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error
 	write(ctx context.Context, to scope, fn func(Tx) error) error
@@ -28,22 +28,23 @@ type engine interface {
 	close() error
 }
 
-// scope is whose statements these are: bound to a tenant as $1, or to none.
+// scope says whose statements these are: bound to a tenant as $1, or to none.
 type scope struct {
 	tenant string
 	bound  bool
 }
 
-// check refuses a text that could touch another tenant's rows. Such a text is
-// a programming error, found by the first test that runs it.
+// check panics on a statement that could touch another tenant's rows. That is a
+// programming error, which the first test that runs the statement finds.
 func (to scope) check(st *statement) {
 	if to.bound && st.problem != "" {
 		panic("db: this statement does not keep to its tenant: " + st.problem + ":\n" + st.text)
 	}
 }
 
-// Open opens the database, making and migrating it as needed. With Serve it
-// holds the folder's serving lock until Close.
+// Open opens the database, creating and migrating it as needed. If c.Serve is
+// set, it holds the folder's serving lock until Close. It returns ErrServed,
+// ErrLost, ErrTooNew or ErrUnavailable.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	open, dialect := openSQLite, sqliteDialect
 	if c.URL != "" {
@@ -66,23 +67,23 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
-// Close waits for running writes and releases everything. Writes that have
-// not started fail with ErrUnavailable. Reads must have ended.
+// Close waits for running writes and releases everything. Writes that have not
+// started fail with ErrUnavailable. All reads must have ended.
 func (d *DB) Close() error { return errors.Join(d.days.store.close(), d.engine.close()) }
 
-// Engine names the engine.
+// Engine returns the engine.
 func (d *DB) Engine() Engine { return d.dialect.Engine }
 
-// Dialect holds the fragments that differ.
+// Dialect returns the fragments that differ between the engines.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
-// Ping asks the database a question that any database in order answers.
+// Ping runs a query that any healthy database answers.
 func (d *DB) Ping(ctx context.Context) error {
 	_, err := d.Now(ctx)
 	return err
 }
 
-// Now is the database's clock, the one all nodes share.
+// Now returns the time of the database's clock, which all nodes share.
 func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
@@ -94,8 +95,9 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(micros).UTC(), err
 }
 
-// For is the database as one tenant sees it: its id is $1 of every statement
-// and call arguments start at $2. A text that does not bind the tenant panics.
+// For returns the database as one tenant sees it: the tenant's id is $1 of
+// every statement, and arguments start at $2. A statement that does not bind
+// the tenant panics.
 func (d *DB) For(tenantID string) Handle {
 	if tenantID == "" {
 		panic("db: For needs a tenant id")
@@ -103,8 +105,8 @@ func (d *DB) For(tenantID string) Handle {
 	return &handle{db: d, to: scope{tenant: tenantID, bound: true}}
 }
 
-// Unscoped is the whole database; $1 is the first argument. It is for
-// questions that come before a tenant is known or concern them all; reason
+// Unscoped returns the whole database; $1 is the first argument. It is for
+// queries that come before a tenant is known or concern all tenants; reason
 // says which.
 func (d *DB) Unscoped(reason string) Handle {
 	if reason == "" {
@@ -113,7 +115,7 @@ func (d *DB) Unscoped(reason string) Handle {
 	return &handle{db: d}
 }
 
-// Value reads a value of the installation that Once stored; "" for none.
+// Value returns a value of the installation that Once stored, "" for none.
 func (d *DB) Value(ctx context.Context, name string) (value string, err error) {
 	err = d.Unscoped("a value of the installation").Query(ctx, `SELECT value FROM installation WHERE name = $1`, func(r Row) error {
 		value = r.Text(0)
@@ -122,9 +124,8 @@ func (d *DB) Value(ctx context.Context, name string) (value string, err error) {
 	return value, err
 }
 
-// Once stores a value for the installation unless the name has one already,
-// and returns the stored one: of many callers at once, on any node, all get
-// the same.
+// Once stores a value for the installation unless the name has one, and returns
+// the stored one: concurrent callers, on any node, all get the same.
 func (d *DB) Once(ctx context.Context, name, value string) (stored string, err error) {
 	err = d.Unscoped("a value of the installation").Write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO installation (name, value) VALUES ($1, $2)
@@ -139,10 +140,10 @@ func (d *DB) Once(ctx context.Context, name, value string) (stored string, err e
 	return stored, err
 }
 
-// Backup writes a consistent copy of a SQLite database to destFile, which must
-// not exist, while others go on reading and writing. With days set the copy has
-// what is kept by day too, each day as it is at an instant of its own; left says
-// which could not be read. When err is nil the copy is on disk.
+// Backup writes a consistent copy of an SQLite database to destFile, which must
+// not exist, while others read and write. If days is set, the copy includes
+// what is kept by day, each day as it is at an instant of its own; left has the
+// errors of days that could not be read. When err is nil the copy is on disk.
 func (d *DB) Backup(ctx context.Context, destFile string, days bool) (left []error, err error) {
 	err = d.engine.backup(ctx, destFile, func(file string) (err error) {
 		if files, ok := d.days.store.(*dayFiles); ok && days {
@@ -153,20 +154,20 @@ func (d *DB) Backup(ctx context.Context, destFile string, days bool) (left []err
 	return left, err
 }
 
-// Stats are figures for metrics.
+// Stats are the values for metrics.
 type Stats struct {
 	Engine       Engine
-	Connections  int    // at most this many read (SQLite) or read and write (PostgreSQL) at once
-	InUse        int    // of them busy now
+	Connections  int    // how many may read (SQLite) or read and write (PostgreSQL) at once
+	InUse        int    // connections in use
 	Waiting      int    // calls that wait for one
 	WritesQueued int    // writes that wait for their turn
 	Writes       uint64 // committed
-	Commits      uint64 // transactions they took; fewer than Writes where they shared one
+	Commits      uint64 // transactions of these writes; fewer where they shared one
 
-	LongestWrite time.Duration // of one write's turn so far, its commit not counted
+	LongestWrite time.Duration // the longest turn of one write so far, without its commit
 }
 
-// Stats reports the present figures.
+// Stats returns the current values.
 func (d *DB) Stats() Stats { return d.engine.stats() }
 
 // handle is the database as one tenant, or none, sees it.

@@ -10,49 +10,53 @@ import (
 )
 
 const (
-	// maxWait bounds every wait of this package: for a connection and for the
-	// writer's turn. What has not got its turn by then is ErrBusy.
+	// maxWait bounds every wait of this package, for a connection and for the
+	// writer's turn. A call that waits longer fails with ErrBusy.
 	maxWait = 10 * time.Second
-	// maxWaiting bounds what waits of one kind. What waits of one tenant is never
-	// more than what is left free: one alone has half, and a newcomer finds room.
+	// maxWaiting bounds the calls that wait, for each kind of wait. A tenant
+	// may have no more waiting than it leaves free: one alone gets half, and
+	// another always finds room.
 	maxWaiting = 4096
-	// overflowAfter is how long a tenant's connections may all stay in use before
+	// overflowAfter is how long all connections of a tenant may stay in use before
 	// one of its calls gets an extra one: a read inside the row callback of another
-	// holds two, and when all hold one and want another, nobody would ever move.
+	// needs two, and if every call held one and waited for another, none would
+	// ever finish.
 	overflowAfter = 250 * time.Millisecond
 )
 
-// room reports whether one more may wait of a tenant that has own waiting, of
-// all that wait.
+// room reports whether a tenant with own calls waiting, of all that wait, may
+// have one more.
 func room(own, all int) bool { return own < maxWaiting-all }
 
-// places decides who gets the next connection. A tenant holds at most its share,
-// so that others find one free; where they do not, turns are taken by tenant.
-// Unscoped calls take turns too, and have no share: they precede everybody's work.
+// places decides who gets the next connection. A tenant holds at most its
+// share, so that others usually find one free; otherwise tenants take turns.
+// Unscoped calls take turns too, and have no share, because everybody's work
+// waits for them.
 type places struct {
-	size, share, spare int // all; of one tenant; extra ones beyond size
+	size, share, spare int // of all; of one tenant; extra ones beyond size
 
 	mu    sync.Mutex
 	used  int
 	extra int
-	holds map[string]holding         // by tenant; none that holds nothing
-	queue admission.Queue[chan bool] // told to come in, and whether to an extra place; each has room for it
+	holds map[string]holding         // by tenant; has only tenants that hold something
+	queue admission.Queue[chan bool] // receives whether the place is an extra one; each channel has room for it
 	gives uint64                     // places given back so far
 }
 
-// holding is what a tenant has.
+// holding is what a tenant holds.
 type holding struct {
 	places, extra int
-	last          uint64 // which of all gives was its latest
+	last          uint64 // the number of its latest give
 }
 
-// newPlaces returns size places, and spare ones against standstill.
+// newPlaces returns size places, and spare ones against deadlock.
 func newPlaces(size, spare int) *places {
 	return &places{size: size, share: max(1, size-max(1, size/4)), spare: spare, holds: map[string]holding{}}
 }
 
-// enter waits for a place; extra says that it is one beyond size. It fails with
-// ErrBusy, or with the error of ctx when that ends. leave must be called once.
+// enter waits for a place; extra reports whether it is beyond size. It returns
+// ErrBusy when too many wait or it waited too long, or the error of ctx. leave
+// must be called once if enter succeeds.
 func (p *places) enter(ctx context.Context, key string) (extra bool, err error) {
 	p.mu.Lock()
 	if p.queue.LenOf(key) == 0 && p.free(key) {
@@ -88,7 +92,7 @@ func (p *places) wait(ctx context.Context, key string, turn chan bool, seen uint
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		if !p.withdraw(key, turn) { // let in while giving up: pass it on
+		if !p.withdraw(key, turn) { // admitted while giving up: pass the place on
 			p.leave(key, <-turn)
 		}
 		return false, err
@@ -96,9 +100,10 @@ func (p *places) wait(ctx context.Context, key string, turn chan bool, seen uint
 }
 
 // overflow gives an extra place to a tenant none of whose connections came back
-// since seen, and returns its latest give. One at a time, so that it goes on as
-// soon as that helps, and to the call that came last: the first in line are rather
-// those that hold none yet and would want a second too.
+// since seen, and returns its latest give. It gives one at a time, so that it
+// stops as soon as that helps, and gives it to the last call: the first in the
+// queue are more likely to hold no connection yet, and would then need a second
+// one, too.
 func (p *places) overflow(key string, seen uint64) (last uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +116,7 @@ func (p *places) overflow(key string, seen uint64) (last uint64) {
 		return h.last
 	}
 	p.gives++
-	h.last = p.gives // the others wait anew
+	h.last = p.gives // the others wait for another interval
 	h.extra++
 	p.extra++
 	p.holds[key] = h
@@ -136,7 +141,7 @@ func (p *places) admit(key string) {
 	p.holds[key] = h
 }
 
-// leave gives a place back; it goes to the next tenant in turn.
+// leave gives a place back; the next tenant in turn gets it.
 func (p *places) leave(key string, extra bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +169,8 @@ func (p *places) leave(key string, extra bool) {
 	}
 }
 
-// counts are how many are in use, extra ones too, and how many calls wait.
+// counts returns how many places are in use, extra ones included, and how many
+// calls wait.
 func (p *places) counts() (used, waiting int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// maxRaces is how often a transaction that lost a race is run.
+	// maxRaces is how often a transaction is tried that loses races.
 	maxRaces = 5
-	// connectTimeout and pingTimeout bound what the pool goes on with when the
-	// caller has left: a server that does not answer must not hold its slots.
+	// connectTimeout and pingTimeout bound what the pool continues after the
+	// caller has left: a server that does not answer must not occupy its slots.
 	connectTimeout = 10 * time.Second
 	pingTimeout    = 5 * time.Second
 	// maxSpare bounds the connections beyond the pool; see places.
 	maxSpare = 4
 )
 
-// sessionSettings hold for every connection unless the URL says otherwise. A
-// node that stops in the middle of a transaction must not keep its locks.
+// sessionSettings apply to every connection unless the URL sets them. A node
+// that stops in the middle of a transaction must not keep its locks.
 var sessionSettings = map[string]string{
 	"application_name":                    "gatehouse",
 	"timezone":                            "UTC",
@@ -36,20 +36,21 @@ var sessionSettings = map[string]string{
 	"statement_timeout":                   "0",
 	"lock_timeout":                        "10s",
 	"idle_in_transaction_session_timeout": "30s",
-	// Every statement is a few index ranges, whatever its arguments. Left alone,
-	// PostgreSQL plans anew with them on large tables, which costs more than reading.
+	// Every statement is a few index ranges, whatever its arguments. By default
+	// PostgreSQL plans again with them on large tables, which costs more than
+	// reading.
 	"plan_cache_mode": "force_generic_plan",
 }
 
 // postgres is the engine of many nodes.
 type postgres struct {
 	pool    *pgxpool.Pool
-	places  *places       // who gets the pool's next connection
-	spare   *pgxpool.Pool // for those who hold one, want another and would wait for ever
-	waiting atomic.Int64  // for a connection
+	places  *places       // decides who gets the pool's next connection
+	spare   *pgxpool.Pool // for calls that hold one connection and would wait for another for ever
+	waiting atomic.Int64  // calls that wait for a connection
 	longest maximum
 	mu      sync.Mutex
-	tenants map[scope]*orderedQueue // only those with ordered writes under way
+	tenants map[scope]*orderedQueue // only those with ordered writes in progress
 	queued  atomic.Int64
 	writes  atomic.Uint64
 	commits atomic.Uint64
@@ -58,7 +59,7 @@ type postgres struct {
 func openPostgres(ctx context.Context, c Config) (engine, error) {
 	config, err := postgresConfig(c)
 	if err != nil {
-		return nil, err // pgx leaves the password out
+		return nil, err // pgx leaves out the password
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -66,7 +67,7 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 	}
 	few := config.Copy()
 	few.MaxConns, few.MinConns, few.MinIdleConns, few.MaxConnIdleTime = maxSpare, 0, 0, time.Minute
-	spare, err := pgxpool.NewWithConfig(ctx, few) // it connects when it must
+	spare, err := pgxpool.NewWithConfig(ctx, few) // connects when it must
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -76,20 +77,21 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 	}
 	conn, err := p.acquire(ctx, "")
 	if err != nil {
-		_ = p.close() // it never fails
+		_ = p.close() // never fails
 		return nil, err
 	}
 	conn.release()
 	return p, nil
 }
 
-// postgresConfig is what the URL says, and our defaults for what it leaves open.
+// postgresConfig returns the configuration of the URL, with our defaults for
+// what it leaves out.
 func postgresConfig(c Config) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		return nil, err
 	}
-	given, err := pgx.ParseConfig(c.URL) // it keeps the pool's settings among the parameters
+	given, err := pgx.ParseConfig(c.URL) // has the pool's settings among the parameters
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +114,15 @@ func postgresConfig(c Config) (*pgxpool.Config, error) {
 		}
 	}
 	// The end of a ctx cancels the statement at the server and keeps the
-	// connection: clients that hang up must not cost a reconnection each.
+	// connection: a client that hangs up must not cost a reconnection.
 	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 	}
 	return config, nil
 }
 
-// acquire borrows, in the tenant's turn, a connection that was alive a moment ago.
+// acquire borrows, when it is the tenant's turn, a connection that was alive a
+// moment ago.
 func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
@@ -142,8 +145,8 @@ func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 	return pgConn{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// query runs a read, once more if the connection was dead. A server that has
-// restarted leaves no idle connection alive, so all are given up.
+// query runs a read, and once more if the connection was dead. A server that
+// has restarted leaves no idle connection alive, so all are closed.
 func (p *postgres) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
 	for attempt := 0; ; attempt++ {
 		rows := 0
@@ -158,7 +161,7 @@ func (p *postgres) query(ctx context.Context, to scope, st *statement, each func
 	}
 }
 
-// reset gives up all idle connections.
+// reset closes all idle connections.
 func (p *postgres) reset() {
 	p.pool.Reset()
 	p.spare.Reset()
@@ -173,7 +176,7 @@ func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each 
 	return c.rows(ctx, to, st, each, args)
 }
 
-// write runs fn in one transaction, again when it lost a race.
+// write runs fn in one transaction, and again when it lost a race.
 func (p *postgres) write(ctx context.Context, to scope, fn func(Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		again, err := p.writeOnce(ctx, to, fn)
@@ -186,7 +189,8 @@ func (p *postgres) write(ctx context.Context, to scope, fn func(Tx) error) error
 	}
 }
 
-// backoff grows and is spread, so that losers do not meet again.
+// backoff grows and is random, so that transactions that collided do not
+// collide again.
 func backoff(attempt int) time.Duration {
 	most := time.Millisecond << min(attempt+1, 6)
 	return most/4 + rand.N(most) //nolint:gosec // a spread, not a secret
@@ -232,7 +236,7 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 }
 
 // begin begins a transaction and reports whether another connection may do
-// better: see query.
+// better, as in query.
 func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
 	err = c.control(ctx, "begin")
 	if again = errors.Is(err, ErrUnavailable); again {
@@ -250,7 +254,7 @@ func (p *postgres) stats() Stats {
 	}
 }
 
-// close waits until every connection has come back.
+// close waits until every connection has been released.
 func (p *postgres) close() error {
 	p.pool.Close()
 	p.spare.Close()

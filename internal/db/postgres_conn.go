@@ -13,18 +13,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// commitTimeout bounds COMMIT, which a caller's ctx must not cut short:
-// nobody could tell whether it happened.
+// commitTimeout bounds COMMIT, which must not end with a caller's ctx: nobody
+// could tell whether it happened.
 const commitTimeout = 30 * time.Second
 
-// pgConn is a connection on loan from the pool.
+// pgConn is a connection borrowed from the pool.
 type pgConn struct {
 	*pgx.Conn
 	lent  *pgxpool.Conn
-	leave func() // gives its place to the next
+	leave func() // gives its place back
 }
 
-// release gives the connection back.
+// release returns the connection.
 func (c pgConn) release() {
 	c.lent.Release()
 	c.leave()
@@ -57,23 +57,23 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 	return pgError(ctx, rows.Err())
 }
 
-// maxUnread is how much of a result that nobody wants any more is read to its
-// end, which is cheaper than to stop the server: a cancellation is a connection of
-// its own, and pgx waits 100 ms for what it may still hit.
+// maxUnread is how much of an unwanted result is read to its end, which is
+// cheaper than to stop the server: a cancellation needs a connection of its
+// own, and pgx waits 100 ms for statements that it may still hit.
 const maxUnread = 2 << 20
 
-// leave ends a result early. The connection is good again only when the rest
-// has been read: where that is much, the server is told to stop.
+// leave ends a result early. The connection is usable only when the rest has
+// been read; if that is much, leave stops the server.
 func leave(rows pgx.Rows, stop func()) {
 	for unread := 0; unread <= maxUnread && rows.Next(); {
 		for _, v := range rows.RawValues() {
 			unread += len(v)
 		}
 	}
-	stop() // no effect on a result that is through
+	stop() // no effect on a result that has ended
 }
 
-// pgError gives the context's own error where the statement failed by it.
+// pgError returns the context's own error if that ended the statement.
 func pgError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -87,12 +87,12 @@ func pgError(ctx context.Context, err error) error {
 	return classifyPostgres(err)
 }
 
-// resultFormats asks for text but for bytes, so that a row reads the same
-// whatever type the server gives an expression.
+// resultFormats requests the text format for every type except bytea, so that a
+// row reads the same whatever type the server gives an expression.
 var resultFormats = pgx.QueryResultFormatsByOID{pgtype.ByteaOID: pgx.BinaryFormatCode}
 
 // pgArguments puts the tenant first and turns numbers into text: a text
-// parameter suits a column of any type.
+// parameter fits a column of any type.
 func pgArguments(to scope, args []any) ([]any, error) {
 	bound := make([]any, 0, len(args)+1)
 	if to.bound {
@@ -133,13 +133,13 @@ func pgArgument(arg any) (any, bool) {
 	}
 }
 
-// control runs statements about the transaction itself.
+// control runs a statement that controls the transaction.
 func (c pgConn) control(ctx context.Context, sql string) error {
 	return pgError(ctx, c.PgConn().Exec(ctx, sql).Close())
 }
 
-// commit ends the transaction. It is never tried again: when the connection
-// is lost meanwhile, nobody knows whether it happened.
+// commit ends the transaction. It is never retried: if the connection is lost
+// meanwhile, nobody knows whether the commit happened.
 func (c pgConn) commit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
@@ -156,12 +156,12 @@ func (c pgConn) commit() error {
 	return classifyPostgres(err)
 }
 
-// rollback gives the transaction up, with its connection where it must.
+// rollback rolls the transaction back, and closes the connection if that fails.
 func (c pgConn) rollback() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if c.IsClosed() || c.control(ctx, "rollback") == nil {
 		return
 	}
-	_ = c.Close(ctx) // the server rolls back
+	_ = c.Close(ctx) // then the server rolls back
 }

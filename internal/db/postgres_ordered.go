@@ -9,18 +9,19 @@ import (
 	"gatehouse/internal/mark"
 )
 
-// orderedQueue holds one tenant's ordered writes on this node. They would
-// queue for the tenant's row anyway, each with a commit of its own; here they
-// share transactions, a savepoint each.
+// orderedQueue holds one tenant's ordered writes on this node. They would queue
+// for the tenant's row anyway, each with a commit of its own; here they share
+// transactions, each in a savepoint.
 type orderedQueue struct {
 	p      *postgres
 	turns  []*turn       // guarded by p.mu
-	around time.Duration // what the last transaction took beside its writes
+	around time.Duration // what the last transaction took besides its writes
 }
 
-// batchTime is how long a transaction takes others in: where to begin and commit
-// one takes longer than that, on a busy server or a slow disk, it would be spent
-// on a write or two each time, and the tenant's writes would not keep up.
+// batchTime is how long a transaction accepts more writes. If beginning and
+// committing take longer than maxBatchTime, on a busy server or a slow disk,
+// batchTime grows with them; otherwise each transaction would carry a write or
+// two, and the tenant's writes would fall behind.
 func (q *orderedQueue) batchTime() time.Duration {
 	return min(max(maxBatchTime, q.around), maxBatchAround)
 }
@@ -50,7 +51,7 @@ func (p *postgres) writeOrdered(ctx context.Context, to scope, fn func(Tx) error
 	return t.wait(nil, func() { q.remove(t) })
 }
 
-// remove takes out a write whose caller has left.
+// remove removes a write whose caller no longer waits.
 func (q *orderedQueue) remove(t *turn) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
@@ -60,7 +61,7 @@ func (q *orderedQueue) remove(t *turn) {
 	}
 }
 
-// work runs batches until the tenant has no write waiting.
+// work runs batches until no write of the tenant waits.
 func (q *orderedQueue) work(to scope) {
 	for {
 		q.p.mu.Lock()
@@ -80,7 +81,7 @@ func (q *orderedQueue) work(to scope) {
 	}
 }
 
-// next is the next write whose caller still waits, or nil.
+// next returns the next write whose caller still waits, or nil.
 func (q *orderedQueue) next() *turn {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
@@ -99,11 +100,11 @@ func (q *orderedQueue) next() *turn {
 type orderedBatch struct {
 	conn            pgConn
 	longest         *maximum
-	savepoint       bool    // one is open
-	good, bad, lost []*turn // to commit; failed; to be run again
+	savepoint       bool    // a savepoint is open
+	good, bad, lost []*turn // to commit; failed; to run again
 }
 
-// batch runs one transaction and returns the writes to be run again.
+// batch runs one transaction and returns the writes to run again.
 func (q *orderedQueue) batch() (again []*turn) {
 	t := q.next()
 	if t == nil {
@@ -125,7 +126,7 @@ func (q *orderedQueue) batch() (again []*turn) {
 	var first time.Time
 	most := q.batchTime()
 	for n := 1; t != nil; n++ {
-		if err := b.runOne(t); err != nil { // the transaction is gone, and all in it
+		if err := b.runOne(t); err != nil { // the transaction is lost with everything in it
 			c.rollback()
 			answer(b.bad)
 			return append(b.lost, retryOrFail(b.good, err, true)...)
@@ -144,9 +145,9 @@ func (q *orderedQueue) batch() (again []*turn) {
 	return b.lost
 }
 
-// runOne lets one write run. An error says that the transaction itself is
-// lost; what becomes of the write alone is noted in the batch. The first write
-// needs no savepoint: there is nothing to keep beside it.
+// runOne runs one write. An error means that the transaction itself is lost;
+// the batch records the outcome of the write. The first write needs no
+// savepoint, because there is nothing else to keep.
 func (b *orderedBatch) runOne(t *turn) error {
 	if len(b.good) > 0 {
 		sql := "savepoint op"
@@ -154,7 +155,7 @@ func (b *orderedBatch) runOne(t *turn) error {
 			sql = "release savepoint op; savepoint op"
 		}
 		if err := b.conn.control(context.Background(), sql); err != nil {
-			b.good = append(b.good, t) // as innocent as the others
+			b.good = append(b.good, t) // not the cause, like the others
 			return err
 		}
 		b.savepoint = true
@@ -176,12 +177,12 @@ func (b *orderedBatch) runOne(t *turn) error {
 		b.bad = append(b.bad, t)
 	}
 	if len(b.good) == 0 {
-		return nil // all of it is rolled back
+		return nil // everything is rolled back
 	}
 	return b.conn.control(context.Background(), "rollback to savepoint op")
 }
 
-// end commits and answers. Failed writes are answered after the commit too:
+// end commits and answers. Failed writes are answered after the commit, too:
 // they may have failed because of what the others wrote.
 func (q *orderedQueue) end(b *orderedBatch) {
 	if len(b.good) == 0 {
@@ -206,7 +207,8 @@ func (q *orderedQueue) end(b *orderedBatch) {
 	answer(b.bad)
 }
 
-// retryOrFail answers the writes with err, but for those worth another run.
+// retryOrFail answers the writes with err, except those that it returns to run
+// again.
 func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
 	for _, t := range turns {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/mark"
 )
 
-// pgTx is a transaction as one write sees it.
+// pgTx is the transaction as one write sees it.
 type pgTx struct {
 	txState
 	conn pgConn
@@ -20,8 +20,8 @@ type pgTx struct {
 
 var _ Tx = (*pgTx)(nil)
 
-// Query reads all rows before it hands out the first: one connection cannot
-// run a statement inside the row callback of another.
+// Query reads all rows before it calls each: one connection cannot run a
+// statement inside the row callback of another.
 func (tx *pgTx) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
 	st, err := tx.usable(sql)
 	if err != nil {
@@ -73,7 +73,7 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 
 func (tx *pgTx) fail(err error) {
 	tx.broken = err
-	if standby(err) { // the pool shall connect anew, to the new primary
+	if standby(err) { // makes the pool connect to the new primary
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = tx.conn.Close(ctx)
@@ -90,7 +90,7 @@ type pgRow struct {
 
 var _ Row = (*pgRow)(nil)
 
-// copied is the row with memory of its own, in one piece.
+// copied returns the row with memory of its own, in one allocation.
 func (r *pgRow) copied() pgRow {
 	size := 0
 	for _, v := range r.values {
@@ -110,7 +110,7 @@ func (r *pgRow) copied() pgRow {
 
 var truth, falsehood = []byte("1"), []byte("0")
 
-// Bytes gives a boolean as SQLite would: 1 or 0.
+// Bytes returns a boolean as SQLite does: 1 or 0.
 func (r *pgRow) Bytes(col int) []byte {
 	v := r.values[col]
 	if r.fields[col].DataTypeOID == pgtype.BoolOID && v != nil {
@@ -131,10 +131,10 @@ func (r *pgRow) Int(col int) int64 {
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return n
 	}
-	return int64(r.Float(col)) // a numeric or double, cut as SQLite cuts it
+	return int64(r.Float(col)) // a numeric or double, truncated as SQLite does
 }
 
 func (r *pgRow) Float(col int) float64 {
-	f, _ := strconv.ParseFloat(string(r.Bytes(col)), 64) // no number is 0, as in SQLite
+	f, _ := strconv.ParseFloat(string(r.Bytes(col)), 64) // what is not a number is 0, as in SQLite
 	return f
 }

@@ -10,16 +10,17 @@ import (
 	"time"
 )
 
-// Purge is the deletion of everything that a tenant has.
+// Purge describes the deletion of everything that a tenant has.
 type Purge struct {
 	Tenant string
-	// First are the tables to begin with, in their order; Keep are those to leave alone.
+	// First are the tables to begin with, in order; Keep are those to leave
+	// alone.
 	First, Keep []string
-	// Guard runs first in the transaction of each step, on the main database, and
-	// ends the purge with its error: it holds what says that the tenant is still to
-	// go.
+	// Guard runs first in the transaction of each step, on the main database,
+	// and its error ends the purge. It must hold what marks the tenant as being
+	// deleted.
 	Guard func(ctx context.Context, tx Tx) error
-	// Rest is what is done between two steps, of which the last took a time.
+	// Rest is called between two steps with the time that the last one took.
 	Rest func(ctx context.Context, took time.Duration) error
 }
 
@@ -30,9 +31,9 @@ const (
 	purgeMost  = 500
 )
 
-// Purge deletes a tenant's rows from every table that has a column tenant_id, in
-// short transactions, and from every day. The tables are those that the database
-// has, so that none can be forgotten. It returns how many rows it deleted.
+// Purge deletes a tenant's rows from every table that has a column tenant_id,
+// in short transactions, and from every day. It takes the tables from the
+// database, so that none is forgotten. It returns how many rows it deleted.
 func (d *DB) Purge(ctx context.Context, p Purge) (deleted int64, err error) {
 	h := d.For(p.Tenant)
 	deleted, err = d.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {
@@ -43,7 +44,7 @@ func (d *DB) Purge(ctx context.Context, p Purge) (deleted int64, err error) {
 			return fn(tx)
 		})
 	})
-	if err != nil || d.Engine() == Postgres { // whose days are partitions of its tables
+	if err != nil || d.Engine() == Postgres { // the days are partitions of its tables
 		return deleted, err
 	}
 	days, err := d.days.List(ctx)
@@ -53,7 +54,7 @@ func (d *DB) Purge(ctx context.Context, p Purge) (deleted int64, err error) {
 	for _, day := range days {
 		n, failed := d.purgeDay(ctx, p, h, day)
 		deleted += n
-		err = errors.Join(err, failed) // of a damaged day, which does not keep the others
+		err = errors.Join(err, failed) // a damaged day does not stop the others
 	}
 	return deleted, err
 }
@@ -66,8 +67,9 @@ func (d *DB) purgeDay(ctx context.Context, p Purge, h Handle, day Day) (int64, e
 	}
 	days := file.For(p.Tenant)
 	n, err := file.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {
-		// The guard is held until the day's step is committed: the main database
-		// waits for it, and the day's writer waits for nobody there.
+		// The guard is held until the day's step is committed: the main
+		// database waits for it, and the day's writer waits for nothing in the
+		// main database.
 		return h.Write(ctx, func(tx Tx) error {
 			if err := p.Guard(ctx, tx); err != nil {
 				return err
@@ -78,7 +80,7 @@ func (d *DB) purgeDay(ctx context.Context, p Purge, h Handle, day Day) (int64, e
 	return n, done(err)
 }
 
-// purge deletes from the tables of one database; write runs a step.
+// purge deletes from the tables of one database; write runs one step.
 func (d *DB) purge(ctx context.Context, p Purge, write func(context.Context, func(Tx) error) error) (deleted int64, err error) {
 	tables, err := d.tenantTables(ctx)
 	if err != nil {
@@ -102,7 +104,7 @@ func (d *DB) purge(ctx context.Context, p Purge, write func(context.Context, fun
 				last = false
 				if n, err = tx.Exec(ctx, t.deletion(limit)); err == nil && n == 0 {
 					last = true
-					n, err = tx.Exec(ctx, `DELETE FROM `+t.name+` WHERE tenant_id = $1`) // they are fewer than a step's
+					n, err = tx.Exec(ctx, `DELETE FROM `+t.name+` WHERE tenant_id = $1`) // fewer than one step deletes
 				}
 				took = time.Since(began)
 				return err
@@ -134,9 +136,9 @@ type tenantTable struct {
 	key  []string // of its primary key, without tenant_id
 }
 
-// deletion deletes the first rows of the tenant, up to the one at limit, or none where
-// there are fewer. It is a range of the primary key: no statistics of a table make
-// PostgreSQL read more.
+// deletion returns the statement that deletes the first rows of the tenant, up
+// to the one at limit, or none if there are fewer. It is a range of the primary
+// key, so that PostgreSQL reads no more, whatever the table's statistics.
 func (t tenantTable) deletion(limit int) string {
 	if len(t.key) == 0 {
 		return `DELETE FROM ` + t.name + ` WHERE tenant_id = $1`
@@ -146,7 +148,8 @@ func (t tenantTable) deletion(limit int) string {
 		` WHERE tenant_id = $1 ORDER BY ` + key + ` LIMIT 1 OFFSET ` + strconv.Itoa(limit-1) + `)`
 }
 
-// Columns of all tables, those of the primary key in its order; 0 for the others.
+// The columns of all tables; pk is the position in the primary key, 0 for other
+// columns.
 const (
 	sqliteColumns = `SELECT m.name, c.name, c.pk FROM sqlite_master m JOIN pragma_table_info(m.name) c
 		WHERE m.type = 'table' ORDER BY m.name, c.pk`
@@ -158,7 +161,7 @@ const (
 		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname, pk`
 )
 
-// tenantTables lists the tables that have a column tenant_id.
+// tenantTables returns the tables that have a column tenant_id.
 func (d *DB) tenantTables(ctx context.Context) (list []tenantTable, err error) {
 	sql := sqliteColumns
 	if d.Engine() == Postgres {

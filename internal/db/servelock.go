@@ -12,14 +12,14 @@ import (
 // LockFileName is the file in a data folder that a server keeps locked.
 const LockFileName = "serve.lock"
 
-// ErrLost says that a folder that was served has no database any more.
+// ErrLost means that a folder that was served has no database any more.
 var ErrLost = errors.New("the database file is missing or empty")
 
-// servedMark is what the lock file holds once a database was served.
+// servedMark is the content of the lock file once a database was served.
 const servedMark = "served\n"
 
-// markServed notes that the folder has a database: from now on an empty or
-// missing file is a loss, not a beginning.
+// markServed records that the folder has a database: from now on an empty or
+// missing file is a loss, not a new folder.
 func markServed(dir string) error {
 	path := filepath.Join(dir, LockFileName)
 	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
@@ -28,7 +28,8 @@ func markServed(dir string) error {
 	return os.WriteFile(path, []byte(servedMark), 0o600)
 }
 
-// notLost refuses to begin an empty database where there was one.
+// notLost returns ErrLost instead of letting an empty database begin where
+// there was one.
 func notLost(dir string) error {
 	size := func(name string) int64 {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -44,8 +45,9 @@ func notLost(dir string) error {
 		ErrLost, filepath.Join(dir, FileName), LockFileName, FileName)
 }
 
-// Lock takes a folder's serving lock until Close; ErrServed when it is taken.
-// The system frees it when the process ends, however it ends; the file stays.
+// Lock takes a folder's serving lock until Close. It returns ErrServed when the
+// lock is taken. The kernel releases it when the process ends, however it ends;
+// the file stays.
 func Lock(dir string) (io.Closer, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LockFileName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// FileName is the database file in a data folder; SQLite keeps FileName-wal
-// and FileName-shm beside it.
+// FileName is the database file in a data folder; SQLite keeps FileName-wal and
+// FileName-shm next to it.
 const FileName = "gatehouse.db"
 
 const (
@@ -26,7 +26,7 @@ const (
 	maxOverflow = 64
 )
 
-// tuning are the PRAGMAs in which the main file and a day's differ.
+// tuning are the PRAGMAs that differ between the main file and a day's.
 type tuning struct{ writer, reader []string }
 
 // mainTuning makes a commit durable before it is answered.
@@ -39,13 +39,13 @@ var mainTuning = tuning{
 type sqliteEngine struct {
 	path    string
 	tuning  tuning
-	lock    io.Closer     // the serving lock, nil without
+	lock    io.Closer     // the serving lock, or nil
 	writer  *sqliteWriter // nil for a file that is only read
 	readers *places
 
 	idle   chan *sqliteConn
 	mu     sync.Mutex
-	opened int // of the pool, at most as many as there are places
+	opened int // connections of the pool, at most as many as there are places
 	closed bool
 }
 
@@ -78,9 +78,9 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	return e, nil
 }
 
-// startWriter makes the file unless it is there, and begins to write.
+// startWriter creates the file if it does not exist, and starts the writer.
 func (e *sqliteEngine) startWriter(ctx context.Context) error {
-	// SQLite gives its -wal and -shm files the database's permissions.
+	// SQLite gives its -wal and -shm files the permissions of the database.
 	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (e *sqliteEngine) startWriter(ctx context.Context) error {
 	return nil
 }
 
-// openWriter opens the writing connection. Turning WAL on needs the file for
-// itself and ignores the busy timeout at times, so it is tried again.
+// openWriter opens the writing connection. Switching to WAL needs exclusive use
+// of the file and sometimes ignores the busy timeout, so it retries.
 func (e *sqliteEngine) openWriter(ctx context.Context) (*sqliteConn, error) {
 	deadline := time.Now().Add(busyTimeout)
 	for {
@@ -111,7 +111,7 @@ func (e *sqliteEngine) openWriter(ctx context.Context) (*sqliteConn, error) {
 	}
 }
 
-// open opens a connection and sets it up.
+// open opens a connection and configures it.
 func (e *sqliteEngine) open(pragmas ...string) (*sqliteConn, error) {
 	raw, err := sqlite.OpenConn(e.path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -135,8 +135,8 @@ func (e *sqliteEngine) query(ctx context.Context, to scope, st *statement, each 
 	return c.run(ctx, to, st, each, args)
 }
 
-// take borrows a reader in the tenant's turn: an idle one, a new one while there
-// are few, or an extra one that give closes.
+// take borrows a reader when it is the tenant's turn: an idle one, a new one
+// while there are few, or an extra one, which give closes.
 func (e *sqliteEngine) take(ctx context.Context, tenant string) (c *sqliteConn, extra bool, err error) {
 	if extra, err = e.readers.enter(ctx, tenant); err != nil {
 		return nil, false, err
@@ -184,7 +184,7 @@ func (e *sqliteEngine) write(ctx context.Context, to scope, fn func(Tx) error) e
 }
 
 func (e *sqliteEngine) writeOrdered(ctx context.Context, to scope, fn func(Tx) error) error {
-	return e.write(ctx, to, fn) // the only writer orders all
+	return e.write(ctx, to, fn) // the single writer orders all writes
 }
 
 func (e *sqliteEngine) stats() Stats {
@@ -223,7 +223,7 @@ func (e *sqliteEngine) unlock() error {
 	return e.lock.Close()
 }
 
-// sleep waits, or until ctx ends.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

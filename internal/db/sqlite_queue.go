@@ -10,31 +10,31 @@ import (
 
 const (
 	// maxBatchTime bounds how long after its first write a shared transaction
-	// takes others in: their answers wait for its commit, and on PostgreSQL it
-	// holds the tenant's row, for which other nodes wait. A turn that takes longer
-	// is a long one.
+	// accepts others: their callers wait for its commit, and on PostgreSQL it
+	// holds the tenant's row, for which other nodes wait. A turn that takes
+	// longer counts as long.
 	maxBatchTime = 5 * time.Millisecond
-	// maxCharge bounds what one turn is charged: after a transaction of minutes
-	// its tenant is not kept away for as long.
+	// maxCharge bounds what one turn is charged, so that a tenant does not have
+	// to wait for minutes after a transaction of minutes.
 	maxCharge = 250 * time.Millisecond
 )
 
 // writeQueue holds the writes that wait for SQLite's writer. Tenants take turns
-// by the time that theirs took: while one has long transactions, the short writes
-// of others come before its next.
+// by the time that their writes took: while one tenant has long transactions,
+// the short writes of others come before its next.
 type writeQueue struct {
-	arrived chan struct{} // has room for one: somebody has come
+	arrived chan struct{} // holds one signal: a write was pushed
 
 	mu    sync.Mutex
 	turns admission.Queue[*turn]
-	slow  map[string]time.Duration // of tenants that had long turns of late: what the next may take
+	slow  map[string]time.Duration // tenants with recent long turns: how long the next may take
 }
 
 func newWriteQueue() *writeQueue {
 	return &writeQueue{arrived: make(chan struct{}, 1), slow: map[string]time.Duration{}}
 }
 
-// push puts a write in its tenant's line, or fails with ErrBusy.
+// push queues a write for its tenant. It returns ErrBusy when too many wait.
 func (q *writeQueue) push(t *turn) error {
 	q.mu.Lock()
 	if !room(q.turns.LenOf(t.to.tenant), q.turns.Len()) {
@@ -50,15 +50,16 @@ func (q *writeQueue) push(t *turn) error {
 	return nil
 }
 
-// remove takes out a write whose caller has left.
+// remove removes a write whose caller no longer waits.
 func (q *writeQueue) remove(t *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.turns.Remove(t.to.tenant, func(other *turn) bool { return other == t })
 }
 
-// pop takes the next write, or nil. With others it is one to share a transaction
-// with theirs: none, when the next may take long and their answers would wait.
+// pop returns the next write, or nil. If others is not empty, the write is to
+// share their transaction; pop then returns nil if the next write may take long
+// and would delay them.
 func (q *writeQueue) pop(others company) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,12 +73,13 @@ func (q *writeQueue) pop(others company) *turn {
 	return t
 }
 
-// charge notes how long a tenant's turn took.
+// charge records how long a tenant's turn took.
 func (q *writeQueue) charge(tenant string, took time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.turns.Charge(tenant, int64(min(took, maxCharge)))
-	// One short turn between long ones proves nothing: it is trusted again bit by bit.
+	// One short turn among long ones proves little, so the estimate decays
+	// slowly.
 	if expect := max(took, q.slow[tenant]*7/8); expect > maxBatchTime {
 		q.slow[tenant] = expect
 	} else {
@@ -85,7 +87,7 @@ func (q *writeQueue) charge(tenant string, took time.Duration) {
 	}
 }
 
-// share charges the tenants of some writes for the commit that they shared.
+// share charges the tenants of some writes for their common commit.
 func (q *writeQueue) share(turns []*turn, took time.Duration) {
 	each := min(took, maxCharge) / time.Duration(max(1, len(turns)))
 	q.mu.Lock()
@@ -101,7 +103,7 @@ func (q *writeQueue) len() int {
 	return q.turns.Len()
 }
 
-// company is whose writes are in a transaction.
+// company describes whose writes are in a transaction.
 type company struct {
 	tenant string
 	many   bool // of several tenants

@@ -14,26 +14,26 @@ import (
 // maxPrepared bounds the statements kept open on one connection.
 const maxPrepared = 512
 
-// sqliteConn is one connection with its prepared statements. One goroutine
-// uses it at a time.
+// sqliteConn is one connection with its prepared statements. It must not be
+// used by several goroutines at once.
 type sqliteConn struct {
 	*sqlite.Conn
 	prepared map[string]*sqliteStmt
-	recent   list.List // of *sqliteStmt, the latest used first
+	recent   list.List // of *sqliteStmt, the most recently used first
 
-	// Ending a long read costs no goroutine for each call: the connection
-	// listens to kill for life, and a call only asks its ctx to close it.
+	// Ending a long read needs no goroutine for each call: the connection
+	// always listens to kill, and a call only asks its ctx to close it.
 	kill      chan struct{}
 	killed    chan struct{} // kill has been closed
 	interrupt func()
 	disarm    func() bool // nil while no call listens to a ctx
 }
 
-// sqliteStmt is a prepared statement and the row it stands on.
+// sqliteStmt is a prepared statement and its current row.
 type sqliteStmt struct {
 	*sqlite.Stmt
 	text   string
-	place  *list.Element // nil: used once, because the kept one was in use
+	place  *list.Element // nil: used once, because the prepared one was in use
 	busy   bool
 	params int
 	column []byte
@@ -49,13 +49,13 @@ func newSQLiteConn(c *sqlite.Conn) *sqliteConn {
 	return conn
 }
 
-// listen arms the connection with a fresh kill channel.
+// listen arms the connection with a new kill channel.
 func (c *sqliteConn) listen() {
 	c.kill = make(chan struct{})
 	c.SetInterrupt(c.kill)
 }
 
-// prepare finds or makes the statement for a text and marks it busy.
+// prepare returns the statement for a text and marks it busy.
 func (c *sqliteConn) prepare(st *statement) (*sqliteStmt, error) {
 	kept := c.prepared[st.text]
 	if kept != nil && !kept.busy {
@@ -63,7 +63,7 @@ func (c *sqliteConn) prepare(st *statement) (*sqliteStmt, error) {
 		kept.busy = true
 		return kept, nil
 	}
-	if kept != nil { // the same text runs further up in a row callback
+	if kept != nil { // the same text is running in an outer row callback
 		raw, rest, err := c.PrepareTransient(st.numbered)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (c *sqliteConn) prepare(st *statement) (*sqliteStmt, error) {
 	return s, nil
 }
 
-// evict closes the statement longest unused when there are too many.
+// evict closes the least recently used statements when there are too many.
 func (c *sqliteConn) evict() {
 	for e := c.recent.Back(); e != nil && c.recent.Len() > maxPrepared; {
 		s, before := e.Value.(*sqliteStmt), e.Prev()
@@ -104,14 +104,14 @@ func (c *sqliteConn) release(s *sqliteStmt) {
 		_ = s.Finalize()
 		return
 	}
-	// Its error repeats the one that Step gave. Bindings stay: every use binds
-	// all of them anew, and clearing them would make SQLite plan anew as well
-	// (measured: 60 to 190 µs a list instead of 5 to 20).
+	// Its error repeats the one of Step. Bindings stay: every use binds all of
+	// them again, and clearing them would make SQLite plan again (measured: 60
+	// to 190 µs a list instead of 5 to 20).
 	_ = s.Reset()
 	s.busy = false
 }
 
-// run executes one statement and hands each row to each.
+// run executes one statement and calls each for every row.
 func (c *sqliteConn) run(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -144,8 +144,9 @@ func (c *sqliteConn) run(ctx context.Context, to scope, st *statement, each func
 	}
 }
 
-// arm makes the end of ctx interrupt the connection. Only reads are armed:
-// an interrupted write would roll the whole transaction back, others' too.
+// arm lets the end of ctx interrupt the connection. Only reads are armed: an
+// interrupted write would roll back the whole transaction, with the writes of
+// others.
 func (c *sqliteConn) arm(ctx context.Context) bool {
 	if ctx.Done() == nil || c.disarm != nil {
 		return false
@@ -162,7 +163,7 @@ func (c *sqliteConn) finish(s *sqliteStmt, armed bool) {
 	stopped := c.disarm()
 	c.disarm = nil
 	if !stopped {
-		<-c.killed // or it would hit the next user of the connection
+		<-c.killed // otherwise it would hit the next user of the connection
 		c.listen()
 	}
 }
@@ -216,7 +217,7 @@ func (s *sqliteStmt) bindOne(i int, arg any) error {
 	return nil
 }
 
-// underlying turns a value of a named type (an id, say) into its plain one.
+// underlying converts a value of a named type (an id, say) to its plain type.
 func underlying(arg any) (any, bool) {
 	switch v := reflect.ValueOf(arg); v.Kind() {
 	case reflect.String:
@@ -240,7 +241,7 @@ func (s *sqliteStmt) Float(col int) float64 { return s.ColumnFloat(col) }
 func (s *sqliteStmt) Bool(col int) bool     { return s.ColumnInt64(col) != 0 }
 func (s *sqliteStmt) Null(col int) bool     { return s.ColumnIsNull(col) }
 
-// Bytes takes SQLite's own memory: a ColumnReader writes it out in one piece.
+// Bytes returns SQLite's own memory: a ColumnReader writes it in one piece.
 func (s *sqliteStmt) Bytes(col int) []byte {
 	s.column = nil
 	_, _ = s.ColumnReader(col).WriteTo((*columnTaker)(s))

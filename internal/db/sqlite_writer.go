@@ -16,49 +16,49 @@ import (
 const (
 	// maxBatch bounds the writes that share a commit.
 	maxBatch = 64
-	// maxLost bounds how often a write is run again because another write of
-	// its batch took the whole transaction down.
+	// maxLost bounds how often a write runs again because another write of its
+	// batch broke the transaction.
 	maxLost = 3
-	// pollEvery is how often begin looks whether another process has freed the
-	// file's lock: often enough to find the gap between two of its commits.
+	// pollEvery is how often begin checks whether another process has released
+	// the file's lock: often enough to find the gap between two of its commits.
 	pollEvery = 300 * time.Microsecond
-	// restShare is how much of a long transaction's time the writer then leaves
-	// the file's lock to other processes, which poll for it as begin does: a
-	// sixteenth, and no more than they need to find the gap. Between short
-	// transactions they find gaps enough.
+	// restShare is the share of a long transaction's time for which the writer
+	// then leaves the file's lock to other processes, which poll for it like
+	// begin: a sixteenth, and no more than they need to find the gap. Between
+	// short transactions they find enough gaps.
 	restShare = 16
 	maxRest   = 5 * time.Millisecond
 )
 
 // sqliteWriter owns the writing connection. Its goroutine takes a write from
-// the queue, begins a transaction, runs it and those that queue meanwhile, a
-// savepoint each, commits once and then answers them all. The transaction is kept
-// short, so that a write waits for one long turn of another tenant at most: it
-// takes no more writes in after maxBatchTime.
+// the queue, begins a transaction, runs that write and those that arrive
+// meanwhile, each in a savepoint, commits once and then answers all of them. It
+// keeps the transaction short, so that a write waits for at most one long turn
+// of another tenant: it accepts no more writes after maxBatchTime.
 type sqliteWriter struct {
 	conn    *sqliteConn
 	queue   *writeQueue
 	longest maximum
-	again   []*turn // lost with a transaction that another write broke
+	again   []*turn // lost with a transaction that another write broke; to be run again
 	quit    chan struct{}
 	gone    chan struct{}
 	writes  atomic.Uint64
 	commits atomic.Uint64
 
-	batchTime    time.Duration // maxBatchTime, but in tests
-	beforeCommit func() error  // a test's way to make COMMIT fail
+	batchTime    time.Duration // maxBatchTime, except in tests
+	beforeCommit func() error  // lets a test make COMMIT fail
 }
 
 func startSQLiteWriter(conn *sqliteConn) *sqliteWriter {
 	w := &sqliteWriter{
 		conn: conn, queue: newWriteQueue(), quit: make(chan struct{}), gone: make(chan struct{}), batchTime: maxBatchTime,
 	}
-	conn.SetBusyTimeout(0) // begin polls by itself
+	conn.SetBusyTimeout(0) // begin polls itself
 	go w.loop()
 	return w
 }
 
-// write queues a write and returns its outcome.
+// write queues a write and waits for its outcome.
 func (w *sqliteWriter) write(t *turn) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (w *sqliteWriter) loop() {
 			}
 		}
 		select {
-		case <-w.quit: // what has begun is finished, nothing else is begun
+		case <-w.quit: // what has begun is finished, nothing else begins
 			w.fail(append(w.again, t), fmt.Errorf("%w: it is closed", ErrUnavailable))
 			return
 		default:
@@ -99,8 +99,8 @@ func (w *sqliteWriter) loop() {
 	}
 }
 
-// next is a queued write that may share a transaction with others, or nil when
-// there is none.
+// next returns a queued write that may share a transaction with others, or nil
+// when there is none.
 func (w *sqliteWriter) next(others company) *turn {
 	if len(w.again) > 0 {
 		t := w.again[0]
@@ -115,10 +115,10 @@ type sharedBatch struct {
 	open      bool
 	begun     time.Time // when it was opened
 	with      company
-	good, bad []*turn // those to commit; those that failed after others
+	good, bad []*turn // to commit; failed after others had run
 }
 
-// batch runs t and the writes that queue meanwhile in one transaction, and
+// batch runs t and the writes that arrive meanwhile in one transaction. It
 // returns how long it held the file's lock.
 func (w *sqliteWriter) batch(t *turn) time.Duration {
 	b := sharedBatch{begun: time.Now()}
@@ -147,7 +147,7 @@ func (w *sqliteWriter) batch(t *turn) time.Duration {
 	return time.Since(b.begun)
 }
 
-// place puts a write that has run where its outcome belongs.
+// place files a write that has run by its outcome.
 func (w *sqliteWriter) place(b *sharedBatch, t *turn, ok bool) {
 	lost := w.conn.AutocommitEnabled()
 	switch {
@@ -155,7 +155,7 @@ func (w *sqliteWriter) place(b *sharedBatch, t *turn, ok bool) {
 		b.good = append(b.good, t)
 		b.with.join(t.to.tenant)
 	case lost:
-		// This write failed, or broke the transaction unnoticed.
+		// This write failed, or broke the transaction without an error.
 		b.open = false
 		t.done <- cmp.Or(t.err, ErrUnavailable)
 		w.retry(b.good)
@@ -165,15 +165,15 @@ func (w *sqliteWriter) place(b *sharedBatch, t *turn, ok bool) {
 		b.open = false
 		t.done <- t.err
 	default:
-		// It may have failed because of what the others wrote, so its
-		// answer waits until that is durable.
+		// It may have failed because of what the others wrote, so its caller is
+		// answered when that is durable.
 		b.bad = append(b.bad, t)
 		b.with.join(t.to.tenant)
 	}
 }
 
-// runOne lets one write run and reports whether it is to be committed. A
-// first write needs no savepoint: there is nothing to keep beside it.
+// runOne runs one write and reports whether to commit it. The first write needs
+// no savepoint, because there is nothing else to keep.
 func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
 	if savepoint {
 		if t.err = w.control("SAVEPOINT op"); t.err != nil {
@@ -192,7 +192,7 @@ func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
 		return true
 	}
 	if savepoint && !w.conn.AutocommitEnabled() {
-		// Without this the write's changes would be committed with the rest.
+		// Otherwise the write's changes would be committed with the rest.
 		if err := errors.Join(w.control("ROLLBACK TO op"), w.control("RELEASE op")); err != nil {
 			w.rollback()
 		}
@@ -200,7 +200,7 @@ func (w *sqliteWriter) runOne(t *turn, savepoint bool) bool {
 	return false
 }
 
-// begin takes the file's write lock, waiting for other processes.
+// begin takes the file's write lock; it waits for other processes.
 func (w *sqliteWriter) begin() error {
 	deadline := time.Now().Add(busyTimeout)
 	for {
@@ -216,8 +216,8 @@ func (w *sqliteWriter) begin() error {
 	}
 }
 
-// commit makes the good writes durable and answers all. If it fails, nobody's
-// write happened, and what the bad ones saw was never true.
+// commit makes the good writes durable and answers all. If it fails, no write
+// happened, and what the bad ones saw was never committed.
 func (w *sqliteWriter) commit(good, bad []*turn) {
 	var err error
 	if w.beforeCommit != nil {
@@ -241,14 +241,14 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 	answer(bad)
 }
 
-// answer tells each caller how its write ended.
+// answer sends each caller the outcome of its write.
 func answer(turns []*turn) {
 	for _, t := range turns {
 		t.done <- t.err
 	}
 }
 
-// retry puts writes that a broken transaction lost back in the queue.
+// retry queues the writes of a broken transaction again.
 func (w *sqliteWriter) retry(lost []*turn) {
 	for _, t := range lost {
 		if t.attempts < maxLost {
@@ -268,7 +268,7 @@ func (w *sqliteWriter) drain() []*turn {
 	return all
 }
 
-// fail answers writes that did not happen.
+// fail answers writes that did not happen with err.
 func (w *sqliteWriter) fail(turns []*turn, err error) {
 	for _, t := range turns {
 		if t.take() {
@@ -277,13 +277,13 @@ func (w *sqliteWriter) fail(turns []*turn, err error) {
 	}
 }
 
-// control runs a statement about the transaction itself.
+// control runs a statement that controls the transaction.
 func (w *sqliteWriter) control(sql string) error {
 	return w.conn.run(context.Background(), scope{}, describe(sql), nil, nil)
 }
 
-// rollback gives up the open transaction, if there still is one. Without one
-// nothing is left of it; with one that resists, the next BEGIN fails.
+// rollback rolls back the open transaction, if there is one. If that fails, the
+// next BEGIN fails, too.
 func (w *sqliteWriter) rollback() {
 	if !w.conn.AutocommitEnabled() {
 		_ = w.control("ROLLBACK")
@@ -299,7 +299,7 @@ type sqliteTx struct {
 var _ Tx = (*sqliteTx)(nil)
 
 func (tx *sqliteTx) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
-	var stopped error // each's own error does not break the transaction
+	var stopped error // an error of each does not break the transaction
 	st, err := tx.usable(sql)
 	if err != nil {
 		return err

@@ -6,15 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// statement is what is known of one SQL text, worked out once per process.
+// statement is what is known of one SQL text, computed once per process.
 type statement struct {
 	text string
 	// numbered is the text with ?n for $n. SQLite takes $1 for a name and
-	// numbers names by their first appearance, so "$2 … $1" would bind swapped.
+	// numbers names by their first appearance, so it would swap the arguments
+	// of "$2 … $1".
 	numbered string
-	// reads: nothing in the text writes.
+	// reads reports whether nothing in the text writes.
 	reads bool
-	// problem says why the text does not bind the tenant; "" when it does.
+	// problem is why the text does not bind the tenant, "" when it does.
 	problem string
 }
 
@@ -27,7 +28,7 @@ var statements struct {
 	count  atomic.Int64
 }
 
-// describe scans a text, or answers from the cache.
+// describe scans a text, or returns the result from the cache.
 func describe(text string) *statement {
 	if st, ok := statements.byText.Load(text); ok {
 		return st.(*statement)
@@ -68,10 +69,10 @@ const (
 	punct // an operator, or one of ( ) , ; .
 )
 
-// token is one lexical element of a SQL text; comments are none.
+// token is one lexical element of an SQL text; comments are not tokens.
 type token struct {
 	kind   tokenKind
-	text   string // a word in upper case, a quoted name in lower case, else as written
+	text   string // a word in upper case, a quoted name in lower case, otherwise as written
 	number int    // of a param
 	at     int
 }
@@ -79,7 +80,7 @@ type token struct {
 func (t token) is(upper string) bool { return t.kind == word && t.text == upper }
 func (t token) op(s string) bool     { return t.kind == punct && t.text == s }
 
-// name is the name a word or quoted name stands for, in lower case.
+// name returns the name that a word or quoted name stands for, in lower case.
 func (t token) name() string {
 	if t.kind == word || t.kind == quoted {
 		return strings.ToLower(t.text)
@@ -89,8 +90,9 @@ func (t token) name() string {
 
 const operatorChars = "=<>!|-+*/%&~#@^?:"
 
-// scan splits a text into tokens. It knows what both engines share: ” inside
-// strings, "" inside quoted names, -- and /* */ comments, E” with backslashes.
+// scan splits a text into tokens. It supports what both engines share: doubled
+// quotes inside strings and quoted names, -- and /* */ comments, and strings with
+// backslashes (E'…').
 func scan(s string) []token {
 	var tokens []token
 	for i := 0; i < len(s); {
@@ -145,7 +147,7 @@ func scan(s string) []token {
 	return tokens
 }
 
-// end is the index just after the next mark, or of the end of s.
+// end returns the index after the next mark, or the length of s.
 func end(s string, from int, mark string) int {
 	if n := strings.Index(s[from:], mark); n >= 0 {
 		return from + n + len(mark)
@@ -153,8 +155,8 @@ func end(s string, from int, mark string) int {
 	return len(s)
 }
 
-// closing is the index just after the quote that closes the one at i; a
-// doubled quote stands for itself.
+// closing returns the index after the quote that closes the one at i; a doubled
+// quote stands for itself.
 func closing(s string, i int, quote byte, escapes bool) int {
 	for i++; i < len(s); i++ {
 		switch {

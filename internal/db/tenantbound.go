@@ -5,15 +5,18 @@ import (
 	"slices"
 )
 
-// tenantProblem says why a text does not keep to its tenant, "" if it does.
+// tenantProblem returns why a statement is not bound to its tenant, "" if it
+// is.
 //
-// Each table after FROM, JOIN, a comma of FROM, USING or UPDATE needs
-// tenant_id = $1 among the conditions that must hold (WHERE or ON, not under
-// OR, NOT, CASE or a function) of the same SELECT, UPDATE or DELETE, with its
-// alias when there are several; INSERT needs tenant_id as first column and $1 as
-// its first value. Names of WITH, derived tables and table functions are none.
+// Each table after FROM, JOIN, a comma of FROM, USING or UPDATE needs tenant_id
+// = $1 among the conditions that must hold (WHERE or ON, not under OR, NOT,
+// CASE or a function) of the same SELECT, UPDATE or DELETE, with its alias if
+// there are several tables. INSERT needs tenant_id as its first column and $1
+// as its first value. Names of WITH, derived tables and table functions do not
+// count as tables.
 //
-// It is a net for mistakes, not a parser: a text written to deceive it can.
+// It is a net for mistakes, not a parser: a statement can be written to deceive
+// it.
 func tenantProblem(tokens []token) string {
 	s := tenantScan{tokens: tokens, ctes: cteNames(tokens)}
 	s.frames = []*frame{{query: true}}
@@ -32,7 +35,7 @@ func tenantProblem(tokens []token) string {
 	return s.problem
 }
 
-// frame is what stands between two parentheses, or the whole text.
+// frame is the text between two parentheses, or the whole text.
 type frame struct {
 	query    bool     // a statement of its own, not an expression
 	grouping bool     // plain parentheses around a condition
@@ -120,13 +123,13 @@ func (s *tenantScan) keyword(i int) {
 	}
 }
 
-// clause begins another clause of the frame's query.
+// clause begins the next clause of the frame's query.
 func (f *frame) clause(from, cond bool) {
 	f.endCondition()
 	f.from, f.cond = from, cond
 }
 
-// endCondition keeps what a condition bound, unless an OR lets rows past it.
+// endCondition keeps what a condition bound, unless the condition has an OR.
 func (f *frame) endCondition() {
 	if !f.or {
 		f.bound = append(f.bound, f.segment...)
@@ -168,7 +171,7 @@ func (s *tenantScan) pop() {
 	}
 }
 
-// judge compares the tables of one query with what its conditions bind.
+// judge compares the tables of one query with those that its conditions bind.
 func (s *tenantScan) judge(f *frame) {
 	for _, table := range f.tables {
 		alone := len(f.tables) == 1 && slices.Contains(f.bound, "")
@@ -178,7 +181,7 @@ func (s *tenantScan) judge(f *frame) {
 	}
 }
 
-// table takes the name at i as a table of the frame's query.
+// table adds the name at i to the tables of the frame's query.
 func (s *tenantScan) table(i int) {
 	name := s.tokens[i].name()
 	if s.at(i + 1).op(".") {
@@ -206,7 +209,7 @@ var afterTable = []string{
 	"VALUES", "SELECT", "DEFAULT", "INDEXED", "NOT", "TABLESAMPLE", "DO",
 }
 
-// condition notes tenant_id = $1 where it must hold.
+// condition records tenant_id = $1 where it must hold.
 func (s *tenantScan) condition(i int) {
 	f := s.top()
 	if !f.cond || !s.at(i+1).op("=") || s.at(i+2).kind != param || s.at(i+2).number != 1 {
@@ -225,7 +228,7 @@ func (s *tenantScan) condition(i int) {
 	}
 }
 
-// insert checks INSERT INTO name (tenant_id, …) and its values or its SELECT.
+// insert checks INSERT INTO name (tenant_id, …) and its values or SELECT.
 func (s *tenantScan) insert(i int) {
 	table := s.at(i + 1).name()
 	for i++; i < len(s.tokens) && !s.tokens[i].op("("); i++ {
@@ -255,14 +258,14 @@ func (s *tenantScan) insert(i int) {
 	}
 }
 
-// isTenant: the expression at i is $1 and nothing else.
+// isTenant reports whether the expression at i is $1 and nothing else.
 func (s *tenantScan) isTenant(i int) bool {
 	next := s.at(i + 1)
 	return s.at(i).kind == param && s.at(i).number == 1 &&
 		(next.kind == 0 || next.op(",") || next.op(")") || next.is("AS") || next.is("FROM") || next.is("WHERE"))
 }
 
-// after is the index just after the parenthesis that closes the one at i.
+// after returns the index after the parenthesis that closes the one at i.
 func (s *tenantScan) after(i int) int {
 	for depth := 0; i < len(s.tokens); i++ {
 		if s.tokens[i].op("(") {
@@ -276,7 +279,8 @@ func (s *tenantScan) after(i int) int {
 	return i
 }
 
-// cteNames are the names that WITH declares: name [(columns)] AS [[NOT] MATERIALIZED] (.
+// cteNames returns the names that WITH declares: name [(columns)] AS [[NOT]
+// MATERIALIZED] (.
 func cteNames(tokens []token) []string {
 	var names []string
 	s := tenantScan{tokens: tokens}

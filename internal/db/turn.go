@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// turn is one write that waits to share a transaction with others. Whoever
-// runs the transaction hands the Tx to the caller, who runs fn on its own
-// goroutine: a panic or a Goexit in fn then unwinds the caller alone, with its
-// stack, and can never end the goroutine that everybody's writes depend on.
+// turn is one write that waits to share a transaction with others. The
+// goroutine that runs the transaction passes the Tx to the caller, who runs fn
+// on its own goroutine: a panic or Goexit in fn then unwinds only the caller,
+// with its stack, and never ends the goroutine that all writes depend on.
 type turn struct {
 	ctx      context.Context
 	to       scope
 	fn       func(Tx) error
 	state    atomic.Int32
-	start    chan Tx    // the transaction is yours
+	start    chan Tx    // passes the transaction to the caller
 	ran      chan ran   // fn has ended
-	done     chan error // the outcome is known
-	err      error      // what fn returned, kept until the outcome
+	done     chan error // the outcome
+	err      error      // what fn returned, until the outcome is known
 	attempts int        // how often it was taken
 }
 
-// ran is how fn ended: finished is false after a panic.
+// ran is how fn ended; finished is false after a panic.
 type ran struct {
 	err      error
 	finished bool
@@ -46,11 +46,11 @@ func newTurn(ctx context.Context, to scope, fn func(Tx) error) *turn {
 var errLate = fmt.Errorf("%w: no turn to write came within %s", ErrBusy, maxWait)
 
 // wait is the caller's side: it runs fn when its turn comes and returns the
-// outcome. It leaves early only while fn has not begun: when ctx ends, maxWait is
-// over or the runner is gone; left is called then.
+// outcome. It returns early only while fn has not begun: when ctx ends, maxWait
+// has passed or gone is closed. It then calls left.
 func (t *turn) wait(gone <-chan struct{}, left func()) error {
 	ended := t.ctx.Done()
-	late := time.AfterFunc(maxWait, func() { // cheaper than a channel to wait for
+	late := time.AfterFunc(maxWait, func() { // cheaper than a select on a timer's channel
 		if t.abandon(left) {
 			t.done <- errLate
 		}
@@ -66,7 +66,7 @@ func (t *turn) wait(gone <-chan struct{}, left func()) error {
 			if t.abandon(left) {
 				return t.ctx.Err()
 			}
-			ended = nil // too late: the outcome must be told
+			ended = nil // too late: the outcome must be reported
 		case <-gone:
 			if t.abandon(left) {
 				return fmt.Errorf("%w: it is closed", ErrUnavailable)
@@ -87,7 +87,7 @@ func (t *turn) abandon(left func()) bool {
 func (t *turn) run(tx Tx) {
 	finished := false
 	defer func() {
-		if !finished { // a panic or Goexit goes on once the rollback is done
+		if !finished { // a panic or Goexit continues once the rollback is done
 			t.ran <- ran{}
 			<-t.done //nolint:errcheck // the panic is the answer
 		}
@@ -97,8 +97,9 @@ func (t *turn) run(tx Tx) {
 	t.ran <- ran{err: err, finished: true}
 }
 
-// take is the runner's side: it claims the turn, unless its caller has left.
-// One claimed before, and lost through no fault of its own, stays claimed.
+// take is the runner's side: it claims the turn and reports whether the caller
+// still waits. A turn that was claimed before, and lost with its transaction,
+// stays claimed.
 func (t *turn) take() bool {
 	if t.state.Load() != taken && (t.ctx.Err() != nil || !t.state.CompareAndSwap(waiting, taken)) {
 		return false
@@ -107,7 +108,8 @@ func (t *turn) take() bool {
 	return true
 }
 
-// hand lets the caller run fn, waits for its end and returns how long it took.
+// hand passes the transaction to the caller, waits until fn ends and returns
+// how long it took.
 func (t *turn) hand(tx Tx, longest *maximum) (ran, time.Duration) {
 	begun := time.Now()
 	t.start <- tx

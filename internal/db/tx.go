@@ -4,14 +4,15 @@ import "errors"
 
 var errOver = errors.New("the transaction is over")
 
-// txState is what a transaction of either engine is bound to and has come to.
+// txState is the state of a transaction that both engines share.
 type txState struct {
 	to     scope
-	over   bool  // the function it was handed to has ended
+	over   bool  // the function that it was passed to has ended
 	broken error // the first statement that failed: PostgreSQL refuses all others, so SQLite must
 }
 
-// usable is what is known of a text, unless the transaction runs no more.
+// usable returns the description of a statement, or an error if the transaction
+// is over or broken.
 func (tx *txState) usable(sql string) (*statement, error) {
 	st := describe(sql)
 	tx.to.check(st)

@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// written tells those who wait for it that the database has taken a write. It
-// costs a write nothing while nobody waits.
+// written notifies waiters that the database accepts writes again. It costs a
+// write nothing while nobody waits.
 type written struct {
 	awaited atomic.Bool
 	mu      sync.Mutex
 	next    chan struct{} // nil while nobody waits
 }
 
-// Written returns a channel that is closed as soon as a write ends well from now
-// on, of any tenant, Days included. Who was refused one for want of space, or of
-// the database, learns by it that there is some again.
+// Written returns a channel that is closed when the next write succeeds, of any
+// tenant and also in Days. A caller whose write failed with ErrFull or
+// ErrUnavailable waits on it before trying again.
 func (d *DB) Written() <-chan struct{} { return d.written.wait() }
 
 func (w *written) wait() <-chan struct{} {
@@ -28,7 +28,7 @@ func (w *written) wait() <-chan struct{} {
 	return w.next
 }
 
-// after passes on how a write has ended.
+// after is called with the outcome of each write and returns it.
 func (w *written) after(err error) error {
 	if err != nil || !w.awaited.Load() {
 		return err

@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// catalog is what a tenant defined, ready to run. It is immutable but for
+// catalog is what a tenant defined, ready to run. It is immutable except for
 // flows, which are compiled when first run.
 type catalog struct {
 	*custom.Definitions
@@ -27,11 +27,11 @@ type flow struct {
 	err      error
 }
 
-// errUnknown is the answer to a slug that no endpoint has.
+// errUnknown is the answer to an unknown slug.
 var errUnknown = fault.New(fault.NotFound, "there is nothing at this path")
 
-// catalog is what the tenant defined at the version of cfg. It is kept with
-// cfg; one that turns out to be of a later version is not.
+// catalog returns what the tenant defined at the version of cfg. It is cached
+// with cfg, unless it turns out to be of a later version.
 func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, error) {
 	if kept, ok := cfg.Definitions.Get(""); ok {
 		return kept.(*catalog), nil
@@ -50,7 +50,7 @@ func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, er
 	return c, nil
 }
 
-// ready compiles the flow. What apply took cannot fail here.
+// ready compiles the flow. What apply accepted cannot fail here.
 func (f *flow) ready() (*automation.Flow, error) {
 	f.once.Do(func() {
 		def, problems := automation.Decode(f.Flow)
@@ -67,7 +67,8 @@ func (f *flow) ready() (*automation.Flow, error) {
 	return f.compiled, f.err
 }
 
-// declared is what a target declares to take, and whether it takes more than that.
+// declared returns the inputs that a target declares, and whether it accepts
+// undeclared ones, too.
 func (c *catalog) declared(t custom.Target) (decls []inputs.Declaration, keep bool, err error) {
 	if t.Kind == custom.ToComponent {
 		component := c.Components[t.Name]

@@ -19,7 +19,7 @@ type event struct {
 	ID         string // ours: the receipt's event_id
 	Kind       string // the provider's eventKind; "" in token mode
 	ProviderID string // the provider's event id; "" in token mode
-	// KeyHash is what a repeated delivery is recognized by; "" for one that is
+	// KeyHash is the hash of the deduplication key, "" for a delivery that is
 	// always new.
 	KeyHash string
 }
@@ -57,52 +57,52 @@ func (e *event) shownID() string { return cmp.Or(e.ProviderID, e.ID) }
 // (contract W6).
 const maxWaiters = 100
 
-// flights lets one delivery of a key run at a time on this node. On other
-// nodes another may run meanwhile: the database lets one of them take effect.
-type flights struct {
+// keyedMutex lets one delivery of a key run at a time on this node. On another
+// node another may run meanwhile; the database lets only one take effect.
+type keyedMutex struct {
 	mu sync.Mutex
-	m  map[string]*flight
+	m  map[string]*keyHolder
 }
 
-type flight struct {
-	landed  chan struct{}
+type keyHolder struct {
+	done    chan struct{}
 	waiters int
 }
 
-// board waits until no other delivery of the key runs, holding nothing but a
-// place in the queue, and returns what must be called when this one is through.
+// lock waits until no other delivery of the key runs, holding nothing but a
+// place in the queue. unlock must be called at the end of this one. It returns
 // OVERLOADED when too many wait.
-func (f *flights) board(ctx context.Context, key string) (land func(), err error) {
+func (k *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
 	for {
-		f.mu.Lock()
-		other := f.m[key]
+		k.mu.Lock()
+		other := k.m[key]
 		if other == nil {
-			if f.m == nil {
-				f.m = map[string]*flight{}
+			if k.m == nil {
+				k.m = map[string]*keyHolder{}
 			}
-			own := &flight{landed: make(chan struct{})}
-			f.m[key] = own
-			f.mu.Unlock()
+			own := &keyHolder{done: make(chan struct{})}
+			k.m[key] = own
+			k.mu.Unlock()
 			mark.At("delivery.boarded")
 			return func() {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				delete(f.m, key)
-				close(own.landed)
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				delete(k.m, key)
+				close(own.done)
 			}, nil
 		}
 		if other.waiters >= maxWaiters {
-			f.mu.Unlock()
+			k.mu.Unlock()
 			return nil, fault.New(fault.Overloaded, "too many deliveries of this event wait for the first").After(time.Second)
 		}
 		other.waiters++
-		f.mu.Unlock()
+		k.mu.Unlock()
 		select {
-		case <-other.landed:
+		case <-other.done:
 		case <-ctx.Done():
-			f.mu.Lock()
+			k.mu.Lock()
 			other.waiters--
-			f.mu.Unlock()
+			k.mu.Unlock()
 			return nil, ctx.Err()
 		}
 	}

@@ -18,46 +18,46 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// TestOneFlightAtATime: of one key; other keys fly meanwhile.
-func TestOneFlightAtATime(t *testing.T) {
-	var f flights
-	var flying, most, flown atomic.Int64
+// TestOneDeliveryAtATime: one key runs once at a time, other keys run meanwhile.
+func TestOneDeliveryAtATime(t *testing.T) {
+	var k keyedMutex
+	var running, most, done atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 90 {
 		wg.Go(func() {
-			land, err := f.board(t.Context(), "a")
+			unlock, err := k.lock(t.Context(), "a")
 			if err != nil {
 				t.Errorf("%d: %v", i, err)
 				return
 			}
-			if n := flying.Add(1); n > most.Load() {
+			if n := running.Add(1); n > most.Load() {
 				most.Store(n)
 			}
-			other, err := f.board(t.Context(), fmt.Sprint("other ", i))
+			other, err := k.lock(t.Context(), fmt.Sprint("other ", i))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			flown.Add(1)
+			done.Add(1)
 			time.Sleep(50 * time.Microsecond)
-			flying.Add(-1)
+			running.Add(-1)
 			other()
-			land()
+			unlock()
 		})
 	}
 	wg.Wait()
-	if most.Load() != 1 || flown.Load() != 90 {
-		t.Errorf("%d at once, %d in all", most.Load(), flown.Load())
+	if most.Load() != 1 || done.Load() != 90 {
+		t.Errorf("%d at once, %d in all", most.Load(), done.Load())
 	}
-	if len(f.m) != 0 {
-		t.Errorf("%d flights are left", len(f.m))
+	if len(k.m) != 0 {
+		t.Errorf("%d keys are left", len(k.m))
 	}
 }
 
-// TestTheQueueOfAFlight has room for maxWaiters, and for who comes after one gave up.
-func TestTheQueueOfAFlight(t *testing.T) {
-	var f flights
-	land, err := f.board(t.Context(), "a")
+// TestTheQueueOfAKey has room for maxWaiters, and for one more when one gave up.
+func TestTheQueueOfAKey(t *testing.T) {
+	var k keyedMutex
+	unlock, err := k.lock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,26 +65,26 @@ func TestTheQueueOfAFlight(t *testing.T) {
 	results := make(chan error, maxWaiters)
 	for range maxWaiters {
 		go func() {
-			_, err := f.board(waiting, "a")
+			_, err := k.lock(waiting, "a")
 			results <- err
 		}()
 	}
 	queue := func() int {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.m["a"].waiters
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.m["a"].waiters
 	}
 	for begun := time.Now(); queue() < maxWaiters; time.Sleep(time.Millisecond) {
 		if time.Since(begun) > 5*time.Second {
 			t.Fatalf("%d wait", queue())
 		}
 	}
-	_, err = f.board(t.Context(), "a")
+	_, err = k.lock(t.Context(), "a")
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Code != fault.Overloaded || e.RetryAfter <= 0 {
 		t.Errorf("one too many: %v", err)
 	}
-	if other, err := f.board(t.Context(), "b"); err != nil {
+	if other, err := k.lock(t.Context(), "b"); err != nil {
 		t.Errorf("another key: %v", err)
 	} else {
 		other()
@@ -98,12 +98,12 @@ func TestTheQueueOfAFlight(t *testing.T) {
 	if n := queue(); n != 0 {
 		t.Errorf("%d still wait", n)
 	}
-	land()
-	land, err = f.board(t.Context(), "a")
+	unlock()
+	unlock, err = k.lock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	land()
+	unlock()
 }
 
 func TestIdempotencyKeys(t *testing.T) {

@@ -14,39 +14,40 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// Service runs what custom endpoints lead to. It may be used by many
-// goroutines. Close it in the end.
+// Service runs the targets of custom endpoints. It is safe for concurrent use.
+// Close must be called at the end.
 type Service struct {
-	store    store
-	dir      *access.Directory
-	records  *records.Store
-	engine   *component.Engine
-	budget   *admission.Budget
-	keyring  *secret.Keyring
-	clock    clock.Clock
-	emit     func(event string, fields map[string]any)
-	programs *programs
-	flights  flights
-	locks    recordLocks
-	flows    *admission.Gate // the places that flows run in
-	// strangers are deliveries that are not verified yet.
+	store      store
+	dir        *access.Directory
+	records    *records.Store
+	engine     *component.Engine
+	budget     *admission.Budget
+	keyring    *secret.Keyring
+	clock      clock.Clock
+	emit       func(event string, fields map[string]any)
+	programs   *programs
+	deliveries keyedMutex
+	locks      recordLocks
+	flows      *admission.Gate // admits flows
+	// strangers admits verifications: deliveries that are not verified yet.
 	strangers gates
 	history   *history
 
 	mu       sync.Mutex
-	rejected map[string]time.Time // when a rejected signature was last told of, by event and endpoint
+	rejected map[string]time.Time // when a rejected signature was last logged, by event and endpoint
 }
 
-// Options is what a Service is made of; all but Budget must be set.
+// Options configure a Service; all but Budget must be set.
 type Options struct {
 	Directory *access.Directory
 	Records   *records.Store
 	Engine    *component.Engine
-	// Budget bounds what all runs and answers hold together; nil for no bound.
+	// Budget bounds what all runs and answers hold together; nil means no
+	// bound.
 	Budget  *admission.Budget
 	Keyring *secret.Keyring
 	Clock   clock.Clock
-	// Emit writes a line of the log.
+	// Emit writes an event to the log.
 	Emit func(event string, fields map[string]any)
 }
 
@@ -59,19 +60,20 @@ func newService(st store, o Options) *Service {
 	return s
 }
 
-// Close writes the runs that wait to be written, until ctx ends.
+// Close writes the runs that are queued, until ctx ends.
 func (s *Service) Close(ctx context.Context) error { return s.history.close(ctx) }
 
-// Stats counts what a Service did since it began.
+// Stats counts what a Service did since it was created.
 type Stats struct {
 	Runs       map[string]int64 // by status
-	Duplicates int64            // deliveries that had been seen
-	Waiting    int              // runs that wait to be written
-	// FlowsRunning and FlowsWaiting are flows with a place and without.
+	Duplicates int64            // deliveries that had been processed before
+	Waiting    int              // runs that are queued to be written
+	// FlowsRunning and FlowsWaiting are flows that run and that wait for a
+	// place.
 	FlowsRunning, FlowsWaiting int
 }
 
-// Stats is the present count.
+// Stats returns the current counts.
 func (s *Service) Stats() Stats {
 	st := s.history.stats()
 	st.FlowsRunning, st.FlowsWaiting = s.flows.Running(), s.flows.Waiting()

@@ -20,15 +20,16 @@ import (
 	"gatehouse/internal/mark"
 )
 
-// How a run ended; Run.Status.
+// The values of Run.Status.
 const (
 	Succeeded = "succeeded"
 	Failed    = "failed"
-	// Duplicate is a run whose event another node committed first: it did nothing.
+	// Duplicate is a run whose event another node committed first; it did
+	// nothing.
 	Duplicate = "duplicate"
 )
 
-// Cancelled is the error code of a run whose caller did not wait for it.
+// Cancelled is the error code of a run whose caller hung up.
 const Cancelled = "CANCELLED"
 
 // Run is one execution as it is kept, for 30 days (contract X8). Times are
@@ -40,31 +41,31 @@ type Run struct {
 	Target    custom.Target
 	Slug      string          // "" outside of an endpoint
 	Auth      credential.Kind // "" outside of an endpoint
-	UserID    string          // as whom it ran
+	UserID    string          // the user it ran as
 	RequestID string
-	EventID   string // of a webhook's delivery
+	EventID   string // of a webhook delivery
 	Status    string
 	ErrorCode string
-	Error     string // for the author: with the place in the source
+	Error     string // for the author, with the position in the source
 	Tries     int
 	Trace     string // JSON list; "" for a component
 	Console   string // JSON list of {level, text}
 
 	tenant string
-	// payload is what a failed delivery needs to be run again.
+	// payload is what is needed to run a failed delivery again.
 	payload []byte
 }
 
-// delivery is what is kept of a failed delivery, sealed.
+// delivery is what is stored of a failed delivery, sealed.
 type delivery struct {
 	Inputs inputs.Object `json:"inputs"`
 	Event  event         `json:"event"`
 }
 
-// payloadPurpose is what deliveries are sealed for.
+// payloadPurpose is the purpose that deliveries are sealed for.
 const payloadPurpose = "failed delivery"
 
-// entry is a run as it will be kept.
+// entry returns the record of a run.
 func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	r := &Run{
 		ID: clock.NewID(began), StartedAt: clock.Micros(began), Took: out.Wall.Microseconds(), CPU: out.CPU.Microseconds(),
@@ -81,9 +82,9 @@ func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	default:
 		r.Status = Failed
 		r.ErrorCode, r.Error = Describe(out.Err)
-		r.Error = strings.ReplaceAll(r.Error, "\x00", "\uFFFD") // a text of PostgreSQL cannot hold it
+		r.Error = strings.ReplaceAll(r.Error, "\x00", "\uFFFD") // a PostgreSQL text cannot contain it
 		if j.event != nil {
-			r.payload, _ = json.Marshal(delivery{j.inputs, *j.event}) // plain texts and checked JSON
+			r.payload, _ = json.Marshal(delivery{j.inputs, *j.event}) // cannot fail: plain texts and checked JSON
 		}
 	}
 	return r
@@ -93,12 +94,12 @@ func consoleJSON(lines []component.Line) string {
 	if len(lines) == 0 {
 		return "[]"
 	}
-	b, _ := json.Marshal(lines) // plain texts
+	b, _ := json.Marshal(lines) // cannot fail: plain texts
 	return string(b)
 }
 
-// Describe is a failure for the author. What is not theirs to know has its
-// line in the server's log.
+// Describe returns an error as the author may see it. The server's log has the
+// causes that the author may not know.
 func Describe(err error) (code, text string) {
 	var f *fault.Error
 	switch {
@@ -119,10 +120,10 @@ func Describe(err error) (code, text string) {
 }
 
 const (
-	// maxHeld is the bytes of runs that wait to be written; no tenant has more of
+	// maxHeld bounds the bytes of runs that are queued; no tenant has more of
 	// them than it leaves free.
 	maxHeld    = 128 << 20
-	maxBatch   = 256 // runs of one transaction
+	maxBatch   = 256 // runs in one transaction
 	flushRuns  = 50 * time.Millisecond
 	maxPatient = time.Second // how long a call waits for room
 )
@@ -135,7 +136,7 @@ type history struct {
 	mu         sync.Mutex
 	queue      []*Run
 	held       *admission.Budget // by tenant
-	room       chan struct{}     // closed and made anew when there is room again
+	room       chan struct{}     // closed and replaced when there is room again
 	wake       chan struct{}
 	closing    chan struct{}
 	done       chan struct{}
@@ -144,11 +145,11 @@ type history struct {
 	duplicates int64
 }
 
-// errUnfit says that the database will not have a run, however often it is asked.
+// errUnfit means that the database refuses a run for good.
 var errUnfit = errors.New("the database refuses what is to be kept")
 
-// runStore keeps runs of one tenant, all or none; errUnfit where it would be no
-// use to ask again.
+// runStore stores runs of one tenant, all or none. It returns errUnfit where
+// trying again would not help.
 type runStore interface {
 	putRuns(ctx context.Context, tenant string, runs []*Run) error
 }
@@ -162,13 +163,13 @@ func newHistory(st runStore, emit func(string, map[string]any)) *history {
 	return h
 }
 
-// size is about what a run holds in memory, in bytes.
+// size returns about how many bytes a run takes in memory.
 func (r *Run) size() int {
 	return 512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.payload)
 }
 
-// add takes a run to be written. Where the database cannot keep up with its
-// tenant it waits a little, and then lets the run go, with a line in the log.
+// add queues a run. If the database cannot keep up with its tenant, add waits a
+// little, and then drops the run and logs that.
 func (h *history) add(r *Run) {
 	deadline := time.Now().Add(maxPatient)
 	h.mu.Lock()
@@ -211,7 +212,7 @@ func (h *history) stats() Stats {
 	return Stats{Runs: maps.Clone(h.counts), Duplicates: h.duplicates, Waiting: len(h.queue)}
 }
 
-// run writes what is added until close.
+// run writes what is queued until close.
 func (h *history) run() {
 	defer close(h.done)
 	for {
@@ -232,7 +233,7 @@ func (h *history) run() {
 	}
 }
 
-// flush writes everything that waits.
+// flush writes everything that is queued.
 func (h *history) flush() {
 	for {
 		h.mu.Lock()
@@ -263,9 +264,10 @@ func (h *history) flush() {
 	}
 }
 
-// write keeps some runs of one tenant; a database that cannot, for now, is
-// asked a few times. Where it will not have one of them, the others are kept: all
-// tenants wait for this, and what one run says must not cost another.
+// write stores some runs of one tenant. It tries a few times while the database
+// is unavailable. If the database refuses one of the runs, write stores the
+// others: all tenants wait for it, and the content of one run must not cost
+// another.
 func (h *history) write(tenant string, runs []*Run) {
 	var err error
 	for wait := 100 * time.Millisecond; wait < 5*time.Second; wait *= 3 {
@@ -294,7 +296,7 @@ func (h *history) write(tenant string, runs []*Run) {
 	h.emit("run.not_kept", map[string]any{"tenant": tenant, "runs": len(runs), "reason": err.Error()})
 }
 
-// close writes what waits, until ctx ends.
+// close writes what is queued, until ctx ends.
 func (h *history) close(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.closed

@@ -20,7 +20,7 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// host is what a component or flow may do to records: what its viewer may, on
+// host gives a component or flow access to records: what its viewer may do, on
 // the unit of work of its run.
 type host struct {
 	x     *execution
@@ -28,23 +28,23 @@ type host struct {
 	given *given
 }
 
-// host is what a component or a flow gets of a viewer; leave ends it.
+// host returns the host of a component or flow that runs as viewer. leave must
+// be called at its end.
 func (x *execution) host(viewer access.Viewer, tooMuch error) (h host, leave func()) {
 	g := &given{charge: x.s.budget.Charge(x.j.config.Tenant.ID), tooMuch: tooMuch}
 	return host{x: x, part: x.unit.As(viewer).Within(g), given: g}, g.charge.Release
 }
 
-// given is what a run was handed of records: one answer is bounded by what the
-// run may still be handed, and counted against the budget of all answers for as
-// long as Go holds it.
+// given bounds the records that a run is handed: each answer by what the run
+// may still be handed, and all that Go holds of them by the budget of answers.
 type given struct {
 	charge  admission.Charge
-	room    int   // of the present call
+	room    int   // of the current call
 	kept    int   // bytes of earlier answers that are still held
-	tooMuch error // to be handed more than room
+	tooMuch error // the error for more than room
 }
 
-// Hold counts an answer that is n bytes long by now.
+// Hold counts an answer that is now n bytes long.
 func (g *given) Hold(n int) error {
 	if n > g.room {
 		return g.tooMuch
@@ -71,10 +71,10 @@ var (
 	_ automation.Host = host{}
 )
 
-// defaultLimit is how many records a list without a limit has.
+// defaultLimit is the number of records in a list without a limit.
 const defaultLimit = 50
 
-// call is one operation on records, as both kinds of target ask for it.
+// call is one operation on records, for components and flows alike.
 type call struct {
 	op            string // get, list, create, update, delete
 	entity, id    string
@@ -82,12 +82,12 @@ type call struct {
 	where         []records.Filter
 	limit         int
 	cursor        string
-	withoutCursor bool // of the answer of list
+	withoutCursor bool // list answers hasMore instead
 }
 
 // Call serves records.* of a component.
 func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]byte, error) {
-	h.given.charge.Release() // the sandbox has its own copy of the last answer
+	h.given.charge.Release() // the sandbox has copied the last answer
 	h.given.room = room
 	given, err := httpapi.ParseObject(args)
 	if err != nil {
@@ -123,7 +123,7 @@ func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]b
 	return h.do(ctx, c)
 }
 
-// list reads the arguments of records.list.
+// list parses the arguments of records.list.
 func (c *call) list(given *httpapi.Object) (err error) {
 	if v, ok := given.Get("limit"); ok && v.Kind() != 'n' {
 		n, ok := wholeNumber(v)
@@ -157,7 +157,7 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	return nil
 }
 
-// filter is one equality; its value is a text, number or boolean.
+// filter returns one equality; its value is a text, number or boolean.
 func filter(name string, v jsontext.Value) (records.Filter, error) {
 	switch v.Kind() {
 	case '"':
@@ -183,7 +183,8 @@ func wholeNumber(v jsontext.Value) (int, bool) {
 	return n, true
 }
 
-// text is a member that is a text; "" where it is not there and need not be.
+// text returns a member that is a text, "" where it is missing and not
+// required.
 func text(given *httpapi.Object, name string, required bool) (string, error) {
 	v, _ := given.Get(name)
 	switch {
@@ -196,7 +197,7 @@ func text(given *httpapi.Object, name string, required bool) (string, error) {
 	return "", fault.New(fault.Validation, "records: %s: expected a text", name)
 }
 
-// Record serves the nodes of a flow.
+// Record serves the record nodes of a flow.
 func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
 	h.given.room = c.Room
 	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true}
@@ -215,8 +216,8 @@ func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Val
 	return answer, err
 }
 
-// Component runs a component for a node of a flow, as whom the component says
-// or else as whom the flow runs. What fail() chose goes on as it is.
+// Component runs a component for a node of a flow, as the user of the
+// component's context or else of the flow. What fail() chose passes unchanged.
 func (h host) Component(ctx context.Context, name string, given jsontext.Value) (jsontext.Value, error) {
 	c := h.x.catalog.Components[name]
 	if c == nil {
@@ -237,10 +238,11 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 	return answer, h.given.keep(len(answer))
 }
 
-// do does one operation. A record that is absent or hidden is null to get.
+// do does one operation. get answers null for a record that is absent or
+// hidden.
 func (h host) do(ctx context.Context, c call) ([]byte, error) {
 	if strings.IndexByte(c.id, 0) >= 0 {
-		c.id = "" // nobody's either; PostgreSQL has no texts with U+0000
+		c.id = "" // no record has it; PostgreSQL texts cannot contain U+0000
 	}
 	switch c.op {
 	case "get":
@@ -273,11 +275,11 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
 }
 
-// aroundPage is more than a list's answer has around its records.
+// aroundPage is more than a list's answer has besides its records.
 const aroundPage = 512
 
-// page is a list's answer: {records, nextCursor}, or {records, hasMore}. It is
-// put around the records where they lie.
+// page returns a list's answer: {records, nextCursor}, or {records, hasMore}.
+// It builds it around the records in place.
 func (c *call) page(p records.Page) []byte {
 	const before = `{"records":`
 	out := append(slices.Grow(p.Records, len(before)+len(p.Next)+64), before...)
@@ -311,7 +313,7 @@ func (x *execution) context(viewer access.Viewer) []byte {
 	return append(text, '}')
 }
 
-// quote appends s as JSON; what is no UTF-8 in it becomes U+FFFD.
+// quote appends s as JSON; bytes that are not UTF-8 become U+FFFD.
 func quote(dst []byte, s string) []byte {
 	out, err := jsontext.AppendQuote(dst, s)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Exec tries a target as a user and keeps nothing: neither what it changes nor
-// the run. body is the JSON object of the inputs. What goes wrong in the target
-// is in the Outcome; the error is for what kept it from running.
+// Exec tries a target as a user and keeps nothing: neither its changes nor the
+// run. body is the JSON object of the inputs. Failures of the target are in the
+// Outcome; the error is for what kept it from running.
 func (s *Service) Exec(ctx context.Context, cfg *access.Config, as access.Viewer, target custom.Target, body []byte) (*Outcome, error) {
 	catalog, err := s.catalog(ctx, cfg)
 	if err != nil {
@@ -33,10 +33,10 @@ func (s *Service) Exec(ctx context.Context, cfg *access.Config, as access.Viewer
 	return s.execute(ctx, &job{config: cfg, caller: as, target: target, inputs: given, requestID: "exec", dry: true}), nil
 }
 
-// Retry runs a failed delivery again, as its provider would by sending it
-// again; already is true when it has been processed meanwhile. CONFLICT when
-// the run was no failed delivery, NOT_FOUND when there is none or its endpoint
-// is gone.
+// Retry runs a failed delivery again, as if its provider had sent it again;
+// already reports whether it has been processed meanwhile. It returns CONFLICT
+// when the run was not a failed delivery, NOT_FOUND when there is no such run
+// or its endpoint is gone.
 func (s *Service) Retry(ctx context.Context, cfg *access.Config, runID string) (out *Outcome, already bool, err error) {
 	run, d, err := s.store.failedDelivery(ctx, cfg.Tenant.ID, runID)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// programs keeps compiled components, by what they were compiled from: a new
-// version of the configuration that leaves a source as it was compiles nothing.
+// programs caches compiled components by tenant and source: a new version of
+// the configuration that does not change a source compiles nothing.
 type programs struct {
 	engine *component.Engine
 	tick   atomic.Int64
@@ -21,7 +21,7 @@ type programs struct {
 	mu   sync.RWMutex
 	m    map[programKey]*compiled
 	size int
-	held map[string]int // of size, by tenant; none that is 0
+	held map[string]int // parts of size, by tenant; has no zeros
 }
 
 type programKey struct {
@@ -29,27 +29,27 @@ type programKey struct {
 	source [sha256.Size]byte
 }
 
-// compiled is one source's program, or why there is none. It is made by
-// whoever asks first; done is closed then.
+// compiled is the program of one source, or the error of compiling it. The
+// first caller compiles it and closes done.
 type compiled struct {
 	done    chan struct{}
 	program *component.Program
 	err     error
-	used    atomic.Int64 // of programs.tick
+	used    atomic.Int64 // value of programs.tick at the last use
 	kept    bool         // counted in programs.size; guarded by programs.mu
 }
 
-// maxPrograms is what all kept programs may hold together, in bytes. Over it the
-// tenant that holds most gives one up.
+// maxPrograms bounds the bytes of all cached programs. Beyond it the tenant
+// that holds most loses one.
 const maxPrograms = 256 << 20
 
 func newPrograms(e *component.Engine) *programs {
 	return &programs{engine: e, m: map[programKey]*compiled{}, held: map[string]int{}}
 }
 
-// of is the program of a component. What is wrong with its source, which apply
-// would have found, is EXECUTION_ERROR, and is remembered; OVERLOADED, where the
-// platform lacks what compiling takes, is not.
+// of returns the program of a component. A source that does not compile is
+// EXECUTION_ERROR, which is cached; apply would have refused it. A lack of
+// resources for compiling is OVERLOADED, which is not cached.
 func (p *programs) of(ctx context.Context, tenant string, c *custom.Component) (*component.Program, error) {
 	key := programKey{tenant, sha256.Sum256([]byte(c.Source))}
 	p.mu.RLock()
@@ -67,7 +67,7 @@ func (p *programs) of(ctx context.Context, tenant string, c *custom.Component) (
 	}
 }
 
-// compile makes a program that others who ask meanwhile wait for.
+// compile compiles a program; other callers of the same source wait for it.
 func (p *programs) compile(ctx context.Context, key programKey, c *custom.Component) (*component.Program, error) {
 	p.mu.Lock()
 	if p.m[key] != nil {
@@ -92,7 +92,7 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.m[key] != own {
-		return program, err // it was evicted meanwhile
+		return program, err // evicted meanwhile
 	}
 	if !keep {
 		delete(p.m, key)
@@ -112,8 +112,8 @@ func (p *programs) count(tenant string, n int) {
 	}
 }
 
-// evict drops, of the tenant that holds most, the program that was used longest
-// ago, if there is one that is kept; who runs it goes on.
+// evict drops the least recently used cached program of the tenant that holds
+// most, if there is one. A run that uses it is not affected.
 func (p *programs) evict() bool {
 	greedy := ""
 	for tenant, n := range p.held {

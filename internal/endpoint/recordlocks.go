@@ -7,14 +7,15 @@ import (
 )
 
 // recordLocks are reader/writer locks by record, on this node. They spare runs
-// that keep changing one record the races that they would lose: an ordinary
-// try's commit shares the locks of the records that it depends on; the last try
-// has those that it lost a race for to itself, from before it runs until it is
-// committed. What decides a race is the database alone.
+// that keep changing one record the races that they would lose: the commit of
+// an ordinary try shares the locks of the records that it depends on; the last
+// try locks exclusively the records over which it lost, from before it runs
+// until it is committed. Only the database decides a race.
 //
-// Whoever has a lock waits for no other set of them: a set is taken whole, in
-// the order of names, so that nobody waits in a circle. Each lock is given in
-// order of arrival. One that nobody has or waits for is forgotten.
+// A caller that holds locks does not wait for another set of them, and takes a
+// set in the order of names, so that there are no deadlocks. Each lock is
+// granted in order of arrival. A lock that nobody holds or waits for is
+// deleted.
 type recordLocks struct {
 	mu sync.Mutex
 	m  map[string]*recordLock
@@ -28,12 +29,12 @@ type recordLock struct {
 
 type lockWaiter struct {
 	exclusive bool
-	granted   chan struct{} // closed when the lock is the waiter's
+	granted   chan struct{} // closed when the lock is granted
 }
 
-// acquire takes the locks of all keys, to share them or alone, and returns what
-// gives them back. When ctx ends before, its error is returned and none is held.
-// keys are sorted, and none is there twice.
+// acquire takes the locks of all keys, shared or exclusive; release gives them
+// back. If ctx ends first, it returns ctx's error and holds none. keys must be
+// sorted and distinct.
 func (l *recordLocks) acquire(ctx context.Context, keys []string, exclusive bool) (release func(), err error) {
 	for n, key := range keys {
 		if err := l.lock(ctx, key, exclusive); err != nil {
@@ -97,8 +98,8 @@ func (r *recordLock) unlock(exclusive bool) {
 	}
 }
 
-// settle gives the lock to the first who wait, as far as they go together, and
-// forgets it when nobody is left. l.mu is held.
+// settle grants the lock to the first waiters that are compatible, and deletes
+// it when nobody is left. l.mu must be held.
 func (l *recordLocks) settle(key string, own *recordLock) {
 	for len(own.queue) > 0 {
 		w := own.queue[0]

@@ -22,7 +22,7 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// Routes is the one route of all custom endpoints.
+// Routes returns the one route of all custom endpoints.
 func (s *Service) Routes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodPost, Pattern: "/public/v1/custom/{slug}", Auth: httpapi.ByEndpoint, Limit: httpapi.PerCredential,
@@ -52,8 +52,8 @@ func (s *Service) serve(ctx context.Context, call *httpapi.Call, checks httpapi.
 	return r.byKey(ctx)
 }
 
-// Exists reports whether the tenant has an endpoint of that slug, for what is
-// refused before it is served.
+// Exists reports whether the tenant has an endpoint with that slug. It is for
+// requests that are refused before they reach serve.
 func (s *Service) Exists(ctx context.Context, cfg *access.Config, slug string) bool {
 	catalog, err := s.catalog(ctx, cfg)
 	return err == nil && catalog.Endpoints[slug] != nil
@@ -68,7 +68,7 @@ type request struct {
 	catalog  *catalog
 }
 
-// job is the execution that the request asks for.
+// job returns the execution that the request asks for.
 func (r *request) job(auth credential.Kind, caller access.Viewer, given inputs.Object, e *event) *job {
 	return &job{
 		config: r.call.Config, caller: caller, runAs: r.endpoint.RunAs, definedBy: r.endpoint.DefinedBy, slug: r.endpoint.Slug, auth: auth,
@@ -76,8 +76,8 @@ func (r *request) job(auth credential.Kind, caller access.Viewer, given inputs.O
 	}
 }
 
-// byKey serves an endpoint that is called with an API key, or by an external
-// user where it says so.
+// byKey serves an endpoint in key mode: for an API key, or for an external user
+// where the endpoint allows it.
 func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	viewer, err := r.checks.Caller(ctx, r.endpoint.ExternalUsers)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
 }
 
-// inputs reads the body as the target's inputs; a form where formToo.
+// inputs parses the body as the target's inputs; also a form if formToo is set.
 func (r *request) inputs(formToo bool) (inputs.Object, error) {
 	decls, keep, err := r.catalog.declared(r.endpoint.Target)
 	if err != nil {
@@ -127,8 +127,8 @@ func isForm(h http.Header) bool {
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// maxFormFields is how many fields a form has: each takes up some hundred bytes,
-// however short it is.
+// maxFormFields is the largest number of fields of a form: each takes some
+// hundred bytes of memory, however short it is.
 const maxFormFields = 20_000
 
 func (r *request) form() (url.Values, error) {
@@ -146,8 +146,7 @@ func (r *request) form() (url.Values, error) {
 	return form, nil
 }
 
-// errToken is the one answer to every webhook token that is not the endpoint's,
-// and to none at all.
+// errToken is the answer to every wrong or missing webhook token.
 var errToken = fault.New(fault.Unauthorized, "a valid webhook token is required")
 
 // webhookToken returns the token that a delivery presents: with both headers,
@@ -182,7 +181,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	if _, err := r.call.Body(); err != nil { // before others of the key wait for this one
+	if _, err := r.call.Body(); err != nil { // before other deliveries of the key wait for this one
 		return httpapi.Reply{}, err
 	}
 	mark.At("token.body-read")
@@ -213,21 +212,22 @@ func idempotencyKey(h http.Header) (string, error) {
 	return values[0], nil
 }
 
-// deliver runs a delivery unless it was processed before: then duplicate is
-// the answer, whatever the delivery says. read gives the target's inputs.
+// deliver runs a delivery unless it was processed before: then it returns the
+// duplicate answer, whatever the delivery contains. read returns the target's
+// inputs.
 func (r *request) deliver(ctx context.Context, auth credential.Kind, read func() (inputs.Object, error), e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime) // waiting and running together
+	ctx, cancel := context.WithTimeout(ctx, maxTime) // for waiting and running together
 	defer cancel()
 	tenantID := r.call.Config.Tenant.ID
 	if e.KeyHash != "" {
-		land, err := r.s.flights.board(ctx, tenantID+"/"+r.endpoint.Slug+"/"+e.KeyHash)
+		unlock, err := r.s.deliveries.lock(ctx, tenantID+"/"+r.endpoint.Slug+"/"+e.KeyHash)
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = over(err)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		defer land()
+		defer unlock()
 		if duplicate, err := r.seen(ctx, e); duplicate != nil || err != nil {
 			return nil, duplicate, err
 		}
@@ -250,7 +250,8 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 	return out, nil, out.Err
 }
 
-// seen is the answer to a delivery that was processed before, nil for a new one.
+// seen returns the answer to a delivery that was processed before, nil for a
+// new one.
 func (r *request) seen(ctx context.Context, e *event) (*httpapi.Reply, error) {
 	first, err := r.s.store.seen(ctx, r.call.Config.Tenant.ID, r.endpoint.Slug, e.KeyHash)
 	if err != nil || first == "" {
@@ -273,10 +274,10 @@ func receipt(eventID string) httpapi.Reply {
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
 }
 
-// bySignature serves a webhook that a provider signs. An address that has used
-// up its attempts is refused before any work, and a used-up endpoint too; but
-// only a delivery that passed the verifier counts against the endpoint, so that
-// strangers cannot use up what the provider needs.
+// bySignature serves a webhook that a provider signs (contract W8). It refuses
+// an address that has used up its attempts, and a used-up endpoint, before any
+// work. Only a delivery that passed the verifier counts against the endpoint,
+// so that strangers cannot use up the provider's budget.
 func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	budget, perMinute := "/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute
 	if err := r.checks.Suspect(); err != nil {
@@ -287,7 +288,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	}
 	body, err := r.call.Body()
 	if fault.CodeOf(err) != "" && fault.CodeOf(err) != fault.Overloaded {
-		return httpapi.Reply{}, r.checks.Refuse(err) // nobody has vouched for it
+		return httpapi.Reply{}, r.checks.Refuse(err) // the delivery is not verified
 	}
 	if err != nil {
 		return httpapi.Reply{}, err

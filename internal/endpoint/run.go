@@ -22,43 +22,43 @@ import (
 	"gatehouse/internal/records"
 )
 
-// maxTries is how many lost races make a CONFLICT. The last try has the records
-// that it lost a race for to itself on this node.
+// maxTries is how many lost races make a CONFLICT (contract X4). The last try
+// locks, on this node, the records over which the try before lost.
 const maxTries = 3
 
-// maxTime is what all tries together may take: the answer must be out before
-// the server's own time-outs. Each try has the target's own limit, its commit
-// and what it waits for included.
+// maxTime is how long all tries together may take (contract X6), so that the
+// answer is out before the server's own timeouts. Each try also has the
+// target's limit, which includes its commit and its waiting.
 const maxTime = 45 * time.Second
 
-// errTime says that a run's time was over before it was committed.
+// errTime means that a run's time ended before its commit.
 var errTime = fault.New(fault.ExecutionTimeout, "the run did not finish in time; nothing was done")
 
-// errSeen says that a delivery was processed before, by another try or node.
+// errSeen means that a delivery was processed before, by another try or node.
 var errSeen = errors.New("this event was processed before")
 
-// job is one execution that was asked for.
+// job is one execution that was requested.
 type job struct {
 	config    *access.Config
-	caller    access.Viewer // the zero one for a webhook
+	caller    access.Viewer // zero for a webhook
 	runAs     string        // a user's id, "" for none
 	definedBy string
 	slug      string          // "" outside of an endpoint
 	auth      credential.Kind // "" outside of an endpoint
 	target    custom.Target
 	inputs    inputs.Object
-	event     *event // nil where no webhook was delivered
+	event     *event // nil unless a webhook was delivered
 	requestID string
-	holder    records.Holder // of the answer; nil where none is made of the outcome
-	// dry runs it and keeps nothing.
+	holder    records.Holder // of the answer; nil where the outcome is not answered
+	// dry runs the job and keeps nothing.
 	dry bool
 }
 
-// Outcome is how a run ended.
+// Outcome is the result of a run.
 type Outcome struct {
 	Data []byte // JSON
 	Meta []byte // JSON object, nil for none
-	// Err is the failure, a *fault.Error where the caller may know it.
+	// Err is the failure, a *fault.Error if the caller may know it.
 	Err   error
 	Tries int
 
@@ -66,18 +66,19 @@ type Outcome struct {
 	Console []component.Line
 	CPU     time.Duration
 	Wall    time.Duration
-	UserID  string // as whom it ran; "" where that was not found
+	UserID  string // the user it ran as; "" if none was found
 }
 
-// execute runs a job until it is committed, failed, or lost too many races, and
-// keeps the run. errSeen when its event turned out to be processed before.
+// execute runs a job until it is committed, has failed or has lost too many
+// races, and records the run. It returns errSeen when the event was processed
+// before.
 func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	began := s.clock.Now()
 	var out *Outcome
 	var cpu time.Duration
-	var lost []string // the records that the try before depended on
+	var lost []string // the records that the previous try depended on
 	for try := 1; ; try++ {
 		x := &execution{s: s, j: j}
 		if try == maxTries {
@@ -109,8 +110,8 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 }
 
 // overtaken reports whether another node processed the job's event while this
-// one ran it: then that is why it failed. Where that cannot be found out, the
-// failure stands as it is.
+// one ran it, so that this is why the run failed. It returns false where that
+// cannot be determined.
 func (s *Service) overtaken(ctx context.Context, j *job) bool {
 	if j.event == nil || j.event.KeyHash == "" {
 		return false
@@ -119,7 +120,7 @@ func (s *Service) overtaken(ctx context.Context, j *job) bool {
 	return err == nil && first != ""
 }
 
-// renew brings a job to the configuration of now.
+// renew updates a job to the current configuration.
 func (s *Service) renew(ctx context.Context, j *job) error {
 	config, err := s.dir.Current(ctx, j.config.Tenant.ID)
 	if err != nil || config == j.config {
@@ -141,9 +142,9 @@ type execution struct {
 	j       *job
 	catalog *catalog
 	unit    *records.Unit
-	// wanted are the records that the try has to itself until it ends.
+	// wanted are the records that the try locks until it ends.
 	wanted []string
-	// until is when the target's time is over, the commit included.
+	// until is when the target's time ends, the commit included.
 	until time.Time
 
 	actorKnown bool
@@ -153,11 +154,11 @@ type execution struct {
 	console []component.Line
 	cpu     time.Duration
 	userID  string
-	failure *failure // the last of a component
+	failure *failure // the last failure of a component
 }
 
-// try runs the job once and commits it. touched are the records that it read
-// by id or changed.
+// try runs the job once and commits it. touched are the records that it read by
+// id or changed.
 func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 	begun := time.Now()
 	out = &Outcome{}
@@ -175,20 +176,20 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 	if ended := ctx.Err(); ended != nil && err != nil && fault.CodeOf(err) == "" {
 		err = over(ended)
 	}
-	if err == nil && x.j.holder != nil { // before the commit, for it is too late after it
+	if err == nil && x.j.holder != nil { // before the commit: afterwards it would be too late
 		err = x.j.holder.Hold(len(out.Data))
 	}
 	if err == nil && !x.j.dry {
 		err = x.commit(ctx, touched)
 	}
 	if err != nil {
-		out.Err, out.Data, out.Meta = err, nil, nil // of a run that did nothing
+		out.Err, out.Data, out.Meta = err, nil, nil // the run did nothing
 	}
 	out.Wall = time.Since(begun)
 	return out, touched
 }
 
-// prepare finds what there is to run and waits for the records wanted, at most
+// prepare loads what there is to run and waits for the wanted records, at most
 // as long as the target may take.
 func (x *execution) prepare(ctx context.Context) (release func(), err error) {
 	if x.catalog, err = x.s.catalog(ctx, x.j.config); err != nil {
@@ -203,7 +204,7 @@ func (x *execution) prepare(ctx context.Context) (release func(), err error) {
 	return release, err
 }
 
-// limit is what the job's target may take.
+// limit returns how long the job's target may take.
 func (x *execution) limit() time.Duration {
 	if c := x.catalog.Components[x.j.target.Name]; c != nil && x.j.target.Kind == custom.ToComponent {
 		return c.Timeout()
@@ -211,7 +212,7 @@ func (x *execution) limit() time.Duration {
 	return component.DefaultTimeout
 }
 
-// touched names the records that the unit depends on, for their locks.
+// touched returns the lock names of the records that the unit depends on.
 func (x *execution) touched() []string {
 	names := x.unit.Touched()
 	for i, name := range names {
@@ -220,9 +221,9 @@ func (x *execution) touched() []string {
 	return names
 }
 
-// commit does what the run did. It shares the locks of the records that it
-// depends on with others, unless it has those it wants to itself: who has locks
-// waits for no more.
+// commit commits the run's changes. It takes shared locks on the records that
+// it depends on, unless the try has locked its wanted records exclusively: a
+// try that holds locks does not wait for more.
 func (x *execution) commit(ctx context.Context, touched []string) error {
 	if !x.unit.Changed() && x.j.event == nil {
 		return nil
@@ -251,7 +252,7 @@ func (x *execution) run(ctx context.Context, out *Outcome) (err error) {
 	return err
 }
 
-// over is the error of a job whose time is over, or whose caller hung up.
+// over returns the error of a job whose time ended, or whose caller hung up.
 func over(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.ExecutionTimeout, "the run did not finish in time")
@@ -259,7 +260,8 @@ func over(err error) error {
 	return err
 }
 
-// actor is as whom a target runs that does not say.
+// actor returns the user a target runs as when it names none. It is determined
+// once.
 func (x *execution) actor(ctx context.Context) func() (access.Viewer, error) {
 	return func() (access.Viewer, error) {
 		if !x.actorKnown {
@@ -270,14 +272,15 @@ func (x *execution) actor(ctx context.Context) func() (access.Viewer, error) {
 	}
 }
 
-// as notes as whom the job's target runs, for the run's entry.
+// as records which user the job's target runs as.
 func (x *execution) as(viewer access.Viewer) {
 	if x.userID == "" {
 		x.userID = viewer.UserID()
 	}
 }
 
-// component runs a logic component on the unit. Its inputs are checked.
+// component runs a logic component on the unit. Its inputs must have been
+// checked.
 func (x *execution) component(ctx context.Context, name string, given jsontext.Value) ([]byte, error) {
 	c := x.catalog.Components[name]
 	if c == nil {
@@ -311,8 +314,9 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 	return res.Value, nil
 }
 
-// failed is a component's failure as the caller is told: only what fail()
-// chose has a status of its own. Where in the source it was is for the author.
+// failed returns a component's failure as the caller sees it: only fail()
+// chooses a status of its own. The position in the source is for the author
+// only.
 func (x *execution) failed(name string, f *component.Failure) error {
 	if f.Chosen {
 		return f.Fault()
@@ -324,7 +328,7 @@ func (x *execution) failed(name string, f *component.Failure) error {
 	return x.failure
 }
 
-// failure is a fault with what only the run's entry says.
+// failure is a fault with details that only the run's record has.
 type failure struct {
 	fault        *fault.Error
 	where, stack string
@@ -333,8 +337,9 @@ type failure struct {
 func (f *failure) Error() string { return f.fault.Error() }
 func (f *failure) Unwrap() error { return f.fault }
 
-// automation runs a flow on the unit, in a place of its tenant's. A component
-// in it takes a place of the engine's beside that, never the other way round.
+// automation runs a flow on the unit, in one of the tenant's places for flows.
+// A component in it additionally takes a place of the engine, never the other
+// way round.
 func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	f := x.catalog.flows[x.j.target.Name]
 	if f == nil {
@@ -349,9 +354,9 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 		return err
 	}
 	x.as(viewer)
-	// What the flow calls runs as the flow does, where it does not say.
+	// What the flow calls runs as the flow does, unless it has a context.
 	x.actorIs, x.actorErr, x.actorKnown = viewer, nil, true
-	if len(x.catalog.Components) > 0 { // a cold start's time is not the flow's
+	if len(x.catalog.Components) > 0 { // a cold start does not count against the flow's time
 		if err := x.s.engine.Ready(ctx); err != nil {
 			return err
 		}
@@ -381,7 +386,7 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 		given.Event = &automation.Event{ID: strings.ToValidUTF8(e.shownID(), "\uFFFD"), Kind: strings.ToValidUTF8(e.Kind, "\uFFFD")}
 	}
 	res, err := compiled.Run(ctx, given)
-	x.until = until // not that of a component in it
+	x.until = until // not that of a component in the flow
 	out.Trace = res.Trace.JSON()
 	if fault.CodeOf(err) == fault.ExecutionTimeout && work.Starved() {
 		err = errStarved
@@ -395,11 +400,12 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	return nil
 }
 
-// errStarved says that a run was not done in time because others computed.
+// errStarved means that a run did not finish in time because others used the
+// processor.
 var errStarved = fault.New(fault.Overloaded, "The service is too busy to finish this in time. Try again soon.").After(2 * time.Second)
 
-// placed gives a flow's failure the place in the source of the component that
-// failed in it, if one did: nothing in a flow can catch that.
+// placed adds to a flow's failure the position in the source of the component
+// that failed in it, if one did: a flow cannot catch such a failure.
 func (x *execution) placed(err error) error {
 	var f *fault.Error
 	if x.failure == nil || !errors.As(err, &f) {

@@ -23,7 +23,7 @@ type store struct {
 	keyring sealing
 }
 
-// definitions reads what a tenant defined and the version it was at.
+// definitions reads what a tenant defined, and the version of that.
 func (s store) definitions(ctx context.Context, tenantID string) (*custom.Definitions, int64, error) {
 	h := s.d.For(tenantID)
 	for range 20 {
@@ -52,32 +52,32 @@ func (s store) tokenHash(ctx context.Context, tenantID, slug string) (string, er
 	return custom.TokenHash(ctx, s.d.For(tenantID), slug)
 }
 
-// seen is the id of the event that a delivery's key belongs to, "" when the
-// key is new.
+// seen returns the id of the event that a delivery's key belongs to, "" when
+// the key is new.
 func (s store) seen(ctx context.Context, tenantID, slug, keyHash string) (eventID string, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT event_id FROM event_keys WHERE tenant_id = $1 AND slug = $2 AND key_hash = $3`,
 		func(r db.Row) error { eventID = r.Text(0); return nil }, slug, keyHash)
 	return eventID, err
 }
 
-// commit does what a run did, and with it writes its event and the event's
-// key, in one transaction: errSeen when the key was there, records.ErrLost when
-// the run lost a race, EXECUTION_TIMEOUT when ctx's deadline came before the
-// transaction was complete. Then nothing is done. A transaction that is complete
-// by then is committed, and said to be.
+// commit commits a run's changes together with its event and the event's key,
+// in one transaction. It returns errSeen when the key exists, records.ErrLost
+// when the run lost a race, and EXECUTION_TIMEOUT when ctx's deadline came
+// before the transaction was complete; then nothing is done. A transaction that
+// was complete by then is committed, and commit returns nil.
 func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64) error {
 	var also func(db.Tx) error
 	if j.event != nil {
 		also = func(tx db.Tx) error { return deliver(ctx, tx, j, now) }
 	}
 	err := unit.Commit(ctx, also)
-	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) { // which may have committed
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) { // an unavailable database may have committed
 		err = errTime
 	}
 	return err
 }
 
-// deliver writes a run's event and what it is known by.
+// deliver writes a run's event and its deduplication key.
 func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	e := j.event
 	mark.At("commit.records-done")
@@ -87,14 +87,14 @@ func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	if err != nil || e.KeyHash == "" {
 		return orSeen(err)
 	}
-	// The index has the last word on which of two deliveries was first.
+	// The unique index decides which of two deliveries was first.
 	_, err = tx.Exec(ctx, `INSERT INTO event_keys (tenant_id, slug, key_hash, event_id, seen_at) VALUES ($1, $2, $3, $4, $5)`,
 		j.slug, e.KeyHash, e.ID, now)
 	mark.At("commit.key-written")
 	return orSeen(err)
 }
 
-// orSeen is errSeen for a key that was there.
+// orSeen returns errSeen for a key that exists.
 func orSeen(err error) error {
 	if errors.Is(err, db.ErrUnique) {
 		return errSeen
@@ -102,16 +102,16 @@ func orSeen(err error) error {
 	return err
 }
 
-// committed reports whether there is an event of that id.
+// committed reports whether there is an event with that id.
 func (s store) committed(ctx context.Context, tenantID, eventID string) (found bool, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT 1 FROM events WHERE tenant_id = $1 AND event_id = $2`,
 		func(db.Row) error { found = true; return nil }, eventID)
 	return found, err
 }
 
-// NewToken makes a (new) webhook token for an endpoint in token mode; the old
-// one stops at once, on every node. NOT_FOUND when there is no such endpoint,
-// VALIDATION when it is called otherwise.
+// NewToken makes a new webhook token for an endpoint in token mode; the old one
+// stops at once on every node (contract W1). It returns NOT_FOUND when there is
+// no such endpoint, VALIDATION when the endpoint has another mode.
 func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor, tenantID, slug string) (secret.Token, error) {
 	token := secret.NewWebhookToken()
 	h := d.For(tenantID)

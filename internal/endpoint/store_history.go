@@ -17,9 +17,10 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// putRuns keeps runs of one tenant in one transaction; errUnfit where it fails for
-// another reason than the state that the database is in. A run that is there is
-// left as it is: whether an earlier try was committed may be unknown.
+// putRuns stores runs of one tenant in one transaction. It returns errUnfit
+// where the failure has another cause than the database's state. An existing
+// run is left unchanged: it may be unknown whether an earlier try was
+// committed.
 func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error {
 	payloads := make([]string, len(runs))
 	for i, r := range runs {
@@ -58,17 +59,17 @@ func scanRun(r db.Row) *Run {
 	}
 }
 
-// RunFilter says which runs are asked for.
+// RunFilter selects runs.
 type RunFilter struct {
-	Slug   string // of an endpoint; "" for every run
-	Errors bool   // failed ones only
+	Slug   string // of an endpoint; "" for all runs
+	Errors bool   // only failed runs
 	Limit  int    // 0 for all
-	// RequestID is that of the request that a run is of, and of no other; "" for every run.
+	// RequestID selects the run of one request; "" for all runs.
 	RequestID string
 	Since     time.Time // only runs that began then or later; zero for all
 }
 
-// Runs hands a tenant's runs to each, newest first.
+// Runs calls each for a tenant's runs, newest first.
 func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func(*Run) error) error {
 	where, args := "", []any{}
 	and := func(condition string, arg any) {
@@ -95,7 +96,7 @@ func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func
 		func(r db.Row) error { return each(scanRun(r)) }, args...)
 }
 
-// RunByID is one run; NOT_FOUND when there is none.
+// RunByID returns one run, or NOT_FOUND.
 func RunByID(ctx context.Context, d *db.DB, tenantID, id string) (*Run, error) {
 	var run *Run
 	err := d.For(tenantID).Query(ctx, `SELECT `+runColumns+` FROM runs WHERE tenant_id = $1 AND run_id = $2`,
@@ -106,7 +107,7 @@ func RunByID(ctx context.Context, d *db.DB, tenantID, id string) (*Run, error) {
 	return run, err
 }
 
-// CheckDeliveries fails with secret.ErrOpen when the newest failed delivery of the
+// CheckDeliveries returns secret.ErrOpen when the newest failed delivery of the
 // tenant that h is bound to was sealed under another master key.
 func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
 	sealed := ""
@@ -118,7 +119,8 @@ func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) 
 	return err
 }
 
-// failedDelivery is what is needed to run a failed delivery again.
+// failedDelivery returns what is needed to run a failed delivery again. Its
+// errors are those of Retry.
 func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *delivery, error) {
 	run, err := RunByID(ctx, s.d, tenantID, id)
 	if err != nil {
@@ -148,8 +150,8 @@ const (
 	expireBatch  = 500
 )
 
-// RunRetention deletes what is older than it is kept, now and every hour, until
-// ctx ends. Any number of nodes may run it at once.
+// RunRetention deletes what is older than the retention, now and every hour,
+// until ctx ends. Any number of nodes may run it at once.
 func (s *Service) RunRetention(ctx context.Context) {
 	ticker := time.NewTicker(expireEvery)
 	defer ticker.Stop()
@@ -202,9 +204,9 @@ func (s store) expireTenant(ctx context.Context, id string, now time.Time) error
 		WHERE tenant_id = $1 AND received_at < $2 ORDER BY received_at, event_id LIMIT $3`+lock+`)`, bound)
 }
 
-// deleteOld deletes in small transactions, oldest first, each of which locks its
-// rows in one order: nodes that do the same wait for each other. It finds them by
-// an index, and rests in between.
+// deleteOld deletes in small transactions, oldest first. Each locks its rows in
+// one order, so that nodes that do the same wait for each other. It finds the
+// rows by an index, and rests in between.
 func deleteOld(ctx context.Context, h db.Handle, sql string, before int64) error {
 	for {
 		begun := time.Now()

@@ -17,30 +17,31 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// errSignature is the one answer to every delivery that the verifier does not take.
+// errSignature is the answer to every delivery that the verifier rejects.
 var errSignature = fault.New(fault.Unauthorized, "the signature was rejected")
 
 // verified is what a verifier returned for a delivery (contract W10).
 type verified struct {
-	id    string // providerEventId, WTF-8: two that differ stay two
+	id    string // providerEventId in WTF-8, so that distinct ids stay distinct
 	kind  string // eventKind, WTF-8
 	event *httpapi.Object
 }
 
 // errUnjudged is the answer to a delivery whose verifier was stopped at one of
-// its limits. It has said nothing about the signature, so the provider is not
-// told that it was wrong, which would make it give up.
+// its limits. The signature may be right, so the answer must not say that it is
+// wrong: the provider would give up.
 var errUnjudged = fault.New(fault.Overloaded, "the delivery could not be checked within the verifier's limits; try again later").After(5 * time.Second)
 
-// Verifications that run or wait for deliveries which nobody has vouched for yet:
-// of one endpoint, and of one address at one endpoint. All of a tenant's run
-// within its share of the engine's places.
+// strangers bounds the verifications of deliveries that are not verified yet,
+// of one endpoint and of one address at one endpoint (contract W8). All of a
+// tenant's run within its share of the engine's places.
 var strangers = admission.Limits{Running: 6, PerKey: 2, Waiting: 256, WaitingPerKey: 64, MaxWait: 2 * time.Second}
 
-// errStrangers sheds what does not get a place in time.
+// errStrangers sheds a delivery that gets no place in time.
 var errStrangers = fault.New(fault.Overloaded, "too many deliveries wait to be checked; try again soon").After(time.Second)
 
-// gates has a gate for each endpoint at which a delivery is being verified.
+// gates holds an admission.Gate for each endpoint at which deliveries are being
+// verified.
 type gates struct {
 	mu sync.Mutex
 	m  map[string]*gateInUse
@@ -82,9 +83,9 @@ func (g *gates) enter(ctx context.Context, endpoint, address string) (leave func
 	return func() { out(); done() }, nil
 }
 
-// verify asks the endpoint's verifier. UNAUTHORIZED when it rejects, in
-// whatever way; OVERLOADED when it cannot run now, or was stopped before it
-// came to an end.
+// verify runs the endpoint's verifier. It returns UNAUTHORIZED when the
+// verifier rejects, in whatever way, and OVERLOADED when it cannot run now or
+// was stopped at a limit.
 func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	c := r.catalog.Components[r.endpoint.Verifier]
 	if c == nil {
@@ -117,7 +118,7 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if res.Failed != nil {
 		return nil, r.rejected(res.Failed.Message)
 	}
-	if err := r.call.Keep(len(res.Value)); err != nil { // it may be more than the delivery itself
+	if err := r.call.Keep(len(res.Value)); err != nil { // it may be larger than the delivery
 		return nil, err
 	}
 	v, wrong := read(res.Value)
@@ -131,20 +132,20 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	return v, nil
 }
 
-// aroundMember is about what one member of an event takes beside its text: in the
-// object, in its index and among the inputs.
+// aroundMember is about how many bytes one member of an event takes besides its
+// text: in the object, in its index and among the inputs.
 const aroundMember = 160
 
-// rejected is the answer to a delivery that the verifier does not take. The logs
-// tell why; the sender is not told, because they may be anybody. The reason is the
-// author's text.
+// rejected returns the answer to a delivery that the verifier rejects. The
+// reason, which is the author's text, is for the logs only: the sender may be
+// anybody.
 func (r *request) rejected(why string) error {
 	r.s.tells("endpoint.signature_rejected", r.call.Config.Tenant.ID, r.endpoint.Slug, why)
 	return errSignature.Because(why)
 }
 
-// verifierConfig is {slug, webhook_secret, webhook_secrets}. Without a secret
-// nothing could be verified: that rejects.
+// verifierConfig returns {slug, webhook_secret, webhook_secrets}. An endpoint
+// without a secret rejects, because nothing could be verified.
 func (r *request) verifierConfig() ([]byte, error) {
 	var secrets []string
 	for _, sealed := range []string{r.endpoint.SealedSecret, r.endpoint.SealedPrevious} {
@@ -174,7 +175,7 @@ func (r *request) verifierConfig() ([]byte, error) {
 	return append(text, `]}`...), nil
 }
 
-// read takes a verifier's answer apart; wrong says why it rejects.
+// read parses a verifier's result; wrong is why it rejects.
 func read(value []byte) (v *verified, wrong string) {
 	if jsontext.Value(value).Kind() != '{' {
 		return nil, "it returned no object"
@@ -204,19 +205,19 @@ func read(value []byte) (v *verified, wrong string) {
 }
 
 func unquoted(v jsontext.Value) string {
-	s, _ := wtf8.Unquote(v) // ParseEvent has read it
+	s, _ := wtf8.Unquote(v) // ParseEvent has checked it
 	return s
 }
 
-// rejectsEvery bounds how often the log tells of rejected signatures and the
-// like, for each endpoint.
+// rejectsEvery bounds how often a rejected signature is logged, for each
+// endpoint.
 const (
 	rejectsEvery = time.Second
 	maxRejected  = 10_000
 )
 
-// tells writes a line of the log for the author of a verifier. The reason is
-// theirs; nothing of the delivery is in it.
+// tells logs an event for the author of a verifier. The reason is the author's
+// text and has nothing of the delivery.
 func (s *Service) tells(event, tenantID, slug, why string) {
 	key, now := event+"/"+tenantID+"/"+slug, s.clock.Now()
 	s.mu.Lock()

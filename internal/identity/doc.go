@@ -1,6 +1,6 @@
 // Package identity is External Identity: registration, login and tokens of the
-// end-users of a tenant's app (specification, "External Identity endpoints";
-// decisions 2.23–2.28).
+// end-users of a tenant's app (contract I1–I15, T1–T10,
+// L7–L9, U7, U8).
 //
 // The rules in ten lines:
 //
@@ -15,7 +15,7 @@
 //   - One-time tokens are spent by one compare-and-set. Only hashes are stored.
 //   - Lifetimes count in database time, so that nodes agree.
 //   - Nothing tells an address with an account from one without, but for
-//     registration, which the specification wants to tell.
+//     registration (contract I5).
 //   - Limits are checked before passwords are hashed; hashes wait for admission.
 //   - What changes a user here holds tenant.Fence and is no change of
 //     configuration; rotating a signing key is one.

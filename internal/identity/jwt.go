@@ -20,13 +20,13 @@ const (
 	maxToken = 4 << 10
 	audience = "public-api"
 	// tokenType is what keeps these tokens out of the tenant's own web
-	// application (specification, "Authentication" 5).
+	// application (contract I1, T1).
 	tokenType = "external"
 	// clockSkew is how far ahead of this node's clock a token may have been issued.
 	clockSkew = time.Minute
 )
 
-// claims are those of decisions 2.23, and nothing else.
+// claims are those of contract T1, and nothing else.
 type claims struct {
 	Issuer    string           `json:"iss"`
 	Audience  string           `json:"aud"`
@@ -83,7 +83,7 @@ func sign(cfg *access.Config, key *signingKey, of holder) (string, error) {
 var parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
 // Authenticate finds the viewer of an access token: an external user of the
-// tenant, deactivated or not, with the rights they have now (decisions 2.23).
+// tenant, deactivated or not, with the rights they have now (contract T3, A15).
 // Whatever is wrong with the token, it is the same UNAUTHORIZED.
 func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token string) (access.Viewer, error) {
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {

@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// budget is one line of the specification's table of limits, for one address,
+// budget is one limit of contract L7, for one address,
 // e-mail address, token or tenant.
 //
 // Where two apply, a request that one of them refuses is charged to neither:

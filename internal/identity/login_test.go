@@ -235,7 +235,7 @@ func TestAttemptsThatAreShedBlockNobody(t *testing.T) {
 	w.do("login", body).want(200, "")
 }
 
-// tableOfLimits is the specification's; call makes the i-th request of a kind.
+// tableOfLimits has the limits of contract L7; call makes the i-th request of a kind.
 var tableOfLimits = []struct {
 	name   string
 	set    func(*tenant.IdentityLimits)

@@ -32,7 +32,7 @@ func compose(t *tenant.Tenant, template string, to user.Account, path, token str
 	return m
 }
 
-// The pages that the customer's app has (specification, "External Identity settings").
+// The pages that the customer's app has (contract M3).
 const (
 	verifyPage = "/verify"
 	resetPage  = "/reset-password"

@@ -13,7 +13,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// profile is the answer to GET /auth/me (decisions 2.25).
+// profile is the answer to GET /auth/me (contract I14, I3).
 type profile struct {
 	UserID        string                    `json:"userId"`
 	Email         string                    `json:"email"`
@@ -26,7 +26,7 @@ type profile struct {
 
 // me is who the caller is. Everybody may know that of themselves; of the custom
 // fields only those are left out that a permission set of theirs, by speaking
-// of users, withholds (decisions 2.11).
+// of users, withholds (contract I14, A6).
 func (s *Service) me(ctx context.Context, viewer access.Viewer) (*profile, error) {
 	u, err := s.store.self(ctx, viewer)
 	if err != nil {

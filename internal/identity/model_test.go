@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/session"
 )
 
-// model is what one end-user's sessions should be, told in the words of the
-// specification's table "Refresh tokens" and without a database.
+// model is what one end-user's sessions should be, told in the words of
+// contract T7 and without a database.
 type model struct {
 	now      time.Duration
 	active   bool

@@ -33,7 +33,7 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// successor is the one token that may follow a refresh token (decisions 2.27):
+// successor is the one token that may follow a refresh token (contract T7):
 // it can be handed out again without having been stored, by whoever holds the
 // master key and is shown its predecessor, and by nobody else.
 func (s *Service) successor(tenantID, presented string) string {
@@ -53,7 +53,7 @@ const (
 	endAsTheft         // refused, and the chain is revoked: somebody has an old token
 )
 
-// judge is the specification's table of refresh tokens, row by row. Of a token
+// judge is the table of contract T7, row by row. Of a token
 // that was rotated it does not matter how old it is: a moment ago it is told its
 // successor again, later it is theft.
 func judge(is session.State, userLost bool) verdict {

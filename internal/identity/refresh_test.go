@@ -33,7 +33,7 @@ func (w *world) tokensOf(token string) (all, successors int) {
 	return all, successors
 }
 
-// The table "Refresh tokens" of the specification, row by row.
+// The table of contract T7, row by row.
 func TestARefreshRotatesTheToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		id := w.join(eva)

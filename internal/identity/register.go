@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// The activation modes (specification, "External Identity settings").
+// The activation modes (contract I6).
 const (
 	byEmail = "svc_email"
 	byApp   = "app_managed"
@@ -45,8 +45,7 @@ type registered struct {
 }
 
 // readRegistration takes from a body the hard columns and the declared custom
-// fields; whatever else it names is ignored (specification, "External Identity
-// endpoints" 1), so that nobody registers as more than an end-user.
+// fields; whatever else it names is ignored (contract I4), so that nobody registers as more than an end-user.
 func readRegistration(body *httpapi.Object, users *schema.Entity) (*registration, error) {
 	r := &registration{}
 	bad := map[string]string{}
@@ -96,7 +95,7 @@ func (r *registration) check() map[string]string {
 }
 
 // customFields is the object of the declared custom fields that a body names,
-// each as text, unchecked (decisions 2.25): numbers and booleans in their text
+// each as text, unchecked (contract I4): numbers and booleans in their text
 // form, objects and lists as JSON text. null is as good as not named. A field
 // with the name of a hard column cannot be reached.
 func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, error) {

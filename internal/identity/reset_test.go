@@ -68,7 +68,7 @@ func TestAResetTokenLivesAnHour(t *testing.T) {
 	})
 }
 
-// The specification's conditions: the user exists, is external, is active and
+// The conditions of contract I11: the user exists, is external, is active and
 // is verified.
 func TestAResetIsForActiveVerifiedEndUsersAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

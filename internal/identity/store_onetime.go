@@ -69,7 +69,7 @@ func (s store) holds(ctx context.Context, tenantID, hash string, p purpose) erro
 // why judges a token that is presented for a purpose: TOKEN_EXPIRED for an old
 // one, TOKEN_INVALID for one that is unknown, spent or for another purpose, nil
 // for one that holds. Verify is asked with activation tokens, too, and tells an
-// old one from one that it does not take (specification, "Errors").
+// old one from one that it does not take (contract I9).
 func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash string, p purpose) error {
 	verdict := error(errTokenInvalid)
 	err := q.Query(ctx, `SELECT purpose, expires_at, used_at, `+dialect.Now+` + $3 FROM one_time_tokens
