@@ -12,11 +12,21 @@ import (
 	"github.com/expr-lang/expr/parser"
 )
 
-// expression is a compiled part of a condition.
+// expression is a compiled part of a condition. The error is a mistake, a *skipped,
+// errLong, errDeep, or that of a run that is over.
 type expression func(r *run) (any, error)
 
-// when compiles a condition. The library parses it; whatever of its language is
-// not known here is a problem, so nothing runs that is not counted.
+// opened evaluates an expression; an object or list is decoded then.
+func (e expression) opened(r *run) (any, error) {
+	v, err := e(r)
+	if err == nil {
+		err = r.open(&v)
+	}
+	return v, err
+}
+
+// when compiles a condition (contract F6). The library parses it. Whatever of its
+// language is not known here is a problem, so that nothing runs uncounted.
 func (c *compiler) when(source any, path string) expression {
 	if fixed, ok := source.(bool); ok {
 		return func(*run) (any, error) { return fixed, nil }
@@ -62,7 +72,7 @@ func parseCondition(text string) (_ ast.Node, problem string) {
 	return tree.Node, ""
 }
 
-// oneLine is the library's message without its picture of the source.
+// oneLine returns the library's message without its picture of the source.
 func oneLine(err error) string {
 	var f *file.Error
 	if errors.As(err, &f) {
@@ -72,8 +82,8 @@ func oneLine(err error) string {
 	return message
 }
 
-// dotIndexes writes the list indexes of paths as the library does: tags.0 is
-// tags[0]. Numbers such as 1.5 and texts stay.
+// dotIndexes rewrites the list indexes of paths for the library: tags.0 becomes
+// tags[0]. Numbers such as 1.5, and texts, stay as they are.
 func dotIndexes(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {
@@ -112,7 +122,8 @@ func dotIndexes(s string) string {
 	return out.String()
 }
 
-// digitsAfterDot is the end of a dot and digits that stand at i, or i.
+// digitsAfterDot returns the end of the dot and digits at i, or i when there are
+// none.
 func digitsAfterDot(s string, i int) int {
 	end := i
 	for end < len(s) && (end == i && s[end] == '.' || end > i && s[end] >= '0' && s[end] <= '9') {
@@ -128,7 +139,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// children are the parts of a node, nil ones included.
+// children returns the parts of a node; some may be nil.
 func children(n ast.Node) []ast.Node {
 	switch n := n.(type) {
 	case *ast.UnaryNode:
@@ -171,7 +182,8 @@ func depth(n ast.Node) int {
 	return deepest + 1
 }
 
-// fixedKind is the kind of value that a node has whatever is read, or "".
+// fixedKind returns the kind of value that a node has whatever the run reads, in
+// the words of kindOf, or "".
 func fixedKind(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.NilNode:
@@ -179,34 +191,30 @@ func fixedKind(n ast.Node) string {
 	case *ast.BoolNode:
 		return "true or false"
 	case *ast.IntegerNode, *ast.FloatNode:
-		return "a number"
+		return aNumber
 	case *ast.StringNode:
-		return "text"
+		return aText
 	case *ast.ArrayNode:
-		return "a list"
+		return aList
 	case *ast.UnaryNode:
 		if n.Operator == "-" || n.Operator == "+" {
-			return "a number"
+			return aNumber
 		}
 	case *ast.BinaryNode:
-		switch n.Operator {
-		case "-", "*", "/", "%", "**", "^":
-			return "a number"
-		case "..":
-			return "a list"
-		}
+		return operators[n.Operator].gives
 	case *ast.BuiltinNode:
-		switch n.Name {
-		case "filter", "map", "keys", "values":
-			return "a list"
-		case "len", "count", "sum", "abs", "ceil", "floor", "round", "int", "float":
-			return "a number"
-		case "lower", "upper", "trim", "string":
-			return "text"
-		}
+		return functions[n.Name].gives + loops[n.Name].gives
 	}
 	return ""
 }
+
+// What an operator or function gives, where that can be refused by apply. It
+// is not said of all: conditions are stored that were taken without it.
+const (
+	aNumber = "a number"
+	aText   = "text"
+	aList   = "a list"
+)
 
 // conditions compiles the nodes of one condition.
 type conditions struct {
@@ -256,7 +264,8 @@ func (c *conditions) node(n ast.Node) expression {
 	return c.problem("%s is not available in a condition", show(n.String()))
 }
 
-// staticPath is a path whose steps are all written out.
+// staticPath splits a path whose steps are all written out. root is nil where one
+// is worked out.
 func staticPath(n ast.Node) (root ast.Node, steps []segment) {
 	m, ok := n.(*ast.MemberNode)
 	if !ok {

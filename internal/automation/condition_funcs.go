@@ -49,50 +49,50 @@ func (c *conditions) builtin(n *ast.BuiltinNode) expression {
 		if err := r.step(1); err != nil {
 			return nil, err
 		}
-		v, err := arguments[0](r)
-		if err == nil {
-			err = r.open(&v)
-		}
+		v, err := arguments[0].opened(r)
 		if err != nil {
 			return nil, err
 		}
-		return fn(r, v)
+		return fn.call(r, v)
 	}
 }
 
-// loop goes through a list; body is what the predicate gave for the element at i.
-// It ends early when done. start is the result for an empty list.
+// loop goes through a list. start returns the result for an empty list; turn
+// returns the next one, where body is what the predicate gave for the element. The
+// loop ends early when done. end makes the last one the value of the loop.
 type loop struct {
 	start func() any
 	turn  func(acc any, e element, body any) (_ any, done bool, err error)
-	plain bool // the predicate may be left out, and stands for #
+	end   func(acc any) any // nil stands for acc itself
+	plain bool              // the predicate may be left out, and is # then
+	gives string
 }
 
 var loops = map[string]loop{
 	"all":  {start: constantly(true), turn: decide(false, false)},
 	"none": {start: constantly(true), turn: decide(true, false)},
 	"any":  {start: constantly(false), turn: decide(true, true)},
-	"one": {start: constantly(0.0), turn: func(acc any, _ element, body any) (any, bool, error) {
+	"one": {start: constantly(0.0), end: func(n any) any { return n == 1.0 }, turn: func(acc any, _ element, body any) (any, bool, error) {
 		yes, err := truth(body)
 		n := acc.(float64) + bit(yes)
 		return n, n > 1, err
 	}},
-	"count": {start: constantly(0.0), plain: true, turn: func(acc any, _ element, body any) (any, bool, error) {
+	"count": {start: constantly(0.0), plain: true, gives: aNumber, turn: func(acc any, _ element, body any) (any, bool, error) {
 		yes, err := truth(body)
 		return acc.(float64) + bit(yes), false, err
 	}},
-	"sum": {start: constantly(0.0), plain: true, turn: func(acc any, _ element, body any) (any, bool, error) {
+	"sum": {start: constantly(0.0), plain: true, gives: aNumber, turn: func(acc any, _ element, body any) (any, bool, error) {
 		sum, err := add(nil, acc, body)
 		return sum, false, err
 	}},
-	"filter": {start: func() any { return []any{} }, turn: func(acc any, e element, body any) (any, bool, error) {
+	"filter": {start: func() any { return []any{} }, gives: aList, turn: func(acc any, e element, body any) (any, bool, error) {
 		yes, err := truth(body)
 		if yes {
 			acc = append(acc.([]any), e.value)
 		}
 		return acc, false, err
 	}},
-	"map": {start: func() any { return []any{} }, turn: func(acc any, _ element, body any) (any, bool, error) {
+	"map": {start: func() any { return []any{} }, gives: aList, turn: func(acc any, _ element, body any) (any, bool, error) {
 		return append(acc.([]any), body), false, nil
 	}},
 	"find": {start: constantly(nil), turn: func(acc any, e element, body any) (any, bool, error) {
@@ -146,12 +146,9 @@ func (c *conditions) loop(n *ast.BuiltinNode, l loop) expression {
 		body = c.node(predicate.Node)
 		c.predicates--
 	}
-	name, one := n.Name, n.Name == "one"
+	name := n.Name
 	return func(r *run) (any, error) {
-		v, err := over(r)
-		if err == nil {
-			err = r.open(&v)
-		}
+		v, err := over.opened(r)
 		if err != nil {
 			return nil, err
 		}
@@ -160,13 +157,15 @@ func (c *conditions) loop(n *ast.BuiltinNode, l loop) expression {
 			return nil, mistakef("%s: expected a list, found %s", name, kindOf(v))
 		}
 		result, err := r.goThrough(list, l, body)
-		if one && err == nil {
-			return result == 1.0, nil
+		if err == nil && l.end != nil {
+			result = l.end(result)
 		}
 		return result, err
 	}
 }
 
+// goThrough takes the turns of a loop. The error is a mistake, a *skipped, errLong,
+// errDeep, or that of a run that is over.
 func (r *run) goThrough(list []any, l loop, body expression) (any, error) {
 	acc := l.start()
 	at := len(r.elements)
@@ -195,26 +194,31 @@ func (r *run) goThrough(list []any, l loop, body expression) (any, error) {
 	return acc, nil
 }
 
-// functions take one value; min and max may be given several, as a list.
-var functions = map[string]func(r *run, v any) (any, error){
-	"len":    length,
-	"lower":  textFunction("lower", strings.ToLower),
-	"upper":  textFunction("upper", strings.ToUpper),
-	"trim":   textFunction("trim", strings.TrimSpace),
-	"abs":    numberFunction("abs", math.Abs),
-	"ceil":   numberFunction("ceil", math.Ceil),
-	"floor":  numberFunction("floor", math.Floor),
-	"round":  numberFunction("round", math.Round),
-	"int":    numberFunction("int", math.Trunc),
-	"float":  numberFunction("float", func(f float64) float64 { return f }),
-	"string": stringOf,
-	"type":   func(_ *run, v any) (any, error) { return typeName(v), nil },
-	"first":  func(_ *run, v any) (any, error) { return elementAt("first", v, 0) },
-	"last":   func(_ *run, v any) (any, error) { return elementAt("last", v, -1) },
-	"keys":   func(r *run, v any) (any, error) { return parts(r, "keys", v, func(e entry) any { return e.name }) },
-	"values": func(r *run, v any) (any, error) { return parts(r, "values", v, func(e entry) any { return e.value }) },
-	"min":    extreme("min", -1),
-	"max":    extreme("max", 1),
+// function takes one value; min and max may be given several, as a list.
+type function struct {
+	gives string
+	call  func(r *run, v any) (any, error)
+}
+
+var functions = map[string]function{
+	"len":    {aNumber, length},
+	"lower":  {aText, textFunction("lower", strings.ToLower)},
+	"upper":  {aText, textFunction("upper", strings.ToUpper)},
+	"trim":   {aText, textFunction("trim", strings.TrimSpace)},
+	"string": {aText, stringOf},
+	"abs":    {aNumber, numberFunction("abs", math.Abs)},
+	"ceil":   {aNumber, numberFunction("ceil", math.Ceil)},
+	"floor":  {aNumber, numberFunction("floor", math.Floor)},
+	"round":  {aNumber, numberFunction("round", math.Round)},
+	"int":    {aNumber, numberFunction("int", math.Trunc)},
+	"float":  {aNumber, numberFunction("float", func(f float64) float64 { return f })},
+	"keys":   {aList, partsOf("keys", func(e entry) any { return e.name })},
+	"values": {aList, partsOf("values", func(e entry) any { return e.value })},
+	"type":   {"", func(_ *run, v any) (any, error) { return typeName(v), nil }},
+	"first":  {"", elementAt("first", 0)},
+	"last":   {"", elementAt("last", -1)},
+	"min":    {"", extreme("min", -1)},
+	"max":    {"", extreme("max", 1)},
 }
 
 func length(r *run, v any) (any, error) {
@@ -284,34 +288,39 @@ func typeName(v any) string {
 	return "array"
 }
 
-// elementAt is an element of a list, the last for -1; of an empty list, null.
-func elementAt(name string, v any, i int) (any, error) {
-	list, ok := v.([]any)
-	if !ok {
-		return nil, mistakef("%s: expected a list, found %s", name, kindOf(v))
+// elementAt returns an element of a list, the last for -1; of an empty list, null.
+func elementAt(name string, i int) func(*run, any) (any, error) {
+	return func(_ *run, v any) (any, error) {
+		list, ok := v.([]any)
+		if !ok {
+			return nil, mistakef("%s: expected a list, found %s", name, kindOf(v))
+		}
+		if len(list) == 0 {
+			return nil, nil
+		}
+		return list[(i+len(list))%len(list)], nil
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	return list[(i+len(list))%len(list)], nil
 }
 
-func parts(r *run, name string, v any, part func(entry) any) (any, error) {
-	o, ok := v.(*object)
-	if !ok {
-		return nil, mistakef("%s: expected an object, found %s", name, kindOf(v))
+// partsOf returns the list of a part of each member of an object.
+func partsOf(name string, part func(entry) any) func(*run, any) (any, error) {
+	return func(r *run, v any) (any, error) {
+		o, ok := v.(*object)
+		if !ok {
+			return nil, mistakef("%s: expected an object, found %s", name, kindOf(v))
+		}
+		if err := r.spend(valueSize * len(o.members)); err != nil {
+			return nil, err
+		}
+		list := make([]any, len(o.members))
+		for i := range o.members {
+			list[i] = part(o.members[i])
+		}
+		return list, r.step(len(list))
 	}
-	if err := r.spend(valueSize * len(o.members)); err != nil {
-		return nil, err
-	}
-	list := make([]any, len(o.members))
-	for i := range o.members {
-		list[i] = part(o.members[i])
-	}
-	return list, r.step(len(list))
 }
 
-// extreme is the least or greatest of a list of numbers.
+// extreme returns the least or greatest of a list of numbers.
 func extreme(name string, sign float64) func(*run, any) (any, error) {
 	return func(r *run, v any) (any, error) {
 		list, ok := v.([]any)

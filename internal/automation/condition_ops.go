@@ -17,7 +17,7 @@ func (m mistake) Error() string { return string(m) }
 
 func mistakef(format string, args ...any) error { return mistake(fmt.Sprintf(format, args...)) }
 
-// truth is a value as a condition: null counts as false.
+// truth returns a value as a condition: null counts as false (contract F6).
 func truth(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:
@@ -96,7 +96,8 @@ func (c *conditions) array(n *ast.ArrayNode) expression {
 	}
 }
 
-// step is a member whose name or index is worked out, or of a worked out value.
+// step compiles a member whose name or index is worked out, or one of a value that
+// is worked out.
 func (c *conditions) step(n *ast.MemberNode) expression {
 	of, by := c.node(n.Node), c.node(n.Property)
 	source := &ref{text: n.String()}
@@ -104,11 +105,8 @@ func (c *conditions) step(n *ast.MemberNode) expression {
 		if err := r.step(1); err != nil {
 			return nil, err
 		}
-		v, err := of(r)
+		v, err := of.opened(r)
 		if err != nil {
-			return nil, err
-		}
-		if err := r.open(&v); err != nil {
 			return nil, err
 		}
 		key, err := by(r)
@@ -173,7 +171,7 @@ func (c *conditions) binary(n *ast.BinaryNode) expression {
 		if err != nil {
 			return nil, err
 		}
-		return op(r, a, b)
+		return op.call(r, a, b)
 	}
 }
 
@@ -187,8 +185,8 @@ func (c *conditions) logic(n *ast.BinaryNode, decided bool) expression {
 	}
 }
 
-// matches takes patterns that are written out: they are compiled once, and what
-// one costs for each byte is known.
+// matches takes only patterns that are written out: they are compiled once, and
+// what each costs a byte of text is known.
 func (c *conditions) matches(n *ast.BinaryNode) expression {
 	pattern, ok := n.Right.(*ast.StringNode)
 	if !ok {
@@ -222,7 +220,7 @@ func (c *conditions) matches(n *ast.BinaryNode) expression {
 	}
 }
 
-// instructions is how many instructions a pattern has, at least 1.
+// instructions returns the number of instructions of a pattern, at least 1.
 func instructions(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -235,38 +233,38 @@ func instructions(pattern string) int {
 	return max(len(program.Inst), 1)
 }
 
-type operator func(r *run, a, b any) (any, error)
+// operator takes two values.
+type operator struct {
+	gives string
+	call  func(r *run, a, b any) (any, error)
+}
 
-var operators map[string]operator
-
-func init() { // the map and equal would else depend on each other
-	operators = map[string]operator{
-		"==": func(r *run, a, b any) (any, error) { return r.equal(a, b, 0) },
-		"!=": func(r *run, a, b any) (any, error) {
-			same, err := r.equal(a, b, 0)
-			return !same, err
-		},
-		"<":          ordering("<", func(order int) bool { return order < 0 }),
-		">":          ordering(">", func(order int) bool { return order > 0 }),
-		"<=":         ordering("<=", func(order int) bool { return order <= 0 }),
-		">=":         ordering(">=", func(order int) bool { return order >= 0 }),
-		"in":         in,
-		"contains":   onTexts("contains", strings.Contains),
-		"startsWith": onTexts("startsWith", strings.HasPrefix),
-		"endsWith":   onTexts("endsWith", strings.HasSuffix),
-		"+":          add,
-		"-":          onNumbers("-", func(a, b float64) float64 { return a - b }),
-		"*":          onNumbers("*", func(a, b float64) float64 { return a * b }),
-		"/":          onNumbers("/", func(a, b float64) float64 { return a / b }),
-		"%":          onNumbers("%", math.Mod),
-		"**":         onNumbers("**", math.Pow),
-		"^":          onNumbers("^", math.Pow),
-		"..":         span,
-	}
+var operators = map[string]operator{
+	"==": {"", func(r *run, a, b any) (any, error) { return r.equal(a, b, 0) }},
+	"!=": {"", func(r *run, a, b any) (any, error) {
+		same, err := r.equal(a, b, 0)
+		return !same, err
+	}},
+	"<":          {"", ordering("<", func(order int) bool { return order < 0 })},
+	">":          {"", ordering(">", func(order int) bool { return order > 0 })},
+	"<=":         {"", ordering("<=", func(order int) bool { return order <= 0 })},
+	">=":         {"", ordering(">=", func(order int) bool { return order >= 0 })},
+	"in":         {"", in},
+	"contains":   {"", onTexts("contains", strings.Contains)},
+	"startsWith": {"", onTexts("startsWith", strings.HasPrefix)},
+	"endsWith":   {"", onTexts("endsWith", strings.HasSuffix)},
+	"+":          {"", add},
+	"-":          {aNumber, onNumbers("-", func(a, b float64) float64 { return a - b })},
+	"*":          {aNumber, onNumbers("*", func(a, b float64) float64 { return a * b })},
+	"/":          {aNumber, onNumbers("/", func(a, b float64) float64 { return a / b })},
+	"%":          {aNumber, onNumbers("%", math.Mod)},
+	"**":         {aNumber, onNumbers("**", math.Pow)},
+	"^":          {aNumber, onNumbers("^", math.Pow)},
+	"..":         {aList, span},
 }
 
 // ordering compares two numbers or two texts.
-func ordering(name string, holds func(int) bool) operator {
+func ordering(name string, holds func(int) bool) func(r *run, a, b any) (any, error) {
 	return func(r *run, a, b any) (any, error) {
 		x, xNumber := double(a)
 		y, yNumber := double(b)
@@ -288,8 +286,8 @@ func ordering(name string, holds func(int) bool) operator {
 	}
 }
 
-// onTexts is an operator on two texts; with null it is false, as in the library.
-func onTexts(name string, holds func(s, part string) bool) operator {
+// onTexts makes an operator on two texts; with null it is false, as in the library.
+func onTexts(name string, holds func(s, part string) bool) func(r *run, a, b any) (any, error) {
 	return func(r *run, a, b any) (any, error) {
 		if a == nil || b == nil {
 			return false, nil
@@ -303,7 +301,7 @@ func onTexts(name string, holds func(s, part string) bool) operator {
 	}
 }
 
-func onNumbers(name string, make func(a, b float64) float64) operator {
+func onNumbers(name string, make func(a, b float64) float64) func(r *run, a, b any) (any, error) {
 	return func(_ *run, a, b any) (any, error) {
 		x, xNumber := double(a)
 		y, yNumber := double(b)
@@ -331,7 +329,7 @@ func add(r *run, a, b any) (any, error) {
 	return s + t, r.step((len(s) + len(t)) / 64)
 }
 
-// in looks for a value in a list, or for a name in an object.
+// in reports whether a value is in a list, or a name in an object.
 func in(r *run, a, b any) (any, error) {
 	switch b := b.(type) {
 	case nil:

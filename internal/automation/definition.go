@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Definition is a flow as its author wrote it, in the right form; whether its
-// names mean anything is for Compile.
+// Definition is a flow as its author wrote it, with every member of the right form.
+// Compile checks its names.
 type Definition struct {
 	Name        string
 	InputSchema []inputs.Declaration
@@ -24,18 +24,19 @@ type Definition struct {
 	source *object
 }
 
-// JSON is the definition as one JSON object that Decode takes back.
+// JSON returns the definition as one JSON object, which Decode takes.
 func (d *Definition) JSON() jsontext.Value {
-	text, _ := appendJSON(nil, d.source, math.MaxInt) // Decode has seen to its depth
+	text, _ := appendJSON(nil, d.source, math.MaxInt) // Decode has checked its depth
 	return text
 }
 
 // Decode reads a definition: an object with name, input_schema, outputs and
-// nodes. data is JSON text (jsontext.Value or []byte), which keeps the order of
-// members, or what a decoder of JSON or YAML makes of it (maps, lists, texts,
-// numbers, true and false, nil), where members are put in the order of names.
+// nodes. data is JSON text (jsontext.Value or []byte), whose order of members is
+// kept, or what a decoder of JSON or YAML makes of it (maps, lists, texts, numbers,
+// true and false, nil), where members are ordered by name.
 //
-// Decoding is strict, and tells of all mistakes at once.
+// Decoding is strict. It reports all mistakes at once, and there is a Definition
+// exactly when there are none.
 func Decode(data any) (*Definition, Problems) {
 	d := decoder{}
 	tree := d.normal(data, "", 0)
@@ -60,7 +61,7 @@ func Decode(data any) (*Definition, Problems) {
 	return def, nil
 }
 
-// decoder collects problems; decoding goes on after one.
+// decoder collects problems and goes on after each.
 type decoder struct {
 	problems Problems
 	count    int // nodes
@@ -93,7 +94,7 @@ func (d *decoder) declarations(m members, name string) []inputs.Declaration {
 	return decls
 }
 
-// normal makes a value of this package out of whatever a decoder made.
+// normal converts what a decoder of JSON or YAML made to a value of this package.
 func (d *decoder) normal(v any, path string, depth int) any {
 	if depth > maxDepth {
 		d.problems.add("", "objects and lists are nested too deeply: expected at most %d levels", maxDepth)
@@ -147,7 +148,7 @@ func (d *decoder) json(text []byte, path string) any {
 	return v
 }
 
-// members is an object whose members are known.
+// members is an object of which every member is known.
 type members struct {
 	*decoder
 	o    *object
@@ -155,7 +156,7 @@ type members struct {
 	what string
 }
 
-// members takes note of unknown members.
+// members returns the members of an object; unknown ones are problems.
 func (d *decoder) members(o *object, path, what string, known ...string) members {
 	for i := range o.members {
 		if name := o.members[i].name; !slices.Contains(known, name) {
@@ -174,8 +175,8 @@ func (d *decoder) asMembers(v any, path, what string, known ...string) members {
 	return d.members(o, path, what, known...)
 }
 
-// get is a member that is there and not null. When it is required and not there,
-// that is a problem.
+// get returns a member that is there and not null. A required one that is missing is
+// a problem.
 func (m members) get(name, expected string, required bool) (v any, path string, ok bool) {
 	path = member(m.path, name)
 	if m.o == nil {
@@ -248,7 +249,7 @@ func (m members) object(name, expected string, required bool) *object {
 	return o
 }
 
-// whole is a whole number within bounds, or otherwise when it is not there.
+// whole returns a whole number within bounds, or otherwise when it is missing.
 func (m members) whole(name string, low, high, otherwise int) int {
 	expected := "a whole number of " + strconv.Itoa(low) + " to " + strconv.Itoa(high)
 	v, path, ok := m.get(name, expected, false)

@@ -7,13 +7,16 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
 var errLong = errors.New("the value is too large")
 
-// appendJSON writes a value as JSON text; more than limit bytes in dst are
-// errLong, and then it has written a beginning. A value may hold another many
-// times, so that only what is written tells its size.
+// appendJSON appends a value as JSON text. It returns errLong when dst gets longer
+// than limit, with a beginning of the text, and errDeep for a value that is nested
+// deeper than MaxDepth. A value may hold another many times, so that its size is
+// known only when it is written.
 func appendJSON(dst []byte, v any, limit int) ([]byte, error) {
 	return encode(dst, v, limit, 0)
 }
@@ -30,9 +33,9 @@ func encode(dst []byte, v any, limit, depth int) ([]byte, error) {
 		dst = append(dst, v...)
 	case string:
 		if len(dst)+len(v) > limit {
-			return appendString(dst, strings.ToValidUTF8(v[:max(limit-len(dst), 0)], "")), errLong
+			return wtf8.AppendUTF8(dst, strings.ToValidUTF8(v[:max(limit-len(dst), 0)], "")), errLong
 		}
-		dst = appendString(dst, v)
+		dst = wtf8.AppendUTF8(dst, v)
 	case jsontext.Value:
 		if len(dst)+len(v) > limit {
 			return append(dst, v[:max(limit-len(dst), 0)]...), errLong
@@ -74,7 +77,7 @@ func encodeObject(dst []byte, o *object, limit, depth int) (_ []byte, err error)
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, o.members[i].name)
+		dst = wtf8.AppendUTF8(dst, o.members[i].name)
 		dst = append(dst, ':')
 		if dst, err = encode(dst, o.members[i].value, limit, depth); err != nil {
 			return dst, err
@@ -83,8 +86,8 @@ func encodeObject(dst []byte, o *object, limit, depth int) (_ []byte, err error)
 	return append(dst, '}'), nil
 }
 
-// appendText writes a value as it stands inside other text: text as it is, null
-// as nothing, all else as JSON.
+// appendText appends a value as it stands inside other text: text as it is, null as
+// nothing, all else as JSON. Errors are those of appendJSON.
 func appendText(dst []byte, v any, limit int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -98,21 +101,8 @@ func appendText(dst []byte, v any, limit int) ([]byte, error) {
 	return appendJSON(dst, v, limit)
 }
 
-// appendString writes a JSON string. Most need no escape.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
-			dst, _ = jsontext.AppendQuote(dst, s) // the error is about bytes that it has replaced
-			return dst
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
-}
-
-// appendNumber writes a double in its shortest form, as ECMAScript does; JSON
-// has no infinities, and nothing makes them.
+// appendNumber appends a double in its shortest form, as ECMAScript does. f must be
+// finite, as all numbers of a run are.
 func appendNumber(dst []byte, f float64) []byte {
 	if n := int64(f); float64(n) == f && n > -1e15 && n < 1e15 && (n != 0 || !math.Signbit(f)) {
 		return strconv.AppendInt(dst, n, 10)

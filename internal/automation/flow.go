@@ -13,23 +13,23 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Host is what a flow may do outside itself. An error that is a *fault.Error
-// ends the flow as EXECUTION_ERROR with its message (see Flow.Run); any other
-// ends it as it is.
+// Host does what a flow wants done outside of it. An error that is a *fault.Error
+// ends the flow as EXECUTION_ERROR with its message (see Flow.Run); any other error
+// ends the flow and is returned unchanged.
 type Host interface {
-	// Record does one thing to records, with the rights of whoever the flow runs
-	// as. It answers a record's JSON object for Get, Create and Update, null for a
-	// Get of one that is absent or hidden, an object with records and hasMore
-	// for List, {"id": …, "deleted": true} for Delete. What it answers is
-	// valid JSON and the flow's to keep.
+	// Record performs one operation on records, with the rights of the user as whom
+	// the flow runs. It returns a record's JSON object for Get, Create and Update,
+	// null for a Get of one that is absent or hidden, an object with records and
+	// hasMore for List, {"id": …, "deleted": true} for Delete. The result must be
+	// valid JSON and must not change afterwards.
 	Record(ctx context.Context, call RecordCall) (jsontext.Value, error)
-	// Component runs a logic component; inputs is a JSON object that is not
-	// yet checked against what the component declares. The answer is what its
+	// Component runs a logic component. inputs is a JSON object that is not yet
+	// checked against what the component declares. It returns what the component's
 	// handler returned.
 	Component(ctx context.Context, name string, inputs jsontext.Value) (jsontext.Value, error)
 }
 
-// Op is what a RecordCall does.
+// Op is the operation of a RecordCall.
 type Op string
 
 // The five operations on records.
@@ -53,46 +53,47 @@ type RecordCall struct {
 	Where []inputs.Member
 	// Limit of a List, 1 to 200.
 	Limit int
-	// Room is how long the answer may be in bytes: a List holds what fits, and
-	// ErrRecords is for what does not, before it is built.
+	// Room is the greatest length of the answer in bytes. A List returns the records
+	// that fit; for an answer that does not fit the host returns ErrRecords before
+	// it is built.
 	Room int
 }
 
-// ErrRecords says that a run would be handed more than MaxRecords.
+// ErrRecords is the error of a run that would be handed more than MaxRecords.
 var ErrRecords = fault.New(fault.ExecutionError, "a run may be handed at most %d MiB of records", MaxRecords>>20)
 
-// Event is what a webhook's delivery says of itself. An empty text is null.
+// Event identifies a webhook's delivery. An empty text is null in the flow.
 type Event struct{ ID, Kind string }
 
-// Run is what one execution of a flow is given.
+// Run is what one execution of a flow gets.
 type Run struct {
 	// Inputs are the checked inputs, as inputs.FromJSON makes them. One that is
 	// declared and not among them is null.
 	Inputs inputs.Object
-	// Event is nil where no webhook was delivered.
+	// Event is nil when the run is not for a webhook.
 	Event *Event
 	Host  Host
 	// Work is the share of processor time that the flow computes in. It pauses
 	// while the host works.
 	Work *admission.Work
-	// Memory is what the values of the run are charged to, nil without bound. Where
-	// it has no more for the run's key, the run is OVERLOADED.
+	// Memory is charged for the values of the run; nil means no bound. When it is used
+	// up, the run is OVERLOADED.
 	Memory *admission.Charge
 }
 
-// Result is what a flow gave, and how.
+// Result is the result of a flow and the way to it.
 type Result struct {
-	// Outputs is the JSON object of the declared outputs, null where not set. It is
-	// nil where the flow failed.
+	// Outputs is the JSON object of the declared outputs; those not set are null. It
+	// is nil when the flow failed.
 	Outputs jsontext.Value
-	// NodesExecuted counts finished executions, iterations of each included.
+	// NodesExecuted counts finished executions (contract F5).
 	NodesExecuted int
 	Duration      time.Duration
 	Trace         Trace
 }
 
-// Run executes the flow. Result is never nil and has the trace also where the
-// flow failed. ctx carries the deadline.
+// Run executes the flow. Result is never nil, and has the trace also when the flow
+// failed. ctx carries the deadline.
 //
 // The error is a *fault.Error: EXECUTION_TIMEOUT; what a fail node, or fail() in
 // a component, chose; OVERLOADED, SERVICE_UNAVAILABLE, EXECUTION_TIMEOUT and
@@ -142,7 +143,7 @@ type slot struct {
 	there bool
 }
 
-// begin fills the slots that are there from the start.
+// begin fills the slots that can be read from the start.
 func (r *run) begin(f *Flow, given Run) error {
 	bag := &object{members: make([]entry, len(f.inputs))}
 	for i := range f.inputs {
@@ -184,7 +185,7 @@ func textOrNull(s string) any {
 	return s
 }
 
-// list executes nodes one after the other, up to the first that fails.
+// list executes nodes one after the other until one fails.
 func (r *run) list(nodes []*instruction) error {
 	for _, n := range nodes {
 		if err := r.node(n); err != nil {
@@ -221,7 +222,7 @@ func (r *run) node(n *instruction) error {
 	return err
 }
 
-// outside calls the host; others compute meanwhile.
+// outside calls the host. The run's share of the processor is free meanwhile.
 func (r *run) outside(call func() (jsontext.Value, error)) (jsontext.Value, error) {
 	r.share.Pause()
 	answer, err := call()
@@ -231,7 +232,8 @@ func (r *run) outside(call func() (jsontext.Value, error)) (jsontext.Value, erro
 	return answer, err
 }
 
-// turn lets others compute where it is time to, and fails when the run's is over.
+// turn gives the processor to other runs when it is their turn. It returns an error
+// when the run's context is over or memory is used up.
 func (r *run) turn() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -244,8 +246,8 @@ func (r *run) turn() error {
 
 var errMemory = fault.New(fault.Overloaded, "Automations use too much memory at the moment. Try again soon.").After(time.Second)
 
-// hold charges for what the run has been handed and has made of it, and for so
-// many bytes more. Nothing of it is known to be free again before the run ends.
+// hold charges the run's memory for what it was handed and has built, and for more
+// bytes. The charge only grows: no value is known to be free before the run ends.
 func (r *run) hold(more int) error {
 	if r.memory == nil || r.memory.Reach(int64(MaxWork-r.work+MaxRecords-r.room+MaxReturned-r.returned+more)) {
 		return nil
@@ -253,7 +255,8 @@ func (r *run) hold(more int) error {
 	return errMemory
 }
 
-// step counts steps of a condition.
+// step counts n steps of conditions. It returns a mistake when the run has taken more
+// than MaxSteps, and the errors of turn.
 func (r *run) step(n int) error {
 	before := r.steps
 	if r.steps += n; r.steps > MaxSteps {
@@ -265,7 +268,7 @@ func (r *run) step(n int) error {
 	return nil
 }
 
-// spend takes bytes out of what the run may use.
+// spend takes n bytes of MaxWork, or returns errLong when they are used up.
 func (r *run) spend(n int) error {
 	if r.work -= n; r.work < 0 {
 		return errLong
@@ -273,13 +276,13 @@ func (r *run) spend(n int) error {
 	return nil
 }
 
-// fail ends the run with an error that the nodes around pass on as it is.
+// fail ends the run with an error that the nodes around pass on unchanged.
 func (r *run) fail(err error) error {
 	r.failed = true
 	return err
 }
 
-// ended is the error of a run whose context is over.
+// ended returns the error of a run whose context is over.
 func ended(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.ExecutionTimeout, "The flow ran out of time.")
@@ -287,7 +290,7 @@ func ended(err error) error {
 	return err
 }
 
-// failure makes a node's error the flow's.
+// failure converts a node's error to the flow's.
 func (r *run) failure(n *instruction, err error) error {
 	if r.failed { // a node inside this one
 		return err
@@ -311,7 +314,8 @@ func (r *run) failure(n *instruction, err error) error {
 	return r.fail(fault.New(fault.ExecutionError, "%s: %s", n.name, string(m)).With("node", n.name))
 }
 
-// ofHost is a fault of the host, or of a fail node, as the flow's.
+// ofHost converts a fault of the host, or of a fail node, to the flow's
+// (contract X5).
 func ofHost(n *instruction, f *fault.Error) error {
 	if f.Status != 0 { // fail chose it
 		return f

@@ -6,54 +6,105 @@ import (
 	"strings"
 )
 
-// node is one node as its author wrote it.
-type node struct {
-	id, kind, path string
-
-	entity, component string
-	record            any     // a text, the record's id
-	content           *object // fields, inputs, values or set
-	where             *object
-	whole             string      // inputs as one template instead of an object
-	outputs           [][2]string // return path, declared output
-	limit             int
-
-	when            any // a text or a bool
-	in, as          string
-	then, otherwise []*node // then or do; else
-
-	message, code string
-	status        int
+// nodeType is one type of node. Its file, node_NAME.go, holds what its author
+// writes (a declaration), how that is decoded and checked, and what it does (an
+// executor).
+type nodeType struct {
+	name string
+	// members are what a node of the type may have beside id and type. A type with
+	// record_id has its record's id read for it (decoder.identify).
+	members []string
+	// readable says that paths may read the node's result.
+	readable bool
+	// declare returns an empty declaration of the type.
+	declare func() declaration
 }
 
-// idRule is what names an author chooses for nodes, vars and items may be; in a
-// condition a name with - in it cannot be written.
-var (
-	idRule   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-	codeRule = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
-)
+// nodeTypes is every type of node, in the order in which messages list them.
+var nodeTypes = []nodeType{
+	recordCreate, recordGet, recordList, recordUpdate, recordDelete,
+	componentType, setType, outputType, ifType, eachType, failType,
+}
+
+// declaration is a node as its author wrote it, but for what all types have.
+type declaration interface {
+	// decode reads the node's members at a depth of nesting. Mistakes of form
+	// become problems.
+	decode(m members, n *node, depth int)
+	// compile checks names, templates and conditions, and returns what the node
+	// does. Mistakes become problems; then the executor is not used.
+	compile(c *compiler, n *node) executor
+}
+
+// parent is a declaration that has nodes in it.
+type parent interface{ children() []*node }
+
+// assigner is a declaration that gives vars their values.
+type assigner interface{ assigned() []string }
+
+// executor is what a node does. It returns a result for the trace and, where the
+// type is readable, for paths. The error is a *skipped, a mistake, errLong or
+// errDeep, a *fault.Error, or one of the host.
+type executor interface {
+	execute(r *run) (any, error)
+}
+
+// node is what nodes of all types have, and the declaration of the one's own.
+type node struct {
+	id, path string
+	record   any // the record's id, a text, where the type has record_id
+	typ      *nodeType
+	declaration
+}
+
+// children returns the nodes that stand in this one.
+func (n *node) children() []*node {
+	if p, ok := n.declaration.(parent); ok {
+		return p.children()
+	}
+	return nil
+}
+
+// typeNamed returns the type of a name, or nil.
+func typeNamed(name string) *nodeType {
+	if i := slices.IndexFunc(nodeTypes, func(t nodeType) bool { return t.name == name }); i >= 0 {
+		return &nodeTypes[i]
+	}
+	return nil
+}
+
+// typeNames returns the names of all types.
+func typeNames() []string {
+	names := make([]string, len(nodeTypes))
+	for i := range nodeTypes {
+		names[i] = nodeTypes[i].name
+	}
+	return names
+}
+
+// readableTypes lists the types whose results can be read, a family by its first
+// word: "record.* and component".
+func readableTypes() string {
+	var names []string
+	for i := range nodeTypes {
+		name, _, family := strings.Cut(nodeTypes[i].name, ".")
+		if family {
+			name += ".*"
+		}
+		if nodeTypes[i].readable && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// idRule is what names an author chooses for nodes, vars and items may be; a
+// condition cannot read a name with - in it.
+var idRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // reserved are names that mean something else in paths and conditions.
 var reserved = []string{"inputs", "vars", "event", "nodes", "outputs",
 	"true", "false", "nil", "null", "and", "or", "not", "in", "let", "if", "else", "matches", "contains", "startsWith", "endsWith"}
-
-// kinds are the types of nodes, in the order of messages.
-var kinds = []string{"record.create", "record.get", "record.list", "record.update", "record.delete", "component", "set", "output", "if", "each", "fail"}
-
-// kindMembers are the members of each type, beside id and type.
-var kindMembers = map[string][]string{
-	"record.create": {"entity", "fields"},
-	"record.get":    {"entity", "record_id"},
-	"record.list":   {"entity", "where", "limit"},
-	"record.update": {"entity", "record_id", "fields"},
-	"record.delete": {"entity", "record_id"},
-	"component":     {"component", "inputs", "outputs"},
-	"set":           {"values"},
-	"output":        {"set"},
-	"if":            {"when", "then", "else"},
-	"each":          {"in", "as", "do"},
-	"fail":          {"message", "code", "status"},
-}
 
 // nodes reads a list of nodes at a depth of nesting.
 func (m members) nodes(name string, depth int, required bool) []*node {
@@ -88,32 +139,32 @@ func (d *decoder) node(v any, path string, depth int) *node {
 		d.problems.add(path, "expected a node as an object, found %s", kindOf(v))
 		return n
 	}
-	n.kind = members{d, o, path, "a node"}.text("type", true)
-	known, ok := kindMembers[n.kind]
-	if !ok {
-		if n.kind != "" {
-			d.problems.add(member(path, "type"), "unknown type %s: expected %s", show(n.kind), orList(kinds))
+	name := members{d, o, path, "a node"}.text("type", true)
+	if n.typ = typeNamed(name); n.typ == nil {
+		if name != "" {
+			d.problems.add(member(path, "type"), "unknown type %s: expected %s", show(name), orList(typeNames()))
 		}
 		return n
 	}
-	m := d.members(o, path, n.kind, append([]string{"id", "type"}, known...)...)
+	m := d.members(o, path, name, append([]string{"id", "type"}, n.typ.members...)...)
 	d.identify(n, m)
-	d.content(n, m, depth)
+	n.declaration = n.typ.declare()
+	n.decode(m, n, depth)
 	return n
 }
 
-// identify reads a node's id and, where it has one, its record's. The contract
-// writes both as id (decisions 4): an id with {{…}} in it is the record's.
+// identify reads a node's id and, where its type has one, its record's. An id with
+// {{…}} in it stands for the record's (contract F2).
 func (d *decoder) identify(n *node, m members) {
 	n.id = m.text("id", false)
 	path := member(n.path, "id")
-	if slices.Contains(kindMembers[n.kind], "record_id") {
+	if slices.Contains(n.typ.members, "record_id") {
 		if given := m.o.get("record_id"); given != nil {
 			n.record = m.text("record_id", true)
 		} else if strings.Contains(n.id, "{{") {
 			n.record, n.id = n.id, ""
 		} else {
-			d.problems.add(member(n.path, "record_id"), "%s needs record_id: expected the id of a record, like {{inputs.id}}", n.kind)
+			d.problems.add(member(n.path, "record_id"), "%s needs record_id: expected the id of a record, like {{inputs.id}}", n.typ.name)
 		}
 	}
 	switch {
@@ -131,80 +182,5 @@ func (d *decoder) name(path, name string) {
 		d.problems.add(path, "expected at most %d letters, digits, _ and -, a letter or _ first, found %s", maxIDLength, show(name))
 	case slices.Contains(reserved, name):
 		d.problems.add(path, "%s is a reserved name", name)
-	}
-}
-
-func (d *decoder) content(n *node, m members, depth int) {
-	switch n.kind {
-	case "record.create", "record.update":
-		n.entity = m.text("entity", true)
-		n.content = m.object("fields", "an object of fields", n.kind == "record.update")
-	case "record.get", "record.delete":
-		n.entity = m.text("entity", true)
-	case "record.list":
-		n.entity = m.text("entity", true)
-		n.where = m.object("where", "an object of fields and values", false)
-		n.limit = min(m.whole("limit", 1, 1_000_000, defaultListLimit), maxListLimit)
-	case "component":
-		d.component(n, m)
-	case "set":
-		n.content = m.object("values", "an object of names and values", true)
-		for i := range n.content.members {
-			name := n.content.members[i].name
-			d.name(member(member(n.path, "values"), name), name)
-		}
-	case "output":
-		n.content = m.object("set", "an object of outputs and values", true)
-	case "if":
-		d.condition(n, m)
-		n.then = m.nodes("then", depth+1, m.o.get("else") == nil)
-		n.otherwise = m.nodes("else", depth+1, false)
-	case "each":
-		n.in, n.as = m.text("in", true), m.text("as", true)
-		if n.as != "" {
-			d.name(member(n.path, "as"), n.as)
-		}
-		n.then = m.nodes("do", depth+1, true)
-	case "fail":
-		n.message, n.code = m.text("message", true), m.text("code", false)
-		if n.code != "" && !codeRule.MatchString(n.code) {
-			d.problems.add(member(n.path, "code"), "expected a code like OUT_OF_STOCK, found %s", show(n.code))
-		}
-		n.status = m.whole("status", 400, 599, 422)
-	}
-}
-
-func (d *decoder) condition(n *node, m members) {
-	v, path, ok := m.get("when", "an expression like inputs.score > 50", true)
-	if !ok {
-		return
-	}
-	switch v.(type) {
-	case string, bool:
-		n.when = v
-	default:
-		m.wrong(path, "an expression like inputs.score > 50", v)
-	}
-}
-
-func (d *decoder) component(n *node, m members) {
-	n.component = m.text("component", true)
-	n.content = &object{}
-	if given := m.o.get("inputs"); given != nil {
-		if text, whole := (*given).(string); whole {
-			n.whole = text
-		} else {
-			n.content = m.object("inputs", "an object of inputs and values", false)
-		}
-	}
-	outputs := m.object("outputs", "an object of return paths and declared outputs", false)
-	for i := range outputs.members {
-		e := &outputs.members[i]
-		name, ok := e.value.(string)
-		if !ok {
-			m.wrong(member(member(n.path, "outputs"), e.name), "the name of a declared output", e.value)
-			continue
-		}
-		n.outputs = append(n.outputs, [2]string{e.name, name})
 	}
 }

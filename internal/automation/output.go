@@ -1,6 +1,12 @@
 package automation
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
 
 // outputPath is a place in the outputs: a declared output and what goes on from it.
 type outputPath struct {
@@ -9,32 +15,38 @@ type outputPath struct {
 	text   string
 }
 
-type outputNode struct {
-	names  []string
-	places []outputPath
-	values []template
+// overlap notes a problem where one node sets a place and a place within it, as
+// the result would depend on the order in which they are set. Two paths of a
+// component's answer may lead to one place, because one of them may lead nowhere.
+func (c *compiler) overlap(first, second *outputPath, at string) {
+	n := min(len(first.path), len(second.path))
+	if len(first.path) == len(second.path) {
+		return
+	}
+	same := func(a, b segment) bool { return a.name == b.name }
+	if c.stored || first.text == "" || first.output != second.output || !slices.EqualFunc(first.path[:n], second.path[:n], same) {
+		return
+	}
+	c.problems.add(at, "%s and %s overlap: expected places of which none lies in another", show(first.text), show(second.text))
 }
 
-// execute reads all values before it sets one, then sets them in order.
-func (n *outputNode) execute(r *run) (any, error) {
-	made := &object{members: make([]entry, len(n.values))}
-	for i := range n.values {
-		v, err := n.values[i].value(r)
-		if err != nil {
-			return nil, err
-		}
-		made.members[i] = entry{n.names[i], v}
+// outputPath parses a dot-path whose first step is a declared output.
+func (c *compiler) outputPath(text, at string) (place outputPath, ok bool) {
+	path, problem := parsePath(text)
+	if problem != "" {
+		c.problems.add(at, "%s", problem)
+		return place, false
 	}
-	for i := range n.places {
-		if err := r.put(&n.places[i], made.members[i].value); err != nil {
-			return nil, err
-		}
+	i := slices.Index(c.outputs, path[0].name)
+	if i < 0 {
+		c.problems.add(at, "there is no output %s in outputs: expected %s", show(path[0].name), orList(c.outputs))
+		return place, false
 	}
-	return made, nil
+	return outputPath{output: i, path: path[1:], text: text}, true
 }
 
-// put sets an output. What is missing on the way becomes an object; a list takes
-// an index it has, or the next one; anything else on the way is a mistake.
+// put sets an output. What is missing on the way becomes an object. A list takes an
+// index that it has, or the next one. Anything else on the way is a mistake.
 func (r *run) put(place *outputPath, v any) error {
 	at := &r.outputs[place.output]
 	for _, step := range place.path {
@@ -76,11 +88,26 @@ func (r *run) put(place *outputPath, v any) error {
 	return nil
 }
 
-// place is where a member's value is, which is made when it is not there.
+// place returns the place of a member's value, and adds the member when it is
+// missing.
 func (o *object) place(name string) *any {
 	if at := o.get(name); at != nil {
 		return at
 	}
 	o.set(name, nil)
 	return o.get(name)
+}
+
+// result returns the JSON object of the declared outputs, or EXECUTION_ERROR when it
+// is too long or too deeply nested.
+func (r *run) result(f *Flow) (jsontext.Value, error) {
+	outputs := &object{members: make([]entry, len(f.output))}
+	for i, name := range f.output {
+		outputs.members[i] = entry{name, r.outputs[i]}
+	}
+	text, err := encode(make([]byte, 0, 256), outputs, MaxOutput, -1) // the object around them is no level
+	if err != nil {
+		return nil, fault.New(fault.ExecutionError, "The outputs cannot be written: %v: expected at most %d MiB and %d levels.", err, MaxOutput>>20, MaxDepth)
+	}
+	return text, nil
 }

@@ -17,8 +17,8 @@ type ref struct {
 	text string // as its author wrote it
 }
 
-// segment is one step of a path. Any name is a plain name; one that is a whole
-// number is an index where it meets a list.
+// segment is one step of a path: a member's name, which is also an index of a list
+// when it is a whole number.
 type segment struct {
 	name     string
 	index    int // or -1
@@ -33,7 +33,7 @@ func newSegment(name string) segment {
 	return segment{name: name, index: index}
 }
 
-// parsePath splits a dot-path. What comes back as problem is for its author.
+// parsePath splits a dot-path. problem is "" or a message for its author.
 func parsePath(text string) (path []segment, problem string) {
 	if text == "" {
 		return nil, "expected a path like inputs.email, found nothing"
@@ -57,7 +57,8 @@ func notInPath(c rune) bool {
 	return c <= ' ' || c == 0x7f || strings.ContainsRune("{}[]()|\"'`,;+*=<>!?&\\", c)
 }
 
-// skipped says that a node read what cannot be read. It ends the node, not the run.
+// skipped is the error of a node that reads what cannot be read (contract F4). It
+// ends the node, not the run.
 type skipped struct {
 	ref  *ref
 	step int // that cannot be taken; -1 when the node itself did not run
@@ -75,8 +76,8 @@ func (s *skipped) Error() string {
 	return fmt.Sprintf("%s reads %s out of %s, no object or list", s.ref.text, path[s.step].name, s.kind)
 }
 
-// place is where a ref's value is. Values that are read into are decoded there,
-// once. The error is a *skipped, or about limits.
+// place returns the place of a ref's value. Values that the path leads into are
+// decoded in place, once. The error is a *skipped or one of open.
 func (r *run) place(ref *ref) (*any, error) {
 	s := &r.slots[ref.slot]
 	if !s.there {
@@ -109,7 +110,7 @@ func (r *run) place(ref *ref) (*any, error) {
 	return at, nil
 }
 
-// read is a ref's value; an object or list may be as yet undecoded.
+// read returns a ref's value; an object or list may not be decoded yet.
 func (r *run) read(ref *ref) (any, error) {
 	at, err := r.place(ref)
 	if err != nil {
@@ -118,7 +119,7 @@ func (r *run) read(ref *ref) (any, error) {
 	return *at, nil
 }
 
-// readOpen is a ref's value, decoded.
+// readOpen returns a ref's value, decoded.
 func (r *run) readOpen(ref *ref) (any, error) {
 	at, err := r.place(ref)
 	if err != nil {
@@ -128,13 +129,14 @@ func (r *run) readOpen(ref *ref) (any, error) {
 	return *at, err
 }
 
-// open decodes what a place holds, if it is not yet decoded.
+// open decodes what a place holds, if it is not decoded yet. The error is errLong or
+// errDeep, or OVERLOADED when the memory that runs share is used up.
 func (r *run) open(at *any) error {
 	text, closed := (*at).(jsontext.Value)
 	if !closed {
 		return nil
 	}
-	for room := 4 * len(text); ; room *= 2 { // it is charged before it is built
+	for room := 4 * len(text); ; room *= 2 { // charge before the value is built
 		room = min(room, r.work)
 		if err := r.hold(room); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 type Problem struct {
 	// Path is where it is, like nodes[2].then[0].when.
 	Path string
-	// Text says what was expected there.
+	// Text says what is wrong there, and what was expected.
 	Text string
 }
 
@@ -30,7 +30,7 @@ func (p *Problems) add(path, format string, args ...any) {
 	}
 }
 
-// show is an author's text for a message of one line.
+// show quotes an author's text for a message of one line.
 func show(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:77], "") + "…"

@@ -6,7 +6,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// scope is what names mean at one place of a flow.
+// scope holds what names mean at one place of a flow.
 type scope struct {
 	inputs []inputs.Declaration // their slots are 0, 1, …
 	vars   map[string]int
@@ -14,7 +14,7 @@ type scope struct {
 	bag    int            // the slot of inputs as a whole
 	nodes  map[string]int // those that stand before; noResult for one without
 	ids    map[string]string
-	items  []itemName // of the loops around, outermost first
+	items  []itemName // of the each nodes around, outermost first
 	slots  int
 
 	usesEvent bool
@@ -27,7 +27,7 @@ type itemName struct {
 
 const noResult = -1
 
-// newScope numbers what does not depend on the place: inputs, vars, the event.
+// newScope gives slots to what does not depend on the place: inputs, vars, the event.
 func newScope(def *Definition) *scope {
 	s := &scope{inputs: def.InputSchema, vars: map[string]int{}, nodes: map[string]int{}, ids: map[string]string{}}
 	s.slots = len(s.inputs)
@@ -43,20 +43,18 @@ func (s *scope) slot() int {
 
 func (s *scope) findVars(nodes []*node) {
 	for _, n := range nodes {
-		if n.kind == "set" {
-			for i := range n.content.members {
-				name := n.content.members[i].name
+		if a, ok := n.declaration.(assigner); ok {
+			for _, name := range a.assigned() {
 				if _, known := s.vars[name]; !known {
 					s.vars[name] = s.slot()
 				}
 			}
 		}
-		s.findVars(n.then)
-		s.findVars(n.otherwise)
+		s.findVars(n.children())
 	}
 }
 
-// findIDs notes every id with its path, and problems where one is there twice.
+// findIDs collects every id with its path. One that is there twice is a problem.
 func (c *compiler) findIDs(nodes []*node) {
 	for _, n := range nodes {
 		if n.id != "" {
@@ -66,15 +64,15 @@ func (c *compiler) findIDs(nodes []*node) {
 				c.ids[n.id] = n.path
 			}
 		}
-		c.findIDs(n.then)
-		c.findIDs(n.otherwise)
+		c.findIDs(n.children())
 	}
 }
 
-// resolve finds the slot that a path begins at. text is the path as written.
+// resolve returns the ref of a path, or a problem for its author. text is the path as
+// written.
 func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string) {
 	root := path[0].name
-	if root == "nodes" && len(path) > 1 { // nodes.create.id is create.id, said at length
+	if root == "nodes" && len(path) > 1 { // nodes.create.id is the long form of create.id
 		path = path[1:]
 		if _, known := c.ids[path[0].name]; !known {
 			return nil, "there is no node " + show(path[0].name)
@@ -102,7 +100,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 	slot, before := c.nodes[root]
 	switch {
 	case before && slot == noResult:
-		return nil, "the node " + root + " has no result to read: only record.* and component have"
+		return nil, "the node " + root + " has no result to read: only " + readableTypes() + " have"
 	case before:
 		return &ref{slot: slot, path: path[1:], text: text}, ""
 	case c.ids[root] != "":

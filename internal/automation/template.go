@@ -7,12 +7,15 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
 // template is a compiled value of a definition: a constant, a path, text with
 // paths in it, or an object or list with such values in it.
 type template interface {
-	// value is what the template stands for in this run.
+	// value returns what the template stands for in this run. The error is a
+	// *skipped, errLong or errDeep.
 	value(r *run) (any, error)
 	// json appends that value as JSON.
 	json(r *run, dst []byte) ([]byte, error)
@@ -36,21 +39,21 @@ func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
 	return r.writeRef(dst, ref, appendJSON)
 }
 
-// writeRef appends a ref's value and charges for it, before it is written, with
-// what stands before it.
+// writeRef appends a ref's value. The run is charged for it, and for what stands
+// before it, before it is written.
 func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
 	v, err := r.read(ref)
 	if err != nil {
 		return dst, err
 	}
-	// What a value takes is known when it is written: it is charged in steps.
+	// The size of a value is known only when it is written, so it is charged in steps.
 	before, hint := len(dst), sizeHint(v)
 	for room := max(hint, firstRoom); ; room *= 4 {
 		room = min(room, r.work)
 		if err := r.hold(copies * (before + room)); err != nil {
 			return dst, err
 		}
-		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, and leaves less behind than append would
+		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, which leaves less garbage than append would
 			dst = slices.Grow(dst, max(hint, before))
 		}
 		out, err := write(dst, v, before+room)
@@ -66,15 +69,14 @@ func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byt
 }
 
 const (
-	// firstRoom is what a value is given to be written into where nothing is
-	// known of its size.
+	// firstRoom is the room in bytes for writing a value of unknown size.
 	firstRoom = 16 << 10
-	// copies is how often a text is there while it is written: where it is, where
-	// it grows to, and as what it becomes.
+	// copies is how many copies of a text exist while it is written: the text so
+	// far, the buffer that it grows into, and the finished value.
 	copies = 3
 )
 
-// sizeHint is about what a value takes as text, where that is known.
+// sizeHint returns about the length of a value as text, or 0 when it is not known.
 func sizeHint(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -117,7 +119,7 @@ func (t *text) json(r *run, dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendString(dst, string(b)), nil
+	return wtf8.AppendUTF8(dst, string(b)), nil
 }
 
 type objectOf []namedTemplate
@@ -145,7 +147,7 @@ func (o objectOf) json(r *run, dst []byte) (_ []byte, err error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(appendString(dst, o[i].name), ':')
+		dst = append(wtf8.AppendUTF8(dst, o[i].name), ':')
 		if dst, err = o[i].template.json(r, dst); err != nil {
 			return dst, err
 		}
@@ -187,7 +189,7 @@ type piece struct {
 }
 
 // splitTemplate cuts a text at its {{…}}. What lies between is trimmed and not
-// looked at. It runs once over the text, and over no result.
+// parsed. Only an author's texts are split, never a result (contract F3).
 func splitTemplate(s string) (pieces []piece, problem string) {
 	if len(s) > MaxTemplate && strings.Contains(s, "{{") {
 		return nil, "the text is too long for one with {{…}} in it: expected at most 64 KiB"
@@ -211,7 +213,7 @@ func splitTemplate(s string) (pieces []piece, problem string) {
 	}
 }
 
-// template compiles a value; problems are noted at path.
+// template compiles a value; mistakes become problems at path.
 func (c *compiler) template(v any, path string) template {
 	switch v := v.(type) {
 	case string:
@@ -277,7 +279,7 @@ func (c *compiler) text(s, path string) template {
 	return t
 }
 
-// path compiles what stands between {{ and }}; nil stands for one with a problem.
+// path compiles what stands between {{ and }}. A mistake becomes a problem at at.
 func (c *compiler) path(s, at string) template {
 	steps, problem := parsePath(s)
 	if problem == "" {

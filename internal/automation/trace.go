@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
-// Trace is what the nodes of a run did, in the order in which they began.
+// Trace records what the nodes of a run did, in the order in which they began.
 type Trace struct {
 	Steps []Step
 	// Dropped counts the steps beyond the first MaxTrace.
@@ -16,15 +18,15 @@ type Trace struct {
 	last    time.Time // when the last step ended
 }
 
-// Step is one execution of one node. A step inside an if or each follows it,
-// with a greater Depth; what the outer one took includes it.
+// Step is one execution of one node. A step inside an if or each follows it, with a
+// greater Depth; Took of the outer one includes it.
 type Step struct {
 	Node  string // its id, or its path where it has none
 	Type  string
 	Depth int
 	Took  time.Duration
-	// SkippedBecause says what could not be read, Error how the node failed; at
-	// most one of them is set.
+	// SkippedBecause names what could not be read, Error says how the node failed.
+	// At most one of them is set.
 	SkippedBecause string
 	Error          string
 	result         jsontext.Value
@@ -32,21 +34,21 @@ type Step struct {
 	began          time.Time
 }
 
-// Result is what the node gave, as JSON. One that is longer than MaxTraceResult
-// is cut, and is then a JSON string of its beginning.
+// Result returns the node's result as JSON. One that is longer than MaxTraceResult
+// is truncated: text is then a JSON string of its beginning.
 func (s *Step) Result() (text jsontext.Value, truncated bool) { return s.result, s.truncated }
 
-// keep keeps of a result what the trace shows: the whole may be large, and
-// nothing else may hold it any more.
+// keep stores what the trace shows of a result. The whole may be large, and nothing
+// else may hold it any more.
 func (s *Step) keep(result any) {
 	text, err := appendJSON(nil, result, MaxTraceResult)
 	if err != nil || len(text) > MaxTraceResult {
-		text, s.truncated = appendString(nil, string(text[:min(len(text), MaxTraceResult)])), true
+		text, s.truncated = wtf8.AppendUTF8(nil, string(text[:min(len(text), MaxTraceResult)])), true
 	}
 	s.result = slices.Clip(text)
 }
 
-// JSON is the trace as a list of {"node", "type", "depth", "took_us"} with one of
+// JSON returns the trace as a list of {"node", "type", "depth", "took_us"} with one of
 // "result" (and "truncated": true), "skipped" and "error".
 func (t *Trace) JSON() jsontext.Value {
 	text := append(make([]byte, 0, 128*len(t.Steps)+2), '[')
@@ -60,15 +62,15 @@ func (t *Trace) JSON() jsontext.Value {
 }
 
 func (s *Step) append(dst []byte) []byte {
-	dst = appendString(append(dst, `{"node":`...), s.Node)
-	dst = appendString(append(dst, `,"type":`...), s.Type)
+	dst = wtf8.AppendUTF8(append(dst, `{"node":`...), s.Node)
+	dst = wtf8.AppendUTF8(append(dst, `,"type":`...), s.Type)
 	dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(s.Depth), 10)
 	dst = strconv.AppendInt(append(dst, `,"took_us":`...), s.Took.Microseconds(), 10)
 	switch {
 	case s.SkippedBecause != "":
-		dst = appendString(append(dst, `,"skipped":`...), s.SkippedBecause)
+		dst = wtf8.AppendUTF8(append(dst, `,"skipped":`...), s.SkippedBecause)
 	case s.Error != "":
-		dst = appendString(append(dst, `,"error":`...), s.Error)
+		dst = wtf8.AppendUTF8(append(dst, `,"error":`...), s.Error)
 	default:
 		dst = append(append(dst, `,"result":`...), s.result...)
 		if s.truncated {
@@ -78,8 +80,8 @@ func (s *Step) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// open begins a step and returns its number, or -1 where it is dropped. It
-// begins where the one before ended: the clock is read once a node.
+// open begins a step and returns its number, or -1 when it is dropped. A step begins
+// when the one before ended, so that the clock is read once a node.
 func (t *Trace) open(n *instruction, depth int) int {
 	if len(t.Steps) == MaxTrace {
 		t.Dropped++
@@ -89,7 +91,7 @@ func (t *Trace) open(n *instruction, depth int) int {
 	return len(t.Steps) - 1
 }
 
-// close ends a step that gave a result, was skipped or failed.
+// close ends a step, which has a result, was skipped or failed.
 func (t *Trace) close(at int, result any, skip *skipped, err error) {
 	if at < 0 {
 		return

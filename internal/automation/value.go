@@ -16,11 +16,11 @@ import (
 //	nil, bool, float64, string
 //	number          one whose text is not the shortest form of its double
 //	[]any, *object
-//	jsontext.Value  an object or list that nobody looked into yet
+//	jsontext.Value  an object or list that is not decoded yet
 //
-// Values are not changed once they can be read, but for two things that no
-// reader can tell: a jsontext.Value is put into its place decoded, and the
-// outputs' own objects (object.owned) grow.
+// Values do not change once they can be read, with two exceptions that no reader
+// can observe: a jsontext.Value is replaced by the decoded value, and the outputs'
+// own objects (object.owned) grow.
 
 // number is a JSON number as it was sent, so that 19.90 and an id beyond 2^53
 // stay what they are.
@@ -41,7 +41,7 @@ type entry struct {
 // maxUnindexed is how many members are searched one by one.
 const maxUnindexed = 12
 
-// get is the place of a member's value, or nil.
+// get returns the place of a member's value, or nil.
 func (o *object) get(name string) *any {
 	if len(o.members) <= maxUnindexed {
 		for i := range o.members {
@@ -63,7 +63,7 @@ func (o *object) get(name string) *any {
 	return nil
 }
 
-// index prepares the objects of a value that many goroutines will read.
+// index indexes all objects of a value, which many goroutines may then read.
 func index(v any) {
 	switch v := v.(type) {
 	case *object:
@@ -78,7 +78,7 @@ func index(v any) {
 	}
 }
 
-// set gives a member a value; the object is new or owned.
+// set sets a member's value. The object must be new or owned.
 func (o *object) set(name string, value any) {
 	if place := o.get(name); place != nil {
 		*place = value
@@ -111,7 +111,7 @@ func kindOf(v any) string {
 	return "a list"
 }
 
-// double is the value of a number.
+// double returns the value of a number, and false for anything else.
 func double(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -123,8 +123,8 @@ func double(v any) (float64, bool) {
 	return 0, false
 }
 
-// fromJSON is the value of a JSON text: a scalar's, or the text itself where it
-// is an object or list.
+// fromJSON returns the value of a JSON text: a scalar decoded, an object or list as
+// the text itself. It returns errMalformed for what is not JSON.
 func fromJSON(text jsontext.Value) (any, error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if k := text.Kind(); k == '{' || k == '[' {
@@ -139,9 +139,10 @@ var (
 	errDeep      = errors.New("objects and lists are nested too deeply")
 )
 
-// parseJSON decodes a whole text into about work bytes, or fails with errLong;
-// used is how many it took. Texts come from a strict decoder or from the host, so
-// this one only takes care not to be led astray by others.
+// parseJSON decodes a whole text. used is about how many bytes the value takes; more
+// than work is errLong. It returns errDeep for a text that is nested deeper than
+// MaxDepth and errMalformed for what is not JSON. Texts come from a strict decoder
+// or from the host, so that names are not compared again.
 func parseJSON(text []byte, work int) (v any, used int, err error) {
 	p := jsonReader{text: string(text), left: work - len(text)}
 	if v, err = p.value(0); err != nil {
@@ -153,14 +154,14 @@ func parseJSON(text []byte, work int) (v any, used int, err error) {
 	return v, work - p.left, nil
 }
 
-// jsonReader reads a text; names and texts without escapes are parts of it.
+// jsonReader reads a text. Names and texts without escapes share its memory.
 type jsonReader struct {
 	text string
 	at   int
 	left int
 }
 
-// valueSize is about what one value takes up beside its text.
+// valueSize is about how many bytes one value takes beside its text.
 const valueSize = 40
 
 func (p *jsonReader) space() {
@@ -174,7 +175,7 @@ func (p *jsonReader) space() {
 	}
 }
 
-// peek is the next byte, or 0.
+// peek returns the next byte, or 0 at the end.
 func (p *jsonReader) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]
@@ -182,7 +183,7 @@ func (p *jsonReader) peek() byte {
 	return 0
 }
 
-// next skips space and takes the byte when it is the expected one.
+// next skips space and reports whether the byte after it is c, which it then takes.
 func (p *jsonReader) next(c byte) bool {
 	p.space()
 	if p.peek() != c {
@@ -320,7 +321,7 @@ func (p *jsonReader) number() (any, error) {
 	return numberOf(p.text[start:], digits)
 }
 
-// numberOf is a double where that says all, else the number as it stands.
+// numberOf returns a float64 when its shortest form is the text, else a number.
 func numberOf(text string, digits bool) (any, error) {
 	if len(text) == 0 {
 		return nil, errMalformed

@@ -1,20 +1,18 @@
-// Package inputs is what a logic component or an automation declares to take
-// and to give, and the check of what it is sent (specification, "Custom
-// endpoints"; decisions 2.29).
+// Package inputs holds the declarations of what a logic component or an automation
+// takes and returns (contract N1), and checks what it is sent (contract N2 to N5).
 //
 // A body becomes an Object: the declared inputs, each in the declared type.
 //
-//   - A text given an object or a list receives its JSON text, given a number or
-//     a boolean its text form, as it was sent.
-//   - A number, boolean or json given something else is a failure; null counts
-//     as missing.
-//   - A field of a form is read as the JSON text it holds where a number, a
-//     boolean or json is declared; a field that is sent more than once is the
-//     list of its texts.
-//   - All failures are told at once, as one EXECUTION_ERROR.
+//   - A text that is sent an object or a list gets its JSON text; one that is sent
+//     a number or a boolean gets it as it was sent.
+//   - A number, boolean or json that is sent something else is a failure; null
+//     counts as missing.
+//   - A field of a form is parsed as JSON where a number, a boolean or json is
+//     declared; a field that is sent several times is the list of its texts.
+//   - One EXECUTION_ERROR reports all failures.
 //
-// Members that are not declared reach a component as they are, and an
-// automation not at all: that is the caller's choice.
+// Members that are not declared reach a component unchanged and do not reach an
+// automation (contract N4); the caller says which.
 package inputs
 
 import (
@@ -33,13 +31,17 @@ import (
 // Type is the type of an input or output.
 type Type string
 
-// The four types (specification, "Custom endpoint definition").
+// The four types (contract N1).
 const (
 	Text    Type = "text"
 	Number  Type = "number"
 	Boolean Type = "boolean"
 	JSON    Type = "json" // an object or a list
 )
+
+// kinds is the kinds of JSON values that each type takes, as jsontext.Kind writes
+// them. A text takes the others as their text.
+var kinds = map[Type]string{Text: `"`, Number: "0", Boolean: "tf", JSON: "{["}
 
 // Declaration is one declared input or output.
 type Declaration struct {
@@ -54,14 +56,14 @@ const (
 	MaxNameLength   = 64 // characters
 )
 
-// Mistake is what is wrong with one declaration.
+// Mistake is one mistake in a declaration.
 type Mistake struct {
 	Index  int    // in the list
 	Member string // "name" or "type"; "" for the declaration as a whole
 	Text   string
 }
 
-// Mistakes are all that is wrong with a list of declarations, in its order.
+// Mistakes are all mistakes in a list of declarations, in its order.
 type Mistakes []Mistake
 
 func (m Mistakes) Error() string {
@@ -75,9 +77,8 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Check looks at declarations for their author. The error is Mistakes.
-//
-// A name is letters, digits, _ and -, so that it is one step of a dot-path.
+// Check checks declarations (contract N1). The error is Mistakes, in words for their
+// author. A name is letters, digits, _ and -, so that it is one step of a dot-path.
 func Check(decls []Declaration) error {
 	var found Mistakes
 	note := func(i int, member, format string, args ...any) {
@@ -96,9 +97,7 @@ func Check(decls []Declaration) error {
 		} else {
 			first[d.Name] = i
 		}
-		switch d.Type {
-		case Text, Number, Boolean, JSON:
-		default:
+		if _, known := kinds[d.Type]; !known {
 			note(i, "type", "expected text, number, boolean or json, found %q", shorten(string(d.Type)))
 		}
 	}
@@ -153,7 +152,8 @@ func (m *Member) UnmarshalJSON(text []byte) error {
 // Object is a JSON object whose names differ, in a fixed order.
 type Object []Member
 
-// Get is the value of a member. A member that is null is there.
+// Get returns the value of a member and whether there is one. A member that is null
+// is there.
 func (o Object) Get(name string) (jsontext.Value, bool) {
 	for i := range o {
 		if o[i].Name == name {
@@ -163,7 +163,7 @@ func (o Object) Get(name string) (jsontext.Value, bool) {
 	return nil, false
 }
 
-// JSON is the object as JSON text.
+// JSON returns the object as JSON text.
 func (o Object) JSON() jsontext.Value {
 	size := 2
 	for i := range o {
@@ -181,13 +181,7 @@ func (o Object) JSON() jsontext.Value {
 	return append(text, '}')
 }
 
-// appendString appends a JSON string; what is not UTF-8 becomes U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error is about bytes that it has replaced
-	return dst
-}
-
-// failures collects why inputs fail, in the order of declaration.
+// failures collects the reasons why inputs fail, in the order of declaration.
 type failures struct {
 	list    []string
 	reasons map[string]string
@@ -201,7 +195,7 @@ func (f *failures) add(name, reason string) {
 	f.reasons[name] = reason
 }
 
-// err is EXECUTION_ERROR with the message of the specification, or nil.
+// err returns EXECUTION_ERROR with the message of contract N2, or nil.
 func (f *failures) err() error {
 	if len(f.list) == 0 {
 		return nil

@@ -12,17 +12,18 @@ import (
 
 	"gatehouse/internal/fault"
 	"gatehouse/internal/number"
+	"gatehouse/internal/wtf8"
 )
 
-// FromJSON checks the members of a body that is a JSON object. Their names
-// differ and their values are valid JSON without duplicate names, as
-// httpapi.ParseObject and ParseEvent ensure; the result shares their memory.
+// FromJSON checks the members of a body that is a JSON object (contract N2, N3). Their
+// names must differ and their values be valid JSON without duplicate names, as
+// httpapi.ParseObject and ParseEvent ensure. The result shares their memory.
 //
 // Without keepUndeclared the object has every declared input, in the order of
-// declaration, null where it was not sent, and nothing else: what a flow gets.
-// With it the object has what was sent, in its order: what a component gets.
+// declaration, null where it was not sent, and nothing else, as a flow gets it.
+// With keepUndeclared it has what was sent, in its order, as a component gets it.
 //
-// The error is a *fault.Error EXECUTION_ERROR that names every failing input.
+// It returns a *fault.Error EXECUTION_ERROR that names every failing input.
 func FromJSON[M ~struct {
 	Name  string
 	Value jsontext.Value
@@ -36,11 +37,11 @@ func FromJSON[M ~struct {
 	})
 }
 
-// FromForm checks the fields of a form, as FromJSON does a body's members. For a
-// component that is given what was sent, the order is that of the names.
+// FromForm checks the fields of a form as FromJSON does the members of a body
+// (contract N5). With keepUndeclared the object is in the order of the names.
 //
-// A form with a name or text that is not UTF-8, or that has U+0000 in it, is 400
-// VALIDATION, as such a JSON body is.
+// It returns a *fault.Error: VALIDATION when a name or text is not UTF-8 or has
+// U+0000 in it, EXECUTION_ERROR as FromJSON does.
 func FromForm(decls []Declaration, form url.Values, keepUndeclared bool) (Object, error) {
 	sent := make([]Member, 0, len(form))
 	for _, name := range slices.Sorted(maps.Keys(form)) {
@@ -70,22 +71,23 @@ func allClean(texts []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !cleanText(s) })
 }
 
-// formValue is the text of a field, or the list of the texts of one sent often.
+// formValue returns the text of a field, or the list of its texts when it was sent
+// several times.
 func formValue(texts []string) jsontext.Value {
 	if len(texts) == 1 {
-		return appendString(nil, texts[0])
+		return wtf8.AppendUTF8(nil, texts[0])
 	}
 	list := []byte{'['}
 	for i, text := range texts {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = appendString(list, text)
+		list = wtf8.AppendUTF8(list, text)
 	}
 	return append(list, ']')
 }
 
-// read puts what was sent into the declared types.
+// read converts what was sent to the declared types.
 func read(decls []Declaration, sent []Member, keep bool, convert func(*Declaration, jsontext.Value) (jsontext.Value, string)) (Object, error) {
 	find := finder(decls)
 	values := make([]jsontext.Value, len(decls))
@@ -130,7 +132,8 @@ func read(decls []Declaration, sent []Member, keep bool, convert func(*Declarati
 	return whole, nil
 }
 
-// finder looks up the place of a declaration by its name, or -1.
+// finder returns a function that returns the place of a declaration by its name, or
+// -1.
 func finder(decls []Declaration) func(name string) int {
 	if len(decls) <= 8 {
 		return func(name string) int {
@@ -149,37 +152,26 @@ func finder(decls []Declaration) func(name string) int {
 	}
 }
 
-// convert gives a value in the declared type, or the reason why it does not fit.
-// null fits: whether it may stand there is the caller's question.
+// convert returns a value in the declared type, or the reason why it does not fit.
+// null always fits; the caller decides whether it may stand there.
 func convert(t Type, v jsontext.Value) (jsontext.Value, string) {
 	kind := v.Kind()
 	if kind == 'n' {
 		return v, ""
 	}
-	ok := false
-	switch t {
-	case Text:
-		if kind == '"' {
-			return v, ""
-		}
+	switch {
+	case strings.IndexByte(kinds[t], byte(kind)) >= 0:
+		return v, ""
+	case t == Text:
 		return textOf(v), ""
-	case Number:
-		ok = kind == '0'
-	case Boolean:
-		ok = kind == 't' || kind == 'f'
-	case JSON:
-		ok = kind == '{' || kind == '['
 	}
-	if !ok {
-		return nil, expected(t)
-	}
-	return v, ""
+	return nil, expected(t)
 }
 
 func expected(t Type) string { return "expected " + string(t) }
 
-// textOf is the JSON string that holds the text of a value that is no string:
-// compact where it is an object or a list, as it was sent where it is not.
+// textOf returns the JSON string that holds the text of a value that is not a
+// string: compact JSON of an object or a list, others as they were sent.
 func textOf(v jsontext.Value) jsontext.Value {
 	text := bytes.TrimSpace(v)
 	if k := v.Kind(); k == '{' || k == '[' {
@@ -192,7 +184,7 @@ func textOf(v jsontext.Value) jsontext.Value {
 	return quoted
 }
 
-// maxDepth is how deeply the JSON in a form's field may be nested, as in a body.
+// maxDepth is how deeply the JSON in a form's field may be nested: as in a body.
 const maxDepth = 64
 
 // parse reads the JSON that the text of a form's field holds, as strictly as a

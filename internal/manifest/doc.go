@@ -1,23 +1,6 @@
-// Package manifest provisions a tenant from a YAML file and writes the file
-// back: `gatehouse apply` and `gatehouse export` (decisions 3 and 4;
-// docs/manifest.md is the reference for whoever writes one).
-//
-//   - Decoding is strict. An unknown or doubled key, a wrong type, a dangling
-//     name is a Problem with file and line, and all of them are reported
-//     together.
-//   - A manifest makes every object that it names equal to what it says. A
-//     top-level key that is absent keeps what is stored; inside an object,
-//     absent members have their defaults (but see users.go for the few that
-//     belong to the user). Prune removes what a section that is present does
-//     not name; users are deactivated, never deleted.
-//   - Everything is checked against the state read inside the transaction that
-//     changes it, through tenant.Configure: all or nothing, recorded in the
-//     change history. Applying the same manifest again changes nothing.
-//   - What takes long, hashing passwords and compiling sources, is done ahead of
-//     that transaction.
-//   - Secrets are sealed, and no output, history or export tells them.
-//
-// A section is one value in the list of store_sections.go: what it decodes,
-// how it merges into the state, what must hold afterwards, how it is written
-// and exported. A later feature adds its own there.
+// Package manifest is the YAML form of a tenant's configuration: `gatehouse
+// apply` and `gatehouse export` (contract S4; docs/manifest.md is the reference
+// for whoever writes one). It makes a tree of values of a document and a
+// document of a tree; what the values mean, and all rules, are config's. A
+// problem that config finds at a path is reported at the line of that path.
 package manifest

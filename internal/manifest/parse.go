@@ -2,132 +2,118 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
-	"strings"
-	"unicode/utf8"
+	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
-	"gatehouse/internal/access"
-	"gatehouse/internal/schema"
-	"gatehouse/internal/tenant"
+	"gatehouse/internal/config"
 )
 
-// manifest is what a file says, before anything is known of what is stored.
-// It is not changed after parse.
-type manifest struct {
-	file string
-	// lines tells where the object of a path stands; see mark.
-	lines map[string]int
-
-	tenant          string
-	displayName     string
-	hosts           []string // canonical, in the file's order
-	adminHosts      []string
-	baseURL         string
-	publicAPI       tenant.PublicAPI
-	unauthenticated int
-	external        tenant.ExternalIdentity
-
-	entities   []*schema.Entity
-	userFields []*schema.Field
-	roles      []access.Role
-	sets       []*access.PermissionSet
-	rules      []*ruleDecl
-	users      []*userDecl
-
-	dedupRetention int
-	components     []*componentDecl
-	automations    []*automationDecl
-	endpoints      []*endpointDecl
-	templates      map[string]tenant.EmailTemplate
+// document is a YAML document that becomes a tree of values, and knows at which
+// line each of them stands.
+type document struct {
+	*Problems
+	file    string
+	lines   map[config.Place]int
+	literal map[string]bool // the paths of texts in literal blocks
 }
 
 // maxSize bounds a manifest, which is read whole.
 const maxSize = 8 << 20
 
-// mark remembers the line of an object: the section's key, then whatever
-// leads to it inside.
-func (m *manifest) mark(n *yaml.Node, path ...string) {
-	key := strings.Join(path, "\x00")
-	if _, had := m.lines[key]; !had {
-		m.lines[key] = n.Line
+// parse reads a document into a tree. The tree is nil when the text is not YAML,
+// or more of it than a tree of values: the document has problems then.
+func parse(file string, src []byte) (*document, *config.Value) {
+	d := &document{Problems: &Problems{File: file}, file: file, lines: map[config.Place]int{}, literal: map[string]bool{}}
+	root := d.root(src)
+	if root == nil || root.Kind == yaml.MappingNode && !d.plain(root) {
+		return d, nil
 	}
+	v := d.value(root, config.Root)
+	return d, v
 }
 
-// line finds the line of an object, or of the nearest thing around it that is
-// in the file.
-func (m *manifest) line(path ...string) int {
-	for ; len(path) > 0; path = path[:len(path)-1] {
-		if line, ok := m.lines[strings.Join(path, "\x00")]; ok {
-			return line
+func (d *document) fail(n *yaml.Node, format string, args ...any) { d.add(n.Line, format, args...) }
+
+// envRule is a scalar that stands for an environment variable (contract D3).
+var envRule = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+
+// value is a node as a value of the tree.
+func (d *document) value(n *yaml.Node, path string) *config.Value {
+	v := &config.Value{Place: config.Place{Path: path}}
+	d.lines[v.Place] = n.Line
+	switch n.Kind {
+	case yaml.MappingNode:
+		v.Kind = config.Mapping
+		d.members(v, n)
+		if unquotedTemplate(n) {
+			v.Hint = `a text with {{…}} needs quotes: "{{…}}"`
+		}
+	case yaml.SequenceNode:
+		v.Kind = config.List
+		for i, item := range n.Content {
+			v.Items = append(v.Items, d.value(item, config.At(path, i)))
+		}
+	default:
+		scalar(v, n)
+		if v.Lines {
+			d.literal[path] = true
 		}
 	}
-	return 1
+	return v
 }
 
-// has reports whether the manifest has a top-level key.
-func (m *manifest) has(key string) bool { _, ok := m.lines[key]; return ok }
-
-// names reports whether the manifest has an object.
-func (m *manifest) names(path ...string) bool {
-	_, ok := m.lines[strings.Join(path, "\x00")]
-	return ok
-}
-
-// parse reads a manifest. The manifest is as whole as it could be read even
-// when there are problems; its tenant is "" when nothing more can be said. read
-// gives the files that it names; nil leaves them unread.
-func parse(file string, src []byte, getenv func(string) string, read reader) (*manifest, *Problems) {
-	d := &decoder{Problems: &Problems{File: file}, getenv: getenv, read: read}
-	m := &manifest{file: file, lines: map[string]int{}}
-	root := d.document(src)
-	if root == nil {
-		return m, d.Problems
-	}
-	if root.Kind != yaml.MappingNode {
-		d.wrong(root, "a manifest as a mapping, with at least the key tenant")
-		return m, d.Problems
-	}
-	if !d.plain(root) {
-		return m, d.Problems
-	}
-	d.mapping(root, "the manifest", func(key, value *yaml.Node) { d.section(m, key, value) })
-	if !m.has("tenant") {
-		d.fail(root, "the key tenant is missing: expected tenant: NAME")
-	}
-	return m, d.Problems
-}
-
-func (d *decoder) section(m *manifest, key, value *yaml.Node) {
-	for _, s := range sections {
-		for _, name := range s.keys {
-			if name == key.Value {
-				m.mark(key, name)
-				s.decode(d, m, name, value)
-				return
-			}
+// members adds the members of a mapping. Of keys that are given twice each but
+// the first has a path that no other has.
+func (d *document) members(v *config.Value, n *yaml.Node) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		at := config.Of(v.Place.Path, n.Content[i].Value)
+		for ; seen[at]; at += "(again)" {
 		}
+		seen[at] = true
+		key := d.value(n.Content[i], at)
+		key.Place.Key = true
+		d.lines[key.Place] = n.Content[i].Line
+		v.Members = append(v.Members, config.Member{Key: key, Value: d.value(n.Content[i+1], at)})
 	}
-	d.fail(key, "unknown key %s: expected %s", show(key.Value), strings.Join(sectionKeys(), ", "))
 }
 
-func sectionKeys() []string {
-	var keys []string
-	for _, s := range sections {
-		keys = append(keys, s.keys...)
+// scalar makes v what a scalar says. One that is exactly ${NAME} is taken from
+// the environment, unless it carries the tag !!str, by which export marks a text
+// that only looks like it. A date is a text: YAML tells them apart, nobody else does.
+func scalar(v *config.Value, n *yaml.Node) {
+	v.Text, v.Kind = n.Value, config.Text
+	switch n.ShortTag() {
+	case "!!null":
+		v.Kind = config.Null
+	case "!!bool":
+		v.Kind = config.Bool
+	case "!!int", "!!float":
+		v.Kind, v.Whole = config.Number, n.ShortTag() == "!!int"
+	default:
+		v.Lines = n.Style&yaml.LiteralStyle != 0
+		if m := envRule.FindStringSubmatch(n.Value); m != nil && n.Style&yaml.TaggedStyle == 0 {
+			v.Variable = m[1]
+		}
+		return
 	}
-	return keys
+	var decoded any
+	if n.Decode(&decoded) == nil {
+		v.JSON, _ = json.Marshal(decoded) // nil for what has no end
+	}
 }
 
-// document reads the one YAML document of a file; nil when that is impossible.
-func (d *decoder) document(src []byte) *yaml.Node {
+// root reads the one YAML document of a file; nil when that is impossible.
+func (d *document) root(src []byte) *yaml.Node {
 	if len(src) > maxSize {
 		d.add(1, "the manifest is larger than %d MiB", maxSize>>20)
 		return nil
 	}
-	if at := invalidUTF8(src); at >= 0 {
+	if at := config.InvalidUTF8(src); at >= 0 {
 		d.add(1+bytes.Count(src[:at], []byte("\n")), "expected UTF-8 text")
 		return nil
 	}
@@ -153,23 +139,12 @@ func (d *decoder) document(src []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-func invalidUTF8(src []byte) int {
-	for i := 0; i < len(src); {
-		r, size := utf8.DecodeRune(src[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
 var plainTags = map[string]bool{"!!str": true, "!!int": true, "!!float": true, "!!bool": true, "!!null": true,
 	"!!map": true, "!!seq": true, "!!timestamp": true, "": true}
 
 // plain refuses what makes YAML more than a tree of values: anchors, aliases,
 // merge keys and tags of one's own.
-func (d *decoder) plain(n *yaml.Node) bool {
+func (d *document) plain(n *yaml.Node) bool {
 	ok := true
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -189,11 +164,4 @@ func (d *decoder) plain(n *yaml.Node) bool {
 		ok = d.plain(c) && ok
 	}
 	return ok
-}
-
-// Check reads a manifest without a database, and without the files that it
-// names: what it finds does not depend on what is stored. Its error is *Problems.
-func Check(file string, src []byte, getenv func(string) string) error {
-	_, problems := parse(file, src, getenv, nil)
-	return problems.err()
 }

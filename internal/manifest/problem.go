@@ -2,9 +2,12 @@ package manifest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"gatehouse/internal/config"
 )
 
 // Problem is one mistake in a manifest, for its author.
@@ -27,8 +30,6 @@ type Problems struct {
 	Left int
 }
 
-const maxProblems = 100
-
 func (p *Problems) Error() string {
 	lines := make([]string, 0, len(p.List)+1)
 	for _, one := range p.List {
@@ -40,7 +41,7 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the refusals that problems pass on, for errors.As.
+// Unwrap returns the refusals that problems pass on, for errors.As.
 func (p *Problems) Unwrap() []error {
 	var list []error
 	for _, one := range p.List {
@@ -52,26 +53,22 @@ func (p *Problems) Unwrap() []error {
 }
 
 // add notes a problem, once.
-func (p *Problems) add(line int, format string, args ...any) { p.addIn("", line, format, args...) }
+func (p *Problems) add(line int, format string, args ...any) {
+	p.note(Problem{Line: line, Text: fmt.Sprintf(format, args...)})
+}
 
-// addIn is add for a mistake in another file than the manifest.
-func (p *Problems) addIn(file string, line int, format string, args ...any) {
-	one := Problem{File: file, Line: max(line, 1), Text: fmt.Sprintf(format, args...)}
+func (p *Problems) note(one Problem) {
+	one.Line = max(one.Line, 1)
 	for _, had := range p.List {
 		if had.File == one.File && had.Line == one.Line && had.Text == one.Text {
 			return
 		}
 	}
-	if len(p.List) == maxProblems {
+	if len(p.List) == config.MaxProblems {
 		p.Left++
 		return
 	}
 	p.List = append(p.List, one)
-}
-
-// at reports whether a problem was noted for the line.
-func (p *Problems) at(line int) bool {
-	return slices.ContainsFunc(p.List, func(one Problem) bool { return one.File == "" && one.Line == line })
 }
 
 // err is the problems in order, or nil when there are none.
@@ -84,3 +81,38 @@ func (p *Problems) err() error {
 	})
 	return p
 }
+
+// located gives the *config.Problems in an error, which have paths, the lines of
+// the document. Any other error is left as it is.
+func (d *document) located(err error) error {
+	var found *config.Problems
+	if !errors.As(err, &found) {
+		return err
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && !errors.Is(found, err) {
+		var list []error
+		for _, one := range joined.Unwrap() {
+			list = append(list, d.located(one))
+		}
+		return errors.Join(list...)
+	}
+	p := &Problems{File: d.file, Left: found.Left}
+	for _, one := range found.List {
+		text := one.Text
+		if one.First != nil {
+			text += fmt.Sprintf(", first on line %d", d.line(*one.First))
+		}
+		line := d.line(one.Place)
+		switch {
+		case one.File != "":
+			line = one.Line
+		case d.literal[one.Path]: // its lines are the document's, below the key's
+			line += one.Line
+		}
+		p.note(Problem{File: one.File, Line: line, Text: text, Cause: one.Cause})
+	}
+	return p.err()
+}
+
+// line is the line of a place, 1 for what the document does not have.
+func (d *document) line(at config.Place) int { return max(d.lines[at], 1) }

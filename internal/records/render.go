@@ -50,7 +50,7 @@ func renderFields(dst []byte, r *access.EntityRights, data jsontext.Value) []byt
 		switch {
 		case values[i] == nil:
 			dst = append(dst, "null"...)
-		case f.Type == schema.JSON, f.Type == schema.Multiselect:
+		case !f.Scalar():
 			dst = appendCompact(dst, values[i])
 		default:
 			dst = append(dst, values[i]...)

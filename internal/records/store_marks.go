@@ -267,7 +267,7 @@ func counted(ctx context.Context, q db.Querier, s *access.Shape, x *access.Index
 
 func unfit(entity string, f *schema.Field, n, total int64) error {
 	return broken(entity, f.Name, n, "entity %s: field %s cannot become %s: %d of %d records hold a value that does not fit",
-		entity, f.Name, describe(f), n, total)
+		entity, f.Name, f.Describe(), n, total)
 }
 
 func notUnique(entity string, f *schema.Field, n, total int64) error {

@@ -116,16 +116,6 @@ func broken(entity, field string, n int64, format string, args ...any) error {
 	return e
 }
 
-func describe(f *schema.Field) string {
-	switch f.Type {
-	case schema.Select, schema.Multiselect:
-		return fmt.Sprintf("%s of %v", f.Type, f.Options)
-	case schema.Reference:
-		return "reference to " + f.Target
-	}
-	return string(f.Type)
-}
-
 // work returns what must be done to records, without the names of the rows.
 func (t *Transition) work() *access.Work {
 	w := &access.Work{}

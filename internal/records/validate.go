@@ -232,7 +232,7 @@ func stored(e *schema.Entity, data jsontext.Value) []jsontext.Value {
 	values := make([]jsontext.Value, len(e.Fields))
 	split(e, data, values)
 	for i, f := range e.Fields {
-		if values[i] != nil && (f.Type == schema.JSON || f.Type == schema.Multiselect) {
+		if values[i] != nil && !f.Scalar() {
 			values[i] = appendCompact(nil, values[i])
 		}
 	}

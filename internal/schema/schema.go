@@ -1,7 +1,8 @@
 // Package schema holds a tenant's entity types and their fields: what a record
-// may contain, and what a value must look like (decisions 2.7 and 2.8).
+// may contain, and what a value must look like (contract V1 to V6).
 //
-// A Schema is immutable once loaded; a change of configuration makes a new one.
+// A field type is one file, type_NAME.go, and one entry of fieldTypes. A Schema is
+// immutable once loaded; a change of configuration makes a new one.
 package schema
 
 import (
@@ -12,37 +13,18 @@ import (
 	"strconv"
 )
 
-// Type is a field's type.
-type Type string
-
-// The field types of decisions 2.7.
-const (
-	Text        Type = "text"
-	Number      Type = "number"
-	Boolean     Type = "boolean"
-	Date        Type = "date"        // YYYY-MM-DD
-	Datetime    Type = "datetime"    // RFC 3339
-	Select      Type = "select"      // one of Options
-	Multiselect Type = "multiselect" // a list of distinct Options
-	Reference   Type = "reference"   // id of a record of Target
-	JSON        Type = "json"        // an object or a list
-)
-
-// Types lists every field type.
-var Types = []Type{Text, Number, Boolean, Date, Datetime, Select, Multiselect, Reference, JSON}
-
-// Sharing is an entity type's default: what every internal user with the
-// entity permission may do with records that nothing else shares with them.
+// Sharing is an entity type's default: what internal users with the entity
+// permission may do with records that are not shared with them in another way.
 type Sharing string
 
-// The defaults of decisions 2.14.
+// The defaults (contract A10).
 const (
 	Private         Sharing = "private"
 	PublicRead      Sharing = "public_read"
 	PublicReadWrite Sharing = "public_read_write"
 )
 
-// UserEntity is the API name of the built-in entity type of users (decisions 2.12).
+// UserEntity is the API name of the built-in entity type of users (contract U3).
 const UserEntity = "user"
 
 // Field is one declared field of an entity type.
@@ -56,12 +38,12 @@ type Field struct {
 	Target   string   // the entity type a reference points at
 	// TargetStored is Target's StoredAs; New finds it.
 	TargetStored string `json:",omitzero"`
-	// Member is what the field's values stand under in stored data; "" is Name. A
-	// field that was renamed keeps it. See MemberName.
+	// Member is the name of the field's values in stored data; "" is Name. A field
+	// that was renamed keeps it. See MemberName.
 	Member string `json:",omitzero"`
-	// RenamedFrom is what its author says that it was called before.
+	// RenamedFrom is the name that its author says it had before.
 	RenamedFrom string `json:"-"`
-	// IndexName is what the index rows in use stand under; "" is Name. See StoredAs.
+	// IndexName is the name of the index rows in use; "" is Name. See StoredAs.
 	IndexName string
 	// Index is the field's place in its entity type; masks are indexed by it.
 	Index int `json:"-"`
@@ -69,32 +51,43 @@ type Field struct {
 	Label string `json:"-"`
 	// StoredLabel is Label in stored data.
 	StoredLabel []byte `json:"-"`
+
+	known *fieldType // that of Type, once indexed
 }
 
-// MemberName is the name that the field's values stand under in stored data.
+// MemberName returns the name of the field's values in stored data.
 func (f *Field) MemberName() string { return cmp.Or(f.Member, f.Name) }
 
-// TargetAs is what the records that a reference points at are stored as.
+// TargetAs returns the name under which the records that a reference points at
+// are stored.
 func (f *Field) TargetAs() string { return cmp.Or(f.TargetStored, f.Target) }
 
-// StoredAs is the name that the field's index rows stand under. It changes when
-// they are made anew: the new ones are filled beside those in use.
-func (f *Field) StoredAs() string {
-	if f.IndexName != "" {
-		return f.IndexName
-	}
-	return f.Name
-}
+// StoredAs returns the name of the field's index rows. It changes when they are
+// made anew: the new ones are filled beside those in use.
+func (f *Field) StoredAs() string { return cmp.Or(f.IndexName, f.Name) }
 
-// Keyed reports whether each value has a row of its own to be found by.
+// Keyed reports whether each value has an index row.
 func (f *Field) Keyed() bool { return f.Unique || f.Indexed || f.Type == Reference }
 
-// Filterable reports whether lists may be filtered by the field (decisions 2.9).
+// Filterable reports whether lists may be filtered by the field (contract P7).
 func (f *Field) Filterable() bool { return f.Unique || f.Indexed }
 
-// Scalar reports whether values can be compared for equality: all but
-// multiselect and json.
-func (f *Field) Scalar() bool { return f.Type != Multiselect && f.Type != JSON }
+// Scalar reports whether values can be compared for equality: those of all types
+// but multiselect and json, whose values are lists and objects. PostgreSQL gives
+// these back with white space in them.
+func (f *Field) Scalar() bool { return !f.kind().list }
+
+// Describe returns the type in words for the author of a configuration, like
+// "select of [new won]" or "reference to contact".
+func (f *Field) Describe() string {
+	switch kind := f.kind(); {
+	case kind.options:
+		return fmt.Sprintf("%s of %v", f.Type, f.Options)
+	case kind.target:
+		return fmt.Sprintf("%s to %s", f.Type, f.Target)
+	}
+	return string(f.Type)
+}
 
 // Entity is one entity type.
 type Entity struct {
@@ -102,10 +95,10 @@ type Entity struct {
 	Label   string
 	Sharing Sharing
 	Fields  []*Field
-	// Stored is the name that its records are stored under; "" is Name. An entity
+	// Stored is the name under which its records are stored; "" is Name. An entity
 	// type that was renamed keeps it. See StoredAs.
 	Stored string `json:",omitzero"`
-	// RenamedFrom is what its author says that it was called before.
+	// RenamedFrom is the name that its author says it had before.
 	RenamedFrom string `json:"-"`
 	// Endpoint is how logs and rollups name the type: /data/<name>.
 	Endpoint string `json:"-"`
@@ -114,21 +107,22 @@ type Entity struct {
 	byMember map[string]*Field
 }
 
-// StoredAs is the name that records of the type, their index rows and shares are
-// stored under. Every statement about them takes this one.
+// StoredAs returns the name under which records of the type, their index rows and
+// shares are stored. Every statement about them takes this one.
 func (e *Entity) StoredAs() string { return cmp.Or(e.Stored, e.Name) }
 
-// Field finds a declared field; nil when there is none of that name.
+// Field returns the declared field of a name, or nil.
 func (e *Entity) Field(name string) *Field { return e.byName[name] }
 
-// OfMember finds a declared field by the name that its values stand under in
-// stored data; nil when there is none.
+// OfMember returns the declared field whose values have the name in stored data,
+// or nil.
 func (e *Entity) OfMember(name string) *Field { return e.byMember[name] }
 
-// OfMemberBytes is OfMember for a name that stands in a buffer; it copies nothing.
+// OfMemberBytes is OfMember for a name in a buffer; it copies nothing.
 func (e *Entity) OfMemberBytes(name []byte) *Field { return e.byMember[string(name)] }
 
-// OfIndex is the name of the field whose index rows stand under a name.
+// OfIndex returns the name of the field whose index rows have the name, or the
+// name itself when there is none.
 func (e *Entity) OfIndex(name string) string {
 	for _, f := range e.Fields {
 		if f.StoredAs() == name {
@@ -138,14 +132,14 @@ func (e *Entity) OfIndex(name string) string {
 	return name
 }
 
-// Index numbers the fields and makes them findable. Every Entity passes
-// through it before use.
+// Index numbers the fields and indexes them by name. It must be called before
+// the Entity is used; New does so. It returns e.
 func (e *Entity) Index() *Entity {
 	e.Endpoint = "/data/" + e.Name
 	e.byName = make(map[string]*Field, len(e.Fields))
 	e.byMember = make(map[string]*Field, len(e.Fields))
 	for i, f := range e.Fields {
-		f.Index = i
+		f.Index, f.known = i, f.kind()
 		f.Label = strconv.Quote(f.Name) + ":"
 		f.StoredLabel = []byte(strconv.Quote(f.MemberName()) + ":")
 		e.byName[f.Name] = f
@@ -165,7 +159,8 @@ type Schema struct {
 	byStored map[string]*Entity
 }
 
-// New indexes entity types and the custom fields of users.
+// New returns the schema of the given entity types and custom fields of users,
+// which it sorts, indexes and keeps.
 func New(entities []*Entity, userFields []*Field) *Schema {
 	s := &Schema{Entities: entities, byName: make(map[string]*Entity, len(entities)), byStored: make(map[string]*Entity, len(entities))}
 	slices.SortFunc(s.Entities, func(a, b *Entity) int {
@@ -189,25 +184,26 @@ func New(entities []*Entity, userFields []*Field) *Schema {
 	return s
 }
 
-// Entity finds an entity type of records by its API name, or nil. The built-in
-// 'user' is not among them: it is Schema.User.
+// Entity returns the entity type of an API name, or nil. The built-in 'user' is
+// not among them: it is Schema.User.
 func (s *Schema) Entity(name string) *Entity { return s.byName[name] }
 
-// StoredAs finds an entity type by the name that its records are stored under, or nil.
+// StoredAs returns the entity type whose records are stored under a name, or nil.
 func (s *Schema) StoredAs(name string) *Entity { return s.byStored[name] }
 
-// nameRule is what entity types and fields may be called: snake_case.
+// nameRule is the form of the names of entity types and fields: snake_case.
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
-// reserved are the members every record has besides its fields (decisions 2.6)
-// and those that stay free for the product.
+// reserved are the members that every record has besides its fields (contract R2)
+// and those that the product keeps for itself.
 var reserved = []string{"id", "owner_id", "created_at", "updated_at", "version", "created_by", "updated_by"}
 
-// userColumns are the members of the built-in entity type 'user' (decisions 2.12).
+// userColumns are the members of the built-in entity type 'user' (contract U3).
 var userColumns = []string{"id", "email", "password", "name", "locale", "userType", "isOwner", "active", "created_at", "updated_at"}
 
-// Check reports the first thing wrong with the declaration of an entity type,
-// in words for its author. References are checked against all, by CheckTargets.
+// Check returns the first mistake in the declaration of an entity type, in words
+// for its author, or nil. Whether references lead to entity types that exist is
+// checked by CheckTargets.
 func (e *Entity) Check() error {
 	if !nameRule.MatchString(e.Name) {
 		return fmt.Errorf("entity %q: expected a singular snake_case name of at most 63 characters", e.Name)
@@ -249,20 +245,21 @@ func checkFields(where string, fields []*Field, taken []string) error {
 }
 
 func (f *Field) check() error {
+	kind := f.kind()
 	switch {
 	case !nameRule.MatchString(f.Name):
 		return fmt.Errorf("field %q: expected a snake_case name of at most 63 characters", f.Name)
-	case !slices.Contains(Types, f.Type):
+	case kind == &unknownType:
 		return fmt.Errorf("field %s: type %q: expected one of %v", f.Name, f.Type, Types)
-	case (f.Type == Select || f.Type == Multiselect) && len(f.Options) == 0:
+	case kind.options && len(f.Options) == 0:
 		return fmt.Errorf("field %s: a %s needs options", f.Name, f.Type)
-	case f.Type != Select && f.Type != Multiselect && len(f.Options) > 0:
-		return fmt.Errorf("field %s: options belong to select and multiselect, not to %s", f.Name, f.Type)
-	case f.Type == Reference && f.Target == "":
-		return fmt.Errorf("field %s: a reference needs the entity it points at", f.Name)
-	case f.Type != Reference && f.Target != "":
-		return fmt.Errorf("field %s: entity belongs to reference, not to %s", f.Name, f.Type)
-	case (f.Unique || f.Indexed) && !f.Scalar():
+	case !kind.options && len(f.Options) > 0:
+		return fmt.Errorf("field %s: options belong to %s, not to %s", f.Name, and(typesWhere(func(t *fieldType) bool { return t.options })), f.Type)
+	case kind.target && f.Target == "":
+		return fmt.Errorf("field %s: a %s needs the entity it points at", f.Name, f.Type)
+	case !kind.target && f.Target != "":
+		return fmt.Errorf("field %s: entity belongs to %s, not to %s", f.Name, and(typesWhere(func(t *fieldType) bool { return t.target })), f.Type)
+	case (f.Unique || f.Indexed) && kind.list:
 		return fmt.Errorf("field %s: a %s cannot be unique or indexed", f.Name, f.Type)
 	}
 	seen := map[string]bool{}
@@ -275,7 +272,8 @@ func (f *Field) check() error {
 	return nil
 }
 
-// CheckTargets reports the first reference to an entity type that does not exist.
+// CheckTargets returns an error, in words for its author, for the first reference
+// to an entity type that does not exist, or nil.
 func (s *Schema) CheckTargets() error {
 	for _, e := range s.Entities {
 		for _, f := range e.Fields {

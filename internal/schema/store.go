@@ -7,7 +7,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// Load reads a tenant's schema.
+// Load reads a tenant's schema. The error is one of the database (package db).
 func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	var entities []*Entity
 	byName := map[string]*Entity{}
@@ -45,9 +45,9 @@ func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	return New(entities, userFields), nil
 }
 
-// PutEntity makes the entity type in the database equal to e, fields included,
-// after what was renamed has its new name. The records follow through
-// records.Transition in the same transaction.
+// PutEntity makes the entity type in the database equal to e, fields included;
+// renames come first. The caller must change the records in the same transaction
+// (records.Transition). The error is one of the database.
 func PutEntity(ctx context.Context, tx db.Tx, e *Entity) error {
 	if err := renameEntity(ctx, tx, e.RenamedFrom, e.Name); err != nil {
 		return err
@@ -65,12 +65,14 @@ func PutEntity(ctx context.Context, tx db.Tx, e *Entity) error {
 	return putFields(ctx, tx, e.Name, e.Fields)
 }
 
-// PutUserFields makes the custom fields of users equal to fields.
+// PutUserFields makes the custom fields of users equal to fields. The error is one
+// of the database.
 func PutUserFields(ctx context.Context, tx db.Tx, fields []*Field) error {
 	return putFields(ctx, tx, UserEntity, fields)
 }
 
-// DeleteEntity removes an entity type and its fields.
+// DeleteEntity removes an entity type and its fields, not its records. The error is
+// one of the database.
 func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM entities WHERE tenant_id = $1 AND name = $2`, name); err != nil {
 		return err
@@ -82,14 +84,15 @@ func DeleteEntity(ctx context.Context, tx db.Tx, name string) error {
 	return err
 }
 
-// SetIndexName makes the index rows of a field that are in use those that
-// stand under another name; "" is the field's own.
+// SetIndexName sets the name of the index rows that are in use for a field; ""
+// stands for the field's own name. The error is one of the database.
 func SetIndexName(ctx context.Context, tx db.Tx, entity, field, name string) error {
 	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, field, name)
 	return err
 }
 
-// putFields keeps what the index rows of each field stand under.
+// putFields makes the fields of an entity type equal to fields. Each keeps the name
+// of its index rows.
 func putFields(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
 	for _, f := range fields {
 		if err := renameField(ctx, tx, entity, f.RenamedFrom, f.Name); err != nil {

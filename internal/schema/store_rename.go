@@ -10,14 +10,15 @@ import (
 	"gatehouse/internal/db"
 )
 
-// A rename moves no data: what records, index rows and shares are stored under
-// stays, and the definition says so (Entity.Stored, Field.Member, Field.IndexName).
-// So it is one short transaction however many records there are, and readers see
-// the old name or the new one, never half of each. What is new and has a name that
-// something else is stored under gets another one to be stored under.
+// A rename moves no data (contract D7): the names under which records, index rows
+// and shares are stored stay, and the definition holds them (Entity.Stored,
+// Field.Member, Field.IndexName). So a rename is one short transaction however many
+// records there are, and readers see the old name or the new one, never half of
+// each. When something else is stored under the name of a new entity type or field,
+// the new one is stored under another name.
 
-// renameEntity gives an entity type another name, where there is one by the old
-// name and none by the new one.
+// renameEntity renames an entity type. It does nothing when there is none by the
+// old name, or one by the new name.
 func renameEntity(ctx context.Context, tx db.Tx, from, to string) error {
 	if from == "" {
 		return nil
@@ -48,7 +49,8 @@ func renameEntity(ctx context.Context, tx db.Tx, from, to string) error {
 	return err
 }
 
-// freeStorage is what a new entity type's records are stored under; "" for its name.
+// freeStorage returns the name under which a new entity type's records are stored;
+// "" stands for its own.
 func freeStorage(ctx context.Context, tx db.Tx, name string) (string, error) {
 	var taken []string
 	err := tx.Query(ctx, `SELECT stored_as FROM entities WHERE tenant_id = $1 AND stored_as <> '' AND name <> $2`,
@@ -59,8 +61,8 @@ func freeStorage(ctx context.Context, tx db.Tx, name string) (string, error) {
 	return "", nil
 }
 
-// free is a name that is not taken, the plain one if it can be. No name that an
-// author gives has such a sign.
+// free returns name if it is not taken, else name#1, name#2 and so on, which no
+// author can choose.
 func free(name string, taken []string) string {
 	for n, is := 1, name; ; n++ {
 		if !slices.Contains(taken, is) {
@@ -70,8 +72,8 @@ func free(name string, taken []string) string {
 	}
 }
 
-// members are what the values of an entity type's fields stand under, where that
-// is not their name; those of fields since removed as well.
+// members returns the names of fields' values in stored data, where they differ from
+// the fields' names. Fields since removed are among them.
 func members(ctx context.Context, tx db.Tx, entity string) (map[string]string, error) {
 	of := map[string]string{}
 	err := tx.Query(ctx, `SELECT name, member FROM field_members WHERE tenant_id = $1 AND entity = $2`,
@@ -85,10 +87,10 @@ func setMember(ctx context.Context, tx db.Tx, entity, name, member string) error
 	return err
 }
 
-// renameField gives a field another name, where there is one by the old name and
-// none by the new one. Data of a field by the new name that was removed once stays
-// in its records, and is nobody's any more: not even that of a new field which is
-// given the name when it is free again.
+// renameField renames a field. It does nothing when there is none by the old name,
+// or one by the new name. Data of a removed field that had the new name stays in its
+// records and belongs to no field any more, not even to a new field that gets the
+// name when it is free again.
 func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 	if from == "" {
 		return nil
@@ -129,8 +131,8 @@ func renameField(ctx context.Context, tx db.Tx, entity, from, to string) error {
 	return err
 }
 
-// giveMembers sees to it that no new field finds the data of another one: where
-// its name is what another's values stand under, it gets another one for its own.
+// giveMembers keeps a new field from finding the data of another one: where another
+// field's values have its name in stored data, its own get another name there.
 func giveMembers(ctx context.Context, tx db.Tx, entity string, fields []*Field) error {
 	of, err := members(ctx, tx, entity)
 	if err != nil {

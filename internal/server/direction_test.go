@@ -25,7 +25,7 @@ var (
 	leaves   = []string{"fault", "clock", "credential", "email", "secret", "ratelimit", "admission", "mail", "mark", "number", "wtf8"}
 	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
 	base     = []string{"user", "session", "schema", "tenant", "custom"}
-	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox"}, base)
+	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config"}, base)
 	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
 	helpers  = []string{"gatetest", "gatetest/enginecache", "db/dbtest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
@@ -48,7 +48,7 @@ func bans() []ban {
 		others := slices.DeleteFunc(slices.Clone(features), func(other string) bool { return other == f })
 		list = append(list, ban{[]string{f}, others, "a feature imports no other: what they share belongs in the kernel, who needs whom is wired in server"})
 	}
-	all := slices.Concat(leaves, runtimes, base, features, []string{"access", "records", "httpapi", "server", "cmd/gatehouse"})
+	all := slices.Concat(leaves, runtimes, base, features, []string{"access", "records", "httpapi", "config", "server", "cmd/gatehouse"})
 	return append(list, ban{all, engines, "both engines are behind db"})
 }
 
@@ -193,7 +193,7 @@ func TestDirectionBitesWhereItShould(t *testing.T) {
 		}
 	}
 	for _, good := range [][2]string{
-		{"data", "records"}, {"component", "enginewasm"}, {"custom", "inputs"}, {"manifest", "automation"}, {"endpoint", "component"}, {"data", "fault"}, {"httpapi", "access"}, {"access", "user"}, {"user", "tenant"}, {"records", "db"},
+		{"data", "records"}, {"component", "enginewasm"}, {"custom", "inputs"}, {"manifest", "config"}, {"config", "automation"}, {"endpoint", "component"}, {"data", "fault"}, {"httpapi", "access"}, {"access", "user"}, {"user", "tenant"}, {"records", "db"},
 		{"server", "audit"}, {"cmd/gatehouse", "server"}, {"gatetest", "server"}, {"db", "github.com/jackc/pgx/v5"},
 	} {
 		for _, b := range bans() {

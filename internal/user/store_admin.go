@@ -65,12 +65,7 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 		if all := draft.checkNames(reasons, known); len(all) > 0 {
 			return fault.Fields("the user is not valid", all)
 		}
-		tick, err := tenant.Tick(ctx, tx, clock.Micros(clk.Now()))
-		if err != nil {
-			return err
-		}
-		u.ID, u.CreatedAt, u.UpdatedAt = clock.NewID(clock.FromMicros(tick)), tick, tick
-		if err := Insert(ctx, tx, u); err != nil {
+		if err := Add(ctx, tx, clock.Micros(clk.Now()), u); err != nil {
 			return err
 		}
 		log.Record("user", u.Email, nil, pastOf(u))
@@ -80,6 +75,17 @@ func Create(ctx context.Context, h db.Handle, clk clock.Clock, actor string, dra
 		return nil, err
 	}
 	return u, nil
+}
+
+// Add inserts a user who has no id yet: it draws the time of creation, not before
+// now, which is microseconds UTC, and the id. Its errors are Insert's.
+func Add(ctx context.Context, tx db.Tx, now int64, u *User) error {
+	tick, err := tenant.Tick(ctx, tx, now)
+	if err != nil {
+		return err
+	}
+	u.ID, u.CreatedAt, u.UpdatedAt = clock.NewID(clock.FromMicros(tick)), tick, tick
+	return Insert(ctx, tx, u)
 }
 
 // SetActive deactivates or reactivates the user with the e-mail address and

@@ -1,7 +1,7 @@
-// Package wtf8 reads and writes JSON strings without loss. A JSON string may hold
-// half of a surrogate pair as an escape, which no UTF-8 can say: a Go string
-// says it as WTF-8 does, with the three bytes that the half would have if it
-// were a character. Of all other strings WTF-8 is UTF-8.
+// Package wtf8 reads and writes JSON strings, without loss where that is asked. A
+// JSON string may hold half of a surrogate pair as an escape, which UTF-8 cannot
+// express. A Go string then holds it as WTF-8 does: with the three bytes that the
+// half would have if it were a character. WTF-8 of any other text is UTF-8.
 package wtf8
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Unquote is what a JSON string says. quoted must be one; only its escapes may be
-// halves.
+// Unquote returns the text of a JSON string as WTF-8. It returns an error when
+// quoted is not a JSON string, or holds a half that is not written as an escape.
 func Unquote(quoted jsontext.Value) (string, error) {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err == nil {
@@ -24,7 +24,7 @@ func Unquote(quoted jsontext.Value) (string, error) {
 	if len(quoted) < 2 || !quoted.IsValid(jsontext.AllowInvalidUTF8(true)) || !utf8.Valid(quoted) {
 		return "", errors.New("wtf8: no JSON string")
 	}
-	// The decoder is given what is between the halves.
+	// The decoder reads what is between the halves.
 	out := make([]byte, 0, len(quoted))
 	for rest := quoted[1 : len(quoted)-1]; ; {
 		at, code := nextHalf(rest)
@@ -40,11 +40,11 @@ func Unquote(quoted jsontext.Value) (string, error) {
 	}
 }
 
-// Escape is the length of one that is written \uXXXX.
+// Escape is the length of an escape like \ud83d.
 const Escape = 6
 
-// nextHalf is where the first half stands in the inside of a JSON string, and
-// which it is; the end where there is none.
+// nextHalf returns the place of the first half in the inside of a JSON string, and
+// its code; the end when there is none.
 func nextHalf(text []byte) (at int, code rune) {
 	for at < len(text) {
 		if text[at] != '\\' {
@@ -68,8 +68,7 @@ func nextHalf(text []byte) (at int, code rune) {
 	return len(text), 0
 }
 
-// Half reports whether text begins with the escape of a surrogate that stands
-// alone.
+// Half reports whether text begins with the escape of half a surrogate pair.
 func Half(text []byte) bool {
 	first, ok := Surrogate(text)
 	if !ok {
@@ -79,7 +78,7 @@ func Half(text []byte) bool {
 	return first >= 0xdc00 || !ok || second < 0xdc00
 }
 
-// Surrogate is the surrogate whose escape text begins with, as \ud83d.
+// Surrogate returns the surrogate whose escape text begins with, like \ud83d.
 func Surrogate(text []byte) (code rune, ok bool) {
 	if len(text) < Escape || text[0] != '\\' || text[1] != 'u' || text[2]|0x20 != 'd' {
 		return 0, false
@@ -98,8 +97,22 @@ func Surrogate(text []byte) (code rune, ok bool) {
 	return code, code >= 0xd800
 }
 
-// AppendQuote appends the JSON string that says s. What is neither UTF-8 nor a
-// half becomes U+FFFD.
+// AppendUTF8 appends s as a JSON string in UTF-8. What is not UTF-8, halves
+// included, becomes U+FFFD.
+func AppendUTF8(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
+			dst, _ = jsontext.AppendQuote(dst, s) // the error is about bytes that it has replaced
+			return dst
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// AppendQuote appends s, which is WTF-8, as a JSON string: it is what Unquote
+// reads. What is not WTF-8 becomes U+FFFD.
 func AppendQuote(dst []byte, s string) []byte {
 	out, err := jsontext.AppendQuote(dst, s)
 	if err == nil {

@@ -56,6 +56,17 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
+// Text that is to be UTF-8 is written as any encoder writes it.
+func TestUTF8IsWrittenAsUTF8(t *testing.T) {
+	for _, s := range []string{"", "plain", `"\`, "é🙂", "\x00\x1f\x7f", "a\xffb", "\xed\xa0\x80", "\xe2\x82"} {
+		got := wtf8.AppendUTF8([]byte("x"), s)
+		var back string
+		if err := json.Unmarshal(got[1:], &back); err != nil || back != string([]rune(s)) || !utf8.Valid(got) || got[0] != 'x' {
+			t.Errorf("%q is written as %s, read as %q %v", s, got, back, err)
+		}
+	}
+}
+
 // units16 is the UTF-16 of a WTF-8 text.
 func units16(t *testing.T, s string) (units []uint16) {
 	t.Helper()

@@ -1,0 +1,156 @@
+package automation
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/inputs"
+)
+
+// The five record nodes differ in the members that they take.
+var (
+	recordCreate = nodeType{"record.create", []string{"entity", "fields"}, true, declareRecord(Create)}
+	recordGet    = nodeType{"record.get", []string{"entity", "record_id"}, true, declareRecord(Get)}
+	recordList   = nodeType{"record.list", []string{"entity", "where", "limit"}, true, declareRecord(List)}
+	recordUpdate = nodeType{"record.update", []string{"entity", "record_id", "fields"}, true, declareRecord(Update)}
+	recordDelete = nodeType{"record.delete", []string{"entity", "record_id"}, true, declareRecord(Delete)}
+)
+
+func declareRecord(op Op) func() declaration {
+	return func() declaration { return &recordDecl{op: op} }
+}
+
+type recordDecl struct {
+	op     Op
+	entity string
+	fields *object // of create and update
+	where  *object // of list
+	limit  int
+}
+
+func (d *recordDecl) decode(m members, _ *node, _ int) {
+	d.entity = m.text("entity", true)
+	switch d.op {
+	case Create, Update:
+		d.fields = m.object("fields", "an object of fields", d.op == Update)
+	case List:
+		d.where = m.object("where", "an object of fields and values", false)
+		d.limit = min(m.whole("limit", 1, 1_000_000, defaultListLimit), maxListLimit)
+	}
+}
+
+func (d *recordDecl) compile(c *compiler, n *node) executor {
+	known := d.entity != "" && (c.names.Entity == nil || c.names.Entity(d.entity))
+	if d.entity != "" && !known {
+		c.problems.add(member(n.path, "entity"), "there is no entity type %s", show(d.entity))
+	}
+	made := &recordNode{op: d.op, entity: d.entity, limit: d.limit}
+	if n.record != nil {
+		made.id = c.template(n.record, member(n.path, "record_id"))
+	}
+	if d.fields != nil {
+		made.fields = c.fields(d.fields, member(n.path, "fields"), func(at, name string) {
+			if known && c.names.Field != nil && !c.names.Field(d.entity, name) {
+				c.problems.add(at, "%s has no field %s that can be set", d.entity, show(name))
+			}
+		})
+	}
+	if d.where != nil {
+		made.fields = c.fields(d.where, member(n.path, "where"), func(at, name string) {
+			if known && c.names.Filter != nil && !c.names.Filter(d.entity, name) {
+				c.problems.add(at, "%s has no indexed or unique field %s", d.entity, show(name))
+			}
+		})
+	}
+	return made
+}
+
+// fields compiles the members of an object; check judges each name.
+func (c *compiler) fields(given *object, path string, check func(at, name string)) []namedTemplate {
+	made := make([]namedTemplate, len(given.members))
+	for i := range given.members {
+		e := &given.members[i]
+		at := member(path, e.name)
+		check(at, e.name)
+		made[i] = namedTemplate{e.name, c.template(e.value, at)}
+	}
+	return made
+}
+
+// recordNode is any of the five record nodes. fields is where for a list.
+type recordNode struct {
+	op     Op
+	entity string
+	id     template
+	fields []namedTemplate
+	limit  int
+}
+
+func (n *recordNode) execute(r *run) (any, error) {
+	call := RecordCall{Op: n.op, Entity: n.entity, Limit: n.limit, Room: r.room}
+	if n.id != nil {
+		v, err := n.id.value(r)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil && n.op == Get { // a reference that is not set leads nowhere
+			return nil, nil
+		}
+		id, ok := v.(string)
+		if !ok || id == "" {
+			return nil, mistakef("expected the id of a record, found %s", describe(v))
+		}
+		call.ID = id
+	}
+	members, null, err := r.members(n.fields)
+	if err != nil {
+		return nil, err
+	}
+	if n.op == List {
+		call.Where = members
+		for _, m := range members {
+			if k := m.Value.Kind(); k == '{' || k == '[' {
+				return nil, mistakef("where %s: expected text, a number, true or false, found an object or a list", m.Name)
+			}
+		}
+		if null { // no record's field equals null
+			return &object{members: []entry{{"records", []any{}}, {"hasMore", false}}}, nil
+		}
+	} else {
+		call.Fields = members
+	}
+	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
+	if err != nil {
+		return nil, err
+	}
+	if r.room -= len(answer); r.room < 0 {
+		return nil, ErrRecords
+	}
+	return fromJSON(answer)
+}
+
+func describe(v any) string {
+	if v == "" {
+		return "an empty text"
+	}
+	return kindOf(v)
+}
+
+// members writes the values of an object into one buffer; null reports whether
+// one of them is null.
+func (r *run) members(given []namedTemplate) (made []inputs.Member, null bool, err error) {
+	if len(given) == 0 {
+		return nil, false, nil
+	}
+	buffer := make([]byte, 0, 32*len(given))
+	made = make([]inputs.Member, len(given))
+	for i := range given {
+		start := len(buffer)
+		if buffer, err = given[i].json(r, buffer); err != nil {
+			return nil, false, err
+		}
+		// The value stays valid when buffer grows and is moved.
+		made[i] = inputs.Member{Name: given[i].name, Value: buffer[start:len(buffer):len(buffer)]}
+		null = null || buffer[start] == 'n'
+	}
+	return made, null, nil
+}

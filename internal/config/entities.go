@@ -1,0 +1,196 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"gatehouse/internal/schema"
+)
+
+var entityTable = table[schema.Entity]{
+	text("name", func(e *schema.Entity) *string { return &e.Name }).when(inExport),
+	text("renamed_from", func(e *schema.Entity) *string { return &e.RenamedFrom }).when(inHistory), // by this change
+	text("label", func(e *schema.Entity) *string { return &e.Label }),
+	choice("sharing", func(e *schema.Entity) *schema.Sharing { return &e.Sharing }, schema.Private, schema.PublicRead, schema.PublicReadWrite),
+	{
+		key: "fields", read: func(*decoder, *schema.Entity, *Value) {}, // once the entity's name is known
+		tell: func(e *schema.Entity, _ func(string) string) *Value { return fieldTable.exports(e.Fields) },
+		past: func(e, _ *schema.Entity) *Value { return fieldTable.pasts(e.Fields) },
+	},
+}
+
+var fieldTable = table[schema.Field]{
+	text("name", func(f *schema.Field) *string { return &f.Name }),
+	text("renamed_from", func(f *schema.Field) *string { return &f.RenamedFrom }).when(inHistory), // by this change
+	text("type", func(f *schema.Field) *schema.Type { return &f.Type }),
+	flag("required", func(f *schema.Field) *bool { return &f.Required }).when(sparse),
+	flag("unique", func(f *schema.Field) *bool { return &f.Unique }).when(sparse),
+	flag("indexed", func(f *schema.Field) *bool { return &f.Indexed }).when(sparse),
+	{
+		key: "options",
+		read: func(d *decoder, f *schema.Field, v *Value) {
+			d.texts(v, "options", func(_ *Value, text string) { f.Options = append(f.Options, text) })
+		},
+		tell: func(f *schema.Field, _ func(string) string) *Value { return strs(f.Options) },
+		show: sparse,
+	},
+	text("entity", func(f *schema.Field) *string { return &f.Target }).when(sparse),
+}
+
+func (d *decoder) entities(m *Spec, key string, n *Value) {
+	if key == "user_fields" {
+		m.userFields = d.fields(m, n, "", key)
+		return
+	}
+	d.list(n, "a list of entities", func(_ int, item *Value) {
+		e := &schema.Entity{Sharing: schema.Private, Fields: []*schema.Field{}}
+		given := entityTable.read(d, item, "an entity", e)
+		if !d.named(item, "an entity", given, e.Name) {
+			return
+		}
+		if m.names(key, e.Name) {
+			d.twice(item.Place, m.place(key, e.Name), "entity %s is declared twice", e.Name)
+			return
+		}
+		if err := e.Check(); err != nil {
+			d.fail(item, "%s", err)
+			return
+		}
+		if given["label"] == nil {
+			e.Label = labelOf(e.Name)
+		}
+		m.mark(item, key, e.Name)
+		if fields := given["fields"]; fields != nil {
+			d.within("fields", func() { e.Fields = d.fields(m, fields, e.Name, key, e.Name) })
+		}
+		m.entities = append(m.entities, e)
+	})
+}
+
+// named reports whether an object was given its name, and says so if not.
+func (d *decoder) named(n *Value, what string, given map[string]*Value, name string) bool {
+	if given["name"] == nil && n.Kind == Mapping {
+		d.fail(n, "%s needs a name", what)
+	}
+	if given["name"] != nil && name == "" && !d.has(n.Member("name").Place.Path) {
+		d.fail(n, "%s needs a name that is not empty", what)
+	}
+	return name != ""
+}
+
+// fields reads a list of fields: of an entity, or, when entity is "", of users.
+func (d *decoder) fields(m *Spec, n *Value, entity string, path ...string) []*schema.Field {
+	list := []*schema.Field{}
+	d.list(n, "a list of fields", func(_ int, item *Value) {
+		f, before := &schema.Field{}, len(d.List)
+		given := fieldTable.read(d, item, "a field", f)
+		if !d.named(item, "a field", given, f.Name) {
+			return
+		}
+		at := append(slices.Clone(path), "field", f.Name)
+		if m.names(at...) {
+			d.twice(item.Place, m.place(at...), "field %s is declared twice", f.Name)
+			return
+		}
+		m.mark(item, at...)
+		if target := given["entity"]; target != nil {
+			m.mark(target, append(at, "entity")...)
+		}
+		if given["type"] == nil && len(d.List) == before {
+			d.fail(item, "field %s needs a type: expected one of %s", f.Name, typeNames())
+		}
+		if len(d.List) == before {
+			d.checkField(item, entity, f)
+		}
+		list = append(list, f)
+	})
+	return list
+}
+
+// checkField asks schema about one field alone, so that each is told of at its line.
+func (d *decoder) checkField(n *Value, entity string, f *schema.Field) {
+	var err error
+	if entity == "" {
+		err = schema.CheckUserFields([]*schema.Field{f})
+	} else {
+		err = (&schema.Entity{Name: entity, Sharing: schema.Private, Fields: []*schema.Field{f}}).Check()
+	}
+	if err != nil {
+		d.fail(n, "%s", err)
+	}
+}
+
+func typeNames() string {
+	names := make([]string, len(schema.Types))
+	for i, t := range schema.Types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
+}
+
+// labelOf is the label of an entity that declares none: "order_line" is "Order line".
+func labelOf(name string) string {
+	words := strings.ReplaceAll(name, "_", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+func mergeEntities(p *plan) {
+	if p.m.has("user_fields") {
+		p.after.userFields = p.mergeFields("user_fields", "", p.m.userFields, p.before.userFields)
+	}
+	for _, e := range p.m.entities {
+		p.after.entities[e.Name] = p.mergeEntity(e)
+	}
+	drop(p, "entities", p.before.entities, p.after.entities)
+	p.schema = p.after.schema()
+}
+
+// checkEntities finds references to entities that are not, or no longer, there.
+func checkEntities(p *plan) {
+	for _, e := range p.schema.Entities {
+		for _, f := range e.Fields {
+			if f.Type != schema.Reference || f.Target == "" || p.schema.Entity(f.Target) != nil {
+				continue
+			}
+			if p.m.names("entities", e.Name) {
+				p.add(p.m.place("entities", e.Name, "field", f.Name, "entity"),
+					"entity %s: field %s: there is no entity %s", e.Name, f.Name, show(f.Target))
+			} else {
+				p.add(p.m.place("entities"), "entity %s %s: field %s of entity %s refers to it", f.Target, p.cannotGo(f.Target, ""), f.Name, e.Name)
+			}
+		}
+	}
+}
+
+var entityKind = kind{
+	name: kindEntity, section: "entities", id: "name",
+	keys:  keysOf(func(s *state) map[string]*schema.Entity { return s.entities }),
+	view:  func(s, _ *state, key string) any { return entityTable.view(s.entities[key], nil) },
+	tell:  func(s *state, key string) *Value { return block(entityTable.export(s.entities[key], asIs)...) },
+	write: writeEntity,
+}
+
+func writeEntity(w *writer, c change) error {
+	if c.after == nil {
+		return schema.DeleteEntity(w.ctx, w.tx, c.key)
+	}
+	return schema.PutEntity(w.ctx, w.tx, w.p.after.entities[c.key])
+}
+
+var userFieldsKind = kind{
+	name: kindUserFields, section: "user_fields",
+	keys:  func(*state) []string { return []string{""} },
+	title: func(*state, string) string { return kindUserFields },
+	view: func(s, _ *state, _ string) any {
+		if len(s.userFields) == 0 {
+			return nil
+		}
+		return block(pair{"fields", fieldTable.pasts(s.userFields)}).json()
+	},
+	tell:  func(s *state, _ string) *Value { return fieldTable.exports(s.userFields) },
+	write: func(w *writer, _ change) error { return schema.PutUserFields(w.ctx, w.tx, w.p.after.userFields) },
+}
+
+func exportEntities(s *state) []pair {
+	return append(entityKind.export(s), pair{"user_fields", userFieldsKind.tell(s, "")})
+}

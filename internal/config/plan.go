@@ -1,0 +1,214 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// state is a tenant's configuration as far as a manifest can say it.
+type state struct {
+	tenant     *tenant.Tenant // nil when there is none
+	entities   map[string]*schema.Entity
+	userFields []*schema.Field
+	roles      map[string]access.Role
+	sets       map[string]*access.PermissionSet
+	rules      map[string]*access.SharingRule // by ID
+	users      map[string]*user.User          // by e-mail key; in a plan, only those it is about
+
+	// What the tenant defined itself. Where a definition has a user's id in the
+	// database, it has their e-mail key here: a plan's new users have no id yet.
+	// An id of nobody stays as it is.
+	components  map[string]*custom.Component
+	automations map[string]*custom.Automation
+	endpoints   map[string]*custom.Endpoint
+}
+
+func (s *state) clone() *state {
+	return &state{tenant: s.tenant, entities: maps.Clone(s.entities), userFields: s.userFields, roles: maps.Clone(s.roles),
+		sets: maps.Clone(s.sets), rules: maps.Clone(s.rules), users: maps.Clone(s.users),
+		components: maps.Clone(s.components), automations: maps.Clone(s.automations), endpoints: maps.Clone(s.endpoints)}
+}
+
+func (s *state) schema() *schema.Schema {
+	entities := make([]*schema.Entity, 0, len(s.entities))
+	for _, e := range s.entities {
+		entities = append(entities, e)
+	}
+	return schema.New(entities, s.userFields)
+}
+
+// plan is one manifest held against one stored state: what is to be, and the
+// changes that lead there.
+type plan struct {
+	*Problems
+	m             *Spec
+	prune         bool
+	hash          func(userKey, stored, password string) string
+	before, after *state
+	schema        *schema.Schema // of after
+	holders       holders
+	// people are stored users, outside the plan perhaps, whom definitions name:
+	// by e-mail key.
+	people  map[string]*user.User
+	renames renames
+	keyring *secret.Keyring
+	changes []change
+	// warnings are for the operator about a manifest that can be applied.
+	warnings []string
+}
+
+// person finds a user by e-mail key, as the plan leaves them; nil when there is
+// none among the plan's and those that definitions name.
+func (p *plan) person(key string) *user.User { return cmp.Or(p.after.users[key], p.people[key]) }
+
+// holders are the users, outside the plan, who have a role or permission set
+// that the plan removes: e-mail addresses by its name.
+type holders struct{ roles, sets map[string][]string }
+
+// change is one object that the plan creates, updates or deletes. key finds it
+// in the states; before and after are its views, nil where there is none.
+type change struct {
+	kind, key, name string
+	before, after   any
+}
+
+// The kinds of objects, as the change history names them.
+const (
+	kindTenant     = "tenant"
+	kindEntity     = "entity"
+	kindUserFields = "user_fields"
+	kindRole       = "role"
+	kindSet        = "permission_set"
+	kindRule       = "sharing_rule"
+	kindUser       = "user"
+	kindComponent  = "logic_component"
+	kindAutomation = "automation"
+	kindEndpoint   = "custom_endpoint"
+)
+
+// prunes reports whether objects that a section does not name are removed.
+func (p *plan) prunes(section string) bool { return p.prune && p.m.has(section) }
+
+// drops reports whether an object that is stored goes.
+func (p *plan) drops(section, key string) bool {
+	return p.m.removed[[2]string{section, key}] || p.prunes(section) && !p.m.names(section, key)
+}
+
+// drop takes out of after what goes.
+func drop[V any](p *plan, section string, before, after map[string]V) {
+	for key := range before {
+		if p.drops(section, key) {
+			delete(after, key)
+		}
+	}
+}
+
+// removed lists the roles and permission sets that the plan takes away.
+func (p *plan) removed() (roles, sets map[string]bool) {
+	roles, sets = map[string]bool{}, map[string]bool{}
+	for name := range p.before.roles {
+		if _, ok := p.after.roles[name]; !ok {
+			roles[name] = true
+		}
+	}
+	for name := range p.before.sets {
+		if p.after.sets[name] == nil {
+			sets[name] = true
+		}
+	}
+	return roles, sets
+}
+
+// checkHolders refuses to remove what users outside the plan still have.
+func (p *plan) checkHolders(section, what string, held map[string][]string) {
+	for _, name := range sortedKeys(held) {
+		emails := held[name]
+		slices.Sort(emails)
+		if len(emails) > 3 {
+			emails = append(emails[:3:3], "…")
+		}
+		p.add(p.m.place(section), "%s %s cannot be removed: %s", what, name, holdersText(len(held[name]), emails))
+	}
+}
+
+func holdersText(n int, emails []string) string {
+	if n == 1 {
+		return "user " + emails[0] + " has it"
+	}
+	return strconv.Itoa(n) + " users have it (" + strings.Join(emails, ", ") + ")"
+}
+
+// diff lists what differs between before and after, section by section,
+// created and updated objects in the manifest's order, then deleted ones.
+func (p *plan) diff() {
+	p.changes = nil
+	for _, k := range kinds {
+		for _, key := range p.order(k) {
+			was := key
+			if k.name == kindEntity {
+				if p.renames.entities[key] != "" {
+					continue // listed under its new name
+				}
+				was = p.wasName(key)
+			}
+			before, after := k.view(p.before, nil, was), k.view(p.after, p.before, key)
+			if before == nil && after == nil {
+				continue
+			}
+			has := p.after
+			if after == nil {
+				has = p.before
+			}
+			p.note(k.name, key, k.titled(has, key), before, after)
+		}
+	}
+}
+
+// note adds a change unless the two views are the same.
+func (p *plan) note(kind, key, name string, before, after any) {
+	if encoded(before) == encoded(after) {
+		return
+	}
+	p.changes = append(p.changes, change{kind, key, name, before, after})
+}
+
+func encoded(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("config: a view cannot be encoded: " + err.Error())
+	}
+	return string(b)
+}
+
+// order is every key of a kind's objects: first what the Spec names, in its
+// order, then what else stays, then what goes.
+func (p *plan) order(k kind) []string {
+	list, gone := k.keys(p.after), []string{}
+	place := func(key string) int {
+		if at, ok := p.m.places[strings.Join([]string{k.section, key}, "\x00")]; ok {
+			return at.order
+		}
+		return math.MaxInt
+	}
+	for _, key := range k.keys(p.before) {
+		if _, stays := slices.BinarySearch(list, key); !stays {
+			gone = append(gone, key)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(place(x), place(y)) })
+	return append(list, gone...)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

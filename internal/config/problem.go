@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one mistake in a configuration, for its author.
+type Problem struct {
+	Place
+	// File and Line say where the mistake is inside of the text at the place: on
+	// which line, from 1, of the text or, when File is not "", of the file that
+	// it names. Line is 0 for the text as a whole.
+	File string
+	Line int
+	Text string
+	// First is the place of the first of two things that must not both be there.
+	First *Place
+	// Cause is the refusal of another package that the problem passes on, or nil.
+	Cause error
+}
+
+// Problems are all the mistakes found in one configuration. As an error it is a
+// line each: `PATH: what was expected`.
+type Problems struct {
+	List []Problem
+	// Left counts those beyond the first hundred, which nobody reads.
+	Left int
+}
+
+// MaxProblems is how many problems are told of.
+const MaxProblems = 100
+
+func (p *Problems) Error() string {
+	lines := make([]string, 0, len(p.List)+1)
+	for _, one := range p.List {
+		line := one.Text
+		if one.Path != "" && one.Path != Root {
+			line = one.Path + ": " + line
+		}
+		if one.First != nil {
+			line += ", first at " + one.First.Path
+		}
+		lines = append(lines, line)
+	}
+	if p.Left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", p.Left))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the refusals that problems pass on, for errors.As.
+func (p *Problems) Unwrap() []error {
+	var list []error
+	for _, one := range p.List {
+		if one.Cause != nil {
+			list = append(list, one.Cause)
+		}
+	}
+	return list
+}
+
+// add notes a problem, once.
+func (p *Problems) add(at Place, format string, args ...any) {
+	p.note(Problem{Place: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// twice is add for the second of two things of which there may be one.
+func (p *Problems) twice(at, first Place, format string, args ...any) {
+	p.note(Problem{Place: at, First: &first, Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *Problems) note(one Problem) {
+	for _, had := range p.List {
+		if had.Place == one.Place && had.File == one.File && had.Line == one.Line && had.Text == one.Text {
+			return
+		}
+	}
+	if len(p.List) == MaxProblems {
+		p.Left++
+		return
+	}
+	p.List = append(p.List, one)
+}
+
+// has reports whether a problem was noted at the path.
+func (p *Problems) has(path string) bool {
+	for _, one := range p.List {
+		if one.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// err is the problems, or nil when there are none.
+func (p *Problems) err() error {
+	if len(p.List) == 0 {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/component"
+	"gatehouse/internal/custom"
+	"gatehouse/internal/db"
+	"gatehouse/internal/user"
+)
+
+// compileSources compiles ahead of the transaction, which holds up others, what
+// differs from what is stored; a mistake becomes a problem.
+func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
+	compile func(ctx context.Context, tenant, source string) error) error {
+	if len(m.components) == 0 {
+		return nil
+	}
+	stored, err := custom.Load(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, c := range m.components {
+		if was := stored.Components[c.Name]; c.bad || was != nil && was.Source == c.Source {
+			continue
+		}
+		if compile == nil {
+			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + m.tenant)
+		}
+		err := compile(ctx, m.tenant, c.Source)
+		var wrong *component.SourceError
+		switch {
+		case errors.As(err, &wrong):
+			c.wrongSource(p, wrong)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// define takes stored definitions into the state. key gives the e-mail key of a
+// user's id.
+func (s *state) define(defs *custom.Definitions, key func(id string) (string, error)) (err error) {
+	to := func(id *string) {
+		if *id != "" && err == nil {
+			*id, err = key(*id)
+		}
+	}
+	for name, c := range defs.Components {
+		to(&c.Context.UserID)
+		s.components[name] = c
+	}
+	for name, a := range defs.Automations {
+		to(&a.Context.UserID)
+		s.automations[name] = a
+	}
+	for slug, e := range defs.Endpoints {
+		to(&e.RunAs)
+		to(&e.DefinedBy)
+		s.endpoints[slug] = e
+	}
+	return err
+}
+
+// loadDefinitions completes a state that has every user.
+func (s *state) loadDefinitions(ctx context.Context, q db.Querier) error {
+	defs, err := custom.Load(ctx, q)
+	if err != nil {
+		return err
+	}
+	keys := make(map[string]string, len(s.users))
+	for key, u := range s.users {
+		keys[u.ID] = key
+	}
+	return s.define(defs, func(id string) (string, error) {
+		if key, ok := keys[id]; ok {
+			return key, nil
+		}
+		return id, nil
+	})
+}
+
+// loadDefinitions completes the state that the manifest is held against, with
+// the users whom its own definitions name.
+func (w *writer) loadDefinitions() error {
+	p := w.p
+	p.people, w.keys = map[string]*user.User{}, map[string]string{}
+	defs, err := custom.Load(w.ctx, w.tx)
+	if err != nil {
+		return err
+	}
+	if err := p.before.define(defs, w.keyOf); err != nil {
+		return err
+	}
+	var keys []string
+	for _, c := range p.m.components {
+		keys = append(keys, c.Context.UserID)
+	}
+	for _, a := range p.m.automations {
+		keys = append(keys, a.Context.UserID)
+	}
+	for _, e := range p.m.endpoints {
+		keys = append(keys, e.RunAs)
+	}
+	for _, key := range keys {
+		if key == "" || p.people[key] != nil {
+			continue
+		}
+		u, err := user.ByEmail(w.ctx, w.tx, key)
+		switch {
+		case err == nil:
+			p.people[key] = u
+		case !errors.Is(err, user.ErrUnknown):
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOf is the e-mail key of a stored user; an id of nobody is left as it is.
+func (w *writer) keyOf(id string) (string, error) {
+	if key, known := w.keys[id]; known {
+		return key, nil
+	}
+	u, err := user.ByID(w.ctx, w.tx, id)
+	switch {
+	case errors.Is(err, user.ErrUnknown):
+		w.keys[id] = id
+	case err != nil:
+		return "", err
+	default:
+		w.keys[id] = u.Key
+		w.p.people[w.keys[id]] = u
+	}
+	return w.keys[id], nil
+}
+
+// idOf undoes keyOf, once the users are written.
+func (w *writer) idOf(key string) string {
+	if u := w.p.person(key); u != nil {
+		return u.ID
+	}
+	return key
+}
+
+// defineEndpoints says who defined each endpoint: as before while that is an
+// active user, or else the tenant's owner.
+func (w *writer) defineEndpoints() error {
+	p := w.p
+	owner, searched := "", false
+	for _, slug := range sortedKeys(p.after.endpoints) {
+		e, named := p.after.endpoints[slug], p.m.names("custom_endpoints", slug)
+		homeless := p.after.homeless(e)
+		switch definer := p.person(e.DefinedBy); {
+		case !homeless && p.before.endpoints[slug] != nil,
+			homeless && definer != nil && definer.Active,
+			homeless && !named && p.before.homeless(e): // it is as it was
+			continue
+		}
+		if !searched {
+			var err error
+			if owner, err = w.oldestOwner(); err != nil {
+				return err
+			}
+			searched = true
+		}
+		if owner == "" && homeless {
+			p.add(p.m.place("custom_endpoints", slug), "custom endpoint %s: nobody to run it as: add run_as: EMAIL to it, or an active user with owner: true", slug)
+			continue
+		}
+		copied := *e
+		copied.DefinedBy = owner
+		p.after.endpoints[slug] = &copied
+	}
+	return nil
+}
+
+// oldestOwner is the e-mail key of the active owner whom the tenant has longest
+// once the plan is done; "" when it has none.
+func (w *writer) oldestOwner() (key string, err error) {
+	p := w.p
+	if !w.fresh {
+		err = user.Each(w.ctx, w.tx, func(u *user.User) error {
+			at := u.Key
+			if planned := p.after.users[at]; planned != nil {
+				u = planned
+			}
+			if u.Owner && u.Active {
+				key = at
+				p.people[at] = u
+				return errFound
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errFound) {
+			return "", err
+		}
+	}
+	for _, decl := range p.m.users {
+		if u := p.after.users[decl.Key]; key == "" && u != nil && u.Owner && u.Active {
+			key = decl.Key
+		}
+	}
+	return key, nil
+}

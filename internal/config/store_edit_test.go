@@ -1,0 +1,259 @@
+package config_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/clock"
+	"gatehouse/internal/config"
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
+)
+
+// house is the tenant acme, of which single objects are edited.
+type house struct {
+	*testing.T
+	h     db.Handle
+	clock *clock.Fake
+}
+
+func each(t *testing.T, fn func(p *house)) {
+	t.Helper()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		p := &house{t, d.For("acme"), clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+		p.done(
+			config.Edit{Kind: "tenant", Value: object("display_name", "Acme")},
+			config.Edit{Kind: "entity", Value: object("name", "contact", "fields", list(object("name", "email", "type", "text")))},
+			config.Edit{Kind: "role", Value: object("name", "ceo")},
+			config.Edit{Kind: "role", Value: object("name", "sales", "parent", "ceo")},
+			config.Edit{Kind: "permission_set", Value: object("name", "staff", "all_entity_access", true)},
+			config.Edit{Kind: "sharing_rule", Value: object("entity", "contact", "owned_by_role", "sales", "share_with_role", "ceo", "access", "read")},
+			config.Edit{Kind: "user", Value: object("email", "olivia@acme.example", "owner", true)},
+			config.Edit{Kind: "user", Value: object("email", "sam@acme.example", "role", "sales", "permission_sets", list("staff"))},
+			config.Edit{Kind: "email_template", Name: "external-user-welcome", Value: object("subject", "Hi", "text", "Hi {{name}}", "html", "Hi")})
+		fn(p)
+	})
+}
+
+// object is a mapping of keys and values in turns, list a list.
+func object(pairs ...any) *config.Value {
+	v := &config.Value{Kind: config.Mapping}
+	for i := 0; i < len(pairs); i += 2 {
+		key := value(pairs[i])
+		v.Members = append(v.Members, config.Member{Key: key, Value: value(pairs[i+1])})
+	}
+	return v
+}
+
+func list(items ...any) *config.Value {
+	v := &config.Value{Kind: config.List}
+	for _, item := range items {
+		v.Items = append(v.Items, value(item))
+	}
+	return v
+}
+
+func value(of any) *config.Value {
+	switch of := of.(type) {
+	case *config.Value:
+		return of
+	case string:
+		return &config.Value{Kind: config.Text, Text: of}
+	case bool:
+		if of {
+			return &config.Value{Kind: config.Bool, Text: "true"}
+		}
+		return &config.Value{Kind: config.Bool, Text: "false"}
+	}
+	return &config.Value{}
+}
+
+func (p *house) try(dryRun bool, edits ...config.Edit) (*config.Result, error) {
+	p.clock.Advance(time.Second)
+	m := config.DecodeEdits("acme", edits, func(string) string { return "" })
+	return config.Apply(context.Background(), p.h, p.clock, "test", m, config.Options{DryRun: dryRun})
+}
+
+// done makes edits and returns a line for each change.
+func (p *house) done(edits ...config.Edit) string {
+	p.Helper()
+	r, err := p.try(false, edits...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	var lines []string
+	for _, c := range r.Changes {
+		lines = append(lines, c.Line())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p *house) refused(want string, edits ...config.Edit) {
+	p.Helper()
+	if _, err := p.try(false, edits...); err == nil || err.Error() != want {
+		p.Errorf("refused with %v, want %s", err, want)
+	}
+}
+
+func (p *house) object(kind, name string) config.Object {
+	p.Helper()
+	all, err := config.Objects(context.Background(), p.h, kind)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, o := range all {
+		if o.Name == name {
+			return o
+		}
+	}
+	return config.Object{Kind: kind, Name: name, Version: config.Absent}
+}
+
+func (p *house) says(got, want string) {
+	p.Helper()
+	if got != want {
+		p.Errorf("changed:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestAnObjectIsEditedOnItsOwn: what an edit does not name stays.
+func TestAnObjectIsEditedOnItsOwn(t *testing.T) {
+	each(t, func(p *house) {
+		p.says(p.done(config.Edit{Kind: "role", Value: object("name", "support", "parent", "ceo")}), "create role support")
+		p.says(p.done(config.Edit{Kind: "role", Name: "support", Value: object("parent", "sales")}), "update role support: parent ceo → sales")
+		p.says(p.done(config.Edit{Kind: "role", Name: "support"}), "delete role support")
+		p.says(p.done(config.Edit{Kind: "tenant", Value: object("display_name", "Acme GmbH")}), "update tenant acme: display_name Acme → Acme GmbH")
+		p.says(p.done(config.Edit{Kind: "user", Name: "SAM@acme.example"}), "update user sam@acme.example: active true → false")
+		p.says(p.done(config.Edit{Kind: "user_fields", Value: list(object("name", "company", "type", "text"))}), "create user fields")
+		p.says(p.done(config.Edit{Kind: "email_template", Name: "external-user-welcome"}),
+			"update tenant acme: email_templates removed")
+		rule := p.objects("sharing_rule")[0]
+		p.says(p.done(config.Edit{Kind: "sharing_rule", Name: rule.Name,
+			Value: object("entity", "contact", "owned_by_role", "ceo", "share_with_role", "sales", "access", "edit")}),
+			"create sharing rule contact owned by ceo → sales\ndelete sharing rule contact owned by sales → ceo")
+	})
+}
+
+func (p *house) objects(kind string) []config.Object {
+	p.Helper()
+	all, err := config.Objects(context.Background(), p.h, kind)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return all
+}
+
+// TestWhatIsReadCanBeEdited: an object is edited with its own value to no effect.
+func TestWhatIsReadCanBeEdited(t *testing.T) {
+	each(t, func(p *house) {
+		for _, kind := range []string{
+			"tenant", "entity", "user_fields", "role", "permission_set", "sharing_rule", "user", "logic_component",
+			"automation", "custom_endpoint", "email_template",
+		} {
+			for _, o := range p.objects(kind) {
+				if o.Value == nil {
+					continue
+				}
+				p.says(p.done(config.Edit{Kind: kind, Name: o.Name, Value: o.Value, Against: o.Version}), "")
+			}
+		}
+	})
+}
+
+func TestAnEntityIsRenamed(t *testing.T) {
+	each(t, func(p *house) {
+		edit := config.Edit{Kind: "entity", Name: "contact", Value: object("name", "person", "fields", list(object("name", "email", "type", "text")))}
+		rule := p.objects("sharing_rule")[0]
+		p.refused("entities: entity contact cannot be renamed to person: sharing rule contact owned by sales → ceo needs it", edit)
+		p.says(p.done(edit, config.Edit{Kind: "sharing_rule", Name: rule.Name}),
+			"update entity person: label Contact → Person, renamed from contact\ndelete sharing rule contact owned by sales → ceo")
+		p.refused("edits[0].name: role sales cannot be renamed", config.Edit{Kind: "role", Name: "sales", Value: object("name", "sellers")})
+	})
+}
+
+func TestADryRunKeepsNothing(t *testing.T) {
+	each(t, func(p *house) {
+		before := p.object("user", "sam@acme.example")
+		r, err := p.try(true, config.Edit{Kind: "user", Name: "sam@acme.example", Value: object("active", false)})
+		if err != nil || len(r.Changes) != 1 || strings.Join(r.Gone, "; ") !=
+			"user sam@acme.example: role sales; user sam@acme.example: permission set staff" ||
+			strings.Join(r.Losing, " ") != "sam@acme.example" {
+			p.Fatalf("%+v, %v", r, err)
+		}
+		if after := p.object("user", "sam@acme.example"); after.Version != before.Version {
+			p.Errorf("version %s became %s", before.Version, after.Version)
+		}
+	})
+}
+
+// TestAnEditOfAnOlderVersionIsAConflict, which shows what is stored and what was
+// asked for, and changes nothing.
+func TestAnEditOfAnOlderVersionIsAConflict(t *testing.T) {
+	each(t, func(p *house) {
+		was := p.object("role", "sales")
+		p.done(config.Edit{Kind: "role", Name: "sales", Value: object(), Against: was.Version})
+		history, err := tenant.Changes(context.Background(), p.h, 1000)
+		if err != nil {
+			p.Fatal(err)
+		}
+		for _, edit := range []config.Edit{
+			{Kind: "role", Name: "sales", Value: object("parent", "ceo"), Against: was.Version},
+			{Kind: "role", Name: "sales", Against: was.Version},
+			{Kind: "role", Value: object("name", "sales"), Against: config.Absent},
+			{Kind: "user", Value: object("email", "Sam@acme.example", "password", "correct horse battery"), Against: config.Absent},
+			{Kind: "permission_set", Name: "nobody", Value: object(), Against: was.Version},
+		} {
+			_, err := p.try(false, config.Edit{Kind: "role", Value: object("name", "other")}, edit)
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != fault.Conflict {
+				p.Fatalf("%+v: %v", edit, err)
+			}
+			if f.Details["version"] != p.object(edit.Kind, f.Details["name"].(string)).Version {
+				p.Errorf("%+v: %v", edit, f.Details)
+			}
+			if strings.Contains(string(mustJSON(p, f.Details["asked"])), "horse") {
+				p.Errorf("a conflict shows a password: %v", f.Details)
+			}
+		}
+		now, err := tenant.Changes(context.Background(), p.h, 1000)
+		if err != nil || len(now) != len(history) {
+			p.Errorf("%d changes became %d, %v", len(history), len(now), err)
+		}
+		p.refused("NOT_FOUND: there is no role nobody", config.Edit{Kind: "role", Name: "nobody"})
+	})
+}
+
+// TestMistakesOfEditsCarryAPath, and are all told of at once.
+func TestMistakesOfEditsCarryAPath(t *testing.T) {
+	each(t, func(p *house) {
+		p.refused(`there is no kind of object "door"`, config.Edit{Kind: "door", Value: object()})
+		wrong := object("parent", true)
+		other := object("roles", list())
+		p.refused(`edits[0].parent: parent: expected text, found true
+edits[1].roles: unknown key "roles": expected tenant, display_name, hosts, admin_hosts, base_url, public_api, `+
+			`unauthenticated_per_ip_per_minute, dedup_retention_days, external_identity`,
+			config.Edit{Kind: "role", Name: "sales", Value: wrong}, config.Edit{Kind: "tenant", Value: other})
+		p.refused("edits[1]: role other is declared twice, first at edits[0]",
+			config.Edit{Kind: "role", Value: object("name", "other")}, config.Edit{Kind: "role", Value: object("name", "other")})
+		p.done(config.Edit{Kind: "role", Value: object("name", "support")})
+		p.refused("edits[0]: support is both changed and removed",
+			config.Edit{Kind: "role", Name: "support", Value: object()}, config.Edit{Kind: "role", Name: "support"})
+		p.refused("roles: role ceo cannot be removed: it is the parent of role sales\nroles: role ceo cannot be removed: "+
+			"sharing rule contact owned by sales → ceo needs it", config.Edit{Kind: "role", Name: "ceo"})
+	})
+}
+
+func mustJSON(p *house, v any) []byte {
+	p.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// goneField is a field that the manifest leaves out of an object that it names.
+type goneField struct {
+	entity         string // "" for users
+	name           string
+	stored, member string // what its values stand under
+}
+
+// goneFields lists the fields that the plan removes from entity types that stay.
+func (p *plan) goneFields() (list []goneField) {
+	left := func(entity, stored string, before, after []*schema.Field) {
+		for _, f := range before {
+			if !slices.ContainsFunc(after, func(is *schema.Field) bool { return is.Member == f.MemberName() }) {
+				list = append(list, goneField{entity, f.Name, stored, f.MemberName()})
+			}
+		}
+	}
+	for _, e := range p.m.entities {
+		if was := p.was(e.Name); was != nil {
+			left(e.Name, was.StoredAs(), was.Fields, p.after.entities[e.Name].Fields)
+		}
+	}
+	if p.m.has("user_fields") {
+		left("", "", p.before.userFields, p.after.userFields)
+	}
+	return list
+}
+
+// goneOfUsers says what users that the manifest names lose, as it does not say it
+// of them.
+func (p *plan) goneOfUsers() (list []string) {
+	for _, decl := range p.m.users {
+		was, is := p.before.users[decl.Key], p.after.users[decl.Key]
+		if was == nil || is == nil {
+			continue
+		}
+		if was.Role != "" && is.Role == "" {
+			list = append(list, fmt.Sprintf("user %s: role %s", is.Email, printable(was.Role)))
+		}
+		for _, set := range was.Sets {
+			if !slices.Contains(is.Sets, set) {
+				list = append(list, fmt.Sprintf("user %s: permission set %s", is.Email, printable(set)))
+			}
+		}
+		if was.Owner && !is.Owner {
+			list = append(list, fmt.Sprintf("user %s: being the tenant's owner", is.Email))
+		}
+	}
+	return list
+}
+
+// losing lists the users, of those that the plan is about, who may do less after
+// it: they are deactivated, or are without a role, a permission set or the
+// ownership that they had.
+func (p *plan) losing() (list []string) {
+	for _, key := range sortedKeys(p.before.users) {
+		was, is := p.before.users[key], p.after.users[key]
+		lost := func(set string) bool { return !slices.Contains(is.Sets, set) }
+		if was.Active && (!is.Active || was.Owner && !is.Owner || was.Role != "" && was.Role != is.Role || slices.ContainsFunc(was.Sets, lost)) {
+			list = append(list, is.Email)
+		}
+	}
+	return list
+}
+
+// told is a field that goes, with how many hold a value. What they hold is counted
+// after the change, as it stays where it is, and outside of any transaction.
+func (f goneField) told(ctx context.Context, h db.Handle) (string, error) {
+	where, what := "user_fields", "users"
+	n, all, err := int64(0), int64(0), error(nil)
+	if f.entity == "" {
+		n, all, err = user.Holding(ctx, h, f.member)
+	} else {
+		where, what = "entity "+f.entity, "records"
+		n, all, err = records.Holding(ctx, h, f.stored, f.member)
+	}
+	if n == 0 {
+		return fmt.Sprintf("%s: field %s; none of %d %s holds a value", where, f.name, all, what), err
+	}
+	return fmt.Sprintf("%s: field %s; %d of %d %s hold a value: it is kept, and is back when the field is", where, f.name, n, all, what), err
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"context"
+	"errors"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
+)
+
+// writer carries a plan out inside its transaction.
+type writer struct {
+	ctx    context.Context //nolint:containedctx // it lives as long as one call of application.run
+	tx     db.Tx
+	p      *plan
+	now    int64          // microseconds UTC
+	config *access.Config // as it was before
+	fresh  bool           // there is no such tenant yet
+	inline int            // records that may be visited
+	roles  []records.RoleChange
+	keys   map[string]string // e-mail keys of stored users by id, as far as they were asked for
+}
+
+// write stores the plan's changes, brings the records in line and records what
+// was changed. A refusal becomes a problem with its line.
+func (w *writer) write(log *tenant.History) error {
+	if w.fresh {
+		if err := w.claim(); err != nil {
+			return err
+		}
+	}
+	for _, k := range kinds {
+		for _, c := range w.p.changes {
+			if c.kind != k.name {
+				continue
+			}
+			if err := k.write(w, c); err != nil {
+				return err
+			}
+		}
+	}
+	after, err := access.Load(w.ctx, w.tx)
+	if err != nil {
+		return err
+	}
+	t := &records.Transition{Before: w.config, After: after, Roles: w.roles, Inline: w.inline}
+	if err := t.Run(w.ctx, w.tx); err != nil {
+		return w.p.m.refusedRecords(err)
+	}
+	for _, c := range w.p.changes {
+		log.Record(c.kind, c.name, c.before, c.after)
+	}
+	return nil
+}
+
+// claim makes the row of a new tenant, which whoever makes it at the same time
+// waits for. Who finds a change history then came second: what they read before
+// was not the tenant.
+func (w *writer) claim() error {
+	if err := w.putTenant(); err != nil {
+		return err
+	}
+	history, err := tenant.Changes(w.ctx, w.tx, 1)
+	if err == nil && len(history) > 0 {
+		err = errRaced
+	}
+	return err
+}
+
+func (w *writer) putTenant() error {
+	err := tenant.Put(w.ctx, w.tx, w.p.after.tenant, w.now)
+	section := "hosts"
+	if !w.p.m.has(section) {
+		section = "admin_hosts"
+	}
+	return w.located(err, section)
+}
+
+// located turns a refusal into a problem at the place of an object.
+func (w *writer) located(err error, path ...string) error { return w.p.m.located(err, path...) }
+
+func (m *Spec) located(err error, path ...string) error {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err
+	}
+	return &Problems{List: []Problem{{Place: m.place(path...), Text: f.Message, Cause: err}}}
+}
+
+// refusedRecords is located for records that stand against a change.
+func (m *Spec) refusedRecords(err error) error {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Details["entity"] == nil {
+		return err
+	}
+	entity, _ := f.Details["entity"].(string)
+	field, _ := f.Details["field"].(string)
+	return m.located(err, "entities", entity, "field", field)
+}
+
+// passwords keeps what was found out about the manifest's passwords: hashing
+// takes long, and the transaction holds up others.
+type passwords struct {
+	verified map[[2]string]bool   // by stored hash and password
+	hashes   map[[2]string]string // new ones, by user and password: each has a salt of its own
+}
+
+func newPasswords() *passwords {
+	return &passwords{verified: map[[2]string]bool{}, hashes: map[[2]string]string{}}
+}
+
+// prepare does ahead of the transaction what hash is going to be asked.
+func (s *passwords) prepare(ctx context.Context, q db.Querier, m *Spec) error {
+	for _, decl := range m.users {
+		if decl.password == "" {
+			continue
+		}
+		prev, err := user.ByEmail(ctx, q, decl.Email)
+		if errors.Is(err, user.ErrUnknown) {
+			prev, err = &user.User{}, nil
+		}
+		if err != nil {
+			return err
+		}
+		s.hash(decl.Key, prev.PasswordHash, decl.password)
+	}
+	return nil
+}
+
+// hash is the stored hash when it is the password's, else a new one.
+func (s *passwords) hash(userKey, stored, password string) string {
+	if stored != "" {
+		key := [2]string{stored, password}
+		same, known := s.verified[key]
+		if !known {
+			same = secret.VerifyPassword(stored, password)
+			s.verified[key] = same
+		}
+		if same {
+			return stored
+		}
+	}
+	key := [2]string{userKey, password}
+	if s.hashes[key] == "" {
+		fresh, err := secret.HashPassword(password)
+		if err != nil {
+			panic("config: a checked password cannot be hashed: " + err.Error())
+		}
+		s.hashes[key] = fresh
+	}
+	return s.hashes[key]
+}
