@@ -176,7 +176,7 @@ func lineOfRun(r *endpoint.Run, email func(id string) (*string, error)) (runLine
 	who, err := email(r.UserID)
 	return runLine{
 		ID: r.ID, StartedAt: *instant(r.StartedAt), Status: r.Status, Endpoint: orNull(r.Slug), Kind: string(r.Target.Kind), Target: r.Target.Name,
-		Auth: r.Auth, User: who, EventID: orNull(r.EventID), RequestID: r.RequestID, Tries: r.Tries, DurationMS: milliseconds(r.Took),
+		Auth: string(r.Auth), User: who, EventID: orNull(r.EventID), RequestID: r.RequestID, Tries: r.Tries, DurationMS: milliseconds(r.Took),
 		CPUMS: milliseconds(r.CPU), ErrorCode: orNull(r.ErrorCode), Error: orNull(r.Error),
 	}, err
 }

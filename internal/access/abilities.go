@@ -8,7 +8,7 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// Abilities is what the viewer may do as CASL raw rules, sorted (decisions 2.18).
+// Abilities is what the viewer may do as CASL raw rules, sorted (contract U2).
 func (w Viewer) Abilities() []Ability {
 	if w.v == nil {
 		return []Ability{}
@@ -69,7 +69,7 @@ func (r *EntityRights) fieldsOf(v Verb) []string {
 }
 
 // columnsOf names the built-in members of 'user' that a verb reaches: of an
-// update, name and locale at most (decisions 2.12).
+// update, name and locale at most (contract U5).
 func (r *EntityRights) columnsOf(v Verb) []string {
 	var names []string
 	if r.Entity.Name != schema.UserEntity {

@@ -1,7 +1,7 @@
 // Package access decides who may do what: permission sets, the role tree,
 // sharing rules, and the Viewer that carries their answer.
 //
-// The rules are those of decisions 2.13–2.17. They are pure functions here;
+// The rules are A1 to A13 of the contract. They are pure functions here;
 // records turns a viewer's Scope into SQL, and nothing else decides.
 package access
 
@@ -83,7 +83,7 @@ func (p *PermissionSet) Check(s *schema.Schema) error {
 }
 
 // UserColumns are the built-in members of the entity type 'user' that a
-// permission set may restrict (decisions 2.12).
+// permission set may restrict (contract U3).
 var UserColumns = []string{"email", "name", "locale", "userType", "isOwner", "active"}
 
 // Level is how far a share or sharing rule reaches.

@@ -37,7 +37,7 @@ type Config struct {
 
 // confirmEvery bounds how long a node works with a configuration without
 // asking whether it still holds: a change is seen on every node within 1 s
-// (decisions 2.19), which leaves the other half to a slow database.
+// (contract H15), which leaves the other half to a slow database.
 const confirmEvery = 500 * time.Millisecond
 
 // Directory finds tenants by host and viewers by user, and keeps what it found
@@ -61,6 +61,7 @@ type entry struct {
 
 type answer struct {
 	config     *Config
+	kind       tenant.HostKind
 	generation uint64
 	asked      time.Time
 }
@@ -68,36 +69,38 @@ type answer struct {
 // maxHosts bounds the cache of hosts; only hosts that exist are kept.
 const maxHosts = 100_000
 
-// ByHost finds the configuration of the tenant a canonical host belongs to;
-// NOT_FOUND, always with the same words, when there is none.
-func (d *Directory) ByHost(ctx context.Context, host string) (*Config, error) {
+// ByHost returns the configuration of the tenant that a canonical host belongs
+// to, and which of the tenant's lists has the host. It returns NOT_FOUND, always
+// with the same words, when there is none, and errors of the database.
+func (d *Directory) ByHost(ctx context.Context, host string) (*Config, tenant.HostKind, error) {
 	d.mu.RLock()
 	e := d.hosts[host]
 	d.mu.RUnlock()
 	if e == nil {
 		e = &entry{}
 	}
-	if c := d.fresh(e); c != nil {
-		return c, nil
+	if a := d.fresh(e); a != nil {
+		return a.config, a.kind, nil
 	}
 	e.refresh.Lock()
 	defer e.refresh.Unlock()
-	if c := d.fresh(e); c != nil {
-		return c, nil
+	if a := d.fresh(e); a != nil {
+		return a.config, a.kind, nil
 	}
 	a := &answer{generation: d.generation.Load(), asked: time.Now()}
-	id, version, ok, err := d.store.byHost(ctx, host)
+	id, version, kind, ok, err := d.store.byHost(ctx, host)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !ok {
 		d.mu.Lock()
 		delete(d.hosts, host)
 		d.mu.Unlock()
-		return nil, fault.New(fault.NotFound, "there is nothing at this host")
+		return nil, 0, fault.New(fault.NotFound, "there is nothing at this host")
 	}
+	a.kind = kind
 	if a.config, err = d.at(ctx, id, version); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	e.answer.Store(a)
 	d.mu.Lock()
@@ -106,16 +109,17 @@ func (d *Directory) ByHost(ctx context.Context, host string) (*Config, error) {
 		clear(d.hosts)
 	}
 	d.hosts[host] = e
-	return a.config, nil
+	return a.config, a.kind, nil
 }
 
-// fresh is the entry's answer while it may be used without asking again.
-func (d *Directory) fresh(e *entry) *Config {
+// fresh returns the entry's answer while it may be used without asking again,
+// else nil.
+func (d *Directory) fresh(e *entry) *answer {
 	a := e.answer.Load()
 	if a == nil || a.generation != d.generation.Load() || time.Since(a.asked) >= confirmEvery {
 		return nil
 	}
-	return a.config
+	return a
 }
 
 // Forget makes this node ask the database again at each next request: whoever
@@ -159,7 +163,7 @@ func (d *Directory) at(ctx context.Context, id string, version int64) (*Config, 
 
 // Viewer is the viewer a user of the tenant is; UNAUTHORIZED when there is no
 // such user. A deactivated user is UNAUTHORIZED too unless evenInactive (an
-// external JWT outlives its user's deactivation, decisions 2.23).
+// external JWT outlives its user's deactivation, contract T3).
 func (d *Directory) Viewer(ctx context.Context, c *Config, userID string, evenInactive bool) (Viewer, error) {
 	key := userID
 	if evenInactive {

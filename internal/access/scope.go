@@ -57,7 +57,7 @@ func UserPrincipal(id string) string { return "user:" + id }
 // RolePrincipal is UserPrincipal for a role.
 func RolePrincipal(role string) string { return "role:" + role }
 
-// scope is decisions 2.14 and 2.15 for one entity type and verb: the owner and
+// scope is the contract's A7 to A11 for one entity type and verb: the owner and
 // their ancestors in the role tree do all; shares and sharing rules read, or
 // read and update; the entity's default is for internal users.
 func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {

@@ -21,7 +21,7 @@ func NewDirectory(d *db.DB) *Directory {
 
 type store struct{ d *db.DB }
 
-func (s store) byHost(ctx context.Context, host string) (string, int64, bool, error) {
+func (s store) byHost(ctx context.Context, host string) (string, int64, tenant.HostKind, bool, error) {
 	return tenant.ByHost(ctx, s.d, host)
 }
 

@@ -53,7 +53,7 @@ type Identity struct {
 
 // viewerOf is the one place where a Viewer is made from a user. External users
 // lose ownership, system permissions and all_entity_access right here
-// (specification, "External user permissions").
+// (contract A11).
 func viewerOf(c *Config, id Identity) Viewer {
 	v := &viewer{config: c, userID: id.UserID, email: id.Email, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
 	v.owner = id.Owner && !id.External
@@ -187,7 +187,7 @@ func (w Viewer) OnUsers() (*EntityRights, error) {
 	return w.v.entities[schema.UserEntity], nil
 }
 
-// rights unites what the sets say of e (decisions 2.13).
+// rights unites what the sets say of e (contract A5).
 func (v *viewer) rights(e *schema.Entity, sets []*PermissionSet) *EntityRights {
 	r := &EntityRights{
 		Entity: e, ReadField: make([]bool, len(e.Fields)), EditField: make([]bool, len(e.Fields)),

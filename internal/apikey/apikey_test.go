@@ -103,7 +103,7 @@ func (w *world) create(spec CreateSpec) (Key, string) {
 
 func (w *world) config() *access.Config {
 	w.t.Helper()
-	c, err := w.dir.ByHost(w.ctx, host)
+	c, _, err := w.dir.ByHost(w.ctx, host)
 	w.must(err)
 	return c
 }

@@ -202,7 +202,7 @@ func TestResolvingWhileKeysChange(t *testing.T) {
 						return
 					default:
 					}
-					c, err := w.dir.ByHost(w.ctx, host)
+					c, _, err := w.dir.ByHost(w.ctx, host)
 					if err != nil {
 						t.Error(err)
 						return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456000, time.UTC)
@@ -24,7 +25,7 @@ func readOne() *Event {
 		Tenant: "acme", RequestID: "0193a1b2-0000-7000-8000-00000000abcd", Method: "GET",
 		Path:  "/public/v1/data/contact/0193a1b2-0000-7000-8000-000000000000",
 		Route: "GET /public/v1/data/{entity}/{id}", Endpoint: "/data/contact", Status: 200,
-		Start: noon, Duration: 87 * time.Microsecond, IP: "203.0.113.7", Auth: AuthKey,
+		Start: noon, Duration: 87 * time.Microsecond, IP: "203.0.113.7", Auth: credential.APIKey,
 		UserID: "0193a1b2-0000-7000-8000-000000000001", APIKeyID: "0193a1b2-0000-7000-8000-0000000000ff", APIKeyPrefix: "svc_api_1234",
 		RequestHeader: http.Header{
 			"Authorization": {"Bearer " + "svc_api_" + strings.Repeat("0f", 32)}, "User-Agent": {"curl/8.5.0"},

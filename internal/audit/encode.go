@@ -53,7 +53,7 @@ func (e *encoder) encode(ev *Event) {
 	}
 	e.entry = Entry{
 		ID: clock.NewID(ev.Start), At: ev.Start,
-		UserID: short(ev.UserID), Auth: label(ev.Auth), Method: short(ev.Method),
+		UserID: short(ev.UserID), Auth: ev.Auth.Label(), Method: short(ev.Method),
 		Path: storable(cut(RedactPath(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
 		Status: ev.Status, Duration: max(ev.Duration, 0), RequestID: short(ev.RequestID),
 	}
@@ -84,23 +84,6 @@ func (e *encoder) done() {
 func reason(ev *Event) string { return cut(maskTokens(ev.Reason), maxReason) }
 
 func short(s string) string { return storable(cut(s, maxShort)) }
-
-// label returns how an entry names the way a request authenticated, "" for
-// none.
-func label(auth string) string {
-	switch auth {
-	case AuthKey:
-		return "KEY"
-	case AuthJWT:
-		return "JWT"
-	case AuthToken:
-		return "TOKEN"
-	case AuthSigned:
-		return "SIGNED"
-	default:
-		return ""
-	}
-}
 
 // request appends {"query", "headers", "header_names", "body"} without the
 // members that are empty.

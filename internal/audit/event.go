@@ -3,15 +3,8 @@ package audit
 import (
 	"net/http"
 	"time"
-)
 
-// The values of Event.Auth: how a request authenticated.
-const (
-	AuthKey    = "key"    // an API key
-	AuthJWT    = "jwt"    // an external user's access token
-	AuthToken  = "token"  // a webhook token
-	AuthSigned = "signed" // a provider's signature
-	AuthNone   = "none"
+	"gatehouse/internal/credential"
 )
 
 // Event is one request and its answer. Empty strings are what does not apply;
@@ -38,7 +31,7 @@ type Event struct {
 	Start    time.Time
 	Duration time.Duration
 	IP       string
-	Auth     string // one of the Auth constants; "" is AuthNone
+	Auth     credential.Kind // "" is credential.None
 
 	UserID       string
 	APIKeyID     string

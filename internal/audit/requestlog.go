@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 )
 
 const (
@@ -200,7 +201,7 @@ func (l *RequestLog) note(err error) {
 func appendLine(dst []byte, ev *Event) []byte {
 	auth := ev.Auth
 	if auth == "" {
-		auth = AuthNone
+		auth = credential.None
 	}
 	dst = append(dst, `{"event":"public_api.request","time":"`...)
 	dst = clock.AppendRFC3339Micro(dst, clock.Micros(ev.Start))
@@ -216,7 +217,7 @@ func appendLine(dst []byte, ev *Event) []byte {
 	}
 	dst = appendMillis(append(dst, `,"duration_ms":`...), ev.Duration)
 	dst = appendOrNull(append(dst, `,"ip":`...), cut(ev.IP, logMaxText))
-	dst = appendQuoted(append(dst, `,"auth":`...), auth)
+	dst = appendQuoted(append(dst, `,"auth":`...), string(auth))
 	dst = appendOrNull(append(dst, `,"user_id":`...), ev.UserID)
 	dst = appendOrNull(append(dst, `,"api_key_id":`...), ev.APIKeyID)
 	dst = appendOrNull(append(dst, `,"api_key_prefix":`...), cut(ev.APIKeyPrefix, logMaxText))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
@@ -191,7 +192,7 @@ func TestAnEntryTellsWho(t *testing.T) {
 		for i, who := range []string{"u1", "u2", "", "stranger"} {
 			ev := readOne()
 			ev.UserID, ev.RequestID, ev.Start = who, who, noon.Add(time.Duration(i)*time.Second)
-			ev.Auth = []string{AuthKey, AuthJWT, AuthNone, AuthToken}[i]
+			ev.Auth = []credential.Kind{credential.APIKey, credential.AccessToken, credential.None, credential.WebhookToken}[i]
 			r.Record(ev)
 		}
 		closeRecorder(t, r)

@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
@@ -38,9 +39,9 @@ type Run struct {
 	StartedAt int64
 	Took, CPU int64
 	Target    custom.Target
-	Slug      string // "" outside of an endpoint
-	Auth      string
-	UserID    string // the user it ran as
+	Slug      string          // "" outside of an endpoint
+	Auth      credential.Kind // "" outside of an endpoint
+	UserID    string          // the user it ran as
 	RequestID string
 	EventID   string // of a webhook delivery
 	Status    string

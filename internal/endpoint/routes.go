@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
@@ -51,13 +52,6 @@ func (s *Service) serve(ctx context.Context, call *httpapi.Call, checks httpapi.
 	return r.byKey(ctx)
 }
 
-// How a call authenticated, as the logs name it.
-const (
-	labelKey    = "key"
-	labelToken  = "token"
-	labelSigned = "signed"
-)
-
 // Exists reports whether the tenant has an endpoint with that slug. It is for
 // requests that are refused before they reach serve.
 func (s *Service) Exists(ctx context.Context, cfg *access.Config, slug string) bool {
@@ -75,7 +69,7 @@ type request struct {
 }
 
 // job returns the execution that the request asks for.
-func (r *request) job(auth string, caller access.Viewer, given inputs.Object, e *event) *job {
+func (r *request) job(auth credential.Kind, caller access.Viewer, given inputs.Object, e *event) *job {
 	return &job{
 		config: r.call.Config, caller: caller, runAs: r.endpoint.RunAs, definedBy: r.endpoint.DefinedBy, slug: r.endpoint.Slug, auth: auth,
 		target: r.endpoint.Target, inputs: given, event: e, requestID: r.call.RequestID,
@@ -93,7 +87,7 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	j := r.job(labelKey, viewer, given, nil)
+	j := r.job(credential.APIKey, viewer, given, nil)
 	j.holder = r.call
 	out := r.s.execute(ctx, j)
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
@@ -178,7 +172,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if stored == "" || token == "" || subtle.ConstantTimeCompare([]byte(stored), []byte(presented)) != 1 {
 		return httpapi.Reply{}, r.checks.Refuse(errToken)
 	}
-	r.checks.Admitted(labelToken)
+	r.checks.Admitted(credential.WebhookToken)
 	mark.At("token.found")
 	if err := r.checks.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
 		return httpapi.Reply{}, err
@@ -195,7 +189,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if key != "" {
 		e.KeyHash = string(secret.Hash("idempotency-key\x00" + key))
 	}
-	out, duplicate, err := r.deliver(ctx, labelToken, func() (inputs.Object, error) { return r.inputs(true) }, e)
+	out, duplicate, err := r.deliver(ctx, credential.WebhookToken, func() (inputs.Object, error) { return r.inputs(true) }, e)
 	if duplicate != nil || err != nil {
 		return orNothing(duplicate), err
 	}
@@ -221,7 +215,7 @@ func idempotencyKey(h http.Header) (string, error) {
 // deliver runs a delivery unless it was processed before: then it returns the
 // duplicate answer, whatever the delivery contains. read returns the target's
 // inputs.
-func (r *request) deliver(ctx context.Context, auth string, read func() (inputs.Object, error), e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
+func (r *request) deliver(ctx context.Context, auth credential.Kind, read func() (inputs.Object, error), e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime) // for waiting and running together
 	defer cancel()
 	tenantID := r.call.Config.Tenant.ID
@@ -244,7 +238,7 @@ func (r *request) deliver(ctx context.Context, auth string, read func() (inputs.
 		return nil, nil, err
 	}
 	j := r.job(auth, access.Viewer{}, given, e)
-	if auth == labelToken && r.endpoint.Reply != custom.Receipt {
+	if auth == credential.WebhookToken && r.endpoint.Reply != custom.Receipt {
 		j.holder = r.call
 	}
 	out = r.s.execute(ctx, j)
@@ -307,7 +301,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	r.checks.Admitted(labelSigned)
+	r.checks.Admitted(credential.Signature)
 	if err := r.checks.Take(budget, perMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -322,7 +316,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	e := &event{
 		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: string(secret.Hash("provider-event\x00" + v.id)),
 	}
-	_, duplicate, err := r.deliver(ctx, labelSigned, read, e)
+	_, duplicate, err := r.deliver(ctx, credential.Signature, read, e)
 	if duplicate != nil || err != nil {
 		return orNothing(duplicate), err
 	}

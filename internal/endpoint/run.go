@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/automation"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
@@ -42,8 +43,8 @@ type job struct {
 	caller    access.Viewer // zero for a webhook
 	runAs     string        // a user's id, "" for none
 	definedBy string
-	slug      string // "" outside of an endpoint
-	auth      string // an audit label; "" outside of an endpoint
+	slug      string          // "" outside of an endpoint
+	auth      credential.Kind // "" outside of an endpoint
 	target    custom.Target
 	inputs    inputs.Object
 	event     *event // nil unless a webhook was delivered

@@ -82,7 +82,7 @@ func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	e := j.event
 	mark.At("commit.records-done")
 	_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		e.ID, j.slug, j.auth, strings.ReplaceAll(strings.ToValidUTF8(e.Kind, "\uFFFD"), "\x00", "\uFFFD"), now)
+		e.ID, j.slug, string(j.auth), strings.ReplaceAll(strings.ToValidUTF8(e.Kind, "\uFFFD"), "\x00", "\uFFFD"), now)
 	mark.At("commit.event-written")
 	if err != nil || e.KeyHash == "" {
 		return orSeen(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -32,7 +33,7 @@ func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error 
 			_, err := tx.Exec(ctx, `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth,
 				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
-				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, r.Auth, r.UserID, r.RequestID, r.EventID,
+				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, string(r.Auth), r.UserID, r.RequestID, r.EventID,
 				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i])
 			if err != nil {
 				return err
@@ -52,7 +53,7 @@ const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, sl
 func scanRun(r db.Row) *Run {
 	return &Run{
 		ID: r.Text(0), StartedAt: r.Int(1), Took: r.Int(2), CPU: r.Int(3),
-		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: r.Text(7), UserID: r.Text(8),
+		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: r.Text(8),
 		RequestID: r.Text(9), EventID: r.Text(10), Status: r.Text(11), ErrorCode: r.Text(12), Error: r.Text(13), Tries: int(r.Int(14)),
 		Trace: r.Text(15), Console: r.Text(16),
 	}

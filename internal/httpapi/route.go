@@ -9,11 +9,12 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/admission"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/ratelimit"
 )
 
-// Auth says which credential a route takes. The zero value is no policy, and a
+// Auth says which credentials a route takes. The zero value is no policy, and a
 // route without one cannot be served.
 type Auth uint8
 
@@ -34,6 +35,20 @@ const (
 
 func (a Auth) String() string {
 	return [...]string{"none", "anonymous", "key or JWT", "key", "JWT", "by endpoint"}[a]
+}
+
+// Takes reports whether a caller may present a c to a route. A ByEndpoint route
+// takes what a caller presents to Checks.Caller; it checks tokens and
+// signatures of webhooks itself.
+func (a Auth) Takes(c credential.Kind) bool {
+	switch c {
+	case credential.APIKey:
+		return a == KeyOrJWT || a == KeyOnly || a == ByEndpoint
+	case credential.AccessToken:
+		return a == KeyOrJWT || a == JWTOnly || a == ByEndpoint
+	default:
+		return false
+	}
 }
 
 // Limit says which rate limit a route counts against.
@@ -102,7 +117,7 @@ type Checks interface {
 	// RATE_LIMITED when the address's budget is used up.
 	Refuse(err error) error
 	// Admitted records for the logs how the request authenticated.
-	Admitted(auth string)
+	Admitted(with credential.Kind)
 	// Serves records for the logs the endpoint's name, "/custom/slug", and
 	// whether its successes are kept.
 	Serves(endpoint string, keep bool)

@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,46 +32,58 @@ func (x *exchange) answer(reply *httpapi.Reply, err error) (status int, code str
 	if err == nil {
 		err = x.affordable(reply)
 	}
-	body := buffer()
 	h := x.w.Header()
-	if err != nil {
-		e := httpapi.Public(err)
-		body = httpapi.AppendError(body, e)
-		if x.call != nil { // an error may be long, too; a request that failed has changed nothing
-			if full := x.call.Hold(len(body)); full != nil {
-				e = httpapi.Public(full)
-				body = httpapi.AppendError(buffer(), e)
-			}
-		}
-		status, code, x.reason = e.HTTPStatus(), string(e.Code), e.Reason
-		if e.Code == fault.Overloaded && e.Status == 0 { // a component's fail() may choose this code with a status of its own; that is charged
-			x.uncharge()
-		}
-		if e.RetryAfter > 0 {
-			h["Retry-After"] = []string{strconv.Itoa(seconds(e.RetryAfter))}
-		}
-		if x.corsOrigin == "" {
-			x.corsOrigin = x.readableBy(x.r.Context())
-		}
+	var failure *fault.Error
+	if err == nil {
+		status = x.succeed(h, reply)
 	} else {
-		status = reply.Status
-		if status == 0 {
-			status = http.StatusOK
-		}
-		for name, values := range reply.Header {
-			h[name] = values
-		}
-		switch {
-		case status == http.StatusNoContent:
-		case len(reply.Data) > keepBuffer:
-			body = httpapi.Enclose(reply)
-		default:
-			body = httpapi.AppendReply(body, reply)
+		failure = x.fail(h, err)
+		status, code = failure.HTTPStatus(), string(failure.Code)
+	}
+	x.settle(failure)
+	x.headers(h, status)
+	return status, code
+}
+
+// succeed builds the body of a success and returns its status.
+func (x *exchange) succeed(h http.Header, reply *httpapi.Reply) (status int) {
+	status = reply.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	for name, values := range reply.Header {
+		h[name] = values
+	}
+	switch {
+	case status == http.StatusNoContent:
+		x.body = buffer()
+	case len(reply.Data) > keepBuffer:
+		x.body = httpapi.Enclose(reply)
+	default:
+		x.body = httpapi.AppendReply(buffer(), reply)
+	}
+	return status
+}
+
+// fail builds the body of an error and returns the error that is answered:
+// OVERLOADED where the error itself is too large for what the tenant may hold.
+func (x *exchange) fail(h http.Header, err error) *fault.Error {
+	e := httpapi.Public(err)
+	x.body = httpapi.AppendError(buffer(), e)
+	if x.call != nil { // an error may be long, too; a request that failed has changed nothing
+		if full := x.call.Hold(len(x.body)); full != nil {
+			e = httpapi.Public(full)
+			x.body = httpapi.AppendError(buffer(), e)
 		}
 	}
-	x.headers(h, len(body), status)
-	x.body = body
-	return status, code
+	x.reason = e.Reason
+	if e.RetryAfter > 0 {
+		h["Retry-After"] = []string{strconv.Itoa(seconds(e.RetryAfter))}
+	}
+	if x.corsOrigin == "" {
+		x.corsOrigin = x.readableBy(x.r.Context())
+	}
+	return e
 }
 
 // send writes the answer. It must be called after everything else is done for
@@ -108,13 +119,13 @@ func (x *exchange) affordable(reply *httpapi.Reply) error {
 }
 
 // headers sets what every response has (contract H7, O5, L3).
-func (x *exchange) headers(h http.Header, size, status int) {
+func (x *exchange) headers(h http.Header, status int) {
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
 	h["X-Request-Id"] = []string{x.id}
 	if status != http.StatusNoContent {
 		h["Content-Type"] = typeJSON
-		h["Content-Length"] = []string{strconv.Itoa(size)}
+		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
 	}
 	if x.s.draining.Load() {
 		h["Connection"] = connClose
@@ -125,17 +136,6 @@ func (x *exchange) headers(h http.Header, size, status int) {
 	if x.corsOrigin != "" {
 		h["Access-Control-Allow-Origin"] = []string{x.corsOrigin}
 		h["Access-Control-Expose-Headers"] = exposed
-	}
-	if x.call != nil && x.call.ToldLimit() != nil {
-		x.limit, x.limited = *x.call.ToldLimit(), true
-	}
-	switch {
-	case !x.limited && x.returned:
-		x.peekAddress()
-	case !x.limited:
-		x.takeAddress()
-	case x.returned && x.limit.Allowed && x.charged():
-		x.limit.Remaining = min(x.limit.Limit, x.limit.Remaining+1)
 	}
 	h["X-Ratelimit-Limit"] = []string{strconv.Itoa(x.limit.Limit)}
 	h["X-Ratelimit-Remaining"] = []string{strconv.Itoa(x.limit.Remaining)}
@@ -161,8 +161,8 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	switch {
 	case x.match != nil:
 		ev.Class = auditClass[x.match.routes[0].Audit]
-	case x.identityPath():
-		ev.Class = audit.Auth
+	case x.surface != nil:
+		ev.Class = x.surface.class
 	}
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
@@ -191,18 +191,16 @@ func (x *exchange) endpoint() string {
 	if x.match == nil {
 		return ""
 	}
-	switch pattern := x.match.routes[0].Pattern; {
+	switch {
 	case x.endpointName != "":
 		return x.endpointName
-	case pattern == "/public/v1/me":
-		return "/me"
+	case x.match.name != "":
+		return x.match.name
 	case x.match.routes[0].Auth == httpapi.ByEndpoint: // refused before the endpoint's handler ran
 		if slug := x.params.Get("slug"); x.s.endpoints.Exists(x.r.Context(), x.config, slug) {
 			return "/custom/" + slug
 		}
 		return ""
-	case x.identityPath() && !strings.Contains(pattern, "{"):
-		return strings.TrimPrefix(pattern, "/public/v1")
 	default:
 		if e := x.config.Schema.Entity(x.params.Get("entity")); e != nil {
 			return e.Endpoint

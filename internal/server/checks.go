@@ -2,266 +2,133 @@ package server
 
 import (
 	"context"
-	"net/http"
-	"net/netip"
 	"slices"
-	"strings"
+	"time"
 
-	"gatehouse/internal/access"
-	"gatehouse/internal/apikey"
-	"gatehouse/internal/audit"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/httpapi"
-	"gatehouse/internal/ratelimit"
-	"gatehouse/internal/secret"
 )
 
-// admit returns the viewer of the request's credential and checks what the
-// credential restricts: addresses, origins, rate.
-func (x *exchange) admit(ctx context.Context) (access.Viewer, error) {
-	viewer, err := x.authenticate(ctx)
-	if err == nil {
-		if x.auth == audit.AuthJWT {
-			err = x.checkUser()
-		} else {
-			err = x.checkKey()
-		}
+// checkRecorder refuses a request that could not be recorded: entries cannot be
+// written, and the queue has all that it may hold (contract G10).
+func checkRecorder(_ context.Context, x *exchange) error {
+	if !x.config.Tenant.Settings.PublicAPI.LogStandardRequests || !x.s.recorder.Refuses(x.config.Tenant.ID) {
+		return nil
 	}
-	if err != nil {
-		return access.Viewer{}, err
-	}
-	return viewer, nil
+	x.unrecorded = true
+	return fault.New(fault.Overloaded, "the service cannot record requests right now; try again soon").After(5 * time.Second)
 }
 
-// authenticate returns the viewer of the request's credential, if it is of a
-// kind that the route accepts. A request without a valid one counts against its
-// address: the error is UNAUTHORIZED, or RATE_LIMITED when that budget is used
-// up. A credential of an external user is SERVICE_UNAVAILABLE while External
-// Identity is off.
-func (x *exchange) authenticate(ctx context.Context) (viewer access.Viewer, err error) {
-	token := httpapi.Bearer(x.r.Header)
-	switch looksLikeJWT := strings.Count(token, ".") == 2; {
-	case looksLikeJWT && !x.config.Tenant.Settings.ExternalIdentity.Enabled:
-		x.takeAddress()
-		return access.Viewer{}, errIdentityOff // check 4 of contract H3
-	case looksLikeJWT && x.route.Auth != httpapi.KeyOnly:
-		viewer, err = x.byJWT(ctx, token)
-	case x.route.Auth == httpapi.JWTOnly:
-		err = apikey.ErrUnauthorized
-	default:
-		viewer, err = x.byKey(ctx, token)
+// checkAPIOn refuses every request while the public API is switched off.
+func checkAPIOn(_ context.Context, x *exchange) error {
+	if x.config.Tenant.Settings.PublicAPI.Enabled {
+		return nil
 	}
-	if err == nil && viewer.External() && !x.config.Tenant.Settings.ExternalIdentity.Enabled {
-		x.takeAddress()
-		return access.Viewer{}, errIdentityOff // contract K7
-	}
-	if fault.CodeOf(err) != fault.Unauthorized {
-		return viewer, err
-	}
-	x.w.Header()["Www-Authenticate"] = challenge
-	if !x.takeAddress() {
-		return access.Viewer{}, x.rateLimited()
-	}
-	return access.Viewer{}, err
+	x.takeAddress()
+	return fault.New(fault.APIDisabled, "the public API of this tenant is switched off")
 }
 
-var challenge = []string{"Bearer"}
-
-// byKey returns the viewer of an API key.
-func (x *exchange) byKey(ctx context.Context, token string) (access.Viewer, error) {
-	resolved, err := x.s.keys.Resolve(ctx, x.config, token)
-	if resolved != nil {
-		x.key, x.keyID, x.keyPrefix, x.userID, x.auth = resolved.Key, resolved.Key.ID, resolved.Key.Prefix, resolved.Key.UserID, audit.AuthKey
-	} else {
-		x.keyPrefix = secret.Prefix(token)
+// checkIdentityOn refuses every request while External Identity is switched off.
+func checkIdentityOn(_ context.Context, x *exchange) error {
+	if x.config.Tenant.Settings.ExternalIdentity.Enabled {
+		return nil
 	}
-	if err != nil {
-		x.key = nil // the key exists and is not valid: only the logs name it
-		return access.Viewer{}, err
-	}
-	return resolved.Viewer, nil
+	x.takeAddress()
+	return errIdentityOff
 }
 
-// byJWT returns the viewer of an external user's access token.
-func (x *exchange) byJWT(ctx context.Context, token string) (access.Viewer, error) {
-	viewer, err := x.s.identity.Authenticate(ctx, x.config, token)
-	if err != nil {
-		x.keyPrefix = secret.Prefix(token)
-		return viewer, err
-	}
-	x.auth, x.userID = audit.AuthJWT, viewer.UserID()
-	return viewer, nil
-}
+var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of this tenant is switched off")
 
-// checkUser charges the rate limit of one external user. It does not refuse an
-// origin that is not listed; pages of that origin cannot read the answer
-// (contract O3).
-func (x *exchange) checkUser() error {
-	x.allowIdentityOrigin()
-	perMinute := x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute
-	if !x.take(x.config.Tenant.ID+"/user/"+x.userID, perMinute) {
-		return x.rateLimited()
+// checkPreflight lets a CORS preflight be answered, which is for no route.
+func checkPreflight(_ context.Context, x *exchange) error {
+	if x.preflight() {
+		x.match, x.respond = nil, (*exchange).answerPreflight
 	}
 	return nil
 }
 
-// allowIdentityOrigin lets pages of External Identity's origins read the
-// answer.
-func (x *exchange) allowIdentityOrigin() {
-	if x.origin != "" && slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin) {
+// checkRoute refuses a request to a path or with a method that does not exist,
+// and lets its route answer any other.
+func checkRoute(_ context.Context, x *exchange) error {
+	switch {
+	case x.respond != nil:
+		return nil
+	case x.route == nil:
+		return x.refuseRoute()
+	}
+	x.respond = (*exchange).answerRoute
+	return nil
+}
+
+// refuseRoute returns the answer where there is no route. It counts against the
+// address, because no credential is checked there.
+func (x *exchange) refuseRoute() error {
+	if !x.takeAddress() {
+		return x.rateLimited()
+	}
+	if x.match == nil {
+		return errNoPath
+	}
+	x.w.Header()["Allow"] = []string{x.match.allow}
+	return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: %s", x.r.Method, x.match.allow)
+}
+
+var errNoPath = fault.New(fault.NotFound, "there is nothing at this path")
+
+// checkCredential finds the viewer of the request's credential. The credential
+// decides from there on whose pages may read the answer, errors of the other
+// checks included.
+func checkCredential(ctx context.Context, x *exchange) error {
+	viewer, err := x.authenticate(ctx)
+	if err != nil {
+		return err
+	}
+	x.viewer = viewer
+	if x.origin != "" && x.originListed() {
 		x.corsOrigin = x.origin
 	}
-}
-
-// checkKey checks what a key restricts: addresses, origins, rate. A request
-// from where the key may not be used counts against the address, like one
-// without a valid credential.
-func (x *exchange) checkKey() error {
-	k := x.key
-	originAllowed := x.origin == "" || k.AllowsOrigin(x.origin)
-	if originAllowed {
-		x.corsOrigin = x.origin // pages of the origin may also read the errors of the other checks
-	}
-	if !k.Allowlist.Allows(x.ip) {
-		return x.refuse(fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip))
-	}
-	if !originAllowed {
-		return x.refuse(fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin))
-	}
-	if !x.take(k.ID, k.RateLimitPerMinute) {
-		return x.rateLimited()
-	}
-	x.s.keys.Touch(k)
 	return nil
 }
 
-// take counts the request against a budget, which the answer's headers then
-// describe.
-func (x *exchange) take(budget string, perMinute int) bool {
-	var charge ratelimit.Charge
-	x.limit, charge = x.s.limiter.Charge(budget, perMinute, window)
-	x.limited = true
-	x.charges = append(x.charges, charge)
-	return x.limit.Allowed
+// originListed reports whether the request's credential lists its origin: a key
+// by itself, an access token by External Identity.
+func (x *exchange) originListed() bool {
+	if x.key != nil {
+		return x.key.AllowsOrigin(x.origin)
+	}
+	return slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin)
 }
 
-// refuse counts the request against its address. It returns err, or
-// RATE_LIMITED when the address's budget is used up.
-func (x *exchange) refuse(err error) error {
-	if !x.takeAddress() {
+// checkAllowlist refuses a key from an address that it does not list (contract
+// K6). Such a request counts against the address, like one without a valid
+// credential.
+func checkAllowlist(_ context.Context, x *exchange) error {
+	if x.key == nil || x.key.Allowlist.Allows(x.ip) {
+		return nil
+	}
+	return x.refuse(fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip))
+}
+
+// checkOrigin refuses a key in pages of an origin that it does not list (contract
+// O2). It does not refuse an access token there: pages of that origin cannot read
+// the answer (contract O3).
+func checkOrigin(_ context.Context, x *exchange) error {
+	if x.key == nil || x.origin == "" || x.corsOrigin != "" {
+		return nil
+	}
+	return x.refuse(fault.New(fault.CORSDenied, "this API key may not be used by pages of the origin %s", x.origin))
+}
+
+// checkRate counts the request against the key's or the external user's limit.
+func checkRate(_ context.Context, x *exchange) error {
+	if x.key == nil {
+		if !x.take(x.config.Tenant.ID+"/user/"+x.userID, x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute) {
+			return x.rateLimited()
+		}
+		return nil
+	}
+	if !x.take(x.key.ID, x.key.RateLimitPerMinute) {
 		return x.rateLimited()
 	}
-	return err
-}
-
-// charged reports whether the request counted against any budget.
-func (x *exchange) charged() bool {
-	counted := func(c ratelimit.Charge) bool { return c != ratelimit.Charge{} }
-	return slices.ContainsFunc(x.charges, counted) || x.call != nil && slices.ContainsFunc(x.call.Charges(), counted)
-}
-
-// uncharge takes the request off every budget it counted against: what the
-// platform sheds is charged to nobody (contract L5). A caller who hung up still
-// pays; otherwise hanging up would make requests free.
-func (x *exchange) uncharge() {
-	if x.r.Context().Err() != nil {
-		return
-	}
-	charges := x.charges
-	if x.call != nil {
-		charges = append(charges, x.call.Charges()...)
-	}
-	for _, c := range charges {
-		x.s.limiter.Return(c)
-	}
-	x.returned = true
-}
-
-func (x *exchange) rateLimited() error {
-	return fault.New(fault.RateLimited, "too many requests; try again in %d s", seconds(x.limit.Reset)).After(x.limit.Reset)
-}
-
-// takeAddress counts the request against the budget that all requests of one
-// address without a valid credential share (contract L2).
-func (x *exchange) takeAddress() bool {
-	return x.take(x.addressBudget())
-}
-
-// peekAddress is takeAddress without counting.
-func (x *exchange) peekAddress() bool {
-	budget, perMinute := x.addressBudget()
-	x.limit, x.limited = x.s.limiter.Peek(budget, perMinute, window), true
-	return x.limit.Allowed
-}
-
-// addressBudget returns the budget of the address: the tenant's, or the one for
-// unknown hosts.
-func (x *exchange) addressBudget() (budget string, perMinute int) {
-	if x.config == nil {
-		return addressBudget("", x.ip), unknownHostPerMinute
-	}
-	return addressBudget(x.config.Tenant.ID, x.ip), x.config.Tenant.Settings.UnauthenticatedPerIPPerMinute
-}
-
-// addressBudget names the budget of an address at a tenant, or at none ("").
-func addressBudget(tenant string, ip netip.Addr) string {
-	return tenant + "/address/" + httpapi.AddressKey(ip)
-}
-
-// unknownHostPerMinute is the limit of an address where there is no tenant to
-// set one.
-const unknownHostPerMinute = 1000
-
-// preflight reports whether the request is a CORS preflight, which carries no
-// credential (contract O4).
-func (x *exchange) preflight() bool {
-	return x.r.Method == http.MethodOptions && x.origin != "" && x.r.Header.Get("Access-Control-Request-Method") != ""
-}
-
-// answerPreflight allows every origin that an active key of the tenant, or
-// External Identity, lists. Any other is CORS_DENIED.
-func (x *exchange) answerPreflight(ctx context.Context) (httpapi.Reply, error) {
-	if !x.takeAddress() {
-		return httpapi.Reply{}, x.rateLimited()
-	}
-	ok, err := x.s.keys.AllowsOrigin(ctx, x.config, x.origin)
-	if err != nil {
-		return httpapi.Reply{}, err
-	}
-	if !ok {
-		return httpapi.Reply{}, fault.New(fault.CORSDenied, "pages of the origin %s may not use this API", x.origin)
-	}
-	x.corsOrigin = x.origin
-	h := x.w.Header()
-	h["Access-Control-Allow-Methods"] = allowMethods
-	h["Access-Control-Allow-Headers"] = allowHeaders
-	h["Access-Control-Max-Age"] = maxAge
-	h["Vary"] = varyPreflight
-	return httpapi.Reply{Status: http.StatusNoContent, Bare: true}, nil
-}
-
-var (
-	allowMethods  = []string{"GET, POST, PATCH, DELETE"}
-	allowHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, X-Webhook-Token"}
-	maxAge        = []string{"600"}
-	varyPreflight = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
-	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id"}
-)
-
-// readableBy returns the origin that may read an error for which no key is
-// known, or "": it decides by the same origins as a preflight (contract O5).
-func (x *exchange) readableBy(ctx context.Context) string {
-	if x.origin == "" || x.config == nil || x.key != nil {
-		return ""
-	}
-	if x.identityPath() {
-		if slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin) {
-			return x.origin
-		}
-		return ""
-	}
-	if ok, err := x.s.keys.AllowsOrigin(ctx, x.config, x.origin); err != nil || !ok {
-		return ""
-	}
-	return x.origin
+	x.s.keys.Touch(x.key)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
@@ -19,11 +20,13 @@ var _ httpapi.Checks = endpointChecks{}
 // Caller returns the viewer of an API key or of a JWT. An external user is
 // FORBIDDEN unless external is set, whichever of the two they present.
 func (c endpointChecks) Caller(ctx context.Context, external bool) (access.Viewer, error) {
-	viewer, err := c.x.admit(ctx)
-	if err == nil && viewer.External() && !external {
+	if err := c.x.run(ctx, c.x.surface.admission); err != nil {
+		return access.Viewer{}, err
+	}
+	if c.x.viewer.External() && !external {
 		return access.Viewer{}, fault.New(fault.Forbidden, "this endpoint does not serve external users")
 	}
-	return viewer, err
+	return c.x.viewer, nil
 }
 
 // Take counts the request against a budget of the endpoint's own, and returns
@@ -76,7 +79,7 @@ func presented(h http.Header) string {
 }
 
 // Admitted records for the logs how the request authenticated.
-func (c endpointChecks) Admitted(auth string) { c.x.auth = auth }
+func (c endpointChecks) Admitted(with credential.Kind) { c.x.auth = with }
 
 // Serves records for the logs the endpoint's name, and whether its successes
 // are kept.

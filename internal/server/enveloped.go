@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/ratelimit"
 )
 
 // envelopedListener makes answers in the envelope even of net/http's own
@@ -75,15 +76,26 @@ func (c *envelopedConn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	line, _, _ := bytes.Cut(p, []byte("\r\n"))
-	if _, err := c.Conn.Write(c.refusal(line, status, string(reason))); err != nil {
+	limit := c.s.limiter.Take(addressBudget("", c.peer()), unknownHostPerMinute, window)
+	if _, err := c.Conn.Write(c.refusal(line, status, string(reason), limit)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
+// peer returns the address of the connection's peer: all that is known of the
+// request.
+func (c *envelopedConn) peer() netip.Addr {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().WithZone("").Unmap()
+}
+
 // refusal returns the same answer in the envelope, with the headers that every
-// response has. Nothing is known of the request but its peer.
-func (c *envelopedConn) refusal(line []byte, status int, reason string) []byte {
+// response has.
+func (c *envelopedConn) refusal(line []byte, status int, reason string, limit ratelimit.Result) []byte {
 	code := fault.Validation // 501 and 505 as well: the request has a form that we do not support
 	if status == 413 || status == 431 {
 		code = fault.PayloadTooLarge
@@ -92,11 +104,6 @@ func (c *envelopedConn) refusal(line []byte, status int, reason string) []byte {
 	e.Status = status
 	body := httpapi.AppendError(nil, e)
 	id := clock.NewID(c.s.clock.Now())
-	var peer netip.Addr
-	if at, err := netip.ParseAddrPort(c.RemoteAddr().String()); err == nil {
-		peer = at.Addr().WithZone("").Unmap()
-	}
-	limit := c.s.limiter.Take(addressBudget("", peer), unknownHostPerMinute, window)
 	out := append([]byte{}, line...)
 	for _, h := range [][2]string{
 		{"Content-Type", "application/json"}, {"Content-Length", strconv.Itoa(len(body))}, {"Cache-Control", "no-store"},

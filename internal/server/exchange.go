@@ -13,8 +13,8 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
-	"gatehouse/internal/audit"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/ratelimit"
@@ -27,15 +27,20 @@ type exchange struct {
 	r     *http.Request
 	start time.Time
 
-	id     string // X-Request-Id
-	ip     netip.Addr
-	config *access.Config // nil until the tenant is found
-	match  *matched       // nil until a pattern matched
-	params httpapi.Params // of the match
-	route  *httpapi.Route // nil until one of its routes has the method
-	call   *httpapi.Call
+	id      string // X-Request-Id
+	ip      netip.Addr
+	config  *access.Config // nil until the tenant is found
+	surface *surface       // nil until the tenant is found
+	match   *matched       // nil if no pattern of the surface matches
+	params  httpapi.Params // of the match
+	route   *httpapi.Route // nil if none of the match's routes has the method
+	// respond answers the request once it has passed the surface's checks, of
+	// which one chooses it.
+	respond func(*exchange, context.Context) (httpapi.Reply, error)
+	call    *httpapi.Call
+	viewer  access.Viewer // of the credential
 
-	auth      string // an audit.Auth constant
+	auth      credential.Kind // that was found good
 	key       *apikey.Key
 	keyID     string // of a key that exists, valid or not
 	keyPrefix string
@@ -59,12 +64,10 @@ type exchange struct {
 	body []byte // of the answer
 }
 
-const window = time.Minute // of every rate limit outside /auth (contract L1)
-
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := s.clock.Now()
-	x := &exchange{s: s, w: w, r: r, start: time.Now(), id: clock.NewID(now), auth: audit.AuthNone, origin: r.Header.Get("Origin")}
+	x := &exchange{s: s, w: w, r: r, start: time.Now(), id: clock.NewID(now), auth: credential.None, origin: r.Header.Get("Origin")}
 	s.metrics.inFlight.Add(1)
 	defer s.metrics.inFlight.Add(-1)
 	defer x.release()
@@ -107,44 +110,29 @@ func (x *exchange) contained() (reply httpapi.Reply, err error) {
 
 var errPanicked = errors.New("panic")
 
-// serve runs the checks of contract H3 in their order, then the handler.
+// serve finds the surface that the request is for and runs its checks in their
+// order, then what they chose to answer it.
 func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.findClient(); err != nil {
 		return httpapi.Reply{}, err
 	}
-	if err := x.findTenant(ctx); err != nil {
+	if err := x.findSurface(ctx); err != nil {
 		return httpapi.Reply{}, err
 	}
-	noRoute := x.findRoute() // called early, so that the logs name the route of a refused request
-	if err := x.checkRecorder(); err != nil {
+	if err := x.run(ctx, x.surface.checks); err != nil {
 		return httpapi.Reply{}, err
 	}
-	if err := x.checkSwitch(); err != nil {
-		return httpapi.Reply{}, err
+	return x.respond(x, ctx)
+}
+
+// run runs checks until one fails.
+func (x *exchange) run(ctx context.Context, checks []check) error {
+	for _, check := range checks {
+		if err := check(ctx, x); err != nil {
+			return err
+		}
 	}
-	if x.preflight() {
-		x.match = nil // a preflight is for no route
-		return x.answerPreflight(ctx)
-	}
-	if noRoute != nil {
-		return httpapi.Reply{}, x.refuseRoute(noRoute)
-	}
-	x.call = &httpapi.Call{
-		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params,
-		Answer: x.s.answers.Charge(x.config.Tenant.ID), Received: x.s.bodies.Charge(x.config.Tenant.ID),
-	}
-	switch x.route.Auth {
-	case httpapi.Anonymous:
-		x.allowIdentityOrigin()
-		return x.route.Open(ctx, x.call)
-	case httpapi.ByEndpoint:
-		return x.route.Custom(ctx, x.call, endpointChecks{x})
-	}
-	viewer, err := x.admit(ctx)
-	if err != nil {
-		return httpapi.Reply{}, err
-	}
-	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: viewer})
+	return nil
 }
 
 // findClient finds the client's address (contract H12).
@@ -156,78 +144,53 @@ func (x *exchange) findClient() error {
 
 var errNoHost = fault.New(fault.NotFound, "there is nothing at this host")
 
-// findTenant finds the tenant by the request's host (contract H2).
-func (x *exchange) findTenant(ctx context.Context) error {
+// findSurface finds the tenant by the request's host (contract H2), the surface
+// by host and path, and its route. It does not refuse a request without a route,
+// because other checks come first; but the logs name the route of whatever they
+// refuse.
+func (x *exchange) findSurface(ctx context.Context) error {
 	host, ok := httpapi.CanonicalHost(x.r.Host)
 	if !ok {
 		return errNoHost
 	}
-	config, err := x.s.directory.ByHost(ctx, host)
-	x.config = config
-	return err
-}
-
-// checkRecorder refuses a request that could not be recorded: entries cannot be
-// written, and the queue has all that it may hold (contract G10).
-func (x *exchange) checkRecorder() error {
-	if !x.config.Tenant.Settings.PublicAPI.LogStandardRequests || !x.s.recorder.Refuses(x.config.Tenant.ID) {
+	config, kind, err := x.s.directory.ByHost(ctx, host)
+	if err != nil {
+		return err
+	}
+	path := x.r.URL.Path
+	sf := x.s.surfaces.find(kind, path)
+	if sf == nil {
+		return errNoHost
+	}
+	x.config, x.surface = config, sf
+	if !utf8.ValidString(path) || strings.IndexByte(path, 0) >= 0 {
 		return nil
 	}
-	x.unrecorded = true
-	return fault.New(fault.Overloaded, "the service cannot record requests right now; try again soon").After(5 * time.Second)
-}
-
-func (x *exchange) identityPath() bool { return strings.HasPrefix(x.r.URL.Path, "/public/v1/auth/") }
-
-// checkSwitch refuses what the tenant has switched off: /auth asks only for
-// External Identity, everything else only for the public API.
-func (x *exchange) checkSwitch() error {
-	settings := &x.config.Tenant.Settings
-	if x.identityPath() {
-		if !settings.ExternalIdentity.Enabled {
-			x.takeAddress()
-			return errIdentityOff
-		}
-		return nil
-	}
-	if !settings.PublicAPI.Enabled {
-		x.takeAddress()
-		return fault.New(fault.APIDisabled, "the public API of this tenant is switched off")
+	if x.match, x.params = sf.router.find(x.r.URL); x.match != nil {
+		x.route = x.match.byMethod(x.r.Method)
 	}
 	return nil
 }
 
-var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of this tenant is switched off")
-
-// findRoute matches method and path. It takes a path as it was sent, without
-// the redirects of net/http.
-func (x *exchange) findRoute() error {
-	p := x.r.URL.Path
-	if !utf8.ValidString(p) || strings.IndexByte(p, 0) >= 0 {
-		return errNoPath
+// answerRoute runs the request's route. It runs the surface's admission first,
+// if the route takes a credential.
+func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
+	x.call = &httpapi.Call{
+		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params,
+		Answer: x.s.answers.Charge(x.config.Tenant.ID), Received: x.s.bodies.Charge(x.config.Tenant.ID),
 	}
-	if x.match, x.params = x.s.router.find(x.r.URL); x.match == nil {
-		return errNoPath
+	switch x.route.Auth {
+	case httpapi.Anonymous:
+		x.corsOrigin = x.readableBy(ctx)
+		return x.route.Open(ctx, x.call)
+	case httpapi.ByEndpoint:
+		return x.route.Custom(ctx, x.call, endpointChecks{x})
 	}
-	if x.route = x.match.byMethod(x.r.Method); x.route == nil {
-		return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: %s", x.r.Method, x.match.allow)
+	if err := x.run(ctx, x.surface.admission); err != nil {
+		return httpapi.Reply{}, err
 	}
-	return nil
+	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: x.viewer})
 }
-
-// refuseRoute returns the answer where there is no route. It counts against the
-// address, because no credential is checked there.
-func (x *exchange) refuseRoute(noRoute error) error {
-	if !x.takeAddress() {
-		return x.rateLimited()
-	}
-	if x.match != nil {
-		x.w.Header()["Allow"] = []string{x.match.allow}
-	}
-	return noRoute
-}
-
-var errNoPath = fault.New(fault.NotFound, "there is nothing at this path")
 
 // public returns the error that the caller may read; it logs any other.
 func (x *exchange) public(err error) error {

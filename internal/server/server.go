@@ -63,8 +63,7 @@ type Server struct {
 	log       *audit.RequestLog
 	recorder  *audit.Recorder
 	metrics   *metrics
-	surface   []httpapi.Route
-	router    *router
+	surfaces  surfaces
 
 	overloads throttledLog
 
@@ -112,8 +111,7 @@ func New(o Options) *Server {
 	s.identity = identity.New(identity.Options{
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
 	})
-	s.surface = routes(data.New(store), s.endpoints, s.identity)
-	s.router = newRouter(s.surface)
+	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity)
 	s.metrics = newMetrics(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.cancel = cancel

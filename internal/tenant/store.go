@@ -55,16 +55,21 @@ func Fence(ctx context.Context, tx db.Tx) (version int64, err error) {
 	return version, err
 }
 
-// ByHost finds the tenant a canonical host belongs to and the version of its
-// configuration; ok is false for an unknown host.
-func ByHost(ctx context.Context, d *db.DB, host string) (id string, version int64, ok bool, err error) {
+// ByHost returns the tenant that a canonical host belongs to, the version of its
+// configuration, and which of its lists has the host; ok is false for an unknown
+// host. It returns errors of the database only.
+func ByHost(ctx context.Context, d *db.DB, host string) (id string, version int64, kind HostKind, ok bool, err error) {
 	err = d.Unscoped("the host is what the tenant is found by").Query(ctx,
-		`SELECT t.tenant_id, t.version FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
-		WHERE h.host = $1 AND h.admin = 0`, func(r db.Row) error {
+		`SELECT t.tenant_id, t.version, h.admin FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
+		WHERE h.host = $1`, func(r db.Row) error {
 			id, version, ok = r.Text(0), r.Int(1), true
+			kind = PublicHost
+			if r.Bool(2) {
+				kind = AdminHost
+			}
 			return nil
 		}, host)
-	return id, version, ok, err
+	return id, version, kind, ok, err
 }
 
 // List names every tenant, in order.
@@ -114,7 +119,7 @@ func Put(ctx context.Context, tx ConfigTx, t *Tenant, now int64) error {
 
 // Tick draws the tenant's next instant: now, or one microsecond after the last
 // one drawn, whichever is later. Inside db.Handle.WriteOrdered, instants become
-// visible in their order (decisions 2.10). The unit is microseconds UTC.
+// visible in their order (contract R15). The unit is microseconds UTC.
 func Tick(ctx context.Context, tx db.Tx, now int64) (tick int64, err error) {
 	return Ticks(ctx, tx, now, 1)
 }

@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Change is one entry of the change history (decisions 2.37). Before and After
+// Change is one entry of the change history (contract G11). Before and After
 // are nil where there is nothing; neither ever holds a secret.
 type Change struct {
 	ID     string `json:"id"`

@@ -84,7 +84,7 @@ func TestAHostBelongsToOneTenant(t *testing.T) {
 		if err := put(t, d, "globex", "one.example"); fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "one.example") {
 			t.Errorf("a host that another tenant has: %v", err)
 		}
-		id, _, ok, err := tenant.ByHost(t.Context(), d, "two.example")
+		id, _, _, ok, err := tenant.ByHost(t.Context(), d, "two.example")
 		if err != nil || !ok || id != "globex" {
 			t.Errorf("%s %v %v", id, ok, err)
 		}
@@ -103,7 +103,7 @@ func TestADeletedTenantIsGoneAndItsNameTaken(t *testing.T) {
 		if _, err := tenant.Delete(ctx, d, "acme"); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok, err := tenant.ByHost(ctx, d, "acme.example"); ok || err != nil {
+		if _, _, _, ok, err := tenant.ByHost(ctx, d, "acme.example"); ok || err != nil {
 			t.Error("its host leads to it", err)
 		}
 		if _, err := tenant.Load(ctx, d.For("acme")); fault.CodeOf(err) != fault.NotFound {

@@ -20,19 +20,30 @@ type Tenant struct {
 	Settings    Settings
 }
 
+// HostKind says which of a tenant's two lists of hosts has a host. The zero value
+// is neither.
+type HostKind uint8
+
+// The kinds.
+const (
+	_          HostKind = iota
+	PublicHost          // of Tenant.Hosts
+	AdminHost           // of Tenant.AdminHosts
+)
+
 // Settings are the switches and limits of a tenant, as the manifest names them.
 type Settings struct {
 	PublicAPI                     PublicAPI        `json:"public_api"`
 	UnauthenticatedPerIPPerMinute int              `json:"unauthenticated_per_ip_per_minute"`
 	ExternalIdentity              ExternalIdentity `json:"external_identity"`
 	// DedupRetentionDays is how long webhooks remember what they have seen, at
-	// least 30; 0 is for ever (decisions 2.31).
+	// least 30; 0 is for ever (contract W13).
 	DedupRetentionDays int `json:"dedup_retention_days,omitempty"`
 	// EmailTemplates are those that replace a default, by name.
 	EmailTemplates map[string]EmailTemplate `json:"email_templates,omitempty"`
 }
 
-// EmailTemplate is the text of a mail (specification, "External Identity settings").
+// EmailTemplate is the text of a mail (contract M1).
 type EmailTemplate struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
@@ -62,7 +73,7 @@ type ExternalIdentity struct {
 // without any proof.
 const ActivateAtOnce = "none"
 
-// IdentityLimits is the specification's table of limits of External Identity.
+// IdentityLimits are the limits of External Identity (contract L7).
 type IdentityLimits struct {
 	RegisterPerIPPerHour        int `json:"register_per_ip_per_hour"`
 	RegisterPerTenantPerHour    int `json:"register_per_tenant_per_hour"`
@@ -103,7 +114,7 @@ func (t *Tenant) AppURL() string {
 }
 
 // IdentityOrigins are the origins whose pages may call with an external JWT or
-// /auth (decisions 2.20).
+// /auth (contract O3).
 func (t *Tenant) IdentityOrigins() []string {
 	if list := t.Settings.ExternalIdentity.CORSAllowedOrigins; list != nil {
 		return list

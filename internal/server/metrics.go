@@ -1,14 +1,10 @@
 package server
 
 import (
-	"context"
 	"net/http"
-	"net/http/pprof"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"gatehouse/internal/audit"
 )
@@ -66,7 +62,7 @@ func newMetrics(s *Server) *metrics {
 
 func patterns(s *Server) []string {
 	var list []string
-	for _, r := range s.surface {
+	for _, r := range s.surfaces.routes() {
 		list = append(list, r.Pattern)
 	}
 	return list
@@ -92,44 +88,4 @@ func (m *metrics) observe(ev *audit.Event) {
 	if ev.Status == http.StatusTooManyRequests {
 		m.limited.WithLabelValues(ev.Tenant).Inc()
 	}
-}
-
-// opsServer returns the server of the operator's listener: health, readiness,
-// metrics, profiles. It is meant for the operator's network only.
-func (s *Server) opsServer() *http.Server {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return &http.Server{
-		Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: 2 * time.Minute,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: s.netLog(),
-	}
-}
-
-const readyTimeout = 2 * time.Second
-
-// readyz reports whether this node should get requests: it does not drain, and
-// its database answers.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if s.draining.Load() {
-		say(w, http.StatusServiceUnavailable, "draining")
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := s.db.Ping(ctx); err != nil {
-		say(w, http.StatusServiceUnavailable, "database unavailable")
-		return
-	}
-	say(w, http.StatusOK, "ready")
-}
-
-func say(w http.ResponseWriter, status int, word string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(`{"status":"` + word + `"}` + "\n"))
 }

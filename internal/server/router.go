@@ -5,21 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"gatehouse/internal/data"
-	"gatehouse/internal/endpoint"
 	"gatehouse/internal/httpapi"
-	"gatehouse/internal/identity"
 )
-
-// routes returns the whole HTTP surface. newRouter checks each route's policy,
-// and a golden file lists them.
-func routes(data *data.Service, endpoints *endpoint.Service, identity *identity.Service) []httpapi.Route {
-	return slices.Concat(
-		data.Routes(),
-		endpoints.Routes(),
-		identity.Routes(),
-	)
-}
 
 // router matches paths against the patterns of the routes, segment by segment,
 // as they were sent: it neither cleans nor redirects, and an escaped slash does
@@ -39,6 +26,9 @@ func newRouter(routes []httpapi.Route) *router {
 		m := byPattern[r.Pattern]
 		if m == nil {
 			m = &matched{segments: strings.Split(r.Pattern, "/")[1:]}
+			if !strings.Contains(r.Pattern, "{") {
+				m.name = strings.TrimPrefix(r.Pattern, base)
+			}
 			byPattern[r.Pattern] = m
 			rt.patterns = append(rt.patterns, m)
 		}
@@ -65,9 +55,14 @@ func (rt *router) find(u *url.URL) (*matched, httpapi.Params) {
 // matched is a pattern and the routes of its methods.
 type matched struct {
 	segments []string // "{name}" is a wildcard
+	name     string   // of a pattern without wildcards, as requests are counted by: "/me"; else ""
 	routes   []*httpapi.Route
 	allow    string
 }
+
+// base is what every path of the public API begins with (contract H1). Logs and
+// usage name an endpoint without it.
+const base = "/public/v1"
 
 func (m *matched) add(r *httpapi.Route) {
 	m.routes = append(m.routes, r)

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatehouse/internal/audit"
+	"gatehouse/internal/data"
+	"gatehouse/internal/endpoint"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/identity"
+	"gatehouse/internal/tenant"
+)
+
+// surface is a part of what tenants' hosts serve: which requests are for it,
+// which checks they pass and in which order, and its routes.
+type surface struct {
+	name   string
+	hosts  tenant.HostKind // of the tenant
+	prefix string          // of the paths; the surface with the longest one takes a request
+
+	// checks are what every request of the surface passes before its route runs.
+	checks []check
+	// admission is what a request of a route that takes a credential passes
+	// next. A custom endpoint runs it itself, if its mode asks for an API key.
+	admission []check
+
+	credentials []httpapi.Auth  // one of them is that of each route
+	limits      []httpapi.Limit // likewise
+	// perAddress returns how many requests a minute an address may send without
+	// a valid credential.
+	perAddress func(*tenant.Settings) int
+	// readers reports whether pages of the request's origin may read an answer
+	// of which no credential decides that. If nil, no page may.
+	readers func(context.Context, *exchange) (bool, error)
+	class   audit.Class // of requests to none of the routes
+
+	routes []httpapi.Route
+	router *router
+}
+
+// A check refuses a request, or finds out something about it. Its error is the
+// answer.
+type check func(context.Context, *exchange) error
+
+// surfaces are all that a server offers at the hosts of tenants. Beside them are
+// the pages of the operator's listener (operations.go), which knows no tenant.
+type surfaces []*surface
+
+// newSurfaces returns every surface with its routes. The order of checks is that
+// of contract H3. newSurfaces panics on a surface or a route that lacks a
+// policy: that is a programming error, which any test finds.
+func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service) surfaces {
+	return surfaces{
+		{
+			name:        "public data",
+			hosts:       tenant.PublicHost,
+			checks:      []check{checkRecorder, checkAPIOn, checkPreflight, checkRoute},
+			admission:   []check{checkCredential, checkAllowlist, checkOrigin, checkRate},
+			credentials: []httpapi.Auth{httpapi.KeyOrJWT, httpapi.ByEndpoint},
+			limits:      []httpapi.Limit{httpapi.PerCredential},
+			perAddress:  unauthenticatedPerMinute,
+			readers:     originsOfKeys,
+			class:       audit.Other,
+			routes:      slices.Concat(data.Routes(), endpoints.Routes()),
+		},
+		{
+			name:        "External Identity",
+			hosts:       tenant.PublicHost,
+			prefix:      "/public/v1/auth/",
+			checks:      []check{checkRecorder, checkIdentityOn, checkPreflight, checkRoute},
+			admission:   []check{checkCredential, checkAllowlist, checkOrigin, checkRate},
+			credentials: []httpapi.Auth{httpapi.Anonymous, httpapi.KeyOnly, httpapi.JWTOnly},
+			limits:      []httpapi.Limit{httpapi.PerCredential, httpapi.PerRule},
+			perAddress:  unauthenticatedPerMinute,
+			readers:     originsOfIdentity,
+			class:       audit.Auth,
+			routes:      identity.Routes(),
+		},
+		{
+			// The administration has no routes yet. Until it has, an admin host
+			// is answered like a host that no tenant has (contract H2).
+			name:       "admin",
+			hosts:      tenant.AdminHost,
+			checks:     []check{checkRecorder, checkRoute},
+			perAddress: unauthenticatedPerMinute,
+			class:      audit.Other,
+		},
+	}.made()
+}
+
+// made makes the router of each surface. It panics on what lacks a policy.
+func (list surfaces) made() surfaces {
+	for _, sf := range list {
+		if err := list.check(sf); err != nil {
+			panic(err)
+		}
+		sf.router = newRouter(sf.routes)
+	}
+	return list
+}
+
+// check reports what a surface lacks, and which of its routes it does not admit.
+func (list surfaces) check(sf *surface) error {
+	if sf.name == "" || sf.hosts == 0 || len(sf.checks) == 0 || sf.perAddress == nil || sf.class == "" {
+		return fmt.Errorf("surface %q: name, hosts, checks, limit of an address and audit class must be set", sf.name)
+	}
+	for i := range sf.routes {
+		switch r := &sf.routes[i]; {
+		case list.find(sf.hosts, r.Pattern) != sf:
+			return fmt.Errorf("surface %s: another one takes requests to %s", sf.name, r.Pattern)
+		case !slices.Contains(sf.credentials, r.Auth) || !slices.Contains(sf.limits, r.Limit):
+			return fmt.Errorf("surface %s: it has no routes with the credential or the limit of %s %s", sf.name, r.Method, r.Pattern)
+		case r.Auth != httpapi.Anonymous && len(sf.admission) == 0:
+			return fmt.Errorf("surface %s: nothing checks the credential of %s %s", sf.name, r.Method, r.Pattern)
+		}
+	}
+	return nil
+}
+
+// find returns the surface that takes requests to a path at a kind of host, or
+// nil. A surface without routes takes none.
+func (list surfaces) find(hosts tenant.HostKind, path string) (found *surface) {
+	for _, sf := range list {
+		if sf.hosts == hosts && len(sf.routes) > 0 && strings.HasPrefix(path, sf.prefix) && (found == nil || len(sf.prefix) > len(found.prefix)) {
+			found = sf
+		}
+	}
+	return found
+}
+
+// routes returns the routes of all surfaces.
+func (list surfaces) routes() (routes []httpapi.Route) {
+	for _, sf := range list {
+		routes = append(routes, sf.routes...)
+	}
+	return routes
+}
+
+func unauthenticatedPerMinute(s *tenant.Settings) int { return s.UnauthenticatedPerIPPerMinute }
