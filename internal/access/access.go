@@ -18,7 +18,7 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// System permissions (decisions 4). External users never hold one.
+// System permissions (contract A14). External users never hold one.
 const (
 	ManageUsers         = "manage_users"
 	ManagePermissions   = "manage_permissions"
@@ -29,7 +29,7 @@ const (
 	ManageExternalUsers = "can_manage_external_users"
 )
 
-// SystemPermissions lists them all, in the order of decisions 4.
+// SystemPermissions lists them all, in the order of the contract (A14).
 var SystemPermissions = []string{ManageUsers, ManagePermissions, ManageEntities, ManageEndpoints, TenantSettings,
 	LoginAs, ManageExternalUsers}
 

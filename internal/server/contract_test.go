@@ -18,7 +18,6 @@ var (
 	commentEnd = regexp.MustCompile(`\n\s*// ?`)
 )
 
-
 // TestCitationsOfTheContract: each rule of docs/contract.md has one anchor, and
 // whatever cites a rule, in Go or in the documents, cites one that exists. No
 // comment cites a document that is not in the repository.

@@ -87,7 +87,7 @@ type IdentityLimits struct {
 	PasswordResetPerIPPerMinute int `json:"password_reset_per_ip_per_minute"`
 }
 
-// DefaultSettings are the values that hold where a manifest is silent (decisions 4).
+// DefaultSettings are the values that hold where a manifest is silent (contract D9).
 func DefaultSettings() Settings {
 	return Settings{
 		PublicAPI:                     PublicAPI{Enabled: false, LogStandardRequests: true},
