@@ -53,8 +53,8 @@ func historyCommand(ctx context.Context, e *env, args []string) error {
 	})
 }
 
-// noSuchKind tells of a kind that the history has nothing of, which may be
-// mistyped.
+// noSuchKind returns NOT_FOUND for a kind, perhaps mistyped, that the history does not
+// have. It names the kinds that the history has.
 func noSuchKind(ctx context.Context, h db.Handle, kind string) error {
 	kinds, err := tenant.ChangedKinds(ctx, h)
 	if err != nil {

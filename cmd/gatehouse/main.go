@@ -251,8 +251,8 @@ func versionCommand(_ context.Context, e *env, _ []string) error {
 	return err
 }
 
-// versionOf is what the Makefile gave, which is the tag or what git describes by it;
-// else the module's version, which go install knows; else the commit.
+// versionOf returns the version that the Makefile gave, from the tag; without one
+// the module's version, which go install records; without either the commit.
 func versionOf(given string, info *debug.BuildInfo) string {
 	if given != "" {
 		return given

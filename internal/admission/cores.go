@@ -64,7 +64,7 @@ func (w *Work) Resume() error {
 	}
 	asked := time.Now()
 	err := w.cores.gate.enter(w.ctx, w.key)
-	runtime.Gosched() // whoever lets another in wakes it ahead of all that wait to run here
+	runtime.Gosched() // the runtime runs a woken goroutine first; requests go before this work
 	w.since = time.Now()
 	w.waited += w.since.Sub(asked)
 	w.inside = err == nil
