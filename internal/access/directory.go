@@ -49,7 +49,7 @@ type Directory struct {
 
 	mu     sync.RWMutex
 	hosts  map[string]*entry
-	byName map[string]*Config
+	byName map[tenant.ID]*Config
 }
 
 // entry is what a host resolved to, and when the database was asked (the clock
@@ -129,7 +129,7 @@ func (d *Directory) Forget() { d.generation.Add(1) }
 
 // Current is a tenant's configuration as the database has it now; NOT_FOUND
 // when there is no such tenant.
-func (d *Directory) Current(ctx context.Context, tenantID string) (*Config, error) {
+func (d *Directory) Current(ctx context.Context, tenantID tenant.ID) (*Config, error) {
 	version, ok, err := d.store.version(ctx, tenantID)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (d *Directory) Current(ctx context.Context, tenantID string) (*Config, erro
 }
 
 // at is the configuration at a version the database was just seen to have, or a later one.
-func (d *Directory) at(ctx context.Context, id string, version int64) (*Config, error) {
+func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Config, error) {
 	d.mu.RLock()
 	c := d.byName[id]
 	d.mu.RUnlock()

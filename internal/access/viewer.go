@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // Verb is one thing to do with records of an entity type.
@@ -99,7 +100,7 @@ func (w Viewer) Email() string {
 }
 
 // Tenant is the tenant the viewer belongs to; "" for the zero Viewer.
-func (w Viewer) Tenant() string {
+func (w Viewer) Tenant() tenant.ID {
 	if w.v == nil {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 // CreateSpec says what key to make. The names in the comments are those of the
@@ -30,7 +31,7 @@ type CreateSpec struct {
 // again. It fails with VALIDATION, naming every failing field at once, or with
 // NOT_FOUND when there is no such tenant. Whether the caller may make a key for
 // that user is MayCreateFor's question; actor is who the change history names.
-func (s *Service) Create(ctx context.Context, actor, tenantID string, spec CreateSpec) (Key, secret.Token, error) {
+func (s *Service) Create(ctx context.Context, actor string, tenantID tenant.ID, spec CreateSpec) (Key, secret.Token, error) {
 	now := s.clock.Now()
 	key, reasons := spec.check(clock.Micros(now))
 	key.ID = clock.NewID(now)
@@ -95,12 +96,12 @@ func checkName(name string) string {
 }
 
 // List is every key of the tenant, oldest first.
-func (s *Service) List(ctx context.Context, tenantID string) ([]Key, error) {
+func (s *Service) List(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	return s.store.list(ctx, tenantID)
 }
 
 // Delete ends a key at once; NOT_FOUND when there is none of that id.
-func (s *Service) Delete(ctx context.Context, actor, tenantID, id string) error {
+func (s *Service) Delete(ctx context.Context, actor string, tenantID tenant.ID, id string) error {
 	if err := s.store.delete(ctx, s.clock, actor, tenantID, id); err != nil {
 		return err
 	}

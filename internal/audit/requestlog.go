@@ -205,7 +205,7 @@ func appendLine(dst []byte, ev *Event) []byte {
 	}
 	dst = append(dst, `{"event":"public_api.request","time":"`...)
 	dst = clock.AppendRFC3339Micro(dst, clock.Micros(ev.Start))
-	dst = appendOrNull(append(dst, `","tenant":`...), ev.Tenant)
+	dst = appendOrNull(append(dst, `","tenant":`...), string(ev.Tenant))
 	dst = appendOrNull(append(dst, `,"request_id":`...), cut(ev.RequestID, logMaxText))
 	dst = appendQuoted(append(dst, `,"method":`...), cut(ev.Method, logMaxText))
 	dst = appendQuoted(append(dst, `,"path":`...), cut(RedactPath(ev.Path), logMaxText))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 // noise is JSON that hardly becomes smaller.
@@ -31,8 +32,8 @@ func noise(size int) []byte {
 func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		stuck := func(ctx context.Context, tenant string, _ []packed) error {
-			if strings.HasPrefix(tenant, "hostile") {
+		stuck := func(ctx context.Context, tenant tenant.ID, _ []packed) error {
+			if strings.HasPrefix(string(tenant), "hostile") {
 				select {
 				case <-free:
 				case <-ctx.Done():
@@ -47,7 +48,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 		for n := range tenants {
 			for c := range callers {
 				hostile.Go(func() {
-					ev := entry(fmt.Sprint("hostile", n), int64(c))
+					ev := entry(tenant.ID(fmt.Sprint("hostile", n)), int64(c))
 					ev.ResponseBody, ev.Rendered = noise(60<<10), true
 					r.Record(ev)
 				})
@@ -62,7 +63,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 		const calm, each = 5, 40
 		for i := range each {
 			for n := range calm {
-				r.Record(entry(fmt.Sprint("calm", n), int64(i))) // would hang where a backlog is everybody's
+				r.Record(entry(tenant.ID(fmt.Sprint("calm", n)), int64(i))) // would hang where a backlog is everybody's
 			}
 			time.Sleep(10 * time.Millisecond) // written meanwhile, several times over
 		}
@@ -91,7 +92,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 	var full sync.Mutex
 	failing := true
-	m := &memory{isLasting: true, before: func(context.Context, string, []packed) error {
+	m := &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error {
 		full.Lock()
 		defer full.Unlock()
 		if failing {
@@ -100,7 +101,7 @@ func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 		return nil
 	}}
 	r := newRecorder(m, clock.System(), Options{MaxBytes: 2 << 20})
-	record := func(tenant string, n int) {
+	record := func(tenant tenant.ID, n int) {
 		ev := entry(tenant, int64(n))
 		ev.ResponseBody, ev.Rendered = noise(60<<10), true
 		r.Record(ev)

@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/tenant"
 )
 
 // Requests end in another order than they begin in, so blocks overlap in time,
@@ -198,14 +199,14 @@ func TestATenantsLogHasNothingOfAnothers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := NewRecorder(d, clock.System(), Options{})
 		for i := range 500 {
-			ev := entry(fmt.Sprint("t", i%5), int64(i))
+			ev := entry(tenant.ID(fmt.Sprint("t", i%5)), int64(i))
 			ev.ResponseBody, ev.Rendered = []byte(fmt.Sprintf(`{"of":"t%d"}`, i%5)), true
 			r.Record(ev)
 		}
 		closeRecorder(t, r)
 		for n := range 5 {
 			seen := 0
-			err := (&Log{DB: d, Tenant: fmt.Sprint("t", n)}).Query(t.Context(), Filter{}, func(e *Entry) error {
+			err := (&Log{DB: d, Tenant: tenant.ID(fmt.Sprint("t", n))}).Query(t.Context(), Filter{}, func(e *Entry) error {
 				if seen++; e.Response != fmt.Sprintf(`{"body":{"of":"t%d"}}`, n) {
 					t.Errorf("t%d reads %s", n, e.Response)
 				}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -21,7 +22,7 @@ const (
 // Log reads the audit log of a tenant.
 type Log struct {
 	DB     *db.DB
-	Tenant string
+	Tenant tenant.ID
 	// Skipped is called for a day whose file cannot be read, and for a damaged
 	// block; the others are read nevertheless. If it is nil, and on PostgreSQL
 	// for everything except blocks, an error ends the query.

@@ -7,13 +7,14 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // compileSources compiles ahead of the transaction, which holds up others, what
 // differs from what is stored; a mistake becomes a problem.
 func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
-	compile func(ctx context.Context, tenant, source string) error) error {
+	compile func(ctx context.Context, tenant tenant.ID, source string) error) error {
 	if len(m.components) == 0 {
 		return nil
 	}
@@ -26,7 +27,7 @@ func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
 			continue
 		}
 		if compile == nil {
-			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + m.tenant)
+			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + string(m.tenant))
 		}
 		err := compile(ctx, m.tenant, c.Source)
 		var wrong *component.SourceError

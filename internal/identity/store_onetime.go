@@ -23,16 +23,16 @@ const (
 
 var lifetimes = map[purpose]time.Duration{forVerify: 24 * time.Hour, forActivate: 24 * time.Hour, forReset: time.Hour}
 
-func (s store) byEmail(ctx context.Context, tenantID, email string) (user.Account, error) {
+func (s store) byEmail(ctx context.Context, tenantID tenant.ID, email string) (user.Account, error) {
 	return user.AccountByEmail(ctx, s.d.For(tenantID), email)
 }
 
-func (s store) byID(ctx context.Context, tenantID, id string) (user.Account, error) {
+func (s store) byID(ctx context.Context, tenantID tenant.ID, id string) (user.Account, error) {
 	return user.AccountByID(ctx, s.d.For(tenantID), id)
 }
 
 // offer stores a one-time token, by its hash, and queues the mail that brings it.
-func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
+func (s store) offer(ctx context.Context, tenantID tenant.ID, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if err := s.putToken(ctx, tx, acc.ID, acc.Epoch, p, hash); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p p
 }
 
 // putActivation stores an activation token, by its hash.
-func (s store) putActivation(ctx context.Context, tenantID string, acc user.Account, hash secret.TokenHash) error {
+func (s store) putActivation(ctx context.Context, tenantID tenant.ID, acc user.Account, hash secret.TokenHash) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		return s.putToken(ctx, tx, acc.ID, acc.Epoch, forActivate, hash)
 	})
@@ -62,7 +62,7 @@ func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int6
 }
 
 // holds is nil for a token that could be spent on p now; else it says why not.
-func (s store) holds(ctx context.Context, tenantID string, hash secret.TokenHash, p purpose) error {
+func (s store) holds(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose) error {
 	h := s.d.For(tenantID)
 	return s.why(ctx, h, h.Dialect(), hash, p)
 }
@@ -115,7 +115,7 @@ func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p pur
 
 // activate spends a token and makes its user active; TOKEN_INVALID when they do
 // not wait for it. The welcome mail is queued with it.
-func (s store) activate(ctx context.Context, tenantID string, hash secret.TokenHash, p purpose, owner string, w welcome) (userID string, err error) {
+func (s store) activate(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose, owner string, w welcome) (userID string, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err
@@ -150,7 +150,7 @@ type welcome struct {
 }
 
 // reset spends a reset token on a password hash and ends the user's sessions.
-func (s store) reset(ctx context.Context, tenantID string, hash secret.TokenHash, phc string) error {
+func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, phc string) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err

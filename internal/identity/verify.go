@@ -125,7 +125,7 @@ func (s *Service) sendVerification(ctx context.Context, t *tenant.Tenant, acc us
 // an operator's word. NOT_FOUND when there is no external user with the e-mail
 // address; CONFLICT when they wait for no activation, being active or
 // deactivated, and in mode app_managed, where it is the app that activates.
-func (s *Service) Resend(ctx context.Context, tenantID, email string) error {
+func (s *Service) Resend(ctx context.Context, tenantID tenant.ID, email string) error {
 	cfg, err := s.dir.Current(ctx, tenantID)
 	if err != nil {
 		return err

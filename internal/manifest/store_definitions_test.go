@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
 )
 
 // flows defines one of each, for the tenant acme.
@@ -272,7 +273,7 @@ func TestWhatApplyCannotDoWithout(t *testing.T) {
 	}
 	broken := errors.New("the engine does not start")
 	_, err := p.try("tenant: acme\nlogic_components: [{name: x, source: y}]\n", manifest.Options{
-		Compile: func(context.Context, string, string) error { return broken },
+		Compile: func(context.Context, tenant.ID, string) error { return broken },
 	})
 	if !errors.Is(err, broken) {
 		t.Errorf("told %v", err)

@@ -30,11 +30,11 @@ type house struct {
 	clk    clock.Clock
 	dir    *access.Directory
 	store  *records.Store
-	tenant string
+	tenant tenant.ID
 	ids    map[string]string // of users, by name
 }
 
-func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID string) *house {
+func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID tenant.ID) *house {
 	dir := access.NewDirectory(d)
 	return &house{
 		t: t, d: d, clk: clk, dir: dir, tenant: tenantID, ids: map[string]string{},
@@ -46,7 +46,7 @@ func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID string) *house {
 // support), the types account and contact, and a set for each way to work.
 func acme(t testing.TB, d *db.DB) *house { return likeAcme(t, d, "acme") }
 
-func likeAcme(t testing.TB, d *db.DB, tenantID string) *house {
+func likeAcme(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 	h := newHouse(t, d, clock.System(), tenantID)
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return errors.Join(
@@ -103,7 +103,7 @@ func (h *house) change(fn func(context.Context, tenant.ConfigTx) error) error {
 		before, err := access.Load(ctx, tx)
 		if fault.CodeOf(err) == fault.NotFound {
 			before = &access.Config{Schema: schema.New(nil, nil)}
-			err = tenant.Put(ctx, tx, &tenant.Tenant{ID: h.tenant, Hosts: []string{h.tenant + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
+			err = tenant.Put(ctx, tx, &tenant.Tenant{ID: h.tenant, Hosts: []string{string(h.tenant) + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
 		}
 		if err != nil {
 			return err

@@ -112,7 +112,7 @@ func (s *Store) Begin(config *access.Config) *Unit {
 // Close releases what the unit holds of the memory that all units share. The
 // unit must not be used afterwards.
 func (u *Unit) Close() {
-	u.store.written.Release(u.config.Tenant.ID, u.written)
+	u.store.written.Release(string(u.config.Tenant.ID), u.written)
 	u.written = 0
 }
 
@@ -148,7 +148,7 @@ func (u *Unit) add(c change, bytes int) error {
 		return errChanged
 	case u.written+int64(bytes) > MaxWritten:
 		return errWritten
-	case !u.store.written.Take(u.config.Tenant.ID, int64(bytes)):
+	case !u.store.written.Take(string(u.config.Tenant.ID), int64(bytes)):
 		return errMemory
 	}
 	u.written += int64(bytes)

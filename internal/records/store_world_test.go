@@ -23,7 +23,7 @@ import (
 
 // provision writes a world into a database.
 func provision(t testing.TB, d *db.DB, w *world) *house {
-	h := newHouse(t, d, clock.System(), w.tenant)
+	h := newHouse(t, d, clock.System(), tenant.ID(w.tenant))
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		if err := w.write(ctx, tx, change{types: true, rules: true, roles: true, sets: true}); err != nil {
 			return err

@@ -177,7 +177,7 @@ func (x *exchange) findSurface(ctx context.Context) error {
 func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
 	x.call = &httpapi.Call{
 		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params,
-		Answer: x.s.answers.Charge(x.config.Tenant.ID), Received: x.s.bodies.Charge(x.config.Tenant.ID),
+		Answer: x.s.answers.Charge(string(x.config.Tenant.ID)), Received: x.s.bodies.Charge(string(x.config.Tenant.ID)),
 	}
 	switch x.route.Auth {
 	case httpapi.Anonymous:

@@ -153,7 +153,7 @@ func ActiveAmong(ctx context.Context, q db.Querier, ids []string) (map[string]bo
 	return active, nil
 }
 
-func exists(ctx context.Context, tx db.Tx, tenantID string) error {
+func exists(ctx context.Context, tx db.Tx, tenantID tenant.ID) error {
 	_, ok, err := tenant.Version(ctx, tx)
 	if err == nil && !ok {
 		err = fault.New(fault.NotFound, "there is no tenant %q", tenantID)
