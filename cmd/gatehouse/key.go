@@ -78,7 +78,7 @@ func keyList(ctx context.Context, e *env, args []string) error {
 		}
 		l := &list{header: []string{"ID", "NAME", "USER", "PREFIX", "RATE/MIN", "ORIGINS", "ALLOWED IPS", "CREATED", "LAST USED", "EXPIRES"}}
 		for _, k := range keys {
-			owner := k.UserID
+			owner := string(k.UserID)
 			if u, err := user.ByID(ctx, d.For(*tenantID), k.UserID); err == nil {
 				owner = u.Email
 			} else if !errors.Is(err, user.ErrUnknown) {

@@ -174,7 +174,7 @@ type runLine struct {
 }
 
 func lineOfRun(r *endpoint.Run, email func(id string) (*string, error)) (runLine, error) {
-	who, err := email(r.UserID)
+	who, err := email(string(r.UserID))
 	return runLine{
 		ID: r.ID, StartedAt: *instant(r.StartedAt), Status: r.Status, Endpoint: orNull(r.Slug), Kind: string(r.Target.Kind), Target: r.Target.Name,
 		Auth: string(r.Auth), User: who, EventID: orNull(r.EventID), RequestID: r.RequestID, Tries: r.Tries, DurationMS: milliseconds(r.Took),
@@ -196,7 +196,7 @@ func emails(ctx context.Context, d *db.DB, tenantID tenant.ID) func(id string) (
 		if email, ok := known[id]; ok {
 			return email, nil
 		}
-		u, err := user.ByID(ctx, d.For(tenantID), id)
+		u, err := user.ByID(ctx, d.For(tenantID), user.ID(id))
 		switch {
 		case err == nil:
 			known[id] = &u.Email

@@ -144,7 +144,7 @@ func shareList(ctx context.Context, e *env, args []string) (err error) {
 	for _, share := range shares {
 		line := shareLine{Access: string(share.Access), CreatedAt: instant(share.CreatedAt)}
 		if id, ok := strings.CutPrefix(share.Principal, access.UserPrincipal("")); ok {
-			u, err := user.ByID(ctx, s.d.For(s.tenant), id)
+			u, err := user.ByID(ctx, s.d.For(s.tenant), user.ID(id))
 			switch {
 			case err == nil:
 				line.User = &u.Email

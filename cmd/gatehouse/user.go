@@ -71,7 +71,7 @@ func readPassword(in io.Reader) (string, error) {
 
 // userLine is a user in a list.
 type userLine struct {
-	ID            string   `json:"id"`
+	ID            user.ID  `json:"id"`
 	Email         string   `json:"email"`
 	Name          string   `json:"name"`
 	Locale        string   `json:"locale"`
@@ -127,7 +127,7 @@ func (l *list) addUser(u *user.User, sets []string) {
 		line.Role = &u.Role
 	}
 	l.add(line, line.Email, line.Name, line.Type, strconv.FormatBool(line.Owner), strconv.FormatBool(line.Active), u.Role,
-		strings.Join(sets, ","), textOf(line.CreatedAt), line.ID)
+		strings.Join(sets, ","), textOf(line.CreatedAt), string(line.ID))
 }
 
 func userDeactivate(ctx context.Context, e *env, args []string) error {

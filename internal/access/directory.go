@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Config is a tenant's whole configuration at one version: what decides every
@@ -164,10 +165,10 @@ func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Confi
 // Viewer is the viewer a user of the tenant is; UNAUTHORIZED when there is no
 // such user. A deactivated user is UNAUTHORIZED too unless evenInactive (an
 // external JWT outlives its user's deactivation, contract T3).
-func (d *Directory) Viewer(ctx context.Context, c *Config, userID string, evenInactive bool) (Viewer, error) {
-	key := userID
+func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenInactive bool) (Viewer, error) {
+	key := string(userID)
 	if evenInactive {
-		key = "!" + userID
+		key = "!" + string(userID)
 	}
 	if v, ok := c.viewers.Get(key); ok {
 		return v, nil
@@ -219,7 +220,7 @@ func SystemAs(w Viewer, reason string) Viewer {
 	if reason == "" || w.v == nil {
 		panic("access.SystemAs needs a user and a reason")
 	}
-	c, key := w.v.config, "system:"+w.v.userID
+	c, key := w.v.config, "system:"+string(w.v.userID)
 	if v, ok := c.viewers.Get(key); ok {
 		return v
 	}

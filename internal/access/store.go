@@ -49,7 +49,7 @@ func (s store) load(ctx context.Context, id tenant.ID) (*Config, error) {
 	return nil, fault.New(fault.Overloaded, "the configuration changes too fast to be read")
 }
 
-func (s store) identity(ctx context.Context, tenantID tenant.ID, userID string) (Identity, bool, bool, error) {
+func (s store) identity(ctx context.Context, tenantID tenant.ID, userID user.ID) (Identity, bool, bool, error) {
 	u, err := user.ByID(ctx, s.d.For(tenantID), userID)
 	if errors.Is(err, user.ErrUnknown) {
 		return Identity{}, false, false, nil

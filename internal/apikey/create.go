@@ -13,12 +13,13 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // CreateSpec says what key to make. The names in the comments are those of the
 // fields in a VALIDATION error.
 type CreateSpec struct {
-	UserID             string   // user: the owner, by id
+	UserID             user.ID  // user: the owner, by id
 	Email              string   // user: the owner, by e-mail address, where UserID is ""
 	Name               string   // name
 	RateLimitPerMinute int      // rate_limit_per_minute: 1 to MaxRateLimit; there is no default here

@@ -31,7 +31,7 @@ const columns = `key_id, user_id, name, prefix, rate_limit_per_minute, cors_allo
 // scan reads columns, which begin at 0.
 func scan(r db.Row) (*Key, error) {
 	k := &Key{
-		ID: r.Text(0), UserID: r.Text(1), Name: r.Text(2), Prefix: r.Text(3), RateLimitPerMinute: int(r.Int(4)),
+		ID: r.Text(0), UserID: user.ID(r.Text(1)), Name: r.Text(2), Prefix: r.Text(3), RateLimitPerMinute: int(r.Int(4)),
 		CreatedAt: r.Int(9),
 	}
 	if !r.Null(7) {
@@ -185,7 +185,7 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor string, tenant
 		if k == nil {
 			return fault.New(fault.NotFound, "there is no API key with the id %q", id)
 		}
-		email := k.UserID
+		email := string(k.UserID)
 		if u, err := user.ByID(ctx, tx, k.UserID); err == nil {
 			email = u.Email
 		} else if !errors.Is(err, user.ErrUnknown) {
@@ -222,7 +222,7 @@ func (s store) withOrigins(ctx context.Context, tenantID tenant.ID) ([]*Key, err
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	ids := make([]string, len(list))
+	ids := make([]user.ID, len(list))
 	for i, k := range list {
 		ids[i] = k.UserID
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/credential"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Event is one request and its answer. Empty strings are what does not apply;
@@ -34,7 +35,7 @@ type Event struct {
 	IP       string
 	Auth     credential.Kind // "" is credential.None
 
-	UserID       string
+	UserID       user.ID
 	APIKeyID     string
 	APIKeyPrefix string
 

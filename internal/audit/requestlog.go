@@ -218,7 +218,7 @@ func appendLine(dst []byte, ev *Event) []byte {
 	dst = appendMillis(append(dst, `,"duration_ms":`...), ev.Duration)
 	dst = appendOrNull(append(dst, `,"ip":`...), cut(ev.IP, logMaxText))
 	dst = appendQuoted(append(dst, `,"auth":`...), string(auth))
-	dst = appendOrNull(append(dst, `,"user_id":`...), ev.UserID)
+	dst = appendOrNull(append(dst, `,"user_id":`...), string(ev.UserID))
 	dst = appendOrNull(append(dst, `,"api_key_id":`...), ev.APIKeyID)
 	dst = appendOrNull(append(dst, `,"api_key_prefix":`...), cut(ev.APIKeyPrefix, logMaxText))
 	return append(dst, '}', '\n')

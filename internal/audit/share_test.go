@@ -16,6 +16,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // noise is JSON that hardly becomes smaller.
@@ -178,7 +179,7 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	for i := range 300 {
 		ev := readOne()
 		ev.Start = noon.Add(time.Duration(i*7919%300) * time.Millisecond)
-		ev.Status, ev.RequestID, ev.UserID = 200+100*(i%4), fmt.Sprint(i), fmt.Sprint("u", i%3)
+		ev.Status, ev.RequestID, ev.UserID = 200+100*(i%4), fmt.Sprint(i), user.ID(fmt.Sprint("u", i%3))
 		ev.Endpoint = []string{"/me", "/data/contact", "", "/custom/a"}[i%4]
 		events = append(events, ev)
 	}
@@ -191,7 +192,7 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	var ids []string
 	for i, e := range list {
 		ev := events[i]
-		if !e.At.Equal(ev.Start) || e.Status != ev.Status || e.RequestID != ev.RequestID || e.UserID != ev.UserID || e.Endpoint != ev.Endpoint ||
+		if !e.At.Equal(ev.Start) || e.Status != ev.Status || e.RequestID != ev.RequestID || e.UserID != string(ev.UserID) || e.Endpoint != ev.Endpoint ||
 			e.Duration != ev.Duration || e.Method != ev.Method || e.Path != ev.Path || e.IP != ev.IP || e.Auth != "KEY" || !strings.Contains(e.Response, "Albrecht") {
 			t.Fatalf("%+v became %+v", ev, e)
 		}

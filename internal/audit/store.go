@@ -151,14 +151,14 @@ func (s dbStore) remember(ctx context.Context, tenant tenant.ID, users []string,
 	type named struct{ id, email string }
 	var found []named
 	for _, id := range users {
-		u, err := user.ByID(ctx, h, id)
+		u, err := user.ByID(ctx, h, user.ID(id))
 		if errors.Is(err, user.ErrUnknown) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		found = append(found, named{u.ID, u.Email})
+		found = append(found, named{string(u.ID), u.Email})
 	}
 	if len(found) == 0 {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Requests end in another order than they begin in, so blocks overlap in time,
@@ -37,7 +38,7 @@ func TestBlocksThatOverlapAreReadInOrder(t *testing.T) {
 		for i := range 2000 {
 			ev := entry("acme", 0)
 			ev.Start, ev.RequestID = midnight.Add(time.Duration(i-1000)*100*time.Millisecond), fmt.Sprint(i)
-			ev.UserID = []string{"ana", "ben", "ben", "ben", "cem", ""}[random.IntN(6)]
+			ev.UserID = []user.ID{"ana", "ben", "ben", "ben", "cem", ""}[random.IntN(6)]
 			ev.Endpoint = []string{"/data/contact", "/data/account", "/me", "/custom/a"}[random.IntN(4)]
 			if random.IntN(10) == 0 {
 				ev.Status = 500

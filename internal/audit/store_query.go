@@ -308,7 +308,7 @@ func usersOf(ctx context.Context, h db.Handle, email string) ([]string, error) {
 	u, err := user.ByEmail(ctx, h, email)
 	switch {
 	case err == nil:
-		ids = append(ids, u.ID)
+		ids = append(ids, string(u.ID))
 	case !errors.Is(err, user.ErrUnknown):
 		return nil, err
 	}
@@ -334,7 +334,7 @@ func emailOf(ctx context.Context, h db.Handle, known map[string]string, id strin
 		return email, nil
 	}
 	email := id
-	u, err := user.ByID(ctx, h, id)
+	u, err := user.ByID(ctx, h, user.ID(id))
 	switch {
 	case err == nil:
 		email = u.Email

@@ -37,7 +37,7 @@ func makeUser(t testing.TB, h db.Handle, id, email string) {
 		if err != nil {
 			return err
 		}
-		return user.Insert(t.Context(), tx, &user.User{ID: id, Email: email, Type: user.Internal, Active: true, CreatedAt: tick, UpdatedAt: tick})
+		return user.Insert(t.Context(), tx, &user.User{ID: user.ID(id), Email: email, Type: user.Internal, Active: true, CreatedAt: tick, UpdatedAt: tick})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,12 +127,12 @@ func TestHostileTextIsStoredByBothEngines(t *testing.T) {
 		makeTenant(t, d, "t")
 		hostile := "a\x00b\xff\u2028\x1b" + strings.Repeat("é", 5000)
 		ev := entry("t", 1)
-		ev.Method, ev.Path, ev.Query, ev.IP, ev.RequestID, ev.UserID, ev.Endpoint = hostile, hostile, hostile, hostile, hostile, hostile, hostile
+		ev.Method, ev.Path, ev.Query, ev.IP, ev.RequestID, ev.UserID, ev.Endpoint = hostile, hostile, hostile, hostile, hostile, user.ID(hostile), hostile
 		ev.RequestHeader = map[string][]string{"Origin": {hostile}, hostile: {hostile}}
 		ev.RequestBody, ev.ResponseBody, ev.ContentType = []byte(hostile), []byte(`{"a":"`+"\\u0000"+`"}`), hostile
 		r.Record(ev)
 		short := entry("t", 2)
-		short.Path, short.Endpoint, short.UserID = hostile[:10], hostile[:10], hostile[:10]
+		short.Path, short.Endpoint, short.UserID = hostile[:10], hostile[:10], user.ID(hostile[:10])
 		r.Record(short)
 		closeRecorder(t, r)
 		if r.Stats().Failures > 0 {
@@ -162,7 +162,7 @@ func TestRetentionDropsWholeDaysAndNothingElse(t *testing.T) {
 			makeUser(t, makeTenant(t, d, name), "gone-"+name, "gone@"+name)
 			for i := range old {
 				ev := entry(tenant.ID(name), 0)
-				ev.Start, ev.UserID = midnight.Add(-Retention-time.Duration(i+1)*time.Minute*2), "gone-"+name
+				ev.Start, ev.UserID = midnight.Add(-Retention-time.Duration(i+1)*time.Minute*2), user.ID("gone-"+name)
 				r.Record(ev)
 			}
 			for i := range fresh { // from the first moment of the day in which Retention ends

@@ -73,7 +73,7 @@ func (s *state) loadDefinitions(ctx context.Context, q db.Querier) error {
 	}
 	keys := make(map[string]string, len(s.users))
 	for key, u := range s.users {
-		keys[u.ID] = key
+		keys[string(u.ID)] = key
 	}
 	return s.define(defs, func(id string) (string, error) {
 		if key, ok := keys[id]; ok {
@@ -125,7 +125,7 @@ func (w *writer) keyOf(id string) (string, error) {
 	if key, known := w.keys[id]; known {
 		return key, nil
 	}
-	u, err := user.ByID(w.ctx, w.tx, id)
+	u, err := user.ByID(w.ctx, w.tx, user.ID(id))
 	switch {
 	case errors.Is(err, user.ErrUnknown):
 		w.keys[id] = id
@@ -141,7 +141,7 @@ func (w *writer) keyOf(id string) (string, error) {
 // idOf undoes keyOf, once the users are written.
 func (w *writer) idOf(key string) string {
 	if u := w.p.person(key); u != nil {
-		return u.ID
+		return string(u.ID)
 	}
 	return key
 }

@@ -19,6 +19,7 @@ import (
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // The values of Run.Status.
@@ -42,7 +43,7 @@ type Run struct {
 	Target    custom.Target
 	Slug      string          // "" outside of an endpoint
 	Auth      credential.Kind // "" outside of an endpoint
-	UserID    string          // the user it ran as
+	UserID    user.ID         // the user it ran as
 	RequestID string
 	EventID   string // of a webhook delivery
 	Status    string

@@ -298,7 +298,7 @@ func (c *call) page(p records.Page) []byte {
 // context returns a component's ctx (contract J3).
 func (x *execution) context(viewer access.Viewer) []byte {
 	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = quote(text, viewer.UserID())
+	text = quote(text, string(viewer.UserID()))
 	text = quote(append(text, `,"email":`...), viewer.Email())
 	text = quote(append(text, `},"tenant":`...), string(x.j.config.Tenant.ID))
 	text = quote(append(text, `,"requestId":`...), x.j.requestID)

@@ -20,6 +20,7 @@ import (
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // maxTries is how many lost races make a CONFLICT (contract X4). The last try
@@ -66,7 +67,7 @@ type Outcome struct {
 	Console []component.Line
 	CPU     time.Duration
 	Wall    time.Duration
-	UserID  string // the user it ran as; "" if none was found
+	UserID  user.ID // the user it ran as; "" if none was found
 }
 
 // execute runs a job until it is committed, has failed or has lost too many
@@ -153,7 +154,7 @@ type execution struct {
 
 	console []component.Line
 	cpu     time.Duration
-	userID  string
+	userID  user.ID
 	failure *failure // the last failure of a component
 }
 

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // putRuns stores runs of one tenant in one transaction. It returns errUnfit
@@ -53,7 +54,7 @@ const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, sl
 func scanRun(r db.Row) *Run {
 	return &Run{
 		ID: r.Text(0), StartedAt: r.Int(1), Took: r.Int(2), CPU: r.Int(3),
-		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: r.Text(8),
+		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: user.ID(r.Text(8)),
 		RequestID: r.Text(9), EventID: r.Text(10), Status: r.Text(11), ErrorCode: r.Text(12), Error: r.Text(13), Tries: int(r.Int(14)),
 		Trace: r.Text(15), Console: r.Text(16),
 	}

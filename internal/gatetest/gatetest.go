@@ -245,7 +245,7 @@ func (w *World) UserID(tenant tenant.ID, email string) string {
 	if err != nil {
 		w.T.Fatalf("user %s: %v", email, err)
 	}
-	return u.ID
+	return string(u.ID)
 }
 
 // SetActive deactivates or reactivates a user as the operator would.

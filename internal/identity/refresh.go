@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/secret"
 	"gatehouse/internal/session"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // grace is how long after its rotation a token may be presented again.
@@ -112,8 +113,9 @@ func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented str
 // holder is whose session a pair of tokens is issued for, and when: by the
 // database's clock, in microseconds.
 type holder struct {
-	userID, chainID string
-	now             int64
+	userID  user.ID
+	chainID string
+	now     int64
 }
 
 func issue(cfg *access.Config, key *signingKey, of holder, refreshToken string) (*tokens, error) {

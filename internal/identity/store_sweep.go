@@ -20,7 +20,7 @@ const (
 
 func (s store) tenants(ctx context.Context) ([]tenant.ID, error) { return tenant.List(ctx, s.d) }
 
-func (s store) clashes(ctx context.Context, tenantID tenant.ID) (map[string][]string, error) {
+func (s store) clashes(ctx context.Context, tenantID tenant.ID) (map[string][]user.ID, error) {
 	return user.Clashes(ctx, s.d.For(tenantID))
 }
 

@@ -68,7 +68,7 @@ func (h *house) scatter(n int) {
 			}
 			made := id(h.create(h.as("olivia"), "contact", text+"}"))
 			if viewer == "sharing" {
-				share := records.Share{Principal: access.UserPrincipal(h.ids["sharing"]), Access: access.ReadOnly}
+				share := records.Share{Principal: access.UserPrincipal(user.ID(h.ids["sharing"])), Access: access.ReadOnly}
 				if err := h.as("olivia").Share(ctx, "contact", made, share); err != nil {
 					h.t.Fatal(describe(err))
 				}

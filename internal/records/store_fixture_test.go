@@ -130,7 +130,7 @@ func (h *house) configure(fn func(context.Context, tenant.ConfigTx) error) {
 // user adds a user of the given role, type and sets.
 func (h *house) user(name string, u user.User) {
 	h.t.Helper()
-	u.ID, u.Name, u.Email, u.Active = clock.NewID(h.clk.Now()), name, name+"@acme.example", true
+	u.ID, u.Name, u.Email, u.Active = user.ID(clock.NewID(h.clk.Now())), name, name+"@acme.example", true
 	if u.Type == "" {
 		u.Type = user.Internal
 	}
@@ -140,7 +140,7 @@ func (h *house) user(name string, u user.User) {
 		}
 		return user.Insert(ctx, tx, &u)
 	})
-	h.ids[name] = u.ID
+	h.ids[name] = string(u.ID)
 }
 
 // set makes a permission set and gives it to a user, beside what they have.
@@ -148,7 +148,7 @@ func (h *house) set(name string, p access.PermissionSet) {
 	h.t.Helper()
 	p.Name = "set of " + name
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		u, err := user.ByID(ctx, tx, h.ids[name])
+		u, err := user.ByID(ctx, tx, user.ID(h.ids[name]))
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (h *house) as(name string) *records.Session {
 	if known := h.ids[name]; known != "" {
 		id = known
 	}
-	v, err := h.dir.Viewer(context.Background(), h.config(), id, false)
+	v, err := h.dir.Viewer(context.Background(), h.config(), user.ID(id), false)
 	if err != nil {
 		h.t.Fatalf("viewer %s: %v", name, err)
 	}

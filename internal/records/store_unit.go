@@ -74,7 +74,7 @@ type Unit struct {
 	// gone are those it deleted. own clears the references of a record in
 	// records to one in gone.
 	records map[ref]*row
-	users   map[string]*user.User
+	users   map[user.ID]*user.User
 	gone    map[ref]bool
 	unique  uniqueValues
 }
@@ -104,7 +104,7 @@ type need struct {
 func (s *Store) Begin(config *access.Config) *Unit {
 	return &Unit{
 		store: s, config: config, h: s.d.For(config.Tenant.ID),
-		read: map[ref]int64{}, records: map[ref]*row{}, users: map[string]*user.User{}, gone: map[ref]bool{},
+		read: map[ref]int64{}, records: map[ref]*row{}, users: map[user.ID]*user.User{}, gone: map[ref]bool{},
 		unique: newUniqueValues(),
 	}
 }

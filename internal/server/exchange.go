@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/user"
 )
 
 // exchange is one request and its answer.
@@ -44,7 +45,7 @@ type exchange struct {
 	key       *apikey.Key
 	keyID     string // of a key that exists, valid or not
 	keyPrefix string
-	userID    string
+	userID    user.ID
 
 	// Set when the request is for a custom endpoint that exists.
 	endpointName string
