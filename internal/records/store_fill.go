@@ -418,17 +418,11 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 	if rec.ownerRole == role {
 		return nil
 	}
-	values, shape := stored(e, rec.data), c.Shape(e.StoredAs())
-	of := func(role string) (list []entry) {
+	of := func(role string) []entry {
 		if role == "" {
 			return nil
 		}
-		ways := []string{wayOfRole(role)}
-		list = wayEntries(e, values, ways, nil)
-		if shape != nil {
-			list = append(list, shapeWays(shape, rec.data, ways)...)
-		}
-		return list
+		return entriesOf(c, e, rec.data, access.ByOwnerRole, role)
 	}
 	for _, en := range of(role) {
 		*b = append(*b, placed{en, rec.createdAt})

@@ -244,9 +244,13 @@ func (s *Session) visible(ctx context.Context, q db.Querier, entity, id string) 
 	if err != nil || !r.May(access.Read) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
-	st := newStatement(`SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, r.Entity.StoredAs(), id)
-	st.reached(r.Scope(access.Read))
-	found := false
+	return inScope(ctx, q, r.Scope(access.Read), r.Entity, id)
+}
+
+// inScope reports whether a record is stored and a scope reaches it.
+func inScope(ctx context.Context, q db.Querier, scope *access.Scope, e *schema.Entity, id string) (found bool, err error) {
+	st := newStatement(`SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, e.StoredAs(), id)
+	st.reached(scope)
 	err = q.Query(ctx, st.String(), func(db.Row) error { found = true; return nil }, st.args...)
 	return found, err
 }

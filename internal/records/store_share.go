@@ -43,7 +43,7 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 		if err != nil {
 			return err
 		}
-		return insertEntries(ctx, tx, e, rec.createdAt, s.shareEntries(e, rec, principal))
+		return insertEntries(ctx, tx, e, rec.createdAt, entriesOf(s.viewer.Config(), e, rec.data, access.ByShare, principal))
 	})
 }
 
@@ -60,17 +60,8 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 		if err != nil {
 			return err
 		}
-		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, s.shareEntries(e, rec, name))
+		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, entriesOf(s.viewer.Config(), e, rec.data, access.ByShare, name))
 	})
-}
-
-func (s *Session) shareEntries(e *schema.Entity, rec *row, principal string) []entry {
-	ways := []string{wayOfShare(principal)}
-	list := wayEntries(e, stored(e, rec.data), ways, nil)
-	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil {
-		list = append(list, shapeWays(shape, rec.data, ways)...)
-	}
-	return list
 }
 
 // shared runs fn on a record whose shares the viewer may change: they must be

@@ -70,14 +70,14 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 	}
 	if rec := p.u.own(r.Entity, id); rec != nil {
 		copied := *rec
-		seen, err := p.reaches(ctx, r, access.Read, rec)
+		seen, err := p.inScope(ctx, r.Entity, r.Scope(access.Read), rec)
 		if err == nil && !seen {
 			err = errUnseen
 		}
 		if err != nil {
 			return nil, err
 		}
-		copied.allowed, err = p.reaches(ctx, r, verb, rec)
+		copied.allowed, err = p.inScope(ctx, r.Entity, r.Scope(verb), rec)
 		return &copied, err
 	}
 	rec, err := find(ctx, p.u.h, r, id, verb, "")
@@ -91,30 +91,25 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 	return rec, nil
 }
 
-// reaches is the visibility predicate for a record as it is in the unit. Shares
-// do not change inside a unit, so it reads the stored ones.
-func (p *UnitSession) reaches(ctx context.Context, r *access.EntityRights, verb access.Verb, rec *row) (bool, error) {
-	scope := r.Scope(verb)
-	if scope.All || rec.owner == scope.Owner || slices.Contains(scope.OwnerRoles, rec.ownerRole) {
+// inScope reports whether a scope reaches a record that the unit changed. What
+// only other tables tell does not change inside a unit, so the stored record is
+// asked for it.
+func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *access.Scope, rec *row) (bool, error) {
+	st := standing{owner: rec.owner, ownerRole: rec.ownerRole}
+	if st.reachedBy(scope, ofRow) {
 		return true, nil
 	}
-	if len(scope.Rules) > 0 {
-		values := stored(r.Entity, rec.data)
-		for _, rule := range valueRules(p.u.config, r.Entity.Name) {
-			if slices.Contains(scope.Rules, rule.StoredAs()) && matches(r.Entity, rule, values) {
-				return true, nil
-			}
-		}
+	if rules := valueRules(p.u.config, e.Name); len(rules) > 0 {
+		st.rules = holding(e, rules, stored(e, rec.data))
 	}
-	if rec.version == 0 || len(scope.SharedTo) == 0 {
+	if st.reachedBy(scope, ofValues) {
+		return true, nil
+	}
+	others := waysOf(scope, ofOthers)
+	if rec.version == 0 || len(others.Ways) == 0 {
 		return false, nil
 	}
-	st := newStatement(`SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.record_id = $3 AND s.principal IN `, r.Entity.StoredAs(), rec.id)
-	st.list(scope.SharedTo)
-	st.level(scope)
-	found := false
-	err := p.u.h.Query(ctx, st.String(), func(db.Row) error { found = true; return nil }, st.args...)
-	return found, err
+	return inScope(ctx, p.u.h, others, e, rec.id)
 }
 
 // visible is visibleFunc inside the unit.
@@ -131,7 +126,7 @@ func (p *UnitSession) visible(ctx context.Context, entity, id string) (bool, err
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
 	rec := p.u.own(r.Entity, id)
-	return p.reaches(ctx, r, access.Read, rec)
+	return p.inScope(ctx, r.Entity, r.Scope(access.Read), rec)
 }
 
 // Create adds a record.

@@ -263,7 +263,7 @@ func (s *Session) lock(ctx context.Context, tx db.Tx, r *access.EntityRights, id
 	switch {
 	case suffix == "" || sees.All && reaches.All:
 		return rec, err
-	case err == nil && sees.OfOwner(rec.owner, rec.ownerRole) && reaches.OfOwner(rec.owner, rec.ownerRole):
+	case err == nil && byRow(sees, rec) && byRow(reaches, rec):
 		return rec, nil
 	case errors.Is(err, errUnseen): // perhaps only by the old shares and matches
 		if _, err := find(ctx, tx, r, id, verb, ""); err != nil {
