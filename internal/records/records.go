@@ -18,7 +18,6 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/schema"
 )
 
 // Member is one member of a record's JSON object, as a caller sent it.
@@ -52,6 +51,11 @@ type row struct {
 	allowed              bool // the verb in question reaches it, not only read
 }
 
+// standing returns what the row says of a record's standing.
+func (rec *row) standing(values []jsontext.Value, shares []string) standing {
+	return standing{values: values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+}
+
 var (
 	errUnseen = fault.New(fault.NotFound, "there is no such record")
 	// errStale means that the configuration has changed since the viewer was
@@ -76,13 +80,6 @@ func (s *Session) on(entity string, verb access.Verb) (*access.EntityRights, err
 // at all: NOT_FOUND when there is no such type, FORBIDDEN when the viewer may
 // not.
 func (s *Session) May(entity string, verb access.Verb) error {
-	if entity == schema.UserEntity {
-		if verb == access.Create || verb == access.Delete {
-			return errUsersClosed
-		}
-		_, err := s.onUsers(verb)
-		return err
-	}
-	_, err := s.on(entity, verb)
+	_, err := s.rights(entity, "", verb)
 	return err
 }

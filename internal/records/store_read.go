@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // rowColumns returns the columns of a record r that scanRow reads.
@@ -36,14 +37,19 @@ func scanRow(r db.Row, rec *row) {
 }
 
 // Get reads one record. It returns NOT_FOUND when there is none or the viewer
-// may not see it.
+// may not see it, FORBIDDEN when they may not read the entity type, and
+// OVERLOADED.
 func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
-	if entity == schema.UserEntity {
-		return s.getUser(ctx, id)
-	}
-	r, err := s.on(entity, access.Read)
+	r, err := s.rights(entity, id, access.Read)
 	if err != nil {
 		return nil, err
+	}
+	if entity == schema.UserEntity {
+		u, err := user.ByID(ctx, s.h, id)
+		if err != nil {
+			return nil, unseen(err)
+		}
+		return s.held(renderUser(nil, r, u))
 	}
 	scope := r.Scope(access.Read)
 	if scope.RowSize.Load() > admission.Free {
@@ -69,7 +75,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if out == nil {
 		return nil, errUnseen
 	}
-	return out, s.hold(len(out))
+	return s.held(out)
 }
 
 // pointRead returns the statement that reads one record within a scope; $2 is

@@ -67,8 +67,16 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 // shared runs fn on a record whose shares the viewer may change: they must be
 // allowed to read the entity type and to delete the record (contract A1).
 func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *schema.Entity, *row) error) error {
-	return s.locked(ctx, entity, id, reach{access.Read, access.Delete, "share"},
-		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error { return fn(s, tx, r.Entity, rec) })
+	if _, err := s.viewer.On(entity); err != nil { // users are not shared
+		return err
+	}
+	return s.within(ctx, entity, id, access.Read, func(v *txView, r *access.EntityRights) error {
+		rec, err := reach(ctx, v, r, id, access.Delete, "share")
+		if err != nil {
+			return err
+		}
+		return fn(v.s, v.tx, r.Entity, rec)
+	})
 }
 
 // Shares returns the explicit shares of a record that the viewer may see. It
