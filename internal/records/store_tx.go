@@ -127,7 +127,7 @@ func (v *txView) put(ctx context.Context, r *access.EntityRights, rec *row, p *p
 	if err := holdReferences(ctx, v.tx, r.Entity, p.changed); err != nil {
 		return err
 	}
-	if p.was == nil {
+	if p.was.values == nil {
 		return v.insert(ctx, r.Entity, rec, p)
 	}
 	return v.rewrite(ctx, r.Entity, rec, p)
@@ -144,9 +144,8 @@ func (v *txView) insert(ctx context.Context, e *schema.Entity, rec *row, p *patc
 }
 
 func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *patch) (err error) {
-	var shares []string
 	if rangedChanges(e, p) || v.s.viewer.Config().Shape(e.StoredAs()) != nil { // otherwise the index rows of the shares do not change
-		if shares, err = v.s.principals(ctx, v.tx, e, rec.id); err != nil {
+		if p.was.shares, err = v.s.principals(ctx, v.tx, e, rec.id); err != nil {
 			return err
 		}
 	}
@@ -161,7 +160,7 @@ func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *pat
 	if err != nil {
 		return err
 	}
-	return v.s.reindex(ctx, v.tx, e, rec.createdAt, p.was.standing(p.before, shares), rec.standing(p.after, shares))
+	return v.s.reindex(ctx, v.tx, e, rec.createdAt, p.was, rec.standing(p.after, p.was.shares))
 }
 
 func rangedChanges(e *schema.Entity, p *patch) bool {

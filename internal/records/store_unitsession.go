@@ -175,15 +175,16 @@ func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Fiel
 // put adds a change to the unit, which repeats the checks of a patch when it is
 // committed: they are of what is stored then.
 func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row, e *patch) error {
-	c, size := change{ref: ref{r.Entity.Name, rec.id}}, len(rec.data)
-	if e.was == nil {
+	at := ref{r.Entity.Name, rec.id}
+	c, size := change{ref: at}, len(rec.data)
+	if e.was.values == nil {
 		c.creation = &creation{s: p.s, e: r.Entity, id: rec.id, owner: rec.owner, values: e.after, data: rec.data}
 	} else {
 		size = max(size, len(e.was.data))
 		members := except(e.members, "id", "created_at", "updated_at")
 		c.needs = p.need(r, rec, access.Update)
 		c.do = func(ctx context.Context, rp *replay) error {
-			v, rec := &txView{s: p.s, tx: rp.tx}, rp.record(r.Entity, c.ref)
+			v, rec := &txView{s: p.s, tx: rp.tx}, rp.record(r.Entity, at)
 			e, err := p.s.edit(ctx, v, r, rec, members)
 			if err != nil || e == nil {
 				return err
@@ -205,17 +206,17 @@ func except(members []Member, names ...string) []Member {
 }
 
 func (p *UnitSession) drop(_ context.Context, r *access.EntityRights, rec *row) error {
-	c := change{ref: ref{r.Entity.Name, rec.id}, needs: p.need(r, rec, access.Delete)}
-	c.do = func(ctx context.Context, rp *replay) error {
+	at := ref{r.Entity.Name, rec.id}
+	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
 		// A server clears what is left of the references: a run does not wait
 		// for it.
 		v := &txView{s: p.s, tx: rp.tx}
-		if err := v.drop(ctx, r, rp.record(r.Entity, c.ref)); err != nil {
+		if err := v.drop(ctx, r, rp.record(r.Entity, at)); err != nil {
 			return err
 		}
-		rp.gone[c.ref] = true
+		rp.gone[at] = true
 		return nil
-	}
+	}}
 	if err := p.u.add(c, len(rec.data)); err != nil {
 		return err
 	}

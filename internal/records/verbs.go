@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -48,10 +49,9 @@ var (
 
 // patch is the effect of a body on a record: values by schema.Field.Index.
 type patch struct {
-	members []Member
-	was     *row // the record until then, nil for a new one
-	// before and after are all values, changed those that change; nil is none.
-	before, after, changed []jsontext.Value
+	members        []Member
+	was            standing         // zero for a new record
+	after, changed []jsontext.Value // all values; those that change, nil for others
 }
 
 // rights returns the viewer's rights on an entity type, users included, if they
@@ -80,7 +80,10 @@ func (s *Session) draft(ctx context.Context, entity string, members []Member, vi
 	if err := checkReferences(ctx, r.Entity, in, visible); err != nil {
 		return nil, nil, err
 	}
-	return r, in, in.err()
+	if err := in.err(); err != nil {
+		return nil, nil, err
+	}
+	return r, in, nil
 }
 
 // create adds a record that draft has checked.
@@ -135,7 +138,7 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 	}
 	in.checkGiven(rec)
 	p := in.patch(r.Entity, rec, members)
-	in.weigh(r.Entity, p.before, p.after, rec.data)
+	in.weigh(r.Entity, p.was.values, p.after, rec.data)
 	changed := &input{values: p.changed, reasons: in.reasons}
 	if err := checkReferences(ctx, r.Entity, changed, v.visible); err != nil {
 		return nil, err
@@ -157,18 +160,18 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 
 // patch returns what a checked body changes of a record.
 func (in *input) patch(e *schema.Entity, rec *row, members []Member) *patch {
-	was, before := *rec, stored(e, rec.data)
+	before := stored(e, rec.data)
 	p := &patch{
-		members: members, was: &was, before: before,
-		after: make([]jsontext.Value, len(before)), changed: make([]jsontext.Value, len(before)),
+		members: members, was: rec.standing(before, nil),
+		after: slices.Clone(before), changed: make([]jsontext.Value, len(before)),
 	}
-	for i := range before {
-		p.after[i] = before[i]
-		if in.values[i] != nil {
-			p.after[i] = in.values[i]
-			if !same(before[i], in.values[i]) {
-				p.changed[i] = in.values[i]
-			}
+	for i, v := range in.values {
+		if v == nil {
+			continue
+		}
+		p.after[i] = v
+		if !same(before[i], v) {
+			p.changed[i] = v
 		}
 	}
 	return p

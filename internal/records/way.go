@@ -16,7 +16,7 @@ type way struct {
 	prefix string
 	source source
 	// names appends the names under which a record is reached in this way.
-	names func(dst []string, st *standing) []string
+	names func(dst []string, st standing) []string
 	// condition writes whether w reaches the record r, an alias of the table
 	// records, whose entity is $2.
 	condition func(s *statement, w *access.Way)
@@ -38,7 +38,7 @@ var ways = [...]way{
 	access.ByOwner: {
 		prefix: "o:",
 		source: ofRow,
-		names:  func(dst []string, st *standing) []string { return append(dst, st.owner) },
+		names:  func(dst []string, st standing) []string { return append(dst, st.owner) },
 		condition: func(s *statement, w *access.Way) {
 			s.WriteString("r.owner_id = ")
 			s.arg(w.Names[0])
@@ -50,7 +50,7 @@ var ways = [...]way{
 	access.ByOwnerRole: {
 		prefix: "r:",
 		source: ofRow,
-		names: func(dst []string, st *standing) []string {
+		names: func(dst []string, st standing) []string {
 			if st.ownerRole == "" {
 				return dst
 			}
@@ -67,7 +67,7 @@ var ways = [...]way{
 	access.ByShare: {
 		prefix: "s:",
 		source: ofOthers,
-		names:  func(dst []string, st *standing) []string { return append(dst, st.shares...) },
+		names:  func(dst []string, st standing) []string { return append(dst, st.shares...) },
 		condition: func(s *statement, w *access.Way) {
 			s.WriteString(`EXISTS (SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = r.entity
 			AND s.record_id = r.record_id AND s.principal IN `)
@@ -82,7 +82,7 @@ var ways = [...]way{
 	access.ByRule: {
 		prefix: "m:",
 		source: ofValues,
-		names:  func(dst []string, st *standing) []string { return append(dst, st.rules...) },
+		names:  func(dst []string, st standing) []string { return append(dst, st.rules...) },
 		condition: func(s *statement, w *access.Way) {
 			s.WriteString(`EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_created_at = r.created_at
 			AND m.rule_id IN `)
@@ -130,7 +130,7 @@ func (st *standing) reaches() []string {
 	list := make([]string, 0, 2+len(st.shares)+len(st.rules))
 	for i := range ways {
 		n := len(list)
-		list = ways[i].names(list, st)
+		list = ways[i].names(list, *st)
 		for ; n < len(list); n++ {
 			list[n] = ways[i].reach(list[n])
 		}
@@ -152,7 +152,7 @@ func waysOf(scope *access.Scope, from source) *access.Scope {
 // reachedBy reports whether a scope reaches the record by the ways that depend
 // on nothing beyond known, which is ofRow or ofValues. The standing must have
 // what those depend on.
-func (st *standing) reachedBy(scope *access.Scope, known source) bool {
+func (st standing) reachedBy(scope *access.Scope, known source) bool {
 	return scope.All || slices.ContainsFunc(scope.Ways, func(w access.Way) bool {
 		k := &ways[w.Kind]
 		return k.source <= known && slices.ContainsFunc(k.names(nil, st), func(name string) bool { return slices.Contains(w.Names, name) })
