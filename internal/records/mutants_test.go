@@ -53,7 +53,7 @@ var mutants = []mutant{
 	{"update needs read alone", "store_tx.go", "st.reached(r.Scope(verb))", "st.reached(r.Scope(access.Read))"},
 	{"rule matches are not kept true", "store_tx.go", "if was == is {", "if was == is || len(before.values) > 0 && before.values[0] != nil {"},
 	{"one condition is enough", "validate.go", "if !ok || !set || want != have {\n\t\t\treturn false\n\t\t}", "if ok && set && want == have {\n\t\t\treturn true\n\t\t}"},
-	{"new rules find no records", "store_reshape.go", "if len(s.Fields) == 0 && !fresh {", "if len(s.Fields) == 0 {"},
+	{"new rules find no records", "transition.go", "if len(s.Fields) == 0 && !fresh {", "if len(s.Fields) == 0 {"},
 	{"records do not follow a change of role", "store_fill.go", "SET owner_role = $6 WHERE", "SET owner_role = owner_role WHERE $6 = '' AND"},
 	{"who sees may share", "store_share.go", "r, id, access.Delete, \"share\"", "r, id, access.Read, \"share\""},
 	{"unreadable fields are shown", "render.go", "if !r.ReadField[i] {", "if false {"},
