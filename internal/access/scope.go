@@ -32,7 +32,7 @@ type Scope struct {
 type Way struct {
 	Kind  Kind
 	Names []string
-	// EditOnly limits a way to what lets its viewer edit the record.
+	// EditOnly limits ByShare to shares of level edit.
 	EditOnly bool
 }
 
@@ -41,7 +41,7 @@ type Way struct {
 type Kind uint8
 
 const (
-	// ByOwner reaches the records that one of the named users owns.
+	// ByOwner reaches the records of a user, its only name.
 	ByOwner Kind = iota
 	// ByOwnerRole reaches the records whose owner has one of the named roles. A
 	// role has further names while a change of users' roles is in progress

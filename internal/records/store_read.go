@@ -38,7 +38,7 @@ func scanRow(r db.Row, rec *row) {
 
 // Get reads one record. It returns NOT_FOUND when there is none or the viewer
 // may not see it, FORBIDDEN when they may not read the entity type, and
-// OVERLOADED.
+// OVERLOADED when too many large records are being read.
 func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	r, err := s.rights(entity, id, access.Read)
 	if err != nil {

@@ -24,8 +24,9 @@ type Share struct {
 
 // Share shares a record, or changes the access of an existing share. Only the
 // record's owner, users with an ancestor role, all_entity_access and the tenant
-// owner may (contract A1). The principal must exist, else VALIDATION. It
-// returns NOT_FOUND or FORBIDDEN like Delete.
+// owner may (contract A1). It returns VALIDATION for an unknown access or
+// principal, NOT_FOUND for a record that the viewer may not see, and FORBIDDEN
+// for one that they may not share.
 func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
 	if share.Access != access.ReadOnly && share.Access != access.Edit {
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
@@ -48,7 +49,7 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 }
 
 // Unshare removes a share. It returns NOT_FOUND when there is none with the
-// principal.
+// principal, and NOT_FOUND and FORBIDDEN as Share does.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
 		name, _ := s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
@@ -80,7 +81,8 @@ func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Sessio
 }
 
 // Shares returns the explicit shares of a record that the viewer may see. It
-// returns NOT_FOUND when they may not.
+// returns NOT_FOUND when they may not, and FORBIDDEN when they may not read the
+// entity type.
 func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
 	rights, err := s.on(entity, access.Read)
 	if err != nil {

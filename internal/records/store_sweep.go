@@ -14,7 +14,7 @@ import (
 )
 
 // Sweep removes, in short transactions, what the tenant's configuration no
-// longer names and no reader can still use.
+// longer names and no reader can still use. Its errors are db's.
 func Sweep(ctx context.Context, h db.Handle) error {
 	left, err := access.Leftovers(ctx, h)
 	if err != nil {

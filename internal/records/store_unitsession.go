@@ -13,7 +13,9 @@ import (
 
 // UnitSession is a unit of work as one viewer may use it. Its methods return
 // the same results and errors as those of a Session, and change nothing before
-// the unit's Commit.
+// the unit's Commit. Besides, those that read by id or change return ErrLost
+// when an earlier read of the record saw another version, and EXECUTION_ERROR
+// or OVERLOADED at the limits of a unit.
 type UnitSession struct {
 	u *Unit
 	s *Session

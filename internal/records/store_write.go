@@ -13,7 +13,7 @@ import (
 // when they may not read the entity type (contract R12). It returns NOT_FOUND
 // for an unknown entity type, FORBIDDEN for a verb, field or owner that is not
 // open to the viewer and for the type user, VALIDATION for a body that does not
-// fit, CONFLICT for a unique value that is taken, and OVERLOADED.
+// fit, and CONFLICT for a unique value that is taken.
 func (s *Session) Create(ctx context.Context, entity string, members []Member) (Record, error) {
 	var out Record
 	err := s.current(ctx, func(s *Session) error {
@@ -37,8 +37,8 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 // not name keep their values, null clears. Updates of one record run one after
 // another, so that changes of different fields all survive. It returns the
 // record as the viewer may read it, or NOT_FOUND for a record that they may not
-// see, and FORBIDDEN, VALIDATION, CONFLICT and OVERLOADED as Create does. Of a
-// user it changes name, locale and custom fields (contract U5).
+// see, and FORBIDDEN, VALIDATION and CONFLICT as Create does. Of a user it
+// changes name, locale and custom fields (contract U5).
 func (s *Session) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	var out Record
 	err := s.within(ctx, entity, id, access.Update, func(v *txView, r *access.EntityRights) (err error) {
@@ -50,8 +50,8 @@ func (s *Session) Update(ctx context.Context, entity, id string, members []Membe
 
 // Delete removes a record, its shares and its index rows, and clears every
 // reference to it (contract R5, R10). It returns NOT_FOUND for a record that
-// the viewer may not see, FORBIDDEN for one that they may not delete and for
-// the type user, and OVERLOADED.
+// the viewer may not see, and FORBIDDEN for one that they may not delete and
+// for the type user.
 func (s *Session) Delete(ctx context.Context, entity, id string) error {
 	var left []access.Leftover
 	err := s.within(ctx, entity, id, access.Delete, func(v *txView, r *access.EntityRights) error {
