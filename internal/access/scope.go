@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // Scope says which records of one entity type a verb reaches: all of them, or
@@ -69,7 +70,7 @@ type Statement struct {
 }
 
 // UserPrincipal returns the name of a user as one whom records are shared with.
-func UserPrincipal(id string) string { return "user:" + id }
+func UserPrincipal(id user.ID) string { return "user:" + string(id) }
 
 // RolePrincipal is UserPrincipal for the users with a role or an ancestor of it.
 func RolePrincipal(role string) string { return "role:" + role }
@@ -95,7 +96,7 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 		below = v.config.Roles.Below(v.role)
 	}
 	s := &Scope{}
-	s.add(Way{Kind: ByOwner, Names: []string{v.userID}})
+	s.add(Way{Kind: ByOwner, Names: []string{string(v.userID)}})
 	if verb == Delete {
 		s.add(Way{Kind: ByOwnerRole, Names: v.config.ownerRoles(below)})
 		return s

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // A value of a field that lists are filtered by has one index row for viewers
@@ -28,7 +29,7 @@ func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ran
 type standing struct {
 	values    []jsontext.Value // by schema.Field.Index
 	data      jsontext.Value   // all of it, including fields that were removed
-	owner     string
+	owner     user.ID
 	ownerRole string
 	shares    []string // the principals it is shared with
 	rules     []string // the names of the sharing rules by field value that match

@@ -30,8 +30,8 @@ var columnsOf sync.Map
 // callback.
 func scanRow(r db.Row, rec *row) {
 	owner := rec.owner
-	if b := r.Bytes(1); string(b) != owner { // neighbours in a list often have the same owner
-		owner = string(b)
+	if b := r.Bytes(1); user.ID(b) != owner { // neighbours in a list often have the same owner
+		owner = user.ID(b)
 	}
 	*rec = row{id: r.Text(0), owner: owner, createdAt: r.Int(2), updatedAt: r.Int(3), data: r.Bytes(4)}
 }
@@ -45,7 +45,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 		return nil, err
 	}
 	if entity == schema.UserEntity {
-		u, err := user.ByID(ctx, s.h, id)
+		u, err := user.ByID(ctx, s.h, user.ID(id))
 		if err != nil {
 			return nil, unseen(err)
 		}

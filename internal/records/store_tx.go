@@ -92,7 +92,7 @@ func newRow(createdAt, version int64) *row {
 	return &row{id: clock.NewID(clock.FromMicros(createdAt)), createdAt: createdAt, updatedAt: createdAt, version: version}
 }
 
-func (v *txView) own(ctx context.Context, rec *row, owner string) (err error) {
+func (v *txView) own(ctx context.Context, rec *row, owner user.ID) (err error) {
 	rec.owner = owner
 	rec.ownerRole, err = v.s.roleOf(ctx, v.tx, owner)
 	return err
@@ -100,7 +100,7 @@ func (v *txView) own(ctx context.Context, rec *row, owner string) (err error) {
 
 // roleOf returns the stored role of a record's owner, which holds as long as
 // the configuration is fenced. An unknown owner is VALIDATION.
-func (s *Session) roleOf(ctx context.Context, q db.Querier, owner string) (string, error) {
+func (s *Session) roleOf(ctx context.Context, q db.Querier, owner user.ID) (string, error) {
 	role, err := s.viewer.Role(), error(nil)
 	if owner != s.viewer.UserID() {
 		role, err = user.RoleOf(ctx, q, owner)
@@ -252,7 +252,7 @@ func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bo
 	return err
 }
 
-func (v *txView) findUser(ctx context.Context, id string) (*user.User, error) {
+func (v *txView) findUser(ctx context.Context, id user.ID) (*user.User, error) {
 	u, err := user.Lock(ctx, v.tx, id)
 	return u, unseen(err)
 }

@@ -34,7 +34,7 @@ func (p *UnitSession) Get(ctx context.Context, entity, id string) (Record, error
 		return nil, err
 	}
 	if entity == schema.UserEntity {
-		u, err := p.findUser(ctx, id)
+		u, err := p.findUser(ctx, user.ID(id))
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (p *UnitSession) fresh(context.Context) (*row, error) {
 	return newRow(clock.Micros(p.s.store.clock.Now()), 0), nil
 }
 
-func (p *UnitSession) own(ctx context.Context, rec *row, owner string) (err error) {
+func (p *UnitSession) own(ctx context.Context, rec *row, owner user.ID) (err error) {
 	rec.owner = owner
 	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, owner)
 	return err
@@ -235,7 +235,7 @@ func (p *UnitSession) need(r *access.EntityRights, rec *row, verb access.Verb) n
 	return need{p.s, r, verb}
 }
 
-func (p *UnitSession) findUser(ctx context.Context, id string) (*user.User, error) {
+func (p *UnitSession) findUser(ctx context.Context, id user.ID) (*user.User, error) {
 	if u := p.u.users[id]; u != nil {
 		copied := *u
 		return &copied, nil
@@ -244,12 +244,12 @@ func (p *UnitSession) findUser(ctx context.Context, id string) (*user.User, erro
 	if err != nil {
 		return nil, unseen(err)
 	}
-	return u, p.u.saw(ref{schema.UserEntity, id}, u.UpdatedAt)
+	return u, p.u.saw(ref{schema.UserEntity, string(id)}, u.UpdatedAt)
 }
 
 func (p *UnitSession) putUser(_ context.Context, r *access.EntityRights, u *user.User, before int, members []Member) error {
 	members = except(members, "updated_at")
-	c := change{ref: ref{schema.UserEntity, u.ID}, do: func(ctx context.Context, rp *replay) error {
+	c := change{ref: ref{schema.UserEntity, string(u.ID)}, do: func(ctx context.Context, rp *replay) error {
 		v := &txView{s: p.s, tx: rp.tx}
 		held, err := v.findUser(ctx, u.ID)
 		if err != nil {

@@ -34,7 +34,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	only := ""
+	var only user.ID
 	if s.viewer.External() {
 		only = s.viewer.UserID()
 	}
@@ -55,14 +55,14 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 		}
 		return user.Page(ctx, s.h, only, w.after, w.before, w.limit, func(u *user.User) error {
 			at = u
-			return each(&row{id: u.ID, createdAt: u.CreatedAt})
+			return each(&row{id: string(u.ID), createdAt: u.CreatedAt})
 		})
 	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
 }
 
 // only returns the id of the user with an e-mail address, "" when there is none
 // that the viewer may see.
-func (s *Session) only(ctx context.Context, email, own string) (string, error) {
+func (s *Session) only(ctx context.Context, email string, own user.ID) (user.ID, error) {
 	u, err := user.ByEmail(ctx, s.h, email)
 	if errors.Is(err, user.ErrUnknown) {
 		return "", nil

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // Transition is what a change of configuration means for records. It keeps
@@ -23,7 +24,10 @@ type Transition struct {
 }
 
 // RoleChange is a user whose role changes.
-type RoleChange struct{ User, From, To string }
+type RoleChange struct {
+	User     user.ID
+	From, To string
+}
 
 // work returns what must be done to records, without the names of the rows.
 func (t *Transition) work() *access.Work {

@@ -32,7 +32,7 @@ func (s *Session) rightsOnUsers(id string, verb access.Verb) (*access.EntityRigh
 	if !r.May(verb) {
 		return nil, fault.New(fault.Forbidden, "you may not %s records of user", verb)
 	}
-	if id != "" && s.viewer.External() && id != s.viewer.UserID() {
+	if id != "" && s.viewer.External() && user.ID(id) != s.viewer.UserID() {
 		return nil, errUnseen
 	}
 	return r, nil
@@ -53,7 +53,7 @@ func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, 
 // updateUser changes name, locale and custom fields; any other change is
 // refused (contract U5).
 func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights, id string, members []Member) (Record, error) {
-	u, err := v.findUser(ctx, id)
+	u, err := v.findUser(ctx, user.ID(id))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Membe
 // showUser returns what the viewer may see of a user they changed.
 func showUser(r *access.EntityRights, u *user.User) Record {
 	if !r.May(access.Read) {
-		return renderID(u.ID)
+		return renderID(string(u.ID))
 	}
 	return renderUser(nil, r, u)
 }
@@ -177,7 +177,7 @@ func userColumn(u *user.User, name string) jsontext.Value {
 	}
 	switch name {
 	case "id":
-		return text(u.ID)
+		return text(string(u.ID))
 	case "email":
 		return text(u.Email)
 	case "name":

@@ -26,7 +26,7 @@ type view interface {
 	fresh(ctx context.Context) (*row, error)
 	// own sets the owner of a record, and the owner's role. It returns VALIDATION
 	// where there is no such user.
-	own(ctx context.Context, rec *row, owner string) error
+	own(ctx context.Context, rec *row, owner user.ID) error
 	// visible reports whether a record exists and the viewer may see it.
 	visible(ctx context.Context, entity, id string) (bool, error)
 	// free reports whether no record but rec has a value of a unique field.
@@ -36,7 +36,7 @@ type view interface {
 	// drop deletes a record.
 	drop(ctx context.Context, r *access.EntityRights, rec *row) error
 	// findUser returns a user, or errUnseen. The caller may change it.
-	findUser(ctx context.Context, id string) (*user.User, error)
+	findUser(ctx context.Context, id user.ID) (*user.User, error)
 	// putUser stores the profile of a user that a body has changed. before is the
 	// size of the custom fields until then.
 	putUser(ctx context.Context, r *access.EntityRights, u *user.User, before int, members []Member) error
@@ -219,7 +219,7 @@ func (s *Session) held(rec Record) (Record, error) {
 // checkOwner allows only the tenant owner and viewers with all_entity_access to
 // name an owner other than the present one (contract R7). It returns FORBIDDEN
 // otherwise.
-func (s *Session) checkOwner(in *input, present string) error {
+func (s *Session) checkOwner(in *input, present user.ID) error {
 	if in.owner == "" || in.owner == present {
 		return nil
 	}

@@ -38,7 +38,7 @@ var ways = [...]way{
 	access.ByOwner: {
 		prefix: "o:",
 		source: ofRow,
-		names:  func(dst []string, st standing) []string { return append(dst, st.owner) },
+		names:  func(dst []string, st standing) []string { return append(dst, string(st.owner)) },
 		condition: func(s *statement, w *access.Way) {
 			s.WriteString("r.owner_id = ")
 			s.arg(w.Names[0])
