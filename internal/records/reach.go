@@ -13,7 +13,7 @@ import (
 // A value of a field that lists are filtered by has one index row for viewers
 // who see all records, and one for each way in which the record can be reached.
 // A filtered list is then a union of index ranges like an unfiltered one, and
-// reads no hidden match. The column reach names the way:
+// reads no hidden match. The column reach names the way (way.reach).
 
 // everybody is the reach of the row that every keyed value has.
 const everybody = ""

@@ -1,10 +1,12 @@
 // Package records is the permission-checked store of records.
 //
 // The only way in is Store.As(viewer), which returns a Session that does only
-// what its viewer may. access.Scope decides which records a verb reaches, and
-// one predicate turns it into SQL (predicate.go); one mask decides which fields
-// (render.go, validate.go). A record that the viewer may not see gets exactly
-// the answer of one that does not exist (contract E2).
+// what its viewer may. access.Scope decides which records a verb reaches, as a
+// union of ways (way.go), and one predicate turns it into SQL (predicate.go);
+// one mask decides which fields (render.go, validate.go). A record that the
+// viewer may not see gets exactly the answer of one that does not exist
+// (contract E2). The verbs that change records are written once, for a
+// transaction and for a unit of work (verbs.go).
 //
 // Records are listed by created_at and id, newest first. created_at strictly
 // grows per tenant in commit order (contract R15). So no two records share it,

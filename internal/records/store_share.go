@@ -72,7 +72,7 @@ func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Sessio
 		return err
 	}
 	return s.within(ctx, entity, id, access.Read, func(v *txView, r *access.EntityRights) error {
-		rec, err := reach(ctx, v, r, id, access.Delete, "share")
+		rec, err := findFor(ctx, v, r, id, access.Delete, "share")
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights
 	if err := s.editUser(r, u, members); err != nil {
 		return nil, err
 	}
-	out, err := s.held(showUser(r, u)) // first, because it may refuse
+	out, err := s.held(showUser(r, u)) // before the change, as in create
 	if err != nil || len(members) == 0 {
 		return out, err
 	}

@@ -99,7 +99,7 @@ func (s *Session) create(ctx context.Context, v view, r *access.EntityRights, in
 	if err := checkUnique(ctx, v, r.Entity, rec, in.values); err != nil {
 		return nil, err
 	}
-	out, err := s.held(s.show(r, rec)) // first, because it may refuse
+	out, err := s.held(s.show(r, rec)) // before the change, which a refusal must prevent
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id
 	if r.Entity.Name == schema.UserEntity {
 		return s.updateUser(ctx, v, r, id, members)
 	}
-	rec, err := reach(ctx, v, r, id, access.Update, "change")
+	rec, err := findFor(ctx, v, r, id, access.Update, "change")
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.held(s.show(r, rec)) // first, because it may refuse
+	out, err := s.held(s.show(r, rec)) // before the change, as in create
 	if err != nil || p == nil {
 		return out, err
 	}
@@ -179,17 +179,17 @@ func (in *input) patch(e *schema.Entity, rec *row, members []Member) *patch {
 
 // remove deletes a record.
 func (s *Session) remove(ctx context.Context, v view, r *access.EntityRights, id string) error {
-	rec, err := reach(ctx, v, r, id, access.Delete, "delete")
+	rec, err := findFor(ctx, v, r, id, access.Delete, "delete")
 	if err != nil {
 		return err
 	}
 	return v.drop(ctx, r, rec)
 }
 
-// reach returns a record that verb reaches. It returns NOT_FOUND where the
+// findFor returns a record that verb reaches. It returns NOT_FOUND where the
 // viewer may not see it, and FORBIDDEN, with a word for what they may not do,
 // where they see it and verb does not reach it.
-func reach(ctx context.Context, v view, r *access.EntityRights, id string, verb access.Verb, word string) (*row, error) {
+func findFor(ctx context.Context, v view, r *access.EntityRights, id string, verb access.Verb, word string) (*row, error) {
 	rec, err := v.find(ctx, r, id, verb)
 	if err != nil {
 		return nil, err
