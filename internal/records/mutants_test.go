@@ -26,7 +26,7 @@ var mutants = []mutant{
 	{"EditOnly is ignored", "way.go", "if w.EditOnly {", "if false {"},
 	{"rules of level read let update", "../access/scope.go", "|| editOnly && rule.Access != Edit", ""},
 	{"rules do not reach ancestors", "../access/scope.go", "mine[role], known[role] = true, true", "mine[role], known[role] = false, true"},
-	{"shares do not reach ancestors", "../access/scope.go", "list = append(list, v.config.Roles.shares[role])", ""},
+	{"shares do not reach ancestors", "../access/scope.go", "list = append(list, v.config.Roles.shares[role])", "_ = role"},
 	{"shares reach descendants", "../access/scope.go", "list = append(list, v.config.Roles.shares[v.role])",
 		"list = append(list, v.config.Roles.shares[v.role], v.config.Roles.shares[v.config.Roles.parent[v.role]])"},
 	{"rules of every type", "../access/scope.go", "rule.Entity != e.Name ||", ""},
