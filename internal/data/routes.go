@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/records"
+	"gatehouse/internal/wtf8"
 )
 
 // Service answers the standard endpoints.
@@ -90,9 +91,7 @@ func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, e
 	if page.Next == "" {
 		meta = append(meta, `,"hasMore":false,"nextCursor":null}`...)
 	} else {
-		meta = append(meta, `,"hasMore":true,"nextCursor":"`...)
-		meta = append(meta, page.Next...)
-		meta = append(meta, `"}`...)
+		meta = append(wtf8.AppendUTF8(append(meta, `,"hasMore":true,"nextCursor":`...), page.Next), '}')
 	}
 	return httpapi.Reply{Data: page.Records, Meta: meta}, nil
 }

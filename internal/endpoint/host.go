@@ -270,7 +270,7 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 		if err := h.part.Delete(ctx, c.entity, c.id); err != nil {
 			return nil, err
 		}
-		return append(quote([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
+		return append(wtf8.AppendUTF8([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
 	}
 	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
 }
@@ -292,16 +292,16 @@ func (c *call) page(p records.Page) []byte {
 	if p.Next == "" {
 		return append(out, "null}"...)
 	}
-	return append(quote(out, p.Next), '}')
+	return append(wtf8.AppendUTF8(out, p.Next), '}')
 }
 
 // context returns a component's ctx (contract J3).
 func (x *execution) context(viewer access.Viewer) []byte {
 	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = quote(text, viewer.UserID())
-	text = quote(append(text, `,"email":`...), viewer.Email())
-	text = quote(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
-	text = quote(append(text, `,"requestId":`...), x.j.requestID)
+	text = wtf8.AppendUTF8(text, viewer.UserID())
+	text = wtf8.AppendUTF8(append(text, `,"email":`...), viewer.Email())
+	text = wtf8.AppendUTF8(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
+	text = wtf8.AppendUTF8(append(text, `,"requestId":`...), x.j.requestID)
 	text = append(text, `,"event":`...)
 	if e := x.j.event; e == nil {
 		text = append(text, "null"...)
@@ -311,13 +311,4 @@ func (x *execution) context(viewer access.Viewer) []byte {
 		text = append(text, '}')
 	}
 	return append(text, '}')
-}
-
-// quote appends s as JSON; bytes that are not UTF-8 become U+FFFD.
-func quote(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
-	}
-	return out
 }

@@ -20,6 +20,7 @@ import (
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/wtf8"
 )
 
 // Routes returns the one route of all custom endpoints.
@@ -270,7 +271,7 @@ func orNothing(r *httpapi.Reply) httpapi.Reply {
 
 // receipt returns the bare answer to an accepted delivery (contract H6, C2).
 func receipt(eventID string) httpapi.Reply {
-	body := append(quote([]byte(`{"received":true,"event_id":`), eventID), '}')
+	body := append(wtf8.AppendUTF8([]byte(`{"received":true,"event_id":`), eventID), '}')
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
 }
 
@@ -326,10 +327,10 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 // lowerNames returns the header as a verifier gets it: names in lower case,
 // repeats joined (contract W9).
 func lowerNames(h http.Header, host string) []byte {
-	text := quote(append(make([]byte, 0, 1024), `{"host":`...), host)
+	text := wtf8.AppendUTF8(append(make([]byte, 0, 1024), `{"host":`...), host)
 	for name, values := range h {
-		text = quote(append(text, ','), strings.ToLower(name))
-		text = quote(append(text, ':'), strings.Join(values, ", "))
+		text = wtf8.AppendUTF8(append(text, ','), strings.ToLower(name))
+		text = wtf8.AppendUTF8(append(text, ':'), strings.Join(values, ", "))
 	}
 	return append(text, '}')
 }

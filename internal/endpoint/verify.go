@@ -163,14 +163,14 @@ func (r *request) verifierConfig() ([]byte, error) {
 	if r.endpoint.SealedSecret == "" || len(secrets) == 0 {
 		return nil, r.rejected("the endpoint has no webhook secret")
 	}
-	text := quote([]byte(`{"slug":`), r.endpoint.Slug)
-	text = quote(append(text, `,"webhook_secret":`...), secrets[0])
+	text := wtf8.AppendUTF8([]byte(`{"slug":`), r.endpoint.Slug)
+	text = wtf8.AppendUTF8(append(text, `,"webhook_secret":`...), secrets[0])
 	text = append(text, `,"webhook_secrets":[`...)
 	for i, s := range secrets {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = quote(text, s)
+		text = wtf8.AppendUTF8(text, s)
 	}
 	return append(text, `]}`...), nil
 }
