@@ -48,30 +48,18 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 		made.id = c.template(n.record, member(n.path, "record_id"))
 	}
 	if d.fields != nil {
-		made.fields = c.fields(d.fields, member(n.path, "fields"), func(at, name string) {
+		made.fields = c.namedTemplates(d.fields, member(n.path, "fields"), func(at, name string) {
 			if known && c.names.Field != nil && !c.names.Field(d.entity, name) {
 				c.problems.add(at, "%s has no field %s that can be set", d.entity, show(name))
 			}
 		})
 	}
 	if d.where != nil {
-		made.fields = c.fields(d.where, member(n.path, "where"), func(at, name string) {
+		made.fields = c.namedTemplates(d.where, member(n.path, "where"), func(at, name string) {
 			if known && c.names.Filter != nil && !c.names.Filter(d.entity, name) {
 				c.problems.add(at, "%s has no indexed or unique field %s", d.entity, show(name))
 			}
 		})
-	}
-	return made
-}
-
-// fields compiles the members of an object; check judges each name.
-func (c *compiler) fields(given *object, path string, check func(at, name string)) []namedTemplate {
-	made := make([]namedTemplate, len(given.members))
-	for i := range given.members {
-		e := &given.members[i]
-		at := member(path, e.name)
-		check(at, e.name)
-		made[i] = namedTemplate{e.name, c.template(e.value, at)}
 	}
 	return made
 }
@@ -81,7 +69,7 @@ type recordNode struct {
 	op     Op
 	entity string
 	id     template
-	fields []namedTemplate
+	fields objectOf
 	limit  int
 }
 

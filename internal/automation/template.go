@@ -130,6 +130,15 @@ type namedTemplate struct {
 }
 
 func (o objectOf) value(r *run) (any, error) {
+	made, err := o.evaluate(r)
+	if err != nil {
+		return nil, err
+	}
+	return made, r.spend(valueSize * len(o))
+}
+
+// evaluate is value without a charge for the object.
+func (o objectOf) evaluate(r *run) (*object, error) {
 	made := &object{members: make([]entry, len(o))}
 	for i := range o {
 		v, err := o[i].value(r)
@@ -138,7 +147,7 @@ func (o objectOf) value(r *run) (any, error) {
 		}
 		made.members[i] = entry{o[i].name, v}
 	}
-	return made, r.spend(valueSize * len(o))
+	return made, nil
 }
 
 func (o objectOf) json(r *run, dst []byte) (_ []byte, err error) {
@@ -219,28 +228,33 @@ func (c *compiler) template(v any, path string) template {
 	case string:
 		return c.text(v, path)
 	case *object:
-		made := make(objectOf, len(v.members))
-		fixed := true
-		for i := range v.members {
-			e := &v.members[i]
-			made[i] = namedTemplate{e.name, c.template(e.value, member(path, e.name))}
-			fixed = fixed && isConstant(made[i].template)
-		}
-		if !fixed {
+		made := c.namedTemplates(v, path, func(string, string) {})
+		if slices.ContainsFunc(made, func(t namedTemplate) bool { return !isConstant(t.template) }) {
 			return made
 		}
 	case []any:
 		made := make(listOf, len(v))
-		fixed := true
 		for i := range v {
 			made[i] = c.template(v[i], item(path, i))
-			fixed = fixed && isConstant(made[i])
 		}
-		if !fixed {
+		if slices.ContainsFunc(made, func(t template) bool { return !isConstant(t) }) {
 			return made
 		}
 	}
 	return newConstant(v)
+}
+
+// namedTemplates compiles the members of an object. It calls check with the path
+// and name of each before it compiles its value.
+func (c *compiler) namedTemplates(given *object, path string, check func(at, name string)) objectOf {
+	made := make(objectOf, len(given.members))
+	for i := range given.members {
+		e := &given.members[i]
+		at := member(path, e.name)
+		check(at, e.name)
+		made[i] = namedTemplate{e.name, c.template(e.value, at)}
+	}
+	return made
 }
 
 func isConstant(t template) bool {
