@@ -3,11 +3,14 @@ package endpoint_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/internal/apikey"
+	"gatehouse/internal/credential"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/gatetest"
 )
 
@@ -194,6 +197,15 @@ func TestExternalUsersCallWhereTheyMay(t *testing.T) {
 		w.Key("sam@acme.example").Post(custom+"key-c", `{"number": "7"}`).Want(200, "") // staff need no External Identity
 		if n := count(t, w, "records"); n != 3 {
 			t.Errorf("%d records", n)
+		}
+		w.Nodes[0].Stop() // writes the queued runs
+		var kinds []credential.Kind
+		err := endpoint.Runs(t.Context(), w.AddNode().DB, "acme", endpoint.RunFilter{}, func(r *endpoint.Run) error {
+			kinds = append(kinds, r.Auth)
+			return nil
+		})
+		if want := []credential.Kind{credential.APIKey, credential.APIKey, credential.AccessToken}; err != nil || !slices.Equal(kinds, want) {
+			t.Errorf("newest first, the runs are kept as called with %v, want %v; %v", kinds, want, err)
 		}
 	})
 }

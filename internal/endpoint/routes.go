@@ -80,7 +80,7 @@ func (r *request) job(auth credential.Kind, caller access.Viewer, given inputs.O
 // byKey serves an endpoint in key mode: for an API key, or for an external user
 // where the endpoint allows it.
 func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
-	viewer, err := r.checks.Caller(ctx, r.endpoint.ExternalUsers)
+	viewer, kind, err := r.checks.Caller(ctx, r.endpoint.ExternalUsers)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -88,7 +88,7 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	j := r.job(credential.APIKey, viewer, given, nil)
+	j := r.job(kind, viewer, given, nil)
 	j.holder = r.call
 	out := r.s.execute(ctx, j)
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
