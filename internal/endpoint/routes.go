@@ -223,7 +223,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 	if e.KeyHash != "" {
 		unlock, err := r.s.deliveries.lock(ctx, tenantID+"/"+r.endpoint.Slug+"/"+e.KeyHash)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = over(err)
+			err = timeoutFault(err)
 		}
 		if err != nil {
 			return nil, nil, err
