@@ -141,7 +141,7 @@ func TestWhatAVerifierMaySay(t *testing.T) {
 		`{"providerEventId":"1","canonicalEvent":null}`:                        nil,
 		`{"providerEventId":"1"}`:                                              nil, `{}`: nil, `[]`: nil, `null`: nil, `true`: nil, `"x"`: nil, ``: nil,
 	} {
-		v, wrong := read([]byte(text))
+		v, wrong := parseVerified([]byte(text))
 		switch {
 		case want == nil && (v != nil || wrong == ""):
 			t.Errorf("%s is taken: %v", text, v)
@@ -153,7 +153,7 @@ func TestWhatAVerifierMaySay(t *testing.T) {
 
 // TestHeadersOfAVerifier have names in lower case, repeats joined.
 func TestHeadersOfAVerifier(t *testing.T) {
-	got := string(lowerNames(http.Header{"X-Signature": {"a", "b\"", "\xff"}}, "acme.localhost"))
+	got := string(verifierHeaders(http.Header{"X-Signature": {"a", "b\"", "\xff"}}, "acme.localhost"))
 	if want := `{"host":"acme.localhost","x-signature":"a, b\", ` + "\ufffd" + `"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

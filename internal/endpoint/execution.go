@@ -20,8 +20,8 @@ type execution struct {
 	j       *job
 	catalog *catalog
 	unit    *records.Unit
-	// contended are the records over which the previous try lost. This try locks
-	// them until it ends.
+	// contended are the records that the previous try depended on, when this is
+	// the last try. It locks them until it ends.
 	contended []string
 	// until is when the target's time ends, the commit included.
 	until time.Time

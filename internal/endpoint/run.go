@@ -17,12 +17,12 @@ import (
 )
 
 // maxTries is how many lost races make a CONFLICT (contract X4). The last try
-// locks, on this node, the records over which the try before lost.
+// locks, on this node, the records that the try before it depended on.
 const maxTries = 3
 
 // maxTime is how long all tries together may take (contract X6), so that the
-// answer is out before the server's own timeouts. Each try also has the
-// target's limit, which includes its commit and its waiting.
+// answer is sent before the server's own timeouts. Each try also has the
+// target's limit, which includes its waits and its commit.
 const maxTime = 45 * time.Second
 
 // errTime means that a run's time ended before its commit.
@@ -43,16 +43,18 @@ type job struct {
 	inputs    inputs.Object
 	event     *event // nil unless a webhook was delivered
 	requestID string
-	holder    records.Holder // of the answer; nil where the outcome is not answered
-	// dry runs the job and keeps nothing.
-	dry bool
+	holder    records.Holder // of the answer; nil where the caller is not sent the outcome
+	dry       bool           // commit nothing, and do not record the run
 }
 
 // Outcome is the result of a run.
 type Outcome struct {
 	Data []byte // JSON
 	Meta []byte // JSON object, nil for none
-	// Err is the failure, a *fault.Error if the caller may know it.
+	// Err is nil when the run was committed. It is a *fault.Error if the caller
+	// may know it: EXECUTION_ERROR or what fail() chose for a failure of the
+	// target, EXECUTION_TIMEOUT, CONFLICT after three lost races, OVERLOADED where
+	// resources are lacking, and the errors of the caller's own access.
 	Err   error
 	Tries int
 
