@@ -64,7 +64,7 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 	return made
 }
 
-// recordNode is any of the five record nodes. fields is where for a list.
+// recordNode runs the five record nodes. For a list, fields is where.
 type recordNode struct {
 	op     Op
 	entity string
@@ -80,7 +80,7 @@ func (n *recordNode) execute(r *run) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v == nil && n.op == Get { // a reference that is not set leads nowhere
+		if v == nil && n.op == Get { // a reference that is not set has no record
 			return nil, nil
 		}
 		id, ok := v.(string)
@@ -106,7 +106,7 @@ func (n *recordNode) execute(r *run) (any, error) {
 	} else {
 		call.Fields = members
 	}
-	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
+	answer, err := r.callHost(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func describe(v any) string {
 	return kindOf(v)
 }
 
-// members writes the values of an object into one buffer; null reports whether
-// one of them is null.
+// members writes the values of an object into one buffer. null reports whether one of
+// them is null.
 func (r *run) members(given []namedTemplate) (made []inputs.Member, null bool, err error) {
 	if len(given) == 0 {
 		return nil, false, nil
