@@ -62,7 +62,7 @@ func scanText(text []byte, from int, exact bool) (end int, halves bool) {
 			return at, halves
 		case c == '\\':
 			switch _, is := wtf8.Surrogate(text[at:]); {
-			case is && !wtf8.Half(text[at:]):
+			case is && !wtf8.Lone(text[at:]):
 				at += 2*wtf8.Escape - 1 // a pair
 			case is && !exact:
 				copy(text[at:], `\ufffd`)

@@ -74,7 +74,7 @@ func (c *Call) Keep(n int) error {
 	return nil
 }
 
-// Seen returns what was read of the body so far, for the audit log.
+// Seen returns the part of the body that was read so far, for the audit log.
 func (c *Call) Seen() []byte { return c.body }
 
 // JSON reads the body as one JSON object. It returns UNSUPPORTED_MEDIA_TYPE for

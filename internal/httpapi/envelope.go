@@ -1,5 +1,5 @@
-// Package httpapi is what every endpoint shares: the envelope, reading bodies
-// strictly, routes as values, hosts, origins and client addresses.
+// Package httpapi has what all endpoints share: the envelope, strict decoding of
+// bodies, routes as values, hosts, origins and client addresses.
 package httpapi
 
 import (

@@ -36,8 +36,7 @@ func ParseOrigins(lines []string) ([]string, error) {
 	return origins, nil
 }
 
-// parseOrigin returns the canonical origin or, for people, what is wrong with
-// it.
+// parseOrigin returns the canonical origin, or the reason why text is none.
 func parseOrigin(text string) (canonical, reason string) {
 	scheme, authority, found := strings.Cut(text, "://")
 	switch {

@@ -228,7 +228,7 @@ type Authed struct {
 }
 
 // Reply is a handler's answer. Data is JSON; nil stands for null. The server
-// may write into Data and its spare capacity: nobody else may refer to that
+// may write into Data and its spare capacity: nothing else may refer to that
 // memory.
 type Reply struct {
 	Status int // 0 is 200

@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// TestNothingIsLost: of any UTF-16, as escapes and as they are.
-func TestNothingIsLost(t *testing.T) {
+// TestRoundTrip reads and writes random UTF-16 without loss.
+func TestRoundTrip(t *testing.T) {
 	units := []uint16{0, 'a', '"', '\\', 'u', 'd', 0xe9, 0x20ac, 0xd7ff, 0xd800, 0xd83d, 0xdbff, 0xdc00, 0xde00, 0xdfff, 0xe000, 0xfffd}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -76,7 +76,7 @@ func TestAppendUTF8(t *testing.T) {
 	}
 }
 
-// units16 is the UTF-16 of a WTF-8 text.
+// units16 returns the UTF-16 of a WTF-8 text.
 func units16(t *testing.T, s string) (units []uint16) {
 	t.Helper()
 	for s != "" {
