@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// ask compiles a condition into a flow that answers whether it holds.
+// ask compiles a condition into a flow that returns its value.
 func ask(t *testing.T, when string) (*scenario, automation.Problems) {
 	t.Helper()
 	quoted, _ := json.Marshal(when)
@@ -132,7 +132,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestConditionsThatAreRefusedAtApply(t *testing.T) {
+func TestRefusedConditions(t *testing.T) {
 	for when, want := range map[string]string{
 		``:                                       "if needs when|empty|expression",
 		`inputs.nope == 1`:                       `there is no input "nope"`,
@@ -195,7 +195,7 @@ func TestConditionsThatAreRefusedAtApply(t *testing.T) {
 	}
 }
 
-func TestAConditionEndsWithTheDeadline(t *testing.T) {
+func TestConditionsEndAtTheDeadline(t *testing.T) {
 	s, found := ask(t, `all(1..10000, all(1..10000, inputs.note matches "^(a|a)*b"))`)
 	if len(found) > 0 {
 		t.Fatal(found)

@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/automation"
 )
 
-func TestAuthorsAreToldWhatIsWrongAndWhere(t *testing.T) {
+func TestProblemsNameTextAndPath(t *testing.T) {
 	for nodes, want := range map[string]string{
 		`- {type: output, set: {a: "{{inputs.emial}}"}}`:         `nodes[0].set.a: there is no input "emial" in input_schema: expected email, score, vip, data or note`,
 		`- {type: output, set: {a: "{{vars.x}}"}}`:               `nodes[0].set.a: no set gives vars.x a value`,
@@ -61,7 +61,7 @@ func TestAuthorsAreToldWhatIsWrongAndWhere(t *testing.T) {
 
 const create = `- {id: x, type: record.create, entity: contact, fields: {}}`
 
-func TestADefinitionIsAnObjectOfKnownMembers(t *testing.T) {
+func TestMembersOfADefinition(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                `: expected an object with name, input_schema, outputs and nodes, found a list`,
 		`{`:                                 `: expected JSON in UTF-8 without duplicate names`,
@@ -102,7 +102,7 @@ func TestDefinitionsAreBounded(t *testing.T) {
 		t.Errorf("501 nodes: %v", found)
 	}
 	if _, found := decode(strings.Repeat(`{"type":"x"},`, 400) + `1`); len(found) != 100 {
-		t.Errorf("%d problems are told", len(found))
+		t.Errorf("%d problems are reported", len(found))
 	}
 	long := fmt.Sprintf(`{"type":"fail","message":"{{inputs}}%s"}`, strings.Repeat("x", automation.MaxTemplate))
 	if _, found := decode(long); len(found) != 1 || !strings.Contains(found.Error(), "the text is too long") {
@@ -110,7 +110,7 @@ func TestDefinitionsAreBounded(t *testing.T) {
 	}
 }
 
-func TestTheJSONOfADefinitionKeepsItsOrder(t *testing.T) {
+func TestJSONKeepsTheOrderOfMembers(t *testing.T) {
 	const text = `{"nodes":[{"type":"output","set":{"z":1.50,"a":null}}],"outputs":[{"name":"z","type":"number"},{"name":"a","type":"json"}],"name":"x"}`
 	def, found := automation.Decode(jsontext.Value(text))
 	if len(found) > 0 || string(def.JSON()) != text {
@@ -118,9 +118,9 @@ func TestTheJSONOfADefinitionKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// TestPlacesThatOverlap: one node cannot set an output and a part of it, for it
-// would depend on the order. What was stored before goes on.
-func TestPlacesThatOverlap(t *testing.T) {
+// TestOverlappingPlaces: one node must not set an output and a part of it, because the
+// result would depend on the order. Stored definitions are exempt.
+func TestOverlappingPlaces(t *testing.T) {
 	for nodes, want := range map[string]string{
 		`{"type":"output","set":{"a":1,"a.b":2}}`:                                            `nodes[0].set.a.b: "a" and "a.b" overlap: expected places of which none lies in another`,
 		`{"type":"output","set":{"a.b.0":1,"a":2}}`:                                          `nodes[0].set.a: "a.b.0" and "a" overlap: expected places of which none lies in another`,

@@ -9,8 +9,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestNobodyBorrowsWhatTheyLack is contract A13 for definitions.
-func TestNobodyBorrowsWhatTheyLack(t *testing.T) {
+// TestMayDefine checks contract A13 for definitions.
+func TestMayDefine(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(`
 tenant: acme

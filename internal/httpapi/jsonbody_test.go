@@ -64,7 +64,7 @@ func nested(depth int, opening, closing string) string {
 	return `{"a":` + strings.Repeat(opening, depth-1) + "1" + strings.Repeat(closing, depth-1) + "}"
 }
 
-func TestWhateverIsNotOneSoundObjectIs400(t *testing.T) {
+func TestMalformedObjects(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                              "The body is empty: expected a JSON object.",
 		" \n\t":                         "The body is empty: expected a JSON object.",
