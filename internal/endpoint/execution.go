@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // execution is one try of a job: a unit of work and what runs on it.
@@ -32,7 +33,7 @@ type execution struct {
 
 	console []component.Line
 	cpu     time.Duration
-	userID  string   // the user that the job's target runs as
+	userID  user.ID  // the user that the job's target runs as
 	failure *failure // the last failure of a component
 }
 
@@ -95,7 +96,7 @@ func (x *execution) limit() time.Duration {
 func (x *execution) touched() []string {
 	names := x.unit.Touched()
 	for i, name := range names {
-		names[i] = x.j.config.Tenant.ID + "/" + name
+		names[i] = string(x.j.config.Tenant.ID) + "/" + name
 	}
 	return names
 }

@@ -32,7 +32,7 @@ type host struct {
 // the error for an answer that is larger than the run may still receive. The
 // caller must call release when the component or flow has ended.
 func (x *execution) host(viewer access.Viewer, tooMuch error) (h host, release func()) {
-	q := &recordQuota{charge: x.s.budget.Charge(x.j.config.Tenant.ID), tooMuch: tooMuch}
+	q := &recordQuota{charge: x.s.budget.Charge(string(x.j.config.Tenant.ID)), tooMuch: tooMuch}
 	return host{x: x, session: x.unit.As(viewer).Within(q), quota: q}, q.charge.Release
 }
 
@@ -309,9 +309,9 @@ func (c *call) page(p records.Page) []byte {
 // context returns a component's ctx (contract J3).
 func (x *execution) context(viewer access.Viewer) []byte {
 	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = wtf8.AppendUTF8(text, viewer.UserID())
+	text = wtf8.AppendUTF8(text, string(viewer.UserID()))
 	text = wtf8.AppendUTF8(append(text, `,"email":`...), viewer.Email())
-	text = wtf8.AppendUTF8(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
+	text = wtf8.AppendUTF8(append(text, `},"tenant":`...), string(x.j.config.Tenant.ID))
 	text = wtf8.AppendUTF8(append(text, `,"requestId":`...), x.j.requestID)
 	text = append(text, `,"event":`...)
 	if e := x.j.event; e == nil {

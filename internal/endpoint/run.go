@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // maxTries is how many lost races make a CONFLICT (contract X4). The last try
@@ -62,7 +63,7 @@ type Outcome struct {
 	Console []component.Line
 	CPU     time.Duration
 	Wall    time.Duration
-	UserID  string // the user it ran as; "" if none was found
+	UserID  user.ID // the user it ran as; "" if none was found
 }
 
 // execute runs a job until it is committed, has failed or has lost too many

@@ -47,7 +47,7 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 	host, release := x.host(viewer, component.ErrHostBytes)
 	defer release()
 	res, err := program.Run(ctx, component.Run{
-		Tenant: x.j.config.Tenant.ID, Inputs: inputs, Ctx: x.context(viewer), Timeout: c.Timeout(),
+		Tenant: string(x.j.config.Tenant.ID), Inputs: inputs, Ctx: x.context(viewer), Timeout: c.Timeout(),
 		Host: host,
 	})
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
@@ -109,7 +109,7 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 			return err
 		}
 	}
-	leave, err := x.s.flows.Enter(ctx, x.j.config.Tenant.ID)
+	leave, err := x.s.flows.Enter(ctx, string(x.j.config.Tenant.ID))
 	if errors.Is(err, admission.ErrFull) {
 		err = fault.New(fault.Overloaded, "Too many automations are running. Try again soon.").After(time.Second)
 	}
@@ -127,12 +127,12 @@ func (x *execution) flow(ctx context.Context, compiled *automation.Flow, viewer 
 	defer cancel()
 	host, release := x.host(viewer, automation.ErrRecords)
 	defer release()
-	work, err := x.s.engine.Cores().Start(ctx, x.j.config.Tenant.ID)
+	work, err := x.s.engine.Cores().Start(ctx, string(x.j.config.Tenant.ID))
 	if err != nil {
 		return timeoutFault(err)
 	}
 	defer work.Stop()
-	memory := x.s.engine.Memory().Charge(x.j.config.Tenant.ID)
+	memory := x.s.engine.Memory().Charge(string(x.j.config.Tenant.ID))
 	defer memory.Release()
 	run := automation.Run{Inputs: x.j.inputs, Host: host, Work: work, Memory: &memory}
 	if e := x.j.event; e != nil {

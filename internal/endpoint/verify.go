@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/wtf8"
 )
 
@@ -100,13 +101,13 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := r.s.verifiers.enter(ctx, r.call.Config.Tenant.ID+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
+	leave, err := r.s.verifiers.enter(ctx, string(r.call.Config.Tenant.ID)+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	res, err := program.Run(ctx, component.Run{
-		Tenant:   r.call.Config.Tenant.ID,
+		Tenant:   string(r.call.Config.Tenant.ID),
 		Verifier: &component.VerifierInput{RawBody: body, Headers: verifierHeaders(r.call.Request.Header, r.call.Request.Host), Config: config},
 	})
 	if err != nil {
@@ -223,8 +224,8 @@ const (
 // logRejection logs for the author of a verifier why a delivery was not accepted,
 // at most once a second for each event and endpoint. The reason is the author's
 // text and contains nothing of the delivery.
-func (s *Service) logRejection(event, tenantID, slug, why string) {
-	key, now := event+"/"+tenantID+"/"+slug, s.clock.Now()
+func (s *Service) logRejection(event string, tenantID tenant.ID, slug, why string) {
+	key, now := event+"/"+string(tenantID)+"/"+slug, s.clock.Now()
 	s.mu.Lock()
 	last, known := s.logged[key]
 	due := !known || now.Sub(last) >= rejectionLogInterval || now.Before(last)
