@@ -83,7 +83,7 @@ func (k *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err e
 			own := &keyHolder{done: make(chan struct{})}
 			k.m[key] = own
 			k.mu.Unlock()
-			mark.At("delivery.boarded")
+			mark.At("delivery.locked")
 			return func() {
 				k.mu.Lock()
 				defer k.mu.Unlock()
