@@ -17,7 +17,7 @@ type element struct {
 func (c *conditions) pointer(n *ast.PointerNode) expression {
 	switch {
 	case c.predicates == 0:
-		return c.problem("# is there only inside filter, all, any and their like")
+		return c.problem("# exists only inside filter, all, any and their like")
 	case n.Name == "":
 		return func(r *run) (any, error) { return r.elements[len(r.elements)-1].value, nil }
 	case n.Name == "index":

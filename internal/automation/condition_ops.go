@@ -190,7 +190,7 @@ func (c *conditions) logic(n *ast.BinaryNode, decided bool) expression {
 func (c *conditions) matches(n *ast.BinaryNode) expression {
 	pattern, ok := n.Right.(*ast.StringNode)
 	if !ok {
-		return c.problem("matches expects a pattern that is written out, like inputs.sku matches \"^A-[0-9]+$\"")
+		return c.problem("matches expects a literal pattern, like inputs.sku matches \"^A-[0-9]+$\"")
 	}
 	if len(pattern.Value) > maxPattern {
 		return c.problem("the pattern is %d bytes long: expected at most %d", len(pattern.Value), maxPattern)
@@ -311,7 +311,7 @@ func onNumbers(name string, make func(a, b float64) float64) func(r *run, a, b a
 		}
 		made := make(x, y)
 		if math.IsNaN(made) || math.IsInf(made, 0) {
-			return nil, mistakef("%s: the result is no number", name)
+			return nil, mistakef("%s: the result is not a number", name)
 		}
 		return made, nil
 	}

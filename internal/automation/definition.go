@@ -132,7 +132,7 @@ func (d *decoder) normal(v any, path string, depth int) any {
 		}
 		return n
 	}
-	d.problems.add(path, "expected text, a number, true or false, null, a list or an object, found %T: a date stands in quotes", v)
+	d.problems.add(path, "expected text, a number, true or false, null, a list or an object, found %T: a date must be in quotes", v)
 	return nil
 }
 

@@ -67,7 +67,7 @@ func TestMissingInputsAreNull(t *testing.T) {
 - {id: deeper, type: output, set: {b: "{{inputs.data.x}}"}}
 - {id: all, type: output, set: {a: "{{inputs}}"}}`)
 	s.gives(`{"email":"e"}`, `{"a":{"email":"e","score":null,"vip":null,"data":null,"note":null},"b":"score <>"}`, 3)
-	if got := s.step("deeper"); got != "skipped: inputs.data.x reads x out of null, no object or list" {
+	if got := s.step("deeper"); got != "skipped: inputs.data.x reads x out of null, which is not an object or a list" {
 		t.Error(got)
 	}
 }
@@ -85,11 +85,11 @@ func TestPathsIntoScalarsSkipTheNode(t *testing.T) {
 	s.gives(`{"email":"e","note":"text","data":{"a":{"b":"text"},"list":[1]}}`, `{"a":null,"b":[null,null,1]}`, 2)
 	s.called()
 	for node, why := range map[string]string{
-		"text":  "inputs.note.x reads x out of text, no object or list",
-		"inner": "inputs.data.a.b.c reads c out of text, no object or list",
+		"text":  "inputs.note.x reads x out of text, which is not an object or a list",
+		"inner": "inputs.data.a.b.c reads c out of text, which is not an object or a list",
 		"after": "inner.id: the node did not run",
-		"cond":  "inputs.note.x reads x out of text, no object or list",
-		"loop":  "inputs.note reads into text, no object or list",
+		"cond":  "inputs.note.x reads x out of text, which is not an object or a list",
+		"loop":  "inputs.note reads into text, which is not an object or a list",
 		"whole": "after: the node did not run",
 	} {
 		if got := s.step(node); got != "skipped: "+why {

@@ -46,7 +46,7 @@ func parsePath(text string) (path []segment, problem string) {
 			return nil, "expected a path like inputs.email, found " + show(text)
 		}
 		if i := strings.IndexFunc(name, notInPath); i >= 0 {
-			return nil, fmt.Sprintf("expected a path like inputs.lines.0.sku, found %s: %q cannot stand in a path", show(text), []rune(name[i:])[0])
+			return nil, fmt.Sprintf("expected a path like inputs.lines.0.sku, found %s: %q is not allowed in a path", show(text), []rune(name[i:])[0])
 		}
 		path = append(path, newSegment(name))
 	}
@@ -71,9 +71,9 @@ func (s *skipped) Error() string {
 	}
 	path := s.ref.path
 	if s.step >= len(path) { // an index computed by a condition
-		return s.ref.text + " reads into " + s.kind + ", no object or list"
+		return s.ref.text + " reads into " + s.kind + ", which is not an object or a list"
 	}
-	return fmt.Sprintf("%s reads %s out of %s, no object or list", s.ref.text, path[s.step].name, s.kind)
+	return fmt.Sprintf("%s reads %s out of %s, which is not an object or a list", s.ref.text, path[s.step].name, s.kind)
 }
 
 // place returns the place of a ref's value. It decodes the values on the path in

@@ -59,7 +59,7 @@ func (c *compiler) findIDs(nodes []*node) {
 	for _, n := range nodes {
 		if n.id != "" {
 			if first, twice := c.ids[n.id]; twice {
-				c.problems.add(member(n.path, "id"), "the id %s is there twice, first at %s", n.id, first)
+				c.problems.add(member(n.path, "id"), "the id %s is used twice, first at %s", n.id, first)
 			} else {
 				c.ids[n.id] = n.path
 			}
@@ -106,7 +106,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 	case c.ids[root] != "":
 		return nil, "the node " + root + " comes later, at " + c.ids[root]
 	case c.allItems[root]:
-		return nil, show(root) + " is there only inside its each"
+		return nil, show(root) + " exists only inside its each"
 	}
 	return nil, "unknown name " + show(root) + ": expected inputs, vars, event or the id of a node before this one"
 }
@@ -132,7 +132,7 @@ func (c *compiler) resolveVar(path []segment, text string) (*ref, string) {
 	}
 	slot, known := c.vars[path[1].name]
 	if !known {
-		return nil, "no set gives vars." + path[1].name + " a value"
+		return nil, "no set node sets vars." + path[1].name
 	}
 	return &ref{slot: slot, path: path[2:], text: text}, ""
 }

@@ -59,7 +59,7 @@ func (i *instance) outcome(x *execution, value []byte, memory int) *Failure {
 	case i.err != nil && x.outOfMemory, t != nil && t.outOfMemory(i.full(memory)):
 		return cutOff(t, fault.New(fault.ExecutionError, "The component went over its memory limit of %d MiB.", memory>>20))
 	case i.err != nil:
-		return cutOff(nil, fault.New(fault.ExecutionError, "The component was stopped: the engine could not go on."))
+		return cutOff(nil, fault.New(fault.ExecutionError, "The component was stopped: the engine failed."))
 	case t != nil:
 		return t.failure()
 	case value == nil:

@@ -99,7 +99,7 @@ func MayDefine(viewer access.Viewer, userIDs []user.ID, system bool) error {
 		}
 	}
 	if system && !viewer.AllEntityAccess() {
-		return fault.New(fault.Forbidden, "only who may do everything with every record may define what runs with execution_context system")
+		return fault.New(fault.Forbidden, "only a user with all_entity_access may define what runs with execution_context system")
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func (r *request) form() (url.Values, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, fault.New(fault.Validation, "The form cannot be read: expected name=value pairs, parted by & and percent-encoded.")
+		return nil, fault.New(fault.Validation, "The form cannot be read: expected name=value pairs, separated by & and percent-encoded.")
 	}
 	return form, nil
 }

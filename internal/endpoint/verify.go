@@ -182,7 +182,7 @@ func (r *request) verifierConfig() ([]byte, error) {
 // is "" for a delivery that was verified.
 func parseVerified(value []byte) (v *verified, wrong string) {
 	if jsontext.Value(value).Kind() != '{' {
-		return nil, "it returned no object"
+		return nil, "it did not return an object"
 	}
 	answer, err := httpapi.ParseEvent(value, httpapi.MaxEventDepth+1)
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *Call) Body() ([]byte, error) {
 			break
 		}
 		if err != nil {
-			return nil, fault.New(fault.Validation, "the body broke off before its end")
+			return nil, fault.New(fault.Validation, "the body is incomplete")
 		}
 	}
 	c.body, c.bodyRead = buf, true
