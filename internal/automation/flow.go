@@ -59,7 +59,8 @@ type RecordCall struct {
 	Room int
 }
 
-// ErrRecords, an EXECUTION_ERROR, means that a run would receive more than MaxRecords.
+// ErrRecords means that a run would receive more than MaxRecords; it is an
+// EXECUTION_ERROR.
 var ErrRecords = fault.New(fault.ExecutionError, "a run may be handed at most %d MiB of records", MaxRecords>>20)
 
 // Event identifies a webhook's delivery. An empty text is null in the flow.

@@ -51,8 +51,8 @@ type Host interface {
 	Call(ctx context.Context, name string, args []byte, room int) (result []byte, err error)
 }
 
-// ErrHostBytes, an EXECUTION_ERROR, means that a run would receive more than
-// MaxHostBytes.
+// ErrHostBytes means that a run would receive more than MaxHostBytes; it is an
+// EXECUTION_ERROR.
 var ErrHostBytes = fault.New(fault.ExecutionError, "more than %d MiB of records in one run", MaxHostBytes>>20)
 
 // Result is the result of a run. Either Failed or Value is set.
