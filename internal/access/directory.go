@@ -11,9 +11,10 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// Config is a tenant's whole configuration at one version: what decides every
-// request but the records and shares themselves. It is immutable; caches that
-// hang on it end with it, so that a change of configuration forgets them all.
+// Config is a tenant's whole configuration at one version: everything that
+// decides a request except the records and shares themselves. It is immutable.
+// What is derived from it (see Derived) is dropped together with it, so that a
+// change of configuration empties every cache.
 type Config struct {
 	Tenant *tenant.Tenant
 	Schema *schema.Schema
@@ -27,12 +28,7 @@ type Config struct {
 	roleNames map[string][]string
 
 	viewers Cache[Viewer]
-	// Keys is for apikey: what a token's hash resolved to under this version.
-	Keys Cache[any]
-	// Origins is for apikey: the union that answers preflights.
-	Origins Cache[any]
-	// Definitions is for endpoint: what the tenant defined itself, ready to run.
-	Definitions Cache[any]
+	derived sync.Map // by *Derived[T]: *T
 }
 
 // confirmEvery bounds how long a node works with a configuration without
@@ -227,30 +223,4 @@ func SystemAs(w Viewer, reason string) Viewer {
 	v.v.elevated = true
 	c.viewers.Put(key, v)
 	return v
-}
-
-// Cache is a bounded map safe for concurrent use. When full it starts anew.
-type Cache[T any] struct {
-	mu sync.RWMutex
-	m  map[string]T
-}
-
-const maxCache = 50_000
-
-// Get finds what was put under key.
-func (c *Cache[T]) Get(key string) (T, bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	v, ok := c.m[key]
-	return v, ok
-}
-
-// Put keeps v under key.
-func (c *Cache[T]) Put(key string, v T) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.m == nil || len(c.m) >= maxCache {
-		c.m = map[string]T{}
-	}
-	c.m[key] = v
 }
