@@ -59,7 +59,8 @@ func TestApplyTellsOfMistakes(t *testing.T) {
 		stdout, stderr, code := x.raw(append([]string{"apply", "-f", "-"}, x.place...)...)
 		want := "<stdin>:2: role a: there is no role \"b\" to be its parent\n" +
 			"<stdin>:4: email: expected an e-mail address, found \"x\"\n" +
-			"gatehouse: <stdin>: 2 mistakes; nothing was changed\n"
+			"<stdin>:4: user x: there is no role \"y\"\n" +
+			"gatehouse: <stdin>: 3 mistakes; nothing was changed\n"
 		if stdout != "" || stderr != want || code != 1 {
 			t.Errorf("status %d, printed %q, said %q", code, stdout, stderr)
 		}

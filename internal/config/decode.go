@@ -21,11 +21,11 @@ func (d *decoder) fail(n *Value, format string, args ...any) { d.add(n.Place, fo
 
 // bad is fail for a value: it says first of which key.
 func (d *decoder) bad(n *Value, format string, args ...any) {
-	prefix := ""
-	if d.key != "" {
-		prefix = printable(d.key) + ": "
+	if d.key == "" {
+		d.fail(n, format, args...)
+		return
 	}
-	d.fail(n, "%s%s", prefix, fmt.Sprintf(format, args...))
+	d.member(n.Place, printable(d.key), format, args...)
 }
 
 // within reads what stands under a key that was kept for later.

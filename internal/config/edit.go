@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -20,6 +21,9 @@ type Edit struct {
 	// deactivated. A member that is absent has its default, as in a manifest.
 	// Where the value has no path of its own, problems name it edits[i].
 	Value *Value
+	// Activate makes a user active who is deactivated or waits for activation, and
+	// changes nothing else of them. Value must be nil.
+	Activate bool
 	// Against is the version of the object that the edit was made against, or
 	// Absent. "" does not ask.
 	Against string
@@ -43,7 +47,7 @@ const kindTemplate = "email_template"
 // DecodeEdits reads edits of a tenant's configuration, as Decode does for the
 // whole of it; Apply makes them all or nothing. What the edits do not name stays.
 func DecodeEdits(tenantID string, edits []Edit, getenv func(string) string) *Spec {
-	e := &editor{removed: map[[2]string]bool{}, problems: &Problems{}}
+	e := &editor{removed: map[[2]string]string{}, activated: map[string]string{}, problems: &Problems{}}
 	e.top("tenant", str(tenantID))
 	edits = slices.Clone(edits)
 	for i := range edits {
@@ -60,10 +64,15 @@ func DecodeEdits(tenantID string, edits []Edit, getenv func(string) string) *Spe
 		}
 	}
 	m := Decode(Source{Root: root, Getenv: getenv})
-	m.removed, m.edits = e.removed, edits
+	m.removed, m.activated, m.edits = e.removed, e.activated, edits
 	for at := range m.removed {
 		if m.names(at[0], at[1]) {
 			m.problems.add(m.place(at[0], at[1]), "%s is both changed and removed", printableName(at[1]))
+		}
+	}
+	for key := range m.activated {
+		if _, removed := m.removed[[2]string{"users", key}]; removed || m.names("users", key) {
+			m.problems.add(m.place("users", key), "%s is both activated and changed", printableName(key))
 		}
 	}
 	for _, one := range e.problems.List {
@@ -89,8 +98,10 @@ func (v *Value) at(place Place) *Value {
 // editor puts edits together to a whole configuration.
 type editor struct {
 	sections []pair
-	removed  map[[2]string]bool
-	problems *Problems
+	removed  map[[2]string]string
+	// activated is Spec.activated.
+	activated map[string]string
+	problems  *Problems
 }
 
 // top is the value of a top-level key, which is v if there is none yet.
@@ -112,7 +123,7 @@ func (e *editor) add(one *Edit) {
 	case kindTemplate:
 		all := e.top("email_templates", &Value{Kind: Mapping})
 		if one.Value == nil {
-			e.removed[[2]string{"email_templates", one.Name}] = true
+			e.removed[[2]string{"email_templates", one.Name}] = one.Name
 		} else {
 			all.Members = append(all.Members, Member{str(one.Name), one.Value})
 		}
@@ -131,12 +142,25 @@ func (e *editor) add(one *Edit) {
 		return
 	}
 	k := kinds[i]
+	if one.Activate {
+		e.activate(k, one)
+		return
+	}
 	list := e.top(k.section, rows(nil))
 	if one.Value == nil {
-		e.removed[[2]string{k.section, k.key(one.Name)}] = true
+		e.removed[[2]string{k.section, k.key(one.Name)}] = one.Name
 		return
 	}
 	list.Items = append(list.Items, e.named(k, one))
+}
+
+func (e *editor) activate(k kind, one *Edit) {
+	if k.name != kindUser || one.Value != nil {
+		e.problems.add(Place{}, "only a user can be activated, with no value: found %s", strings.ReplaceAll(k.name, "_", " "))
+		return
+	}
+	e.top(k.section, rows(nil))
+	e.activated[k.key(one.Name)] = one.Name
 }
 
 // tenant adds the members of the tenant itself, and no section of another kind.
@@ -165,7 +189,7 @@ func (e *editor) named(k kind, one *Edit) *Value {
 	is := v.Member(k.id)
 	switch {
 	case k.id == "": // another rule takes the place of one whose content changes
-		e.removed[[2]string{k.section, one.Name}] = true
+		e.removed[[2]string{k.section, one.Name}] = one.Name
 	case is == &v:
 		v.Members = append([]Member{{str(k.id), str(one.Name)}}, v.Members...)
 	case is.Kind == Text && k.key(is.Text) == k.key(one.Name):
@@ -241,13 +265,20 @@ func (p *plan) checkVersions() error {
 		}
 		stored := k.object(p.before, key)
 		what := strings.TrimSpace(strings.ReplaceAll(k.name, "_", " ") + " " + printableName(key))
+		if k.name == kindUser {
+			what = "user with the e-mail address " + printableName(strings.TrimSpace(cmp.Or(one.Name, one.nameIn(k))))
+		}
 		if one.Value == nil && stored.Value == nil {
 			return fault.New(fault.NotFound, "there is no %s", what)
 		}
 		if one.Against == "" || one.Against == stored.Version {
 			continue
 		}
-		f := fault.New(fault.Conflict, "%s was changed meanwhile", what).
+		message := what + " was changed meanwhile"
+		if one.Against == Absent {
+			message = "a " + what + " exists already"
+		}
+		f := fault.New(fault.Conflict, "%s", message).
 			With("kind", k.name).With("name", key).With("version", stored.Version).With("stored", jsonOf(stored.Value)).
 			With("asked", jsonOf(one.Value))
 		return f

@@ -103,7 +103,8 @@ func (p *plan) prunes(section string) bool { return p.prune && p.m.has(section) 
 
 // drops reports whether an object that is stored goes.
 func (p *plan) drops(section, key string) bool {
-	return p.m.removed[[2]string{section, key}] || p.prunes(section) && !p.m.names(section, key)
+	_, removed := p.m.removed[[2]string{section, key}]
+	return removed || p.prunes(section) && !p.m.names(section, key)
 }
 
 // drop takes out of after what goes.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -14,6 +15,9 @@ type Problem struct {
 	File string
 	Line int
 	Text string
+	// Reason is Text without the name of the object and member that it begins
+	// with, for a form that shows it beside the member; "" when Text has neither.
+	Reason string
 	// First is the place of the first of two things that must not both be there.
 	First *Place
 	// Cause is the refusal of another package that the problem passes on, or nil.
@@ -65,6 +69,12 @@ func (p *Problems) add(at Place, format string, args ...any) {
 	p.note(Problem{Place: at, Text: fmt.Sprintf(format, args...)})
 }
 
+// member is add for a mistake in a member of an object, which what names.
+func (p *Problems) member(at Place, what, format string, args ...any) {
+	reason := fmt.Sprintf(format, args...)
+	p.note(Problem{Place: at, Text: what + ": " + reason, Reason: reason})
+}
+
 // twice is add for the second of two things of which there may be one.
 func (p *Problems) twice(at, first Place, format string, args ...any) {
 	p.note(Problem{Place: at, First: &first, Text: fmt.Sprintf(format, args...)})
@@ -82,6 +92,8 @@ func (p *Problems) note(one Problem) {
 	}
 	p.List = append(p.List, one)
 }
+
+func (p *Problem) reason() string { return cmp.Or(p.Reason, p.Text) }
 
 // has reports whether a problem was noted at the path.
 func (p *Problems) has(path string) bool {

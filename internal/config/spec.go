@@ -15,9 +15,12 @@ type Spec struct {
 	// places tells where the object of a path stands, and in which order they
 	// were given; see mark.
 	places map[string]marked
-	// removed are the objects that must go, by section and key.
-	removed map[[2]string]bool
-	edits   []Edit // that it is made of, if it is
+	// removed are the objects that must go, by section and key, each with its
+	// name as it was given.
+	removed map[[2]string]string
+	// activated are users who are made active, by e-mail key, as removed has them.
+	activated map[string]string
+	edits     []Edit // that it is made of, if it is
 
 	tenant   string
 	settings tenant.Tenant // its hosts in the order given

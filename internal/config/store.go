@@ -65,6 +65,18 @@ var (
 // two as JSON. CONFLICT too when the tenant changes too often to be planned.
 // Applying the same Spec twice changes nothing the second time.
 func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*Result, error) {
+	a, err := start(ctx, h, clk, actor, m, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.apply(ctx, h); err != nil {
+		return nil, err
+	}
+	return a.result(ctx, h)
+}
+
+// start does what is done ahead of the transaction.
+func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*application, error) {
 	problems := m.problems
 	if m.tenant == "" {
 		return nil, problems.err()
@@ -81,9 +93,12 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 			return nil, err
 		}
 	}
-	if err := a.apply(ctx, h); err != nil {
-		return nil, err
-	}
+	return a, nil
+}
+
+// result is what was done, with what can be counted after the transaction.
+func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) {
+	m := a.m
 	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Losing: a.losing, Warnings: append(m.shortSecrets(), a.warnings...)}
 	for _, f := range a.goneFields {
 		told, err := f.told(ctx, h)
@@ -102,7 +117,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	if !owned {
 		r.Warnings = append(r.Warnings, "tenant "+m.tenant+" has no active owner: nobody may do everything there")
 	}
-	if !opts.DryRun {
+	if !a.opts.DryRun {
 		if err := records.Sweep(ctx, h); err != nil {
 			r.Warnings = append(r.Warnings, "what the tenant does not use any more was not removed yet, a server will: "+err.Error())
 		}

@@ -53,7 +53,11 @@ func (w *writer) write(log *tenant.History) error {
 		return w.p.m.refusedRecords(err)
 	}
 	for _, c := range w.p.changes {
-		log.Record(c.kind, c.name, c.before, c.after)
+		after := c.after
+		if c.kind == kindUser { // who is new has an id by now
+			after = userKind.view(w.p.after, w.p.before, c.key)
+		}
+		log.Record(c.kind, c.name, c.before, after)
 	}
 	return nil
 }

@@ -62,6 +62,8 @@ var userTable = table[userDecl]{
 		past: func(u, _ *userDecl) *Value { return yes(u.Active) },
 	},
 	{key: "email_verified", past: func(u, _ *userDecl) *Value { return yes(u.EmailVerified) }},
+	{key: "pending", past: func(u, _ *userDecl) *Value { return yes(u.Pending) }, show: inHistory},
+	{key: "id", past: func(u, _ *userDecl) *Value { return str(u.ID) }, show: inHistory},
 }
 
 // sealedText is how the change history tells of a secret that prev was before.
@@ -100,7 +102,7 @@ func (d *decoder) users(m *Spec, key string, n *Value) {
 			return
 		}
 		if u.Owner && u.Type == user.External {
-			d.fail(u.given["owner"], "user %s: an external user cannot be the tenant's owner", u.Email)
+			d.member(u.given["owner"].Place, "user "+u.Email, "an external user cannot be the tenant's owner")
 		}
 		m.mark(item, key, u.Key)
 		for name, at := range u.given {
@@ -127,8 +129,7 @@ func (d *decoder) addressed(m *Spec, n *Value, u *userDecl) bool {
 		return false
 	}
 	if strings.Count(u.Email, "@") != 1 { // of a new user, more is asked (checkAddress)
-		d.fail(n, "email: expected an e-mail address, found %s", show(u.Email))
-		return false
+		d.note(Problem{Place: u.given["email"].Place, Text: "email: expected an e-mail address, found " + show(u.Email), Reason: user.CheckEmail(u.Email).Error()})
 	}
 	u.Email = email.Clean(u.Email)
 	u.Key = user.EmailKey(u.Email)
@@ -164,11 +165,21 @@ func mergeUsers(p *plan) {
 		p.after.users[decl.Key] = decl.merge(prev, p.hash)
 	}
 	for key, prev := range p.before.users {
-		if p.m.names("users", key) || !p.drops("users", key) || prev.Type == user.External && p.prunes("users") {
+		if p.m.names("users", key) {
+			continue
+		}
+		_, asked := p.m.removed[[2]string{"users", key}]
+		switch {
+		case p.m.activated[key] != "":
+			u := *prev
+			activate(&u)
+			p.after.users[key] = &u
+			continue
+		case !asked && (!p.prunes("users") || prev.Type == user.External):
 			continue
 		}
 		u := *prev
-		u.Active = false
+		u.Active, u.Pending = false, false
 		if _, ok := p.after.roles[u.Role]; !ok {
 			u.Role = ""
 		}
@@ -180,11 +191,12 @@ func mergeUsers(p *plan) {
 // checkAddress refuses a new user whom no mail can reach. One who is stored
 // already stays: an export must apply, whatever was taken for an address before.
 func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
-	if prev != nil {
+	at := p.m.place("users", decl.Key, "email")
+	if prev != nil || p.has(at.Path) {
 		return
 	}
 	if err := user.CheckEmail(decl.Email); err != nil {
-		p.add(p.m.place("users", decl.Key, "email"), "user %s: email: %s", show(decl.Email), err)
+		p.member(at, "user "+show(decl.Email)+": email", "%s", err)
 	}
 }
 
@@ -205,7 +217,9 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 	}
 	if decl.given["active"] != nil {
 		u.Active = decl.Active
-		u.EmailVerified = u.EmailVerified || u.Active // activation counts as verification (contract I6)
+		if u.Active {
+			activate(u)
+		}
 	}
 	if decl.password != "" {
 		u.PasswordHash = hash(decl.Key, u.PasswordHash, decl.password)
@@ -213,14 +227,19 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 	return u
 }
 
+// activate makes a user active, which counts as verification of the address
+// (contract I6).
+func activate(u *user.User) { u.Active, u.EmailVerified, u.Pending = true, true, false }
+
 func checkUsers(p *plan) {
 	for _, decl := range p.m.users {
+		what := "user " + printable(decl.Email)
 		if _, ok := p.after.roles[decl.Role]; !ok && decl.Role != "" {
-			p.add(p.m.place("users", decl.Key, "role"), "user %s: there is no role %s", decl.Email, show(decl.Role))
+			p.member(p.m.place("users", decl.Key, "role"), what, "there is no role %s", show(decl.Role))
 		}
 		for _, set := range decl.Sets {
 			if p.after.sets[set] == nil {
-				p.add(p.m.place("users", decl.Key, "permission_sets/"+set), "user %s: there is no permission set %s", decl.Email, show(set))
+				p.member(p.m.place("users", decl.Key, "permission_sets/"+set), what, "there is no permission set %s", show(set))
 			}
 		}
 	}

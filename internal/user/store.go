@@ -137,18 +137,18 @@ func insert(ctx context.Context, tx db.Tx, u *User) error {
 
 // Update makes the user's row and permission sets equal to u; the id and
 // created_at stay. A deactivation or new password ends the user's sessions for
-// good; an activation ends the wait for one (Pending is not written).
+// good; an activation ends the wait for one, whatever u.Pending is.
 func Update(ctx context.Context, tx tenant.ConfigTx, u *User) error {
 	epoch := int64(0)
 	err := tx.Query(ctx, `UPDATE users SET email = $3,
 		email_key = CASE WHEN email_key < '!' AND email = $3 THEN email_key ELSE $4 END, name = $5, locale = $6, user_type = $7,
 		is_owner = $8, active = $9, email_verified = $10, role = $11, password_hash = $12,
 		custom_data = $13`+tx.Dialect().JSON+`, updated_at = $14,
-		pending = CASE WHEN $9 = 1 THEN 0 ELSE pending END,
-		session_epoch = session_epoch + CASE WHEN active > $9 OR password_hash <> $12 THEN 1 ELSE 0 END
+		pending = CASE WHEN $9 = 1 THEN 0 ELSE $15 END,
+		session_epoch = session_epoch + CASE WHEN active > $9 OR $9 = 0 AND pending > $15 OR password_hash <> $12 THEN 1 ELSE 0 END
 		WHERE tenant_id = $1 AND user_id = $2 RETURNING session_epoch`, func(r db.Row) error { epoch = r.Int(0); return nil },
 		u.ID, email.Clean(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner, u.Active,
-		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt)
+		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt, u.Pending)
 	if errors.Is(err, db.ErrUnique) {
 		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
 	}
