@@ -53,6 +53,11 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 	for _, gone := range result.Gone {
 		e.say("goes, as the manifest leaves it out: %s", gone)
 	}
+	if result.Effect != nil {
+		for _, line := range result.Effect.Lines() {
+			e.say("%s", line)
+		}
+	}
 	for _, w := range result.Warnings {
 		e.say("warning: %s", w)
 	}

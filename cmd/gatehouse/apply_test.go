@@ -41,6 +41,9 @@ func TestApplyAndExport(t *testing.T) {
 			t.Errorf("apply --json of what is there printed %v", lines)
 		}
 		x.stdin = "tenant: acme\nusers: []\n"
+		if _, words := x.ok("apply", "--prune", "--dry-run", "-f", "-"); !strings.Contains(words, "users who may do less: olivia@acme.example, sam@acme.example\n") {
+			t.Errorf("the dry run of the prune said %q", words)
+		}
 		stdout, words := x.ok("apply", "--prune", "-f", "-")
 		if !slices.Contains(strings.Split(stdout, "\n"), "update user sam@acme.example: active true → false") {
 			t.Errorf("the prune printed %q", stdout)

@@ -156,7 +156,7 @@ func (e *editor) add(one *Edit) {
 
 func (e *editor) activate(k kind, one *Edit) {
 	if k.name != kindUser || one.Value != nil {
-		e.problems.add(Place{}, "only a user can be activated, with no value: found %s", strings.ReplaceAll(k.name, "_", " "))
+		e.problems.add(Place{}, "only a user can be activated, with no value: found %s", words(k.name))
 		return
 	}
 	e.top(k.section, rows(nil))
@@ -198,7 +198,7 @@ func (e *editor) named(k kind, one *Edit) *Value {
 			v.Members = append(slices.Clone(v.Members), Member{str("renamed_from"), str(one.Name)})
 		}
 	default:
-		e.problems.add(is.Place, "%s %s cannot be renamed", strings.ReplaceAll(k.name, "_", " "), one.Name)
+		e.problems.add(is.Place, "%s %s cannot be renamed", words(k.name), one.Name)
 	}
 	return &v
 }
@@ -264,7 +264,7 @@ func (p *plan) checkVersions() error {
 			key = k.key(one.nameIn(k))
 		}
 		stored := k.object(p.before, key)
-		what := strings.TrimSpace(strings.ReplaceAll(k.name, "_", " ") + " " + printableName(key))
+		what := strings.TrimSpace(words(k.name) + " " + printableName(key))
 		if k.name == kindUser {
 			what = "user with the e-mail address " + printableName(strings.TrimSpace(cmp.Or(one.Name, one.nameIn(k))))
 		}
@@ -278,13 +278,19 @@ func (p *plan) checkVersions() error {
 		if one.Against == Absent {
 			message = "a " + what + " exists already"
 		}
-		f := fault.New(fault.Conflict, "%s", message).
-			With("kind", k.name).With("name", key).With("version", stored.Version).With("stored", jsonOf(stored.Value)).
-			With("asked", jsonOf(one.Value))
-		return f
+		return stored.conflict(message, jsonOf(one.Value))
 	}
 	return nil
 }
+
+// conflict is CONFLICT with what is stored and what was asked for instead.
+func (o Object) conflict(message string, asked any) error {
+	return fault.New(fault.Conflict, "%s", message).With("kind", o.Kind).With("name", o.Name).With("version", o.Version).
+		With("stored", jsonOf(o.Value)).With("asked", asked)
+}
+
+// words is the name of a kind in a sentence.
+func words(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
 
 // nameIn is the name that an edit's value gives its object.
 func (e *Edit) nameIn(k kind) string {

@@ -77,11 +77,12 @@ func (p *plan) person(key string) *user.User { return cmp.Or(p.after.users[key],
 // that the plan removes: e-mail addresses by its name.
 type holders struct{ roles, sets map[string][]string }
 
-// change is one object that the plan creates, updates or deletes. key finds it
-// in the states; before and after are its views, nil where there is none.
+// change is one object that the plan creates, updates or deletes. key finds it in
+// the state after, was in the state before; before and after are its views, nil
+// where there is none.
 type change struct {
-	kind, key, name string
-	before, after   any
+	kind, key, was, name string
+	before, after        any
 }
 
 // The kinds of objects, as the change history names them.
@@ -172,17 +173,16 @@ func (p *plan) diff() {
 			if after == nil {
 				has = p.before
 			}
-			p.note(k.name, key, k.titled(has, key), before, after)
+			p.note(change{k.name, key, was, k.titled(has, key), before, after})
 		}
 	}
 }
 
 // note adds a change unless the two views are the same.
-func (p *plan) note(kind, key, name string, before, after any) {
-	if encoded(before) == encoded(after) {
-		return
+func (p *plan) note(c change) {
+	if encoded(c.before) != encoded(c.after) {
+		p.changes = append(p.changes, c)
 	}
-	p.changes = append(p.changes, change{kind, key, name, before, after})
 }
 
 func encoded(v any) string {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
@@ -43,9 +43,8 @@ type Result struct {
 	// Gone are the attributes, of objects that the manifest names, which go because
 	// it does not name them; of fields with how many records hold a value.
 	Gone []string
-	// Losing are the users named in the change who may do less after it, by
-	// e-mail address.
-	Losing []string
+	// Effect is what the change does beyond its objects; nil but for a dry run.
+	Effect *Effect
 	// Warnings are sentences for the operator about a manifest that was applied.
 	Warnings []string
 }
@@ -99,13 +98,21 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 // result is what was done, with what can be counted after the transaction.
 func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) {
 	m := a.m
-	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Losing: a.losing, Warnings: append(m.shortSecrets(), a.warnings...)}
+	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: append(m.shortSecrets(), a.warnings...)}
+	var fields []GoneField
 	for _, f := range a.goneFields {
-		told, err := f.told(ctx, h)
+		gone, err := f.counted(ctx, h)
 		if err != nil {
 			return nil, err
 		}
-		r.Gone = append(r.Gone, told)
+		fields = append(fields, gone)
+		r.Gone = append(r.Gone, gone.String())
+	}
+	if a.opts.DryRun {
+		var err error
+		if r.Effect, err = a.effect(ctx, h, fields); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
@@ -135,14 +142,23 @@ type application struct {
 	opts      Options
 	passwords *passwords
 
+	planned   *Plan // that is written; nil for none
+	checkOnly bool  // ends before anything is written
+
 	checked bool // a dry run has looked at the records
 	changes []change
 	after   *state
 
 	goneFields  []goneField
 	goneOfUsers []string
-	losing      []string
 	warnings    []string
+
+	// What a dry run's effect is counted from.
+	before                    *state
+	paths                     []string // of the changes
+	configBefore, configAfter *access.Config
+	visits                    []records.Visit
+	stopping                  Affected
 }
 
 func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.History) error {
@@ -154,7 +170,7 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		p.prune = false
 		p.hash = func(_, stored, _ string) string { return stored }
 	}
-	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now()), inline: a.inline()}
+	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now()), inline: a.inline(), dryRun: a.opts.DryRun}
 	if err := w.load(); err != nil {
 		return err
 	}
@@ -180,7 +196,13 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := p.err(); err != nil {
 		return err
 	}
+	if a.checkOnly {
+		return errDryRun
+	}
 	p.diff()
+	if err := a.planned.unchanged(p); err != nil {
+		return err
+	}
 	if len(p.changes) > 0 {
 		err := w.write(log)
 		var long *records.Long
@@ -192,42 +214,13 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		}
 	}
 	a.changes, a.after = p.changes, p.after
-	a.goneFields, a.goneOfUsers, a.losing, a.warnings = p.goneFields(), p.goneOfUsers(), p.losing(), p.warnings
+	a.goneFields, a.goneOfUsers, a.warnings = p.goneFields(), p.goneOfUsers(), p.warnings
 	if a.opts.DryRun {
+		a.before, a.paths, a.stopping, a.visits = p.before, p.paths(), p.stopping(), w.visited
+		if a.configAfter = w.after; !w.fresh {
+			a.configBefore = w.config
+		}
 		return errDryRun
 	}
 	return nil
-}
-
-// Objects returns the objects of a kind, with their versions, by name. VALIDATION
-// when there is no such kind, NOT_FOUND when there is no such tenant.
-func Objects(ctx context.Context, h db.Handle, kindName string) ([]Object, error) {
-	k, ok := find(kindName)
-	if !ok {
-		return nil, fault.New(fault.Validation, "there is no kind of object %q", kindName)
-	}
-	s, err := exported(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var list []Object
-	for _, key := range k.keys(s) {
-		list = append(list, k.object(s, key))
-	}
-	return list, nil
-}
-
-// Export returns the configuration of a tenant as it is stored: to apply it
-// changes nothing. Secrets and passwords are left out. NOT_FOUND when there is
-// no such tenant.
-func Export(ctx context.Context, h db.Handle) (*Value, error) {
-	s, err := exported(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var pairs []pair
-	for _, section := range sections {
-		pairs = append(pairs, section.export(s)...)
-	}
-	return block(pairs...), nil
 }

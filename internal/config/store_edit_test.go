@@ -183,7 +183,7 @@ func TestADryRunKeepsNothing(t *testing.T) {
 		r, err := p.try(true, config.Edit{Kind: "user", Name: "sam@acme.example", Value: object("active", false)})
 		if err != nil || len(r.Changes) != 1 || strings.Join(r.Gone, "; ") !=
 			"user sam@acme.example: role sales; user sam@acme.example: permission set staff" ||
-			strings.Join(r.Losing, " ") != "sam@acme.example" {
+			strings.Join(r.Effect.Losing.Names, " ") != "sam@acme.example" {
 			p.Fatalf("%+v, %v", r, err)
 		}
 		if after := p.object("user", "sam@acme.example"); after.Version != before.Version {
