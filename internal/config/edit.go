@@ -211,11 +211,17 @@ func (k kind) key(name string) string {
 	return name
 }
 
-// object is an object of a state; Value is nil when there is none.
+// object is an object of a state. Its version is a digest of its view in the change
+// history and of its secrets as they are stored: sealed with a random nonce or
+// hashed with a random salt, so that nobody can try secrets on the digest. Value is nil when there is none.
 func (k kind) object(s *state, key string) Object {
 	o := Object{Kind: k.name, Name: key, Version: Absent}
 	if v := k.view(s, nil, key); v != nil {
-		digest := sha256.Sum256([]byte(encoded(v)))
+		text := encoded(v)
+		if k.secrets != nil {
+			text += encoded(k.secrets(s, key))
+		}
+		digest := sha256.Sum256([]byte(text))
 		o.Version, o.Value = hex.EncodeToString(digest[:12]), k.tell(s, key)
 	}
 	return o

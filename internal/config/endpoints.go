@@ -29,14 +29,16 @@ var endpointTable = table[endpointDecl]{
 	with(choice("reply", func(e *endpointDecl) *custom.Reply { return &e.Reply }, custom.Result, custom.Receipt), custom.Token),
 	with(text("verifier", func(e *endpointDecl) *string { return &e.Verifier }), custom.Signed),
 	{ // of the secrets the change history has that there are some, never which
-		key:  "webhook_secret",
-		read: func(d *decoder, e *endpointDecl, v *Value) { e.secret = d.sharedSecret(v, false) },
-		past: func(e, prev *endpointDecl) *Value { return sealedText(e.SealedSecret, prev.SealedSecret) },
+		key:    "webhook_secret",
+		read:   func(d *decoder, e *endpointDecl, v *Value) { e.secret = d.sharedSecret(v, false) },
+		past:   func(e, prev *endpointDecl) *Value { return sealedText(e.SealedSecret, prev.SealedSecret) },
+		secret: func(e *endpointDecl) string { return e.SealedSecret },
 	},
 	{
-		key:  "previous_webhook_secret",
-		read: func(d *decoder, e *endpointDecl, v *Value) { e.previous = d.sharedSecret(v, true) },
-		past: func(e, prev *endpointDecl) *Value { return sealedText(e.SealedPrevious, prev.SealedPrevious) },
+		key:    "previous_webhook_secret",
+		read:   func(d *decoder, e *endpointDecl, v *Value) { e.previous = d.sharedSecret(v, true) },
+		past:   func(e, prev *endpointDecl) *Value { return sealedText(e.SealedPrevious, prev.SealedPrevious) },
+		secret: func(e *endpointDecl) string { return e.SealedPrevious },
 	},
 	{
 		key:  "run_as",
@@ -263,6 +265,10 @@ var endpointKind = kind{
 			was = prev.endpoints[slug]
 		}
 		return endpointTable.view(&endpointDecl{Endpoint: *is}, &endpointDecl{Endpoint: *was})
+	},
+	secrets: func(s *state, slug string) []string { // the webhook token's prefix tells one token from another
+		e := s.endpoints[slug]
+		return append(endpointTable.secrets(&endpointDecl{Endpoint: *e}), e.TokenPrefix)
 	},
 	tell: func(s *state, slug string) *Value { // without secrets and webhook tokens
 		return flow(endpointTable.export(&endpointDecl{Endpoint: *s.endpoints[slug]}, s.email)...)

@@ -38,9 +38,11 @@ type kind struct {
 	title   func(s *state, key string) string // how messages name an object; nil is by its key
 	// view is an object as the change history has it, nil when there is none;
 	// prev is the state before, or nil.
-	view  func(s, prev *state, key string) any
-	tell  func(s *state, key string) *Value // as Export has it
-	write func(w *writer, c change) error
+	view func(s, prev *state, key string) any
+	// secrets is what is stored of an object's secrets; nil where a kind has none.
+	secrets func(s *state, key string) []string
+	tell    func(s *state, key string) *Value // as Export has it
+	write   func(w *writer, c change) error
 }
 
 // kinds lists them in the order in which changes are written and listed: what an

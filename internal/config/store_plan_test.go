@@ -103,7 +103,7 @@ var tokens = regexp.MustCompile(`svc_api_\w+`)
 // TestAPlanHasTheWholeEffect: records, fields, users, keys and endpoints.
 func TestAPlanHasTheWholeEffect(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		p := &house{t, d.For("acme"), clock.NewFake(clock.FromMicros(1_800_000_000_000_000))}
+		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(clock.FromMicros(1_800_000_000_000_000))}
 		set := func(rights ...any) config.Edit {
 			return config.Edit{Kind: "permission_set", Value: object("name", "staff", "entities", object("contact", object(rights...)))}
 		}

@@ -123,7 +123,7 @@ func TestAPendingUserIsDecidedOver(t *testing.T) {
 
 func TestAnEditOfOneObjectMakesNoTenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		p := &house{t, d.For("acme"), clock.NewFake(time.Unix(1_800_000_000, 0))}
+		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Unix(1_800_000_000, 0))}
 		p.refused(`NOT_FOUND: there is no tenant "acme"`, config.Edit{Kind: "role", Value: object("name", "a")})
 	})
 }

@@ -20,7 +20,10 @@ type attr[T any] struct {
 	// past returns the member as the change history keeps it, where tell does not;
 	// prev is the object before the change, or nil.
 	past func(o, prev *T) *Value
-	show shown
+	// secret returns what is stored of a secret, sealed or hashed, for the version of
+	// the object alone: nothing shows it.
+	secret func(o *T) string
+	show   shown
 }
 
 // shown says where a member is shown.
@@ -218,6 +221,16 @@ func (v *Value) json() jsontext.Value {
 		return append(out, '}')
 	}
 	return slices.Clone(v.JSON)
+}
+
+// secrets returns what is stored of the object's secrets.
+func (t table[T]) secrets(o *T) (list []string) {
+	for _, a := range t {
+		if a.secret != nil {
+			list = append(list, a.secret(o))
+		}
+	}
+	return list
 }
 
 // exports and pasts are lists of objects, each on a line.

@@ -46,9 +46,10 @@ var userTable = table[userDecl]{
 		tell: func(u *userDecl, _ func(string) string) *Value { return strs(u.Sets) },
 	},
 	{ // the change history has that there is one, never which
-		key:  "password",
-		read: func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
-		past: func(u, prev *userDecl) *Value { return sealedText(u.PasswordHash, prev.PasswordHash) },
+		key:    "password",
+		read:   func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
+		past:   func(u, prev *userDecl) *Value { return sealedText(u.PasswordHash, prev.PasswordHash) },
+		secret: func(u *userDecl) string { return u.PasswordHash },
 	},
 	{
 		key:  "active",
@@ -259,6 +260,7 @@ var userKind = kind{
 		}
 		return userTable.view(&userDecl{User: *is}, &userDecl{User: *was})
 	},
+	secrets: func(s *state, key string) []string { return userTable.secrets(&userDecl{User: *s.users[key]}) },
 	tell: func(s *state, key string) *Value {
 		return flow(userTable.export(&userDecl{User: *s.users[key]}, asIs)...)
 	},
