@@ -125,7 +125,7 @@ func (d *decoder) sourceFile(c *componentDecl, n *Value) bool {
 
 // inFile is add for a mistake in the file of a component's source.
 func (p *Problems) inFile(c *componentDecl, line int, format string, args ...any) {
-	p.note(Problem{Place: c.place, File: c.file, Line: line, Text: fmt.Sprintf(format, args...)})
+	p.Note(Problem{Place: c.place, File: c.file, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 // wrongSource notes what the compiler says about a component, at the author's line.
@@ -138,7 +138,7 @@ func (c *componentDecl) wrongSource(p *Problems, err *component.SourceError) {
 	case c.file != "":
 		p.inFile(c, max(err.Line, 1), "%s", text)
 	case c.lines || err.Line == 0:
-		p.note(Problem{Place: c.place, Line: max(err.Line, 0), Text: fmt.Sprintf("logic component %s: %s", c.Name, text)})
+		p.Note(Problem{Place: c.place, Line: max(err.Line, 0), Text: fmt.Sprintf("logic component %s: %s", c.Name, text)})
 	default:
 		p.add(c.place, "logic component %s: line %d of the source: %s", c.Name, err.Line, text)
 	}

@@ -76,7 +76,7 @@ func DecodeEdits(tenantID string, edits []Edit, getenv func(string) string) *Spe
 		}
 	}
 	for _, one := range e.problems.List {
-		m.problems.note(one)
+		m.problems.Note(one)
 	}
 	return m
 }

@@ -66,21 +66,22 @@ func (p *Problems) Unwrap() []error {
 
 // add notes a problem, once.
 func (p *Problems) add(at Place, format string, args ...any) {
-	p.note(Problem{Place: at, Text: fmt.Sprintf(format, args...)})
+	p.Note(Problem{Place: at, Text: fmt.Sprintf(format, args...)})
 }
 
 // member is add for a mistake in a member of an object, which what names.
 func (p *Problems) member(at Place, what, format string, args ...any) {
 	reason := fmt.Sprintf(format, args...)
-	p.note(Problem{Place: at, Text: what + ": " + reason, Reason: reason})
+	p.Note(Problem{Place: at, Text: what + ": " + reason, Reason: reason})
 }
 
 // twice is add for the second of two things of which there may be one.
 func (p *Problems) twice(at, first Place, format string, args ...any) {
-	p.note(Problem{Place: at, First: &first, Text: fmt.Sprintf(format, args...)})
+	p.Note(Problem{Place: at, First: &first, Text: fmt.Sprintf(format, args...)})
 }
 
-func (p *Problems) note(one Problem) {
+// Note adds a problem, unless it is there or there are MaxProblems.
+func (p *Problems) Note(one Problem) {
 	for _, had := range p.List {
 		if had.Place == one.Place && had.File == one.File && had.Line == one.Line && had.Text == one.Text {
 			return

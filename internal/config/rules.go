@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/wtf8"
 )
 
 // ruleDecl is a sharing rule as the file has it: what a condition's value
@@ -79,7 +80,7 @@ func (d *decoder) where(m *Spec, n *Value, path []string) []whereDecl {
 		if !ok {
 			return
 		}
-		value := quoted(s.text)
+		value := jsontext.Value(wtf8.AppendUTF8(nil, s.text))
 		if s.kind == Number || s.kind == Bool {
 			value = v.JSON
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
 // attr is a member of a kind of object: how it is decoded, and how Export and the
@@ -200,7 +202,7 @@ func (v *Value) json() jsontext.Value {
 	case Null:
 		return jsontext.Value("null")
 	case Text:
-		return quoted(v.Text)
+		return wtf8.AppendUTF8(nil, v.Text)
 	case List:
 		out := jsontext.Value{'['}
 		for i, item := range v.Items {
@@ -216,7 +218,7 @@ func (v *Value) json() jsontext.Value {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(append(out, quoted(m.Key.Text)...), ':'), m.Value.json()...)
+			out = append(append(wtf8.AppendUTF8(out, m.Key.Text), ':'), m.Value.json()...)
 		}
 		return append(out, '}')
 	}

@@ -64,7 +64,7 @@ func (d *decoder) template(p *string) func(*Value) {
 		}
 		for _, at := range variable.FindAllStringIndex(s, -1) {
 			if one := s[at[0]:at[1]]; !slices.Contains(templateVariables, one) {
-				d.note(Problem{Place: n.Place, Line: lineOf(s, at[0]), Text: fmt.Sprintf("%s: there is no variable %s: expected %s",
+				d.Note(Problem{Place: n.Place, Line: lineOf(s, at[0]), Text: fmt.Sprintf("%s: there is no variable %s: expected %s",
 					d.key, printable(one), orList(templateVariables))})
 			}
 		}

@@ -130,7 +130,7 @@ func (d *decoder) addressed(m *Spec, n *Value, u *userDecl) bool {
 		return false
 	}
 	if strings.Count(u.Email, "@") != 1 { // of a new user, more is asked (checkAddress)
-		d.note(Problem{Place: u.given["email"].Place, Text: "email: expected an e-mail address, found " + show(u.Email), Reason: user.CheckEmail(u.Email).Error()})
+		d.Note(Problem{Place: u.given["email"].Place, Text: "email: expected an e-mail address, found " + show(u.Email), Reason: user.CheckEmail(u.Email).Error()})
 	}
 	u.Email = email.Clean(u.Email)
 	u.Key = user.EmailKey(u.Email)
