@@ -25,6 +25,9 @@ type Options struct {
 	Compile func(ctx context.Context, tenant, source string) error
 	// Keyring seals webhook secrets; without any in the manifest it may be nil.
 	Keyring *secret.Keyring
+	// Keys names the valid API keys that act for any of the users, by id, for the
+	// effect of a dry run; nil names none.
+	Keys func(ctx context.Context, q db.Querier, users map[string]bool) ([]string, error)
 	// Inline is how many records the transaction that makes the change may visit:
 	// 0 is 1,000. What visits more is made ready in short steps first, as Pace
 	// says. Less than 0 is none; it is for tests.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/apikey"
-	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
 	"gatehouse/internal/user"
@@ -52,12 +50,12 @@ func (a *application) effect(ctx context.Context, h db.Handle, fields []GoneFiel
 			return nil, err
 		}
 	}
-	if len(off) == 0 {
+	if len(off) == 0 || a.opts.Keys == nil {
 		return e, nil
 	}
-	keys, err := apikey.OfUsers(ctx, h, clock.Micros(a.clk.Now()), off)
-	for i := range keys {
-		e.Keys.add(fmt.Sprintf("%s (%s)", keys[i].Name, keys[i].Prefix))
+	keys, err := a.opts.Keys(ctx, h, off)
+	for _, name := range keys {
+		e.Keys.add(name)
 	}
 	return e, err
 }

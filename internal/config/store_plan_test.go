@@ -26,7 +26,7 @@ import (
 func (p *house) plan(edits ...config.Edit) *config.Plan {
 	p.Helper()
 	m := config.DecodeEdits("acme", edits, func(string) string { return "" })
-	plan, err := config.NewPlan(p.Context(), p.h, p.clock, m, config.Options{})
+	plan, err := config.NewPlan(p.Context(), p.h, p.clock, m, p.opts)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -124,6 +124,7 @@ func TestAPlanHasTheWholeEffect(t *testing.T) {
 			set("create", true, "read", true, "update", true), person("sam@acme.example", "sales", true), person("cleo@acme.example", "ceo", true),
 			person("off@acme.example", "ceo", false), config.Edit{Kind: "user", Value: object("email", "olivia@acme.example", "owner", true)},
 			config.Edit{Kind: "automation", Value: flow}, endpoint("by-sam", "token", "sam@acme.example"), endpoint("by-caller", "api_key", ""), endpoint("other", "token", "olivia@acme.example"))
+		p.opts.Keys = apikey.New(d, p.clock, nil).OfUsers
 		p.contacts(d, 3)
 		p.key(d, "sam@acme.example")
 

@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/fault"
-	"gatehouse/internal/httpapi"
 	"gatehouse/internal/wtf8"
 )
 
@@ -38,11 +37,13 @@ func FromJSON[M ~struct {
 }
 
 // FromForm checks the fields of a form as FromJSON does the members of a body
-// (contract N5). With keepUndeclared the object is in the order of the names.
+// (contract N5). With keepUndeclared the object is in the order of the names. parse
+// parses text that must be one JSON value, as strictly as a body is read:
+// httpapi.ParseValue does.
 //
 // It returns a *fault.Error: VALIDATION when a name or text is not UTF-8 or has
 // U+0000 in it, EXECUTION_ERROR as FromJSON does.
-func FromForm(decls []Declaration, form url.Values, keepUndeclared bool) (Object, error) {
+func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse func(text []byte) (jsontext.Value, bool)) (Object, error) {
 	sent := make([]Member, 0, len(form))
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		texts := form[name]
@@ -61,7 +62,7 @@ func FromForm(decls []Declaration, form url.Values, keepUndeclared bool) (Object
 		if err != nil {
 			return nil, expected(d.Type)
 		}
-		held, ok := httpapi.ParseValue(text)
+		held, ok := parse(text)
 		if !ok {
 			return nil, expected(d.Type)
 		}
