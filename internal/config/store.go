@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Options are the choices of an apply.
@@ -22,12 +23,12 @@ type Options struct {
 	// can be: its error is a *component.SourceError when it is the author's
 	// mistake. It is asked for sources that differ from what is stored, ahead of
 	// the transaction; without such sources it may be nil.
-	Compile func(ctx context.Context, tenant, source string) error
+	Compile func(ctx context.Context, tenant tenant.ID, source string) error
 	// Keyring seals webhook secrets; without any in the manifest it may be nil.
 	Keyring *secret.Keyring
 	// Keys names the valid API keys that act for any of the users, by id, for the
 	// effect of a dry run; nil names none.
-	Keys func(ctx context.Context, q db.Querier, users map[string]bool) ([]string, error)
+	Keys func(ctx context.Context, q db.Querier, users map[user.ID]bool) ([]string, error)
 	// Inline is how many records the transaction that makes the change may visit:
 	// 0 is 1,000. What visits more is made ready in short steps first, as Pace
 	// says. Less than 0 is none; it is for tests.
@@ -41,7 +42,7 @@ const inline = 1000
 
 // Result is what an apply did, or with DryRun would have done.
 type Result struct {
-	Tenant  string
+	Tenant  tenant.ID
 	Changes []Change // none when the tenant was so already
 	// Gone are the attributes, of objects that the manifest names, which go because
 	// it does not name them; of fields with how many records hold a value.
@@ -84,7 +85,7 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 		return nil, problems.err()
 	}
 	if opts.Keyring == nil && m.hasSecrets() {
-		return nil, errors.New("config: Options.Keyring is needed to seal the webhook secrets of tenant " + m.tenant)
+		return nil, errors.New("config: Options.Keyring is needed to seal the webhook secrets of tenant " + string(m.tenant))
 	}
 	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 		return nil, err
 	}
 	if !owned {
-		r.Warnings = append(r.Warnings, "tenant "+m.tenant+" has no active owner: nobody may do everything there")
+		r.Warnings = append(r.Warnings, "tenant "+string(m.tenant)+" has no active owner: nobody may do everything there")
 	}
 	if !a.opts.DryRun {
 		if err := records.Sweep(ctx, h); err != nil {

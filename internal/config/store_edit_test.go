@@ -243,7 +243,7 @@ func TestAVersionSeesSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Unix(1_800_000_000, 0)), opts: config.Options{
-			Keyring: ring, Compile: func(context.Context, string, string) error { return nil },
+			Keyring: ring, Compile: func(context.Context, tenant.ID, string) error { return nil },
 		}}
 		hook := func(secrets ...any) config.Edit {
 			return config.Edit{Kind: "custom_endpoint", Value: object(append([]any{

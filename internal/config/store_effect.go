@@ -19,7 +19,7 @@ func (a *application) effect(ctx context.Context, h db.Handle, fields []GoneFiel
 	if len(a.changes) == 0 {
 		return e, nil
 	}
-	off := map[string]bool{} // the ids of those who are deactivated
+	off := map[user.ID]bool{} // the ids of those who are deactivated
 	n := &narrowing{before: a.configBefore, after: a.configAfter, known: map[string]bool{}}
 	judge := func(was, is *user.User) {
 		switch {

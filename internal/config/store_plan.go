@@ -113,7 +113,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Gone     []string  `json:"gone"`
 		Effect   *Effect   `json:"effect"`
 		Warnings []string  `json:"warnings"`
-	}{p.Tenant, list, slices.Concat([]string{}, p.Gone), p.Effect, slices.Concat([]string{}, p.Warnings)})
+	}{string(p.Tenant), list, slices.Concat([]string{}, p.Gone), p.Effect, slices.Concat([]string{}, p.Warnings)})
 }
 
 // Write makes the change as Apply does, recorded for actor, if it is still the one

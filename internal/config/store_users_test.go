@@ -33,7 +33,7 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, last := []string{"unknown", ""}, ""
+		ids, last := []user.ID{"unknown", ""}, user.ID("")
 		for i := range 20 {
 			draft.Email = fmt.Sprintf("u%d@acme.example", i)
 			u, err := config.CreateUser(ctx, h, clk, "test", draft) // the clock stands still
@@ -68,8 +68,8 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 // was made with.
 func TestAnAccountWithAnothersAddressIsDeactivated(t *testing.T) {
 	each(t, func(p *house) {
-		ctx, forms := p.Context(), map[string]string{"0": "eva@xn--bcher-kva.example", "1": "eva@bücher.example"}
-		for _, id := range []string{"1", "0"} {
+		ctx, forms := p.Context(), map[user.ID]string{"0": "eva@xn--bcher-kva.example", "1": "eva@bücher.example"}
+		for _, id := range []user.ID{"1", "0"} {
 			err := tenanttest.Change(ctx, p.h, func(tx tenant.ConfigTx) error {
 				err := user.Insert(ctx, tx, &user.User{ID: id, Email: forms[id], Type: user.External, Active: true, CreatedAt: int64(len(id)), UpdatedAt: 1})
 				if err == nil && id == "1" { // as the migration leaves it
@@ -81,7 +81,7 @@ func TestAnAccountWithAnothersAddressIsDeactivated(t *testing.T) {
 				p.Fatal(err)
 			}
 		}
-		for _, id := range []string{"1", "0"} {
+		for _, id := range []user.ID{"1", "0"} {
 			u, changed, err := config.SetUserActive(ctx, p.h, p.clock, "test", forms[id], false)
 			if err != nil || !changed || u.ID != id || u.Active {
 				p.Errorf("%s: %+v, %v, %v", forms[id], u, changed, err)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ var userTable = table[userDecl]{
 	},
 	{key: "email_verified", past: func(u, _ *userDecl) *Value { return yes(u.EmailVerified) }},
 	{key: "pending", past: func(u, _ *userDecl) *Value { return yes(u.Pending) }, show: inHistory},
-	{key: "id", past: func(u, _ *userDecl) *Value { return str(u.ID) }, show: inHistory},
+	{key: "id", past: func(u, _ *userDecl) *Value { return str(string(u.ID)) }, show: inHistory},
 }
 
 // sealedText is how the change history tells of a secret that prev was before.
@@ -289,7 +290,7 @@ func exportUsers(s *state) []pair {
 	for _, u := range s.users {
 		users = append(users, u)
 	}
-	slices.SortFunc(users, func(a, b *user.User) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(users, func(a, b *user.User) int { return cmp.Compare(a.ID, b.ID) })
 	var list []*Value
 	for _, u := range users {
 		list = append(list, userKind.tell(s, u.Key))
