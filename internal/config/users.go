@@ -21,11 +21,11 @@ type userDecl struct {
 }
 
 var userTable = table[userDecl]{
-	text("email", func(u *userDecl) *string { return &u.Email }),
-	profile("name", func(u *userDecl) *string { return &u.Name }, user.CheckName),
-	profile("locale", func(u *userDecl) *string { return &u.Locale }, user.CheckLocale).when(notEmpty),
+	text("email", func(u *userDecl) *string { return &u.Email }).needed("the e-mail address, which names the user"),
+	profile("name", func(u *userDecl) *string { return &u.Name }, user.CheckName).says("as people see it; from the address for a new user when absent, else kept"),
+	profile("locale", func(u *userDecl) *string { return &u.Locale }, user.CheckLocale).when(notEmpty).says("a language tag like de-AT; kept when absent"),
 	{
-		key:  "type",
+		key: "type", kind: ChoiceMember, values: []string{string(user.Internal), string(user.External)}, doc: "staff or end-user; it cannot be changed",
 		read: choice("type", func(u *userDecl) *user.Type { return &u.Type }, user.Internal, user.External).read,
 		tell: func(u *userDecl, _ func(string) string) *Value {
 			if u.Type == user.Internal {
@@ -36,10 +36,10 @@ var userTable = table[userDecl]{
 		past: func(u, _ *userDecl) *Value { return str(string(u.Type)) },
 		show: notEmpty,
 	},
-	flag("owner", func(u *userDecl) *bool { return &u.Owner }).when(notEmpty),
-	text("role", func(u *userDecl) *string { return &u.Role }).when(notEmpty),
+	flag("owner", func(u *userDecl) *bool { return &u.Owner }).when(notEmpty).says("may do everything with the tenant; never an external user"),
+	text("role", func(u *userDecl) *string { return &u.Role }).when(notEmpty).says("the place in the role tree"),
 	{
-		key: "permission_sets", show: notEmpty,
+		key: "permission_sets", kind: TextsMember, doc: "names of permission sets", show: notEmpty,
 		read: func(d *decoder, u *userDecl, v *Value) {
 			d.texts(v, "permission sets", func(_ *Value, name string) { u.Sets = append(u.Sets, name) })
 			slices.Sort(u.Sets)
@@ -47,13 +47,13 @@ var userTable = table[userDecl]{
 		tell: func(u *userDecl, _ func(string) string) *Value { return strs(u.Sets) },
 	},
 	{ // the change history has that there is one, never which
-		key:    "password",
+		key: "password", kind: SecretMember, doc: "a new password; kept when absent",
 		read:   func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
 		past:   func(u, prev *userDecl) *Value { return sealedText(u.PasswordHash, prev.PasswordHash) },
 		secret: func(u *userDecl) string { return u.PasswordHash },
 	},
 	{
-		key:  "active",
+		key: "active", kind: BooleanMember, doc: "may act; kept when absent",
 		read: flag("active", func(u *userDecl) *bool { return &u.Active }).read,
 		tell: func(u *userDecl, _ func(string) string) *Value {
 			if u.Active {
@@ -96,9 +96,11 @@ func profile(key string, at func(*userDecl) *string, check func(string) error) a
 	return a
 }
 
+func newUser() *userDecl { return &userDecl{User: user.User{Type: user.Internal, Active: true}} }
+
 func (d *decoder) users(m *Spec, key string, n *Value) {
 	d.list(n, "a list of users", func(_ int, item *Value) {
-		u := &userDecl{User: user.User{Type: user.Internal}}
+		u := newUser()
 		u.given = userTable.read(d, item, "a user", u)
 		if !d.addressed(m, item, u) {
 			return
