@@ -13,60 +13,62 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Options are the choices of an apply.
+// Options are the options of Apply, Check and NewPlan.
 type Options struct {
-	// DryRun does everything and keeps nothing.
+	// DryRun makes Apply do everything and keep nothing.
 	DryRun bool
 	// Prune removes the objects that a section of the manifest does not name.
 	Prune bool
-	// Compile compiles the source of a logic component, to learn whether it
-	// can be: its error is a *component.SourceError when it is the author's
-	// mistake. It is asked for sources that differ from what is stored, ahead of
-	// the transaction; without such sources it may be nil.
+	// Compile compiles the source of a logic component. It returns a
+	// *component.SourceError for a mistake of the author. It is called before the
+	// transaction, for sources that differ from the stored ones; without such
+	// sources it may be nil.
 	Compile func(ctx context.Context, tenant tenant.ID, source string) error
 	// Keyring seals webhook secrets; without any in the manifest it may be nil.
 	Keyring *secret.Keyring
 	// Keys names the valid API keys that act for any of the users, by id, for the
 	// effect of a dry run; nil names none.
 	Keys func(ctx context.Context, q db.Querier, users map[user.ID]bool) ([]string, error)
-	// Inline is how many records the transaction that makes the change may visit:
-	// 0 is 1,000. What visits more is made ready in short steps first, as Pace
-	// says. Less than 0 is none; it is for tests.
+	// Inline is how many records the transaction that makes the change may visit; 0
+	// is 1,000. A change that visits more is prepared in short steps first, at the
+	// given Pace. A negative value, for tests, is none.
 	Inline int
-	// Pace is how it goes on, and whom it tells.
+	// Pace controls the preparation and receives its progress.
 	Pace records.Pace
 }
 
-// inline is the default of Options.Inline: what takes about a tenth of a second.
+// inline is the default of Options.Inline; so many take about a tenth of a second.
 const inline = 1000
 
-// Result is what an apply did, or with DryRun would have done.
+// Result is what Apply did or, with DryRun, would have done.
 type Result struct {
 	Tenant  tenant.ID
 	Changes []Change // none when the tenant was so already
-	// Gone are the attributes, of objects that the manifest names, which go because
-	// it does not name them; of fields with how many records hold a value.
+	// Gone lists what objects that the Spec names lose because it leaves it out:
+	// fields, with how many records hold a value, and what users have.
 	Gone []string
-	// Effect is what the change does beyond its objects; nil but for a dry run.
+	// Effect is what the change does beyond its objects; nil except in a dry run.
 	Effect *Effect
-	// Warnings are sentences for the operator about a manifest that was applied.
+	// Warnings are sentences for the author of a Spec that was applied.
 	Warnings []string
 }
 
-// errDryRun and errRaced roll an apply back; the one is success, the other is tried again.
+// errDryRun and errRaced roll the transaction back: errDryRun is success, errRaced is retried.
 var (
 	errDryRun = errors.New("dry run")
 	errRaced  = errors.New("the tenant was made by somebody else meanwhile")
 )
 
-// Apply makes the tenant of h what m says, all or nothing; the change history
-// names actor. It fails with *Problems when m is not right, alone or against
-// what is stored; a refusal of another package (a host taken, data that would
-// break) is among them as its Cause. Of edits it fails with NOT_FOUND where one
-// removes what does not exist, and with CONFLICT where one was made against
-// another version: its details are kind, name, version, stored and asked, the last
-// two as JSON. CONFLICT too when the tenant changes too often to be planned.
-// Applying the same Spec twice changes nothing the second time.
+// Apply makes the configuration of h's tenant equal to m, all or nothing, recorded
+// for actor. Applying the same Spec twice changes nothing the second time.
+//
+// Apply returns *Problems when m is wrong, alone or against what is stored; an error
+// of another package (CONFLICT for a host that is taken or data that would break) is
+// the Cause of a Problem. For edits it returns NOT_FOUND when one removes or activates
+// an object that does not exist, or the tenant does not exist, and CONFLICT when one
+// was made against another version: the details are kind, name, version, stored and
+// asked, the last two as JSON. It also returns CONFLICT when the tenant changes too
+// often to be planned, or is being deleted.
 func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*Result, error) {
 	a, err := start(ctx, h, clk, actor, m, opts)
 	if err != nil {
@@ -78,7 +80,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	return a.result(ctx, h)
 }
 
-// start does what is done ahead of the transaction.
+// start does the work that precedes the transaction.
 func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*application, error) {
 	problems := m.problems
 	if m.tenant == "" {
@@ -99,7 +101,7 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	return a, nil
 }
 
-// result is what was done, with what can be counted after the transaction.
+// result returns what was done, with the counts that are made after the transaction.
 func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) {
 	m := a.m
 	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: append(m.shortSecrets(), a.warnings...)}
@@ -136,12 +138,12 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 	return r, nil
 }
 
-// application is one apply; run may run more than once and leaves only what
-// the last run made.
+// application is one call of Apply, Check, NewPlan or Write. run may be called more
+// than once; its results are those of the last call.
 type application struct {
 	m         *Spec
 	actor     string
-	problems  *Problems // of the manifest alone
+	problems  *Problems // of the Spec alone
 	clk       clock.Clock
 	opts      Options
 	passwords *passwords
@@ -149,7 +151,7 @@ type application struct {
 	planned   *Plan // that is written; nil for none
 	checkOnly bool  // ends before anything is written
 
-	checked bool // a dry run has looked at the records
+	checked bool // a dry run has checked the records
 	changes []change
 	after   *state
 
