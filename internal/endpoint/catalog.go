@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/automation"
@@ -27,6 +28,9 @@ type flow struct {
 	err      error
 }
 
+// catalogs keeps the catalog of a configuration.
+var catalogs access.Derived[atomic.Pointer[catalog]]
+
 // errUnknown is the answer to an unknown slug.
 var errUnknown = fault.New(fault.NotFound, "there is nothing at this path")
 
@@ -34,8 +38,8 @@ var errUnknown = fault.New(fault.NotFound, "there is nothing at this path")
 // one. It is cached with cfg if the versions are equal. The error is OVERLOADED
 // while the configuration changes too fast to be read, or one of the database.
 func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, error) {
-	if kept, ok := cfg.Definitions.Get(""); ok {
-		return kept.(*catalog), nil
+	if kept := catalogs.Of(cfg).Load(); kept != nil {
+		return kept, nil
 	}
 	d, version, err := s.store.definitions(ctx, cfg.Tenant.ID)
 	if err != nil {
@@ -46,7 +50,7 @@ func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, er
 		c.flows[name] = &flow{Automation: a}
 	}
 	if version == cfg.Tenant.Version {
-		cfg.Definitions.Put("", c)
+		catalogs.Of(cfg).Store(c)
 	}
 	return c, nil
 }

@@ -110,7 +110,7 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		return inputs.FromForm(decls, form, keep)
+		return inputs.FromForm(decls, form, keep, httpapi.ParseValue)
 	}
 	object, err := r.call.JSON()
 	if formToo && fault.CodeOf(err) == fault.UnsupportedMediaType {
