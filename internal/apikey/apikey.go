@@ -73,11 +73,9 @@ type Service struct {
 	clock clock.Clock
 	dir   *access.Directory
 
-	mu       sync.Mutex
-	uses     map[string]*use // by tenant and key, so that use outlives a version of the configuration
-	queue    []*use          // used since they were written
-	flushing *flusher        // nil before the first Touch
-	closed   bool
+	mu    sync.Mutex
+	uses  map[string]*use // by tenant and key, so that use outlives a version of the configuration
+	queue []*use          // used since they were written
 }
 
 // MayCreateFor reports by its error whether viewer may create a key for a user:

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 )
 
@@ -44,10 +45,6 @@ func (s *Service) Touch(k *Key) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.queue = append(s.queue, u)
-		if s.flushing == nil && !s.closed {
-			s.flushing = &flusher{stop: make(chan struct{}), stopped: make(chan struct{})}
-			go s.flushing.run(s)
-		}
 	}
 }
 
@@ -68,44 +65,21 @@ func (s *Service) useOf(tenant string, k *Key) *use {
 	return u
 }
 
-// flusher is the background write of last_used_at.
-type flusher struct{ stop, stopped chan struct{} }
-
-func (f *flusher) run(s *Service) {
-	defer close(f.stopped)
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	failing := false
-	for {
-		select {
-		case <-f.stop:
-			return
-		case <-tick.C:
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		err := s.flush(ctx, false)
-		cancel()
-		if err != nil && !failing {
-			slog.Warn("last_used_at of API keys is not written; it is tried again", "error", err)
-		}
-		failing = err != nil
-	}
+// RunLastUse writes last_used_at in the background until ctx ends.
+func (s *Service) RunLastUse(ctx context.Context) {
+	background.Sweep(ctx, flushEvery, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		return s.flush(ctx, false)
+	}, func(err error) {
+		slog.Warn("last_used_at of API keys is not written; it is tried again", "error", err)
+	})
 }
 
-// Close ends the background work and writes what is not written yet; ctx
-// bounds the write. A Touch after it has no effect.
-func (s *Service) Close(ctx context.Context) error {
-	s.mu.Lock()
-	f := s.flushing
-	s.flushing, s.closed = nil, true
-	s.mu.Unlock()
-	if f == nil {
-		return nil
-	}
-	close(f.stop)
-	<-f.stopped
-	return s.flush(ctx, true)
-}
+// Close writes the uses that are not written yet. RunLastUse must have returned.
+// When ctx ends first, or the database fails, the rest is lost; Close returns the
+// error.
+func (s *Service) Close(ctx context.Context) error { return s.flush(ctx, true) }
 
 // flush writes the uses that are due, or all of them, one transaction a
 // tenant. What could not be written stays queued.

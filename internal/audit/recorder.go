@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/internal/admission"
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 )
 
@@ -152,7 +153,7 @@ func (r *Recorder) Record(ev *Event) {
 	r.usage.count(ev)
 	if r.idle {
 		r.idle = false
-		signal(r.begin)
+		background.Signal(r.begin)
 	}
 }
 

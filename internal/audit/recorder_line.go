@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gatehouse/internal/background"
 )
 
 // maxWriters is how many tenants are written at once.
@@ -51,7 +53,7 @@ func (r *Recorder) keep(tenant string, enc *encoder) {
 		r.waiting++
 		l.waiting++
 		for !ok {
-			signal(l.full)
+			background.Signal(l.full)
 			l.space.Wait()
 			charged, ok = r.admit(l, size)
 		}
@@ -70,7 +72,7 @@ func (r *Recorder) keep(tenant string, enc *encoder) {
 	r.bytes += size
 	b.bytes += size
 	if l.size >= flushBytes {
-		signal(l.full)
+		background.Signal(l.full)
 	}
 	if b.size() >= blockBytes {
 		r.seal(l, b)
@@ -108,7 +110,7 @@ func (r *Recorder) seal(l *line, b *block) {
 	}
 	l.blocks = slices.Insert(l.blocks, at, b)
 	if l.size += b.size(); l.size >= flushBytes {
-		signal(l.full)
+		background.Signal(l.full)
 	}
 }
 

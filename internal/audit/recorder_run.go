@@ -3,6 +3,8 @@ package audit
 import (
 	"sync"
 	"time"
+
+	"gatehouse/internal/background"
 )
 
 // usageBatch is usage of one tenant, which is written until that succeeds.
@@ -17,7 +19,7 @@ func (r *Recorder) run() {
 	defer close(r.done)
 	defer r.end()
 	timer := time.NewTimer(flushUsage)
-	pause := r.opts.backoff
+	pause := r.backoff()
 	for {
 		in, some := r.usageDue()
 		switch {
@@ -35,11 +37,9 @@ func (r *Recorder) run() {
 			}
 		}
 		if r.writeUsage() {
-			pause = r.opts.backoff
-		} else if !r.pause(pause) {
+			pause.Reset()
+		} else if pause.Wait(r.ctx, r.store.written()) != nil {
 			return
-		} else {
-			pause = min(2*pause, lastBackoff)
 		}
 		r.rememberUsers(false)
 		if r.stopped() {
@@ -76,7 +76,7 @@ func (r *Recorder) wake() {
 	defer r.mu.Unlock()
 	if r.idle {
 		r.idle = false
-		signal(r.begin)
+		background.Signal(r.begin)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/mark"
@@ -193,7 +194,7 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 			mark.At("build.walked")
 			break
 		}
-		if err := clock.Rest(ctx, time.Since(begun)); err != nil {
+		if err := background.Rest(ctx, time.Since(begun)); err != nil {
 			return err
 		}
 	}
