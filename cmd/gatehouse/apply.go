@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 )
 
 // applyCommand prints each change in one line on standard output.
@@ -96,13 +97,13 @@ type compiler struct {
 
 func newCompiler(f *flags) *compiler { return &compiler{flags: f} }
 
-func (c *compiler) compile(ctx context.Context, tenant, source string) (err error) {
+func (c *compiler) compile(ctx context.Context, tenant tenant.ID, source string) (err error) {
 	if c.engine == nil {
 		if c.engine, err = c.flags.env.engine(ctx, c.flags); err != nil {
 			return err
 		}
 	}
-	_, err = c.engine.CompileFor(ctx, tenant, source)
+	_, err = c.engine.CompileFor(ctx, string(tenant), source)
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 // it is, little of it is in memory.
 func auditCommand(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("audit")
-	tenantID := f.String("tenant", "", "the tenant")
+	tenantID := f.tenant()
 	filter := audit.Filter{}
 	f.StringVar(&filter.User, "user", "", "only requests of the user with this e-mail address, deleted or not")
 	f.StringVar(&filter.Endpoint, "endpoint", "", "only '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/SLUG'")

@@ -84,7 +84,7 @@ func seedDemo(ctx context.Context, d *db.DB, config *access.Config) error {
 		if err != nil {
 			return fmt.Errorf("demo record %s: %w", rec.Key, err)
 		}
-		created, err := all.Create(ctx, rec.Entity, demoMembers(config, rec, owner.ID, ids))
+		created, err := all.Create(ctx, rec.Entity, demoMembers(config, rec, string(owner.ID), ids))
 		if err != nil {
 			return fmt.Errorf("demo record %s: %w", rec.Key, err)
 		}

@@ -14,7 +14,7 @@ import (
 // again. The address and a sample request go to standard error.
 func endpointToken(ctx context.Context, e *env, args []string) error {
 	f := e.flags("endpoint token")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	slug := f.String("slug", "", "`slug` of the endpoint, one with auth: token")
 	if err := f.Parse(args, "tenant", "slug"); err != nil {
 		return err

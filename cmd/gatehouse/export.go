@@ -10,7 +10,7 @@ import (
 // exportCommand prints the manifest of a tenant, and nothing else, on standard output.
 func exportCommand(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("export")
-	tenantID := f.String("tenant", "", "the tenant")
+	tenantID := f.tenant()
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
 	}

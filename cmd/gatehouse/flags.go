@@ -15,6 +15,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 const flagRules = `Flags may stand before or after other arguments. Each has a twin in the environment: GATEHOUSE_DATA for
@@ -46,6 +47,13 @@ func (e *env) flags(name string) *flags {
 	f.StringVar(&f.cache, "cache", "",
 		"folder `DIR` for the compiled JavaScript engine; without it in the data folder, or with --database in the user's cache")
 	return f
+}
+
+// tenant adds the flag that names the tenant.
+func (f *flags) tenant() *tenant.ID {
+	id := new(tenant.ID)
+	f.StringVar((*string)(id), "tenant", "", "the `tenant`")
+	return id
 }
 
 // commonFlags are those that every command has.

@@ -25,7 +25,7 @@ type changeLine struct {
 // historyCommand prints the change history as it is read, newest first.
 func historyCommand(ctx context.Context, e *env, args []string) error {
 	f := e.flags("history")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	filter := tenant.ChangeFilter{}
 	f.StringVar(&filter.Kind, "kind", "", "only changes of objects of this `kind`, such as entity, user or api_key")
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many changes (0: all)")

@@ -17,7 +17,7 @@ import (
 // keyCreate prints the token of a new API key, alone: nothing shows it again.
 func keyCreate(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("key create")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	email := f.String("user", "", "e-mail `address` of the user whom the key acts for")
 	name := f.String("name", "", "`name` of the key in lists")
 	limit := f.Int("rate-limit", apikey.DefaultRateLimit, "at most `N` requests per minute")
@@ -66,7 +66,7 @@ type keyLine struct {
 
 func keyList(ctx context.Context, e *env, args []string) error {
 	f := e.flags("key list")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	asJSON := f.Bool("json", false, "print one JSON object a line")
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
@@ -78,7 +78,7 @@ func keyList(ctx context.Context, e *env, args []string) error {
 		}
 		l := &list{header: []string{"ID", "NAME", "USER", "PREFIX", "RATE/MIN", "ORIGINS", "ALLOWED IPS", "CREATED", "LAST USED", "EXPIRES"}}
 		for _, k := range keys {
-			owner := k.UserID
+			owner := string(k.UserID)
 			if u, err := user.ByID(ctx, d.For(*tenantID), k.UserID); err == nil {
 				owner = u.Email
 			} else if !errors.Is(err, user.ErrUnknown) {
@@ -98,7 +98,7 @@ func keyList(ctx context.Context, e *env, args []string) error {
 
 func keyDelete(ctx context.Context, e *env, args []string) error {
 	f := e.flags("key delete")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	id := f.String("id", "", "`id` of the API key, as key list shows it")
 	if err := f.Parse(args, "tenant", "id"); err != nil {
 		return err

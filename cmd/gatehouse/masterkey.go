@@ -52,7 +52,7 @@ func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring,
 // setUp stores the check value of a database that has none and returns the one
 // that is stored. SQLite had none at first: a key that does not open what such a
 // database holds is refused.
-func setUp(ctx context.Context, d *db.DB, tenants []string, keyring *secret.Keyring) (check string, err error) {
+func setUp(ctx context.Context, d *db.DB, tenants []tenant.ID, keyring *secret.Keyring) (check string, err error) {
 	for _, id := range tenants {
 		h := d.For(id)
 		err := errors.Join(identity.CheckKeys(ctx, h, keyring), custom.CheckSecrets(ctx, h, keyring),

@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -75,7 +76,7 @@ func (e *env) openConfig(ctx context.Context, f *flags, c db.Config) (*db.DB, er
 }
 
 // tenant is a tenant's configuration now; NOT_FOUND when there is no such tenant.
-func (e *env) tenant(ctx context.Context, d *db.DB, id string) (*access.Directory, *access.Config, error) {
+func (e *env) tenant(ctx context.Context, d *db.DB, id tenant.ID) (*access.Directory, *access.Config, error) {
 	dir := access.NewDirectory(d)
 	c, err := dir.Current(ctx, id)
 	return dir, c, err
@@ -83,7 +84,7 @@ func (e *env) tenant(ctx context.Context, d *db.DB, id string) (*access.Director
 
 // onTenant opens the database that the flags name and runs do with it and the
 // configuration of a tenant; NOT_FOUND when there is no such tenant.
-func (e *env) onTenant(ctx context.Context, f *flags, id string, do func(*db.DB, *access.Config) error) (err error) {
+func (e *env) onTenant(ctx context.Context, f *flags, id tenant.ID, do func(*db.DB, *access.Config) error) (err error) {
 	d, err := e.open(ctx, f)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/endpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -31,7 +32,7 @@ type workshop struct {
 }
 
 // workshop opens what a command needs to run a target; the caller closes it.
-func (e *env) workshop(ctx context.Context, f *flags, tenantID string) (*workshop, error) {
+func (e *env) workshop(ctx context.Context, f *flags, tenantID tenant.ID) (*workshop, error) {
 	d, err := e.open(ctx, f)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (w *workshop) close(ctx context.Context) error {
 // keeps nothing.
 func runExec(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("run exec")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	componentName := f.String("component", "", "`name` of a logic component")
 	automationName := f.String("automation", "", "`name` of an automation")
 	input := f.String("input", "", "`FILE` with the inputs as a JSON object; - is standard input")
@@ -173,7 +174,7 @@ type runLine struct {
 }
 
 func lineOfRun(r *endpoint.Run, email func(id string) (*string, error)) (runLine, error) {
-	who, err := email(r.UserID)
+	who, err := email(string(r.UserID))
 	return runLine{
 		ID: r.ID, StartedAt: *instant(r.StartedAt), Status: r.Status, Endpoint: orNull(r.Slug), Kind: string(r.Target.Kind), Target: r.Target.Name,
 		Auth: string(r.Auth), User: who, EventID: orNull(r.EventID), RequestID: r.RequestID, Tries: r.Tries, DurationMS: milliseconds(r.Took),
@@ -189,13 +190,13 @@ func orNull(s string) *string {
 }
 
 // emails finds users' e-mail addresses, each once; of one who is gone, the id.
-func emails(ctx context.Context, d *db.DB, tenantID string) func(id string) (*string, error) {
+func emails(ctx context.Context, d *db.DB, tenantID tenant.ID) func(id string) (*string, error) {
 	known := map[string]*string{"": nil}
 	return func(id string) (*string, error) {
 		if email, ok := known[id]; ok {
 			return email, nil
 		}
-		u, err := user.ByID(ctx, d.For(tenantID), id)
+		u, err := user.ByID(ctx, d.For(tenantID), user.ID(id))
 		switch {
 		case err == nil:
 			known[id] = &u.Email
@@ -211,7 +212,7 @@ func emails(ctx context.Context, d *db.DB, tenantID string) func(id string) (*st
 // runList prints runs, newest first.
 func runList(ctx context.Context, e *env, args []string) error {
 	f := e.flags("run list")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	filter := endpoint.RunFilter{}
 	f.StringVar(&filter.Slug, "slug", "", "only runs of the endpoint with this `slug`")
 	f.BoolVar(&filter.Errors, "errors", false, "only runs that failed")
@@ -256,7 +257,7 @@ func runList(ctx context.Context, e *env, args []string) error {
 // runShow prints one run with its trace and console.
 func runShow(ctx context.Context, e *env, args []string) error {
 	f := e.flags("run show")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	id := f.String("id", "", "`id` of the run, as run list shows it")
 	if err := f.Parse(args, "tenant", "id"); err != nil {
 		return err
@@ -285,7 +286,7 @@ func runShow(ctx context.Context, e *env, args []string) error {
 // runRetry runs a failed delivery again.
 func runRetry(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("run retry")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	id := f.String("id", "", "`id` of the failed run, as run list shows it")
 	if err := f.Parse(args, "tenant", "id"); err != nil {
 		return err

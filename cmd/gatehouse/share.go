@@ -10,18 +10,20 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // shareFlags are the flags of the three share commands.
 type shareFlags struct {
 	*flags
-	tenant, entity, record, user, role string
+	tenant                     *tenant.ID
+	entity, record, user, role string
 }
 
 func (e *env) shareFlags(command string, withPrincipal bool) *shareFlags {
 	f := &shareFlags{flags: e.flags(command)}
-	f.StringVar(&f.tenant, "tenant", "", "the `tenant`")
+	f.tenant = f.flags.tenant()
 	f.StringVar(&f.entity, "entity", "", "`entity` type of the record")
 	f.StringVar(&f.record, "record", "", "`id` of the record")
 	if withPrincipal {
@@ -34,7 +36,7 @@ func (e *env) shareFlags(command string, withPrincipal bool) *shareFlags {
 // sharing is an open database with a session that may share any record.
 type sharing struct {
 	d       *db.DB
-	tenant  string
+	tenant  tenant.ID
 	session *records.Session
 }
 
@@ -44,13 +46,13 @@ func (e *env) share(ctx context.Context, f *shareFlags) (*sharing, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, config, err := e.tenant(ctx, d, f.tenant)
+	dir, config, err := e.tenant(ctx, d, *f.tenant)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	// No cursor is made here, so none needs authenticating.
 	store := records.New(d, dir, clock.System(), nil)
-	return &sharing{d: d, tenant: f.tenant, session: store.As(access.System(config, "operator command share"))}, nil
+	return &sharing{d: d, tenant: *f.tenant, session: store.As(access.System(config, "operator command share"))}, nil
 }
 
 // principal is whom the flags name, exactly one of a user and a role.
@@ -142,7 +144,7 @@ func shareList(ctx context.Context, e *env, args []string) (err error) {
 	for _, share := range shares {
 		line := shareLine{Access: string(share.Access), CreatedAt: instant(share.CreatedAt)}
 		if id, ok := strings.CutPrefix(share.Principal, access.UserPrincipal("")); ok {
-			u, err := user.ByID(ctx, s.d.For(s.tenant), id)
+			u, err := user.ByID(ctx, s.d.For(s.tenant), user.ID(id))
 			switch {
 			case err == nil:
 				line.User = &u.Email

@@ -49,7 +49,7 @@ func tenantList(ctx context.Context, e *env, args []string) (err error) {
 			return err
 		}
 		line := tenantLine{
-			ID: t.ID, DisplayName: t.DisplayName, Hosts: append([]string{}, t.Hosts...), AdminHosts: append([]string{}, t.AdminHosts...),
+			ID: string(t.ID), DisplayName: t.DisplayName, Hosts: append([]string{}, t.Hosts...), AdminHosts: append([]string{}, t.AdminHosts...),
 			BaseURL: t.BaseURL, PublicAPI: t.Settings.PublicAPI.Enabled, ExternalIdentity: t.Settings.ExternalIdentity.Enabled,
 		}
 		l.add(line, line.ID, line.DisplayName, strings.Join(line.Hosts, ","), line.BaseURL,
@@ -61,12 +61,12 @@ func tenantList(ctx context.Context, e *env, args []string) (err error) {
 // tenantDelete deletes a tenant and all that it has, or goes on with that.
 func tenantDelete(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("tenant delete")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	confirm := f.String("confirm", "", "the `tenant` once more: there is no way back but a backup")
 	if err := f.Parse(args, "tenant", "confirm"); err != nil {
 		return err
 	}
-	if *confirm != *tenantID {
+	if *confirm != string(*tenantID) {
 		return f.wrong("--confirm %s is another name than --tenant %s", *confirm, *tenantID)
 	}
 	d, err := e.open(ctx, f)
@@ -92,7 +92,7 @@ func tenantDelete(ctx context.Context, e *env, args []string) (err error) {
 // accepted until its tokens have expired.
 func tenantRotateKey(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("tenant rotate-jwt-key")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	if err := f.Parse(args, "tenant"); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const maxPasswordInput = 4096
 // userCreate prints the id of the new user.
 func userCreate(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("user create")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	var draft user.Draft
 	f.StringVar(&draft.Email, "email", "", "e-mail `address`")
 	f.StringVar(&draft.Name, "name", "", "`name`")
@@ -71,7 +71,7 @@ func readPassword(in io.Reader) (string, error) {
 
 // userLine is a user in a list.
 type userLine struct {
-	ID            string   `json:"id"`
+	ID            user.ID  `json:"id"`
 	Email         string   `json:"email"`
 	Name          string   `json:"name"`
 	Locale        string   `json:"locale"`
@@ -86,7 +86,7 @@ type userLine struct {
 
 func userList(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("user list")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	email := f.String("email", "", "only the user with this e-mail `address`")
 	asJSON := f.Bool("json", false, "print one JSON object a line")
 	if err := f.Parse(args, "tenant"); err != nil {
@@ -127,7 +127,7 @@ func (l *list) addUser(u *user.User, sets []string) {
 		line.Role = &u.Role
 	}
 	l.add(line, line.Email, line.Name, line.Type, strconv.FormatBool(line.Owner), strconv.FormatBool(line.Active), u.Role,
-		strings.Join(sets, ","), textOf(line.CreatedAt), line.ID)
+		strings.Join(sets, ","), textOf(line.CreatedAt), string(line.ID))
 }
 
 func userDeactivate(ctx context.Context, e *env, args []string) error {
@@ -140,7 +140,7 @@ func userReactivate(ctx context.Context, e *env, args []string) error {
 
 func setActive(ctx context.Context, e *env, command string, args []string, active bool) (err error) {
 	f := e.flags(command)
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	email := f.String("email", "", "e-mail `address` of the user")
 	if err := f.Parse(args, "tenant", "email"); err != nil {
 		return err
@@ -165,7 +165,7 @@ func setActive(ctx context.Context, e *env, command string, args []string, activ
 // userResend sends the verification mail again to a user who waits for it.
 func userResend(ctx context.Context, e *env, args []string) error {
 	f := e.flags("user resend")
-	tenantID := f.String("tenant", "", "the `tenant`")
+	tenantID := f.tenant()
 	email := f.String("email", "", "e-mail `address` of the external user")
 	if err := f.Parse(args, "tenant", "email"); err != nil {
 		return err

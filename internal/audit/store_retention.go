@@ -38,7 +38,7 @@ func (r *Recorder) RunRetention(ctx context.Context) {
 func (s dbStore) expire(ctx context.Context, before time.Time) error {
 	dropped := s.expireDays(ctx, db.DayOf(before))
 	tenants, err := tenant.List(ctx, s.d)
-	return errors.Join(dropped, err, background.Each(ctx, tenants, func(ctx context.Context, t string) error {
+	return errors.Join(dropped, err, background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
 		return expireTenant(ctx, s.d.For(t), before)
 	}))
 }

@@ -20,6 +20,8 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // The values of Run.Status.
@@ -43,7 +45,7 @@ type Run struct {
 	Target    custom.Target
 	Slug      string          // "" outside of an endpoint
 	Auth      credential.Kind // "" outside of an endpoint
-	UserID    string          // the user it ran as
+	UserID    user.ID         // the user it ran as
 	RequestID string
 	EventID   string // of a webhook delivery
 	Status    string
@@ -53,7 +55,7 @@ type Run struct {
 	Trace     string // JSON list; "" for a component
 	Console   string // JSON list of {level, text}
 
-	tenant string
+	tenant tenant.ID
 	// payload is what is needed to run a failed delivery again.
 	payload []byte
 }
@@ -150,7 +152,7 @@ var errUnfit = errors.New("the database refuses what is to be kept")
 // runStore stores runs of one tenant, all or none. It returns errUnfit where
 // trying again would not help.
 type runStore interface {
-	putRuns(ctx context.Context, tenant string, runs []*Run) error
+	putRuns(ctx context.Context, tenant tenant.ID, runs []*Run) error
 }
 
 func newHistory(st runStore, emit func(string, map[string]any)) *history {
@@ -186,7 +188,7 @@ func (h *history) admit(r *Run) bool {
 		h.mu.Lock()
 		room := h.room
 		h.mu.Unlock()
-		if h.held.Take(r.tenant, r.size()) {
+		if h.held.Take(string(r.tenant), r.size()) {
 			return true
 		}
 		select {
@@ -211,7 +213,7 @@ func (h *history) stats() Stats {
 
 // flush writes runs, each tenant's in transactions of their own.
 func (h *history) flush(closing context.Context, batch []*Run) {
-	byTenant := map[string][]*Run{}
+	byTenant := map[tenant.ID][]*Run{}
 	for _, r := range batch {
 		byTenant[r.tenant] = append(byTenant[r.tenant], r)
 	}
@@ -221,7 +223,7 @@ func (h *history) flush(closing context.Context, batch []*Run) {
 		}
 	}
 	for _, r := range batch {
-		h.held.Release(r.tenant, r.size())
+		h.held.Release(string(r.tenant), r.size())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -233,7 +235,7 @@ func (h *history) flush(closing context.Context, batch []*Run) {
 // is unavailable, without pauses once the service closes. If the database
 // refuses one of the runs, write stores the others: all tenants wait for it, and
 // the content of one run must not cost another.
-func (h *history) write(closing context.Context, tenant string, runs []*Run) {
+func (h *history) write(closing context.Context, tenant tenant.ID, runs []*Run) {
 	var err error
 	pause := background.Backoff{First: 100 * time.Millisecond, Last: time.Second}
 	for try := 1; ; try++ {
@@ -254,7 +256,7 @@ func (h *history) write(closing context.Context, tenant string, runs []*Run) {
 	h.emit("run.not_kept", map[string]any{"tenant": tenant, "runs": len(runs), "reason": err.Error()})
 }
 
-func (h *history) try(tenant string, runs []*Run) error {
+func (h *history) try(tenant tenant.ID, runs []*Run) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	mark.At("history.before-row")

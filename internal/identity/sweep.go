@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/internal/background"
+	"gatehouse/internal/tenant"
 )
 
 // sweepEvery is how often tokens that have long expired are deleted.
@@ -27,7 +28,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return background.Each(ctx, tenants, func(ctx context.Context, tenantID string) error { return s.store.sweep(ctx, tenantID) })
+	return background.Each(ctx, tenants, s.store.sweep)
 }
 
 // reportClashes tells the operator of accounts whose address is another
@@ -37,7 +38,7 @@ func (s *Service) reportClashes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return background.Each(ctx, tenants, func(ctx context.Context, tenantID string) error {
+	return background.Each(ctx, tenants, func(ctx context.Context, tenantID tenant.ID) error {
 		clashes, err := s.store.clashes(ctx, tenantID)
 		for _, ids := range clashes {
 			for _, id := range ids {

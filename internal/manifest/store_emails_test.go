@@ -50,10 +50,10 @@ func TestTwoUsersWithOneAddress(t *testing.T) {
 	each(t, func(p *place) {
 		p.apply("tenant: acme\nusers: [{email: eva@xn--bcher-kva.example, name: Old}, {email: sam@acme.example, owner: true}]\n")
 		old := p.user("acme", "eva@xn--bcher-kva.example").ID
-		p.rekey(old, "elsewhere")
+		p.rekey(string(old), "elsewhere")
 		p.apply("tenant: acme\nusers: [{email: eva@bücher.example, name: New}]\n")
-		p.rekey(p.user("acme", "eva@bücher.example").ID, " eva@bücher.example")
-		p.rekey(old, "eva@xn--bcher-kva.example")
+		p.rekey(string(p.user("acme", "eva@bücher.example").ID), " eva@bücher.example")
+		p.rekey(string(old), "eva@xn--bcher-kva.example")
 
 		export := p.export("acme")
 		if !strings.Contains(export, "Old") || !strings.Contains(export, "New") {

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/internal/background"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/tenant"
 )
 
 // claim leases a mail; ok is false if another node was first.
@@ -148,8 +149,9 @@ func cause(err error) string {
 
 // waitingMail identifies a mail that is due.
 type waitingMail struct {
-	tenant, id string
-	leased     int64 // leased_until when it was read
+	tenant tenant.ID
+	id     string
+	leased int64 // leased_until when it was read
 }
 
 // claimedMail is a mail that this process has leased.

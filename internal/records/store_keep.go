@@ -32,7 +32,7 @@ func housekeep(ctx context.Context, d *db.DB, clk clock.Clock) error {
 	if err != nil {
 		return err
 	}
-	return background.Each(ctx, tenants, func(ctx context.Context, t string) error {
+	return background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
 		return errors.Join(undoForgotten(ctx, d.For(t), clk), Sweep(ctx, d.For(t)))
 	})
 }

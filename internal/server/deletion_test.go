@@ -34,7 +34,7 @@ func restedDeletion(t *testing.T, w *gatetest.World) {
 
 func rowsIn(t *testing.T, w *gatetest.World, id, table string) (n int64) {
 	t.Helper()
-	err := w.DB().For(id).Query(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, func(r db.Row) error { n = r.Int(0); return nil })
+	err := w.DB().For(tenant.ID(id)).Query(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, func(r db.Row) error { n = r.Int(0); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func rowsIn(t *testing.T, w *gatetest.World, id, table string) (n int64) {
 // logged counts a tenant's entries in the audit log.
 func logged(t *testing.T, w *gatetest.World, id string) (n int) {
 	t.Helper()
-	log := audit.Log{DB: w.DB(), Tenant: id}
+	log := audit.Log{DB: w.DB(), Tenant: tenant.ID(id)}
 	if err := log.Query(t.Context(), audit.Filter{}, func(*audit.Entry) error { n++; return nil }); err != nil {
 		t.Fatal(err)
 	}
