@@ -106,9 +106,9 @@ func deleting(ctx context.Context, tx db.Tx, suffix string) (yes bool, err error
 	return yes, err
 }
 
-// RunDeletions goes on with the deletion of tenants, now and some times a minute,
-// until ctx ends. Any number of nodes may run it at once. The failure of one does
-// not keep the others; tell is told of it.
+// RunDeletions continues the deletion of tenants, now and every 20 s, until ctx
+// ends. Any number of nodes may run it at once. A tenant that fails does not stop
+// the others; tell is called with the error.
 func RunDeletions(ctx context.Context, d *db.DB, tell func(error)) {
 	background.Sweep(ctx, deletionEvery, func(ctx context.Context) error {
 		ids, err := Deletions(ctx, d)
