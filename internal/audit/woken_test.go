@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gatehouse/internal/clock"
@@ -13,7 +14,9 @@ import (
 // The disk was full and is not any more: another's write succeeds, and what the
 // recorder has failed to write is tried again, however long it was to wait. A
 // tenant that may change its records again is not refused for its audit log.
-func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) {
+func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) { synctest.Test(t, anyWriteEndsThePause) }
+
+func anyWriteEndsThePause(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
 	var failures atomic.Int64
@@ -49,6 +52,10 @@ func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) {
 
 // While others' writes go on and this one's do not, it is tried at a bounded rate.
 func TestOthersWritesDoNotMakeAFailingOneBusy(t *testing.T) {
+	synctest.Test(t, othersWritesAtABoundedRate)
+}
+
+func othersWritesAtABoundedRate(t *testing.T) {
 	var tries atomic.Int64
 	m := &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error {
 		tries.Add(1)

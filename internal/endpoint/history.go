@@ -130,7 +130,7 @@ const (
 	maxBatch   = 256 // runs in one transaction
 	flushRuns  = 50 * time.Millisecond
 	maxPatient = time.Second // how long a call waits for room
-	runTries   = 5           // of a transaction, within about 1.5 s
+	runTries   = 6           // of a transaction, within about 3 s
 )
 
 // history writes runs in the background, several in one transaction.
@@ -237,7 +237,7 @@ func (h *history) flush(closing context.Context, batch []*Run) {
 // the content of one run must not cost another.
 func (h *history) write(closing context.Context, tenant tenant.ID, runs []*Run) {
 	var err error
-	pause := background.Backoff{First: 100 * time.Millisecond, Last: time.Second}
+	pause := background.Backoff{First: 100 * time.Millisecond, Last: 2 * time.Second}
 	for try := 1; ; try++ {
 		if err = h.try(tenant, runs); err == nil {
 			return
