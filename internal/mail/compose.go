@@ -35,7 +35,7 @@ func compose(m Message) (*letter, error) {
 		m.ID = strings.ToLower(rand.Text())
 	}
 	if !messageID.MatchString(m.ID) {
-		return nil, unsendable("ID is not made of letters, digits and hyphens")
+		return nil, unsendable("ID must consist of letters, digits and hyphens")
 	}
 	if m.Date.IsZero() {
 		m.Date = time.Now()

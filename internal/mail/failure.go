@@ -115,16 +115,16 @@ func reason(err error) string {
 	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &hostname):
 		return "the server's certificate is not trusted"
 	case errors.As(err, &record), errors.As(err, &alert):
-		return "TLS could not be agreed on"
+		return "the TLS handshake failed"
 	case errors.As(err, &errno):
 		return errno.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timed out"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server hung up"
+		return "the server closed the connection"
 	case errors.As(err, &protocol):
-		return "the answer is not SMTP"
+		return "the reply is not SMTP"
 	default:
-		return "it did not work"
+		return "unknown error"
 	}
 }

@@ -109,7 +109,7 @@ func (s *server) open(client *smtp.Client, p *pace) error {
 				return failed(StepTLS, err)
 			}
 		case s.login != nil:
-			return &Failure{Step: StepTLS, Reason: "the server does not offer it, and a password goes nowhere without"}
+			return &Failure{Step: StepTLS, Reason: "the server does not offer it, and a password is sent over TLS only"}
 		}
 	}
 	if s.login == nil {
@@ -151,7 +151,7 @@ func transfer(client *smtp.Client, l *letter, p *pace) error {
 	if isASCII(l.from) && isASCII(l.to) {
 		client.SkipSMTPUTF8(true) // a mail that asks for it without need is bounced by a later server that lacks it
 	} else if ok, _ := client.Extension("SMTPUTF8"); !ok {
-		return &Permanent{&Failure{Step: StepRecipient, Reason: "the server takes ASCII addresses only"}}
+		return &Permanent{&Failure{Step: StepRecipient, Reason: "the server accepts ASCII addresses only"}}
 	}
 	p.begin(StepSender)
 	if err := client.Mail(path(l.from)); err != nil {

@@ -36,7 +36,7 @@ const errAddress = "the SMTP address must look like smtp://user:password@host:58
 func SMTP(address string) (Sender, error) {
 	u, err := url.Parse(address)
 	if err != nil { // its text repeats parts of the address
-		return nil, errors.New(errAddress + ": it cannot be read; are special characters of the password percent-encoded?")
+		return nil, errors.New(errAddress + ": it cannot be parsed; are special characters of the password percent-encoded?")
 	}
 	s := &server{host: u.Hostname(), port: u.Port()}
 	switch u.Scheme {
@@ -46,10 +46,10 @@ func SMTP(address string) (Sender, error) {
 		s.port = orElse(s.port, "465")
 		s.implicitTLS = true
 	default:
-		return nil, errors.New(errAddress + ": it begins otherwise")
+		return nil, errors.New(errAddress + ": it must begin with smtp:// or smtps://")
 	}
 	if port, err := strconv.Atoi(s.port); err != nil || port < 1 || port > 65535 {
-		return nil, errors.New(errAddress + ": the port is none")
+		return nil, errors.New(errAddress + ": the port must be a number from 1 to 65535")
 	}
 	switch {
 	case s.host == "":
@@ -61,7 +61,7 @@ func SMTP(address string) (Sender, error) {
 		user := u.User.Username()
 		password, _ := u.User.Password()
 		if user == "" || password == "" {
-			return nil, errors.New(errAddress + ": user and password come together or not at all")
+			return nil, errors.New(errAddress + ": user and password must be given together")
 		}
 		s.login = func() (string, string) { return user, password }
 	}
@@ -75,11 +75,11 @@ func SMTP(address string) (Sender, error) {
 func (s *server) query(raw string) error {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return errors.New(errAddress + ": what follows the question mark cannot be read")
+		return errors.New(errAddress + ": what follows the question mark cannot be parsed")
 	}
 	for key, values := range query {
 		if key != "from" || len(values) != 1 {
-			return errors.New(errAddress + ": one from may follow the question mark and nothing else")
+			return errors.New(errAddress + ": only one from may follow the question mark")
 		}
 		if s.from, err = mail.ParseAddress(values[0]); err != nil {
 			return errors.New(errAddress + ": from is not an address")

@@ -143,7 +143,7 @@ func cause(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timed out"
 	default:
-		return "it was not sent"
+		return "unknown error"
 	}
 }
 
