@@ -20,7 +20,6 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 		"access.System":           "the constructor",
 		"access.SystemAs":         "the constructor in a user's name",
 		"records.clearPage":       "a deleted record's references go, whoever may see the records that hold them",
-		"records.unsharePage":     "shares with a role that is gone go, whoever may see their records",
 		"endpoint.Service.under":  "execution_context: system, which a tenant's admin declared",
 		"cmd/gatehouse.env.share": "an operator's command",
 		"cmd/gatehouse.seedDemo":  "an operator's command: the demo's records",
