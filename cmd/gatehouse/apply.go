@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"gatehouse/internal/apikey"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/manifest"
@@ -44,6 +45,7 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	opts.Compile = c.compile
 	opts.Pace.Progress = e.progress()
+	opts.Keys = apikey.New(d, clock.System(), nil).OfUsers
 	result, err := manifest.Apply(ctx, d, clock.System(), name, src, e.getenv, opts)
 	if ctx.Err() != nil && err != nil {
 		return fmt.Errorf("%w: nothing was changed; apply the manifest again and it goes on from there", err)
@@ -53,6 +55,11 @@ func applyCommand(ctx context.Context, e *env, args []string) (err error) {
 	}
 	for _, gone := range result.Gone {
 		e.say("goes, as the manifest leaves it out: %s", gone)
+	}
+	if result.Effect != nil {
+		for _, line := range result.Effect.Lines() {
+			e.say("%s", line)
+		}
 	}
 	for _, w := range result.Warnings {
 		e.say("warning: %s", w)

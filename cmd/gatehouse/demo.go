@@ -20,6 +20,7 @@ import (
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
 	"gatehouse/internal/user"
+	"gatehouse/internal/wtf8"
 )
 
 // demoCommand makes a demo tenant when there is none, and serves it.
@@ -107,13 +108,7 @@ func demoMembers(config *access.Config, rec demo.Record, owner string, ids map[s
 	return members
 }
 
-func quote(s string) jsontext.Value {
-	v, err := jsontext.AppendQuote(nil, s)
-	if err != nil {
-		panic(err) // ids and our own files are valid UTF-8
-	}
-	return v
-}
+func quote(s string) jsontext.Value { return wtf8.AppendUTF8(nil, s) }
 
 // demoUser is whom the demo's key acts for.
 const demoUser = "sam@demo.example"

@@ -13,7 +13,6 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
-	"gatehouse/internal/user"
 )
 
 // actor is whom the change history names for what the command line does.
@@ -95,15 +94,6 @@ func (e *env) onTenant(ctx context.Context, f *flags, id tenant.ID, do func(*db.
 		return err
 	}
 	return do(d, config)
-}
-
-// names tells user.Create which roles and permission sets there are.
-func names(ctx context.Context, q db.Querier) (user.Names, error) {
-	c, err := access.Load(ctx, q)
-	if err != nil {
-		return user.Names{}, err
-	}
-	return user.Names{Role: c.Roles.Has, Set: func(name string) bool { return c.Sets[name] != nil }}, nil
 }
 
 // engine starts the JavaScript engine, which is compiled in the background. The

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/config"
 	"gatehouse/internal/identity"
 	"gatehouse/internal/user"
 )
@@ -20,7 +21,7 @@ const maxPasswordInput = 4096
 func userCreate(ctx context.Context, e *env, args []string) (err error) {
 	f := e.flags("user create")
 	tenantID := f.tenant()
-	var draft user.Draft
+	var draft config.UserDraft
 	f.StringVar(&draft.Email, "email", "", "e-mail `address`")
 	f.StringVar(&draft.Name, "name", "", "`name`")
 	f.StringVar(&draft.Locale, "locale", "", "`language` tag, like en or de-AT")
@@ -43,7 +44,7 @@ func userCreate(ctx context.Context, e *env, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	u, err := user.Create(ctx, d.For(*tenantID), clock.System(), actor, draft, names)
+	u, err := config.CreateUser(ctx, d.For(*tenantID), clock.System(), actor, draft)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func setActive(ctx context.Context, e *env, command string, args []string, activ
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	u, changed, err := user.SetActive(ctx, d.For(*tenantID), clock.System(), actor, *email, active)
+	u, changed, err := config.SetUserActive(ctx, d.For(*tenantID), clock.System(), actor, *email, active)
 	if err != nil {
 		return err
 	}

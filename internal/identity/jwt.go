@@ -110,13 +110,11 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 // the same configuration is asked only whether it still lives: the key that
 // signed it, and the token itself.
 func (s *Service) subject(ctx context.Context, cfg *access.Config, token string) (string, error) {
-	t := s.keys.of(cfg.Tenant.ID)
+	held := verifiedTokens.Of(cfg)
 	sum := sha256.Sum256([]byte(token))
 	now := s.clock.Now()
-	if set := t.set.Load(); set != nil && set.version == cfg.Tenant.Version {
-		if v, ok := set.verified.Get(string(sum[:])); ok && now.Before(v.expires) && v.key.usable(now) {
-			return v.subject, nil
-		}
+	if v, ok := held.Get(string(sum[:])); ok && now.Before(v.expires) && v.key.usable(now) {
+		return v.subject, nil
 	}
 	c, key, err := s.parse(ctx, cfg, token)
 	if err != nil {
@@ -125,9 +123,7 @@ func (s *Service) subject(ctx context.Context, cfg *access.Config, token string)
 	if !c.hold(cfg, now) {
 		return "", errUnauthorized
 	}
-	if set := t.set.Load(); set.version == cfg.Tenant.Version {
-		set.verified.Put(string(sum[:]), verified{c.Subject, c.ExpiresAt.Time, key})
-	}
+	held.Put(string(sum[:]), verified{c.Subject, c.ExpiresAt.Time, key})
 	return c.Subject, nil
 }
 

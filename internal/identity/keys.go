@@ -55,16 +55,18 @@ type tenantKeys struct {
 	refuted map[string]time.Time // guarded by reading
 }
 
-// keySet is what one read found; but for verified it does not change.
+// keySet is what one read found. It does not change.
 type keySet struct {
 	version int64 // of the configuration that was known when it began
 	read    int64 // which one it was
 	current *signingKey
 	byKid   map[string]*signingKey
-	// verified are the tokens that held under this version, by their SHA-256:
-	// a token comes with every request of an hour.
-	verified access.Cache[verified]
 }
+
+// verifiedTokens keeps the tokens that held under a configuration, by their SHA-256:
+// a client sends the same token with every request of an hour. A rotation of keys is
+// a change of configuration.
+var verifiedTokens access.Derived[access.Cache[verified]]
 
 // verified is what is left to ask of a token whose signature and claims held.
 type verified struct {
