@@ -1,14 +1,14 @@
-// Package admission decides who may use what everybody shares: places to run
-// in, bytes of memory, the next turn at a writer. Every decision is made by key,
-// which is a tenant's id wherever tenants share; a crowd of one key does not
-// make another key wait behind it.
+// Package admission shares resources fairly between keys, which are the ids of
+// tenants wherever tenants share a resource (contract B1). However much one key
+// asks for, another does not wait behind all of it.
 //
-// Queue gives turns, Gate gives places, Budget gives bytes. None of them knows
-// what it is for: who is refused decides what to answer.
+// A Queue orders waiting items in turns by key. A Gate bounds how many run at
+// once, a Budget how many bytes are held, and Cores how many compute at once.
+// They return errors and false, never a fault: the caller decides what to answer.
 package admission
 
 import "errors"
 
-// ErrFull says that there is no place: too many wait already, or the turn did
-// not come in time.
+// ErrFull is returned by Gate.Enter if too many callers wait already, or if the
+// caller has waited for Limits.MaxWait.
 var ErrFull = errors.New("admission: full")

@@ -2,25 +2,24 @@ package admission
 
 import "sync"
 
-// Budget bounds the bytes that all keys hold together. What one key holds is
-// never more than what is left free: one key alone gets half, two get a third
-// each, and whoever comes next still finds room (the dynamic threshold of
-// shared-memory switches). It needs no list of keys and no share to be set.
-// A Budget may be used by many goroutines.
+// Budget bounds the bytes that all keys hold together. A key never holds more
+// than is left free: one key alone gets half, two get a third each, and the next
+// one still finds room (the dynamic threshold of shared-memory switches). No keys
+// or shares are configured. A Budget is safe for concurrent use.
 type Budget struct {
 	size int64
 
 	mu   sync.Mutex
 	used int64
-	held map[string]int64 // by key; none that is 0
+	held map[string]int64 // by key, without zeros
 }
 
-// NewBudget returns a budget of size bytes, of which nobody holds any. A single
-// Take of more than half of it is always refused.
+// NewBudget returns a budget of size bytes. A single Take of more than half of it
+// is always refused.
 func NewBudget(size int64) *Budget { return &Budget{size: size, held: map[string]int64{}} }
 
-// Take takes n bytes for a key, or none: false when the key would hold more
-// than it leaves free.
+// Take takes n bytes for a key and reports whether it did. It takes none if the
+// key would then hold more than is left free.
 func (b *Budget) Take(key string, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +31,7 @@ func (b *Budget) Take(key string, n int64) bool {
 	return true
 }
 
-// Release gives bytes of a key back.
+// Release gives back n bytes of a key. It panics if the key does not hold as many.
 func (b *Budget) Release(key string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,14 +44,14 @@ func (b *Budget) Release(key string, n int64) {
 	}
 }
 
-// Used is how many bytes all keys hold.
+// Used returns how many bytes all keys hold.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Held is how many bytes one key holds.
+// Held returns how many bytes one key holds.
 func (b *Budget) Held(key string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

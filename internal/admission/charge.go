@@ -1,27 +1,27 @@
 package admission
 
-// What a Charge takes of its budget: nothing for the first Free bytes, which is
-// all that most requests ever hold, and whole steps beyond.
+// A Charge takes nothing from its budget for the first Free bytes, which is all
+// that most requests hold, and whole steps for what exceeds them.
 const (
 	Free = 64 << 10
 	step = 64 << 10
 )
 
-// Charge is what one holder, such as a request, holds of a Budget. It belongs to
-// one goroutine at a time. The zero value belongs to no budget and is never
-// refused.
+// Charge is the part of a Budget that one holder has, such as a request. It must
+// not be used by two goroutines at once. The zero Charge has no budget and is
+// never refused.
 type Charge struct {
 	budget *Budget
 	key    string
 	taken  int64
 }
 
-// Charge opens a charge of a key that holds nothing yet. Release it in the end.
-// Of a nil budget it is the zero Charge.
+// Charge returns a charge of a key that holds nothing yet. Its Release must be
+// called at the end. A nil Budget returns the zero Charge.
 func (b *Budget) Charge(key string) Charge { return Charge{budget: b, key: key} }
 
-// Reach makes the charge hold n bytes, unless it holds as many already; false
-// when the budget refuses, and then it holds what it held.
+// Reach makes the charge hold at least n bytes and reports whether it does. If the
+// budget refuses, the charge is unchanged.
 func (c *Charge) Reach(n int64) bool {
 	if n -= Free; n <= c.taken || c.budget == nil {
 		return true
@@ -34,7 +34,7 @@ func (c *Charge) Reach(n int64) bool {
 	return true
 }
 
-// Release gives back all that the charge holds; it may be used again.
+// Release gives back all that the charge holds. The charge may be used again.
 func (c *Charge) Release() {
 	if c.taken > 0 {
 		c.budget.Release(c.key, c.taken)

@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// slice is how long one computes before others who wait for a core get a turn.
+// slice is how long one Work computes before others that wait get the core.
 const slice = time.Millisecond
 
-// Cores shares the processor's time among what keys let run here. At most so
-// many compute at once, however many are under way, and whoever computes for
-// longer than a slice lets the next key in turn go on. Without it the runtime
-// would serve all goroutines alike: a request of somebody else, which needs a
-// core a few times for some microseconds, would wait each time for every run of
-// a crowd to have its 10 ms. Keys that wait take turns by the time they computed:
-// what cannot pause, such as a password's hash, costs its key as many turns as it
-// is slices long. A Cores may be used by many goroutines.
+// Cores shares processor time between keys. A bounded number of goroutines compute
+// at once, and one that has computed for a slice lets the next key in turn go on.
+// The Go runtime treats all goroutines alike: without Cores, a short request of
+// one tenant, which needs a core a few times for some microseconds, would wait
+// each time until every run of another tenant has had its 10 ms. Turns go by the
+// time that keys have computed: work that cannot pause, such as a password hash,
+// costs its key as many turns as it takes slices. A Cores is safe for concurrent
+// use.
 type Cores struct{ gate *Gate }
 
-// maxCharge bounds what one turn is charged, however long it was.
+// maxCharge bounds the charge for one turn, however long it took.
 const maxCharge = 100 * time.Millisecond
 
-// NewCores returns n cores to share. n should be less than there are where
-// there are several, so that one is left for everything else.
+// NewCores returns n cores to share. On a machine with several cores, n should be
+// less than that, so that one is left for everything else.
 func NewCores(n int) *Cores {
 	return &Cores{NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64})}
 }
 
-// Count is how many compute at once.
+// Count returns how many compute at once.
 func (c *Cores) Count() int { return c.gate.Limits().Running }
 
-// Start waits for a core, until ctx ends. The work belongs to one goroutine,
-// which must Stop it. A nil Cores has enough for all: its Work is nil.
+// Start waits for a core and returns the work, which belongs to one goroutine;
+// Stop must be called at the end. It returns the error of ctx if that ends first.
+// A nil Cores does not bound anything and returns a nil Work.
 func (c *Cores) Start(ctx context.Context, key string) (*Work, error) {
 	if c == nil {
 		return nil, nil
@@ -44,34 +45,35 @@ func (c *Cores) Start(ctx context.Context, key string) (*Work, error) {
 	return w, err
 }
 
-// Work is something that computes, and pauses where it waits for something else.
-// A nil Work computes without keeping account of it.
+// Work is a computation that holds a core of a Cores, except while it pauses. The
+// methods of a nil Work do nothing.
 type Work struct {
 	cores  *Cores
 	ctx    context.Context //nolint:containedctx // the life of the work, whose waits it bounds
 	key    string
 	inside bool      // it has a core
-	begun  time.Time // when it was given its first core
-	since  time.Time // and its present one
+	begun  time.Time // when it got its first core
+	since  time.Time // when it got its current core
 	waited time.Duration
 }
 
-// Resume waits for a core where the work has none. It fails with the error of
-// the context that Start was given.
+// Resume waits for a core if the work has none. It returns the error of Start's
+// context if that ends first.
 func (w *Work) Resume() error {
 	if w == nil || w.inside {
 		return nil
 	}
 	asked := time.Now()
 	err := w.cores.gate.enter(w.ctx, w.key)
-	runtime.Gosched() // the runtime runs a woken goroutine first; requests go before this work
+	runtime.Gosched() // the runtime runs a woken goroutine first; let requests go first
 	w.since = time.Now()
 	w.waited += w.since.Sub(asked)
 	w.inside = err == nil
 	return err
 }
 
-// Pause gives the core back, for as long as the work waits for something else.
+// Pause gives the core back. It is called before the work waits for something
+// else.
 func (w *Work) Pause() {
 	if w != nil && w.inside {
 		w.cores.gate.leave(w.key, min(time.Since(w.since), maxCharge))
@@ -82,9 +84,9 @@ func (w *Work) Pause() {
 // Stop ends the work. It may be called at any time, and more than once.
 func (w *Work) Stop() { w.Pause() }
 
-// Yield lets others compute when the work has used its slice and somebody
-// waits. It fails with the error of the context once that has ended; then the
-// work must stop.
+// Yield lets others compute if the work has used its slice and others wait. It
+// returns the error of Start's context once that has ended; the work must then
+// stop.
 func (w *Work) Yield() error {
 	if w == nil {
 		return nil
@@ -103,7 +105,7 @@ func (w *Work) Yield() error {
 	return w.Resume()
 }
 
-// Waited is how long the work has waited for a core since it got its first.
+// Waited returns how long the work has waited for a core since its first one.
 func (w *Work) Waited() time.Duration {
 	if w == nil {
 		return 0
@@ -111,6 +113,6 @@ func (w *Work) Waited() time.Duration {
 	return w.waited
 }
 
-// Starved reports whether the work has waited for a core for more than half of
-// its life: when it does not get done in time, that is not its own doing.
+// Starved reports whether the work has waited for a core for more than half of its
+// life: if it has not ended in time, that is not its own fault.
 func (w *Work) Starved() bool { return w.Waited() > 0 && w.waited > time.Since(w.begun)/2 }

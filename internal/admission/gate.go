@@ -8,33 +8,36 @@ import (
 
 // Limits are the bounds of a Gate. All must be positive.
 type Limits struct {
-	// Running is how many may be inside at once, PerKey how many of one key.
+	// Running is how many callers may be inside at once, PerKey how many of one
+	// key.
 	Running, PerKey int
-	// Waiting is how many may wait altogether, WaitingPerKey how many of one key.
+	// Waiting is how many callers may wait, WaitingPerKey how many of one key.
 	Waiting, WaitingPerKey int
-	// MaxWait is how long one waits.
+	// MaxWait is how long a caller waits at most.
 	MaxWait time.Duration
 }
 
-// Gate lets a bounded number in at once. A place that falls free goes to the
-// next key in turn. A Gate may be used by many goroutines.
+// Gate is a semaphore that is fair between keys: it lets a bounded number of
+// callers in at once, and a place that becomes free goes to the next key in turn.
+// A Gate is safe for concurrent use.
 type Gate struct {
 	limits Limits
 
 	mu      sync.Mutex
-	running map[string]int // by key; none that is 0
+	running map[string]int // by key, without zeros
 	total   int
-	queue   Queue[chan struct{}] // closed to let its owner in
+	queue   Queue[chan struct{}] // waiting callers; a channel is closed to let its caller in
 }
 
-// NewGate returns a gate with nobody inside.
+// NewGate returns a gate with the given bounds.
 func NewGate(limits Limits) *Gate { return &Gate{limits: limits, running: map[string]int{}} }
 
-// Limits are the bounds that the gate keeps.
+// Limits returns the gate's bounds.
 func (g *Gate) Limits() Limits { return g.limits }
 
-// Enter waits for a place, at most MaxWait; leave gives it back and must be
-// called once. It fails with ErrFull, or with the error of ctx when that ends.
+// Enter waits for a place, at most MaxWait. leave gives the place back and must be
+// called exactly once. Enter returns ErrFull if there is no place in time or too
+// many callers wait already, and the error of ctx if that ends first.
 func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {
 	if err := g.enter(ctx, key); err != nil {
 		return nil, err
@@ -74,20 +77,20 @@ func (g *Gate) enter(ctx context.Context, key string) error {
 	g.mu.Lock()
 	withdrawn := g.queue.Remove(key, func(c chan struct{}) bool { return c == turn })
 	g.mu.Unlock()
-	if !withdrawn { // let in while giving up: pass it on
+	if !withdrawn { // it was let in meanwhile: pass the place on
 		g.leave(key, 0)
 	}
 	return err
 }
 
-// Running is how many are inside, Waiting how many wait.
+// Running returns how many callers are inside.
 func (g *Gate) Running() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.total
 }
 
-// Waiting is how many wait for a place.
+// Waiting returns how many callers wait for a place.
 func (g *Gate) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,8 +106,8 @@ func (g *Gate) admit(key string) {
 	g.total++
 }
 
-// leave gives a place back. Where others wait, the key is charged for the time
-// that it had it; where nobody does, it took nothing from anybody.
+// leave gives a place back. The key is charged for the time that it had the place
+// only if others wait: otherwise it took nothing from them.
 func (g *Gate) leave(key string, took time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -5,23 +5,24 @@ import (
 	"maps"
 )
 
-// Queue holds what waits, in a line for each key, and takes turns by key: after
-// one of a key comes one of the next key, however long the lines are. Within a
-// line the order is that of arrival. A Queue is not safe for concurrent use.
+// Queue is a queue that takes turns by key: after an item of one key comes an item
+// of the next key, however many each has. Items of one key keep their order. A
+// Queue is not safe for concurrent use.
 //
-// Where turns differ in length, Charge makes the turns fair by what they cost:
-// the next turn is that of the key which has used least while it waited
-// (start-time fair queueing). Without charges all keys have used the same.
+// Where turns differ in cost, Charge makes them fair: the next turn is that of the
+// key that has used least while it had items waiting (start-time fair queueing).
+// Without charges all keys have used the same.
 type Queue[T any] struct {
 	lines map[string]*line[T]
-	turns list.List // of *line[T] with somebody waiting, the next to be served first
+	turns list.List // of the same lines, the next turn first
 	count int
 
-	floor   int64            // what the key served last had used: nobody who comes has used less
-	debts   map[string]int64 // of keys that nobody waits for, above the floor
-	sweepAt int              // how many debts there may be before those that the floor has reached are forgotten
+	floor   int64            // what the key served last had used; a key that comes starts with no less
+	debts   map[string]int64 // what keys without items have used, if more than the floor
+	sweepAt int              // the number of debts from which those that the floor has reached are removed
 }
 
+// line is the items of one key, of which there is at least one.
 type line[T any] struct {
 	key   string
 	items []T
@@ -29,10 +30,10 @@ type line[T any] struct {
 	used  int64
 }
 
-// Len is how much waits altogether.
+// Len returns how many items wait.
 func (q *Queue[T]) Len() int { return q.count }
 
-// LenOf is how much waits of one key.
+// LenOf returns how many items of one key wait.
 func (q *Queue[T]) LenOf(key string) int {
 	if l := q.lines[key]; l != nil {
 		return len(l.items)
@@ -40,7 +41,7 @@ func (q *Queue[T]) LenOf(key string) int {
 	return 0
 }
 
-// Push puts v at the end of the key's line.
+// Push adds v behind the other items of the key.
 func (q *Queue[T]) Push(key string, v T) {
 	l := q.lines[key]
 	if l == nil {
@@ -56,9 +57,9 @@ func (q *Queue[T]) Push(key string, v T) {
 	q.count++
 }
 
-// Pop takes the first of the key whose turn it is. Keys that may refuses are
-// passed over and keep their turn; a nil may refuses none. It returns false when
-// nobody may be served.
+// Pop removes and returns the first item of the key whose turn it is. Keys for
+// which may returns false are passed over and keep their turn; a nil may passes
+// over none. ok is false if no key is left.
 func (q *Queue[T]) Pop(may func(key string) bool) (key string, v T, ok bool) {
 	l := q.next(may)
 	if l == nil {
@@ -71,7 +72,7 @@ func (q *Queue[T]) Pop(may func(key string) bool) (key string, v T, ok bool) {
 	return l.key, v, true
 }
 
-// Peek returns the key whose turn it is, false when nobody waits.
+// Peek returns the key whose turn it is; ok is false if the queue is empty.
 func (q *Queue[T]) Peek() (key string, ok bool) {
 	if l := q.next(nil); l != nil {
 		return l.key, true
@@ -79,7 +80,7 @@ func (q *Queue[T]) Peek() (key string, ok bool) {
 	return "", false
 }
 
-// next is the line that has used least, of several the one whose turn is first.
+// next returns the line that has used least, of several the first in turn, or nil.
 func (q *Queue[T]) next(may func(key string) bool) (least *line[T]) {
 	for e := q.turns.Front(); e != nil; e = e.Next() {
 		l := e.Value.(*line[T])
@@ -87,15 +88,16 @@ func (q *Queue[T]) next(may func(key string) bool) (least *line[T]) {
 			continue
 		}
 		if least = l; l.used <= q.floor {
-			break // nobody has used less
+			break // none has used less
 		}
 	}
 	return least
 }
 
-// Charge notes what a turn of the key has cost, in any unit. A key whose one
-// turn cost much is passed over until others have used as much, or nobody else
-// waits; cost should be bounded, or one turn keeps the key away for long.
+// Charge adds what a turn of the key has cost, in any unit. A key whose turn was
+// expensive is passed over until the others have used as much, or none of them
+// waits. The cost should be bounded, so that one turn does not keep a key waiting
+// for long.
 func (q *Queue[T]) Charge(key string, cost int64) {
 	if l := q.lines[key]; l != nil {
 		l.used += cost
@@ -104,8 +106,8 @@ func (q *Queue[T]) Charge(key string, cost int64) {
 	q.owe(key, max(q.floor, q.debts[key])+cost)
 }
 
-// owe keeps what a key has used that nobody waits for. A debt that the floor has
-// reached is none.
+// owe keeps what a key without items has used. Debts that the floor has reached
+// are removed now and then, as they have no effect.
 func (q *Queue[T]) owe(key string, used int64) {
 	if q.debts == nil {
 		q.debts = map[string]int64{}
@@ -117,7 +119,8 @@ func (q *Queue[T]) owe(key string, used int64) {
 	}
 }
 
-// PopLast takes the last of the key's line.
+// PopLast removes and returns the last item of a key; ok is false if there is
+// none.
 func (q *Queue[T]) PopLast(key string) (v T, ok bool) {
 	l := q.lines[key]
 	if l == nil {
@@ -128,8 +131,8 @@ func (q *Queue[T]) PopLast(key string) (v T, ok bool) {
 	return v, true
 }
 
-// Remove takes the first of the key's line that is the one asked for out of it,
-// and reports whether there was one.
+// Remove removes the first item of a key for which is returns true, and reports
+// whether there was one.
 func (q *Queue[T]) Remove(key string, is func(T) bool) bool {
 	l := q.lines[key]
 	if l == nil {
@@ -144,11 +147,11 @@ func (q *Queue[T]) Remove(key string, is func(T) bool) bool {
 	return false
 }
 
-// take drops the nth of a line; a line that is empty is forgotten.
+// take removes the nth item of a line, and the line if that was its last.
 func (q *Queue[T]) take(l *line[T], n int) {
 	var none T
 	if n == 0 {
-		l.items[0] = none // or the list behind the slice would keep it alive
+		l.items[0] = none // so that the array does not keep it alive
 		l.items = l.items[1:]
 	} else {
 		copy(l.items[n:], l.items[n+1:])
@@ -159,7 +162,7 @@ func (q *Queue[T]) take(l *line[T], n int) {
 	if len(l.items) == 0 {
 		q.turns.Remove(l.turn)
 		delete(q.lines, l.key)
-		if l.used > q.floor { // whoever left and comes again owes what it owed
+		if l.used > q.floor { // a key that comes again still owes this
 			q.owe(l.key, l.used)
 		}
 	}

@@ -1,20 +1,19 @@
 // Package apikey issues API keys and resolves their tokens.
 //
-// A key acts for one user of the tenant, its owner, and may do what that user
-// may do, no more. Its token is shown once, when it is created; only the
-// SHA-256 is stored. A key that is unknown, deleted or expired, or whose user
-// is deactivated, gets the same bytes (contract K4, E2).
+// A key acts for one user of the tenant, its owner, and may do exactly what that
+// user may do. Its token is shown once, when it is created; only its SHA-256 is
+// stored. The answer is the same for a key that is unknown, deleted or expired,
+// and for one whose user is deactivated (contract K4, E2).
 //
-// What a token resolved to is kept with the tenant's configuration
-// (access.Config.Keys), which ends with the version it was loaded at. Creating
-// and deleting a key raises that version, as does every change to a user, so a
-// change takes effect at once on the node that made it and within a second on
-// every other.
+// What a token resolved to is cached with the tenant's configuration, whose
+// version is raised when a key is created or deleted and when a user is changed.
+// So a change takes effect at once on the node that made it, and within a second
+// on the others.
 //
-// A user of either type may own a key: a portal's backend may want one for each
-// customer. One that acts for an external user is held to the same as that
+// Internal and external users may own keys: the backend of a portal may need one
+// for each customer. A key that acts for an external user has the bounds of that
 // user's access token (contract K7): External Identity must be on, a custom
-// endpoint must have external_users, and there is no system permission and no
+// endpoint must have external_users, and the user has no system permission and no
 // all_entity_access, only their own records and what is shared with them.
 package apikey
 
@@ -29,16 +28,16 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Bounds of what a key may say.
+// Bounds of a key's attributes.
 const (
-	DefaultRateLimit = 1000
+	DefaultRateLimit = 1000 // requests a minute
 	MaxRateLimit     = 1_000_000_000
-	MaxName          = 100 // characters
-	maxEntries       = 1000
+	MaxName          = 100  // characters
+	maxEntries       = 1000 // of each list
 )
 
-// Key is an API key without its token. It is shared by the requests that
-// present it and never changes. Times are microseconds UTC, 0 for none.
+// Key is an API key without its token. It is shared by requests and must not be
+// changed. Times are microseconds UTC, 0 for none.
 type Key struct {
 	ID                 string
 	UserID             user.ID // the user it acts for
@@ -54,8 +53,8 @@ type Key struct {
 	use *use
 }
 
-// AllowsOrigin reports whether a browser's page at origin, in any form, may use
-// the key.
+// AllowsOrigin reports whether the key lists an origin, which may have any form
+// that a browser sends.
 func (k *Key) AllowsOrigin(origin string) bool {
 	if slices.Contains(k.Origins, origin) {
 		return true
@@ -64,26 +63,24 @@ func (k *Key) AllowsOrigin(origin string) bool {
 	return ok && slices.Contains(k.Origins, canonical)
 }
 
-// expired reports whether the key is no longer valid at an instant.
+// expired reports whether the key has expired at an instant.
 func (k *Key) expired(now int64) bool { return k.ExpiresAt != 0 && now >= k.ExpiresAt }
 
-// Service issues, lists, deletes and resolves keys. It may be used by several
-// goroutines at once. Whoever called Touch calls Close in the end.
+// Service issues, lists, deletes and resolves keys. It is safe for concurrent use.
+// A process that calls Touch must call RunLastUse, and Close at the end.
 type Service struct {
 	store store
 	clock clock.Clock
 	dir   *access.Directory
 
-	mu       sync.Mutex
-	uses     map[string]*use // by tenant and key, so that use outlives a version of the configuration
-	queue    []*use          // used since they were written
-	flushing *flusher        // nil before the first Touch
-	closed   bool
+	mu    sync.Mutex
+	uses  map[string]*use // by tenant and key; they outlive versions of the configuration
+	queue []*use          // of keys that were used since their last write
 }
 
-// MayCreateFor reports by its error whether viewer may create a key for a user:
-// the tenant owner for everybody, an internal user for themselves (contract K8,
-// A13). It returns FORBIDDEN otherwise.
+// MayCreateFor returns nil if viewer may create a key for a user, and FORBIDDEN
+// otherwise: the tenant owner may create one for every user, an internal user for
+// themselves (contract K8, A13).
 func MayCreateFor(viewer access.Viewer, userID user.ID) error {
 	if viewer.TenantOwner() || userID != "" && viewer.UserID() == userID && !viewer.External() {
 		return nil

@@ -16,22 +16,22 @@ import (
 	"gatehouse/internal/user"
 )
 
-// CreateSpec says what key to make. The names in the comments are those of the
+// CreateSpec describes a key to create. The comments begin with the names of the
 // fields in a VALIDATION error.
 type CreateSpec struct {
 	UserID             user.ID  // user: the owner, by id
 	Email              string   // user: the owner, by e-mail address, where UserID is ""
 	Name               string   // name
-	RateLimitPerMinute int      // rate_limit_per_minute: 1 to MaxRateLimit; there is no default here
+	RateLimitPerMinute int      // rate_limit_per_minute: 1 to MaxRateLimit; 0 is not replaced by the default
 	Origins            []string // cors_allowed_origins
 	Allowlist          []string // ip_allowlist: IPv4 CIDRs and addresses
 	ExpiresAt          int64    // expires_at: microseconds UTC, 0 for never
 }
 
-// Create makes a key and returns it with its token, which nobody can ask for
-// again. It fails with VALIDATION, naming every failing field at once, or with
-// NOT_FOUND when there is no such tenant. Whether the caller may make a key for
-// that user is MayCreateFor's question; actor is who the change history names.
+// Create creates a key and returns it with its token, which cannot be read again.
+// actor is recorded in the change history. Create does not check whether actor may
+// create a key for the user; MayCreateFor does. It returns VALIDATION, with every
+// invalid field, and NOT_FOUND if the tenant does not exist.
 func (s *Service) Create(ctx context.Context, actor string, tenantID tenant.ID, spec CreateSpec) (Key, secret.Token, error) {
 	now := s.clock.Now()
 	key, reasons := spec.check(clock.Micros(now))
@@ -56,8 +56,8 @@ func (s *Service) Create(ctx context.Context, actor string, tenantID tenant.ID, 
 	return key, token, nil
 }
 
-// check is everything about a key that can be said without the database:
-// the key as it will be, and why each failing field fails.
+// check does the checks that do not need the database. It returns the key, and the
+// reason for each invalid field.
 func (spec CreateSpec) check(now int64) (Key, map[string]string) {
 	reasons := map[string]string{}
 	k := Key{
@@ -86,6 +86,7 @@ func (spec CreateSpec) check(now int64) (Key, map[string]string) {
 	return k, reasons
 }
 
+// checkName returns why a name is invalid, or "".
 func checkName(name string) string {
 	switch n := utf8.RuneCountInString(name); {
 	case n < 1 || n > MaxName:
@@ -96,12 +97,14 @@ func checkName(name string) string {
 	return ""
 }
 
-// List is every key of the tenant, oldest first.
+// List returns the keys of the tenant, oldest first. It returns NOT_FOUND for the
+// tenant "", and no keys for one that does not exist.
 func (s *Service) List(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	return s.store.list(ctx, tenantID)
 }
 
-// Delete ends a key at once; NOT_FOUND when there is none of that id.
+// Delete deletes a key, which stops working at once. It returns NOT_FOUND if the
+// tenant or the key does not exist.
 func (s *Service) Delete(ctx context.Context, actor string, tenantID tenant.ID, id string) error {
 	if err := s.store.delete(ctx, s.clock, actor, tenantID, id); err != nil {
 		return err
@@ -110,6 +113,7 @@ func (s *Service) Delete(ctx context.Context, actor string, tenantID tenant.ID, 
 	return nil
 }
 
+// forget makes the directory check for a new version of the configuration.
 func (s *Service) forget() {
 	if s.dir != nil {
 		s.dir.Forget()

@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// union is every origin that an active key or External Identity lists, each
-// with the instant at which the last of them that lists it expires.
+// union has each origin that an active key or External Identity lists, with the
+// instant at which the last of these expires.
 type union struct{ until map[string]int64 }
 
 const never = math.MaxInt64
@@ -20,10 +20,11 @@ const never = math.MaxInt64
 // origins keeps the union that answers preflights.
 var origins access.Derived[atomic.Pointer[union]]
 
-// AllowsOrigin reports whether any active key of the tenant, or External
-// Identity while it is enabled, lists the origin. It answers a preflight, which
-// carries no credential (contract O4). The union is cached with cfg; the expiry
-// of a key is checked at each call.
+// AllowsOrigin reports whether any active key of the tenant, or External Identity
+// while it is enabled, lists the origin. It decides about preflights, which carry
+// no credential (contract O4). The union of the lists is cached with cfg; the
+// expiry of keys is checked in each call. AllowsOrigin returns errors of the
+// database only.
 func (s *Service) AllowsOrigin(ctx context.Context, cfg *access.Config, origin string) (bool, error) {
 	u, err := s.union(ctx, cfg)
 	if err != nil {
@@ -37,7 +38,8 @@ func (s *Service) AllowsOrigin(ctx context.Context, cfg *access.Config, origin s
 	return listed && (until == never || clock.Micros(s.clock.Now()) < until), nil
 }
 
-// UnionOrigins lists the origins that AllowsOrigin allows now, sorted.
+// UnionOrigins returns the origins that AllowsOrigin allows now, sorted. It returns
+// errors of the database only.
 func (s *Service) UnionOrigins(ctx context.Context, cfg *access.Config) ([]string, error) {
 	u, err := s.union(ctx, cfg)
 	if err != nil {

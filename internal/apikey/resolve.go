@@ -13,14 +13,15 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// Resolved is what a token stands for. It is shared and read-only.
+// Resolved is the key of a token and the viewer it acts as. It is shared by
+// requests and must not be changed.
 type Resolved struct {
 	Key    *Key
 	Viewer access.Viewer
 }
 
-// ErrUnauthorized is the one answer to every token that does not let its
-// bearer in, and to none at all.
+// ErrUnauthorized is the error for a missing credential and for every token that is
+// not valid, whatever the reason (contract K4).
 var ErrUnauthorized = fault.New(fault.Unauthorized, "a valid API key or access token is required")
 
 // resolved keeps what a token resolved to, by the token's SHA-256.
@@ -32,14 +33,14 @@ const tokenLength = len(secret.APITokenPrefix) + 2*sha256.Size
 // token, valid or not.
 func IsToken(token string) bool { return strings.HasPrefix(token, secret.APITokenPrefix) }
 
-// Resolve finds the key of a token and the viewer it acts as, at the version
-// of the configuration that cfg is. Whatever is wrong with the token, the error
-// is ErrUnauthorized. With a token that exists but is expired, or whose user is
-// not active, it comes with a Resolved that names the key, for the logs; its
-// Viewer is the zero one, which may do nothing.
+// Resolve returns the key of a token and the viewer it acts as, in the
+// configuration cfg. It returns ErrUnauthorized if the token is not valid for any
+// reason. If the key exists but is expired, or its user is not active,
+// ErrUnauthorized comes with a Resolved that has the key, for the logs, and the
+// zero Viewer, which may do nothing. Other errors are those of the database.
 //
-// A token that cfg has not seen costs one read by an index, an unknown one at
-// each attempt; one that cannot be ours costs none.
+// The first use of a token with cfg costs one read by an index, and so does each
+// use of an unknown token. A token of another form costs none.
 func (s *Service) Resolve(ctx context.Context, cfg *access.Config, token string) (*Resolved, error) {
 	if len(token) != tokenLength || !IsToken(token) {
 		return nil, ErrUnauthorized
@@ -57,7 +58,7 @@ func (s *Service) Resolve(ctx context.Context, cfg *access.Config, token string)
 	return r, nil
 }
 
-// lookUp asks the database for a token that cfg has not seen.
+// lookUp reads the key of a token that is not cached.
 func (s *Service) lookUp(ctx context.Context, cfg *access.Config, token string, sum [sha256.Size]byte) (*Resolved, error) {
 	if !hexDigits(token[len(secret.APITokenPrefix):]) {
 		return nil, ErrUnauthorized
@@ -67,8 +68,8 @@ func (s *Service) lookUp(ctx context.Context, cfg *access.Config, token string, 
 	if err != nil {
 		return nil, err
 	}
-	// The index found the row by the hash, and a hash tells nothing of the
-	// token; the comparison holds whatever an index or collation may do.
+	// The row was found by the hash. It is compared again because an index or
+	// collation might match other values.
 	if key == nil || subtle.ConstantTimeCompare([]byte(stored), []byte(hash)) != 1 {
 		return nil, ErrUnauthorized
 	}

@@ -17,8 +17,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// New returns the service over a database. dir gives the viewers; a command
-// that resolves no token may pass nil.
+// New returns a service over a database. dir may be nil in a command that resolves
+// no tokens.
 func New(d *db.DB, clk clock.Clock, dir *access.Directory) *Service {
 	return &Service{store: store{d}, clock: clk, dir: dir}
 }
@@ -28,7 +28,7 @@ type store struct{ d *db.DB }
 const columns = `key_id, user_id, name, prefix, rate_limit_per_minute, cors_allowed_origins, ip_allowlist,
 	expires_at, last_used_at, created_at`
 
-// scan reads columns, which begin at 0.
+// scan reads a key from columns, the first ones of r.
 func scan(r db.Row) (*Key, error) {
 	k := &Key{
 		ID: r.Text(0), UserID: user.ID(r.Text(1)), Name: r.Text(2), Prefix: r.Text(3), RateLimitPerMinute: int(r.Int(4)),
@@ -48,7 +48,7 @@ func scan(r db.Row) (*Key, error) {
 	return k, err
 }
 
-// handle is the database as the tenant sees it; "" is no tenant's name.
+// handle returns the database of a tenant, or NOT_FOUND for "".
 func (s store) handle(tenantID tenant.ID) (db.Handle, error) {
 	if tenantID == "" {
 		return nil, fault.New(fault.NotFound, "there is no tenant %q", tenantID)
@@ -56,8 +56,8 @@ func (s store) handle(tenantID tenant.ID) (db.Handle, error) {
 	return s.d.For(tenantID), nil
 }
 
-// create inserts the key for the user whom spec names. verdict is asked inside
-// the transaction, with what is wrong with the user, whether to go on.
+// create inserts a key for the user that spec names. verdict is called in the
+// transaction with what is wrong with the user, or ""; its error ends create.
 func (s store) create(ctx context.Context, clk clock.Clock, actor string, tenantID tenant.ID, k *Key, hash secret.TokenHash,
 	verdict func(userReason string) error, spec CreateSpec) error {
 	h, err := s.handle(tenantID)
@@ -86,7 +86,8 @@ func (s store) create(ctx context.Context, clk clock.Clock, actor string, tenant
 	})
 }
 
-// findOwner finds the user a key shall act for, or says why there is none.
+// findOwner returns the user that a key should act for, or the reason why there is
+// none.
 func findOwner(ctx context.Context, q db.Querier, spec CreateSpec) (u *user.User, reason string, err error) {
 	switch {
 	case spec.UserID != "":
@@ -127,7 +128,7 @@ func insert(ctx context.Context, tx tenant.ConfigTx, k *Key, hash secret.TokenHa
 	return err
 }
 
-// past is a key as the change history keeps it.
+// past is the form of a key in the change history.
 type past struct {
 	ID        string   `json:"id"`
 	User      string   `json:"user"`
@@ -149,7 +150,7 @@ func history(k *Key, email string) *past {
 	return p
 }
 
-// list reads every key of the tenant, oldest first.
+// list returns the keys of the tenant, oldest first.
 func (s store) list(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	h, err := s.handle(tenantID)
 	if err != nil {
@@ -166,7 +167,7 @@ func (s store) list(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	return list, err
 }
 
-// delete removes a key; NOT_FOUND when there is none.
+// delete deletes a key. It returns NOT_FOUND if there is none.
 func (s store) delete(ctx context.Context, clk clock.Clock, actor string, tenantID tenant.ID, id string) error {
 	h, err := s.handle(tenantID)
 	if err != nil {
@@ -196,8 +197,8 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor string, tenant
 	})
 }
 
-// byHash finds a key by its token's hash, and the hash as it is stored; nil
-// when there is none.
+// byHash returns the key with a token's hash, and the hash as it is stored. The key
+// is nil if there is none.
 func (s store) byHash(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash) (k *Key, stored secret.TokenHash, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT `+columns+`, token_hash FROM api_keys
 		WHERE tenant_id = $1 AND token_hash = $2`, func(r db.Row) error {
@@ -209,7 +210,7 @@ func (s store) byHash(ctx context.Context, tenantID tenant.ID, hash secret.Token
 	return k, stored, err
 }
 
-// withOrigins reads the keys that list an origin and whose user is active.
+// withOrigins returns the keys that list origins and whose users are active.
 func (s store) withOrigins(ctx context.Context, tenantID tenant.ID) ([]*Key, error) {
 	h := s.d.For(tenantID)
 	var list []*Key
@@ -233,7 +234,8 @@ func (s store) withOrigins(ctx context.Context, tenantID tenant.ID) ([]*Key, err
 	return slices.DeleteFunc(list, func(k *Key) bool { return !active[k.UserID] }), nil
 }
 
-// touch writes when the keys of one tenant were last used, never backwards.
+// touch writes when keys of one tenant were last used. The time never goes
+// backwards.
 func (s store) touch(ctx context.Context, batch []*use) error {
 	return s.d.For(batch[0].tenant).Write(ctx, func(tx db.Tx) error {
 		for _, u := range batch {

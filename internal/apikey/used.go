@@ -5,38 +5,40 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/tenant"
 )
 
 const (
-	// flushEvery is how soon the first use of a key is written.
+	// flushEvery is how soon the first use of a key is written at the latest.
 	flushEvery = time.Second
-	// writeEvery is how often at most a key that is in use is written.
+	// writeEvery is the shortest time between two writes of the same key.
 	writeEvery = 30 * time.Second
-	// flushTimeout bounds a write; what it did not write is written later.
+	// flushTimeout bounds the writes of one flush; the rest is written later.
 	flushTimeout = 10 * time.Second
-	// maxUses bounds how many keys' uses are remembered between versions of
-	// the configuration; forgetting one costs a write too many.
+	// flushBatch is how many keys are written in one transaction.
+	flushBatch = 500
+	// maxUses bounds for how many keys the last write is remembered; when it is
+	// forgotten, the key is written once more than needed.
 	maxUses = 100_000
 )
 
-// use is when one key was last used.
+// use is the last use of one key.
 type use struct {
 	tenant  tenant.ID
 	key     string
 	at      atomic.Int64 // microseconds UTC
 	queued  atomic.Bool
-	written int64 // when it was last written; the flusher's
+	written int64 // when it was last written; only flush uses it
 }
 
-// Touch notes that the key was just used. It never waits and never fails; a
-// background write makes it last_used_at within a second, and then at most
-// every 30 s. It is no change of configuration.
+// Touch records that the key was used now. It neither waits nor fails. RunLastUse
+// writes last_used_at, the first time within a second and then at most every 30 s.
+// The version of the configuration is not raised.
 func (s *Service) Touch(k *Key) {
 	u := k.use
 	if u == nil {
@@ -47,15 +49,11 @@ func (s *Service) Touch(k *Key) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.queue = append(s.queue, u)
-		if s.flushing == nil && !s.closed {
-			s.flushing = &flusher{stop: make(chan struct{}), stopped: make(chan struct{})}
-			go s.flushing.run(s)
-		}
 	}
 }
 
-// useOf is the one use of a key, whatever version of the configuration it was
-// resolved under.
+// useOf returns the use of a key, which is the same in all versions of the
+// configuration.
 func (s *Service) useOf(tenant tenant.ID, k *Key) *use {
 	name := string(tenant) + "/" + k.ID
 	s.mu.Lock()
@@ -71,47 +69,25 @@ func (s *Service) useOf(tenant tenant.ID, k *Key) *use {
 	return u
 }
 
-// flusher is the background write of last_used_at.
-type flusher struct{ stop, stopped chan struct{} }
-
-func (f *flusher) run(s *Service) {
-	defer close(f.stopped)
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	failing := false
-	for {
-		select {
-		case <-f.stop:
-			return
-		case <-tick.C:
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		err := s.flush(ctx, false)
-		cancel()
-		if err != nil && !failing {
-			slog.Warn("last_used_at of API keys is not written; it is tried again", "error", err)
-		}
-		failing = err != nil
-	}
+// RunLastUse writes what Touch has recorded, until ctx ends. A write that fails is
+// tried again, and the failure is logged.
+func (s *Service) RunLastUse(ctx context.Context) {
+	background.Sweep(ctx, flushEvery, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		return s.flush(ctx, false)
+	}, func(err error) {
+		slog.Warn("last_used_at of API keys is not written; it is tried again", "error", err)
+	})
 }
 
-// Close ends the background work and writes what is not written yet; ctx
-// bounds the write. A Touch after it has no effect.
-func (s *Service) Close(ctx context.Context) error {
-	s.mu.Lock()
-	f := s.flushing
-	s.flushing, s.closed = nil, true
-	s.mu.Unlock()
-	if f == nil {
-		return nil
-	}
-	close(f.stop)
-	<-f.stopped
-	return s.flush(ctx, true)
-}
+// Close writes the uses that are not written yet. RunLastUse must have returned.
+// When ctx ends first, or the database fails, the rest is lost; Close returns the
+// error.
+func (s *Service) Close(ctx context.Context) error { return s.flush(ctx, true) }
 
-// flush writes the uses that are due, or all of them, one transaction a
-// tenant. What could not be written stays queued.
+// flush writes the uses that are due, or all of them, in transactions of one tenant
+// each. What could not be written stays queued.
 func (s *Service) flush(ctx context.Context, all bool) error {
 	s.mu.Lock()
 	queue := s.queue
@@ -127,11 +103,8 @@ func (s *Service) flush(ctx context.Context, all bool) error {
 			later = append(later, u)
 		}
 	}
-	slices.SortFunc(due, func(a, b *use) int {
-		if a.tenant != b.tenant {
-			return cmp.Compare(a.tenant, b.tenant)
-		}
-		return strings.Compare(a.key, b.key) // two nodes lock rows in one order
+	slices.SortFunc(due, func(a, b *use) int { // all nodes lock rows in one order
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.key, b.key))
 	})
 	var failed error
 	for len(due) > 0 {
@@ -139,10 +112,10 @@ func (s *Service) flush(ctx context.Context, all bool) error {
 		if n < 0 {
 			n = len(due)
 		}
-		batch := due[:min(n, 500)]
+		batch := due[:min(n, flushBatch)]
 		due = due[len(batch):]
 		for _, u := range batch {
-			u.queued.Store(false) // before its instant is read: a later use queues it again
+			u.queued.Store(false) // before u.at is read, so that a later use queues it again
 		}
 		if err := s.store.touch(ctx, batch); err != nil {
 			failed = err

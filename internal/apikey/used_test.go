@@ -2,6 +2,7 @@ package apikey
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,9 +32,6 @@ func TestTheLastUseOfAKeyIsKept(t *testing.T) {
 		_, expired := w.create(CreateSpec{ExpiresAt: clock.Micros(epoch.Add(time.Hour))})
 		before := w.config().Tenant.Version
 		r := w.wantIn(token)
-		// The background write would race with the test's own.
-		w.keys.closed = true
-
 		w.keys.Touch(r.Key)
 		first := clock.Micros(w.clock.Now())
 		w.must(w.keys.flush(w.ctx, false))
@@ -77,6 +75,9 @@ func TestAUseIsWrittenInTheBackgroundAndAtTheEnd(t *testing.T) {
 		w := newWorld(t, d)
 		k, token := w.create(CreateSpec{})
 		r := w.wantIn(token)
+		running, stop := context.WithCancel(w.ctx)
+		var background sync.WaitGroup
+		background.Go(func() { w.keys.RunLastUse(running) })
 		w.keys.Touch(r.Key)
 		deadline := time.Now().Add(10 * time.Second)
 		for w.lastUsed(k.ID) == 0 {
@@ -87,12 +88,13 @@ func TestAUseIsWrittenInTheBackgroundAndAtTheEnd(t *testing.T) {
 		}
 		w.clock.Advance(5 * time.Second)
 		w.keys.Touch(r.Key)
+		stop()
+		background.Wait()
 		w.must(w.keys.Close(w.ctx))
 		if got := w.lastUsed(k.ID); got != clock.Micros(w.clock.Now()) {
 			t.Errorf("Close left %d, want %d", got, clock.Micros(w.clock.Now()))
 		}
-		w.keys.Touch(r.Key) // to no effect, and without harm
-		w.must(w.keys.Close(w.ctx))
+		w.must(w.keys.Close(w.ctx)) // there is nothing left
 	})
 }
 
@@ -100,7 +102,6 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		k, token := w.create(CreateSpec{})
-		w.keys.closed = true
 		w.keys.Touch(w.wantIn(token).Key)
 		ended, cancel := context.WithCancel(w.ctx)
 		cancel()

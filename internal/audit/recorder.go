@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/internal/admission"
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/tenant"
 )
@@ -153,7 +154,7 @@ func (r *Recorder) Record(ev *Event) {
 	r.usage.count(ev)
 	if r.idle {
 		r.idle = false
-		signal(r.begin)
+		background.Signal(r.begin)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/tenant"
 )
 
@@ -53,7 +54,7 @@ func (r *Recorder) keep(tenant tenant.ID, enc *encoder) {
 		r.waiting++
 		l.waiting++
 		for !ok {
-			signal(l.full)
+			background.Signal(l.full)
 			l.space.Wait()
 			charged, ok = r.admit(l, size)
 		}
@@ -72,7 +73,7 @@ func (r *Recorder) keep(tenant tenant.ID, enc *encoder) {
 	r.bytes += size
 	b.bytes += size
 	if l.size >= flushBytes {
-		signal(l.full)
+		background.Signal(l.full)
 	}
 	if b.size() >= blockBytes {
 		r.seal(l, b)
@@ -110,7 +111,7 @@ func (r *Recorder) seal(l *line, b *block) {
 	}
 	l.blocks = slices.Insert(l.blocks, at, b)
 	if l.size += b.size(); l.size >= flushBytes {
-		signal(l.full)
+		background.Signal(l.full)
 	}
 }
 

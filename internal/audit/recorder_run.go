@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/tenant"
 )
 
@@ -19,7 +20,7 @@ func (r *Recorder) run() {
 	defer close(r.done)
 	defer r.end()
 	timer := time.NewTimer(flushUsage)
-	pause := r.opts.backoff
+	pause := r.backoff()
 	for {
 		in, some := r.usageDue()
 		switch {
@@ -37,11 +38,9 @@ func (r *Recorder) run() {
 			}
 		}
 		if r.writeUsage() {
-			pause = r.opts.backoff
-		} else if !r.pause(pause) {
+			pause.Reset()
+		} else if pause.Wait(r.ctx, r.store.written()) != nil {
 			return
-		} else {
-			pause = min(2*pause, lastBackoff)
 		}
 		r.rememberUsers(false)
 		if r.stopped() {
@@ -78,7 +77,7 @@ func (r *Recorder) wake() {
 	defer r.mu.Unlock()
 	if r.idle {
 		r.idle = false
-		signal(r.begin)
+		background.Signal(r.begin)
 	}
 }
 

@@ -5,16 +5,13 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/tenant"
 )
 
 const (
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
-	// wokenBackoff is the longest pause after the database has accepted another
-	// write: it may accept that one and still not this one, so another try must
-	// be cheap.
-	wokenBackoff = 100 * time.Millisecond
 	// salvageAfter is how many times a write may fail for no lasting reason
 	// before its entries are tried one by one.
 	salvageAfter = 5
@@ -29,7 +26,7 @@ func (r *Recorder) write(l *line) bool {
 		blocks[i] = b.pack()
 		entries += b.entries
 	}
-	pause := r.opts.backoff
+	pause := r.backoff()
 	var alone map[string]bool // if not nil, entries are written one by one, and these are written
 	for failed := 0; ; {
 		err := r.tryOr(l.tenant, blocks, alone)
@@ -47,10 +44,9 @@ func (r *Recorder) write(l *line) bool {
 			alone = map[string]bool{}
 			continue
 		}
-		if !r.pause(pause) {
+		if pause.Wait(r.ctx, r.store.written()) != nil {
 			return false
 		}
-		pause = min(2*pause, lastBackoff)
 	}
 	r.stats.written.Add(uint64(entries))
 	for i := range blocks {
@@ -159,27 +155,12 @@ func (e *Entry) bare() *Entry {
 	return &Entry{ID: e.ID, At: e.At, Auth: e.Auth, Status: e.Status, Duration: e.Duration, Request: "{}", Response: "{}"}
 }
 
-// pause waits until a failed write is to be tried again. It returns false when
-// Close gave up meanwhile. It ends early when the database accepts any other
-// write: what was missing may be there again, requests that change something
-// succeed from then on, and must not be refused because of this pause.
-func (r *Recorder) pause(d time.Duration) bool {
-	written := r.store.written()
-	least, whole := time.NewTimer(min(d, wokenBackoff)), time.NewTimer(d)
-	defer least.Stop()
-	defer whole.Stop()
-	select {
-	case <-least.C:
-	case <-r.ctx.Done():
-		return false
-	}
-	select {
-	case <-written:
-	case <-whole.C:
-	case <-r.ctx.Done():
-		return false
-	}
-	return true
+// backoff returns the pauses after failed writes, each of which ends early when
+// the database accepts any other write: what was missing may be there again,
+// requests that change something succeed from then on, and must not be refused
+// because of a pause.
+func (r *Recorder) backoff() background.Backoff {
+	return background.Backoff{First: r.opts.backoff, Last: lastBackoff}
 }
 
 // throttledLog reports failures to the request log, at most one a second of

@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/credential"
 )
@@ -29,42 +32,27 @@ const (
 // are lost, which only Close's error can report. A RequestLog is safe for
 // concurrent use.
 type RequestLog struct {
-	out io.Writer
-	clk clock.Clock
+	out   io.Writer
+	clk   clock.Clock
+	lines *background.Batcher[byte]
+	torn  bool // the last write ended inside a line; the batcher's
 
-	mu     sync.Mutex
-	space  sync.Cond // on mu: the buffer was taken
-	buf    []byte
-	closed bool
-	err    error // the first error of the writer
-	torn   bool  // the last write ended inside a line
-
-	begun, full chan struct{} // the buffer has something; it has enough
-	closing     chan struct{}
-	done        chan struct{}
-	once        sync.Once
+	mu  sync.Mutex
+	err error // the first error of the writer
 }
 
 // NewRequestLog starts a request log. Close must be called at the end. clk
 // gives the time of lines other than a request's.
 func NewRequestLog(out io.Writer, clk clock.Clock) *RequestLog {
-	l := &RequestLog{
-		out: out, clk: clk,
-		begun: make(chan struct{}, 1), full: make(chan struct{}, 1),
-		closing: make(chan struct{}), done: make(chan struct{}),
-	}
-	l.space.L = &l.mu
-	go l.run()
+	l := &RequestLog{out: out, clk: clk}
+	l.lines = background.NewBatcher(background.Bounds{Age: logFlushEvery, Full: logFlushBytes, Most: logMaxBytes},
+		func(_ context.Context, lines []byte) { l.note(l.write(lines)) })
 	return l
 }
 
 // Line writes the line of one request (contract G1). It keeps nothing of ev.
 func (l *RequestLog) Line(ev *Event) {
-	l.mu.Lock()
-	l.wait()
-	l.buf = appendLine(l.buf, ev)
-	l.appended(false)
-	l.mu.Unlock()
+	l.lines.Append(func(lines []byte) []byte { return appendLine(lines, ev) })
 }
 
 // Emit writes another line of the process: its event, the time, and the fields
@@ -90,93 +78,21 @@ func (l *RequestLog) Emit(event string, fields map[string]any) {
 	}
 	line = append(line, '}', '\n')
 
-	l.mu.Lock()
-	l.wait()
-	l.buf = append(l.buf, line...)
-	l.appended(true)
-	l.mu.Unlock()
+	l.lines.Append(func(lines []byte) []byte { return append(lines, line...) })
+	l.lines.Flush()
 }
 
-// Close writes what is left and ends the goroutine. It returns the writer's
-// first error. Later lines are written at once, by their callers.
+// Close writes what is left. It returns the writer's first error. Later lines
+// are written at once, by their callers.
 func (l *RequestLog) Close() error {
-	l.once.Do(func() { close(l.closing) })
-	<-l.done
+	err := l.lines.Close(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	return errors.Join(err, l.err)
 }
 
-// wait returns when the buffer may grow. mu must be held.
-func (l *RequestLog) wait() {
-	for len(l.buf) >= logMaxBytes && !l.closed {
-		l.space.Wait()
-	}
-}
-
-// appended makes sure that what was appended is written. mu must be held.
-func (l *RequestLog) appended(now bool) {
-	if l.closed {
-		l.note(l.write(l.buf))
-		l.buf = l.buf[:0]
-		return
-	}
-	signal(l.begun)
-	if now || len(l.buf) >= logFlushBytes {
-		signal(l.full)
-	}
-}
-
-// signal wakes a receiver, now or at its next receive.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-func (l *RequestLog) run() {
-	defer close(l.done)
-	spare := make([]byte, 0, 2*logFlushBytes)
-	timer := time.NewTimer(logFlushEvery)
-	for last := false; ; {
-		select {
-		case <-l.begun:
-			timer.Reset(logFlushEvery)
-			select {
-			case <-l.full:
-			case <-timer.C:
-			case <-l.closing:
-			}
-		case <-l.closing:
-			last = true
-		}
-		l.mu.Lock()
-		full := l.buf
-		l.buf = spare[:0]
-		l.space.Broadcast()
-		if last {
-			l.closed = true
-			l.note(l.write(full))
-			l.mu.Unlock()
-			return
-		}
-		l.mu.Unlock()
-		if err := l.write(full); err != nil {
-			l.mu.Lock()
-			l.note(err)
-			l.mu.Unlock()
-		}
-		spare = full
-	}
-}
-
-// write passes lines to the writer. It must not be called concurrently: run
-// calls it, and once run has ended, the holder of mu.
+// write passes lines to the writer.
 func (l *RequestLog) write(lines []byte) error {
-	if len(lines) == 0 {
-		return nil
-	}
 	if l.torn { // end the torn line
 		if _, err := l.out.Write([]byte{'\n'}); err != nil {
 			return err
@@ -190,8 +106,13 @@ func (l *RequestLog) write(lines []byte) error {
 	return err
 }
 
-// note keeps the writer's first error. mu must be held.
+// note keeps the writer's first error.
 func (l *RequestLog) note(err error) {
+	if err == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.err == nil {
 		l.err = err
 	}

@@ -201,10 +201,7 @@ func TestAStuckWriterSlowsCallersDownWithinBounds(t *testing.T) {
 		wait.Wait()
 	}()
 	settled := settle(t, &said)
-	l.mu.Lock()
-	held := len(l.buf)
-	l.mu.Unlock()
-	if held > logMaxBytes+1<<20 || settled == lines || settled == 0 {
+	if held := l.lines.Len(); held > logMaxBytes+1<<20 || settled == lines || settled == 0 {
 		t.Errorf("%d bytes are held, %d lines were taken", held, settled)
 	}
 	close(w.free)

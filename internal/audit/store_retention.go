@@ -3,8 +3,10 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
@@ -26,48 +28,26 @@ func (r *Recorder) RunRetention(ctx context.Context) {
 	if !ok {
 		return
 	}
-	ticker := time.NewTicker(retentionEvery)
-	defer ticker.Stop()
-	for {
-		if err := s.expire(ctx, r.clk.Now().Add(-Retention)); err != nil && ctx.Err() == nil {
-			r.trouble.say("audit.retention_failed", map[string]any{"error": err.Error()})
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	background.Sweep(ctx, retentionEvery,
+		func(ctx context.Context) error { return s.expire(ctx, r.clk.Now().Add(-Retention)) },
+		func(err error) { r.trouble.say("audit.retention_failed", map[string]any{"error": err.Error()}) })
 }
 
 // expire deletes what is older than an instant, of every tenant. A day or
 // tenant that fails does not stop the others.
 func (s dbStore) expire(ctx context.Context, before time.Time) error {
-	failed := s.expireDays(ctx, db.DayOf(before))
+	dropped := s.expireDays(ctx, db.DayOf(before))
 	tenants, err := tenant.List(ctx, s.d)
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	for _, t := range tenants {
-		if err := expireTenant(ctx, s.d.For(t), before); err != nil {
-			failed = err
-		}
-	}
-	return failed
+	return errors.Join(dropped, err, background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
+		return expireTenant(ctx, s.d.For(t), before)
+	}))
 }
 
 // expireDays drops the days before one.
 func (s dbStore) expireDays(ctx context.Context, before db.Day) error {
 	days, err := s.d.Days().List(ctx)
-	failed := err
-	for _, day := range days {
-		if day < before {
-			if err := s.d.Days().Drop(ctx, day); err != nil {
-				failed = err
-			}
-		}
-	}
-	return failed
+	days = slices.DeleteFunc(days, func(day db.Day) bool { return day >= before })
+	return errors.Join(err, background.Each(ctx, days, s.d.Days().Drop))
 }
 
 // expireTenant deletes in small transactions, oldest first. Each locks its rows
@@ -87,22 +67,16 @@ func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 		{`DELETE FROM usage_writers WHERE tenant_id = $1 AND writer IN (SELECT writer FROM usage_writers
 			WHERE tenant_id = $1 AND at < $2 ORDER BY writer LIMIT $3` + lock + `)`, clock.Micros(before)},
 	} {
-		for {
-			begun := time.Now()
-			var deleted int64
-			err := h.Write(ctx, func(tx db.Tx) (err error) {
-				deleted, err = tx.Exec(ctx, job.sql, job.bound, retentionBatch)
+		err := background.Steps(ctx, func(ctx context.Context) (more bool, err error) {
+			err = h.Write(ctx, func(tx db.Tx) error {
+				deleted, err := tx.Exec(ctx, job.sql, job.bound, retentionBatch)
+				more = deleted > 0
 				return err
 			})
-			if err != nil {
-				return err
-			}
-			if deleted == 0 {
-				break
-			}
-			if err := clock.Rest(ctx, time.Since(begun)); err != nil {
-				return err
-			}
+			return more, err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

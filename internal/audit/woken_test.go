@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gatehouse/internal/clock"
@@ -13,7 +14,9 @@ import (
 // The disk was full and is not any more: another's write succeeds, and what the
 // recorder has failed to write is tried again, however long it was to wait. A
 // tenant that may change its records again is not refused for its audit log.
-func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) {
+func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) { synctest.Test(t, anyWriteEndsThePause) }
+
+func anyWriteEndsThePause(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
 	var failures atomic.Int64
@@ -49,6 +52,10 @@ func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) {
 
 // While others' writes go on and this one's do not, it is tried at a bounded rate.
 func TestOthersWritesDoNotMakeAFailingOneBusy(t *testing.T) {
+	synctest.Test(t, othersWritesAtABoundedRate)
+}
+
+func othersWritesAtABoundedRate(t *testing.T) {
 	var tries atomic.Int64
 	m := &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error {
 		tries.Add(1)
@@ -57,12 +64,13 @@ func TestOthersWritesDoNotMakeAFailingOneBusy(t *testing.T) {
 	r := newRecorder(m, clock.System(), Options{backoff: time.Hour})
 	r.Record(entry("t", 1))
 	eventually(t, "it has failed", func() bool { return tries.Load() > 0 })
+	const least = 100 * time.Millisecond // of a pause that is woken
 	begun := time.Now()
-	for time.Since(begun) < 5*wokenBackoff {
+	for time.Since(begun) < 5*least {
 		m.tell()
 		time.Sleep(time.Millisecond)
 	}
-	if n, most := tries.Load(), int64(time.Since(begun)/wokenBackoff)+2; n > most {
+	if n, most := tries.Load(), int64(time.Since(begun)/least)+2; n > most {
 		t.Errorf("%d tries within %s, at most %d are to be", n, time.Since(begun), most)
 	}
 	ended, cancel := context.WithCancel(t.Context())

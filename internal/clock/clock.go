@@ -7,7 +7,6 @@
 package clock
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -74,16 +73,3 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // FromMicros is the UTC instant of a stored time; it undoes Micros.
 func FromMicros(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
-
-// Rest waits as long as something took, at most a second: whoever works in many
-// short transactions leaves the database to others in between.
-func Rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(min(d, time.Second))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

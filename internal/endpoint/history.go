@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"gatehouse/internal/admission"
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/credential"
@@ -128,21 +130,18 @@ const (
 	maxBatch   = 256 // runs in one transaction
 	flushRuns  = 50 * time.Millisecond
 	maxPatient = time.Second // how long a call waits for room
+	runTries   = 6           // of a transaction, within about 3 s
 )
 
 // history writes runs in the background, several in one transaction.
 type history struct {
 	store runStore
 	emit  func(string, map[string]any)
+	queue *background.Batcher[*Run]
+	held  *admission.Budget // by tenant
 
 	mu         sync.Mutex
-	queue      []*Run
-	held       *admission.Budget // by tenant
-	room       chan struct{}     // closed and replaced when there is room again
-	wake       chan struct{}
-	closing    chan struct{}
-	done       chan struct{}
-	closed     bool
+	room       chan struct{} // closed and replaced when there is room again
 	counts     map[string]int64
 	duplicates int64
 }
@@ -157,47 +156,45 @@ type runStore interface {
 }
 
 func newHistory(st runStore, emit func(string, map[string]any)) *history {
-	h := &history{
-		store: st, emit: emit, held: admission.NewBudget(maxHeld), room: make(chan struct{}), wake: make(chan struct{}, 1), closing: make(chan struct{}),
-		done: make(chan struct{}), counts: map[string]int64{},
-	}
-	go h.run()
+	h := &history{store: st, emit: emit, held: admission.NewBudget(maxHeld), room: make(chan struct{}), counts: map[string]int64{}}
+	h.queue = background.NewBatcher(background.Bounds{Age: flushRuns, Full: maxBatch}, h.flush)
 	return h
 }
 
 // size returns about how many bytes a run takes in memory.
-func (r *Run) size() int {
-	return 512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.payload)
+func (r *Run) size() int64 {
+	return int64(512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.payload))
 }
 
 // add queues a run. If the database cannot keep up with its tenant, add waits a
 // little, and then drops the run and logs that.
 func (h *history) add(r *Run) {
-	deadline := time.Now().Add(maxPatient)
 	h.mu.Lock()
 	h.counts[r.Status]++
-	for !h.held.Take(string(r.tenant), int64(r.size())) {
+	h.mu.Unlock()
+	if !h.admit(r) {
+		h.emit("run.not_kept", map[string]any{"tenant": r.tenant, "run_id": r.ID, "reason": "the database does not keep up"})
+		return
+	}
+	h.queue.Append(func(batch []*Run) []*Run { return append(batch, r) })
+}
+
+// admit takes the bytes of a run from the share of its tenant. It reports
+// whether there was room within maxPatient.
+func (h *history) admit(r *Run) bool {
+	patience := time.NewTimer(maxPatient)
+	defer patience.Stop()
+	for {
+		h.mu.Lock()
 		room := h.room
 		h.mu.Unlock()
-		left := time.Until(deadline)
-		if left <= 0 {
-			h.emit("run.not_kept", map[string]any{"tenant": r.tenant, "run_id": r.ID, "reason": "the database does not keep up"})
-			return
+		if h.held.Take(string(r.tenant), r.size()) {
+			return true
 		}
-		t := time.NewTimer(left)
 		select {
 		case <-room:
-		case <-t.C:
-		}
-		t.Stop()
-		h.mu.Lock()
-	}
-	defer h.mu.Unlock()
-	h.queue = append(h.queue, r)
-	if len(h.queue) == 1 || len(h.queue) == maxBatch {
-		select {
-		case h.wake <- struct{}{}:
-		default:
+		case <-patience.C:
+			return false
 		}
 	}
 }
@@ -211,106 +208,66 @@ func (h *history) duplicate() {
 func (h *history) stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Stats{Runs: maps.Clone(h.counts), Duplicates: h.duplicates, Waiting: len(h.queue)}
+	return Stats{Runs: maps.Clone(h.counts), Duplicates: h.duplicates, Waiting: h.queue.Len()}
 }
 
-// run writes what is queued until close.
-func (h *history) run() {
-	defer close(h.done)
-	for {
-		select {
-		case <-h.wake:
-		case <-h.closing:
-			h.flush()
-			return
-		}
-		pause := time.NewTimer(flushRuns) // so that runs share transactions
-		select {
-		case <-pause.C:
-		case <-h.wake:
-		case <-h.closing:
-		}
-		pause.Stop()
-		h.flush()
+// flush writes runs, each tenant's in transactions of their own.
+func (h *history) flush(closing context.Context, batch []*Run) {
+	byTenant := map[tenant.ID][]*Run{}
+	for _, r := range batch {
+		byTenant[r.tenant] = append(byTenant[r.tenant], r)
 	}
-}
-
-// flush writes everything that is queued.
-func (h *history) flush() {
-	for {
-		h.mu.Lock()
-		batch := h.queue
-		h.queue = nil
-		h.mu.Unlock()
-		if len(batch) == 0 {
-			return
+	for tenant, runs := range byTenant {
+		for some := range slices.Chunk(runs, maxBatch) {
+			h.write(closing, tenant, some)
 		}
-		byTenant := map[tenant.ID][]*Run{}
-		for _, r := range batch {
-			byTenant[r.tenant] = append(byTenant[r.tenant], r)
-		}
-		for tenant, runs := range byTenant {
-			for len(runs) > 0 {
-				n := min(len(runs), maxBatch)
-				h.write(tenant, runs[:n])
-				runs = runs[n:]
-			}
-		}
-		h.mu.Lock()
-		for _, r := range batch {
-			h.held.Release(string(r.tenant), int64(r.size()))
-		}
-		close(h.room)
-		h.room = make(chan struct{})
-		h.mu.Unlock()
 	}
+	for _, r := range batch {
+		h.held.Release(string(r.tenant), r.size())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.room)
+	h.room = make(chan struct{})
 }
 
 // write stores some runs of one tenant. It tries a few times while the database
-// is unavailable. If the database refuses one of the runs, write stores the
-// others: all tenants wait for it, and the content of one run must not cost
-// another.
-func (h *history) write(tenant tenant.ID, runs []*Run) {
+// is unavailable, without pauses once the service closes. If the database
+// refuses one of the runs, write stores the others: all tenants wait for it, and
+// the content of one run must not cost another.
+func (h *history) write(closing context.Context, tenant tenant.ID, runs []*Run) {
 	var err error
-	for wait := 100 * time.Millisecond; wait < 5*time.Second; wait *= 3 {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		mark.At("history.before-row")
-		err = h.store.putRuns(ctx, tenant, runs)
-		mark.At("history.after-row")
-		cancel()
-		if err == nil {
+	pause := background.Backoff{First: 100 * time.Millisecond, Last: 2 * time.Second}
+	for try := 1; ; try++ {
+		if err = h.try(tenant, runs); err == nil {
 			return
 		}
-		if errors.Is(err, errUnfit) {
+		if try == runTries || errors.Is(err, errUnfit) {
 			break
 		}
-		select {
-		case <-h.closing:
-		case <-time.After(wait):
-		}
+		_ = pause.Wait(closing, nil) // it is tried in either case
 	}
 	if errors.Is(err, errUnfit) && len(runs) > 1 {
 		for i := range runs {
-			h.write(tenant, runs[i:i+1])
+			h.write(closing, tenant, runs[i:i+1])
 		}
 		return
 	}
 	h.emit("run.not_kept", map[string]any{"tenant": tenant, "runs": len(runs), "reason": err.Error()})
 }
 
+func (h *history) try(tenant tenant.ID, runs []*Run) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	mark.At("history.before-row")
+	defer mark.At("history.after-row")
+	return h.store.putRuns(ctx, tenant, runs)
+}
+
 // close writes what is queued, until ctx ends.
 func (h *history) close(ctx context.Context) error {
-	h.mu.Lock()
-	first := !h.closed
-	h.closed = true
-	h.mu.Unlock()
-	if first {
-		close(h.closing)
+	if err := h.queue.Close(ctx); err != nil {
+		return fmt.Errorf("runs that were not written yet are lost: %w", err)
 	}
-	select {
-	case <-h.done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("runs that were not written yet are lost: %w", ctx.Err())
-	}
+	return nil
 }

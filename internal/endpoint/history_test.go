@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gatehouse/internal/tenant"
@@ -97,70 +98,93 @@ func TestRunsAreKept(t *testing.T) {
 
 // TestADatabaseThatRecovers loses no run.
 func TestADatabaseThatRecovers(t *testing.T) {
-	st, log := &shelf{}, &said{}
-	st.fails.Store(2)
-	h := newHistory(st, log.emit)
-	h.add(&Run{ID: "a", Status: Failed, tenant: "t"})
-	for begun := time.Now(); st.fails.Load() > 0 && time.Since(begun) < 5*time.Second; time.Sleep(time.Millisecond) {
-	}
-	if err := h.close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(st.kept) != 1 || log.all() != "" {
-		t.Errorf("%v %s", st.kept, log.all())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		st, log := &shelf{}, &said{}
+		st.fails.Store(runTries - 1)
+		h := newHistory(st, log.emit)
+		h.add(&Run{ID: "a", Status: Failed, tenant: "t"})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if len(st.kept) != 1 || log.all() != "" || h.held.Used() != 0 {
+			t.Errorf("%v %s", st.kept, log.all())
+		}
+		if err := h.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestADatabaseThatIsGone: runs wait up to their budget of memory, then a call
 // waits a little and lets its run go, and says so; nothing waits for ever.
 func TestADatabaseThatIsGone(t *testing.T) {
-	st, log := &shelf{}, &said{}
-	st.fails.Store(-1)
-	h := newHistory(st, log.emit)
-	big := strings.Repeat("x", 1<<20)
-	for i := range 63 {
-		h.add(&Run{ID: fmt.Sprint(i), Status: Succeeded, Trace: big, tenant: "t"})
-	}
-	begun := time.Now()
-	h.add(&Run{ID: "another tenant's", Status: Succeeded, Trace: big, tenant: "u"})
-	if took := time.Since(begun); took > maxPatient/2 {
-		t.Errorf("another tenant's run waited %v", took)
-	}
-	begun = time.Now()
-	h.add(&Run{ID: "one too many", Status: Succeeded, Trace: big, tenant: "t"})
-	if took := time.Since(begun); took < maxPatient/2 || took > 3*maxPatient {
-		t.Errorf("it waited %v", took)
-	}
-	if text := log.all(); !strings.Contains(text, "run.not_kept") || !strings.Contains(text, "one too many") {
-		t.Errorf("%s", text)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- h.close(t.Context()) }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		st, log := &shelf{}, &said{}
+		st.fails.Store(-1)
+		h := newHistory(st, log.emit)
+		big := strings.Repeat("x", 1<<20)
+		add := func(tenant tenant.ID, id string) time.Duration {
+			begun := time.Now()
+			h.add(&Run{ID: id, Status: Succeeded, Trace: big, tenant: tenant})
+			return time.Since(begun)
 		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("close waits for a database that is gone")
-	}
-	if text := log.all(); !strings.Contains(text, "runs:") || !strings.Contains(text, "the disk is full") {
-		t.Errorf("%.300s", text)
-	}
-	if len(st.kept) != 0 || h.held.Used() != 0 {
-		t.Errorf("%d runs kept, %d bytes held", len(st.kept), h.held.Used())
-	}
+		for i := range 63 {
+			add("t", fmt.Sprint(i))
+		}
+		if took := add("u", "another tenant's"); took != 0 {
+			t.Errorf("another tenant's run waited %v", took)
+		}
+		if took := add("t", "one too many"); took != maxPatient {
+			t.Errorf("it waited %v", took)
+		}
+		if text := log.all(); !strings.Contains(text, "run.not_kept") || !strings.Contains(text, "one too many") {
+			t.Errorf("%s", text)
+		}
+		begun := time.Now()
+		if err := h.close(t.Context()); err != nil || time.Since(begun) != 0 {
+			t.Errorf("%v: close waited %v for a database that is gone", err, time.Since(begun))
+		}
+		if text := log.all(); !strings.Contains(text, "runs:") || !strings.Contains(text, "the disk is full") {
+			t.Errorf("%.300s", text)
+		}
+		if len(st.kept) != 0 || h.held.Used() != 0 {
+			t.Errorf("%d runs kept, %d bytes held", len(st.kept), h.held.Used())
+		}
+	})
+}
+
+// TestACallGetsTheRoomOfRunsThatWereWritten, as soon as they are.
+func TestACallGetsTheRoomOfRunsThatWereWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, log := &shelf{}, &said{}
+		st.fails.Store(1)
+		h := newHistory(st, log.emit)
+		half := strings.Repeat("x", maxHeld/2-4096)
+		h.add(&Run{ID: "a", Trace: half, tenant: "t"})
+		begun := time.Now()
+		h.add(&Run{ID: "b", Trace: half, tenant: "t"})
+		if took, want := time.Since(begun), flushRuns+100*time.Millisecond; took != want { // the first try fails
+			t.Errorf("it waited %v, the first was written after %v", took, want)
+		}
+		if err := h.close(t.Context()); err != nil || len(st.kept) != 2 || log.all() != "" {
+			t.Errorf("%v %v %s", err, st.kept, log.all())
+		}
+	})
 }
 
 // TestCloseGivesUp when its context ends.
 func TestCloseGivesUp(t *testing.T) {
-	h := newHistory(stuck{}, (&said{}).emit)
-	h.add(&Run{ID: "a", tenant: "t"})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if err := h.close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(stuck{}, (&said{}).emit)
+		h.add(&Run{ID: "a", tenant: "t"})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if err := h.close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		if err := h.close(t.Context()); err != nil { // each try ends in time
+			t.Error(err)
+		}
+	})
 }
 
 // stuck is a database that does not answer.
@@ -185,24 +209,24 @@ func (p *picky) putRuns(ctx context.Context, tenant tenant.ID, runs []*Run) erro
 
 // TestARunThatCannotBeKeptCostsNoOther, and nobody waits for it.
 func TestARunThatCannotBeKeptCostsNoOther(t *testing.T) {
-	var p picky
-	var log said
-	h := newHistory(&p, log.emit)
-	begun := time.Now()
-	for n := range 20 {
-		r := &Run{ID: fmt.Sprint(n), tenant: "t", Status: Failed}
-		if n == 7 {
-			r.Error = "unfit"
+	synctest.Test(t, func(t *testing.T) {
+		var p picky
+		var log said
+		h := newHistory(&p, log.emit)
+		for n := range 20 {
+			r := &Run{ID: fmt.Sprint(n), tenant: "t", Status: Failed}
+			if n == 7 {
+				r.Error = "unfit"
+			}
+			h.add(r)
 		}
-		h.add(r)
-	}
-	if err := h.close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(p.kept) != 19 || strings.Count(log.all(), "run.not_kept") != 1 {
-		t.Errorf("%d of 19 were kept; %s", len(p.kept), log.all())
-	}
-	if took := time.Since(begun); took > 2*time.Second {
-		t.Errorf("it took %s", took) // one that is asked again and again takes four
-	}
+		time.Sleep(flushRuns)
+		synctest.Wait() // it is not tried again
+		if len(p.kept) != 19 || strings.Count(log.all(), "run.not_kept") != 1 {
+			t.Errorf("%d of 19 were kept; %s", len(p.kept), log.all())
+		}
+		if err := h.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

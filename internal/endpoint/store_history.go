@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
@@ -154,18 +155,9 @@ const (
 // RunRetention deletes what is older than the retention, now and every hour,
 // until ctx ends. Any number of nodes may run it at once.
 func (s *Service) RunRetention(ctx context.Context) {
-	ticker := time.NewTicker(expireEvery)
-	defer ticker.Stop()
-	for {
-		if err := s.store.expire(ctx, s.clock.Now()); err != nil && ctx.Err() == nil {
-			s.emit("run.retention_failed", map[string]any{"error": err.Error()})
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	background.Sweep(ctx, expireEvery,
+		func(ctx context.Context) error { return s.store.expire(ctx, s.clock.Now()) },
+		func(err error) { s.emit("run.retention_failed", map[string]any{"error": err.Error()}) })
 }
 
 // expire deletes every tenant's runs that are over 30 days old, and events and
@@ -176,11 +168,7 @@ func (s store) expire(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, id := range tenants {
-		failed = errors.Join(failed, s.expireTenant(ctx, id, now))
-	}
-	return failed
+	return background.Each(ctx, tenants, func(ctx context.Context, id tenant.ID) error { return s.expireTenant(ctx, id, now) })
 }
 
 func (s store) expireTenant(ctx context.Context, id tenant.ID, now time.Time) error {
@@ -209,20 +197,14 @@ func (s store) expireTenant(ctx context.Context, id tenant.ID, now time.Time) er
 // one order, so that nodes that do the same wait for each other. It finds the
 // rows by an index, and rests in between.
 func deleteOld(ctx context.Context, h db.Handle, sql string, before int64) error {
-	for {
-		begun := time.Now()
-		var deleted int64
-		err := h.Write(ctx, func(tx db.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, sql, before, expireBatch)
+	return background.Steps(ctx, func(ctx context.Context) (more bool, err error) {
+		err = h.Write(ctx, func(tx db.Tx) error {
+			deleted, err := tx.Exec(ctx, sql, before, expireBatch)
+			more = deleted == expireBatch
 			return err
 		})
-		if err != nil || deleted < expireBatch {
-			return err
-		}
-		if err := clock.Rest(ctx, time.Since(begun)); err != nil {
-			return err
-		}
-	}
+		return more, err
+	})
 }
 
 // sealing is the part of a keyring that a store needs.

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"gatehouse/internal/access"
@@ -13,7 +12,7 @@ import (
 )
 
 // Service is External Identity of every tenant. It may be used by several
-// goroutines at once; Close ends its background work.
+// goroutines at once. Close must be called at the end.
 type Service struct {
 	store     store
 	dir       *access.Directory
@@ -27,7 +26,6 @@ type Service struct {
 	cores     *admission.Cores
 	passwords passwords
 	after     *queue
-	sweeper   *sweeper
 	counts    counts
 }
 
@@ -68,9 +66,6 @@ func (s *Service) Stats() Stats {
 // ends.
 func (s *Service) Settle(ctx context.Context) error { return s.after.settle(ctx) }
 
-// Close takes no more mails to send, finishes those it took, and ends the
-// background work; when ctx ends first, what is left is given up. The routes
-// must not be called any more.
-func (s *Service) Close(ctx context.Context) error {
-	return errors.Join(s.after.close(ctx), s.sweeper.close(ctx))
-}
+// Close takes no more mails to send and finishes those it took; when ctx ends
+// first, what is left is given up. The routes must not be called any more.
+func (s *Service) Close(ctx context.Context) error { return s.after.close(ctx) }

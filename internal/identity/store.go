@@ -35,7 +35,8 @@ type Options struct {
 	Emit func(event string, fields map[string]any)
 }
 
-// New returns the service and starts its background work; Close ends it.
+// New returns the service. It writes mails that were asked for until Close, and
+// deletes nothing until RunRetention.
 func New(o Options) *Service {
 	s := &Service{
 		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring, limiter: o.Limiter,
@@ -46,7 +47,6 @@ func New(o Options) *Service {
 		s.emit = func(string, map[string]any) {}
 	}
 	s.after = newQueue()
-	s.sweeper = startSweeper(s)
 	return s
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"gatehouse/internal/clock"
+	"gatehouse/internal/background"
 	"gatehouse/internal/db"
 	"gatehouse/internal/session"
 	"gatehouse/internal/tenant"
@@ -57,7 +57,7 @@ func (s store) exhaust(ctx context.Context, tenantID tenant.ID, group []deletion
 				return err
 			})
 			if err == nil {
-				err = clock.Rest(ctx, time.Since(begun))
+				err = background.Rest(ctx, time.Since(begun))
 			}
 			if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// letter is a composed mail: the bytes of RFC 5322 and the envelope.
+// letter is a composed mail: its content, as in RFC 5322, and its envelope.
 type letter struct {
 	from, to string // plain addresses
 	content  []byte
@@ -20,7 +20,7 @@ type letter struct {
 
 var messageID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// compose makes the mail, or says why that is impossible: a *Permanent.
+// compose returns the mail, or a *Permanent if the message cannot be composed.
 func compose(m Message) (*letter, error) {
 	from, err := mail.ParseAddress(m.From)
 	if err != nil {
@@ -35,7 +35,7 @@ func compose(m Message) (*letter, error) {
 		m.ID = strings.ToLower(rand.Text())
 	}
 	if !messageID.MatchString(m.ID) {
-		return nil, unsendable("ID is not made of letters, digits and hyphens")
+		return nil, unsendable("ID must consist of letters, digits and hyphens")
 	}
 	if m.Date.IsZero() {
 		m.Date = time.Now()
@@ -47,7 +47,7 @@ func compose(m Message) (*letter, error) {
 	msg.Subject(headerText(m.Subject, maxSubject))
 	msg.SetDateWithValue(m.Date.UTC())
 	msg.SetMessageIDWithValue(m.ID + "@" + idDomain(from.Address))
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // nobody's out-of-office should answer
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // asks out-of-office assistants not to answer
 	switch {
 	case m.Text == "" && m.HTML == "":
 		return nil, unsendable("it has no content")
@@ -66,8 +66,8 @@ func compose(m Message) (*letter, error) {
 	return &letter{from: from.Address, to: to.Address, content: content.Bytes(), date: m.Date}, nil
 }
 
-// recipient takes one plain address and nothing else: no name, no list, no
-// comment, no quotes. What a parser would understand otherwise is refused.
+// recipient parses one plain address. It returns a *Permanent for anything else: a
+// name, list, comment or quotes, or a text that a parser would change.
 func recipient(to string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(to)
 	if err != nil || a.Name != "" || a.Address != to || len(to) > 254 || oneLine(to, 254) != to {
@@ -76,7 +76,7 @@ func recipient(to string) (*mail.Address, error) {
 	return a, nil
 }
 
-// idDomain is the right part of the Message-ID. The header holds ASCII only.
+// idDomain returns the right part of the Message-ID, which must be ASCII.
 func idDomain(from string) string {
 	domain := strings.ToLower(from[strings.LastIndexByte(from, '@')+1:])
 	if !isASCII(domain) {

@@ -183,9 +183,9 @@ func TestToIsOnePlainAddress(t *testing.T) {
 
 func TestAMessageThatCannotBeSentIsRefusedForGood(t *testing.T) {
 	for want, change := range map[string]func(m *Message){
-		"message: From is not an address":                        func(m *Message) { m.From = "Acme <no-reply@acme.example>, Eve <eve@x.example>" },
-		"message: it has no content":                             func(m *Message) { m.Text, m.HTML = "", "" },
-		"message: ID is not made of letters, digits and hyphens": func(m *Message) { m.ID = "a>\r\nBcc: x" },
+		"message: From is not an address":                         func(m *Message) { m.From = "Acme <no-reply@acme.example>, Eve <eve@x.example>" },
+		"message: it has no content":                              func(m *Message) { m.Text, m.HTML = "", "" },
+		"message: ID must consist of letters, digits and hyphens": func(m *Message) { m.ID = "a>\r\nBcc: x" },
 	} {
 		m := hello
 		change(&m)

@@ -12,8 +12,8 @@ const (
 	Welcome       = "external-user-welcome"
 )
 
-// Default is the template that holds where a tenant has none of its own; ok is
-// false when no mail has this name.
+// Default returns the built-in template of a mail, for tenants that have none of
+// their own; ok is false if no mail has this name.
 func Default(name string) (t Template, ok bool) {
 	d, ok := defaults[name]
 	if !ok {
@@ -22,14 +22,14 @@ func Default(name string) (t Template, ok bool) {
 	return d.template(), true
 }
 
-// wording is what the default mails differ in.
+// wording is the text in which the built-in mails differ.
 type wording struct {
 	subject string
-	preview string // what a list of mails shows after the subject
+	preview string // the text that a mail program's list shows after the subject
 	heading string
 	intro   string
 	button  string
-	link    string // the variable of the address behind the button
+	link    string // the variable with the URL of the button
 	closing string
 }
 
@@ -79,8 +79,8 @@ const defaultText = `Hello {{name}},
 This email was sent automatically because this address was used with {{tenant_name}}.
 `
 
-// template puts the wording into the layout. Its own placeholders are in
-// brackets: the braces are for those of the tenant's values.
+// template inserts the wording into the layout. The layout's placeholders are in
+// brackets; those in braces are variables, which Render replaces.
 func (w wording) template() Template {
 	fill := strings.NewReplacer("[subject]", w.subject, "[preview]", w.preview, "[heading]", w.heading,
 		"[intro]", w.intro, "[button]", w.button, "[link]", w.link, "[closing]", w.closing)

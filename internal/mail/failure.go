@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// Steps at which a mail can fail.
+// The values of Failure.Step.
 const (
 	StepMessage   = "message" // it cannot be composed
 	StepConnect   = "connect"
@@ -29,15 +29,15 @@ const (
 	StepFile      = "file"      // writing it to disk
 )
 
-// Failure says why a mail was not sent. It may be stored and logged.
+// Failure says why a mail was not sent. Its text may be stored and logged.
 type Failure struct {
-	Step     string // one of the steps
-	Code     int    // the server's reply code; 0 when there was none
-	Enhanced string // its enhanced code (RFC 3463), as 5.1.1; often ""
-	Reason   string // a fixed phrase when there was no reply code
+	Step     string // one of the constants above
+	Code     int    // the server's reply code; 0 if there was none
+	Enhanced string // its enhanced code (RFC 3463), such as 5.1.1; often ""
+	Reason   string // a fixed phrase, if there was no reply code
 }
 
-// Error is as "recipient: 550 5.1.1" or "connect: timed out".
+// Error returns a text such as "recipient: 550 5.1.1" or "connect: timed out".
 func (f *Failure) Error() string {
 	text := f.Step + ": "
 	switch {
@@ -50,16 +50,17 @@ func (f *Failure) Error() string {
 	}
 }
 
-// Permanent is a refusal for good: of the recipient or of the content. The mail
-// is not to be tried again.
+// Permanent is the error of a mail that should not be tried again: the server
+// refuses its recipient or its content, or it cannot be composed.
 type Permanent struct{ Failure *Failure }
 
-// Error is the failure's text.
+// Error returns the failure's text.
 func (p *Permanent) Error() string { return p.Failure.Error() }
 
-// Unwrap is the failure.
+// Unwrap returns the failure.
 func (p *Permanent) Unwrap() error { return p.Failure }
 
+// failed returns the Failure of a step that ended with err.
 func failed(step string, err error) *Failure {
 	f := &Failure{Step: step}
 	var reply *textproto.Error
@@ -74,9 +75,9 @@ func failed(step string, err error) *Failure {
 
 var enhanced = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 
-// refused is failed, for a step in which the server judges the recipient or the
-// content. Two codes of its are about the session and not about the mail: out
-// of order, and authentication wanted.
+// refused is like failed, for a step in which the server judges the recipient or
+// the content: a code of 5xx is a *Permanent. The exceptions are two codes about
+// the session: 503 (bad sequence of commands) and 530 (authentication required).
 func refused(step string, err error) error {
 	f := failed(step, err)
 	if f.Code/100 == 5 && f.Code != 503 && f.Code != 530 {
@@ -85,11 +86,13 @@ func refused(step string, err error) error {
 	return f
 }
 
+// unsendable returns the *Permanent of a message that cannot be composed.
 func unsendable(reason string) error {
 	return &Permanent{&Failure{Step: StepMessage, Reason: reason}}
 }
 
-// reason is what may be told of an error whose own text may tell too much.
+// reason returns a phrase for an error whose own text may not be safe to store and
+// log.
 func reason(err error) string {
 	var (
 		timeout     net.Error
@@ -112,16 +115,16 @@ func reason(err error) string {
 	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &hostname):
 		return "the server's certificate is not trusted"
 	case errors.As(err, &record), errors.As(err, &alert):
-		return "TLS could not be agreed on"
+		return "the TLS handshake failed"
 	case errors.As(err, &errno):
 		return errno.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timed out"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server hung up"
+		return "the server closed the connection"
 	case errors.As(err, &protocol):
-		return "the answer is not SMTP"
+		return "the reply is not SMTP"
 	default:
-		return "it did not work"
+		return "unknown error"
 	}
 }

@@ -10,14 +10,16 @@ import (
 )
 
 // Files returns a Sender that writes each mail to a file of its own,
-// DIR/<time>-<random>.eml, which any mail program opens. The file appears whole
-// or not at all, and only its owner may read it. The folder is made when the
-// first mail comes.
+// DIR/<time>-<random>.eml, which mail programs can open. The file appears whole or
+// not at all, and only its owner may read it. The folder is created with the first
+// mail.
 func Files(dir string) Sender { return files(dir) }
 
 type files string
 
-// Send writes the file and makes sure that it is on disk.
+// Send writes the file and syncs it. It returns a *Permanent if the message cannot
+// be composed, and a *Failure of StepFile if the file cannot be written or ctx has
+// ended.
 func (dir files) Send(ctx context.Context, m Message) error {
 	if err := ctx.Err(); err != nil {
 		return failed(StepFile, err)
@@ -54,7 +56,7 @@ func (dir files) write(name string, content []byte) error {
 	return syncFolder(string(dir))
 }
 
-// syncFolder makes a new name last.
+// syncFolder makes new names in a folder durable.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

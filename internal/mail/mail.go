@@ -1,14 +1,15 @@
-// Package mail writes mails and hands them to a mail server, or to files.
+// Package mail composes mails and passes them to a mail server, or writes them to
+// files.
 //
-// What goes into a header comes from people: a Message is composed by a
-// library that encodes it, after line breaks and control characters were taken
-// out, and its To is one plain address or it is not sent at all. Templates are
-// filled in one pass; what a value contains is never looked at again.
+// Headers contain text that users chose. Line breaks and control characters are
+// removed from it, and a library encodes it. To must be one plain address, or the
+// mail is not sent. Templates are filled in one pass: what a value contains is not
+// interpreted.
 //
-// An error of a Sender is a *Failure, and as well a *Permanent when trying
-// again would not help. Its text names a step and a reply code and nothing
-// else, so that it may be stored and logged: no address, no content, no
-// password, and none of the server's own words, which may repeat all three.
+// The error of a Sender is a *Failure; it is a *Permanent, which wraps one, if
+// another try would not help. Its text names a step and a reply code and nothing
+// else, so that it may be stored and logged: no address, no content, no password,
+// and not the server's own text, which may repeat all three.
 package mail
 
 import (
@@ -27,48 +28,48 @@ type Message struct {
 	Text    string
 	HTML    string
 
-	// Until is when the mail is worth nothing any more, as that of a link that
-	// has expired; zero for never. It is for who sends it later: a Sender sends.
+	// Until is when the mail becomes useless, because its link expires; zero for
+	// never. A Sender ignores it: it is for a queue in front of the Sender.
 	Until time.Time `json:",omitzero"`
 
-	// ID is the left part of the Message-ID: letters, digits and hyphens. With
-	// the same ID a second copy can be recognized by who receives it. Random
-	// when empty.
+	// ID is the left part of the Message-ID: letters, digits and hyphens. It
+	// lets a receiver recognize a second copy. It is random when empty.
 	ID string `json:"-"`
-	// Date is what the header says; now when zero.
+	// Date is the Date header; the current time when zero.
 	Date time.Time `json:"-"`
 }
 
-// Sender hands a mail on. When it returns nil, a server has accepted the mail,
-// or it is on disk. It may be used by several goroutines at once.
+// Sender sends mails. It is safe for concurrent use.
 type Sender interface {
+	// Send returns nil once a server has accepted the mail, or it is on disk.
+	// It returns a *Failure, or a *Permanent if the mail should not be tried
+	// again.
 	Send(ctx context.Context, m Message) error
 }
 
-// Address is "name <address>" as Message.From takes it, whatever the name
-// contains: line breaks become spaces, and what cannot stand as it is is
-// encoded.
+// Address returns "name <address>" for Message.From. The name may be any text:
+// line breaks become spaces, and the rest is quoted or encoded where needed.
 func Address(name, address string) string {
 	a := mail.Address{Name: headerText(name, maxName), Address: address}
 	return a.String()
 }
 
-// The most characters of what a person chose; the rest is cut off. A line of
-// a mail holds 998 bytes.
+// The length in characters that texts of users are cut to. A line of a mail has at
+// most 998 bytes.
 const (
 	maxSubject = 200
 	maxName    = 100
 )
 
-// headerText is s on one line, and not taken for an encoded word: what that
-// hides would be on any number of lines again.
+// headerText returns s on one line, changed so that it cannot be read as an encoded
+// word, which could contain line breaks again.
 func headerText(s string, limit int) string {
 	return strings.ReplaceAll(oneLine(s, limit), "=?", "= ?")
 }
 
-// oneLine is s as it may stand in a sentence or in a header: valid UTF-8 on one
-// line, words apart by one space, no control characters, nothing that turns the
-// direction of writing, at most limit characters.
+// oneLine returns s as valid UTF-8 on one line, with single spaces between words,
+// without control characters and marks of the writing direction, and cut to limit
+// characters.
 func oneLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

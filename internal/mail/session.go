@@ -13,24 +13,25 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// quitTimeout is how long a server that has taken the mail may take to say
-// good-bye.
+// quitTimeout bounds the end of the session after the server has accepted the
+// mail.
 const quitTimeout = 2 * time.Second
 
-// stepAnswer is the wait for what the server says to the whole content. A
-// failure there is one of StepContent.
+// stepAnswer is the wait for the server's reply to the content. A failure there is
+// reported as StepContent.
 const stepAnswer = "answer"
 
-// rfc5321 is how long a client must wait for each step at least (RFC 5321,
-// 4.5.3.2). Who waits less for the answer to the content sends mails twice that
-// were taken.
+// rfc5321 is how long a client must wait in each step at least (RFC 5321, 4.5.3.2).
+// A client that waits less for the reply to the content sends mails again that
+// were accepted.
 var rfc5321 = map[string]time.Duration{
 	StepConnect: time.Minute, StepGreeting: 5 * time.Minute, StepHello: 5 * time.Minute, StepTLS: 5 * time.Minute, StepAuth: 5 * time.Minute,
 	StepSender: 5 * time.Minute, StepRecipient: 5 * time.Minute, StepData: 2 * time.Minute, StepContent: 3 * time.Minute,
 	stepAnswer: 10 * time.Minute,
 }
 
-// pace gives each step of a session its time. It may be ended while a step waits.
+// pace sets the deadline of each step of a session. end may be called while a step
+// waits.
 type pace struct {
 	conn     net.Conn
 	patience map[string]time.Duration
@@ -38,7 +39,7 @@ type pace struct {
 	ended    bool
 }
 
-// begin begins a step.
+// begin sets the deadline of a step.
 func (p *pace) begin(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +48,7 @@ func (p *pace) begin(step string) {
 	}
 }
 
-// end ends whatever waits for the server.
+// end makes the current step and later ones fail.
 func (p *pace) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,9 +56,9 @@ func (p *pace) end() {
 	_ = p.conn.SetDeadline(time.Unix(1, 0))
 }
 
-// deliver talks to the server step by step, so that a failure can name its
-// step. The mail is delivered once the server has answered to its content; what
-// happens afterwards does not matter.
+// deliver sends a mail step by step, so that a failure can name its step. The mail
+// counts as sent once the server has accepted its content; errors after that are
+// ignored. deliver returns a *Failure or a *Permanent.
 func (s *server) deliver(ctx context.Context, l *letter) error {
 	patience := s.patience
 	if patience == nil {
@@ -88,7 +89,8 @@ func (s *server) deliver(ctx context.Context, l *letter) error {
 	return nil
 }
 
-// open takes a session to where mails can be sent.
+// open greets the server, begins TLS and logs in, as far as the address asks for
+// that.
 func (s *server) open(client *smtp.Client, p *pace) error {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -107,7 +109,7 @@ func (s *server) open(client *smtp.Client, p *pace) error {
 				return failed(StepTLS, err)
 			}
 		case s.login != nil:
-			return &Failure{Step: StepTLS, Reason: "the server does not offer it, and a password goes nowhere without"}
+			return &Failure{Step: StepTLS, Reason: "the server does not offer it, and a password is sent over TLS only"}
 		}
 	}
 	if s.login == nil {
@@ -124,8 +126,9 @@ func (s *server) open(client *smtp.Client, p *pace) error {
 	return nil
 }
 
-// auth chooses how to log in. The connection is encrypted and the server is
-// who it should be, so the plain ways, which every server gets right, come first.
+// auth chooses how to log in. The connection is encrypted and the server's
+// certificate was verified, so the plain mechanisms come first: every server
+// implements them correctly.
 func (s *server) auth(client *smtp.Client) (smtp.Auth, error) {
 	_, offered := client.Extension("AUTH")
 	user, password := s.login()
@@ -143,12 +146,12 @@ func (s *server) auth(client *smtp.Client) (smtp.Auth, error) {
 	return nil, &Failure{Step: StepAuth, Reason: "the server offers none of PLAIN, LOGIN, SCRAM-SHA-256 and CRAM-MD5"}
 }
 
-// transfer is one mail.
+// transfer sends one mail in an open session.
 func transfer(client *smtp.Client, l *letter, p *pace) error {
 	if isASCII(l.from) && isASCII(l.to) {
-		client.SkipSMTPUTF8(true) // who asks for it where it is not needed is bounced by the next server without it
+		client.SkipSMTPUTF8(true) // a mail that asks for it without need is bounced by a later server that lacks it
 	} else if ok, _ := client.Extension("SMTPUTF8"); !ok {
-		return &Permanent{&Failure{Step: StepRecipient, Reason: "the server takes ASCII addresses only"}}
+		return &Permanent{&Failure{Step: StepRecipient, Reason: "the server accepts ASCII addresses only"}}
 	}
 	p.begin(StepSender)
 	if err := client.Mail(path(l.from)); err != nil {
@@ -174,13 +177,13 @@ func transfer(client *smtp.Client, l *letter, p *pace) error {
 	return nil
 }
 
-// path is an address as the envelope wants it.
+// path returns an address in the form of the envelope.
 func path(address string) string {
 	a := mail.Address{Address: address}
 	return a.String()
 }
 
-// bye ends the session decently if the server is quick about it.
+// bye ends the session. It waits for the server for a short time only.
 func bye(conn net.Conn, client *smtp.Client) {
 	if err := conn.SetDeadline(time.Now().Add(quitTimeout)); err == nil {
 		_ = client.Quit() // the mail is accepted

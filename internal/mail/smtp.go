@@ -15,27 +15,28 @@ import (
 	"time"
 )
 
-// errAddress begins every complaint about an address of a server. None repeats
-// the address: it may hold a password.
+// errAddress is the beginning of every error about a server's address. None of
+// them repeats the address, which may contain a password.
 const errAddress = "the SMTP address must look like smtp://user:password@host:587 or smtps://user:password@host:465" +
 	" (user and password are optional; ?from=ADDRESS may follow)"
 
-// SMTP returns a Sender that hands mails to the server at address:
+// SMTP returns a Sender that passes mails to the server at address (contract S12):
 //
 //	smtp://[user:password@]host[:587][?from=ADDRESS]
 //	smtps://[user:password@]host[:465][?from=ADDRESS]
 //
-// smtps begins with TLS. With smtp, STARTTLS is required as soon as a password
-// is given, and used whenever the server offers it; a certificate that is not
-// trusted is an error either way. Special characters of user and password are
-// percent-encoded. With from, every mail comes from that address, for servers
-// that accept no other; a mail that gives a name to its sender keeps it.
+// smtps begins with TLS. With smtp, STARTTLS is used whenever the server offers
+// it, and is required with a password. A certificate that is not trusted is an
+// error in both cases. Special characters of user and password must be
+// percent-encoded. With from, every mail comes from that address, for servers that
+// accept no other; the name of a mail's sender is kept.
 //
-// A Sender prints without user and password.
+// SMTP returns an error if address has another form; it does not connect. The
+// Sender's printed forms contain neither user nor password.
 func SMTP(address string) (Sender, error) {
 	u, err := url.Parse(address)
 	if err != nil { // its text repeats parts of the address
-		return nil, errors.New(errAddress + ": it cannot be read; are special characters of the password percent-encoded?")
+		return nil, errors.New(errAddress + ": it cannot be parsed; are special characters of the password percent-encoded?")
 	}
 	s := &server{host: u.Hostname(), port: u.Port()}
 	switch u.Scheme {
@@ -45,10 +46,10 @@ func SMTP(address string) (Sender, error) {
 		s.port = orElse(s.port, "465")
 		s.implicitTLS = true
 	default:
-		return nil, errors.New(errAddress + ": it begins otherwise")
+		return nil, errors.New(errAddress + ": it must begin with smtp:// or smtps://")
 	}
 	if port, err := strconv.Atoi(s.port); err != nil || port < 1 || port > 65535 {
-		return nil, errors.New(errAddress + ": the port is none")
+		return nil, errors.New(errAddress + ": the port must be a number from 1 to 65535")
 	}
 	switch {
 	case s.host == "":
@@ -60,7 +61,7 @@ func SMTP(address string) (Sender, error) {
 		user := u.User.Username()
 		password, _ := u.User.Password()
 		if user == "" || password == "" {
-			return nil, errors.New(errAddress + ": user and password come together or not at all")
+			return nil, errors.New(errAddress + ": user and password must be given together")
 		}
 		s.login = func() (string, string) { return user, password }
 	}
@@ -74,11 +75,11 @@ func SMTP(address string) (Sender, error) {
 func (s *server) query(raw string) error {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return errors.New(errAddress + ": what follows the question mark cannot be read")
+		return errors.New(errAddress + ": what follows the question mark cannot be parsed")
 	}
 	for key, values := range query {
 		if key != "from" || len(values) != 1 {
-			return errors.New(errAddress + ": one from may follow the question mark and nothing else")
+			return errors.New(errAddress + ": only one from may follow the question mark")
 		}
 		if s.from, err = mail.ParseAddress(values[0]); err != nil {
 			return errors.New(errAddress + ": from is not an address")
@@ -94,23 +95,23 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-// server is a mail server and how to talk to it.
+// server is a Sender that passes mails to a mail server.
 type server struct {
 	host, port  string
 	implicitTLS bool
-	// login is a function because package fmt looks into the unexported fields
-	// of what is printed whole; nil without one.
+	// login returns user and password; nil without them. It is a function
+	// because package fmt prints unexported fields of a whole struct.
 	login func() (user, password string)
-	from  *mail.Address  // nil: as the mail says
-	roots *x509.CertPool // nil: the system's
-	// patience is how long each step may take; nil: as RFC 5321 asks.
+	from  *mail.Address  // nil for that of the mail
+	roots *x509.CertPool // nil for those of the system
+	// patience is how long each step may take; nil for the times of RFC 5321.
 	patience map[string]time.Duration
 }
 
-// Format prints where the server is, whatever the verb, and never how to log in.
+// Format writes String, whatever the verb is.
 func (s *server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// String is the address without user and password.
+// String returns the address without user and password.
 func (s *server) String() string {
 	scheme := "smtp://"
 	if s.implicitTLS {
@@ -119,13 +120,14 @@ func (s *server) String() string {
 	return scheme + net.JoinHostPort(s.host, s.port)
 }
 
-// LogValue is String, for log/slog.
+// LogValue returns String, for log/slog.
 func (s *server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is String, for JSON and YAML.
+// MarshalText returns String, for JSON and YAML.
 func (s *server) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Send delivers one mail over a connection of its own.
+// Send sends a mail over a connection of its own. It returns a *Failure or a
+// *Permanent.
 func (s *server) Send(ctx context.Context, m Message) error {
 	if s.from != nil {
 		m.From = s.sentFrom(m.From)
@@ -137,7 +139,8 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	return s.deliver(ctx, l)
 }
 
-// sentFrom is from's name at the address that the server accepts.
+// sentFrom returns from with the address that the server accepts. The name is
+// kept.
 func (s *server) sentFrom(from string) string {
 	name := s.from.Name
 	if a, err := mail.ParseAddress(from); err == nil && a.Name != "" {

@@ -90,18 +90,18 @@ func TestAServerThatFailsAtAStep(t *testing.T) {
 	}{
 		{"greeting", "554 5.3.2 go away eva@customer.example", "greeting: 554 5.3.2", false},
 		{"greeting", "421 busy", "greeting: 421", false},
-		{"greeting", mailtest.HangUp, "greeting: the server hung up", false},
-		{"greeting", "nonsense", "greeting: the answer is not SMTP", false},
+		{"greeting", mailtest.HangUp, "greeting: the server closed the connection", false},
+		{"greeting", "nonsense", "greeting: the reply is not SMTP", false},
 		{"greeting", mailtest.Silence, "greeting: timed out", false},
-		{"EHLO", mailtest.HangUp, "ehlo: the server hung up", false},
-		{"EHLO", "502 5.5.1 no", "starttls: the server does not offer it, and a password goes nowhere without", false}, // HELO works
+		{"EHLO", mailtest.HangUp, "ehlo: the server closed the connection", false},
+		{"EHLO", "502 5.5.1 no", "starttls: the server does not offer it, and a password is sent over TLS only", false}, // HELO works
 		{"STARTTLS", "454 4.7.0 not now", "starttls: 454 4.7.0", false},
-		{"STARTTLS", mailtest.HangUp, "starttls: the server hung up", false},
-		{"handshake", mailtest.HangUp, "starttls: the server hung up", false},
+		{"STARTTLS", mailtest.HangUp, "starttls: the server closed the connection", false},
+		{"handshake", mailtest.HangUp, "starttls: the server closed the connection", false},
 		{"handshake", "no TLS here", "starttls: ", false},
 		{"AUTH", "535 5.7.8 hunter2 is wrong", "auth: 535 5.7.8", false},
 		{"AUTH", "454 4.7.0 later", "auth: 454 4.7.0", false},
-		{"AUTH", mailtest.HangUp, "auth: the server hung up", false},
+		{"AUTH", mailtest.HangUp, "auth: the server closed the connection", false},
 		{"MAIL", "550 5.1.8 not from you", "sender: 550 5.1.8", false},
 		{"MAIL", "451 4.3.0 later", "sender: 451 4.3.0", false},
 		{"RCPT", "450 4.2.0 eva@customer.example is grey", "recipient: 450 4.2.0", false},
@@ -109,14 +109,14 @@ func TestAServerThatFailsAtAStep(t *testing.T) {
 		{"RCPT", "550 no", "recipient: 550", true},
 		{"RCPT", "503 5.5.1 order", "recipient: 503 5.5.1", false},
 		{"RCPT", "530 5.7.0 log in", "recipient: 530 5.7.0", false},
-		{"RCPT", mailtest.HangUp, "recipient: the server hung up", false},
+		{"RCPT", mailtest.HangUp, "recipient: the server closed the connection", false},
 		{"RCPT", mailtest.Silence, "recipient: timed out", false},
 		{"DATA", "451 4.3.0 later", "data: 451 4.3.0", false},
 		{"DATA", "554 5.5.1 no valid recipients", "data: 554 5.5.1", true},
 		{"middle", mailtest.HangUp, "content: ", false},
 		{"content", "452 4.3.1 full", "content: 452 4.3.1", false},
 		{"content", "554 5.7.1 spam: Hello", "content: 554 5.7.1", true},
-		{"content", mailtest.HangUp, "content: the server hung up", false},
+		{"content", mailtest.HangUp, "content: the server closed the connection", false},
 		{"content", mailtest.Silence, "content: timed out", false},
 	} {
 		t.Run(c.step+" "+c.happens, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestAnAddressBeyondASCIINeedsAServerThatTakesIt(t *testing.T) {
 	s := serve(t, mailtest.Config{})
 	err := client(t, s, "smtp", "", "").Send(t.Context(), m)
 	var permanent *Permanent
-	if !errors.As(err, &permanent) || err.Error() != "recipient: the server takes ASCII addresses only" {
+	if !errors.As(err, &permanent) || err.Error() != "recipient: the server accepts ASCII addresses only" {
 		t.Error(err)
 	}
 	s = serve(t, mailtest.Config{UTF8: true})
@@ -312,8 +312,8 @@ func TestEachErrorHasAReasonThatTellsNothing(t *testing.T) {
 	for want, err := range map[string]error{
 		"timed out":                fmt.Errorf("eva: %w", context.DeadlineExceeded),
 		"interrupted":              context.Canceled,
-		"the answer is not SMTP":   textproto.ProtocolError("eva"),
-		"it did not work":          errors.New("eva@customer.example"),
+		"the reply is not SMTP":    textproto.ProtocolError("eva"),
+		"unknown error":            errors.New("eva@customer.example"),
 		"the host was not found":   &net.DNSError{Name: "eva", IsTimeout: true},
 		"connection reset by peer": fmt.Errorf("x: %w", &net.OpError{Op: "read", Err: errReset}),
 	} {

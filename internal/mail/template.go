@@ -11,11 +11,11 @@ import (
 // reset_url, app_url and tenant_name. Text or HTML may be empty.
 type Template struct{ Subject, Text, HTML string }
 
-// Values are what the variables stand for. Name and TenantName come from
-// people and are shown on one line; the addresses are the service's own.
+// Values are the values of the variables. Users choose Name and TenantName, which
+// are put on one line; the service makes the URLs.
 type Values struct{ Name, VerifyURL, ResetURL, AppURL, TenantName string }
 
-// variables are the names that a template may use.
+// variables lists the variables, for error texts.
 const variables = "{{name}}, {{verify_url}}, {{reset_url}}, {{app_url}}, {{tenant_name}}"
 
 func (v Values) lookUp(variable string) (value string, known bool) {
@@ -36,10 +36,10 @@ func (v Values) lookUp(variable string) (value string, known bool) {
 
 const maxURL = 4096
 
-// Render fills the template in, in one pass: braces inside a value mean
-// nothing. In HTML values are escaped, so that they stand as text and inside
-// quoted attributes. The subject is one line without control characters. A
-// variable that does not exist is left as it stands; see Check.
+// Render replaces the variables in one pass: braces inside a value have no meaning.
+// In HTML, values are escaped for text and quoted attributes. The subject is one
+// line without control characters. An unknown variable is left unchanged; Check
+// reports it.
 func (t Template) Render(v Values) (subject, text, htmlText string) {
 	escaped := func(variable string) (string, bool) {
 		value, known := v.lookUp(variable)
@@ -48,7 +48,7 @@ func (t Template) Render(v Values) (subject, text, htmlText string) {
 	return oneLine(fill(t.Subject, v.lookUp), maxSubject), fill(t.Text, v.lookUp), fill(t.HTML, escaped)
 }
 
-// fill replaces each {{variable}} that lookUp knows.
+// fill returns s with each {{variable}} replaced that lookUp knows.
 func fill(s string, lookUp func(variable string) (string, bool)) string {
 	var b strings.Builder
 	for {
@@ -68,15 +68,17 @@ func fill(s string, lookUp func(variable string) (string, bool)) string {
 	}
 }
 
-// cutVariable finds the first {{…}}; spaces within the braces do not count.
-// found is false when there is no {{ or nothing closes it.
+// cutVariable finds the first {{…}} and ignores spaces within the braces. found is
+// false if there is no {{, or no }} after it.
 func cutVariable(s string) (before, variable, after string, found bool) {
 	before, rest, opened := strings.Cut(s, "{{")
 	variable, after, closed := strings.Cut(rest, "}}")
 	return before, strings.TrimSpace(variable), after, opened && closed
 }
 
-// Check says what is wrong with a template, for the person who wrote it.
+// Check returns an error for the template's author if the subject is not one line
+// without control characters, a variable is unknown or not closed, or one stands
+// in an HTML tag outside a quoted attribute.
 func (t Template) Check() error {
 	if strings.ContainsFunc(t.Subject, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }) {
 		return errors.New("subject: expected one line without control characters")
@@ -108,8 +110,8 @@ func checkVariables(s string) error {
 	}
 }
 
-// unquoted names the first variable that stands in a tag but in no quotes,
-// where escaping does not hold a value together; "" when there is none.
+// unquoted returns the first variable that stands in a tag without quotes, where
+// escaping would not keep the value from ending the attribute, or "".
 func unquoted(s string) string {
 	inTag, quote := false, byte(0)
 	for i := 0; i < len(s); i++ {

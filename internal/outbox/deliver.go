@@ -5,11 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/tenant"
 )
 
-// claim leases a mail for us; ok is false when another node was first.
+// claim leases a mail; ok is false if another node was first.
 func (o *Outbox) claim(ctx context.Context, m waitingMail) (c claimedMail, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
@@ -17,7 +18,7 @@ func (o *Outbox) claim(ctx context.Context, m waitingMail) (c claimedMail, ok bo
 	return o.store.claim(ctx, m, now, now.Add(lease))
 }
 
-// deliver tries a mail once and writes down what came of it. It ends early when
+// deliver tries to send a mail once, and stores the result. It ends early when
 // ctx does.
 func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 	message, err := o.store.open(m)
@@ -37,7 +38,7 @@ func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 	case err == nil:
 		o.settle(ctx, m, "delete", func(ctx context.Context) error { return o.store.remove(ctx, m.waitingMail) })
 		o.sent.Add(1)
-	case ctx.Err() != nil: // we are told to end: the next process tries again
+	case ctx.Err() != nil: // this process is stopping: the next one tries again
 		o.settle(ctx, m, "release", func(ctx context.Context) error { return o.store.release(ctx, m, now) })
 	case errors.As(err, &permanent), !now.Add(pause(m.attempts)).Before(m.createdAt.Add(keepTrying)):
 		o.giveUp(ctx, m, cause(err))
@@ -46,9 +47,9 @@ func (o *Outbox) deliver(ctx context.Context, m claimedMail) {
 	}
 }
 
-// keepLease renews the lease of a mail on its way until the returned function,
-// which waits for that to end. A renewal that fails is tried again; the mail is
-// sent on, for nobody knows that it will not arrive.
+// keepLease renews the lease of a mail that is being sent, until stop is called;
+// stop waits for a running renewal. A renewal that fails is tried again. Sending
+// goes on, because the relay may already have the mail.
 func (o *Outbox) keepLease(ctx context.Context, m claimedMail) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -65,7 +66,7 @@ func (o *Outbox) keepLease(ctx context.Context, m claimedMail) (stop func()) {
 			attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 			ok, err := o.store.renew(attempt, m, o.clock.Now().Add(lease))
 			cancel()
-			if err == nil && !ok { // it is somebody else's by now, or gone
+			if err == nil && !ok { // another node has leased it by now, or it is deleted
 				return
 			}
 		}
@@ -76,14 +77,14 @@ func (o *Outbox) keepLease(ctx context.Context, m claimedMail) (stop func()) {
 	}
 }
 
-// drop deletes a mail that is worth nothing any more, and says so.
+// drop deletes a mail that has become useless, and logs that.
 func (o *Outbox) drop(ctx context.Context, m claimedMail) {
 	o.expired.Add(1)
 	o.settle(ctx, m, "drop", func(ctx context.Context) error { return o.store.remove(ctx, m.waitingMail) })
 	o.emit("mail.expired", map[string]any{"mail_id": m.id, "tenant": m.tenant, "attempts": m.attempts - 1})
 }
 
-// again lets the mail wait for its next try.
+// again schedules the next try of a mail, and logs the failure.
 func (o *Outbox) again(ctx context.Context, m claimedMail, cause string, now time.Time) {
 	o.failed.Add(1)
 	wait := pause(m.attempts)
@@ -95,7 +96,8 @@ func (o *Outbox) again(ctx context.Context, m claimedMail, cause string, now tim
 	})
 }
 
-// giveUp deletes a mail that was not sent and says so, without a word of it.
+// giveUp deletes a mail that could not be sent, and logs that without anything
+// from the mail.
 func (o *Outbox) giveUp(ctx context.Context, m claimedMail, cause string) {
 	o.failed.Add(1)
 	o.givenUp.Add(1)
@@ -105,10 +107,10 @@ func (o *Outbox) giveUp(ctx context.Context, m claimedMail, cause string) {
 	})
 }
 
-// settle writes down what came of a mail, and does not let go at the first
-// failure: a mail that was sent and not deleted is sent twice. It goes on for
-// a while after ctx has ended, and stops before the lease does; the mail is
-// looked at again when that ends.
+// settle stores the result of a try, and tries again while that fails: a mail
+// that was sent and not deleted is sent twice. It goes on for a while after ctx
+// has ended, and gives up and logs that before the lease ends. When the lease has
+// ended, the mail is tried again.
 func (o *Outbox) settle(ctx context.Context, m claimedMail, what string, write func(ctx context.Context) error) {
 	within := settleWithin
 	if ctx.Err() != nil {
@@ -116,24 +118,21 @@ func (o *Outbox) settle(ctx context.Context, m claimedMail, what string, write f
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
+	pause := background.Backoff{First: 50 * time.Millisecond, Last: settleWithin}
+	for {
 		err := write(ctx)
 		if err == nil {
 			return
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause.Wait(ctx, nil) != nil {
 			o.emit("mail.not_recorded", map[string]any{"mail_id": m.id, "tenant": m.tenant, "what": what, "error": err.Error()})
 			return
 		}
 	}
 }
 
-// cause is what may be told of a failure: the text of those that say it is
-// fit to be told, and of others only that there was one.
+// cause returns an error text that is safe to store and log: that of an error
+// which promises to be, a general one for others.
 func cause(err error) string {
 	var f *mail.Failure
 	switch {
@@ -144,22 +143,22 @@ func cause(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timed out"
 	default:
-		return "it was not sent"
+		return "unknown error"
 	}
 }
 
-// waitingMail is a mail that is due.
+// waitingMail identifies a mail that is due.
 type waitingMail struct {
 	tenant tenant.ID
 	id     string
-	leased int64 // leased_until as it was read
+	leased int64 // leased_until when it was read
 }
 
-// claimedMail is a mail that is ours until its lease ends.
+// claimedMail is a mail that this process has leased.
 type claimedMail struct {
 	waitingMail
 	sealed    string
-	attempts  int // this one included
+	attempts  int // including this one
 	createdAt time.Time
 }
 

@@ -1,15 +1,16 @@
 // Package outbox sends mails that a transaction has put into the database.
 //
-// Put writes the mail inside the caller's transaction, so it exists exactly
-// when what it tells of was committed. It waits sealed: no column shows an
-// address or a word of it. Run sends it, tries again with growing pauses for
-// up to 48 hours, and then gives it up with a line in the log. A mail that is
-// worth nothing any more, for its link has expired, is dropped with a line.
+// Put stores the mail in the caller's transaction, so the mail exists exactly if
+// that transaction was committed. It is stored encrypted, with its address. Run
+// sends it, tries again with growing pauses for up to 48 hours, and then gives up
+// and logs that. A mail that has become useless, because its link has expired, is
+// deleted, which is logged as well (contract M5).
 //
-// The promise is at least once. Whoever sends a mail leases it for a minute at a
-// time; if it dies between the server's answer and the deletion of the row, the mail
-// is sent again when the lease is over, with the same Message-ID. Any number of
-// nodes may run an outbox on one database: one mail is leased by one of them.
+// A mail is sent at least once. The node that sends it leases it for a minute at
+// a time. If that node is killed after the relay accepted the mail and before the
+// row is deleted, the mail is sent again when the lease ends, with the same
+// Message-ID. Any number of nodes may run an outbox on one database: each mail is
+// leased by one of them.
 package outbox
 
 import (
@@ -18,37 +19,40 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/mail"
 )
 
 const (
-	lease        = time.Minute      // how long a mail belongs to who sends it, unless they renew it
-	renewEvery   = 15 * time.Second // while the mail is on its way
-	sendTimeout  = time.Hour        // for one try; a mail server has its own time for each step
-	settleWithin = 15 * time.Second // for the database to take what came of a mail
-	claimTimeout = 10 * time.Second // for the database to give a lease
-	parallel     = 4                // mails on their way at once
-	keepTrying   = 48 * time.Hour   // from when the mail was put in
+	lease        = time.Minute      // how long a mail belongs to the node that sends it, unless that renews the lease
+	renewEvery   = 15 * time.Second // while the mail is being sent
+	sendTimeout  = time.Hour        // of one try; package mail bounds each step of it
+	settleWithin = 15 * time.Second // how long the result of a try is written again and again
+	claimTimeout = 10 * time.Second // of the write that takes or renews a lease
+	parallel     = 4                // mails that are sent at once
+	keepTrying   = 48 * time.Hour   // since Put
 
 	pollFailed = time.Second
-	pollIdle   = 500 * time.Millisecond // finds what other processes have put in
-	pollRest   = 20                     // times as long as a look took, it rests at least
+	pollIdle   = 500 * time.Millisecond // finds what other processes have put
+	pollRest   = 20                     // between two looks, at least so many times what the first one took
 	countAll   = 10 * time.Second       // how old Stats.Waiting may be while there is work
 
-	// grace is how long mails on their way may take when Run is told to end.
+	// grace is how long the mails that are being sent may take once Run's
+	// context has ended.
 	grace = 5 * time.Second
 )
 
-// pauses are those between tries; the last one repeats.
+// pauses are the pauses between tries; the last one repeats.
 var pauses = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 
-// pause is how long a mail waits after its try with the given number, from 1.
+// pause returns how long a mail waits after a try. Tries count from 1.
 func pause(attempt int) time.Duration {
 	return pauses[min(max(attempt, 1), len(pauses))-1]
 }
 
-// Outbox is the queue of one process. Make it with New.
+// Outbox sends the mails of a database; New makes one. An Outbox is safe for
+// concurrent use.
 type Outbox struct {
 	store  *store
 	clock  clock.Clock
@@ -59,32 +63,29 @@ type Outbox struct {
 	renewEvery time.Duration
 
 	waiting, sent, failed, givenUp, expired atomic.Int64
-	looks                                   atomic.Int64 // that have ended
-	counted                                 time.Time    // when waiting was last read; Run's own
-	failing                                 bool         // the database did not answer; Run's own
+	looks                                   atomic.Int64 // for tests: how often the database was asked for mails
+	counted                                 time.Time    // when waiting was last read; only Run uses it
+	failing                                 bool         // the last look failed; only Run uses it
 }
 
-// Wake makes Run look at once. It is called after the transaction of Put has
-// been committed, and never waits. Without it the mail is found within a second.
-func (o *Outbox) Wake() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
+// Wake makes Run look for mails at once. It should be called when the transaction
+// of Put was committed; without it the mail is found within a second. Wake does
+// not block.
+func (o *Outbox) Wake() { background.Signal(o.wake) }
 
-// Stats are counts for an operator. Waiting is of the whole database, some
-// seconds old; the others are of this process since it began. Failed counts
-// tries, not mails.
+// Stats are the values for metrics. Waiting counts the mails of the whole
+// database, some seconds ago; the others count what this process has done.
+// Failed counts tries, not mails.
 type Stats struct{ Waiting, Sent, Failed, GivenUp, Expired int64 }
 
-// Stats costs nothing.
+// Stats returns the current values. It does not ask the database.
 func (o *Outbox) Stats() Stats {
 	return Stats{Waiting: o.waiting.Load(), Sent: o.sent.Load(), Failed: o.failed.Load(), GivenUp: o.givenUp.Load(), Expired: o.expired.Load()}
 }
 
-// Run sends until ctx ends; then mails on their way have 5 s to get there, and
-// the others stay for the next process. Call it once.
+// Run sends mails until ctx ends. Those that are being sent then have 5 s to
+// finish; the others stay stored for the next process. Failures are logged, or
+// lead to another try. Run must be called once at most.
 func (o *Outbox) Run(ctx context.Context) {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -122,14 +123,15 @@ func (o *Outbox) Run(ctx context.Context) {
 	wait.Wait()
 }
 
-// round begins every mail that is due, and says when to look again.
+// round begins to send every mail that is due, and returns how long Run should
+// wait before it looks again.
 func (o *Outbox) round(ctx context.Context, begin func(waitingMail) error) time.Duration {
 	for {
 		begun := time.Now()
 		next, more, err := o.look(ctx, begin)
 		rest := max(pollIdle, pollRest*time.Since(begun))
 		o.looks.Add(1)
-		o.complain(ctx, err)
+		o.report(ctx, err)
 		switch {
 		case err != nil:
 			return pollFailed
@@ -142,9 +144,9 @@ func (o *Outbox) round(ctx context.Context, begin func(waitingMail) error) time.
 	}
 }
 
-// look goes once through the tenants that have mail, a share of each. next is
-// when the earliest of the rest is due, zero when nothing waits; more says that
-// there is more to do right now.
+// look begins to send mails that are due, of each tenant at most share. It
+// returns when the next one is due, zero if none is waiting, and whether there is
+// more to do now.
 func (o *Outbox) look(ctx context.Context, begin func(waitingMail) error) (next time.Time, more bool, err error) {
 	if err := o.count(ctx); err != nil {
 		return next, false, err
@@ -168,8 +170,8 @@ func (o *Outbox) look(ctx context.Context, begin func(waitingMail) error) (next 
 				return next, false, err
 			}
 		}
-		// What was just begun is due again when its pause or its lease ends;
-		// 10 s is the shortest of these.
+		// A mail that was just begun is due again when its pause or its lease
+		// ends; the shortest of these is 10 s.
 		next = earlier(next, now.Add(pauses[0]))
 		more = more || len(due) == share
 	}
@@ -183,7 +185,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// count refreshes Stats.Waiting, now and then.
+// count updates Stats.Waiting if it is older than countAll.
 func (o *Outbox) count(ctx context.Context) error {
 	if !o.counted.IsZero() && time.Since(o.counted) < countAll {
 		return nil
@@ -197,9 +199,8 @@ func (o *Outbox) count(ctx context.Context) error {
 	return nil
 }
 
-// complain says once that the database does not answer, and once that it does
-// again.
-func (o *Outbox) complain(ctx context.Context, err error) {
+// report logs when looking for mails begins to fail, and when it works again.
+func (o *Outbox) report(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil || (err != nil) == o.failing:
 		return

@@ -209,7 +209,7 @@ func TestTriesHaveGrowingPausesUntilTheMailIsGivenUp(t *testing.T) {
 				pause = want[tries-1]
 			}
 			r := rows[0]
-			if r.next.Sub(f.clock.Now()) != pause || r.attempts != tries || r.lastError != "it was not sent" || !r.created.Equal(noon) {
+			if r.next.Sub(f.clock.Now()) != pause || r.attempts != tries || r.lastError != "unknown error" || !r.created.Equal(noon) {
 				t.Fatalf("after try %d: %+v at %v, want a pause of %v", tries, r, f.clock.Now(), pause)
 			}
 			f.clock.Advance(pause)
@@ -220,7 +220,7 @@ func TestTriesHaveGrowingPausesUntilTheMailIsGivenUp(t *testing.T) {
 		}
 		f.until("it is said", func() bool { return strings.Contains(f.log(), "mail.given_up") })
 		line := f.log()[strings.LastIndex(f.log(), "\n")+1:]
-		if line != "mail.given_up map[attempts:53 cause:it was not sent mail_id:"+id+" tenant:acme]" {
+		if line != "mail.given_up map[attempts:53 cause:unknown error mail_id:"+id+" tenant:acme]" {
 			t.Error(line)
 		}
 		if s := f.Stats(); s.Failed != 53 || s.GivenUp != 1 || s.Sent != 0 {

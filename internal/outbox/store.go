@@ -12,14 +12,14 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// purpose is what the keyring seals mails for.
+// purpose is the purpose that the keyring encrypts mails for.
 const purpose = "waiting mail"
 
-// share is how many mails of one tenant are begun before those of the next.
+// share is how many mails of one tenant are begun before the next tenant's.
 const share = 16
 
-// Options are what an Outbox needs. Emit takes log lines and may be nil; none
-// of them holds an address or a word of a mail.
+// Options configure an Outbox. Sender is needed by Run only. Emit writes an event
+// to the log and may be nil; it gets neither addresses nor text of mails.
 type Options struct {
 	DB      *db.DB
 	Keyring *secret.Keyring
@@ -28,7 +28,7 @@ type Options struct {
 	Emit    func(event string, fields map[string]any)
 }
 
-// New returns the outbox of a process. Nothing is sent until Run.
+// New returns an outbox, which sends nothing until Run is called.
 func New(opt Options) *Outbox {
 	if opt.Emit == nil {
 		opt.Emit = func(string, map[string]any) {}
@@ -39,8 +39,9 @@ func New(opt Options) *Outbox {
 	}
 }
 
-// Put adds a mail of the tenant that tx is bound to. It is sent only if tx is
-// committed; call Wake then. The message's ID and Date are given by the outbox.
+// Put stores a mail of the tenant that tx is bound to. It is sent if tx is
+// committed; Wake should be called then. The outbox sets the message's ID and
+// Date. Put returns errors of the database only.
 func (o *Outbox) Put(ctx context.Context, tx db.Tx, m mail.Message) error {
 	plain, err := json.Marshal(m)
 	if err != nil {
@@ -57,7 +58,8 @@ type store struct {
 	keyring *secret.Keyring
 }
 
-// open is the message of a mail. Its ID and Date are the same at each try.
+// open decrypts the message of a mail, whose ID and Date are the same at each
+// try. It returns errSealed when that fails.
 func (s *store) open(m claimedMail) (mail.Message, error) {
 	var message mail.Message
 	plain, err := s.keyring.Open(purpose, m.sealed)
@@ -68,8 +70,8 @@ func (s *store) open(m claimedMail) (mail.Message, error) {
 	return message, nil
 }
 
-// CheckMails fails with secret.ErrOpen when a mail that waits in the tenant that h
-// is bound to was sealed under another master key.
+// CheckMails returns secret.ErrOpen if a waiting mail of the tenant that h is
+// bound to was encrypted under another master key.
 func CheckMails(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
 	sealed := ""
 	err := h.Query(ctx, `SELECT sealed FROM outbox WHERE tenant_id = $1 ORDER BY next_at DESC LIMIT 1`,
@@ -80,14 +82,14 @@ func CheckMails(ctx context.Context, h db.Handle, keyring *secret.Keyring) error
 	return err
 }
 
-// tenantWithMail is a tenant and when its earliest mail is due.
+// tenantWithMail is a tenant that has mail, and when its earliest is due.
 type tenantWithMail struct {
 	name tenant.ID
 	next time.Time
 }
 
-// tenants lists those that have mail. It steps through the index from tenant to
-// tenant, so its cost does not grow with the number of mails.
+// tenants lists the tenants that have mail. It steps through the index from
+// tenant to tenant, so that its cost does not grow with the number of mails.
 func (s *store) tenants(ctx context.Context) ([]tenantWithMail, error) {
 	var list []tenantWithMail
 	err := s.db.Unscoped("the outbox sends the mails of all tenants").Query(ctx,
@@ -105,7 +107,7 @@ func (s *store) tenants(ctx context.Context) ([]tenantWithMail, error) {
 	return list, err
 }
 
-// count is how many mails wait, of all tenants.
+// count returns how many mails wait, of all tenants.
 func (s *store) count(ctx context.Context) (n int64, err error) {
 	err = s.db.Unscoped("an operator watches the outbox").Query(ctx, `SELECT count(*) FROM outbox`, func(r db.Row) error {
 		n = r.Int(0)
@@ -114,7 +116,8 @@ func (s *store) count(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// due lists mails of a tenant that may be tried now, the most urgent first.
+// due lists mails of a tenant that may be tried now, at most share, in the order
+// in which they became due.
 func (s *store) due(ctx context.Context, tenant tenant.ID, now time.Time) ([]waitingMail, error) {
 	var list []waitingMail
 	err := s.db.For(tenant).Query(ctx, `SELECT mail_id, leased_until FROM outbox
@@ -125,8 +128,8 @@ func (s *store) due(ctx context.Context, tenant tenant.ID, now time.Time) ([]wai
 	return list, err
 }
 
-// claim leases a mail and counts the try; ok is false when somebody else was
-// first. Of two that saw the same lease, one can replace it.
+// claim leases a mail and counts the try; ok is false if another node was first:
+// of several that have read the same lease, one can replace it.
 func (s *store) claim(ctx context.Context, m waitingMail, now, until time.Time) (c claimedMail, ok bool, err error) {
 	err = s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		ok = false
@@ -141,13 +144,13 @@ func (s *store) claim(ctx context.Context, m waitingMail, now, until time.Time) 
 	return c, ok, err
 }
 
-// ours is the condition on a mail that is still leased by the try of a number. Each claim
-// has a number of its own, so that it does not matter whether a renewal whose
-// answer was lost has been written.
+// ours is the condition that a mail is still leased for the try with number $3.
+// Each claim has a number of its own, so it does not matter whether a renewal
+// whose answer was lost took effect.
 const ours = ` AND attempts = $3 AND leased_until > 0`
 
-// renew makes the lease of a mail last until another instant; ok is false when
-// somebody else has leased it.
+// renew makes the lease of a mail last until another instant; ok is false if
+// another node has leased it.
 func (s *store) renew(ctx context.Context, m claimedMail, until time.Time) (ok bool, err error) {
 	err = s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = $4, next_at = $4
@@ -158,7 +161,8 @@ func (s *store) renew(ctx context.Context, m claimedMail, until time.Time) (ok b
 	return ok, err
 }
 
-// remove deletes a mail, whoever has leased it by now: it needs no further try.
+// remove deletes a mail that needs no further try, even if another node has leased
+// it meanwhile.
 func (s *store) remove(ctx context.Context, m waitingMail) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM outbox WHERE tenant_id = $1 AND mail_id = $2`, m.id)
@@ -166,8 +170,8 @@ func (s *store) remove(ctx context.Context, m waitingMail) error {
 	})
 }
 
-// postpone gives the lease back and sets the next try. A mail that somebody
-// else has leased meanwhile is left to them.
+// postpone ends the lease and sets the instant of the next try. It does nothing if
+// another node has leased the mail meanwhile.
 func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cause string) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, last_error = $5
@@ -176,7 +180,7 @@ func (s *store) postpone(ctx context.Context, m claimedMail, next time.Time, cau
 	})
 }
 
-// release gives the lease back as if the mail had not been tried.
+// release ends the lease as if the mail had not been tried.
 func (s *store) release(ctx context.Context, m claimedMail, now time.Time) error {
 	return s.db.For(m.tenant).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET leased_until = 0, next_at = $4, attempts = attempts - 1

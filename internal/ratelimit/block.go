@@ -2,21 +2,21 @@ package ratelimit
 
 import "time"
 
-// block refuses a key until an instant, both in ns.
+// block refuses a key until an instant. Both are in ns; length is how long the
+// block was to last when it was put.
 type block struct{ until, length int64 }
 
-// sweepEvery bounds what looking for ended blocks may cost when there are as
-// many as are kept.
+// sweepEvery bounds how often all blocks are searched for ended ones while the
+// limiter is full of blocks.
 const sweepEvery = int64(time.Second)
 
-// Block refuses key until the given instant; a block never gets shorter. A block
-// is separate from the key's window and is never forgotten before it ends,
-// whatever else happens.
+// Block refuses key until the given instant, and reports whether it does. A block
+// never gets shorter. It is separate from the key's window and is kept until it
+// ends, whatever else happens.
 //
-// It answers false when as many blocks as are kept at most are running: then
-// this one is not kept, and the caller had better refuse with OVERLOADED
-// whatever a block would have refused. To get there a stranger must earn every
-// one of the running blocks.
+// Block returns false if Options.MaxBlocks blocks are running: this one is then
+// not kept, and the caller should answer OVERLOADED to what the block would have
+// refused. To get there an attacker has to cause each of the running blocks.
 func (l *Limiter) Block(key string, until time.Time) bool {
 	h := l.hash(key)
 	if l.put(h, until.UnixNano()) {
@@ -25,7 +25,7 @@ func (l *Limiter) Block(key string, until time.Time) bool {
 	return l.sweepBlocks() && l.put(h, until.UnixNano())
 }
 
-// Blocked tells whether key is blocked, and for how much longer.
+// Blocked reports whether key is blocked, and for how much longer.
 func (l *Limiter) Blocked(key string) (time.Duration, bool) {
 	h := l.hash(key)
 	s := l.shard(h)
@@ -72,7 +72,7 @@ func (l *Limiter) put(h hash, until int64) bool {
 }
 
 // sweepBlocks removes the blocks that have ended, at most once a second, and
-// reports whether it looked.
+// reports whether it did so now.
 func (l *Limiter) sweepBlocks() bool {
 	now, last := l.clock().UnixNano(), l.swept.Load()
 	if now >= last && now-last < sweepEvery || !l.swept.CompareAndSwap(last, now) {

@@ -1,22 +1,23 @@
 // Package ratelimit counts requests in fixed windows, in memory.
 //
-// A key's window begins with the first request that is taken for it and stays
-// where it is until its length has passed; the next request then begins a new
-// one. Within a window exactly as many requests are accepted as the limit says,
-// however many arrive at once, and their Remaining are limit-1 down to 0, each
-// once. A refused request counts for nothing.
+// A key's window begins with the first request that is accepted for it. When its
+// length has passed, the next request begins a new one. Within a window exactly
+// limit requests are accepted, however many arrive at once, and their Remaining
+// are limit-1 down to 0, each once. Refused requests are not counted
+// (contract L1).
 //
-// Memory is bounded whatever arrives. Counters live in a table that grows to a
-// fixed size and no further (16 MiB by default); a window that has ended gives
-// its place to whoever comes. Only when a key finds its place in the full table
-// taken by running windows alone is one of these forgotten: never one that has
-// reached its limit while there is another, and of the others the one that has
-// counted least, then the one that ends first. So a flood of invented keys
-// forgets its own kind and frees nobody who is refused. Blocks are kept apart
-// and no flood of counters touches them (see Block).
+// Memory is bounded. Counters are kept in a table that grows to a fixed size (16
+// MiB by default); a window that has ended gives its slot to the next key. A
+// running window is forgotten only if the table is full and running windows have
+// all slots that a new key may use: a window that has reached its limit only if
+// all of them have, otherwise the one that has counted least, and of several the
+// one that ends first. So a flood of invented keys displaces its own windows, and
+// no refused key is let in again. Blocks are kept separately, and no flood of
+// keys affects them (see Block).
 //
-// A key is kept as 128 bits of a hash seeded at random for this process: its
-// length does not matter, and a stranger cannot aim at another's count.
+// A key is kept as a 128-bit hash with a random seed of this process, so the
+// length of keys does not matter, and nobody can choose a key that shares the
+// counter of another.
 package ratelimit
 
 import (
@@ -28,8 +29,7 @@ import (
 )
 
 const (
-	// DefaultMaxKeys is how many windows may run at once before the least used
-	// are forgotten: 32 bytes each.
+	// DefaultMaxKeys is how many windows, of 32 bytes each, are kept at once.
 	DefaultMaxKeys = 1 << 19
 	// DefaultMaxBlocks is how many blocks are kept at once.
 	DefaultMaxBlocks = 100_000
@@ -37,7 +37,7 @@ const (
 	shardCount = 64
 )
 
-// Options bounds a Limiter's memory; zero values are the defaults.
+// Options bound a Limiter's memory. Zero values choose defaults.
 type Options struct {
 	MaxKeys   int // rounded up to a power of two, at least 1024
 	MaxBlocks int
@@ -47,12 +47,12 @@ type Options struct {
 type Result struct {
 	Allowed   bool
 	Limit     int
-	Remaining int           // requests that will still be accepted in this window
+	Remaining int           // how many more requests this window accepts
 	Reset     time.Duration // time left in the window, more than 0 and at most its length
 }
 
-// Limiter holds the windows and blocks of one process. It may be used by
-// several goroutines at once.
+// Limiter keeps the windows and blocks of one process. It is safe for concurrent
+// use.
 type Limiter struct {
 	clock      func() time.Time
 	seeds      [2]maphash.Seed
@@ -70,11 +70,11 @@ type shard struct {
 	mu      sync.Mutex
 	buckets []bucket
 	blocks  map[hash]block
-	_       [32]byte // no two locks in one cache line
+	_       [32]byte // keeps the locks of two shards out of one cache line
 }
 
-// New returns an empty limiter that takes the time from clock. The clock may be
-// set back: what is running then ends at most one full length later.
+// New returns an empty limiter that reads the time from clock. If the clock is set
+// back, running windows and blocks end at most one full length later.
 func New(clock func() time.Time, o Options) *Limiter {
 	if o.MaxKeys <= 0 {
 		o.MaxKeys = DefaultMaxKeys
@@ -94,34 +94,34 @@ func New(clock func() time.Time, o Options) *Limiter {
 	return l
 }
 
-// Take asks to accept one request for key, limit of which are accepted in each
-// window of the given length, and counts it when the answer is yes.
+// Take counts a request for key and returns whether it is accepted; limit requests
+// are accepted in each window of the given length.
 //
-// The limit is the caller's at each call: a changed one holds at once, against
-// what was accepted so far. A longer window holds from the key's next one on; a
-// shorter one ends the running window at most that much later. The length must
-// be positive (it panics); a limit below 1 accepts nothing.
+// Each call may have another limit, which applies at once to what was accepted so
+// far. A longer window applies from the key's next window on; with a shorter one,
+// the running window ends at most that much later. A limit below 1 accepts
+// nothing. Take panics if window is not positive.
 func (l *Limiter) Take(key string, limit int, window time.Duration) Result {
 	r, _ := l.Charge(key, limit, window)
 	return r
 }
 
-// Charge is one request that Take counted, for Return. The zero Charge is none.
+// Charge is one counted request, for Return. The zero Charge is no request.
 type Charge struct {
 	of  hash
 	end int64 // of the window in which it was counted
 }
 
-// Charge is Take with what Return needs to take the request back. It is the zero
-// Charge where the answer is no.
+// Charge is like Take, and also returns what Return needs to take the request
+// back: the zero Charge if the request was refused.
 func (l *Limiter) Charge(key string, limit int, window time.Duration) (Result, Charge) {
 	length := mustBePositive(window)
 	h := l.hash(key)
 	s := l.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The clock is read under the lock, so that no request is judged by a time
-	// older than the one that began the window.
+	// The clock is read under the lock, so that the time is not earlier than
+	// the one at which another request began the window.
 	now := l.clock().UnixNano()
 	w := s.claim(h, now, l.maxBuckets)
 	if w.end <= now || w.a != h.a || w.b != h.b {
@@ -136,9 +136,9 @@ func (l *Limiter) Charge(key string, limit int, window time.Duration) (Result, C
 	return w.result(true, limit, now), Charge{h, w.end}
 }
 
-// Return takes a counted request back, as if it had never come; it must be
-// called once for a Charge at most. In a window that has ended, or that was made
-// shorter since, there is nothing to take back.
+// Return takes a counted request back, as if it had not been made. It must be
+// called at most once for a Charge. It does nothing if the window has ended or was
+// made shorter since.
 func (l *Limiter) Return(c Charge) {
 	s := l.shard(c.of)
 	s.mu.Lock()
@@ -148,7 +148,7 @@ func (l *Limiter) Return(c Charge) {
 	}
 }
 
-// Forget ends the window of key: its next request begins a new one.
+// Forget ends the window of key; the next request begins a new one.
 func (l *Limiter) Forget(key string) {
 	h := l.hash(key)
 	s := l.shard(h)
@@ -159,8 +159,9 @@ func (l *Limiter) Forget(key string) {
 	}
 }
 
-// Peek tells how the window of key stands, and counts and begins nothing:
-// Allowed is what Take would answer, Remaining what is left before it.
+// Peek returns the state of the window of key without a change: Allowed is what
+// Take would return, and Remaining does not count the next request. Peek panics if
+// window is not positive.
 func (l *Limiter) Peek(key string, limit int, window time.Duration) Result {
 	length := mustBePositive(window)
 	h := l.hash(key)

@@ -2,17 +2,17 @@ package ratelimit
 
 import "time"
 
-// ways is how many places there are for a key. With 16 the table is more than
-// half full before a bucket overflows by chance.
+// ways is how many slots a bucket has, in any of which a key may be. With 16, the
+// table is more than half full before a bucket overflows by chance.
 const ways = 16
 
-// slot is one key's window. It holds no pointer, so the garbage collector never
-// looks into the table. A slot whose end is not after now is free.
+// slot is the window of one key. It contains no pointers, so the garbage collector
+// does not scan the table. A slot whose end is not after now is free.
 type slot struct {
 	a, b  uint64 // the key's hash
 	end   int64  // in ns since 1970; 0 in a slot never used
 	count uint32 // requests accepted in this window
-	limit uint32 // the limit last asked with
+	limit uint32 // the limit of the last call
 }
 
 type bucket [ways]slot
@@ -25,8 +25,8 @@ func (s *slot) result(allowed bool, limit int, now int64) Result {
 	return r
 }
 
-// forgetBefore reports whether s is the better one to forget: one below its
-// limit, of these the least counted, of these the one that ends first.
+// forgetBefore reports whether s should be forgotten rather than o: if only s is
+// below its limit; else if s has counted less; else if s ends first.
 func (s *slot) forgetBefore(o *slot) bool {
 	if full, other := s.count >= s.limit, o.count >= o.limit; full != other {
 		return other
@@ -41,7 +41,7 @@ func (s *shard) bucket(h hash) *bucket {
 	return &s.buckets[h.a/shardCount%uint64(len(s.buckets))]
 }
 
-// find is the slot of h, running or ended, or nil.
+// find returns the slot of h, whose window may have ended, or nil.
 func (s *shard) find(h hash) *slot {
 	if len(s.buckets) == 0 {
 		return nil
@@ -55,9 +55,9 @@ func (s *shard) find(h hash) *slot {
 	return nil
 }
 
-// claim is the slot of h or, when it has none, the one it gets: whatever is in
-// there is to be overwritten. The shard grows to at most maxBuckets before
-// anything that is running is overwritten.
+// claim returns h's slot, or, if it has none, the one that it should overwrite:
+// a free one or, once the shard has grown to maxBuckets, that of the window that
+// should be forgotten.
 func (s *shard) claim(h hash, now int64, maxBuckets int) *slot {
 	if len(s.buckets) == 0 {
 		s.buckets = make([]bucket, 1)
@@ -83,8 +83,8 @@ func (s *shard) claim(h hash, now int64, maxBuckets int) *slot {
 	}
 }
 
-// grow doubles the shard and carries over what is running. A bucket's slots go
-// to one of two new ones, so each has room for all of them.
+// grow doubles the number of buckets and keeps the running windows. The slots of a
+// bucket go to one of two new ones, so each of these has room for all of them.
 func (s *shard) grow(now int64) {
 	old := s.buckets
 	s.buckets = make([]bucket, 2*len(old))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
@@ -23,29 +24,17 @@ const (
 // run it at once. A tenant that fails does not stop the others; tell is called
 // with the error.
 func RunHousekeeping(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
-	ticker := time.NewTicker(keepEvery)
-	defer ticker.Stop()
-	for {
-		if err := housekeep(ctx, d, clk); err != nil && ctx.Err() == nil {
-			tell(err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	background.Sweep(ctx, keepEvery, func(ctx context.Context) error { return housekeep(ctx, d, clk) }, tell)
 }
 
 func housekeep(ctx context.Context, d *db.DB, clk clock.Clock) error {
 	tenants, err := access.Unfinished(ctx, d)
-	for _, t := range tenants {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		err = errors.Join(err, undoForgotten(ctx, d.For(t), clk), Sweep(ctx, d.For(t)))
+	if err != nil {
+		return err
 	}
-	return err
+	return background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
+		return errors.Join(undoForgotten(ctx, d.For(t), clk), Sweep(ctx, d.For(t)))
+	})
 }
 
 func undoForgotten(ctx context.Context, h db.Handle, clk clock.Clock) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/mark"
@@ -59,7 +60,7 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 			mark.At("build.walked")
 			break
 		}
-		if err := clock.Rest(ctx, time.Since(begun)); err != nil {
+		if err := background.Rest(ctx, time.Since(begun)); err != nil {
 			return err
 		}
 	}

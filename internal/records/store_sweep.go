@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/clock"
+	"gatehouse/internal/background"
 	"gatehouse/internal/db"
 	"gatehouse/internal/mark"
 )
@@ -54,7 +54,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 			}
 		}
 		mark.At("build.swept")
-		return more, errors.Join(err, clock.Rest(ctx, time.Since(begun)))
+		return more, errors.Join(err, background.Rest(ctx, time.Since(begun)))
 	}
 	var err error
 	if l.Kind == access.LeftMatches {

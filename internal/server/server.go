@@ -117,6 +117,8 @@ func New(o Options) *Server {
 	s.background.cancel = cancel
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
 	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
+	s.background.Go(func() { s.identity.RunRetention(ctx) })
+	s.background.Go(func() { s.keys.RunLastUse(ctx) })
 	s.background.Go(func() {
 		records.RunHousekeeping(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.housekeeping_failed", map[string]any{"error": err.Error()}) })
 	})

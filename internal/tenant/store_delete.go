@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"gatehouse/internal/clock"
+	"gatehouse/internal/background"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 )
@@ -83,7 +83,7 @@ func finish(ctx context.Context, d *db.DB, id ID) (done Deletion, err error) {
 			}
 			return err
 		},
-		Rest: clock.Rest,
+		Rest: background.Rest,
 	})
 	switch {
 	case errors.Is(err, errDeleted):
@@ -106,27 +106,20 @@ func deleting(ctx context.Context, tx db.Tx, suffix string) (yes bool, err error
 	return yes, err
 }
 
-// RunDeletions goes on with the deletion of tenants, now and some times a minute,
-// until ctx ends. Any number of nodes may run it at once. The failure of one does
-// not keep the others; tell is told of it.
+// RunDeletions continues the deletion of tenants, now and every 20 s, until ctx
+// ends. Any number of nodes may run it at once. A tenant that fails does not stop
+// the others; tell is called with the error.
 func RunDeletions(ctx context.Context, d *db.DB, tell func(error)) {
-	ticker := time.NewTicker(deletionEvery)
-	defer ticker.Stop()
-	for {
+	background.Sweep(ctx, deletionEvery, func(ctx context.Context) error {
 		ids, err := Deletions(ctx, d)
-		for _, id := range ids {
-			_, failed := finish(ctx, d, id)
-			err = errors.Join(err, failed)
+		if err != nil {
+			return err
 		}
-		if err != nil && ctx.Err() == nil {
-			tell(err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+		return background.Each(ctx, ids, func(ctx context.Context, id ID) error {
+			_, err := finish(ctx, d, id)
+			return err
+		})
+	}, tell)
 }
 
 // Deletions lists the tenants that are being deleted, in order.
