@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,6 +18,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/wtf8"
 )
 
@@ -97,7 +97,7 @@ func demoMembers(config *access.Config, rec demo.Record, owner string, ids map[s
 	for name, value := range rec.Fields {
 		v := jsontext.Value(value)
 		if f := entity.Field(name); f != nil && f.Target != "" {
-			v = quote(ids[strings.Trim(string(value), `"`)])
+			v = quote(ids[schema.Unquote(v)])
 		}
 		members = append(members, records.Member{Name: name, Value: v})
 	}

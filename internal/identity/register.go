@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
+	"gatehouse/internal/wtf8"
 )
 
 // The activation modes (contract I6).
@@ -120,13 +121,8 @@ func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, e
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		var err error
-		if out, err = jsontext.AppendQuote(out, f.MemberName()); err != nil {
-			return nil, err
-		}
-		if out, err = jsontext.AppendQuote(append(out, ':'), text); err != nil {
-			return nil, err
-		}
+		out = append(wtf8.AppendUTF8(out, f.MemberName()), ':')
+		out = wtf8.AppendUTF8(out, text)
 	}
 	return append(out, '}'), nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -112,8 +113,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readMasterKey reads a key file. An empty one may be another process's at its
-// birth (on a file system without links), so it is given two seconds.
+// readMasterKey reads a key file. It waits up to two seconds for an empty one: on a
+// file system without links another process may have created it and not written
+// it yet, and a pipe may not have a writer yet.
 func readMasterKey(path string) (*Keyring, error) {
 	for attempt := 0; ; attempt++ {
 		content, err := readHead(path)
@@ -127,13 +129,21 @@ func readMasterKey(path string) (*Keyring, error) {
 	}
 }
 
-// readHead reads no more than a key file can hold: the path may be anything.
+// pipeTimeout bounds how long readHead waits for what is written to a pipe. It is
+// long enough for a command that fetches the key from a vault.
+const pipeTimeout = 30 * time.Second
+
+// readHead reads the first 4 KiB of a file, which is more than a key needs. Opening
+// a pipe does not wait for a writer: one without a writer reads as empty.
 func readHead(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := f.SetReadDeadline(time.Now().Add(pipeTimeout)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+		return nil, err
+	}
 	return io.ReadAll(io.LimitReader(f, 4096))
 }
 

@@ -84,20 +84,20 @@ func Hash(token string) TokenHash {
 	return TokenHash(out[:])
 }
 
-// Prefix is the first 12 characters of a presented token, for lists and logs.
-// The result is always valid UTF-8 without U+0000, whatever was presented, so
-// that any log and any database column takes it; what is not is shown as
-// U+FFFD.
+// Prefix returns the beginning of a presented token, for lists and logs: its first
+// 12 characters, but no more than a third of it, because a short text may be a
+// person's password. The result is always valid UTF-8 without U+0000, which
+// U+FFFD replaces, so that every log and database column accepts it.
 func Prefix(token string) string {
-	end, count, clean := 0, 0, true
-	for end < len(token) && count < prefixLength {
+	length := min(prefixLength, utf8.RuneCountInString(token)/3)
+	end, clean := 0, true
+	for range length {
 		r, size := utf8.DecodeRuneInString(token[end:])
 		clean = clean && r != 0 && (r != utf8.RuneError || size > 1)
 		end += size
-		count++
 	}
 	if clean {
-		return strings.Clone(token[:end]) // a log entry must not keep a long header alive
+		return strings.Clone(token[:end]) // a log entry must not keep a long header in memory
 	}
 	return strings.Map(func(r rune) rune {
 		if r == 0 {
