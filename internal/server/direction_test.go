@@ -27,7 +27,7 @@ var (
 	base     = []string{"user", "session", "schema", "tenant", "custom"}
 	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config"}, base)
 	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
-	helpers  = []string{"gatetest", "gatetest/enginecache", "db/dbtest", "tenant/tenanttest", "prove"}
+	helpers  = []string{"gatetest", "gatetest/enginecache", "gatetest/program", "db/dbtest", "tenant/tenanttest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
 )
 
