@@ -30,11 +30,11 @@ const (
 	otherKey = "master key: this is another one than the database was set up with"
 )
 
-// keyFile is the file of a master key of one byte, repeated.
-func keyFile(t *testing.T, b string) string {
+// otherKeyFile returns the path of a file with another master key.
+func otherKeyFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte(strings.Repeat(b, 32)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat("ab", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -115,14 +115,14 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	x.stdin = hookManifest
 	x.ok("apply", "-f", "-")
-	x.needingKey(otherKey, "--master-key-file", keyFile(t, "ab"))
+	x.needingKey(otherKey, "--master-key-file", otherKeyFile(t))
 	x.env["GATEHOUSE_MASTER_KEY"] = strings.Repeat("cd", 32)
 	x.needingKey(otherKey)
 	delete(x.env, "GATEHOUSE_MASTER_KEY")
 
 	// A folder from before the check value was kept: what is sealed tells.
 	x.forget()
-	x.needingKey(otherKey, "--master-key-file", keyFile(t, "ab"))
+	x.needingKey(otherKey, "--master-key-file", otherKeyFile(t))
 	x.stdin = hookManifest
 	x.ok("apply", "-f", "-")
 	if check, err := x.open().Value(x.ctx(), checkValue); err != nil || check == "" {
@@ -132,7 +132,7 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.ok("tenant", "rotate-jwt-key", "--tenant", "acme")
 	x.forget()
 	x.stdin = strings.ReplaceAll(acmeManifest, "acme", "globex") // only acme's signing keys tell
-	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", otherKeyFile(t))
 }
 
 // What waits sealed tells too: a mail, and a delivery that failed.
@@ -168,7 +168,7 @@ func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
 		}
 		x.forget()
 		x.stdin = acmeManifest
-		x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+		x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", otherKeyFile(t))
 		x.stdin = acmeManifest
 		x.ok("apply", "-f", "-")
 	}

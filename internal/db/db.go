@@ -62,7 +62,6 @@ type Row interface {
 	// the callback.
 	Bytes(col int) []byte
 	Int(col int) int64
-	Float(col int) float64
 	Bool(col int) bool // an INTEGER 0/1 column
 	Null(col int) bool
 }

@@ -142,7 +142,7 @@ func TestPanicInAWrite(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := count(t, d, "tenant_hosts"); n != 2 {
+		if n := countHosts(t, d); n != 2 {
 			t.Errorf("%d rows", n)
 		}
 	})
@@ -220,7 +220,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	if time.Duration(slowest.Load()) > 2*time.Second {
 		t.Error("the second process starves")
 	}
-	if rows := count(t, command, "tenant_hosts"); rows != n.Load()+20 {
+	if rows := countHosts(t, command); rows != n.Load()+20 {
 		t.Errorf("%d rows of %d", rows, n.Load()+20)
 	}
 }
@@ -240,7 +240,7 @@ func TestForgottenErrorIsNoCommit(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		}
-		if n := count(t, d, "tenant_hosts"); n != 0 {
+		if n := countHosts(t, d); n != 0 {
 			t.Errorf("%d rows left", n)
 		}
 	})

@@ -11,7 +11,6 @@ package secret
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -23,8 +22,8 @@ import (
 const (
 	// APITokenPrefix begins every API key's token.
 	APITokenPrefix = "svc_api_"
-	// WebhookTokenPrefix begins every webhook token.
-	WebhookTokenPrefix = "svc_whk_"
+	// webhookTokenPrefix begins every webhook token.
+	webhookTokenPrefix = "svc_whk_"
 
 	tokenBytes   = 32 // 64 hex digits
 	prefixLength = 12
@@ -41,7 +40,7 @@ type Token string
 func NewAPIToken() Token { return newToken(APITokenPrefix) }
 
 // NewWebhookToken returns a fresh webhook token: svc_whk_ and 64 hex digits.
-func NewWebhookToken() Token { return newToken(WebhookTokenPrefix) }
+func NewWebhookToken() Token { return newToken(webhookTokenPrefix) }
 
 func newToken(prefix string) Token {
 	var random [tokenBytes]byte
@@ -105,11 +104,4 @@ func Prefix(token string) string {
 		}
 		return r
 	}, token[:end])
-}
-
-// Equal compares two secrets in a time that depends on neither's content nor on
-// whether their lengths agree.
-func Equal(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"go/ast"
-	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -117,11 +116,6 @@ type callSite struct {
 	*ast.CallExpr
 	caller *ast.FuncType
 }
-
-// Pos is the call's: both of what it is made of have one.
-func (c callSite) Pos() token.Pos { return c.CallExpr.Pos() }
-
-func (c callSite) End() token.Pos { return c.CallExpr.End() }
 
 func allCalls(t *testing.T) (list []callSite) {
 	t.Helper()

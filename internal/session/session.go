@@ -14,8 +14,8 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// Lifetime is how long a refresh token lives, from its issue.
-const Lifetime = 30 * 24 * time.Hour
+// lifetime is how long a refresh token is valid from its issue.
+const lifetime = 30 * 24 * time.Hour
 
 // Reason is why a session ended, as refresh_chains.end_reason has it.
 type Reason string

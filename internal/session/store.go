@@ -14,7 +14,7 @@ func Start(ctx context.Context, tx db.Tx, b Begin, offset int64) (now int64, err
 	err = tx.Query(ctx, `INSERT INTO refresh_chains (tenant_id, chain_id, user_id, session_epoch, started_at, expires_at, ended_at, end_reason)
 		VALUES ($1, $2, $3, $4, `+tx.Dialect().Now+` + $5, `+tx.Dialect().Now+` + $6, NULL, '') RETURNING started_at`,
 		func(r db.Row) error { now = r.Int(0); return nil },
-		b.ChainID, b.UserID, b.Epoch, offset, offset+micros(Lifetime))
+		b.ChainID, b.UserID, b.Epoch, offset, offset+micros(lifetime))
 	if err != nil {
 		return 0, err
 	}
@@ -26,7 +26,7 @@ func Start(ctx context.Context, tx db.Tx, b Begin, offset int64) (now int64, err
 func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash secret.TokenHash, now int64) error {
 	_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, token_id, parent_token_id, chain_id, user_id, token_hash,
 		issued_at, expires_at, rotated_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, NULL)`,
-		t.ID, parent, t.ChainID, t.UserID, hash, now, now+micros(Lifetime))
+		t.ID, parent, t.ChainID, t.UserID, hash, now, now+micros(lifetime))
 	return err
 }
 
@@ -90,7 +90,7 @@ func Replace(ctx context.Context, tx db.Tx, t Token, by Successor, now int64) er
 		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE refresh_chains SET expires_at = $3 WHERE tenant_id = $1 AND chain_id = $2`,
-		t.ChainID, now+micros(Lifetime))
+		t.ChainID, now+micros(lifetime))
 	return err
 }
 
