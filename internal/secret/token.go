@@ -1,11 +1,9 @@
-// Package secret makes, hides, compares and seals what must not leak: API and
-// webhook tokens, the secrets a tenant stores, passwords, and the master key
-// everything at rest is sealed with.
+// Package secret handles secrets: API and webhook tokens, the secrets that a tenant
+// stores, passwords, and the master key that seals everything at rest.
 //
-// Three rules run through it. A secret prints as "[secret]" whatever prints it;
-// the one way to its text is a call named Reveal. What only has to be
-// recognised is stored as a hash. What has to be read again is sealed for one
-// purpose, and opens for no other.
+// It follows three rules. A secret prints as "[secret]", and only a method named Reveal
+// returns its text. A secret that only has to be recognized is stored as a hash. A
+// secret that has to be read again is sealed for one purpose, and opens for no other.
 package secret
 
 import (
@@ -20,9 +18,9 @@ import (
 )
 
 const (
-	// APITokenPrefix begins every API key's token.
+	// APITokenPrefix is the prefix of the token of every API key.
 	APITokenPrefix = "svc_api_"
-	// webhookTokenPrefix begins every webhook token.
+	// webhookTokenPrefix is the prefix of every webhook token.
 	webhookTokenPrefix = "svc_whk_"
 
 	tokenBytes   = 32 // 64 hex digits
@@ -30,16 +28,16 @@ const (
 	redacted     = "[secret]"
 )
 
-// Token is a bearer secret in the clear, on its way to the one person who may
-// see it. Printed, logged or marshalled it shows "[secret]"; Reveal is its text.
-// Package fmt cannot hide it in an unexported field of a struct that is printed
-// whole, so keep it out of those.
+// Token is a bearer token in clear text, for the one person who may see it. Printed,
+// logged or marshaled it shows "[secret]"; Reveal returns its text. It must not be
+// kept in an unexported field of a struct that is printed, where package fmt cannot
+// hide it.
 type Token string
 
-// NewAPIToken returns a fresh API key token: svc_api_ and 64 hex digits.
+// NewAPIToken returns a new token for an API key: svc_api_ and 64 hex digits.
 func NewAPIToken() Token { return newToken(APITokenPrefix) }
 
-// NewWebhookToken returns a fresh webhook token: svc_whk_ and 64 hex digits.
+// NewWebhookToken returns a new webhook token: svc_whk_ and 64 hex digits.
 func NewWebhookToken() Token { return newToken(webhookTokenPrefix) }
 
 func newToken(prefix string) Token {
@@ -48,7 +46,7 @@ func newToken(prefix string) Token {
 	return Token(prefix + hex.EncodeToString(random[:]))
 }
 
-// Reveal is the token's text: for the answer that shows it once, and for tests.
+// Reveal returns the token's text, for the answer that shows it once, and for tests.
 func (t Token) Reveal() string { return string(t) }
 
 // String hides the token.
@@ -69,14 +67,14 @@ func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`)
 // MarshalText hides the token from YAML and XML.
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// TokenHash is what is stored of a token: its SHA-256 in hex. Its type keeps it
-// apart from the token and from everything else that is text.
+// TokenHash is the stored form of a token: its SHA-256 in hex. It has a type of its own
+// so that it cannot be confused with the token or with other text.
 type TokenHash string
 
-// Hash returns the hash of a token. A plain SHA-256 is enough for a random token of
-// 256 bits, and too little for anything a person chose.
+// Hash returns the hash of a token. A plain SHA-256 is enough for a random token of 256
+// bits, but not for anything that a person chose.
 func Hash(token string) TokenHash {
-	var in [128]byte // room for any token of ours, off the heap: this runs on every request
+	var in [128]byte // fits every token of ours, so that nothing is allocated: this runs on every request
 	sum := sha256.Sum256(append(in[:0], token...))
 	var out [2 * sha256.Size]byte
 	hex.Encode(out[:], sum[:])
