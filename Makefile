@@ -17,11 +17,15 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # that say nothing of races and take many times as long under it, or measure what its own work would blur.
 # SQLite is C turned into Go and works on memory that is not Go's, which the race detector does not look at:
 # to instrument it takes up to half the time of the pass. Two goroutines on one connection are found all the same,
-# by the C library below it, which is instrumented. internal/prove builds the program with the same flag.
-RACE_FLAGS := -gcflags=modernc.org/sqlite/lib=-race=false
+# by the C library below it, which is instrumented. The hashing of passwords computes on memory of its own alone.
+# internal/prove builds the program with the same flags.
+RACE_FLAGS := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=golang.org/x/crypto/argon2=-race=false -gcflags=golang.org/x/crypto/blake2b=-race=false
+# Packages whose tests run at once: some of them wait. The longest begin first, so that none is left to run alone.
+TEST_P := 3
+LONGEST := $(addprefix ./,internal/server internal/endpoint internal/records examples/portal internal/prove internal/manifest cmd/gatehouse)
 # Seconds per fuzz target, and for all of them together.
 FUZZTIME ?= 15
-FUZZ_TOTAL ?= 60
+FUZZ_TOTAL ?= 30
 # The tests of the goldens and of the dependency direction, by name.
 GOLDEN := Golden|Direction
 # The tests behind "make prove" have Prove in their name. They run small in "make test"; with
@@ -58,9 +62,9 @@ verify: engine $(LINT)
 test:
 	scripts/need postgresql gcc npm chromium
 	$(MAKE) verify
-	go test -race $(RACE_FLAGS) -timeout 15m ./...
+	go test -race $(RACE_FLAGS) -p $(TEST_P) -timeout 15m $(LONGEST) ./...
 	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
-	scripts/plain-tests -timeout 15m -parallel 3
+	scripts/plain-tests -p $(TEST_P) -timeout 15m -parallel 3
 
 prove: engine
 	scripts/need postgresql gcc npm

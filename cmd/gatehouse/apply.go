@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
 )
 
 // applyCommand provisions a tenant and prints each change on one line.
@@ -93,13 +94,13 @@ type compiler struct {
 	*component.Engine
 }
 
-func (c *compiler) compile(ctx context.Context, tenant, source string) (err error) {
+func (c *compiler) compile(ctx context.Context, tenant tenant.ID, source string) (err error) {
 	if c.Engine == nil {
 		if c.Engine, err = c.flags.engine(ctx); err != nil {
 			return err
 		}
 	}
-	_, err = c.CompileFor(ctx, tenant, source)
+	_, err = c.CompileFor(ctx, string(tenant), source)
 	return err
 }
 

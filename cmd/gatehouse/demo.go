@@ -80,7 +80,7 @@ func seedDemo(ctx context.Context, t *tenantDB) error {
 		if err != nil {
 			return fmt.Errorf("demo record %s: %w", rec.Key, err)
 		}
-		created, err := all.Create(ctx, rec.Entity, demoMembers(t.config, rec, owner.ID, ids))
+		created, err := all.Create(ctx, rec.Entity, demoMembers(t.config, rec, string(owner.ID), ids))
 		if err != nil {
 			return fmt.Errorf("demo record %s: %w", rec.Key, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 const flagRules = `Flags may stand before or after other arguments. Each can also be set in the environment: GATEHOUSE_DATA for
@@ -25,8 +26,8 @@ type flags struct {
 	mustHave  []string // flags that must be given and not be empty
 	arguments []string // names of the arguments that must follow the flags
 
-	tenant string // of forTenant
-	asJSON bool   // of listing
+	tenant tenant.ID // of forTenant
+	asJSON bool      // of listing
 
 	data, database, masterKeyFile, cache string
 
@@ -60,7 +61,7 @@ func (f *flags) required(name, usage string) *string {
 // forTenant adds the flag --tenant, which must be given.
 func (f *flags) forTenant() {
 	f.mustHave = append(f.mustHave, "tenant")
-	f.StringVar(&f.tenant, "tenant", "", "the `tenant`")
+	f.StringVar((*string)(&f.tenant), "tenant", "", "the `tenant`")
 }
 
 // listing adds the flag --json; more says what JSON shows beyond the table.

@@ -54,7 +54,7 @@ func (f *flags) keyring(ctx context.Context, d *db.DB) (*secret.Keyring, error) 
 // setUp stores the check value of a database that has none, and returns the stored
 // one. SQLite databases of early versions have none: setUp returns errOtherKey for
 // a key that does not open the secrets in such a database.
-func setUp(ctx context.Context, d *db.DB, tenants []string, keyring *secret.Keyring) (check string, err error) {
+func setUp(ctx context.Context, d *db.DB, tenants []tenant.ID, keyring *secret.Keyring) (check string, err error) {
 	for _, id := range tenants {
 		h := d.For(id)
 		err := errors.Join(identity.CheckKeys(ctx, h, keyring), custom.CheckSecrets(ctx, h, keyring),

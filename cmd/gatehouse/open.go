@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -91,7 +92,7 @@ func (f *flags) onTenant(ctx context.Context, do func(*tenantDB) error) error {
 
 // openTenant returns a tenant with its current configuration, NOT_FOUND when it
 // does not exist.
-func openTenant(ctx context.Context, d *db.DB, id string) (*tenantDB, error) {
+func openTenant(ctx context.Context, d *db.DB, id tenant.ID) (*tenantDB, error) {
 	directory := access.NewDirectory(d)
 	config, err := directory.Current(ctx, id)
 	if err != nil {
@@ -114,9 +115,9 @@ func (t *tenantDB) user(ctx context.Context, email string) (*user.User, error) {
 
 // emails returns a function that returns the e-mail address of the user with an
 // id. It reads each user once, and returns the id itself for a deleted user.
-func (t *tenantDB) emails(ctx context.Context) func(id string) (string, error) {
-	known := map[string]string{"": ""}
-	return func(id string) (string, error) {
+func (t *tenantDB) emails(ctx context.Context) func(user.ID) (string, error) {
+	known := map[user.ID]string{"": ""}
+	return func(id user.ID) (string, error) {
 		if email, ok := known[id]; ok {
 			return email, nil
 		}
@@ -124,7 +125,7 @@ func (t *tenantDB) emails(ctx context.Context) func(id string) (string, error) {
 		case err == nil:
 			known[id] = u.Email
 		case errors.Is(err, user.ErrUnknown):
-			known[id] = id
+			known[id] = string(id)
 		default:
 			return "", err
 		}

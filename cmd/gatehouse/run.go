@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/endpoint"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // onRuntime is onTenant with the service that runs components and automations. It
@@ -136,7 +137,7 @@ type runLine struct {
 	Error      *string `json:"error"`
 }
 
-func lineOfRun(r *endpoint.Run, emailOf func(id string) (string, error)) (runLine, error) {
+func lineOfRun(r *endpoint.Run, emailOf func(user.ID) (string, error)) (runLine, error) {
 	email, err := emailOf(r.UserID)
 	return runLine{
 		ID: r.ID, StartedAt: *instant(r.StartedAt), Status: r.Status, Endpoint: orNull(r.Slug), Kind: string(r.Target.Kind), Target: r.Target.Name,

@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // sharing is an open tenant with a session that may share any record.
@@ -112,7 +113,7 @@ func shareList(f *flags) action {
 			for _, share := range shares {
 				line := shareLine{Access: string(share.Access), CreatedAt: instant(share.CreatedAt)}
 				if id, ok := strings.CutPrefix(share.Principal, access.UserPrincipal("")); ok {
-					email, err := emailOf(id)
+					email, err := emailOf(user.ID(id))
 					if err != nil {
 						return err
 					}

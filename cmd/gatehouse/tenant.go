@@ -41,7 +41,7 @@ func tenantList(f *flags) action {
 					return err
 				}
 				line := tenantLine{
-					ID: t.ID, DisplayName: t.DisplayName, Hosts: append([]string{}, t.Hosts...), AdminHosts: append([]string{}, t.AdminHosts...),
+					ID: string(t.ID), DisplayName: t.DisplayName, Hosts: append([]string{}, t.Hosts...), AdminHosts: append([]string{}, t.AdminHosts...),
 					BaseURL: t.BaseURL, PublicAPI: t.Settings.PublicAPI.Enabled, ExternalIdentity: t.Settings.ExternalIdentity.Enabled,
 				}
 				l.add(line, line.ID, line.DisplayName, strings.Join(line.Hosts, ","), line.BaseURL,
@@ -57,7 +57,7 @@ func tenantDelete(f *flags) action {
 	f.forTenant()
 	confirm := f.required("confirm", "the `tenant` once more: only a backup undoes this")
 	return func(ctx context.Context) error {
-		if *confirm != f.tenant {
+		if *confirm != string(f.tenant) {
 			return f.wrong("--confirm %s is another name than --tenant %s", *confirm, f.tenant)
 		}
 		return f.onDatabase(ctx, func(d *db.DB) error {

@@ -67,7 +67,7 @@ func readPassword(in io.Reader) (string, error) {
 
 // userLine is a user in a list.
 type userLine struct {
-	ID            string   `json:"id"`
+	ID            user.ID  `json:"id"`
 	Email         string   `json:"email"`
 	Name          string   `json:"name"`
 	Locale        string   `json:"locale"`
@@ -111,7 +111,7 @@ func (l *list) addUser(u *user.User, sets []string) {
 		EmailVerified: u.EmailVerified, Role: orNull(u.Role), Sets: append([]string{}, sets...), CreatedAt: instant(u.CreatedAt),
 	}
 	l.add(line, line.Email, line.Name, line.Type, strconv.FormatBool(line.Owner), strconv.FormatBool(line.Active), u.Role,
-		strings.Join(sets, ","), orEmpty(line.CreatedAt), line.ID)
+		strings.Join(sets, ","), orEmpty(line.CreatedAt), string(line.ID))
 }
 
 func userDeactivate(f *flags) action { return setActive(f, false) }

@@ -19,7 +19,7 @@ func TestUsersAreCreatedAndListed(t *testing.T) {
 			t.Errorf("words: %q", words)
 		}
 		u, err := user.ByEmail(x.ctx(), x.open().For("acme"), "eva@customer.example")
-		if err != nil || u.ID != strings.TrimSpace(stdout) {
+		if err != nil || string(u.ID) != strings.TrimSpace(stdout) {
 			t.Fatalf("%q, %v", stdout, err)
 		}
 		if u.Type != user.External || !u.Active || !u.EmailVerified || u.Role != "sales" || len(u.Sets) != 1 || u.Owner ||

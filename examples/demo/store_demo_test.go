@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -85,7 +86,7 @@ func membersOf(ctx context.Context, d *db.DB, c *access.Config, ids map[string]s
 }
 
 // compile compiles components as apply does.
-func compile(t *testing.T) func(ctx context.Context, tenant, source string) error {
+func compile(t *testing.T) func(ctx context.Context, tenant tenant.ID, source string) error {
 	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir()})
 	if err != nil {
 		t.Fatal(err)
@@ -95,8 +96,8 @@ func compile(t *testing.T) func(ctx context.Context, tenant, source string) erro
 			t.Error(err)
 		}
 	})
-	return func(ctx context.Context, tenant, source string) error {
-		_, err := engine.CompileFor(ctx, tenant, source)
+	return func(ctx context.Context, tenant tenant.ID, source string) error {
+		_, err := engine.CompileFor(ctx, string(tenant), source)
 		return err
 	}
 }

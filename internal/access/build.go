@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // Build is a change of configuration that would hold the database for long,
@@ -74,10 +75,10 @@ func (x *Index) Doubles() string { return x.Name + "=" }
 // owner's role, one after another: it is a further name of From until the change
 // takes effect, and from then on one of To.
 type Move struct {
-	Token string   `json:"token,omitempty"`
-	From  string   `json:"from"`
-	To    string   `json:"to"`
-	Users []string `json:"users"` // ids, in order
+	Token string    `json:"token,omitempty"`
+	From  string    `json:"from"`
+	To    string    `json:"to"`
+	Users []user.ID `json:"users"` // ids, in order
 }
 
 // Empty reports whether there is nothing to do.
@@ -148,7 +149,7 @@ func (s *Shape) Index(field string) *Index {
 }
 
 // OwnerRole is what stands in owner_role of a record whose owner has a role.
-func (c *Config) OwnerRole(userID, role string) string {
+func (c *Config) OwnerRole(userID user.ID, role string) string {
 	if c.Build == nil {
 		return role
 	}

@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Config is a tenant's whole configuration at one version: what decides every
@@ -49,7 +50,7 @@ type Directory struct {
 
 	mu     sync.RWMutex
 	hosts  map[string]*entry
-	byName map[string]*Config
+	byName map[tenant.ID]*Config
 }
 
 // entry is what a host resolved to, and when the database was asked (the clock
@@ -129,7 +130,7 @@ func (d *Directory) Forget() { d.generation.Add(1) }
 
 // Current is a tenant's configuration as the database has it now; NOT_FOUND
 // when there is no such tenant.
-func (d *Directory) Current(ctx context.Context, tenantID string) (*Config, error) {
+func (d *Directory) Current(ctx context.Context, tenantID tenant.ID) (*Config, error) {
 	version, ok, err := d.store.version(ctx, tenantID)
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (d *Directory) Current(ctx context.Context, tenantID string) (*Config, erro
 }
 
 // at is the configuration at a version the database was just seen to have, or a later one.
-func (d *Directory) at(ctx context.Context, id string, version int64) (*Config, error) {
+func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Config, error) {
 	d.mu.RLock()
 	c := d.byName[id]
 	d.mu.RUnlock()
@@ -164,10 +165,10 @@ func (d *Directory) at(ctx context.Context, id string, version int64) (*Config, 
 // Viewer is the viewer a user of the tenant is; UNAUTHORIZED when there is no
 // such user. A deactivated user is UNAUTHORIZED too unless evenInactive (an
 // external JWT outlives its user's deactivation, contract T3).
-func (d *Directory) Viewer(ctx context.Context, c *Config, userID string, evenInactive bool) (Viewer, error) {
-	key := userID
+func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenInactive bool) (Viewer, error) {
+	key := string(userID)
 	if evenInactive {
-		key = "!" + userID
+		key = "!" + string(userID)
 	}
 	if v, ok := c.viewers.Get(key); ok {
 		return v, nil
@@ -219,7 +220,7 @@ func SystemAs(w Viewer, reason string) Viewer {
 	if reason == "" || w.v == nil {
 		panic("access.SystemAs needs a user and a reason")
 	}
-	c, key := w.v.config, "system:"+w.v.userID
+	c, key := w.v.config, "system:"+string(w.v.userID)
 	if v, ok := c.viewers.Get(key); ok {
 		return v
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // Scope says which records of one entity type a verb reaches: every one, or
@@ -12,7 +13,7 @@ import (
 type Scope struct {
 	All bool
 	// Owner: records that this user owns.
-	Owner string
+	Owner user.ID
 	// OwnerRoles: records whose owner has one of these roles, by all names that
 	// a role has at the time (Config.ownerRoles).
 	OwnerRoles []string
@@ -41,7 +42,7 @@ type Scope struct {
 
 // OfOwner reports whether the scope reaches a record by its owner and the owner's
 // role alone, whatever it is shared with and whatever rules it matches.
-func (s *Scope) OfOwner(owner, role string) bool {
+func (s *Scope) OfOwner(owner user.ID, role string) bool {
 	return s.All || owner == s.Owner || slices.Contains(s.OwnerRoles, role)
 }
 
@@ -52,7 +53,7 @@ type Statement struct {
 }
 
 // UserPrincipal and RolePrincipal name whom a record is shared with.
-func UserPrincipal(id string) string { return "user:" + id }
+func UserPrincipal(id user.ID) string { return "user:" + string(id) }
 
 // RolePrincipal is UserPrincipal for a role.
 func RolePrincipal(role string) string { return "role:" + role }

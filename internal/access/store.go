@@ -16,22 +16,22 @@ import (
 
 // NewDirectory returns the directory over a database.
 func NewDirectory(d *db.DB) *Directory {
-	return &Directory{store: store{d}, hosts: map[string]*entry{}, byName: map[string]*Config{}}
+	return &Directory{store: store{d}, hosts: map[string]*entry{}, byName: map[tenant.ID]*Config{}}
 }
 
 type store struct{ d *db.DB }
 
-func (s store) byHost(ctx context.Context, host string) (string, int64, tenant.HostKind, bool, error) {
+func (s store) byHost(ctx context.Context, host string) (tenant.ID, int64, tenant.HostKind, bool, error) {
 	return tenant.ByHost(ctx, s.d, host)
 }
 
-func (s store) version(ctx context.Context, id string) (int64, bool, error) {
+func (s store) version(ctx context.Context, id tenant.ID) (int64, bool, error) {
 	return tenant.Version(ctx, s.d.For(id))
 }
 
 // load reads a configuration that is whole: when the version moved while it
 // was read, it is read again.
-func (s store) load(ctx context.Context, id string) (*Config, error) {
+func (s store) load(ctx context.Context, id tenant.ID) (*Config, error) {
 	h := s.d.For(id)
 	for range 20 {
 		c, err := Load(ctx, h)
@@ -49,7 +49,7 @@ func (s store) load(ctx context.Context, id string) (*Config, error) {
 	return nil, fault.New(fault.Overloaded, "the configuration changes too fast to be read")
 }
 
-func (s store) identity(ctx context.Context, tenantID, userID string) (Identity, bool, bool, error) {
+func (s store) identity(ctx context.Context, tenantID tenant.ID, userID user.ID) (Identity, bool, bool, error) {
 	u, err := user.ByID(ctx, s.d.For(tenantID), userID)
 	if errors.Is(err, user.ErrUnknown) {
 		return Identity{}, false, false, nil

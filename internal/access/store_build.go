@@ -135,9 +135,9 @@ func DeleteLeftover(ctx context.Context, tx db.Tx, l Leftover) error {
 }
 
 // Unfinished lists the tenants with a build or with leftovers.
-func Unfinished(ctx context.Context, d *db.DB) (list []string, err error) {
+func Unfinished(ctx context.Context, d *db.DB) (list []tenant.ID, err error) {
 	err = d.Unscoped("housekeeping asks who has something to do").Query(ctx,
 		`SELECT tenant_id FROM builds UNION SELECT tenant_id FROM leftovers ORDER BY tenant_id`,
-		func(r db.Row) error { list = append(list, r.Text(0)); return nil })
+		func(r db.Row) error { list = append(list, tenant.ID(r.Text(0))); return nil })
 	return list, err
 }

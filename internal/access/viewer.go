@@ -5,6 +5,8 @@ import (
 
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Verb is one thing to do with records of an entity type.
@@ -27,7 +29,7 @@ type Viewer struct{ v *viewer }
 
 type viewer struct {
 	config   *Config
-	userID   string
+	userID   user.ID
 	email    string
 	external bool
 	role     string
@@ -43,7 +45,7 @@ type viewer struct {
 
 // Identity is what a Viewer is built from: a row of users. The Directory reads it.
 type Identity struct {
-	UserID   string
+	UserID   user.ID
 	Email    string
 	External bool
 	Owner    bool
@@ -83,7 +85,7 @@ func viewerOf(c *Config, id Identity) Viewer {
 }
 
 // UserID is who acts; "" for the zero Viewer and for system viewers.
-func (w Viewer) UserID() string {
+func (w Viewer) UserID() user.ID {
 	if w.v == nil {
 		return ""
 	}
@@ -99,7 +101,7 @@ func (w Viewer) Email() string {
 }
 
 // Tenant is the tenant the viewer belongs to; "" for the zero Viewer.
-func (w Viewer) Tenant() string {
+func (w Viewer) Tenant() tenant.ID {
 	if w.v == nil {
 		return ""
 	}

@@ -26,6 +26,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/user"
 )
 
 // Bounds of what a key may say.
@@ -40,7 +41,7 @@ const (
 // present it and never changes. Times are microseconds UTC, 0 for none.
 type Key struct {
 	ID                 string
-	UserID             string // the user it acts for
+	UserID             user.ID // the user it acts for
 	Name               string
 	Prefix             string // the token's first 12 characters
 	RateLimitPerMinute int
@@ -83,7 +84,7 @@ type Service struct {
 // MayCreateFor reports by its error whether viewer may create a key for a user:
 // the tenant owner for everybody, an internal user for themselves (contract K8,
 // A13). It returns FORBIDDEN otherwise.
-func MayCreateFor(viewer access.Viewer, userID string) error {
+func MayCreateFor(viewer access.Viewer, userID user.ID) error {
 	if viewer.TenantOwner() || userID != "" && viewer.UserID() == userID && !viewer.External() {
 		return nil
 	}

@@ -12,12 +12,14 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // CreateSpec says what key to make. The names in the comments are those of the
 // fields in a VALIDATION error.
 type CreateSpec struct {
-	UserID             string   // user: the owner, by id
+	UserID             user.ID  // user: the owner, by id
 	Email              string   // user: the owner, by e-mail address, where UserID is ""
 	Name               string   // name
 	RateLimitPerMinute int      // rate_limit_per_minute: 1 to MaxRateLimit; there is no default here
@@ -30,7 +32,7 @@ type CreateSpec struct {
 // again. It fails with VALIDATION, naming every failing field at once, or with
 // NOT_FOUND when there is no such tenant. Whether the caller may make a key for
 // that user is MayCreateFor's question; actor is who the change history names.
-func (s *Service) Create(ctx context.Context, actor, tenantID string, spec CreateSpec) (Key, secret.Token, error) {
+func (s *Service) Create(ctx context.Context, actor string, tenantID tenant.ID, spec CreateSpec) (Key, secret.Token, error) {
 	now := s.clock.Now()
 	key, reasons := spec.check(clock.Micros(now))
 	key.ID = clock.NewID(now)
@@ -95,12 +97,12 @@ func checkName(name string) string {
 }
 
 // List is every key of the tenant, oldest first.
-func (s *Service) List(ctx context.Context, tenantID string) ([]Key, error) {
+func (s *Service) List(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	return s.store.list(ctx, tenantID)
 }
 
 // Delete ends a key at once; NOT_FOUND when there is none of that id.
-func (s *Service) Delete(ctx context.Context, actor, tenantID, id string) error {
+func (s *Service) Delete(ctx context.Context, actor string, tenantID tenant.ID, id string) error {
 	if err := s.store.delete(ctx, s.clock, actor, tenantID, id); err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func TestOnlyTheOwnerMakesKeysForOthers(t *testing.T) {
 	owner := access.System(c, "test")
 	for _, x := range []struct {
 		who  access.Viewer
-		user string
+		user user.ID
 		may  bool
 	}{
 		{owner, s.UserID(), true}, {s, s.UserID(), true}, {s, e.UserID(), false}, {s, "", false},

@@ -31,7 +31,7 @@ const columns = `key_id, user_id, name, prefix, rate_limit_per_minute, cors_allo
 // scan reads columns, which begin at 0.
 func scan(r db.Row) (*Key, error) {
 	k := &Key{
-		ID: r.Text(0), UserID: r.Text(1), Name: r.Text(2), Prefix: r.Text(3), RateLimitPerMinute: int(r.Int(4)),
+		ID: r.Text(0), UserID: user.ID(r.Text(1)), Name: r.Text(2), Prefix: r.Text(3), RateLimitPerMinute: int(r.Int(4)),
 		CreatedAt: r.Int(9),
 	}
 	if !r.Null(7) {
@@ -49,7 +49,7 @@ func scan(r db.Row) (*Key, error) {
 }
 
 // handle is the database as the tenant sees it; "" is no tenant's name.
-func (s store) handle(tenantID string) (db.Handle, error) {
+func (s store) handle(tenantID tenant.ID) (db.Handle, error) {
 	if tenantID == "" {
 		return nil, fault.New(fault.NotFound, "there is no tenant %q", tenantID)
 	}
@@ -58,7 +58,7 @@ func (s store) handle(tenantID string) (db.Handle, error) {
 
 // create inserts the key for the user whom spec names. verdict is asked inside
 // the transaction, with what is wrong with the user, whether to go on.
-func (s store) create(ctx context.Context, clk clock.Clock, actor, tenantID string, k *Key, hash secret.TokenHash,
+func (s store) create(ctx context.Context, clk clock.Clock, actor string, tenantID tenant.ID, k *Key, hash secret.TokenHash,
 	verdict func(userReason string) error, spec CreateSpec) error {
 	h, err := s.handle(tenantID)
 	if err != nil {
@@ -150,7 +150,7 @@ func history(k *Key, email string) *past {
 }
 
 // list reads every key of the tenant, oldest first.
-func (s store) list(ctx context.Context, tenantID string) ([]Key, error) {
+func (s store) list(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	h, err := s.handle(tenantID)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s store) list(ctx context.Context, tenantID string) ([]Key, error) {
 }
 
 // delete removes a key; NOT_FOUND when there is none.
-func (s store) delete(ctx context.Context, clk clock.Clock, actor, tenantID, id string) error {
+func (s store) delete(ctx context.Context, clk clock.Clock, actor string, tenantID tenant.ID, id string) error {
 	h, err := s.handle(tenantID)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor, tenantID, id 
 		if k == nil {
 			return fault.New(fault.NotFound, "there is no API key with the id %q", id)
 		}
-		email := k.UserID
+		email := string(k.UserID)
 		if u, err := user.ByID(ctx, tx, k.UserID); err == nil {
 			email = u.Email
 		} else if !errors.Is(err, user.ErrUnknown) {
@@ -198,7 +198,7 @@ func (s store) delete(ctx context.Context, clk clock.Clock, actor, tenantID, id 
 
 // byHash finds a key by its token's hash, and the hash as it is stored; nil
 // when there is none.
-func (s store) byHash(ctx context.Context, tenantID string, hash secret.TokenHash) (k *Key, stored secret.TokenHash, err error) {
+func (s store) byHash(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash) (k *Key, stored secret.TokenHash, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT `+columns+`, token_hash FROM api_keys
 		WHERE tenant_id = $1 AND token_hash = $2`, func(r db.Row) error {
 		var err error
@@ -210,7 +210,7 @@ func (s store) byHash(ctx context.Context, tenantID string, hash secret.TokenHas
 }
 
 // withOrigins reads the keys that list an origin and whose user is active.
-func (s store) withOrigins(ctx context.Context, tenantID string) ([]*Key, error) {
+func (s store) withOrigins(ctx context.Context, tenantID tenant.ID) ([]*Key, error) {
 	h := s.d.For(tenantID)
 	var list []*Key
 	err := h.Query(ctx, `SELECT `+columns+` FROM api_keys WHERE tenant_id = $1 AND cors_allowed_origins <> '[]'`,
@@ -222,7 +222,7 @@ func (s store) withOrigins(ctx context.Context, tenantID string) ([]*Key, error)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	ids := make([]string, len(list))
+	ids := make([]user.ID, len(list))
 	for i, k := range list {
 		ids[i] = k.UserID
 	}

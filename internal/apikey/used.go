@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 const (
@@ -25,10 +27,11 @@ const (
 
 // use is when one key was last used.
 type use struct {
-	tenant, key string
-	at          atomic.Int64 // microseconds UTC
-	queued      atomic.Bool
-	written     int64 // when it was last written; the flusher's
+	tenant  tenant.ID
+	key     string
+	at      atomic.Int64 // microseconds UTC
+	queued  atomic.Bool
+	written int64 // when it was last written; the flusher's
 }
 
 // Touch notes that the key was just used. It never waits and never fails; a
@@ -53,8 +56,8 @@ func (s *Service) Touch(k *Key) {
 
 // useOf is the one use of a key, whatever version of the configuration it was
 // resolved under.
-func (s *Service) useOf(tenant string, k *Key) *use {
-	name := tenant + "/" + k.ID
+func (s *Service) useOf(tenant tenant.ID, k *Key) *use {
+	name := string(tenant) + "/" + k.ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if u := s.uses[name]; u != nil {
@@ -126,7 +129,7 @@ func (s *Service) flush(ctx context.Context, all bool) error {
 	}
 	slices.SortFunc(due, func(a, b *use) int {
 		if a.tenant != b.tenant {
-			return strings.Compare(a.tenant, b.tenant)
+			return cmp.Compare(a.tenant, b.tenant)
 		}
 		return strings.Compare(a.key, b.key) // two nodes lock rows in one order
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // block collects entries of one tenant and one day that are written together.
 // The head has what filters need, the bodies have requests and answers.
 type block struct {
-	tenant       string
+	tenant       tenant.ID
 	day          int64 // since 1 January 1970
 	head, bodies []byte
 	entries      int

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/user"
 )
 
 // cpu is the processor time that this process has used.
@@ -41,7 +42,7 @@ func BenchmarkEntry(b *testing.B) {
 			for n := range b.N {
 				ev := readOne()
 				ev.Start = time.Now()
-				ev.UserID = fmt.Sprintf("0193a1b2-0000-7000-8000-%012d", n%7)
+				ev.UserID = user.ID(fmt.Sprintf("0193a1b2-0000-7000-8000-%012d", n%7))
 				ev.ResponseBody, ev.Rendered = body, true
 				r.Record(ev)
 			}

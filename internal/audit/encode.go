@@ -53,7 +53,7 @@ func (e *encoder) encode(ev *Event) {
 	}
 	e.entry = Entry{
 		ID: clock.NewID(ev.Start), At: ev.Start,
-		UserID: short(ev.UserID), Auth: ev.Auth.Label(), Method: short(ev.Method),
+		UserID: short(string(ev.UserID)), Auth: ev.Auth.Label(), Method: short(ev.Method),
 		Path: storable(cut(RedactPath(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
 		Status: ev.Status, Duration: max(ev.Duration, 0), RequestID: short(ev.RequestID),
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"gatehouse/internal/credential"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Event is one request and its answer. Empty strings are what does not apply;
@@ -13,7 +15,7 @@ import (
 // No consumer keeps an event or what it refers to: its header and bodies may be
 // changed as soon as the call that takes it returns.
 type Event struct {
-	Tenant    string // "" for an unknown host: such a request is logged, but neither stored nor counted
+	Tenant    tenant.ID // "" for an unknown host: such a request is logged, but neither stored nor counted
 	RequestID string
 	Method    string
 	Path      string // as sent, without the query; RedactPath of it is kept
@@ -33,7 +35,7 @@ type Event struct {
 	IP       string
 	Auth     credential.Kind // "" is credential.None
 
-	UserID       string
+	UserID       user.ID
 	APIKeyID     string
 	APIKeyPrefix string
 

@@ -3,12 +3,14 @@ package audit
 import (
 	"context"
 	"sync"
+
+	"gatehouse/internal/tenant"
 )
 
 // memory is a store in memory; before may make a write fail or stand still.
 type memory struct {
 	mu        sync.Mutex
-	before    func(ctx context.Context, tenant string, blocks []packed) error
+	before    func(ctx context.Context, tenant tenant.ID, blocks []packed) error
 	counting  func() error     // may make count fail
 	news      chan struct{}    // closed by tell
 	entries   map[string]Entry // by tenant and id
@@ -18,7 +20,7 @@ type memory struct {
 	isLasting bool
 }
 
-func (m *memory) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+func (m *memory) write(ctx context.Context, tenant tenant.ID, day int64, blocks []packed) error {
 	if m.before != nil {
 		if err := m.before(ctx, tenant, blocks); err != nil {
 			return err
@@ -35,7 +37,7 @@ func (m *memory) write(ctx context.Context, tenant string, day int64, blocks []p
 			panic("a block of another day")
 		}
 		for _, e := range contents(b) {
-			m.entries[tenant+e.ID] = e
+			m.entries[string(tenant)+e.ID] = e
 		}
 	}
 	return nil
@@ -63,7 +65,7 @@ func contents(b packed) (list []Entry) {
 	return list
 }
 
-func (m *memory) count(_ context.Context, tenant string, batch int64, usage []usageRow) error {
+func (m *memory) count(_ context.Context, tenant tenant.ID, batch int64, usage []usageRow) error {
 	if m.counting != nil {
 		if err := m.counting(); err != nil {
 			return err
@@ -74,10 +76,10 @@ func (m *memory) count(_ context.Context, tenant string, batch int64, usage []us
 	if m.usage == nil {
 		m.usage, m.batches = map[usageKey]usageRow{}, map[string]int64{}
 	}
-	if m.batches[tenant] >= batch {
+	if m.batches[string(tenant)] >= batch {
 		return nil
 	}
-	m.batches[tenant] = batch
+	m.batches[string(tenant)] = batch
 	for _, u := range usage {
 		sum := m.usage[u.usageKey]
 		sum.usageKey = u.usageKey
@@ -92,8 +94,8 @@ func (m *memory) count(_ context.Context, tenant string, batch int64, usage []us
 	return nil
 }
 
-func (m *memory) remember(context.Context, string, []string, int64) error { return nil }
-func (m *memory) lasting(error) bool                                      { return m.isLasting }
+func (m *memory) remember(context.Context, tenant.ID, []string, int64) error { return nil }
+func (m *memory) lasting(error) bool                                         { return m.isLasting }
 
 func (m *memory) written() <-chan struct{} {
 	m.mu.Lock()

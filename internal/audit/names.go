@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 const (
@@ -18,19 +19,24 @@ const (
 // still be searched by address.
 type names struct {
 	mu      sync.Mutex
-	seen    map[[2]string]time.Time
-	pending map[string][]string // users by tenant
-	count   int                 // of pending
+	seen    map[userOf]time.Time
+	pending map[tenant.ID][]string // users by tenant
+	count   int                    // of pending
+}
+
+type userOf struct {
+	tenant tenant.ID
+	user   string
 }
 
 func newNames() names {
-	return names{seen: map[[2]string]time.Time{}, pending: map[string][]string{}}
+	return names{seen: map[userOf]time.Time{}, pending: map[tenant.ID][]string{}}
 }
 
-func (n *names) saw(tenant, user string) {
+func (n *names) saw(tenant tenant.ID, user string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	key := [2]string{tenant, user}
+	key := userOf{tenant, user}
 	at, ok := n.seen[key]
 	now := time.Now()
 	if ok && now.Sub(at) < namesNotAgain || n.count >= maxNames {
@@ -52,7 +58,7 @@ func (n *names) some() bool {
 }
 
 // take returns a tenant and some of its pending users, or none.
-func (n *names) take() (tenant string, users []string) {
+func (n *names) take() (tenant tenant.ID, users []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for t, list := range n.pending {
@@ -85,10 +91,10 @@ func (r *Recorder) rememberUsers(all bool) {
 	}
 }
 
-func (n *names) forget(tenant string, users []string) {
+func (n *names) forget(tenant tenant.ID, users []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, user := range users {
-		delete(n.seen, [2]string{tenant, user})
+		delete(n.seen, userOf{tenant, user})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 // kill -9 must lose at most the last 250 ms (contract G10). Entries wait for
@@ -54,9 +55,9 @@ type Recorder struct {
 	begun time.Time // the start of ages on the monotonic clock
 
 	mu      sync.Mutex
-	budget  *admission.Budget // taken from with mu held
-	lines   map[string]*line  // of tenants with something to write
-	hungry  map[*line]bool    // lines whose callers wait until others release bytes
+	budget  *admission.Budget   // taken from with mu held
+	lines   map[tenant.ID]*line // of tenants with something to write
+	hungry  map[*line]bool      // lines whose callers wait until others release bytes
 	usage   usage
 	room    sync.Cond     // on mu: usage was written
 	entries int           // entries held, of all tenants
@@ -77,8 +78,8 @@ type Recorder struct {
 	abort   context.CancelFunc // ends writes that do not succeed
 	ctx     context.Context    //nolint:containedctx // the lifetime of the writes, which no caller's context bounds
 
-	pending map[string]*usageBatch // by tenant: what run is writing
-	batch   int64                  // the number of the latest usage batch
+	pending map[tenant.ID]*usageBatch // by tenant: what run is writing
+	batch   int64                     // the number of the latest usage batch
 
 	names   names
 	trouble throttledLog
@@ -89,12 +90,12 @@ type Recorder struct {
 type store interface {
 	// write adds blocks of one tenant and day, all or none. Existing blocks
 	// stay unchanged.
-	write(ctx context.Context, tenant string, day int64, blocks []packed) error
+	write(ctx context.Context, tenant tenant.ID, day int64, blocks []packed) error
 	// count adds usage of one tenant, once for each batch number: a batch whose
 	// number is not greater than the last one's was added before.
-	count(ctx context.Context, tenant string, batch int64, usage []usageRow) error
+	count(ctx context.Context, tenant tenant.ID, batch int64, usage []usageRow) error
 	// remember stores the e-mail addresses of users that have entries.
-	remember(ctx context.Context, tenant string, users []string, at int64) error
+	remember(ctx context.Context, tenant tenant.ID, users []string, at int64) error
 	// written returns a channel that is closed when the database next accepts a
 	// write of anybody.
 	written() <-chan struct{}
@@ -111,10 +112,10 @@ func newRecorder(s store, clk clock.Clock, opts Options) *Recorder {
 	opts.backoff = cmp.Or(opts.backoff, firstBackoff)
 	r := &Recorder{
 		store: s, clk: clk, opts: opts, begun: time.Now(), budget: admission.NewBudget(int64(opts.MaxBytes)),
-		lines: map[string]*line{}, hungry: map[*line]bool{}, usage: newUsage(), idle: true,
+		lines: map[tenant.ID]*line{}, hungry: map[*line]bool{}, usage: newUsage(), idle: true,
 		slots: make(chan struct{}, maxWriters), begin: make(chan struct{}, 1),
 		closing: make(chan struct{}), done: make(chan struct{}),
-		pending: map[string]*usageBatch{}, names: newNames(), trouble: throttledLog{log: opts.Log},
+		pending: map[tenant.ID]*usageBatch{}, names: newNames(), trouble: throttledLog{log: opts.Log},
 	}
 	r.room.L = &r.mu
 	r.ctx, r.abort = context.WithCancel(context.Background())
@@ -173,7 +174,7 @@ func (r *Recorder) now() time.Duration { return time.Since(r.begun) + 1 }
 // is done for them: the database accepts none of its entries, and the tenant's
 // share is used up. A request that cannot be recorded is not served (contract
 // G10).
-func (r *Recorder) Refuses(tenant string) bool {
+func (r *Recorder) Refuses(tenant tenant.ID) bool {
 	if r.failing.Load() == 0 {
 		return false
 	}
@@ -184,8 +185,8 @@ func (r *Recorder) Refuses(tenant string) bool {
 }
 
 // hasRoom reports whether a tenant's share has room for any entry.
-func (r *Recorder) hasRoom(tenant string) bool {
-	return r.budget.Held(tenant)+longestEntry <= int64(r.opts.MaxBytes)-r.budget.Used()-longestEntry
+func (r *Recorder) hasRoom(tenant tenant.ID) bool {
+	return r.budget.Held(string(tenant))+longestEntry <= int64(r.opts.MaxBytes)-r.budget.Used()-longestEntry
 }
 
 // late logs an event that came after Close: its request is in the request log

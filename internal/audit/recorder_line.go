@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gatehouse/internal/tenant"
 )
 
 // maxWriters is how many tenants are written at once.
@@ -16,7 +18,7 @@ const keptBuffers = 2
 // has entries, so that only this goroutine waits for what makes the tenant's
 // writes slow. The recorder's lock guards it.
 type line struct {
-	tenant  string
+	tenant  tenant.ID
 	blocks  []*block // oldest first; the last one may still grow
 	sealing []*block // being compressed
 	writing []*block
@@ -30,7 +32,7 @@ type line struct {
 }
 
 // line returns a tenant's line, and creates it if needed.
-func (r *Recorder) line(tenant string) *line {
+func (r *Recorder) line(tenant tenant.ID) *line {
 	l := r.lines[tenant]
 	if l == nil {
 		l = &line{tenant: tenant, full: make(chan struct{}, 1)}
@@ -43,7 +45,7 @@ func (r *Recorder) line(tenant string) *line {
 // keep adds an entry to its tenant's line when there is room. mu must be held;
 // it is released during the wait. keep does nothing once the recorder is
 // closed.
-func (r *Recorder) keep(tenant string, enc *encoder) {
+func (r *Recorder) keep(tenant tenant.ID, enc *encoder) {
 	l, size := r.line(tenant), enc.size()
 	charged, ok := r.admit(l, size)
 	if !ok {
@@ -98,7 +100,7 @@ func (r *Recorder) seal(l *line, b *block) {
 	r.bytes -= b.bytes - size
 	b.bytes = size
 	if b.charged > size {
-		r.budget.Release(l.tenant, b.charged-size)
+		r.budget.Release(string(l.tenant), b.charged-size)
 		b.charged = size
 		r.feed()
 	}
@@ -136,7 +138,7 @@ func (r *Recorder) admit(l *line, size int64) (charged int64, ok bool) {
 		return 0, true
 	case some && !l.failing && r.now()-oldest >= maxAge:
 		return 0, false
-	case r.budget.Take(l.tenant, size):
+	case r.budget.Take(string(l.tenant), size):
 		return size, true
 	case !some:
 		// Nothing of this tenant waits, so it must not wait for others'
@@ -255,7 +257,7 @@ func (r *Recorder) flush(l *line) bool {
 		r.entries -= b.entries
 		r.bytes -= b.bytes
 		if b.charged > 0 {
-			r.budget.Release(l.tenant, b.charged)
+			r.budget.Release(string(l.tenant), b.charged)
 		}
 		l.reuse(b)
 	}

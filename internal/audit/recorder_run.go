@@ -3,6 +3,8 @@ package audit
 import (
 	"sync"
 	"time"
+
+	"gatehouse/internal/tenant"
 )
 
 // usageBatch is usage of one tenant, which is written until that succeeds.
@@ -117,12 +119,12 @@ func (r *Recorder) end() {
 // them. It returns false when any failed.
 func (r *Recorder) writeUsage() bool {
 	r.mu.Lock()
-	taken := r.usage.take(func(tenant string) bool { return r.pending[tenant] != nil })
+	taken := r.usage.take(func(tenant tenant.ID) bool { return r.pending[tenant] != nil })
 	for tenant, rows := range taken {
 		r.batch++
 		r.pending[tenant] = &usageBatch{number: r.batch, rows: rows}
 	}
-	pending := make(map[string]*usageBatch, len(r.pending))
+	pending := make(map[tenant.ID]*usageBatch, len(r.pending))
 	for tenant, b := range r.pending {
 		pending[tenant] = b
 	}

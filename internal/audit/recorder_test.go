@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 // entry is an event of its own, small enough to make many.
-func entry(tenant string, n int64) *Event {
+func entry(tenant tenant.ID, n int64) *Event {
 	return &Event{
 		Tenant: tenant, RequestID: fmt.Sprint(n), Method: "GET", Path: "/public/v1/me", Endpoint: "/me", Status: 200,
 		Start: noon.Add(time.Duration(n) * time.Microsecond), Duration: time.Millisecond, Class: Standard, Persist: true,
@@ -57,7 +58,7 @@ func TestCloseLosesNothing(t *testing.T) {
 		for c := range callers {
 			wait.Go(func() {
 				for i := range each {
-					ev := entry(fmt.Sprintf("t%d", c%5), int64(c*each+i))
+					ev := entry(tenant.ID(fmt.Sprintf("t%d", c%5)), int64(c*each+i))
 					ev.Persist = i%4 != 0
 					r.Record(ev)
 				}
@@ -77,7 +78,7 @@ func TestCloseLosesNothing(t *testing.T) {
 // Close begins while callers wait for room; they were there first.
 func TestCloseTakesThoseThatWait(t *testing.T) {
 	free := make(chan struct{})
-	m := &memory{before: func(context.Context, string, []packed) error { <-free; return nil }}
+	m := &memory{before: func(context.Context, tenant.ID, []packed) error { <-free; return nil }}
 	r := newRecorder(m, clock.System(), Options{})
 	r.Record(entry("t", 0))
 	time.Sleep(maxAge + 20*time.Millisecond)
@@ -116,7 +117,7 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 			var stalled atomic.Bool
 			stalled.Store(true)
 			free := make(chan struct{})
-			m := &memory{before: func(context.Context, string, []packed) error {
+			m := &memory{before: func(context.Context, tenant.ID, []packed) error {
 				if stalled.Load() {
 					<-free
 				}
@@ -159,7 +160,7 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 // nobody may add to it.
 func TestNoEntryIsHeldForLongWhileOthersAreTaken(t *testing.T) {
 	free := make(chan struct{})
-	m := &memory{before: func(context.Context, string, []packed) error { <-free; return nil }}
+	m := &memory{before: func(context.Context, tenant.ID, []packed) error { <-free; return nil }}
 	r := newRecorder(m, clock.System(), Options{})
 	r.Record(entry("t", 1))
 	time.Sleep(maxAge + 50*time.Millisecond)
@@ -180,7 +181,7 @@ func TestNoEntryIsHeldForLongWhileOthersAreTaken(t *testing.T) {
 
 func TestAnEntryIsWrittenSoon(t *testing.T) {
 	var at atomic.Int64
-	m := &memory{before: func(context.Context, string, []packed) error { at.Store(time.Now().UnixNano()); return nil }}
+	m := &memory{before: func(context.Context, tenant.ID, []packed) error { at.Store(time.Now().UnixNano()); return nil }}
 	r := newRecorder(m, clock.System(), Options{})
 	defer closeRecorder(t, r)
 	for i := range 3 {
@@ -203,11 +204,11 @@ type flaky struct {
 	n atomic.Int64
 }
 
-func (f *flaky) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+func (f *flaky) write(ctx context.Context, tenant tenant.ID, day int64, blocks []packed) error {
 	return f.flake(func() error { return f.memory.write(ctx, tenant, day, blocks) })
 }
 
-func (f *flaky) count(ctx context.Context, tenant string, batch int64, usage []usageRow) error {
+func (f *flaky) count(ctx context.Context, tenant tenant.ID, batch int64, usage []usageRow) error {
 	return f.flake(func() error { return f.memory.count(ctx, tenant, batch, usage) })
 }
 
@@ -253,7 +254,7 @@ func TestFailuresAreRetriedWithoutCountingTwice(t *testing.T) {
 func TestOneEntryThatTheDatabaseRefusesDoesNotStopTheOthers(t *testing.T) {
 	var out bytes.Buffer
 	log := NewRequestLog(&out, clock.System())
-	m := &memory{before: func(_ context.Context, _ string, blocks []packed) error {
+	m := &memory{before: func(_ context.Context, _ tenant.ID, blocks []packed) error {
 		for _, b := range blocks {
 			for _, e := range contents(b) {
 				if strings.Contains(e.Path, "poison") {
@@ -279,7 +280,7 @@ func TestOneEntryThatTheDatabaseRefusesDoesNotStopTheOthers(t *testing.T) {
 }
 
 func TestCloseGivesUpWhenItsTimeIsOverAndSaysSo(t *testing.T) {
-	m := &memory{isLasting: true, before: func(context.Context, string, []packed) error { return errFull }}
+	m := &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error { return errFull }}
 	r := newRecorder(m, clock.System(), Options{})
 	for i := range int64(10) {
 		r.Record(entry("t", i))
@@ -297,27 +298,27 @@ func TestCloseGivesUpWhenItsTimeIsOverAndSaysSo(t *testing.T) {
 
 func TestOneTenantsBatchesNeverMeet(t *testing.T) {
 	var mu sync.Mutex
-	busy := map[string]bool{}
+	busy := map[tenant.ID]bool{}
 	m := &memory{}
-	m.before = func(context.Context, string, []packed) error {
+	m.before = func(context.Context, tenant.ID, []packed) error {
 		time.Sleep(time.Millisecond) // let the queue grow
 		return nil
 	}
-	s := &exclusive{memory: m, enter: func(tenant string) {
+	s := &exclusive{memory: m, enter: func(tenant tenant.ID) {
 		mu.Lock()
 		defer mu.Unlock()
 		if busy[tenant] {
 			t.Errorf("two writes of %s at once", tenant)
 		}
 		busy[tenant] = true
-	}, leave: func(tenant string) {
+	}, leave: func(tenant tenant.ID) {
 		mu.Lock()
 		defer mu.Unlock()
 		busy[tenant] = false
 	}}
 	r := newRecorder(s, clock.System(), Options{})
 	for i := range int64(5000) {
-		r.Record(entry(fmt.Sprintf("t%d", max(i%20-17, 0)), i))
+		r.Record(entry(tenant.ID(fmt.Sprintf("t%d", max(i%20-17, 0))), i))
 	}
 	closeRecorder(t, r)
 	if m.kept() != 5000 {
@@ -327,10 +328,10 @@ func TestOneTenantsBatchesNeverMeet(t *testing.T) {
 
 type exclusive struct {
 	*memory
-	enter, leave func(string)
+	enter, leave func(tenant.ID)
 }
 
-func (e *exclusive) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+func (e *exclusive) write(ctx context.Context, tenant tenant.ID, day int64, blocks []packed) error {
 	e.enter(tenant)
 	runtime.Gosched()
 	defer e.leave(tenant)
@@ -379,10 +380,10 @@ func TestUsageOfPastMinutesIsForgottenOnceWritten(t *testing.T) {
 	u := newUsage()
 	for minute := range int64(100) {
 		for i := range int64(10) {
-			ev := entry(fmt.Sprintf("t%d", i), minute*int64(time.Minute/time.Microsecond))
+			ev := entry(tenant.ID(fmt.Sprintf("t%d", i)), minute*int64(time.Minute/time.Microsecond))
 			u.count(ev)
 		}
-		if got := u.take(func(string) bool { return false }); len(got) != 10 {
+		if got := u.take(func(tenant.ID) bool { return false }); len(got) != 10 {
 			t.Fatalf("%d rows are new", len(got))
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"gatehouse/internal/tenant"
 )
 
 const (
@@ -66,7 +68,7 @@ func (r *Recorder) write(l *line) bool {
 
 // tryOr writes blocks of one day once, or the unwritten entries of them one by
 // one.
-func (r *Recorder) tryOr(tenant string, blocks []packed, alone map[string]bool) error {
+func (r *Recorder) tryOr(tenant tenant.ID, blocks []packed, alone map[string]bool) error {
 	if alone != nil {
 		return r.salvage(tenant, blocks, alone)
 	}
@@ -74,7 +76,7 @@ func (r *Recorder) tryOr(tenant string, blocks []packed, alone map[string]bool) 
 }
 
 // try writes blocks of one day once.
-func (r *Recorder) try(tenant string, blocks []packed) error {
+func (r *Recorder) try(tenant tenant.ID, blocks []packed) error {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
 	return r.store.write(r.ctx, tenant, blocks[0].day, blocks)
@@ -104,7 +106,7 @@ func (r *Recorder) fails(l *line, now bool) {
 // that were written, which the next call skips. The blocks must not be written
 // as a whole afterwards: that would repeat entries, or a block could be
 // mistaken for the single entry with its id.
-func (r *Recorder) salvage(tenant string, blocks []packed, done map[string]bool) error {
+func (r *Recorder) salvage(tenant tenant.ID, blocks []packed, done map[string]bool) error {
 	for _, b := range blocks {
 		head, err := unpack(b.head)
 		if err != nil {
@@ -134,7 +136,7 @@ func (r *Recorder) salvage(tenant string, blocks []packed, done map[string]bool)
 }
 
 // salvageEntry writes one entry, without its texts if need be.
-func (r *Recorder) salvageEntry(tenant string, day int64, e *Entry) error {
+func (r *Recorder) salvageEntry(tenant tenant.ID, day int64, e *Entry) error {
 	single := func(e *Entry) error {
 		one := block{tenant: tenant, day: day}
 		one.add(e, []byte(e.Request), []byte(e.Response))
@@ -207,24 +209,24 @@ func (t *throttledLog) say(event string, fields map[string]any) {
 	}
 }
 
-func (t *throttledLog) failed(tenant string, err error, entries int) {
+func (t *throttledLog) failed(tenant tenant.ID, err error, entries int) {
 	t.say("audit.write_failed", map[string]any{"tenant": tenant, "error": err.Error(), "entries": entries})
 }
 
-func (t *throttledLog) stripped(tenant, entry string, err error) {
+func (t *throttledLog) stripped(tenant tenant.ID, entry string, err error) {
 	if t.log != nil {
 		t.log.Emit("audit.entry_stripped", map[string]any{"tenant": tenant, "entry_id": entry, "error": err.Error()})
 	}
 }
 
-func (t *throttledLog) over(tenant string, failed int) {
+func (t *throttledLog) over(tenant tenant.ID, failed int) {
 	if failed > 0 {
 		t.say("audit.write_recovered", map[string]any{"tenant": tenant, "failures": failed})
 	}
 }
 
 // lost logs every entry that is given up, however many there are.
-func (t *throttledLog) lost(tenant, requestID, reason string) {
+func (t *throttledLog) lost(tenant tenant.ID, requestID, reason string) {
 	if t.log != nil {
 		t.log.Emit("audit.entry_lost", map[string]any{"tenant": tenant, "request_id": requestID, "error": reason})
 	}

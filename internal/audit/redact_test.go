@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"gatehouse/internal/user"
 )
 
 const canary = "CANARY7f3a"
@@ -374,7 +376,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, kind, query string) {
 		ev := &Event{
 			Query: query, Path: query, RequestBody: []byte(body), ContentType: kind, ResponseBody: []byte(body), ResponseContentType: kind,
-			RequestHeader: http.Header{"User-Agent": {query}, kind: {body}}, UserID: query, Endpoint: query, Method: kind, RequestID: body,
+			RequestHeader: http.Header{"User-Agent": {query}, kind: {body}}, UserID: user.ID(query), Endpoint: query, Method: kind, RequestID: body,
 		}
 		request, response := column(t, ev)
 		if json.Valid([]byte(body)) && utf8.ValidString(body) {

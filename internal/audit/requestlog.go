@@ -205,7 +205,7 @@ func appendLine(dst []byte, ev *Event) []byte {
 	}
 	dst = append(dst, `{"event":"public_api.request","time":"`...)
 	dst = clock.AppendRFC3339Micro(dst, clock.Micros(ev.Start))
-	dst = appendOrNull(append(dst, `","tenant":`...), ev.Tenant)
+	dst = appendOrNull(append(dst, `","tenant":`...), string(ev.Tenant))
 	dst = appendOrNull(append(dst, `,"request_id":`...), cut(ev.RequestID, logMaxText))
 	dst = appendQuoted(append(dst, `,"method":`...), cut(ev.Method, logMaxText))
 	dst = appendQuoted(append(dst, `,"path":`...), cut(RedactPath(ev.Path), logMaxText))
@@ -218,7 +218,7 @@ func appendLine(dst []byte, ev *Event) []byte {
 	dst = appendMillis(append(dst, `,"duration_ms":`...), ev.Duration)
 	dst = appendOrNull(append(dst, `,"ip":`...), cut(ev.IP, logMaxText))
 	dst = appendQuoted(append(dst, `,"auth":`...), string(auth))
-	dst = appendOrNull(append(dst, `,"user_id":`...), ev.UserID)
+	dst = appendOrNull(append(dst, `,"user_id":`...), string(ev.UserID))
 	dst = appendOrNull(append(dst, `,"api_key_id":`...), ev.APIKeyID)
 	dst = appendOrNull(append(dst, `,"api_key_prefix":`...), cut(ev.APIKeyPrefix, logMaxText))
 	return append(dst, '}', '\n')

@@ -17,6 +17,8 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/credential"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // members are the names of a JSON object, in order. It fails on anything else.
@@ -83,8 +85,8 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path, id, prefix string, status int, took int64) {
 		ev := &Event{
-			Tenant: id, RequestID: id, Method: prefix, Path: path, Route: path, Status: status, ErrorCode: id, Start: time.UnixMicro(took),
-			Duration: time.Duration(took), IP: prefix, Auth: credential.Kind(prefix), UserID: id, APIKeyID: path, APIKeyPrefix: prefix,
+			Tenant: tenant.ID(id), RequestID: id, Method: prefix, Path: path, Route: path, Status: status, ErrorCode: id, Start: time.UnixMicro(took),
+			Duration: time.Duration(took), IP: prefix, Auth: credential.Kind(prefix), UserID: user.ID(id), APIKeyID: path, APIKeyPrefix: prefix,
 		}
 		line := appendLine(nil, ev)
 		checkLine(t, line)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // noise is JSON that hardly becomes smaller.
@@ -31,8 +33,8 @@ func noise(size int) []byte {
 func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		stuck := func(ctx context.Context, tenant string, _ []packed) error {
-			if strings.HasPrefix(tenant, "hostile") {
+		stuck := func(ctx context.Context, tenant tenant.ID, _ []packed) error {
+			if strings.HasPrefix(string(tenant), "hostile") {
 				select {
 				case <-free:
 				case <-ctx.Done():
@@ -47,7 +49,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 		for n := range tenants {
 			for c := range callers {
 				hostile.Go(func() {
-					ev := entry(fmt.Sprint("hostile", n), int64(c))
+					ev := entry(tenant.ID(fmt.Sprint("hostile", n)), int64(c))
 					ev.ResponseBody, ev.Rendered = noise(60<<10), true
 					r.Record(ev)
 				})
@@ -62,7 +64,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 		const calm, each = 5, 40
 		for i := range each {
 			for n := range calm {
-				r.Record(entry(fmt.Sprint("calm", n), int64(i))) // would hang where a backlog is everybody's
+				r.Record(entry(tenant.ID(fmt.Sprint("calm", n)), int64(i))) // would hang where a backlog is everybody's
 			}
 			time.Sleep(10 * time.Millisecond) // written meanwhile, several times over
 		}
@@ -91,7 +93,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 	var full sync.Mutex
 	failing := true
-	m := &memory{isLasting: true, before: func(context.Context, string, []packed) error {
+	m := &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error {
 		full.Lock()
 		defer full.Unlock()
 		if failing {
@@ -100,7 +102,7 @@ func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 		return nil
 	}}
 	r := newRecorder(m, clock.System(), Options{MaxBytes: 2 << 20})
-	record := func(tenant string, n int) {
+	record := func(tenant tenant.ID, n int) {
 		ev := entry(tenant, int64(n))
 		ev.ResponseBody, ev.Rendered = noise(60<<10), true
 		r.Record(ev)
@@ -177,7 +179,7 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	for i := range 300 {
 		ev := readOne()
 		ev.Start = noon.Add(time.Duration(i*7919%300) * time.Millisecond)
-		ev.Status, ev.RequestID, ev.UserID = 200+100*(i%4), fmt.Sprint(i), fmt.Sprint("u", i%3)
+		ev.Status, ev.RequestID, ev.UserID = 200+100*(i%4), fmt.Sprint(i), user.ID(fmt.Sprint("u", i%3))
 		ev.Endpoint = []string{"/me", "/data/contact", "", "/custom/a"}[i%4]
 		events = append(events, ev)
 	}
@@ -190,7 +192,7 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	var ids []string
 	for i, e := range list {
 		ev := events[i]
-		if !e.At.Equal(ev.Start) || e.Status != ev.Status || e.RequestID != ev.RequestID || e.UserID != ev.UserID || e.Endpoint != ev.Endpoint ||
+		if !e.At.Equal(ev.Start) || e.Status != ev.Status || e.RequestID != ev.RequestID || e.UserID != string(ev.UserID) || e.Endpoint != ev.Endpoint ||
 			e.Duration != ev.Duration || e.Method != ev.Method || e.Path != ev.Path || e.IP != ev.IP || e.Auth != "KEY" || !strings.Contains(e.Response, "Albrecht") {
 			t.Fatalf("%+v became %+v", ev, e)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -31,7 +32,7 @@ func (dbStore) lasting(err error) bool {
 
 func (s dbStore) written() <-chan struct{} { return s.d.Written() }
 
-func (s dbStore) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+func (s dbStore) write(ctx context.Context, tenant tenant.ID, day int64, blocks []packed) error {
 	return s.d.Days().Write(ctx, tenant, db.Day(day), func(tx db.Tx) error {
 		for i := range blocks {
 			if err := insertBlock(ctx, tx, &blocks[i]); err != nil {
@@ -66,7 +67,7 @@ func insertBlock(ctx context.Context, tx db.Tx, b *packed) error {
 
 // count adds usage unless the batch, or a later one, was added before: a write
 // is repeated when the answer to its commit was lost.
-func (s dbStore) count(ctx context.Context, tenant string, batch int64, usage []usageRow) error {
+func (s dbStore) count(ctx context.Context, tenant tenant.ID, batch int64, usage []usageRow) error {
 	return s.d.For(tenant).Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(ctx, `INSERT INTO usage_writers (tenant_id, writer, batch, at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (tenant_id, writer) DO UPDATE SET batch = excluded.batch, at = excluded.at
@@ -145,19 +146,19 @@ func addUsage(ctx context.Context, tx db.Tx, usage []usageRow) error {
 	return nil
 }
 
-func (s dbStore) remember(ctx context.Context, tenant string, users []string, at int64) error {
+func (s dbStore) remember(ctx context.Context, tenant tenant.ID, users []string, at int64) error {
 	h := s.d.For(tenant)
 	type named struct{ id, email string }
 	var found []named
 	for _, id := range users {
-		u, err := user.ByID(ctx, h, id)
+		u, err := user.ByID(ctx, h, user.ID(id))
 		if errors.Is(err, user.ErrUnknown) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		found = append(found, named{u.ID, u.Email})
+		found = append(found, named{string(u.ID), u.Email})
 	}
 	if len(found) == 0 {
 		return nil

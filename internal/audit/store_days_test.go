@@ -14,6 +14,8 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Requests end in another order than they begin in, so blocks overlap in time,
@@ -36,7 +38,7 @@ func TestBlocksThatOverlapAreReadInOrder(t *testing.T) {
 		for i := range 2000 {
 			ev := entry("acme", 0)
 			ev.Start, ev.RequestID = midnight.Add(time.Duration(i-1000)*100*time.Millisecond), fmt.Sprint(i)
-			ev.UserID = []string{"ana", "ben", "ben", "ben", "cem", ""}[random.IntN(6)]
+			ev.UserID = []user.ID{"ana", "ben", "ben", "ben", "cem", ""}[random.IntN(6)]
 			ev.Endpoint = []string{"/data/contact", "/data/account", "/me", "/custom/a"}[random.IntN(4)]
 			if random.IntN(10) == 0 {
 				ev.Status = 500
@@ -198,14 +200,14 @@ func TestATenantsLogHasNothingOfAnothers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := NewRecorder(d, clock.System(), Options{})
 		for i := range 500 {
-			ev := entry(fmt.Sprint("t", i%5), int64(i))
+			ev := entry(tenant.ID(fmt.Sprint("t", i%5)), int64(i))
 			ev.ResponseBody, ev.Rendered = []byte(fmt.Sprintf(`{"of":"t%d"}`, i%5)), true
 			r.Record(ev)
 		}
 		closeRecorder(t, r)
 		for n := range 5 {
 			seen := 0
-			err := (&Log{DB: d, Tenant: fmt.Sprint("t", n)}).Query(t.Context(), Filter{}, func(e *Entry) error {
+			err := (&Log{DB: d, Tenant: tenant.ID(fmt.Sprint("t", n))}).Query(t.Context(), Filter{}, func(e *Entry) error {
 				if seen++; e.Response != fmt.Sprintf(`{"body":{"of":"t%d"}}`, n) {
 					t.Errorf("t%d reads %s", n, e.Response)
 				}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -21,7 +22,7 @@ const (
 // Log reads the audit log of a tenant.
 type Log struct {
 	DB     *db.DB
-	Tenant string
+	Tenant tenant.ID
 	// Skipped is called for a day whose file cannot be read, and for a damaged
 	// block; the others are read nevertheless. If it is nil, and on PostgreSQL
 	// for everything except blocks, an error ends the query.
@@ -307,7 +308,7 @@ func usersOf(ctx context.Context, h db.Handle, email string) ([]string, error) {
 	u, err := user.ByEmail(ctx, h, email)
 	switch {
 	case err == nil:
-		ids = append(ids, u.ID)
+		ids = append(ids, string(u.ID))
 	case !errors.Is(err, user.ErrUnknown):
 		return nil, err
 	}
@@ -333,7 +334,7 @@ func emailOf(ctx context.Context, h db.Handle, known map[string]string, id strin
 		return email, nil
 	}
 	email := id
-	u, err := user.ByID(ctx, h, id)
+	u, err := user.ByID(ctx, h, user.ID(id))
 	switch {
 	case err == nil:
 		email = u.Email

@@ -30,7 +30,7 @@ func fill(t *testing.T, d *db.DB, n int) []*Event {
 	for i := range n {
 		ev := entry("acme", int64(i))
 		ev.Endpoint = pick("/data/contact", "/data/account", "/data/user", "/me", "/custom/a", "/custom/b", "/auth/login", "/data0", "")
-		ev.UserID = pick("ana", "ana", "ben", "cem", "")
+		ev.UserID = user.ID(pick("ana", "ana", "ben", "cem", ""))
 		if random.IntN(4) == 0 {
 			ev.Status = 404
 		}
@@ -71,7 +71,7 @@ func expected(events []*Event, f Filter) (list []string) {
 	for _, ev := range slices.Backward(events) {
 		matches := f.Endpoint == "" || f.Endpoint == ev.Endpoint ||
 			strings.HasSuffix(f.Endpoint, "/*") && strings.HasPrefix(ev.Endpoint, strings.TrimSuffix(f.Endpoint, "*"))
-		if f.User != "" && strings.TrimSpace(strings.ToLower(f.User)) != ev.UserID+"@acme.example" || !matches || f.ErrorsOnly && ev.Status < 400 {
+		if f.User != "" && strings.TrimSpace(strings.ToLower(f.User)) != string(ev.UserID)+"@acme.example" || !matches || f.ErrorsOnly && ev.Status < 400 {
 			continue
 		}
 		if list = append(list, ev.RequestID); len(list) == f.Limit {
@@ -191,7 +191,7 @@ func TestAnEntryTellsWho(t *testing.T) {
 		r := NewRecorder(d, clock.System(), Options{})
 		for i, who := range []string{"u1", "u2", "", "stranger"} {
 			ev := readOne()
-			ev.UserID, ev.RequestID, ev.Start = who, who, noon.Add(time.Duration(i)*time.Second)
+			ev.UserID, ev.RequestID, ev.Start = user.ID(who), who, noon.Add(time.Duration(i)*time.Second)
 			ev.Auth = []credential.Kind{credential.APIKey, credential.AccessToken, credential.None, credential.WebhookToken}[i]
 			r.Record(ev)
 		}

@@ -20,9 +20,9 @@ import (
 
 func makeTenant(t testing.TB, d *db.DB, id string) db.Handle {
 	t.Helper()
-	h := d.For(id)
+	h := d.For(tenant.ID(id))
 	err := tenanttest.Change(t.Context(), h, func(tx tenant.ConfigTx) error {
-		return tenant.Put(t.Context(), tx, &tenant.Tenant{ID: id, Hosts: []string{id + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
+		return tenant.Put(t.Context(), tx, &tenant.Tenant{ID: tenant.ID(id), Hosts: []string{id + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func makeUser(t testing.TB, h db.Handle, id, email string) {
 		if err != nil {
 			return err
 		}
-		return user.Insert(t.Context(), tx, &user.User{ID: id, Email: email, Type: user.Internal, Active: true, CreatedAt: tick, UpdatedAt: tick})
+		return user.Insert(t.Context(), tx, &user.User{ID: user.ID(id), Email: email, Type: user.Internal, Active: true, CreatedAt: tick, UpdatedAt: tick})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func number(t *testing.T, h db.Handle, sql string, args ...any) (n int64) {
 	return n
 }
 
-func ids(t *testing.T, d *db.DB, tenant string, f Filter) (list []string) {
+func ids(t *testing.T, d *db.DB, tenant tenant.ID, f Filter) (list []string) {
 	t.Helper()
 	err := (&Log{DB: d, Tenant: tenant}).Query(t.Context(), f, func(e *Entry) error { list = append(list, e.RequestID); return nil })
 	if err != nil {
@@ -70,14 +70,14 @@ func TestNothingIsLostOnEitherEngine(t *testing.T) {
 		for c := range callers {
 			wait.Go(func() {
 				for i := range each {
-					r.Record(entry(fmt.Sprintf("t%d", c%4), int64(c*each+i)))
+					r.Record(entry(tenant.ID(fmt.Sprintf("t%d", c%4)), int64(c*each+i)))
 				}
 			})
 		}
 		wait.Wait()
 		closeRecorder(t, r)
 		for n := range 4 {
-			h := d.For(fmt.Sprintf("t%d", n))
+			h := d.For(tenant.ID(fmt.Sprintf("t%d", n)))
 			const want = callers * each / 4
 			if got := ids(t, d, h.Tenant(), Filter{}); len(got) != want {
 				t.Errorf("%d entries of %d", len(got), want)
@@ -127,12 +127,12 @@ func TestHostileTextIsStoredByBothEngines(t *testing.T) {
 		makeTenant(t, d, "t")
 		hostile := "a\x00b\xff\u2028\x1b" + strings.Repeat("é", 5000)
 		ev := entry("t", 1)
-		ev.Method, ev.Path, ev.Query, ev.IP, ev.RequestID, ev.UserID, ev.Endpoint = hostile, hostile, hostile, hostile, hostile, hostile, hostile
+		ev.Method, ev.Path, ev.Query, ev.IP, ev.RequestID, ev.UserID, ev.Endpoint = hostile, hostile, hostile, hostile, hostile, user.ID(hostile), hostile
 		ev.RequestHeader = map[string][]string{"Origin": {hostile}, hostile: {hostile}}
 		ev.RequestBody, ev.ResponseBody, ev.ContentType = []byte(hostile), []byte(`{"a":"`+"\\u0000"+`"}`), hostile
 		r.Record(ev)
 		short := entry("t", 2)
-		short.Path, short.Endpoint, short.UserID = hostile[:10], hostile[:10], hostile[:10]
+		short.Path, short.Endpoint, short.UserID = hostile[:10], hostile[:10], user.ID(hostile[:10])
 		r.Record(short)
 		closeRecorder(t, r)
 		if r.Stats().Failures > 0 {
@@ -161,16 +161,16 @@ func TestRetentionDropsWholeDaysAndNothingElse(t *testing.T) {
 		for _, name := range names {
 			makeUser(t, makeTenant(t, d, name), "gone-"+name, "gone@"+name)
 			for i := range old {
-				ev := entry(name, 0)
-				ev.Start, ev.UserID = midnight.Add(-Retention-time.Duration(i+1)*time.Minute*2), "gone-"+name
+				ev := entry(tenant.ID(name), 0)
+				ev.Start, ev.UserID = midnight.Add(-Retention-time.Duration(i+1)*time.Minute*2), user.ID("gone-"+name)
 				r.Record(ev)
 			}
 			for i := range fresh { // from the first moment of the day in which Retention ends
-				ev := entry(name, 0)
+				ev := entry(tenant.ID(name), 0)
 				ev.Start, ev.RequestID = midnight.Add(-Retention+time.Duration(i)*time.Microsecond), "fresh"
 				r.Record(ev)
 			}
-			counted := entry(name, 0)
+			counted := entry(tenant.ID(name), 0)
 			counted.Start, counted.Persist = noon.Add(-Retention), false
 			r.Record(counted)
 		}
@@ -200,7 +200,7 @@ func TestRetentionDropsWholeDaysAndNothingElse(t *testing.T) {
 			t.Errorf("left: %v %v", days, err)
 		}
 		for _, name := range names {
-			if got := ids(t, d, name, Filter{}); len(got) != fresh || slices.ContainsFunc(got, func(id string) bool { return id != "fresh" }) {
+			if got := ids(t, d, tenant.ID(name), Filter{}); len(got) != fresh || slices.ContainsFunc(got, func(id string) bool { return id != "fresh" }) {
 				t.Errorf("%d entries are left: %v", len(got), got)
 			}
 		}
@@ -208,7 +208,7 @@ func TestRetentionDropsWholeDaysAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			h := d.For(name)
+			h := d.For(tenant.ID(name))
 			if n := number(t, h, `SELECT COUNT(*) FROM usage_minutes WHERE tenant_id = $1`); n != 1 {
 				t.Errorf("%d minutes of usage are left, want the one that is not over", n)
 			}
@@ -236,7 +236,7 @@ func TestAWriteThatIsRunAgainCountsOnce(t *testing.T) {
 		u := newUsage()
 		u.count(entry("acme", 1))
 		u.count(entry("acme", 2))
-		usage := u.take(func(string) bool { return false })["acme"]
+		usage := u.take(func(tenant.ID) bool { return false })["acme"]
 		s := dbStore{d: d, writer: "w"}
 		for range 3 {
 			if err := s.write(t.Context(), "acme", b.day, []packed{b.pack()}); err != nil {
@@ -278,7 +278,7 @@ type refusing struct {
 	fails func(blocks []packed) error
 }
 
-func (s refusing) write(ctx context.Context, tenant string, day int64, blocks []packed) error {
+func (s refusing) write(ctx context.Context, tenant tenant.ID, day int64, blocks []packed) error {
 	if err := s.fails(blocks); err != nil {
 		return err
 	}

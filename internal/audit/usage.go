@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gatehouse/internal/tenant"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 // usageKey is the key of usage_minutes; the minute is its first microsecond.
 type usageKey struct {
-	tenant   string
+	tenant   tenant.ID
 	minute   int64
 	endpoint string
 }
@@ -43,13 +45,13 @@ var bucketLimits = [...]time.Duration{
 // usage counts requests until they are written. Its owner must guard it.
 type usage struct {
 	rows      map[usageKey]*usageRow // of this minute and the previous one, including written ones
-	endpoints map[string]int         // how many rows a tenant has
+	endpoints map[tenant.ID]int      // how many rows a tenant has
 	dirty     []*usageRow            // rows with something to write
 	newest    int64                  // the latest minute seen
 }
 
 func newUsage() usage {
-	return usage{rows: map[usageKey]*usageRow{}, endpoints: map[string]int{}}
+	return usage{rows: map[usageKey]*usageRow{}, endpoints: map[tenant.ID]int{}}
 }
 
 // count adds one request.
@@ -88,7 +90,7 @@ func (u *usage) row(ev *Event) *usageRow {
 		}
 	}
 	// A row outlives its event, so it must not refer to the texts of a request.
-	key.tenant, key.endpoint = strings.Clone(key.tenant), strings.Clone(storable(key.endpoint))
+	key.endpoint = strings.Clone(storable(key.endpoint))
 	if row := u.rows[key]; row != nil {
 		return row
 	}
@@ -113,8 +115,8 @@ func (u *usage) forget() {
 // take returns what there is to write, by tenant, and resets it; it leaves the
 // tenants for which except is true. Rows of one tenant are in the order of
 // their keys, in which every node locks them.
-func (u *usage) take(except func(tenant string) bool) map[string][]usageRow {
-	taken := map[string][]usageRow{}
+func (u *usage) take(except func(tenant tenant.ID) bool) map[tenant.ID][]usageRow {
+	taken := map[tenant.ID][]usageRow{}
 	left := u.dirty[:0]
 	for _, row := range u.dirty {
 		if except(row.tenant) {

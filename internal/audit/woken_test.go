@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 // The disk was full and is not any more: another's write succeeds, and what the
@@ -23,7 +24,7 @@ func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) {
 		}
 		return nil
 	}
-	m := &memory{isLasting: true, counting: fail, before: func(context.Context, string, []packed) error { return fail() }}
+	m := &memory{isLasting: true, counting: fail, before: func(context.Context, tenant.ID, []packed) error { return fail() }}
 	r := newRecorder(m, clock.System(), Options{MaxBytes: leastBytes, backoff: time.Hour})
 	for n := 0; n < 100 && !r.Refuses("t"); n++ {
 		ev := entry("t", int64(n))
@@ -49,7 +50,7 @@ func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) {
 // While others' writes go on and this one's do not, it is tried at a bounded rate.
 func TestOthersWritesDoNotMakeAFailingOneBusy(t *testing.T) {
 	var tries atomic.Int64
-	m := &memory{isLasting: true, before: func(context.Context, string, []packed) error {
+	m := &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error {
 		tries.Add(1)
 		return errFull
 	}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -42,9 +43,9 @@ const kindTemplate = "email_template"
 
 // DecodeEdits reads edits of a tenant's configuration, as Decode does for the
 // whole of it; Apply makes them all or nothing. What the edits do not name stays.
-func DecodeEdits(tenantID string, edits []Edit, getenv func(string) string) *Spec {
+func DecodeEdits(tenantID tenant.ID, edits []Edit, getenv func(string) string) *Spec {
 	e := &editor{removed: map[[2]string]bool{}, problems: &Problems{}}
-	e.top("tenant", str(tenantID))
+	e.top("tenant", str(string(tenantID)))
 	edits = slices.Clone(edits)
 	for i := range edits {
 		if v := edits[i].Value; v != nil && v.Place.Path == "" {

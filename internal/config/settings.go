@@ -13,7 +13,7 @@ import (
 var settingsTable = table[tenant.Tenant]{
 	{
 		key: "tenant", show: inExport, read: (*decoder).tenantID,
-		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return str(t.ID) },
+		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return str(string(t.ID)) },
 	},
 	text("display_name", func(t *tenant.Tenant) *string { return &t.DisplayName }),
 	hosts("hosts", func(t *tenant.Tenant) *[]string { return &t.Hosts }),
@@ -119,7 +119,7 @@ func (d *decoder) tenantID(t *tenant.Tenant, n *Value) {
 	} else if err := tenant.CheckID(id); err != nil {
 		d.fail(n, "%s", err)
 	} else {
-		t.ID = id
+		t.ID = tenant.ID(id)
 	}
 }
 
@@ -207,7 +207,7 @@ func (d *decoder) origins(e *tenant.ExternalIdentity, n *Value) {
 // mergeSettings makes the tenant what the keys that are present say.
 func mergeSettings(p *plan) {
 	m := p.m
-	t := &tenant.Tenant{ID: m.tenant, DisplayName: m.tenant, Settings: tenant.DefaultSettings()}
+	t := &tenant.Tenant{ID: m.tenant, DisplayName: string(m.tenant), Settings: tenant.DefaultSettings()}
 	if p.before.tenant != nil {
 		copied := *p.before.tenant
 		t = &copied
@@ -253,7 +253,7 @@ func checkSettings(p *plan) {
 var tenantKind = kind{
 	name:  kindTenant,
 	keys:  func(*state) []string { return []string{""} },
-	title: func(s *state, _ string) string { return s.tenant.ID },
+	title: func(s *state, _ string) string { return string(s.tenant.ID) },
 	view: func(s, _ *state, _ string) any {
 		if s.tenant == nil {
 			return nil

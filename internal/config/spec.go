@@ -19,7 +19,7 @@ type Spec struct {
 	removed map[[2]string]bool
 	edits   []Edit // that it is made of, if it is
 
-	tenant   string
+	tenant   tenant.ID
 	settings tenant.Tenant // its hosts in the order given
 
 	entities   []*schema.Entity
@@ -114,7 +114,7 @@ func Decode(src Source) *Spec {
 func (m *Spec) Err() error { return m.problems.err() }
 
 // Tenant is the tenant whose configuration it is; "" when that could not be read.
-func (m *Spec) Tenant() string { return m.tenant }
+func (m *Spec) Tenant() tenant.ID { return m.tenant }
 
 func (d *decoder) section(m *Spec, key, value *Value) {
 	for _, s := range sections {

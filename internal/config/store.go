@@ -22,7 +22,7 @@ type Options struct {
 	// can be: its error is a *component.SourceError when it is the author's
 	// mistake. It is asked for sources that differ from what is stored, ahead of
 	// the transaction; without such sources it may be nil.
-	Compile func(ctx context.Context, tenant, source string) error
+	Compile func(ctx context.Context, tenant tenant.ID, source string) error
 	// Keyring seals webhook secrets; without any in the manifest it may be nil.
 	Keyring *secret.Keyring
 	// Inline is how many records the transaction that makes the change may visit:
@@ -38,7 +38,7 @@ const inline = 1000
 
 // Result is what an apply did, or with DryRun would have done.
 type Result struct {
-	Tenant  string
+	Tenant  tenant.ID
 	Changes []Change // none when the tenant was so already
 	// Gone are the attributes, of objects that the manifest names, which go because
 	// it does not name them; of fields with how many records hold a value.
@@ -70,7 +70,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 		return nil, problems.err()
 	}
 	if opts.Keyring == nil && m.hasSecrets() {
-		return nil, errors.New("config: Options.Keyring is needed to seal the webhook secrets of tenant " + m.tenant)
+		return nil, errors.New("config: Options.Keyring is needed to seal the webhook secrets of tenant " + string(m.tenant))
 	}
 	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 		return nil, err
 	}
 	if !owned {
-		r.Warnings = append(r.Warnings, "tenant "+m.tenant+" has no active owner: nobody may do everything there")
+		r.Warnings = append(r.Warnings, "tenant "+string(m.tenant)+" has no active owner: nobody may do everything there")
 	}
 	if !opts.DryRun {
 		if err := records.Sweep(ctx, h); err != nil {

@@ -7,13 +7,14 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // compileSources compiles ahead of the transaction, which holds up others, what
 // differs from what is stored; a mistake becomes a problem.
 func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
-	compile func(ctx context.Context, tenant, source string) error) error {
+	compile func(ctx context.Context, tenant tenant.ID, source string) error) error {
 	if len(m.components) == 0 {
 		return nil
 	}
@@ -26,7 +27,7 @@ func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
 			continue
 		}
 		if compile == nil {
-			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + m.tenant)
+			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + string(m.tenant))
 		}
 		err := compile(ctx, m.tenant, c.Source)
 		var wrong *component.SourceError
@@ -72,7 +73,7 @@ func (s *state) loadDefinitions(ctx context.Context, q db.Querier) error {
 	}
 	keys := make(map[string]string, len(s.users))
 	for key, u := range s.users {
-		keys[u.ID] = key
+		keys[string(u.ID)] = key
 	}
 	return s.define(defs, func(id string) (string, error) {
 		if key, ok := keys[id]; ok {
@@ -124,7 +125,7 @@ func (w *writer) keyOf(id string) (string, error) {
 	if key, known := w.keys[id]; known {
 		return key, nil
 	}
-	u, err := user.ByID(w.ctx, w.tx, id)
+	u, err := user.ByID(w.ctx, w.tx, user.ID(id))
 	switch {
 	case errors.Is(err, user.ErrUnknown):
 		w.keys[id] = id
@@ -140,7 +141,7 @@ func (w *writer) keyOf(id string) (string, error) {
 // idOf undoes keyOf, once the users are written.
 func (w *writer) idOf(key string) string {
 	if u := w.p.person(key); u != nil {
-		return u.ID
+		return string(u.ID)
 	}
 	return key
 }

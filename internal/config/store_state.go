@@ -82,7 +82,7 @@ func (m *Spec) addresses() iter.Seq2[string, string] {
 
 // refuseClashes refuses to name an address that two accounts have: by it nobody
 // can tell which of them is meant.
-func (p *plan) refuseClashes(clashes map[string][]string) {
+func (p *plan) refuseClashes(clashes map[string][]user.ID) {
 	refuse := func(key string, at ...string) {
 		if len(clashes[key]) > 0 {
 			p.add(p.m.place(at...), "two users have the e-mail address %s, each in a form of its own: leave it out of the manifest", show(key))
@@ -104,7 +104,7 @@ func (p *plan) refuseClashes(clashes map[string][]string) {
 
 // loadStaff adds every internal user: those the manifest does not name are
 // pruned, but for those whom it cannot name.
-func (w *writer) loadStaff(clashes map[string][]string) error {
+func (w *writer) loadStaff(clashes map[string][]user.ID) error {
 	sets, err := user.Assignments(w.ctx, w.tx)
 	if err != nil {
 		return err

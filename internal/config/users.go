@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -268,7 +269,7 @@ func exportUsers(s *state) []pair {
 	for _, u := range s.users {
 		users = append(users, u)
 	}
-	slices.SortFunc(users, func(a, b *user.User) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(users, func(a, b *user.User) int { return cmp.Compare(a.ID, b.ID) })
 	var list []*Value
 	for _, u := range users {
 		list = append(list, userKind.tell(s, u.Key))

@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // Service answers the standard endpoints.
@@ -50,7 +51,7 @@ func (s *Service) me(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, err
 		return httpapi.Reply{}, err
 	}
 	data, err := json.Marshal(struct {
-		UserID    string           `json:"userId"`
+		UserID    user.ID          `json:"userId"`
 		Email     string           `json:"email"`
 		Name      string           `json:"name"`
 		IsOwner   bool             `json:"isOwner"`

@@ -63,7 +63,7 @@ func newDays(d *DB, c Config) *Days {
 // SQLite a commit survives a crash of the process but perhaps not of the
 // machine, because the disk is synced later. If a day's file is damaged, it is
 // set aside and the write fails; the next write begins a new file.
-func (y *Days) Write(ctx context.Context, tenant string, day Day, fn func(Tx) error) error {
+func (y *Days) Write(ctx context.Context, tenant TenantID, day Day, fn func(Tx) error) error {
 	d, done, err := y.store.open(ctx, day, true)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (y *Days) Write(ctx context.Context, tenant string, day Day, fn func(Tx) er
 
 // Read runs fn on one day's data. A day that does not exist is not an error: fn
 // is not called.
-func (y *Days) Read(ctx context.Context, tenant string, day Day, fn func(Querier) error) error {
+func (y *Days) Read(ctx context.Context, tenant TenantID, day Day, fn func(Querier) error) error {
 	d, done, err := y.store.open(ctx, day, false)
 	if err != nil || d == nil {
 		return err

@@ -34,7 +34,7 @@ func TestADayIsADayInUTC(t *testing.T) {
 }
 
 // putMark adds a row of a tenant to a day.
-func putMark(ctx context.Context, d *db.DB, tenant string, day db.Day, value string) error {
+func putMark(ctx context.Context, d *db.DB, tenant db.TenantID, day db.Day, value string) error {
 	return d.Days().Write(ctx, tenant, day, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO audit_marks (tenant_id, day, kind, value, last_id, first_id, errors)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`, int64(day), "k", value, "z", "a", 0)
@@ -43,7 +43,7 @@ func putMark(ctx context.Context, d *db.DB, tenant string, day db.Day, value str
 }
 
 // marked are the values that a tenant has in a day.
-func marked(t testing.TB, d *db.DB, tenant string, day db.Day) (list []string) {
+func marked(t testing.TB, d *db.DB, tenant db.TenantID, day db.Day) (list []string) {
 	t.Helper()
 	if err := readMarks(t.Context(), d, tenant, day, &list); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func marked(t testing.TB, d *db.DB, tenant string, day db.Day) (list []string) {
 	return list
 }
 
-func readMarks(ctx context.Context, d *db.DB, tenant string, day db.Day, into *[]string) error {
+func readMarks(ctx context.Context, d *db.DB, tenant db.TenantID, day db.Day, into *[]string) error {
 	return d.Days().Read(ctx, tenant, day, func(q db.Querier) error {
 		return q.Query(ctx, `SELECT value FROM audit_marks WHERE tenant_id = $1 AND day = $2 ORDER BY value`, func(r db.Row) error {
 			*into = append(*into, r.Text(0))
@@ -60,7 +60,7 @@ func readMarks(ctx context.Context, d *db.DB, tenant string, day db.Day, into *[
 	})
 }
 
-func put(t testing.TB, d *db.DB, tenant string, day db.Day, value string) {
+func put(t testing.TB, d *db.DB, tenant db.TenantID, day db.Day, value string) {
 	t.Helper()
 	if err := putMark(t.Context(), d, tenant, day, value); err != nil {
 		t.Fatal(err)

@@ -55,6 +55,12 @@ var (
 	ErrBusy = errors.New("database is busy")
 )
 
+// TenantID is the id of a tenant, which tenant.ID is an alias of. It is a type of
+// its own so that the compiler refuses what a request says where a tenant is
+// meant. Only what finds a tenant makes one of a string: the directory, the code
+// that reads a row, a command (TestLockTenantIDs).
+type TenantID string
+
 // Row is one row of a result. It is valid only inside the callback.
 type Row interface {
 	Text(col int) string
@@ -106,7 +112,7 @@ type Handle interface {
 	WriteOrdered(ctx context.Context, fn func(Tx) error) error
 	Dialect() Dialect
 	// Tenant returns the id bound as $1, "" for an unscoped handle.
-	Tenant() string
+	Tenant() TenantID
 }
 
 // Dialect holds the SQL fragments that differ between the engines.

@@ -34,7 +34,7 @@ func TestNowIsTheClock(t *testing.T) {
 func TestTenantIsBound(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, tenant := range []string{"a", "b"} {
-			write(t, d.For(tenant), func(tx db.Tx) error {
+			write(t, d.For(db.TenantID(tenant)), func(tx db.Tx) error {
 				_, err := tx.Exec(t.Context(), `INSERT INTO tenant_hosts (tenant_id, host, admin) VALUES ($1, $2, 0)`, tenant+".example")
 				return err
 			})

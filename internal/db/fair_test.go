@@ -15,7 +15,7 @@ import (
 )
 
 // hold begins a write of the tenant and returns what ends it.
-func hold(t *testing.T, d *db.DB, tenant string) (release func()) {
+func hold(t *testing.T, d *db.DB, tenant db.TenantID) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
 	var wait sync.WaitGroup
@@ -205,7 +205,7 @@ func TestConnectionsAreGivenInTurns(t *testing.T) {
 			var all sync.WaitGroup
 			var served atomic.Int64
 			before := int64(-1)
-			ask := func(tenant string, then func()) {
+			ask := func(tenant db.TenantID, then func()) {
 				if err := d.For(tenant).Query(t.Context(), `SELECT 1 WHERE $1 <> ''`, func(db.Row) error { then(); return nil }); err != nil {
 					t.Error(err)
 				}
@@ -238,9 +238,9 @@ func TestNestedReadsOfManyDoNotStandStill(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 				defer cancel()
 				const sql = `SELECT 1 WHERE $1 <> ''`
-				err := d.For(tenant).Query(ctx, sql, func(db.Row) error {
+				err := d.For(db.TenantID(tenant)).Query(ctx, sql, func(db.Row) error {
 					time.Sleep(20 * time.Millisecond) // until all have one
-					return d.For(tenant).Query(ctx, sql, func(db.Row) error { return nil })
+					return d.For(db.TenantID(tenant)).Query(ctx, sql, func(db.Row) error { return nil })
 				})
 				if err != nil {
 					t.Errorf("tenant %s: %v", tenant, err)

@@ -98,11 +98,11 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 // For returns the database as one tenant sees it: the tenant's id is $1 of
 // every statement, and arguments start at $2. A statement that does not bind
 // the tenant panics.
-func (d *DB) For(tenantID string) Handle {
+func (d *DB) For(tenantID TenantID) Handle {
 	if tenantID == "" {
 		panic("db: For needs a tenant id")
 	}
-	return &handle{db: d, to: scope{tenant: tenantID, bound: true}}
+	return &handle{db: d, to: scope{tenant: string(tenantID), bound: true}}
 }
 
 // Unscoped returns the whole database; $1 is the first argument. It is for
@@ -196,4 +196,4 @@ func (h *handle) WriteOrdered(ctx context.Context, fn func(Tx) error) error {
 }
 
 func (h *handle) Dialect() Dialect { return h.db.dialect }
-func (h *handle) Tenant() string   { return h.to.tenant }
+func (h *handle) Tenant() TenantID { return TenantID(h.to.tenant) }

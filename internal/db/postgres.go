@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"gatehouse/internal/mark"
 )
 
 const (
@@ -241,6 +243,9 @@ func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) 
 	err = c.control(ctx, "begin")
 	if again = errors.Is(err, ErrUnavailable); again {
 		p.reset()
+	}
+	if err == nil {
+		mark.At("tx.begun")
 	}
 	return again, err
 }

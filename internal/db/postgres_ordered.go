@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"gatehouse/internal/mark"
 )
 
 // orderedQueue holds one tenant's ordered writes on this node. They would queue
@@ -120,7 +118,6 @@ func (q *orderedQueue) batch() (again []*turn) {
 	if again, err := q.p.begin(context.Background(), c); err != nil {
 		return retryOrFail([]*turn{t}, err, again)
 	}
-	mark.At("tx.begun")
 	begun := time.Now()
 	b := &orderedBatch{conn: c, longest: &q.p.longest}
 	var first time.Time
@@ -190,7 +187,6 @@ func (q *orderedQueue) end(b *orderedBatch) {
 		answer(b.bad)
 		return
 	}
-	mark.At("tx.before-commit")
 	err := b.conn.commit()
 	if err != nil {
 		again := retryOrFail(b.good, err, lostRace(err))
@@ -200,7 +196,6 @@ func (q *orderedQueue) end(b *orderedBatch) {
 		}
 		return
 	}
-	mark.At("tx.committed")
 	q.p.commits.Add(1)
 	q.p.writes.Add(uint64(len(b.good)))
 	answer(b.good)

@@ -12,7 +12,7 @@ import (
 
 // Purge describes the deletion of everything that a tenant has.
 type Purge struct {
-	Tenant string
+	Tenant TenantID
 	// First are the tables to begin with, in order; Keep are those to leave
 	// alone.
 	First, Keep []string

@@ -21,7 +21,7 @@ var oneRow = []string{"tenants", "tenant_clocks", "builds", "tenant_deletions"}
 
 // fillTables gives a tenant rows in every table of a database that has tenants, whatever
 // tables there will be.
-func fillTables(t *testing.T, d *db.DB, tenant string, rows int) (tables []string) {
+func fillTables(t *testing.T, d *db.DB, tenant db.TenantID, rows int) (tables []string) {
 	t.Helper()
 	all, err := db.TenantColumns(t.Context(), d)
 	if err != nil || len(all) == 0 {
@@ -37,7 +37,7 @@ func fillTables(t *testing.T, d *db.DB, tenant string, rows int) (tables []strin
 				value := "CAST($2 AS BIGINT)"
 				switch c.Type {
 				case "text":
-					value = "CAST(CAST($2 AS BIGINT) AS TEXT) || '" + tenant + "'"
+					value = "CAST(CAST($2 AS BIGINT) AS TEXT) || '" + string(tenant) + "'"
 				case "jsonb":
 					value = "'{}'"
 				case "blob", "bytea":
@@ -72,7 +72,7 @@ func fillTables(t *testing.T, d *db.DB, tenant string, rows int) (tables []strin
 	return tables
 }
 
-func rowsOf(t *testing.T, d *db.DB, tenant, table string) (n int64) {
+func rowsOf(t *testing.T, d *db.DB, tenant db.TenantID, table string) (n int64) {
 	t.Helper()
 	err := d.For(tenant).Query(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, func(r db.Row) error { n = r.Int(0); return nil })
 	if err != nil {
@@ -94,9 +94,9 @@ func TestAPurgeLeavesNothingOfATenantAndAllOfAnother(t *testing.T) {
 		}
 		onDays(func(of *db.DB) error { // which makes its tables, or partitions
 			for _, tenant := range []string{"acme", "umbrella"} {
-				tables[of] = fillTables(t, of, tenant, rows)
+				tables[of] = fillTables(t, of, db.TenantID(tenant), rows)
 				if of != d {
-					tables[d] = fillTables(t, d, tenant, rows)
+					tables[d] = fillTables(t, d, db.TenantID(tenant), rows)
 				}
 			}
 			return nil

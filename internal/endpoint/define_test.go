@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/endpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/gatetest"
+	"gatehouse/internal/user"
 )
 
 // TestNobodyBorrowsWhatTheyLack is contract A13 for definitions.
@@ -29,7 +30,7 @@ users:
 	cfg := w.Config("acme")
 	viewer := func(name string) access.Viewer {
 		t.Helper()
-		v, err := w.Nodes[0].Server.Directory().Viewer(t.Context(), cfg, w.UserID("acme", name), false)
+		v, err := w.Nodes[0].Server.Directory().Viewer(t.Context(), cfg, user.ID(w.UserID("acme", name)), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +59,9 @@ users:
 		{"eva@customer.example", []string{own}, true, false},
 	} {
 		v := viewer(c.who)
-		var ids []string
+		var ids []user.ID
 		for _, u := range c.users {
-			ids = append(ids, map[string]string{own: v.UserID(), other: w.UserID("acme", "olivia@acme.example") + map[bool]string{true: "x"}[v.TenantOwner()]}[u])
+			ids = append(ids, map[string]user.ID{own: v.UserID(), other: user.ID(w.UserID("acme", "olivia@acme.example") + map[bool]string{true: "x"}[v.TenantOwner()])}[u])
 		}
 		err := endpoint.MayDefine(v, ids, c.system)
 		if (err == nil) != c.may || err != nil && fault.CodeOf(err) != fault.Forbidden {

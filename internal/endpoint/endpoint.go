@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/user"
 )
 
 // Service runs the targets of custom endpoints. It is safe for concurrent use.
@@ -84,7 +85,7 @@ func (s *Service) Stats() Stats {
 // may define anything. Anybody else needs manage_endpoints; run_as and
 // specific_user (userIDs) may then name only viewer, and execution_context
 // system needs all_entity_access. It returns FORBIDDEN otherwise.
-func MayDefine(viewer access.Viewer, userIDs []string, system bool) error {
+func MayDefine(viewer access.Viewer, userIDs []user.ID, system bool) error {
 	if viewer.TenantOwner() {
 		return nil
 	}

@@ -18,6 +18,8 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // The values of Run.Status.
@@ -41,7 +43,7 @@ type Run struct {
 	Target    custom.Target
 	Slug      string          // "" outside of an endpoint
 	Auth      credential.Kind // "" outside of an endpoint
-	UserID    string          // the user it ran as
+	UserID    user.ID         // the user it ran as
 	RequestID string
 	EventID   string // of a webhook delivery
 	Status    string
@@ -51,7 +53,7 @@ type Run struct {
 	Trace     string // JSON list; "" for a component
 	Console   string // JSON list of {level, text}
 
-	tenant string
+	tenant tenant.ID
 	// payload is what is needed to run a failed delivery again.
 	payload []byte
 }
@@ -151,7 +153,7 @@ var errUnfit = errors.New("the database refuses what is to be kept")
 // runStore stores runs of one tenant, all or none. It returns errUnfit where
 // trying again would not help.
 type runStore interface {
-	putRuns(ctx context.Context, tenant string, runs []*Run) error
+	putRuns(ctx context.Context, tenant tenant.ID, runs []*Run) error
 }
 
 func newHistory(st runStore, emit func(string, map[string]any)) *history {
@@ -174,7 +176,7 @@ func (h *history) add(r *Run) {
 	deadline := time.Now().Add(maxPatient)
 	h.mu.Lock()
 	h.counts[r.Status]++
-	for !h.held.Take(r.tenant, int64(r.size())) {
+	for !h.held.Take(string(r.tenant), int64(r.size())) {
 		room := h.room
 		h.mu.Unlock()
 		left := time.Until(deadline)
@@ -243,7 +245,7 @@ func (h *history) flush() {
 		if len(batch) == 0 {
 			return
 		}
-		byTenant := map[string][]*Run{}
+		byTenant := map[tenant.ID][]*Run{}
 		for _, r := range batch {
 			byTenant[r.tenant] = append(byTenant[r.tenant], r)
 		}
@@ -256,7 +258,7 @@ func (h *history) flush() {
 		}
 		h.mu.Lock()
 		for _, r := range batch {
-			h.held.Release(r.tenant, int64(r.size()))
+			h.held.Release(string(r.tenant), int64(r.size()))
 		}
 		close(h.room)
 		h.room = make(chan struct{})
@@ -268,7 +270,7 @@ func (h *history) flush() {
 // is unavailable. If the database refuses one of the runs, write stores the
 // others: all tenants wait for it, and the content of one run must not cost
 // another.
-func (h *history) write(tenant string, runs []*Run) {
+func (h *history) write(tenant tenant.ID, runs []*Run) {
 	var err error
 	for wait := 100 * time.Millisecond; wait < 5*time.Second; wait *= 3 {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gatehouse/internal/tenant"
 )
 
 // shelf is a runStore that keeps runs in memory, or fails.
@@ -19,7 +21,7 @@ type shelf struct {
 	sizes []int        // of the transactions
 }
 
-func (s *shelf) putRuns(_ context.Context, tenant string, runs []*Run) error {
+func (s *shelf) putRuns(_ context.Context, tenant tenant.ID, runs []*Run) error {
 	switch n := s.fails.Load(); {
 	case n > 0:
 		s.fails.Add(-1)
@@ -65,7 +67,7 @@ func TestRunsAreKept(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 250 {
-				h.add(&Run{ID: fmt.Sprint(i, "/", j), Status: Succeeded, tenant: fmt.Sprint("t", i%3)})
+				h.add(&Run{ID: fmt.Sprint(i, "/", j), Status: Succeeded, tenant: tenant.ID(fmt.Sprint("t", i%3))})
 			}
 		})
 	}
@@ -164,7 +166,7 @@ func TestCloseGivesUp(t *testing.T) {
 // stuck is a database that does not answer.
 type stuck struct{}
 
-func (stuck) putRuns(ctx context.Context, _ string, _ []*Run) error {
+func (stuck) putRuns(ctx context.Context, _ tenant.ID, _ []*Run) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -172,7 +174,7 @@ func (stuck) putRuns(ctx context.Context, _ string, _ []*Run) error {
 // picky is a database that will not have one run.
 type picky struct{ shelf }
 
-func (p *picky) putRuns(ctx context.Context, tenant string, runs []*Run) error {
+func (p *picky) putRuns(ctx context.Context, tenant tenant.ID, runs []*Run) error {
 	for _, r := range runs {
 		if r.Error == "unfit" {
 			return errUnfit

@@ -31,7 +31,7 @@ type host struct {
 // host returns the host of a component or flow that runs as viewer. leave must
 // be called at its end.
 func (x *execution) host(viewer access.Viewer, tooMuch error) (h host, leave func()) {
-	g := &given{charge: x.s.budget.Charge(x.j.config.Tenant.ID), tooMuch: tooMuch}
+	g := &given{charge: x.s.budget.Charge(string(x.j.config.Tenant.ID)), tooMuch: tooMuch}
 	return host{x: x, part: x.unit.As(viewer).Within(g), given: g}, g.charge.Release
 }
 
@@ -298,9 +298,9 @@ func (c *call) page(p records.Page) []byte {
 // context returns a component's ctx (contract J3).
 func (x *execution) context(viewer access.Viewer) []byte {
 	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = quote(text, viewer.UserID())
+	text = quote(text, string(viewer.UserID()))
 	text = quote(append(text, `,"email":`...), viewer.Email())
-	text = quote(append(text, `},"tenant":`...), x.j.config.Tenant.ID)
+	text = quote(append(text, `},"tenant":`...), string(x.j.config.Tenant.ID))
 	text = quote(append(text, `,"requestId":`...), x.j.requestID)
 	text = append(text, `,"event":`...)
 	if e := x.j.event; e == nil {

@@ -6,6 +6,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/user"
 )
 
 // actor returns the user a job's target runs as when the target names none: the
@@ -37,7 +38,7 @@ func (s *Service) under(ctx context.Context, cfg *access.Config, c custom.Contex
 // user returns the viewer of a user that a definition names. It returns
 // EXECUTION_ERROR when that user is gone or deactivated.
 func (s *Service) user(ctx context.Context, cfg *access.Config, id string) (access.Viewer, error) {
-	viewer, err := s.dir.Viewer(ctx, cfg, id, false)
+	viewer, err := s.dir.Viewer(ctx, cfg, user.ID(id), false)
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return viewer, fault.New(fault.ExecutionError, "the user that this runs as is unknown or not active")
 	}

@@ -235,7 +235,7 @@ func TestEveryExecutionIsKept(t *testing.T) {
 		w.Nodes[0].Stop()
 		var found []run
 		err := endpoint.Runs(t.Context(), w.AddNode().DB, "acme", endpoint.RunFilter{}, func(r *endpoint.Run) error {
-			found = append(found, run{r.Slug, string(r.Auth), ids[r.UserID], r.Status, r.ErrorCode})
+			found = append(found, run{r.Slug, string(r.Auth), ids[string(r.UserID)], r.Status, r.ErrorCode})
 			if r.Tries != 1 || r.RequestID == "" || (r.EventID == "") != (r.Auth == "key") || (r.Trace == "") != strings.HasSuffix(r.Slug, "-c") {
 				t.Errorf("%+v", r)
 			}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 )
 
 // programs caches compiled components by tenant and source: a new version of
@@ -21,11 +22,11 @@ type programs struct {
 	mu   sync.RWMutex
 	m    map[programKey]*compiled
 	size int
-	held map[string]int // parts of size, by tenant; has no zeros
+	held map[tenant.ID]int // parts of size, by tenant; has no zeros
 }
 
 type programKey struct {
-	tenant string
+	tenant tenant.ID
 	source [sha256.Size]byte
 }
 
@@ -44,13 +45,13 @@ type compiled struct {
 const maxPrograms = 256 << 20
 
 func newPrograms(e *component.Engine) *programs {
-	return &programs{engine: e, m: map[programKey]*compiled{}, held: map[string]int{}}
+	return &programs{engine: e, m: map[programKey]*compiled{}, held: map[tenant.ID]int{}}
 }
 
 // of returns the program of a component. A source that does not compile is
 // EXECUTION_ERROR, which is cached; apply would have refused it. A lack of
 // resources for compiling is OVERLOADED, which is not cached.
-func (p *programs) of(ctx context.Context, tenant string, c *custom.Component) (*component.Program, error) {
+func (p *programs) of(ctx context.Context, tenant tenant.ID, c *custom.Component) (*component.Program, error) {
 	key := programKey{tenant, sha256.Sum256([]byte(c.Source))}
 	p.mu.RLock()
 	had := p.m[key]
@@ -80,7 +81,7 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 	p.mu.Unlock()
 
 	// Others wait for it: the caller's hanging up must not fail them.
-	program, err := p.engine.CompileFor(context.WithoutCancel(ctx), key.tenant, c.Source)
+	program, err := p.engine.CompileFor(context.WithoutCancel(ctx), string(key.tenant), c.Source)
 	var source *component.SourceError
 	keep := err == nil
 	if errors.As(err, &source) {
@@ -105,7 +106,7 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 	return program, err
 }
 
-func (p *programs) count(tenant string, n int) {
+func (p *programs) count(tenant tenant.ID, n int) {
 	p.size += n
 	if p.held[tenant] += n; p.held[tenant] == 0 {
 		delete(p.held, tenant)
@@ -115,7 +116,7 @@ func (p *programs) count(tenant string, n int) {
 // evict drops the least recently used cached program of the tenant that holds
 // most, if there is one. A run that uses it is not affected.
 func (p *programs) evict() bool {
-	greedy := ""
+	var greedy tenant.ID
 	for tenant, n := range p.held {
 		if n > p.held[greedy] || n == p.held[greedy] && tenant < greedy {
 			greedy = tenant

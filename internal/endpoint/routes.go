@@ -220,7 +220,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 	defer cancel()
 	tenantID := r.call.Config.Tenant.ID
 	if e.KeyHash != "" {
-		unlock, err := r.s.deliveries.lock(ctx, tenantID+"/"+r.endpoint.Slug+"/"+e.KeyHash)
+		unlock, err := r.s.deliveries.lock(ctx, string(tenantID)+"/"+r.endpoint.Slug+"/"+e.KeyHash)
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = over(err)
 		}

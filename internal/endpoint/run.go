@@ -20,6 +20,7 @@ import (
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
+	"gatehouse/internal/user"
 )
 
 // maxTries is how many lost races make a CONFLICT (contract X4). The last try
@@ -66,7 +67,7 @@ type Outcome struct {
 	Console []component.Line
 	CPU     time.Duration
 	Wall    time.Duration
-	UserID  string // the user it ran as; "" if none was found
+	UserID  user.ID // the user it ran as; "" if none was found
 }
 
 // execute runs a job until it is committed, has failed or has lost too many
@@ -153,7 +154,7 @@ type execution struct {
 
 	console []component.Line
 	cpu     time.Duration
-	userID  string
+	userID  user.ID
 	failure *failure // the last failure of a component
 }
 
@@ -216,7 +217,7 @@ func (x *execution) limit() time.Duration {
 func (x *execution) touched() []string {
 	names := x.unit.Touched()
 	for i, name := range names {
-		names[i] = x.j.config.Tenant.ID + "/" + name
+		names[i] = string(x.j.config.Tenant.ID) + "/" + name
 	}
 	return names
 }
@@ -299,7 +300,7 @@ func (x *execution) component(ctx context.Context, name string, given jsontext.V
 	host, forget := x.host(viewer, component.ErrHostBytes)
 	defer forget()
 	res, err := program.Run(ctx, component.Run{
-		Tenant: x.j.config.Tenant.ID, Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
+		Tenant: string(x.j.config.Tenant.ID), Inputs: given, Ctx: x.context(viewer), Timeout: c.Timeout(),
 		Host: host,
 	})
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
@@ -361,7 +362,7 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 			return err
 		}
 	}
-	leave, err := x.s.flows.Enter(ctx, x.j.config.Tenant.ID)
+	leave, err := x.s.flows.Enter(ctx, string(x.j.config.Tenant.ID))
 	if errors.Is(err, admission.ErrFull) {
 		err = fault.New(fault.Overloaded, "Too many automations are running. Try again soon.").After(time.Second)
 	}
@@ -374,12 +375,12 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	defer cancel()
 	host, forget := x.host(viewer, automation.ErrRecords)
 	defer forget()
-	work, err := x.s.engine.Cores().Start(ctx, x.j.config.Tenant.ID)
+	work, err := x.s.engine.Cores().Start(ctx, string(x.j.config.Tenant.ID))
 	if err != nil {
 		return over(err)
 	}
 	defer work.Stop()
-	memory := x.s.engine.Memory().Charge(x.j.config.Tenant.ID)
+	memory := x.s.engine.Memory().Charge(string(x.j.config.Tenant.ID))
 	defer memory.Release()
 	given := automation.Run{Inputs: x.j.inputs, Host: host, Work: work, Memory: &memory}
 	if e := x.j.event; e != nil {

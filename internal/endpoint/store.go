@@ -24,7 +24,7 @@ type store struct {
 }
 
 // definitions reads what a tenant defined, and the version of that.
-func (s store) definitions(ctx context.Context, tenantID string) (*custom.Definitions, int64, error) {
+func (s store) definitions(ctx context.Context, tenantID tenant.ID) (*custom.Definitions, int64, error) {
 	h := s.d.For(tenantID)
 	for range 20 {
 		before, _, err := tenant.Version(ctx, h)
@@ -48,13 +48,13 @@ func (s store) definitions(ctx context.Context, tenantID string) (*custom.Defini
 
 // tokenHash is read on every delivery, so that a new token holds at once on
 // every node (contract W1, H15).
-func (s store) tokenHash(ctx context.Context, tenantID, slug string) (secret.TokenHash, error) {
+func (s store) tokenHash(ctx context.Context, tenantID tenant.ID, slug string) (secret.TokenHash, error) {
 	return custom.TokenHash(ctx, s.d.For(tenantID), slug)
 }
 
 // seen returns the id of the event that a delivery's key belongs to, "" when
 // the key is new.
-func (s store) seen(ctx context.Context, tenantID, slug, keyHash string) (eventID string, err error) {
+func (s store) seen(ctx context.Context, tenantID tenant.ID, slug, keyHash string) (eventID string, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT event_id FROM event_keys WHERE tenant_id = $1 AND slug = $2 AND key_hash = $3`,
 		func(r db.Row) error { eventID = r.Text(0); return nil }, slug, keyHash)
 	return eventID, err
@@ -103,7 +103,7 @@ func orSeen(err error) error {
 }
 
 // committed reports whether there is an event with that id.
-func (s store) committed(ctx context.Context, tenantID, eventID string) (found bool, err error) {
+func (s store) committed(ctx context.Context, tenantID tenant.ID, eventID string) (found bool, err error) {
 	err = s.d.For(tenantID).Query(ctx, `SELECT 1 FROM events WHERE tenant_id = $1 AND event_id = $2`,
 		func(db.Row) error { found = true; return nil }, eventID)
 	return found, err
@@ -112,7 +112,7 @@ func (s store) committed(ctx context.Context, tenantID, eventID string) (found b
 // NewToken makes a new webhook token for an endpoint in token mode; the old one
 // stops at once on every node (contract W1). It returns NOT_FOUND when there is
 // no such endpoint, VALIDATION when the endpoint has another mode.
-func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor, tenantID, slug string) (secret.Token, error) {
+func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor string, tenantID tenant.ID, slug string) (secret.Token, error) {
 	token := secret.NewWebhookToken()
 	h := d.For(tenantID)
 	err := tenant.Configure(ctx, h, actor, clk, func(tx tenant.ConfigTx, log *tenant.History) error {

@@ -15,13 +15,14 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // putRuns stores runs of one tenant in one transaction. It returns errUnfit
 // where the failure has another cause than the database's state. An existing
 // run is left unchanged: it may be unknown whether an earlier try was
 // committed.
-func (s store) putRuns(ctx context.Context, tenantID string, runs []*Run) error {
+func (s store) putRuns(ctx context.Context, tenantID tenant.ID, runs []*Run) error {
 	payloads := make([]string, len(runs))
 	for i, r := range runs {
 		if len(r.payload) > 0 {
@@ -53,7 +54,7 @@ const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, sl
 func scanRun(r db.Row) *Run {
 	return &Run{
 		ID: r.Text(0), StartedAt: r.Int(1), Took: r.Int(2), CPU: r.Int(3),
-		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: r.Text(8),
+		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: user.ID(r.Text(8)),
 		RequestID: r.Text(9), EventID: r.Text(10), Status: r.Text(11), ErrorCode: r.Text(12), Error: r.Text(13), Tries: int(r.Int(14)),
 		Trace: r.Text(15), Console: r.Text(16),
 	}
@@ -70,7 +71,7 @@ type RunFilter struct {
 }
 
 // Runs calls each for a tenant's runs, newest first.
-func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func(*Run) error) error {
+func Runs(ctx context.Context, d *db.DB, tenantID tenant.ID, f RunFilter, each func(*Run) error) error {
 	where, args := "", []any{}
 	and := func(condition string, arg any) {
 		args = append(args, arg)
@@ -97,7 +98,7 @@ func Runs(ctx context.Context, d *db.DB, tenantID string, f RunFilter, each func
 }
 
 // RunByID returns one run, or NOT_FOUND.
-func RunByID(ctx context.Context, d *db.DB, tenantID, id string) (*Run, error) {
+func RunByID(ctx context.Context, d *db.DB, tenantID tenant.ID, id string) (*Run, error) {
 	var run *Run
 	err := d.For(tenantID).Query(ctx, `SELECT `+runColumns+` FROM runs WHERE tenant_id = $1 AND run_id = $2`,
 		func(r db.Row) error { run = scanRun(r); return nil }, id)
@@ -121,7 +122,7 @@ func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) 
 
 // failedDelivery returns what is needed to run a failed delivery again. Its
 // errors are those of Retry.
-func (s store) failedDelivery(ctx context.Context, tenantID, id string) (*Run, *delivery, error) {
+func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, *delivery, error) {
 	run, err := RunByID(ctx, s.d, tenantID, id)
 	if err != nil {
 		return nil, nil, err
@@ -182,7 +183,7 @@ func (s store) expire(ctx context.Context, now time.Time) error {
 	return failed
 }
 
-func (s store) expireTenant(ctx context.Context, id string, now time.Time) error {
+func (s store) expireTenant(ctx context.Context, id tenant.ID, now time.Time) error {
 	h := s.d.For(id)
 	lock := h.Dialect().ForUpdate
 	err := deleteOld(ctx, h, `DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs

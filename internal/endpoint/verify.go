@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/wtf8"
 )
 
@@ -99,13 +100,13 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := r.s.strangers.enter(ctx, r.call.Config.Tenant.ID+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
+	leave, err := r.s.strangers.enter(ctx, string(r.call.Config.Tenant.ID)+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	res, err := program.Run(ctx, component.Run{
-		Tenant:   r.call.Config.Tenant.ID,
+		Tenant:   string(r.call.Config.Tenant.ID),
 		Verifier: &component.VerifierInput{RawBody: body, Headers: lowerNames(r.call.Request.Header, r.call.Request.Host), Config: config},
 	})
 	if err != nil {
@@ -218,8 +219,8 @@ const (
 
 // tells logs an event for the author of a verifier. The reason is the author's
 // text and has nothing of the delivery.
-func (s *Service) tells(event, tenantID, slug, why string) {
-	key, now := event+"/"+tenantID+"/"+slug, s.clock.Now()
+func (s *Service) tells(event string, tenantID tenant.ID, slug, why string) {
+	key, now := event+"/"+string(tenantID)+"/"+slug, s.clock.Now()
 	s.mu.Lock()
 	last, known := s.rejected[key]
 	tell := !known || now.Sub(last) >= rejectsEvery || now.Before(last)

@@ -33,6 +33,7 @@ import (
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/server"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -170,7 +171,7 @@ func (w *World) AddNode() *Node {
 
 // AuditLog stops every node and returns what the tenant's audit log then holds,
 // by request id.
-func (w *World) AuditLog(tenant string) map[string]*audit.Entry {
+func (w *World) AuditLog(tenant tenant.ID) map[string]*audit.Entry {
 	w.T.Helper()
 	for _, n := range w.Nodes {
 		n.Stop()
@@ -211,8 +212,8 @@ func (w *World) Apply(src string) *manifest.Result {
 func (w *World) TryApply(src string, o manifest.Options) (*manifest.Result, error) {
 	w.T.Helper()
 	o.Keyring = w.keyring
-	o.Compile = func(ctx context.Context, tenant, source string) error {
-		_, err := engine().CompileFor(ctx, tenant, source)
+	o.Compile = func(ctx context.Context, tenant tenant.ID, source string) error {
+		_, err := engine().CompileFor(ctx, string(tenant), source)
 		return err
 	}
 	res, err := manifest.Apply(context.Background(), w.DB(), w.Clock, "test.yaml", []byte(src), func(string) string { return "" }, o)
@@ -228,7 +229,7 @@ func (w *World) Settle() {
 }
 
 // Config is a tenant's configuration now.
-func (w *World) Config(tenant string) *access.Config {
+func (w *World) Config(tenant tenant.ID) *access.Config {
 	w.T.Helper()
 	c, err := w.Nodes[0].Server.Directory().Current(context.Background(), tenant)
 	if err != nil {
@@ -238,17 +239,17 @@ func (w *World) Config(tenant string) *access.Config {
 }
 
 // UserID is the id of the user with an e-mail address.
-func (w *World) UserID(tenant, email string) string {
+func (w *World) UserID(tenant tenant.ID, email string) string {
 	w.T.Helper()
 	u, err := user.ByEmail(context.Background(), w.DB().For(tenant), email)
 	if err != nil {
 		w.T.Fatalf("user %s: %v", email, err)
 	}
-	return u.ID
+	return string(u.ID)
 }
 
 // SetActive deactivates or reactivates a user as the operator would.
-func (w *World) SetActive(tenant, email string, active bool) {
+func (w *World) SetActive(tenant tenant.ID, email string, active bool) {
 	w.T.Helper()
 	if _, _, err := user.SetActive(context.Background(), w.DB().For(tenant), w.Clock, "test", email, active); err != nil {
 		w.T.Fatalf("user %s: %v", email, err)
@@ -274,7 +275,7 @@ func (w *World) Key(email string, change ...func(*apikey.CreateSpec)) *Actor {
 }
 
 // KeyOf is Key for any tenant and the host it answers at.
-func (w *World) KeyOf(tenant, host, email string, change ...func(*apikey.CreateSpec)) *Actor {
+func (w *World) KeyOf(tenant tenant.ID, host, email string, change ...func(*apikey.CreateSpec)) *Actor {
 	w.T.Helper()
 	spec := apikey.CreateSpec{Email: email, Name: "test", RateLimitPerMinute: 1_000_000}
 	for _, c := range change {

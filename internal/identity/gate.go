@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/admission"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 )
 
 // A hash takes a core for tens of milliseconds and 19 MiB. So many may wait for
@@ -31,7 +32,7 @@ func newGate() *admission.Gate {
 var errOverloaded = fault.New(fault.Overloaded, "too many requests wait for a password check; try again soon").After(maxQueueTime)
 
 // hash is the hash of a new password, once admitted.
-func (s *Service) hash(ctx context.Context, tenant, password string) (string, error) {
+func (s *Service) hash(ctx context.Context, tenant tenant.ID, password string) (string, error) {
 	leave, err := s.admit(ctx, tenant)
 	if err != nil {
 		return "", err
@@ -41,8 +42,8 @@ func (s *Service) hash(ctx context.Context, tenant, password string) (string, er
 }
 
 // hashAdmitted is hash for a caller who has been admitted.
-func (s *Service) hashAdmitted(ctx context.Context, tenant, password string) (string, error) {
-	work, err := s.cores.Start(ctx, tenant)
+func (s *Service) hashAdmitted(ctx context.Context, tenant tenant.ID, password string) (string, error) {
+	work, err := s.cores.Start(ctx, string(tenant))
 	if err != nil {
 		return "", err
 	}
@@ -53,8 +54,8 @@ func (s *Service) hashAdmitted(ctx context.Context, tenant, password string) (st
 // right reports whether the password is that of the hash; the caller has been
 // admitted. The turn at the cores is shared with everything else that computes:
 // a hash beside a run would leave no core to those who need one briefly.
-func (s *Service) right(ctx context.Context, tenant, hash, password string) (bool, error) {
-	work, err := s.cores.Start(ctx, tenant)
+func (s *Service) right(ctx context.Context, tenant tenant.ID, hash, password string) (bool, error) {
+	work, err := s.cores.Start(ctx, string(tenant))
 	if err != nil {
 		return false, err
 	}
@@ -64,8 +65,8 @@ func (s *Service) right(ctx context.Context, tenant, hash, password string) (boo
 
 // admit waits for a tenant's turn to hash; leave ends it. It fails with
 // OVERLOADED when too many wait already or the turn does not come in time.
-func (s *Service) admit(ctx context.Context, tenant string) (leave func(), err error) {
-	leave, err = s.gate.Enter(ctx, tenant)
+func (s *Service) admit(ctx context.Context, tenant tenant.ID) (leave func(), err error) {
+	leave, err = s.gate.Enter(ctx, string(tenant))
 	if errors.Is(err, admission.ErrFull) {
 		s.counts.overloads.Add(1)
 		err = errOverloaded

@@ -163,10 +163,10 @@ func (w *world) newTenant(id string) {
 		LoginBlockMinutes: 30, ResetPerEmailPerHour: wide, ResetPerTenantPerHour: wide, RefreshPerTokenPerMinute: wide,
 		VerifyPerIPPerMinute: wide, PasswordResetPerIPPerMinute: wide,
 	}
-	w.must(tenant.Configure(w.ctx, w.d.For(id), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
+	w.must(tenant.Configure(w.ctx, w.d.For(tenant.ID(id)), "test", w.clock, func(tx tenant.ConfigTx, log *tenant.History) error {
 		log.Record("tenant", id, nil, id)
 		err := tenant.Put(w.ctx, tx, &tenant.Tenant{
-			ID: id, DisplayName: "Acme GmbH", Hosts: []string{id + ".localhost"}, BaseURL: "https://" + id + ".example", Settings: settings,
+			ID: tenant.ID(id), DisplayName: "Acme GmbH", Hosts: []string{id + ".localhost"}, BaseURL: "https://" + id + ".example", Settings: settings,
 		}, 1)
 		if err != nil {
 			return err
@@ -186,7 +186,7 @@ func (w *world) newTenant(id string) {
 		olivia: {Owner: true}, sam: {Sets: []string{"managers"}, Password: password},
 	} {
 		draft.Email, draft.Name, draft.Type = email, "Staff", user.Internal
-		_, err := user.Create(w.ctx, w.d.For(id), w.clock, "test", draft, func(context.Context, db.Querier) (user.Names, error) {
+		_, err := user.Create(w.ctx, w.d.For(tenant.ID(id)), w.clock, "test", draft, func(context.Context, db.Querier) (user.Names, error) {
 			return user.Names{Set: func(string) bool { return true }}, nil
 		})
 		w.must(err)

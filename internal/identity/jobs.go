@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/admission"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/tenant"
 )
 
 // What waits at most, altogether and of one tenant, how often a job is tried,
@@ -77,13 +78,13 @@ func (q *queue) wakeUp() {
 var errQueueFull = fault.New(fault.Overloaded, "too many mails wait to be written; try again soon").After(5 * time.Second)
 
 // put takes a job of a tenant, or answers OVERLOADED.
-func (q *queue) put(tenant string, job func(context.Context)) error {
+func (q *queue) put(tenant tenant.ID, job func(context.Context)) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || q.jobs.Len() >= maxJobs || q.jobs.LenOf(tenant) >= maxJobsOfOne {
+	if q.closed || q.jobs.Len() >= maxJobs || q.jobs.LenOf(string(tenant)) >= maxJobsOfOne {
 		return errQueueFull
 	}
-	q.jobs.Push(tenant, job)
+	q.jobs.Push(string(tenant), job)
 	q.wakeUp()
 	return nil
 }
@@ -126,7 +127,7 @@ func (q *queue) close(ctx context.Context) error {
 }
 
 // later runs do after the answer, again when it fails.
-func (s *Service) later(tenantID, what string, do func(ctx context.Context) error) error {
+func (s *Service) later(tenantID tenant.ID, what string, do func(ctx context.Context) error) error {
 	due := time.Now().Add(s.after.aside)
 	return s.after.put(tenantID, func(ctx context.Context) {
 		select {

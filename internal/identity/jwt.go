@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/user"
 )
 
 const (
@@ -71,7 +72,7 @@ var (
 func sign(cfg *access.Config, key *signingKey, of holder) (string, error) {
 	now := clock.FromMicros(of.now)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
-		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: of.userID, Tenant: cfg.Tenant.ID, Type: tokenType,
+		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: string(of.userID), Tenant: string(cfg.Tenant.ID), Type: tokenType,
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(accessLifetime)),
 		ID: of.chainID + "/" + clock.NewID(now),
 	})
@@ -93,7 +94,7 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 	if err != nil {
 		return access.Viewer{}, err
 	}
-	v, err := s.dir.Viewer(ctx, cfg, subject, true)
+	v, err := s.dir.Viewer(ctx, cfg, user.ID(subject), true)
 	switch {
 	case fault.CodeOf(err) == fault.Unauthorized:
 		return access.Viewer{}, errUnauthorized
@@ -176,7 +177,7 @@ func (s *Service) chainOf(ctx context.Context, cfg *access.Config, token string)
 // hold reports whether the claims are those of a token of the tenant that is
 // valid now. To its end a token gets no leeway.
 func (c *claims) hold(cfg *access.Config, now time.Time) bool {
-	if c.Issuer != cfg.Tenant.BaseURL || c.Audience != audience || c.Tenant != cfg.Tenant.ID || c.Type != tokenType || c.Subject == "" {
+	if c.Issuer != cfg.Tenant.BaseURL || c.Audience != audience || c.Tenant != string(cfg.Tenant.ID) || c.Type != tokenType || c.Subject == "" {
 		return false
 	}
 	if c.IssuedAt == nil || c.ExpiresAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > accessLifetime {

@@ -154,7 +154,7 @@ func TestOnlyAGoodTokenIsLetIn(t *testing.T) {
 		for range 2 { // the second time they are known
 			for name, token := range good {
 				v, err := w.id.Authenticate(w.ctx, w.config(), token)
-				if err != nil || v.UserID() != id {
+				if err != nil || string(v.UserID()) != id {
 					t.Errorf("%s: %v", name, err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/tenant"
 )
 
 // signingKey is one HS256 key of a tenant. retiredAt is in microseconds, 0
@@ -40,7 +41,7 @@ func (k *signingKey) usable(now time.Time) bool {
 // rotation, and when a token names a key that is not among them.
 type keys struct {
 	mu      sync.RWMutex
-	tenants map[string]*tenantKeys
+	tenants map[tenant.ID]*tenantKeys
 }
 
 // tenantKeys are one tenant's. One goroutine reads them from the database at a
@@ -75,7 +76,7 @@ type verified struct {
 // maxTenantKeys bounds the cache; it holds tenants that exist.
 const maxTenantKeys = 100_000
 
-func (k *keys) of(tenantID string) *tenantKeys {
+func (k *keys) of(tenantID tenant.ID) *tenantKeys {
 	k.mu.RLock()
 	t := k.tenants[tenantID]
 	k.mu.RUnlock()
@@ -190,7 +191,7 @@ func (s *Service) look(ctx context.Context, cfg *access.Config, t *tenantKeys, k
 }
 
 // newKey is a fresh key, sealed.
-func (s *Service) newKey(tenantID string) sealedKey {
+func (s *Service) newKey(tenantID tenant.ID) sealedKey {
 	k := sealedKey{signingKey: signingKey{kid: clock.NewID(s.clock.Now()), secret: make([]byte, keyBytes)}}
 	_, _ = rand.Read(k.secret) // never fails
 	k.sealed = s.keyring.Seal(keyPurpose(tenantID), k.secret)
@@ -199,12 +200,12 @@ func (s *Service) newKey(tenantID string) sealedKey {
 
 // keyPurpose is what a tenant's signing keys are sealed for: a row that was
 // copied to another tenant does not open.
-func keyPurpose(tenantID string) string { return "jwt key/" + tenantID }
+func keyPurpose(tenantID tenant.ID) string { return "jwt key/" + string(tenantID) }
 
 // RotateKey gives the tenant a new signing key. The old one is accepted until
 // its tokens have expired. It is a change of configuration, recorded for actor,
 // by which every node learns of it. NOT_FOUND when there is no such tenant.
-func (s *Service) RotateKey(ctx context.Context, actor, tenantID string) error {
+func (s *Service) RotateKey(ctx context.Context, actor string, tenantID tenant.ID) error {
 	if err := s.store.rotateKey(ctx, actor, tenantID, s.newKey(tenantID)); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func limitsOf(c *httpapi.Call) *tenant.IdentityLimits {
 
 // budgetOf names a budget; every key carries the tenant.
 func budgetOf(c *httpapi.Call, use, whose string, limit int, window time.Duration) budget {
-	return budget{"identity/" + c.Config.Tenant.ID + "/" + use + "/" + whose, limit, window}
+	return budget{"identity/" + string(c.Config.Tenant.ID) + "/" + use + "/" + whose, limit, window}
 }
 
 func ofAddress(c *httpapi.Call, use string, limit int, window time.Duration) budget {

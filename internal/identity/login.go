@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -31,7 +32,7 @@ func notActive(acc user.Account) error {
 }
 
 // epochOf is the epoch of the account with an e-mail address, 0 where there is none.
-func (s *Service) epochOf(ctx context.Context, tenantID, email string) (int64, error) {
+func (s *Service) epochOf(ctx context.Context, tenantID tenant.ID, email string) (int64, error) {
 	acc, err := s.store.byEmail(ctx, tenantID, email)
 	if errors.Is(err, user.ErrUnknown) {
 		return 0, nil

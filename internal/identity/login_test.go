@@ -34,7 +34,7 @@ func TestLoginAnswersTokens(t *testing.T) {
 		}
 		v, err := w.id.Authenticate(w.ctx, w.config(), a.text("accessToken"))
 		w.must(err)
-		if v.UserID() != id || !v.External() {
+		if string(v.UserID()) != id || !v.External() {
 			t.Errorf("viewer: %q", v.UserID())
 		}
 		if s := w.id.Stats(); s.Logins != 1 || s.Failures != 0 {

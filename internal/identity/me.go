@@ -15,7 +15,7 @@ import (
 
 // profile is the answer to GET /auth/me (contract I14, I3).
 type profile struct {
-	UserID        string                    `json:"userId"`
+	UserID        user.ID                   `json:"userId"`
 	Email         string                    `json:"email"`
 	Name          string                    `json:"name"`
 	Locale        string                    `json:"locale"`

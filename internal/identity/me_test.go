@@ -18,7 +18,7 @@ func TestMeIsTheProfile(t *testing.T) {
 		w.do("register", `{"email":"Eva@customer.example","password":"correct horse","name":"Eva","locale":"de","score":7,"extra":[1, 2]}`).want(201, "")
 		u := w.user(eva)
 		me := func() answer { return w.call(w.config(), "GET", "me", "", w.viewer(eva)) }
-		want := `{"userId":"` + u.ID + `","email":"Eva@customer.example","name":"Eva","locale":"de","emailVerified":true,` +
+		want := `{"userId":"` + string(u.ID) + `","email":"Eva@customer.example","name":"Eva","locale":"de","emailVerified":true,` +
 			`"customFields":{"company":null,"extra":"[1,2]","score":"7"},"createdAt":"` + string(clock.AppendRFC3339Micro(nil, u.CreatedAt)) + `"}`
 		if a := me().want(200, ""); a.raw != want {
 			t.Errorf("%s\nwant %s", a.raw, want)

@@ -12,6 +12,8 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/session"
+	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // grace is how long after its rotation a token may be presented again.
@@ -36,8 +38,8 @@ func newSecret() string {
 // successor is the one token that may follow a refresh token (contract T7):
 // it can be handed out again without having been stored, by whoever holds the
 // master key and is shown its predecessor, and by nobody else.
-func (s *Service) successor(tenantID, presented string) string {
-	mac := hmac.New(sha256.New, s.keyring.Derive("refresh token/"+tenantID, sha256.Size))
+func (s *Service) successor(tenantID tenant.ID, presented string) string {
+	mac := hmac.New(sha256.New, s.keyring.Derive("refresh token/"+string(tenantID), sha256.Size))
 	mac.Write([]byte(presented))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -111,8 +113,9 @@ func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented str
 // holder is whose session a pair of tokens is issued for, and when: by the
 // database's clock, in microseconds.
 type holder struct {
-	userID, chainID string
-	now             int64
+	userID  user.ID
+	chainID string
+	now     int64
 }
 
 func issue(cfg *access.Config, key *signingKey, of holder, refreshToken string) (*tokens, error) {

@@ -46,7 +46,7 @@ func TestARefreshRotatesTheToken(t *testing.T) {
 		}
 		v, err := w.id.Authenticate(w.ctx, w.config(), a.text("accessToken"))
 		w.must(err)
-		if v.UserID() != id {
+		if string(v.UserID()) != id {
 			t.Errorf("it is %s's", v.UserID())
 		}
 		if all, successors := w.tokensOf(first); all != 2 || successors != 1 {
@@ -359,7 +359,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 					}
 				}
 				w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error {
-					u, err := user.ByID(w.ctx, tx, id)
+					u, err := user.ByID(w.ctx, tx, user.ID(id))
 					if err != nil {
 						return err
 					}

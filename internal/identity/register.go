@@ -41,9 +41,9 @@ type registration struct {
 
 // registered is the answer to it.
 type registered struct {
-	UserID          string `json:"userId"`
-	ActivationMode  string `json:"activationMode"`
-	ActivationToken string `json:"activationToken,omitempty"`
+	UserID          user.ID `json:"userId"`
+	ActivationMode  string  `json:"activationMode"`
+	ActivationToken string  `json:"activationToken,omitempty"`
 }
 
 // readRegistration takes from a body the hard columns and the declared custom

@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/user"
 )
 
 // Routes is the surface of External Identity. Before a handler runs the server
@@ -197,7 +198,7 @@ func (s *Service) serveActivate(ctx context.Context, c *httpapi.Authed) (httpapi
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	data, err := s.activate(ctx, c.Config, c.Params.Get("id"), body.ActivationToken)
+	data, err := s.activate(ctx, c.Config, user.ID(c.Params.Get("id")), body.ActivationToken)
 	return reply(http.StatusOK, data, err)
 }
 
@@ -206,7 +207,7 @@ func (s *Service) serveActivationToken(ctx context.Context, c *httpapi.Authed) (
 	if !c.Viewer.May(access.ManageExternalUsers) {
 		return httpapi.Reply{}, fault.New(fault.Forbidden, "activating external users needs the permission %s", access.ManageExternalUsers)
 	}
-	data, err := s.newActivation(ctx, c.Config, c.Params.Get("id"))
+	data, err := s.newActivation(ctx, c.Config, user.ID(c.Params.Get("id")))
 	return reply(http.StatusOK, data, err)
 }
 

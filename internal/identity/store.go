@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/mail"
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 // Mailer queues mails. Put does so in the caller's transaction: the mail is
@@ -38,7 +39,7 @@ type Options struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring, limiter: o.Limiter,
-		mailer: o.Mailer, emit: o.Emit, gate: newGate(), cores: o.Cores, keys: keys{tenants: map[string]*tenantKeys{}},
+		mailer: o.Mailer, emit: o.Emit, gate: newGate(), cores: o.Cores, keys: keys{tenants: map[tenant.ID]*tenantKeys{}},
 		passwords: passwords{hash: secret.HashPassword, verify: secret.VerifyPassword, dummy: secret.DummyHash},
 	}
 	if s.emit == nil {

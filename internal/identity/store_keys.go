@@ -17,7 +17,7 @@ type sealedKey struct {
 }
 
 // signingKeys reads the tenant's keys, secrets still sealed.
-func (s store) signingKeys(ctx context.Context, tenantID string) ([]*sealedKey, error) {
+func (s store) signingKeys(ctx context.Context, tenantID tenant.ID) ([]*sealedKey, error) {
 	var list []*sealedKey
 	err := s.d.For(tenantID).Query(ctx, `SELECT kid, sealed, retired_at FROM jwt_keys WHERE tenant_id = $1`, func(r db.Row) error {
 		k := &sealedKey{signingKey: signingKey{kid: r.Text(0)}, sealed: r.Text(1)}
@@ -47,7 +47,7 @@ func CheckKeys(ctx context.Context, h db.Handle, keyring *secret.Keyring) error 
 }
 
 // firstKey stores the tenant's first key, unless another node just did.
-func (s store) firstKey(ctx context.Context, tenantID string, k sealedKey) error {
+func (s store) firstKey(ctx context.Context, tenantID tenant.ID, k sealedKey) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil { // a rotation does not come between
 			return err
@@ -64,7 +64,7 @@ type pastKey struct {
 }
 
 // rotateKey retires the key that signs and stores the one that signs from now on.
-func (s store) rotateKey(ctx context.Context, actor, tenantID string, k sealedKey) error {
+func (s store) rotateKey(ctx context.Context, actor string, tenantID tenant.ID, k sealedKey) error {
 	h, err := s.handle(tenantID)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s store) rotateKey(ctx context.Context, actor, tenantID string, k sealedKe
 }
 
 // dropKeys deletes keys that no valid token can name.
-func (s store) dropKeys(ctx context.Context, tenantID string) error {
+func (s store) dropKeys(ctx context.Context, tenantID tenant.ID) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM jwt_keys WHERE tenant_id = $1 AND retired_at < `+tx.Dialect().Now+` + $2`,
 			s.offset()-micros(accessLifetime+24*time.Hour))
@@ -100,13 +100,13 @@ func (s store) dropKeys(ctx context.Context, tenantID string) error {
 }
 
 // handle is the database as the tenant sees it; "" is no tenant's name.
-func (s store) handle(tenantID string) (db.Handle, error) {
+func (s store) handle(tenantID tenant.ID) (db.Handle, error) {
 	if tenantID == "" {
 		return nil, errNoTenant(tenantID)
 	}
 	return s.d.For(tenantID), nil
 }
 
-func errNoTenant(tenantID string) error {
+func errNoTenant(tenantID tenant.ID) error {
 	return fault.New(fault.NotFound, "there is no tenant %q", tenantID)
 }

@@ -23,16 +23,16 @@ const (
 
 var lifetimes = map[purpose]time.Duration{forVerify: 24 * time.Hour, forActivate: 24 * time.Hour, forReset: time.Hour}
 
-func (s store) byEmail(ctx context.Context, tenantID, email string) (user.Account, error) {
+func (s store) byEmail(ctx context.Context, tenantID tenant.ID, email string) (user.Account, error) {
 	return user.AccountByEmail(ctx, s.d.For(tenantID), email)
 }
 
-func (s store) byID(ctx context.Context, tenantID, id string) (user.Account, error) {
+func (s store) byID(ctx context.Context, tenantID tenant.ID, id user.ID) (user.Account, error) {
 	return user.AccountByID(ctx, s.d.For(tenantID), id)
 }
 
 // offer stores a one-time token, by its hash, and queues the mail that brings it.
-func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
+func (s store) offer(ctx context.Context, tenantID tenant.ID, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if err := s.putToken(ctx, tx, acc.ID, acc.Epoch, p, hash); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (s store) offer(ctx context.Context, tenantID string, acc user.Account, p p
 }
 
 // putActivation stores an activation token, by its hash.
-func (s store) putActivation(ctx context.Context, tenantID string, acc user.Account, hash secret.TokenHash) error {
+func (s store) putActivation(ctx context.Context, tenantID tenant.ID, acc user.Account, hash secret.TokenHash) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		return s.putToken(ctx, tx, acc.ID, acc.Epoch, forActivate, hash)
 	})
@@ -53,7 +53,7 @@ func (s store) putActivation(ctx context.Context, tenantID string, acc user.Acco
 // worth nothing any more.
 func (s store) expiry(p purpose) time.Time { return s.clock.Now().Add(lifetimes[p]) }
 
-func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int64, p purpose, hash secret.TokenHash) error {
+func (s store) putToken(ctx context.Context, tx db.Tx, userID user.ID, epoch int64, p purpose, hash secret.TokenHash) error {
 	now := tx.Dialect().Now
 	_, err := tx.Exec(ctx, `INSERT INTO one_time_tokens (tenant_id, token_hash, purpose, user_id, session_epoch, created_at, expires_at, used_at)
 		VALUES ($1, $2, $3, $4, $5, `+now+` + $6, `+now+` + $7, NULL)`,
@@ -62,7 +62,7 @@ func (s store) putToken(ctx context.Context, tx db.Tx, userID string, epoch int6
 }
 
 // holds is nil for a token that could be spent on p now; else it says why not.
-func (s store) holds(ctx context.Context, tenantID string, hash secret.TokenHash, p purpose) error {
+func (s store) holds(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose) error {
 	h := s.d.For(tenantID)
 	return s.why(ctx, h, h.Dialect(), hash, p)
 }
@@ -95,12 +95,12 @@ func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash s
 // spend uses a token up by one compare-and-set and says whose it was, at which
 // epoch. owner is the user it must belong to, "" for whoever. Of many who
 // present one token at once, one gets it.
-func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p purpose, owner string) (userID string, epoch int64, err error) {
+func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p purpose, owner user.ID) (userID user.ID, epoch int64, err error) {
 	now := tx.Dialect().Now
 	err = tx.Query(ctx, `UPDATE one_time_tokens SET used_at = `+now+` + $5
 		WHERE tenant_id = $1 AND token_hash = $2 AND purpose = $3 AND ($4 = '' OR user_id = $4)
 		AND used_at IS NULL AND expires_at > `+now+` + $5 RETURNING user_id, session_epoch`, func(r db.Row) error {
-		userID, epoch = r.Text(0), r.Int(1)
+		userID, epoch = user.ID(r.Text(0)), r.Int(1)
 		return nil
 	}, hash, string(p), owner, s.offset())
 	if err != nil || userID != "" {
@@ -115,7 +115,7 @@ func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p pur
 
 // activate spends a token and makes its user active; TOKEN_INVALID when they do
 // not wait for it. The welcome mail is queued with it.
-func (s store) activate(ctx context.Context, tenantID string, hash secret.TokenHash, p purpose, owner string, w welcome) (userID string, err error) {
+func (s store) activate(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose, owner user.ID, w welcome) (userID user.ID, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err
@@ -150,7 +150,7 @@ type welcome struct {
 }
 
 // reset spends a reset token on a password hash and ends the user's sessions.
-func (s store) reset(ctx context.Context, tenantID string, hash secret.TokenHash, phc string) error {
+func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, phc string) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 // ends the user's sessions but for the one of the chain spared, which lives on
 // at the new epoch. When the account has changed, ok is false and is the account
 // as it is now.
-func (s store) changePassword(ctx context.Context, tenantID string, seen user.Account, spared, phc string) (ok bool, is user.Account, err error) {
+func (s store) changePassword(ctx context.Context, tenantID tenant.ID, seen user.Account, spared, phc string) (ok bool, is user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err

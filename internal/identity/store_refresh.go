@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/session"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -15,7 +16,7 @@ import (
 // the hash of its first token, unless the account has changed since it was
 // read: then it is the account as it is now, and ok is false. The user's row is
 // held: whatever ends their sessions comes before the new one, or sees it.
-func (s store) begin(ctx context.Context, tenantID string, seen user.Account, tokenHash secret.TokenHash) (of holder, ok bool, acc user.Account, err error) {
+func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account, tokenHash secret.TokenHash) (of holder, ok bool, acc user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		var err error
 		ok = false
@@ -52,7 +53,7 @@ type rotation struct {
 // other's work: the first rotates, the others find a token rotated a moment ago.
 // That its end is a mark on the chain, and not only on its tokens, makes a theft
 // end a successor too that is inserted in the same moment.
-func (s store) rotate(ctx context.Context, tenantID string, hash, successorHash secret.TokenHash, p pace) (r rotation, err error) {
+func (s store) rotate(ctx context.Context, tenantID tenant.ID, hash, successorHash secret.TokenHash, p pace) (r rotation, err error) {
 	h := s.d.For(tenantID)
 	t, err := session.Find(ctx, h, hash)
 	if err != nil || t.ID == "" {
@@ -97,7 +98,7 @@ func (s store) look(ctx context.Context, tx db.Tx, t session.Token) (is session.
 
 // logout revokes one token. When it is the newest of its chain, the chain is at
 // its end. A hash that is no token's is none of its business.
-func (s store) logout(ctx context.Context, tenantID string, hash secret.TokenHash) error {
+func (s store) logout(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash) error {
 	h := s.d.For(tenantID)
 	t, err := session.Find(ctx, h, hash)
 	if err != nil || t.ID == "" {

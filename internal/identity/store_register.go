@@ -19,7 +19,7 @@ var errStale = errors.New("identity: the configuration has changed")
 // register adds a user, with the token and the mail that the activation mode wants,
 // and returns the user's id. It returns CONFLICT when the e-mail address is taken,
 // and errStale when the configuration is not cfg any more.
-func (s store) register(ctx context.Context, cfg *access.Config, r user.Registration, token string, out Mailer) (id string, err error) {
+func (s store) register(ctx context.Context, cfg *access.Config, r user.Registration, token string, out Mailer) (id user.ID, err error) {
 	settings := &cfg.Tenant.Settings.ExternalIdentity
 	err = s.d.For(cfg.Tenant.ID).WriteOrdered(ctx, func(tx db.Tx) error {
 		version, err := tenant.Fence(ctx, tx)

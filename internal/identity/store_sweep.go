@@ -18,14 +18,14 @@ const (
 	keepOneTime = 30 * 24 * time.Hour
 )
 
-func (s store) tenants(ctx context.Context) ([]string, error) { return tenant.List(ctx, s.d) }
+func (s store) tenants(ctx context.Context) ([]tenant.ID, error) { return tenant.List(ctx, s.d) }
 
-func (s store) clashes(ctx context.Context, tenantID string) (map[string][]string, error) {
+func (s store) clashes(ctx context.Context, tenantID tenant.ID) (map[string][]user.ID, error) {
 	return user.Clashes(ctx, s.d.For(tenantID))
 }
 
 // sweep deletes what can answer nothing any more, some hundreds of rows at a time.
-func (s store) sweep(ctx context.Context, tenantID string) error {
+func (s store) sweep(ctx context.Context, tenantID tenant.ID) error {
 	refresh, oneTime := micros(keepRefresh)-s.offset(), micros(keepOneTime)-s.offset()
 	for _, group := range [][]deletion{
 		{ // a chain goes after its tokens
@@ -46,7 +46,7 @@ type deletion func(ctx context.Context, tx db.Tx) (gone int64, err error)
 
 // exhaust goes through the deletions, each in a transaction of its own, until
 // none has anything left, and rests as long as each took.
-func (s store) exhaust(ctx context.Context, tenantID string, group []deletion) error {
+func (s store) exhaust(ctx context.Context, tenantID tenant.ID, group []deletion) error {
 	for left := int64(1); left > 0; {
 		left = 0
 		for _, some := range group {

@@ -19,8 +19,8 @@ var (
 
 // activated is the answer to verify and activate.
 type activated struct {
-	UserID string `json:"userId"`
-	Status string `json:"status"`
+	UserID user.ID `json:"userId"`
+	Status string  `json:"status"`
 }
 
 // verify activates the user whom a verification mail was sent to, and sends
@@ -44,7 +44,7 @@ func (s *Service) verify(ctx context.Context, cfg *access.Config, token string) 
 // activate activates the user of an id with the token that their registration
 // answered. Whether the caller may is for the route to ask. A token of somebody
 // else is not spent by it.
-func (s *Service) activate(ctx context.Context, cfg *access.Config, userID, token string) (*activated, error) {
+func (s *Service) activate(ctx context.Context, cfg *access.Config, userID user.ID, token string) (*activated, error) {
 	id, err := s.store.activate(ctx, cfg.Tenant.ID, secret.Hash(token), forActivate, userID, welcome{})
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ type offered struct {
 // newActivation makes another activation token for a user who waits, in mode
 // app_managed; those they have hold until they end. NOT_FOUND when there is no
 // external user of that id; CONFLICT in another mode, or when they do not wait.
-func (s *Service) newActivation(ctx context.Context, cfg *access.Config, userID string) (*offered, error) {
+func (s *Service) newActivation(ctx context.Context, cfg *access.Config, userID user.ID) (*offered, error) {
 	if mode := cfg.Tenant.Settings.ExternalIdentity.ActivationMode; mode != byApp {
 		return nil, fault.New(fault.Conflict, "activation tokens are for the activation mode app_managed; this tenant's is %s", mode)
 	}
@@ -125,7 +125,7 @@ func (s *Service) sendVerification(ctx context.Context, t *tenant.Tenant, acc us
 // an operator's word. NOT_FOUND when there is no external user with the e-mail
 // address; CONFLICT when they wait for no activation, being active or
 // deactivated, and in mode app_managed, where it is the app that activates.
-func (s *Service) Resend(ctx context.Context, tenantID, email string) error {
+func (s *Service) Resend(ctx context.Context, tenantID tenant.ID, email string) error {
 	cfg, err := s.dir.Current(ctx, tenantID)
 	if err != nil {
 		return err

@@ -228,7 +228,7 @@ func TestAnotherActivationToken(t *testing.T) {
 		again(id, w.viewer(sam)).want(409, fault.Conflict) // active
 		w.setActive(eva, false)
 		again(id, w.viewer(sam)).want(409, fault.Conflict) // deactivated
-		for _, unknown := range []string{"no-such-id", w.user(sam).ID} {
+		for _, unknown := range []string{"no-such-id", string(w.user(sam).ID)} {
 			again(unknown, w.viewer(sam)).want(404, fault.NotFound)
 		}
 		other, _ := w.pending(byEmail, "b@customer.example")
@@ -281,7 +281,7 @@ func TestATokenIsSpentOnce(t *testing.T) {
 		for _, want := range []fault.Code{"", fault.TokenInvalid} {
 			err := w.d.For(acme).Write(w.ctx, func(tx db.Tx) error {
 				got, _, err := w.id.store.spend(w.ctx, tx, secret.Hash(token), forVerify, "")
-				if err == nil && got != id {
+				if err == nil && string(got) != id {
 					t.Errorf("it is %s's", got)
 				}
 				return err

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // Options are the choices of an apply.
@@ -64,7 +65,7 @@ func decode(file string, src []byte, getenv func(string) string, read func(path 
 // Export writes the manifest of a tenant as it is stored: Apply of it changes
 // nothing. Secrets and passwords are left out. NOT_FOUND when there is no such
 // tenant.
-func Export(ctx context.Context, d *db.DB, tenantID string) ([]byte, error) {
+func Export(ctx context.Context, d *db.DB, tenantID tenant.ID) ([]byte, error) {
 	root, err := config.Export(ctx, d.For(tenantID))
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func TestAUsersRoleMovesTheirRecords(t *testing.T) {
 	each(t, func(p *place) {
 		acmePlace(p)
 		sam := p.user("acme", "sam@acme.example").ID
-		p.record("acme", "contact", "first_name", `"Ana"`, "owner_id", `"`+sam+`"`)
+		p.record("acme", "contact", "first_name", `"Ana"`, "owner_id", `"`+string(sam)+`"`)
 		p.apply("tenant: acme\nusers: [{email: Sam@acme.example, role: support, permission_sets: [staff]}]\n")
 		if role := ownerRole(p, "acme", "contact"); role != "support" {
 			p.Errorf("the record's owner has the role %q", role)

@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
 )
 
 // flows defines one of each, for the tenant acme.
@@ -82,7 +83,7 @@ func TestApplyDefinesWhatATenantRuns(t *testing.T) {
 		if !strings.Contains(total.Source, `"${HOME}"`) || total.TimeoutMS != 5000 || total.Context.Kind != custom.Caller || !total.Inputs[0].Required {
 			p.Errorf("order_total is %+v", total)
 		}
-		if verifier.TimeoutMS != 250 || verifier.Context != (custom.Context{Kind: custom.SpecificUser, UserID: sam.ID}) {
+		if verifier.TimeoutMS != 250 || verifier.Context != (custom.Context{Kind: custom.SpecificUser, UserID: string(sam.ID)}) {
 			p.Errorf("shop_verifier is %+v", verifier)
 		}
 		const flow = `{"name":"new_lead","input_schema":[{"name":"email","type":"text","required":true}],"outputs":[{"name":"contact_id","type":"text"}],` +
@@ -96,10 +97,10 @@ func TestApplyDefinesWhatATenantRuns(t *testing.T) {
 		if byKey.Auth != custom.APIKey || !byKey.ExternalUsers || !byKey.LogRequests || byKey.MaxBodyBytes != 4096 || byKey.RateLimitPerMinute != 1000 {
 			p.Errorf("order-total is %+v", byKey)
 		}
-		if hook.Auth != custom.Token || hook.Reply != custom.Receipt || hook.RunAs != eva.ID || hook.RateLimitPerMinute != 60 || hook.MaxBodyBytes != 1<<20 {
+		if hook.Auth != custom.Token || hook.Reply != custom.Receipt || hook.RunAs != string(eva.ID) || hook.RateLimitPerMinute != 60 || hook.MaxBodyBytes != 1<<20 {
 			p.Errorf("lead-hook is %+v", hook)
 		}
-		if shop.Verifier != "shop_verifier" || shop.LogRequests || shop.DefinedBy != olivia.ID || shop.RunAs != "" || shop.SealedPrevious != "" {
+		if shop.Verifier != "shop_verifier" || shop.LogRequests || shop.DefinedBy != string(olivia.ID) || shop.RunAs != "" || shop.SealedPrevious != "" {
 			p.Errorf("shop is %+v", shop)
 		}
 		if plain, err := p.keyring().Open(custom.SecretPurpose, shop.SealedSecret); err != nil || string(plain) != "first-secret-of-the-shop" {
@@ -272,7 +273,7 @@ func TestWhatApplyCannotDoWithout(t *testing.T) {
 	}
 	broken := errors.New("the engine does not start")
 	_, err := p.try("tenant: acme\nlogic_components: [{name: x, source: y}]\n", manifest.Options{
-		Compile: func(context.Context, string, string) error { return broken },
+		Compile: func(context.Context, tenant.ID, string) error { return broken },
 	})
 	if !errors.Is(err, broken) {
 		t.Errorf("told %v", err)

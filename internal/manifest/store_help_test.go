@@ -65,7 +65,7 @@ func (p *place) try(src string, opts manifest.Options) (*manifest.Result, error)
 }
 
 // compile stands in for the engine: !!error is what it does not understand.
-func (p *place) compile(_ context.Context, _, source string) error {
+func (p *place) compile(_ context.Context, _ tenant.ID, source string) error {
 	p.compiled = append(p.compiled, source)
 	if at := strings.Index(source, "!!error"); at >= 0 {
 		line := 1 + strings.Count(source[:at], "\n")
@@ -127,7 +127,7 @@ func (p *place) printed(got []string, want ...string) {
 
 func (p *place) export(id string) string {
 	p.Helper()
-	b, err := manifest.Export(context.Background(), p.d, id)
+	b, err := manifest.Export(context.Background(), p.d, tenant.ID(id))
 	if err != nil {
 		p.Fatalf("export: %v", err)
 	}
@@ -136,7 +136,7 @@ func (p *place) export(id string) string {
 
 func (p *place) config(id string) *access.Config {
 	p.Helper()
-	c, err := access.Load(context.Background(), p.d.For(id))
+	c, err := access.Load(context.Background(), p.d.For(tenant.ID(id)))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (p *place) config(id string) *access.Config {
 
 func (p *place) user(id, email string) *user.User {
 	p.Helper()
-	u, err := user.ByEmail(context.Background(), p.d.For(id), email)
+	u, err := user.ByEmail(context.Background(), p.d.For(tenant.ID(id)), email)
 	if err != nil {
 		p.Fatalf("%s: %v", email, err)
 	}
@@ -154,7 +154,7 @@ func (p *place) user(id, email string) *user.User {
 
 func (p *place) history(id string) []tenant.Change {
 	p.Helper()
-	list, err := tenant.Changes(context.Background(), p.d.For(id), 1000)
+	list, err := tenant.Changes(context.Background(), p.d.For(tenant.ID(id)), 1000)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func acmePlace(p *place) *place {
 func ownerRole(p *place, id, entity string) (role string) {
 	p.Helper()
 	makeDue(p, id)
-	err := p.d.For(id).Query(context.Background(), `SELECT owner_role FROM records WHERE tenant_id = $1 AND entity = $2`,
+	err := p.d.For(tenant.ID(id)).Query(context.Background(), `SELECT owner_role FROM records WHERE tenant_id = $1 AND entity = $2`,
 		func(r db.Row) error { role = r.Text(0); return nil }, entity)
 	if err != nil {
 		p.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // dealsBefore and dealsAfter are a configuration and what becomes of it: fields
@@ -219,7 +220,7 @@ func (x *deals) rows() (n int) {
 // makeDue sweeps what a tenant does not name any more, however fresh it is.
 func makeDue(p *place, id string) {
 	p.Helper()
-	ctx, h := context.Background(), p.d.For(id)
+	ctx, h := context.Background(), p.d.For(tenant.ID(id))
 	err := h.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE leftovers SET due_at = 0 WHERE tenant_id = $1`)
 		return err

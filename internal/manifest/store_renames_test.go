@@ -292,20 +292,20 @@ func TestAFieldOfUsersIsRenamed(t *testing.T) {
 		id := x.user("deals", "olivia@x.example").ID
 		set := func(member, value string) {
 			t.Helper()
-			if _, err := x.as("olivia").Update(t.Context(), "user", id, values(member, value)); err != nil {
+			if _, err := x.as("olivia").Update(t.Context(), "user", string(id), values(member, value)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		set("town", "Bern")
 		x.printed(x.apply(with("{name: city, renamed_from: town, type: text}")), "update user fields: fields.city renamed from town")
-		x.has("user", id, "city", `"Bern"`)
+		x.has("user", string(id), "city", `"Bern"`)
 		set("city", "Basel")
 		x.apply(with("{name: city, type: text}, {name: town, type: text}"))
-		x.has("user", id, "city", `"Basel"`)
-		x.has("user", id, "town", "null")
+		x.has("user", string(id), "city", `"Basel"`)
+		x.has("user", string(id), "town", "null")
 		set("town", "Biel")
-		x.has("user", id, "city", `"Basel"`)
-		x.has("user", id, "town", `"Biel"`)
+		x.has("user", string(id), "city", `"Basel"`)
+		x.has("user", string(id), "town", `"Biel"`)
 		// A new type is held against what the field holds, by whatever name.
 		x.refused(manifest.Options{}, with("{name: place, renamed_from: city, type: number}, {name: town, type: text}"),
 			"acme.yaml:3: user_fields: field place cannot become number: 1 user(s) hold a value that does not fit")
@@ -318,7 +318,7 @@ func TestApplySaysWhatGoes(t *testing.T) {
 		x := newDeals(t, d, 5)
 		x.apply(strings.Replace(dealsBefore, "entities:\n", "user_fields: [{name: company, type: text}, {name: town, type: text}]\nentities:\n", 1))
 		olivia := x.user("deals", "olivia@x.example")
-		if _, err := x.as("olivia").Update(t.Context(), "user", olivia.ID, []records.Member{{Name: "town", Value: jsontext.Value(`"Bern"`)}}); err != nil {
+		if _, err := x.as("olivia").Update(t.Context(), "user", string(olivia.ID), []records.Member{{Name: "town", Value: jsontext.Value(`"Bern"`)}}); err != nil {
 			t.Fatal(err)
 		}
 		less := strings.NewReplacer("      - {name: stage, type: text}\n", "", "      - {name: old, type: text, indexed: true}\n", "",

@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 func (p *place) exportFor(r *rapid.T, id string) string {
-	b, err := manifest.Export(context.Background(), p.d, id)
+	b, err := manifest.Export(context.Background(), p.d, tenant.ID(id))
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/tenant"
 )
 
 // TestAnySourceIsExportedAsItIs: what no literal block can hold included.
@@ -107,8 +108,8 @@ func TestTheEngineTellsOfTheAuthorsLine(t *testing.T) {
 		}
 	}()
 	p := newPlace(t, dbtest.Open(t, db.SQLite))
-	opts := manifest.Options{Compile: func(ctx context.Context, tenant, source string) error {
-		_, err := engine.CompileFor(ctx, tenant, source)
+	opts := manifest.Options{Compile: func(ctx context.Context, tenant tenant.ID, source string) error {
+		_, err := engine.CompileFor(ctx, string(tenant), source)
 		return err
 	}}
 	const src = `tenant: acme

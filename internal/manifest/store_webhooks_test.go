@@ -80,7 +80,7 @@ custom_endpoints:
 			if err != nil {
 				p.Fatal(err)
 			}
-			if got := defs.Endpoints["hook"].DefinedBy; got != p.user("new", want).ID {
+			if got := defs.Endpoints["hook"].DefinedBy; got != string(p.user("new", want).ID) {
 				p.Errorf("defined by %s, want %s", got, want)
 			}
 		}
@@ -124,7 +124,7 @@ func TestAUserWhoIsGone(t *testing.T) {
 		if err != nil {
 			p.Fatal(err)
 		}
-		if !strings.Contains(p.export("acme"), `run_as: "`+eva) {
+		if !strings.Contains(p.export("acme"), `run_as: "`+string(eva)) {
 			p.Errorf("exported %s", p.export("acme"))
 		}
 		p.printed(p.apply("tenant: acme\ncustom_endpoints: [{slug: order-total, target: {component: order_total}}]\n"),

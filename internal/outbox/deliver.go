@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/internal/mail"
+	"gatehouse/internal/tenant"
 )
 
 // claim leases a mail for us; ok is false when another node was first.
@@ -149,8 +150,9 @@ func cause(err error) string {
 
 // waitingMail is a mail that is due.
 type waitingMail struct {
-	tenant, id string
-	leased     int64 // leased_until as it was read
+	tenant tenant.ID
+	id     string
+	leased int64 // leased_until as it was read
 }
 
 // claimedMail is a mail that is ours until its lease ends.

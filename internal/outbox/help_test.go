@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -118,7 +119,7 @@ func each(t *testing.T, fn func(t *testing.T, f *office)) {
 }
 
 // put puts a mail in and commits.
-func (f *office) put(tenant, to string) {
+func (f *office) put(tenant tenant.ID, to string) {
 	f.t.Helper()
 	err := f.db.For(tenant).Write(f.t.Context(), func(tx db.Tx) error { return f.Put(f.t.Context(), tx, message(to)) })
 	if err != nil {
@@ -144,9 +145,10 @@ func (f *office) run() (stop func()) {
 
 // row is a waiting mail as the database has it.
 type row struct {
-	tenant, id, sealed, lastError string
-	attempts                      int
-	next, leased, created         time.Time
+	tenant                tenant.ID
+	id, sealed, lastError string
+	attempts              int
+	next, leased, created time.Time
 }
 
 func (f *office) rows() []row {
@@ -154,7 +156,7 @@ func (f *office) rows() []row {
 	var list []row
 	err := f.db.Unscoped("test").Query(context.Background(), `SELECT tenant_id, mail_id, sealed, last_error, attempts, next_at, leased_until, created_at
 		FROM outbox ORDER BY tenant_id, mail_id`, func(r db.Row) error {
-		list = append(list, row{r.Text(0), r.Text(1), r.Text(2), r.Text(3), int(r.Int(4)), clock.FromMicros(r.Int(5)), clock.FromMicros(r.Int(6)), clock.FromMicros(r.Int(7))})
+		list = append(list, row{tenant.ID(r.Text(0)), r.Text(1), r.Text(2), r.Text(3), int(r.Int(4)), clock.FromMicros(r.Int(5)), clock.FromMicros(r.Int(6)), clock.FromMicros(r.Int(7))})
 		return nil
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/mail"
 	"gatehouse/internal/mail/mailtest"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 var (
@@ -130,13 +131,13 @@ func TestTwoNodesSendEachMailOnce(t *testing.T) {
 				to := fmt.Sprintf("user%d@customer.example", i)
 				want[to] = 1
 				if i < 100 {
-					one.put(fmt.Sprint("tenant", i%3), to)
+					one.put(tenant.ID(fmt.Sprint("tenant", i%3)), to)
 				}
 			}
 			atWork(one.postman, two.postman)
 			stop := []func(){one.run(), two.run()}
 			for i := 100; i < 200; i++ {
-				two.put(fmt.Sprint("tenant", i%5), fmt.Sprintf("user%d@customer.example", i))
+				two.put(tenant.ID(fmt.Sprint("tenant", i%5)), fmt.Sprintf("user%d@customer.example", i))
 				two.Wake()
 			}
 			one.Wake()

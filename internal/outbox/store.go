@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 // purpose is what the keyring seals mails for.
@@ -81,7 +82,7 @@ func CheckMails(ctx context.Context, h db.Handle, keyring *secret.Keyring) error
 
 // tenantWithMail is a tenant and when its earliest mail is due.
 type tenantWithMail struct {
-	name string
+	name tenant.ID
 	next time.Time
 }
 
@@ -97,7 +98,7 @@ func (s *store) tenants(ctx context.Context) ([]tenantWithMail, error) {
 		SELECT f.tenant_id, (SELECT min(o.next_at) FROM outbox o WHERE o.tenant_id = f.tenant_id)
 		FROM found f WHERE f.tenant_id IS NOT NULL`, func(r db.Row) error {
 			if !r.Null(1) { // its last mail was deleted in between
-				list = append(list, tenantWithMail{r.Text(0), clock.FromMicros(r.Int(1))})
+				list = append(list, tenantWithMail{tenant.ID(r.Text(0)), clock.FromMicros(r.Int(1))})
 			}
 			return nil
 		})
@@ -114,7 +115,7 @@ func (s *store) count(ctx context.Context) (n int64, err error) {
 }
 
 // due lists mails of a tenant that may be tried now, the most urgent first.
-func (s *store) due(ctx context.Context, tenant string, now time.Time) ([]waitingMail, error) {
+func (s *store) due(ctx context.Context, tenant tenant.ID, now time.Time) ([]waitingMail, error) {
 	var list []waitingMail
 	err := s.db.For(tenant).Query(ctx, `SELECT mail_id, leased_until FROM outbox
 		WHERE tenant_id = $1 AND next_at <= $2 ORDER BY next_at LIMIT 16`, func(r db.Row) error { // the literal is share

@@ -15,6 +15,7 @@ import (
 // A backup taken under load is the database at one instant of it; restored
 // elsewhere, with the same master key, it serves the same to the same keys.
 func TestProveBackup(t *testing.T) {
+	underRace(t)
 	together(t)
 	p := begin(t, "DUR-10", db.SQLite)
 	w, f := fresh(t, db.SQLite), newFleet(p, 8)

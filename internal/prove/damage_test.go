@@ -171,6 +171,7 @@ func makeSpecimens(t *testing.T) (stopped, killed *specimen) {
 // A damaged file is refused in a clear line, or what is served is right: never
 // a panic, never an empty database in the place of the damaged one.
 func TestProveDamagedFiles(t *testing.T) {
+	asShipped(t)
 	together(t)
 	p := begin(t, "DUR-5", db.SQLite)
 	stopped, killed := makeSpecimens(t)

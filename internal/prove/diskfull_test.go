@@ -19,6 +19,8 @@ import (
 // On a full disk writes are refused in the envelope, reads go on, the log stays
 // quiet, and all is well again once there is space.
 func TestProveDiskFull(t *testing.T) {
+	asShipped(t)
+	together(t)
 	for _, c := range []struct {
 		id, manifest string
 		// refuses: with the audit log on, reads too are refused once it holds as

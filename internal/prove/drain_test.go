@@ -19,6 +19,7 @@ const grace = 35 * time.Second
 
 // A server that is told to stop answers what it has begun, and exits with 0.
 func TestProveDrain(t *testing.T) {
+	underRace(t)
 	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "DUR-13", engine)
@@ -87,6 +88,7 @@ func afterAcked(w *writer) state {
 // While a slow request keeps it, a stopping server says that it is not ready,
 // takes nobody new, and still answers that request.
 func TestProveDrainWaitsForASlowRequest(t *testing.T) {
+	underRace(t)
 	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "DUR-13-slow", engine)

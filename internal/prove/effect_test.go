@@ -24,6 +24,8 @@ type effects struct {
 
 // What a command changes holds on every running node within a second.
 func TestProveCommandsTakeEffect(t *testing.T) {
+	asShipped(t)
+	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "EFFECT", engine)
 		w := fresh(t, engine)

@@ -64,9 +64,7 @@ func (tr *trial) within() bool {
 // An attack on the sandbox of one component ends in time and takes up its own
 // memory and no more; other requests hardly notice, and the process lives on.
 func TestProveAttacksStayInTheirBox(t *testing.T) {
-	if racing {
-		t.Skip("times and memory mean nothing in a race build")
-	}
+	asShipped(t)
 	p := begin(t, "BOX-1", db.SQLite)
 	trials, manifest := corpus(p, scale(25, 1000))
 	w := bare(t, db.SQLite)

@@ -64,9 +64,7 @@ var points = []point{
 // on its way the server was killed.
 func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
 	together(t)
-	if racing {
-		t.Skip("the program with its marks is no race build; the storm kills one that is")
-	}
+	asShipped(t)
 	marked := markedProgram(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "ONCE-1", engine)

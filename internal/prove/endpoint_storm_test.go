@@ -33,6 +33,7 @@ type deliveryStorm struct {
 // Under kills at random, with providers that send until they are heard, and at
 // times twice at once, every event is there once with its effects.
 func TestProveDeliveriesInAStorm(t *testing.T) {
+	underRace(t)
 	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "ONCE-2", engine)

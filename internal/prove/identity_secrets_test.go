@@ -55,9 +55,7 @@ type vault struct {
 // print. Mails, and the answers that give them out, are what they are for.
 func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 	together(t)
-	if racing {
-		t.Skip("it says nothing of races, and searches for long in a race build")
-	}
+	asShipped(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "SECRETS", engine)
 		s := &vault{p: p, w: newPortal(t, engine), known: map[string]string{}}

@@ -26,9 +26,7 @@ const (
 // Logins cannot take the cores from others: reads at a fifth of what the server
 // could do hardly wait while 32 clients log in as fast as they are let.
 func TestProveALoginStormLeavesDataAlone(t *testing.T) {
-	if racing {
-		t.Skip("times mean nothing in a race build")
-	}
+	asShipped(t)
 	p := begin(t, "STORM-login", db.SQLite)
 	w := newPortal(t, db.SQLite)
 	// Reads are not logged: what is measured is the logins, not the disk.

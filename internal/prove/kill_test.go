@@ -20,6 +20,7 @@ import (
 // A server that is killed at any moment comes back with every change that it
 // acknowledged, each whole, and nothing half done.
 func TestProveKill9(t *testing.T) {
+	asShipped(t)
 	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "DUR-1", engine)

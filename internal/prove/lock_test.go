@@ -13,6 +13,7 @@ import (
 // A second server on one folder is refused in one clear line, while commands
 // work beside the first; kill -9 leaves no lock behind.
 func TestProveSecondServer(t *testing.T) {
+	underRace(t)
 	together(t)
 	p := begin(t, "DUR-6", db.SQLite)
 	w, f := fresh(t, db.SQLite), newFleet(p, 4)

@@ -27,14 +27,14 @@ func TestMain(m *testing.M) {
 // proving is set when the long figures are wanted.
 var proving = os.Getenv("GATEHOUSE_PROVE") != ""
 
-// scale is how many trials a test has: few beside other tests, fewer still
-// under the race detector, many when proving.
+// scale is how many trials a test has: few in "make test", half of them under the
+// race detector, many when proving.
 func scale(short, long int) int {
 	switch {
 	case proving:
 		return long
 	case racing:
-		return max(1, short/4)
+		return max(1, short/2)
 	default:
 		return short
 	}
@@ -50,6 +50,25 @@ func strictly(bound time.Duration) time.Duration {
 		return bound
 	default:
 		return 3 * bound
+	}
+}
+
+// "make test" runs each proof once: with the program as it is shipped, or with a
+// race build where many requests and a shutdown meet. "make prove" runs them all.
+
+// asShipped skips a test whose program is a race build.
+func asShipped(t *testing.T) {
+	t.Helper()
+	if racing {
+		t.Skip("runs with the program as it is shipped")
+	}
+}
+
+// underRace skips a test whose program is no race build, except when proving.
+func underRace(t *testing.T) {
+	t.Helper()
+	if !racing && !proving {
+		t.Skip("runs under the race detector")
 	}
 }
 
@@ -77,7 +96,8 @@ var (
 		args := []string{"build", "-p", "2", "-buildvcs=false", "-o", built}
 		if racing {
 			// As the Makefile does, and for its reasons; what it compiled is used again.
-			args = append(args, "-race", "-gcflags=modernc.org/sqlite/lib=-race=false")
+			args = append(args, "-race", "-gcflags=modernc.org/sqlite/lib=-race=false",
+				"-gcflags=golang.org/x/crypto/argon2=-race=false", "-gcflags=golang.org/x/crypto/blake2b=-race=false")
 		}
 		out, err := exec.Command("go", append(args, "gatehouse/cmd/gatehouse")...).CombinedOutput()
 		if err != nil {

@@ -124,9 +124,7 @@ type neighbourStorm struct {
 // tenant's requests at a tenth of what the server could do hardly wait.
 // GATEHOUSE_PROVE_STORM names the parts to run, all without it.
 func TestProveANeighboursStorm(t *testing.T) {
-	if racing {
-		t.Skip("times mean nothing in a race build")
-	}
+	asShipped(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "FAIR-storm", engine)
 		s := newNeighbourStorm(p, engine)

@@ -38,6 +38,7 @@ custom_endpoints:
 // Memory hogs of three tenants, as many at once as each may run, do not make a
 // fourth tenant's trivial runs fail as if they were to blame.
 func TestProveHogsHarmNoNeighbour(t *testing.T) {
+	underRace(t)
 	p := begin(t, "BOX-2", db.SQLite)
 	w := bare(t, db.SQLite)
 	tokens := map[string]string{}
@@ -106,6 +107,7 @@ func TestProveHogsHarmNoNeighbour(t *testing.T) {
 // cores, are accepted or asked to come again; none is told that its signature is
 // wrong.
 func TestProveValidDeliveriesUnderLoad(t *testing.T) {
+	asShipped(t)
 	p := begin(t, "SIGN-1", db.SQLite)
 	w := bare(t, db.SQLite)
 	w.apply(strings.Replace(shopManifest, "logic_components:\n", `logic_components:

@@ -35,6 +35,7 @@ const mostPages = 320 << 20
 // Clients that list large records, and clients that do not read what they asked
 // for, take a bounded memory, and another tenant is served meanwhile.
 func TestProveLargePages(t *testing.T) {
+	asShipped(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "MEM-pages", engine)
 		w := bare(t, engine)
@@ -61,7 +62,7 @@ func TestProveLargePages(t *testing.T) {
 		most := m.most.Load()
 		p.add("before_mib", int(before>>20))
 		p.add("most_mib", int(most>>20))
-		if most > mostPages && !racing {
+		if most > mostPages {
 			p.fail("the program took %d MiB of its own", most>>20)
 		}
 		if !n.running() || n.panicked() {

@@ -22,6 +22,7 @@ import (
 // PostgreSQL that crashes and comes back under load: what was acknowledged is
 // there, nobody waits for ever, and the node goes on by itself.
 func TestProvePostgresRestart(t *testing.T) {
+	asShipped(t)
 	together(t)
 	p := begin(t, "DUR-7", db.Postgres)
 	s := startPostgres(t)

@@ -33,6 +33,7 @@ type peers struct {
 // Peers that send slowly, take slowly or say nothing are cut off in time, and
 // others are served meanwhile.
 func TestProveSlowPeers(t *testing.T) {
+	asShipped(t)
 	together(t)
 	p := begin(t, "NET-slow", db.SQLite)
 	w := fresh(t, db.SQLite)

@@ -44,9 +44,7 @@ const (
 // one ends as if it had not been.
 func TestProveAKilledApplyGoesOn(t *testing.T) {
 	together(t)
-	if racing {
-		t.Skip("the program with its marks is no race build")
-	}
+	asShipped(t)
 	marked := markedProgram(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "STEPS-1", engine)

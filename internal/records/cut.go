@@ -100,7 +100,7 @@ func (c *cut) compute() (err error) {
 		}
 		return c.work.Yield()
 	}
-	c.work, err = c.cores.Start(c.ctx, c.s.viewer.Tenant())
+	c.work, err = c.cores.Start(c.ctx, string(c.s.viewer.Tenant()))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Spy is a session that tells of each statement it reads with.
@@ -79,7 +80,7 @@ func Reshape(ctx context.Context, tx tenant.ConfigTx, before, after *access.Conf
 
 // ReassignRole is what a Transition does with the records of a user who gets
 // another role.
-func ReassignRole(ctx context.Context, tx tenant.ConfigTx, config *access.Config, userID, role string) error {
+func ReassignRole(ctx context.Context, tx tenant.ConfigTx, config *access.Config, userID user.ID, role string) error {
 	return reassignRole(ctx, tx, config, userID, role)
 }
 

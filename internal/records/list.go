@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
 )
 
 // MaxLimit is the largest page; a larger limit is served as this one (contract
@@ -117,9 +118,9 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 }
 
 // cursorScope returns what a cursor is bound to.
-func cursorScope(tenant, entity string, filters []Filter) string {
+func cursorScope(tenant tenant.ID, entity string, filters []Filter) string {
 	var b strings.Builder
-	b.WriteString(tenant + "\x00" + entity)
+	b.WriteString(string(tenant) + "\x00" + entity)
 	for _, f := range slices.SortedFunc(slices.Values(filters), func(a, b Filter) int { return strings.Compare(a.Field, b.Field) }) {
 		b.WriteString("\x00" + f.Field + "\x00" + f.Value)
 	}

@@ -133,7 +133,7 @@ func (s *statement) arms(scope *access.Scope, filters []filter, limit int, later
 		a.write("field_values", "s.record_created_at", given.String()+" AND s.reach", ways(scope), nil)
 		return
 	}
-	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", []string{scope.Owner}, nil)
+	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", []string{string(scope.Owner)}, nil)
 	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", scope.OwnerRoles, nil)
 	a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", scope.SharedTo, func() { s.level(scope) })
 	a.write("rule_matches", "s.record_created_at", "s.rule_id", scope.Rules, nil)

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // A value of a field that lists are filtered by has one index row for viewers
@@ -17,7 +18,7 @@ import (
 // everybody is the reach of the row that every keyed value has.
 const everybody = ""
 
-func wayOfOwner(user string) string      { return "o:" + user }
+func wayOfOwner(owner user.ID) string    { return "o:" + string(owner) }
 func wayOfRole(role string) string       { return "r:" + role }
 func wayOfShare(principal string) string { return "s:" + principal }
 func wayOfRule(rule string) string       { return "m:" + rule }
@@ -49,7 +50,7 @@ func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ran
 type standing struct {
 	values    []jsontext.Value // by schema.Field.Index
 	data      jsontext.Value   // all of it, including fields that were removed
-	owner     string
+	owner     user.ID
 	ownerRole string
 	shares    []string // the principals it is shared with
 	rules     []string // the names of the sharing rules by field value that match

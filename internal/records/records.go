@@ -19,6 +19,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // Member is one member of a record's JSON object, as a caller sent it.
@@ -45,7 +46,8 @@ const idLength = 36
 
 // row is a record as stored.
 type row struct {
-	id, owner, ownerRole string
+	id, ownerRole        string
+	owner                user.ID
 	createdAt, updatedAt int64 // microseconds UTC
 	version              int64
 	data                 jsontext.Value

@@ -62,7 +62,7 @@ func (s *Session) heavyRead(ctx context.Context) (leave func(), err error) {
 	if s.store.heavy == nil {
 		return func() {}, nil
 	}
-	leave, err = s.store.heavy.Enter(ctx, s.viewer.Tenant())
+	leave, err = s.store.heavy.Enter(ctx, string(s.viewer.Tenant()))
 	if errors.Is(err, admission.ErrFull) {
 		err = fault.New(fault.Overloaded, "too many large records are being read").After(time.Second)
 	}

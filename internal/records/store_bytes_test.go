@@ -131,7 +131,7 @@ func TestAHolderIsAskedBeforeAnythingHappens(t *testing.T) {
 }
 
 func viewerOf(h *house, name string) access.Viewer {
-	v, err := h.dir.Viewer(context.Background(), h.config(), h.ids[name], false)
+	v, err := h.dir.Viewer(context.Background(), h.config(), user.ID(h.ids[name]), false)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // Update merges members into a record (contract R4): fields that members does
@@ -19,7 +20,7 @@ import (
 // CONFLICT.
 func (s *Session) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	if entity == schema.UserEntity {
-		return s.updateUser(ctx, id, members)
+		return s.updateUser(ctx, user.ID(id), members)
 	}
 	var out Record
 	err := s.locked(ctx, entity, id, reach{access.Update, access.Update, "change"},
@@ -77,7 +78,7 @@ func (s *Session) merge(ctx context.Context, tx db.Tx, r *access.EntityRights, r
 
 // patch is the effect of a body on a record: values by schema.Field.Index.
 type patch struct {
-	owner         string // "" where the body has none
+	owner         user.ID // "" where the body has none
 	before, after []jsontext.Value
 	changed       []jsontext.Value // nil where a value does not change
 }

@@ -136,7 +136,7 @@ func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.
 	}
 	l := access.Leftover{
 		Kind: access.LeftReferences, Entity: from.StoredAs(), Name: f.MemberName() + "=" + id,
-		Becomes: strconv.FormatInt(clock.Micros(s.store.clock.Now()), 10) + " " + s.viewer.UserID(),
+		Becomes: strconv.FormatInt(clock.Micros(s.store.clock.Now()), 10) + " " + string(s.viewer.UserID()),
 	}
 	return []access.Leftover{l}, access.Leave(ctx, tx, l, 0)
 }

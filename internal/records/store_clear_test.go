@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // referred is an account that n contacts refer to, and a rule that shares those
@@ -43,7 +44,7 @@ func (h *house) tableRows(table, where string, args ...any) (n int64) {
 
 func viewer(h *house, name string) access.Viewer {
 	h.t.Helper()
-	v, err := h.dir.Viewer(context.Background(), h.config(), h.ids[name], false)
+	v, err := h.dir.Viewer(context.Background(), h.config(), user.ID(h.ids[name]), false)
 	if err != nil {
 		h.t.Fatal(err)
 	}

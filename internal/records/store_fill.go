@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // walkPage is how many records a walk holds in memory at once, and the most
@@ -72,7 +73,7 @@ func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit i
 }
 
 func rowOf(r db.Row) row {
-	return row{createdAt: r.Int(0), id: r.Text(1), owner: r.Text(2), ownerRole: r.Text(3), data: jsontext.Value(r.Text(4))}
+	return row{createdAt: r.Int(0), id: r.Text(1), owner: user.ID(r.Text(2)), ownerRole: r.Text(3), data: jsontext.Value(r.Text(4))}
 }
 
 // walkShape visits every record of an entity type in one transaction.
@@ -439,7 +440,7 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 // reassignRole updates the records of a user to the user's new role, in the
 // transaction that changes it. config is the tenant's configuration before the
 // change.
-func reassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID, role string) error {
+func reassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID user.ID, role string) error {
 	for _, e := range config.Schema.Entities {
 		for after := int64(0); ; {
 			last, _, err := rolePage(ctx, tx, config, e, `owner_id = $5`, userID, role, after, math.MaxInt64, walkPage)

@@ -25,7 +25,7 @@ import (
 )
 
 // seers is a tenant in which each user but olivia and ada sees records in one way.
-func seers(t testing.TB, d *db.DB, tenantID string) *house {
+func seers(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 	h := likeAcme(t, d, tenantID)
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		var errs []error
@@ -68,7 +68,7 @@ func (h *house) scatter(n int) {
 			}
 			made := id(h.create(h.as("olivia"), "contact", text+"}"))
 			if viewer == "sharing" {
-				share := records.Share{Principal: access.UserPrincipal(h.ids["sharing"]), Access: access.ReadOnly}
+				share := records.Share{Principal: access.UserPrincipal(user.ID(h.ids["sharing"])), Access: access.ReadOnly}
 				if err := h.as("olivia").Share(ctx, "contact", made, share); err != nil {
 					h.t.Fatal(describe(err))
 				}
@@ -198,7 +198,7 @@ func newRowCounter(t *testing.T, dir string) *rowCounter {
 }
 
 // count is how many rows SQLite looks at for statements of a tenant.
-func (c *rowCounter) count(tenant string, list []statement) int {
+func (c *rowCounter) count(tenant tenant.ID, list []statement) int {
 	c.rows = 0
 	for _, st := range list {
 		if err := c.run(st.sql, append([]any{tenant}, st.args...)); err != nil {

@@ -30,11 +30,11 @@ type house struct {
 	clk    clock.Clock
 	dir    *access.Directory
 	store  *records.Store
-	tenant string
+	tenant tenant.ID
 	ids    map[string]string // of users, by name
 }
 
-func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID string) *house {
+func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID tenant.ID) *house {
 	dir := access.NewDirectory(d)
 	return &house{
 		t: t, d: d, clk: clk, dir: dir, tenant: tenantID, ids: map[string]string{},
@@ -46,7 +46,7 @@ func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID string) *house {
 // support), the types account and contact, and a set for each way to work.
 func acme(t testing.TB, d *db.DB) *house { return likeAcme(t, d, "acme") }
 
-func likeAcme(t testing.TB, d *db.DB, tenantID string) *house {
+func likeAcme(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 	h := newHouse(t, d, clock.System(), tenantID)
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return errors.Join(
@@ -103,7 +103,7 @@ func (h *house) change(fn func(context.Context, tenant.ConfigTx) error) error {
 		before, err := access.Load(ctx, tx)
 		if fault.CodeOf(err) == fault.NotFound {
 			before = &access.Config{Schema: schema.New(nil, nil)}
-			err = tenant.Put(ctx, tx, &tenant.Tenant{ID: h.tenant, Hosts: []string{h.tenant + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
+			err = tenant.Put(ctx, tx, &tenant.Tenant{ID: h.tenant, Hosts: []string{string(h.tenant) + ".localhost"}, Settings: tenant.DefaultSettings()}, 1)
 		}
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (h *house) configure(fn func(context.Context, tenant.ConfigTx) error) {
 // user adds a user of the given role, type and sets.
 func (h *house) user(name string, u user.User) {
 	h.t.Helper()
-	u.ID, u.Name, u.Email, u.Active = clock.NewID(h.clk.Now()), name, name+"@acme.example", true
+	u.ID, u.Name, u.Email, u.Active = user.ID(clock.NewID(h.clk.Now())), name, name+"@acme.example", true
 	if u.Type == "" {
 		u.Type = user.Internal
 	}
@@ -140,7 +140,7 @@ func (h *house) user(name string, u user.User) {
 		}
 		return user.Insert(ctx, tx, &u)
 	})
-	h.ids[name] = u.ID
+	h.ids[name] = string(u.ID)
 }
 
 // set makes a permission set and gives it to a user, beside what they have.
@@ -148,7 +148,7 @@ func (h *house) set(name string, p access.PermissionSet) {
 	h.t.Helper()
 	p.Name = "set of " + name
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		u, err := user.ByID(ctx, tx, h.ids[name])
+		u, err := user.ByID(ctx, tx, user.ID(h.ids[name]))
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (h *house) as(name string) *records.Session {
 	if known := h.ids[name]; known != "" {
 		id = known
 	}
-	v, err := h.dir.Viewer(context.Background(), h.config(), id, false)
+	v, err := h.dir.Viewer(context.Background(), h.config(), user.ID(id), false)
 	if err != nil {
 		h.t.Fatalf("viewer %s: %v", name, err)
 	}

@@ -138,7 +138,7 @@ func (x *indexed) share() {
 	}
 	to := access.RolePrincipal(x.draw("role", "ceo", "sales", "support"))
 	if rapid.Bool().Draw(x.t, "to user") {
-		to = access.UserPrincipal(x.ids[x.person()])
+		to = access.UserPrincipal(user.ID(x.ids[x.person()]))
 	}
 	ctx, s := context.Background(), x.as("olivia")
 	err := s.Unshare(ctx, "contact", at, to)
@@ -154,7 +154,7 @@ func (x *indexed) share() {
 func (x *indexed) reassign() {
 	who, role := x.ids[x.person()], x.draw("role", "", "ceo", "sales", "junior")
 	x.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		u, err := user.ByID(ctx, tx, who)
+		u, err := user.ByID(ctx, tx, user.ID(who))
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (x *indexed) reassign() {
 			return err
 		}
 		u.Role = role
-		return errors.Join(user.Update(ctx, tx, u), records.ReassignRole(ctx, tx, config, who, role))
+		return errors.Join(user.Update(ctx, tx, u), records.ReassignRole(ctx, tx, config, user.ID(who), role))
 	})
 }
 
@@ -194,7 +194,7 @@ func (x *indexed) changeRules() {
 // unit changes several records in one transaction, deletions among them.
 func (x *indexed) unit() {
 	ctx, config := context.Background(), x.config()
-	v, err := x.dir.Viewer(ctx, config, x.ids["olivia"], false)
+	v, err := x.dir.Viewer(ctx, config, user.ID(x.ids["olivia"]), false)
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/tenant"
 
 	"pgregory.net/rapid"
 )
@@ -47,7 +48,7 @@ func TestIndexRowsAreThoseOfTheRecords(t *testing.T) {
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			n++
-			x := &indexed{house: likeAcme(t, d, fmt.Sprintf("t%d", n)), t: rt}
+			x := &indexed{house: likeAcme(t, d, tenant.ID(fmt.Sprintf("t%d", n))), t: rt}
 			x.declare()
 			for range 3 {
 				x.write("account")

@@ -161,7 +161,7 @@ func (c *crowd) fill(n int) {
 				id := c.create(i)
 				if i%5 == 0 {
 					err := c.s.Share(context.Background(), "contact", id, records.Share{
-						Principal: access.UserPrincipal(c.h.ids["eva"]), Access: access.ReadOnly,
+						Principal: access.UserPrincipal(user.ID(c.h.ids["eva"])), Access: access.ReadOnly,
 					})
 					if err != nil {
 						c.h.t.Error(describe(err))

@@ -208,7 +208,7 @@ func TestConfigurationAndRecordsAgreeAfterARace(t *testing.T) {
 				defer stop.Store(true)
 				return errors.Join(h.change(func(ctx context.Context, tx tenant.ConfigTx) error { return access.PutRule(ctx, tx, rule) }),
 					h.change(func(ctx context.Context, tx tenant.ConfigTx) error {
-						u, err := user.ByID(ctx, tx, h.ids["jim"])
+						u, err := user.ByID(ctx, tx, user.ID(h.ids["jim"]))
 						if err != nil {
 							return err
 						}

@@ -9,6 +9,7 @@ import (
 	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // rowColumns returns the columns of a record r that scanRow reads.
@@ -29,8 +30,8 @@ var columnsOf sync.Map
 // callback.
 func scanRow(r db.Row, rec *row) {
 	owner := rec.owner
-	if b := r.Bytes(1); string(b) != owner { // neighbours in a list often have the same owner
-		owner = string(b)
+	if b := r.Bytes(1); user.ID(b) != owner { // neighbours in a list often have the same owner
+		owner = user.ID(b)
 	}
 	*rec = row{id: r.Text(0), owner: owner, createdAt: r.Int(2), updatedAt: r.Int(3), data: r.Bytes(4)}
 }
@@ -39,7 +40,7 @@ func scanRow(r db.Row, rec *row) {
 // may not see it.
 func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if entity == schema.UserEntity {
-		return s.getUser(ctx, id)
+		return s.getUser(ctx, user.ID(id))
 	}
 	r, err := s.on(entity, access.Read)
 	if err != nil {

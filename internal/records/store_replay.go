@@ -49,7 +49,7 @@ type replay struct {
 	held  map[ref]*row // what the unit reads, changes or creates
 	gone  map[ref]bool // what was deleted so far
 	kept  map[ref]bool // records that are referred to: they exist and are locked
-	roles map[string]string
+	roles map[user.ID]string
 	tick  int64 // the created_at of the next record
 	next  creations
 }
@@ -64,7 +64,7 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	if version != u.config.Tenant.Version {
 		return errStale
 	}
-	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[string]string{}}
+	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[user.ID]string{}}
 	if u.created > 0 {
 		// Creations hold the tenant's clock to the end. A transaction that took
 		// it after locking records could wait for another node that waits for
@@ -98,11 +98,12 @@ func (r *replay) record(e *schema.Entity, at ref) *row {
 
 // creation is a checked record that a unit creates.
 type creation struct {
-	s         *Session
-	e         *schema.Entity
-	id, owner string
-	values    []jsontext.Value // by schema.Field.Index
-	data      jsontext.Value
+	s      *Session
+	e      *schema.Entity
+	id     string
+	owner  user.ID
+	values []jsontext.Value // by schema.Field.Index
+	data   jsontext.Value
 }
 
 // create makes a creation, like Session.insert; the record is written together
@@ -202,7 +203,7 @@ func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, erro
 	switch {
 	case r.entity == schema.UserEntity:
 		var held *user.User
-		if held, err = user.Lock(ctx, tx, r.id); err == nil {
+		if held, err = user.Lock(ctx, tx, user.ID(r.id)); err == nil {
 			rec.version = held.UpdatedAt
 		}
 	case n.session != nil:

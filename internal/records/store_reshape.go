@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Transition is what a change of configuration means for records. It keeps
@@ -32,7 +33,10 @@ type Transition struct {
 }
 
 // RoleChange is a user whose role changes.
-type RoleChange struct{ User, From, To string }
+type RoleChange struct {
+	User     user.ID
+	From, To string
+}
 
 // Long is the error of a transition that must be prepared first.
 type Long struct{ Work *access.Work }

@@ -217,7 +217,7 @@ func TestRecordsFollowTheirOwnersRole(t *testing.T) {
 		h.get(h.as("sam"), "contact", made) // sales is above junior
 		assign := func(role string) {
 			h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-				u, err := user.ByID(ctx, tx, h.ids["jim"])
+				u, err := user.ByID(ctx, tx, user.ID(h.ids["jim"]))
 				if err != nil {
 					return err
 				}

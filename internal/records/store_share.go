@@ -116,7 +116,7 @@ func (s *Session) principal(ctx context.Context, q db.Querier, principal string)
 		}
 		return "", fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
 	case "user":
-		_, err := user.RoleOf(ctx, q, name)
+		_, err := user.RoleOf(ctx, q, user.ID(name))
 		if errors.Is(err, user.ErrUnknown) {
 			return "", fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
 		}

@@ -20,7 +20,7 @@ import (
 func (h *house) moves(name, role string) {
 	h.t.Helper()
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		u, err := user.ByID(ctx, tx, h.ids[name])
+		u, err := user.ByID(ctx, tx, user.ID(h.ids[name]))
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func TestTheMigrationLeavesDanglingSharesToTheSweep(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
 		one := id(h.create(h.as("sam"), "contact", `{"score": 7}`))
-		for _, p := range []string{access.RolePrincipal("support"), access.UserPrincipal(h.ids["eva"])} {
+		for _, p := range []string{access.RolePrincipal("support"), access.UserPrincipal(user.ID(h.ids["eva"]))} {
 			if err := h.as("sam").Share(t.Context(), "contact", one, records.Share{Principal: p, Access: access.ReadOnly}); err != nil {
 				t.Fatal(err)
 			}

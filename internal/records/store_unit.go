@@ -74,7 +74,7 @@ type Unit struct {
 	// gone are those it deleted. own clears the references of a record in
 	// records to one in gone.
 	records map[ref]*row
-	users   map[string]*user.User
+	users   map[user.ID]*user.User
 	gone    map[ref]bool
 	unique  uniqueValues
 }
@@ -104,7 +104,7 @@ type need struct {
 func (s *Store) Begin(config *access.Config) *Unit {
 	return &Unit{
 		store: s, config: config, h: s.d.For(config.Tenant.ID),
-		read: map[ref]int64{}, records: map[ref]*row{}, users: map[string]*user.User{}, gone: map[ref]bool{},
+		read: map[ref]int64{}, records: map[ref]*row{}, users: map[user.ID]*user.User{}, gone: map[ref]bool{},
 		unique: newUniqueValues(),
 	}
 }
@@ -112,7 +112,7 @@ func (s *Store) Begin(config *access.Config) *Unit {
 // Close releases what the unit holds of the memory that all units share. The
 // unit must not be used afterwards.
 func (u *Unit) Close() {
-	u.store.written.Release(u.config.Tenant.ID, u.written)
+	u.store.written.Release(string(u.config.Tenant.ID), u.written)
 	u.written = 0
 }
 
@@ -148,7 +148,7 @@ func (u *Unit) add(c change, bytes int) error {
 		return errChanged
 	case u.written+int64(bytes) > MaxWritten:
 		return errWritten
-	case !u.store.written.Take(u.config.Tenant.ID, int64(bytes)):
+	case !u.store.written.Take(string(u.config.Tenant.ID), int64(bytes)):
 		return errMemory
 	}
 	u.written += int64(bytes)

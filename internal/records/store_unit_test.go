@@ -32,7 +32,7 @@ func (h *house) part(name string) (*records.Unit, *records.UnitSession) {
 // join is the same unit as another user may use it.
 func (h *house) join(u *records.Unit, name string) *records.UnitSession {
 	h.t.Helper()
-	v, err := h.dir.Viewer(context.Background(), h.config(), h.ids[name], false)
+	v, err := h.dir.Viewer(context.Background(), h.config(), user.ID(h.ids[name]), false)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestCountersInUnitsLoseNothing(t *testing.T) {
 		h := acme(t, d)
 		counter := id(h.create(h.as("ada"), "contact", `{"score": 0}`))
 		config := h.config()
-		viewer, err := h.dir.Viewer(t.Context(), config, h.ids["ada"], false)
+		viewer, err := h.dir.Viewer(t.Context(), config, user.ID(h.ids["ada"]), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (p *UnitSession) held(rec Record) (Record, error) {
 // Get reads one record as it is in the unit.
 func (p *UnitSession) Get(ctx context.Context, entity, id string) (Record, error) {
 	if entity == schema.UserEntity {
-		return p.getUser(ctx, id)
+		return p.getUser(ctx, user.ID(id))
 	}
 	r, err := p.s.on(entity, access.Read)
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *UnitSession) Create(ctx context.Context, entity string, members []Membe
 // Update merges members into a record.
 func (p *UnitSession) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	if entity == schema.UserEntity {
-		return p.updateUser(ctx, id, members)
+		return p.updateUser(ctx, user.ID(id), members)
 	}
 	s := p.s
 	r, err := s.on(entity, access.Update)
@@ -325,7 +325,7 @@ func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Fiel
 
 // ---- users ----
 
-func (p *UnitSession) findUser(ctx context.Context, id string) (*user.User, error) {
+func (p *UnitSession) findUser(ctx context.Context, id user.ID) (*user.User, error) {
 	if !p.s.mayMeet(id) {
 		return nil, errNoUser
 	}
@@ -340,10 +340,10 @@ func (p *UnitSession) findUser(ctx context.Context, id string) (*user.User, erro
 	if err != nil {
 		return nil, err
 	}
-	return u, p.u.saw(ref{schema.UserEntity, id}, u.UpdatedAt)
+	return u, p.u.saw(ref{schema.UserEntity, string(id)}, u.UpdatedAt)
 }
 
-func (p *UnitSession) getUser(ctx context.Context, id string) (Record, error) {
+func (p *UnitSession) getUser(ctx context.Context, id user.ID) (Record, error) {
 	r, err := p.s.onUsers(access.Read)
 	if err != nil {
 		return nil, err
@@ -355,7 +355,7 @@ func (p *UnitSession) getUser(ctx context.Context, id string) (Record, error) {
 	return p.held(renderUser(nil, r, u))
 }
 
-func (p *UnitSession) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
+func (p *UnitSession) updateUser(ctx context.Context, id user.ID, members []Member) (Record, error) {
 	s := p.s
 	r, err := s.onUsers(access.Update)
 	if err != nil {
@@ -377,7 +377,7 @@ func (p *UnitSession) updateUser(ctx context.Context, id string, members []Membe
 		return nil, err
 	}
 	rest := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Name == "updated_at" })
-	c := change{ref: ref{schema.UserEntity, id}, do: func(ctx context.Context, rp *replay) error {
+	c := change{ref: ref{schema.UserEntity, string(id)}, do: func(ctx context.Context, rp *replay) error {
 		held, err := lockUser(ctx, rp.tx, id)
 		if err != nil {
 			return err

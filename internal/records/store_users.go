@@ -39,7 +39,7 @@ func (s *Session) onUsers(verb access.Verb) (*access.EntityRights, error) {
 }
 
 // mayMeet reports whether the viewer may see the user's row at all.
-func (s *Session) mayMeet(id string) bool { return !s.viewer.External() || id == s.viewer.UserID() }
+func (s *Session) mayMeet(id user.ID) bool { return !s.viewer.External() || id == s.viewer.UserID() }
 
 // Self returns the viewer's own row, which needs no permission (contract U1).
 // It returns UNAUTHORIZED when the user is gone.
@@ -51,7 +51,7 @@ func (s *Session) Self(ctx context.Context) (*user.User, error) {
 	return u, err
 }
 
-func (s *Session) getUser(ctx context.Context, id string) (Record, error) {
+func (s *Session) getUser(ctx context.Context, id user.ID) (Record, error) {
 	r, err := s.onUsers(access.Read)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	only := ""
+	var only user.ID
 	if s.viewer.External() {
 		only = s.viewer.UserID()
 	}
@@ -96,7 +96,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 		}
 		return user.Page(ctx, s.h, only, w.after, w.before, w.limit, func(u *user.User) error {
 			at = u
-			return each(&row{id: u.ID, createdAt: u.CreatedAt})
+			return each(&row{id: string(u.ID), createdAt: u.CreatedAt})
 		})
 	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
 }
@@ -115,7 +115,7 @@ func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, 
 
 // only returns the id of the user with an e-mail address, "" when there is none
 // that the viewer may see.
-func (s *Session) only(ctx context.Context, email, own string) (string, error) {
+func (s *Session) only(ctx context.Context, email string, own user.ID) (user.ID, error) {
 	u, err := user.ByEmail(ctx, s.h, email)
 	if errors.Is(err, user.ErrUnknown) {
 		return "", nil
@@ -131,7 +131,7 @@ func (s *Session) only(ctx context.Context, email, own string) (string, error) {
 
 // updateUser changes name, locale and custom fields; any other change is
 // refused (contract U5).
-func (s *Session) updateUser(ctx context.Context, id string, members []Member) (Record, error) {
+func (s *Session) updateUser(ctx context.Context, id user.ID, members []Member) (Record, error) {
 	var out Record
 	err := s.current(ctx, func(s *Session) error {
 		r, err := s.onUsers(access.Update)
@@ -159,7 +159,7 @@ func (s *Session) updateUser(ctx context.Context, id string, members []Member) (
 	return out, err
 }
 
-func lockUser(ctx context.Context, tx db.Tx, id string) (*user.User, error) {
+func lockUser(ctx context.Context, tx db.Tx, id user.ID) (*user.User, error) {
 	u, err := user.Lock(ctx, tx, id)
 	if errors.Is(err, user.ErrUnknown) {
 		err = errNoUser
@@ -187,7 +187,7 @@ func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Membe
 // showUser returns what the viewer may see of a user they changed.
 func showUser(r *access.EntityRights, u *user.User) Record {
 	if !r.May(access.Read) {
-		return renderID(u.ID)
+		return renderID(string(u.ID))
 	}
 	return renderUser(nil, r, u)
 }
@@ -284,7 +284,7 @@ func userColumn(u *user.User, name string) jsontext.Value {
 	}
 	switch name {
 	case "id":
-		return text(u.ID)
+		return text(string(u.ID))
 	case "email":
 		return text(u.Email)
 	case "name":

@@ -129,7 +129,7 @@ func TestUsersAreChangedInNameLocaleAndCustomFieldsAlone(t *testing.T) {
 		h.update(h.as("ian"), "user", h.ids["ext"], fmt.Sprintf(`{"id": %q, "email": "ext@acme.example", "isOwner": false, "active": true,
 			"userType": "external", "created_at": %q, "company": null}`, h.ids["ext"], r["created_at"]))
 		config := h.config()
-		u, err := user.ByID(t.Context(), h.d.For("acme"), h.ids["ext"])
+		u, err := user.ByID(t.Context(), h.d.For("acme"), user.ID(h.ids["ext"]))
 		if err != nil || config.Schema.User.Field("company") == nil || !slices.Equal(u.Sets, []string{"all", "people"}) || u.Role != "" {
 			t.Errorf("is %+v, %v", u, err)
 		}

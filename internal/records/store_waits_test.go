@@ -77,7 +77,7 @@ func TestWhoWaitsForARecordIsHeldToTheNewState(t *testing.T) {
 		})
 		h.user("uwe", user.User{Role: "support", Sets: []string{"work"}})
 		ctx, sam, ada, uwe := t.Context(), h.as("sam"), h.as("ada"), h.as("uwe")
-		mine, viewer := access.UserPrincipal(h.ids["uwe"]), viewer(h, "uwe")
+		mine, viewer := access.UserPrincipal(user.ID(h.ids["uwe"])), viewer(h, "uwe")
 		type calls = func(id string) func() error
 		update := func(s *records.Session, text string) calls {
 			return func(id string) func() error {

@@ -23,7 +23,7 @@ import (
 
 // provision writes a world into a database.
 func provision(t testing.TB, d *db.DB, w *world) *house {
-	h := newHouse(t, d, clock.System(), w.tenant)
+	h := newHouse(t, d, clock.System(), tenant.ID(w.tenant))
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		if err := w.write(ctx, tx, change{types: true, rules: true, roles: true, sets: true}); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (h *house) putShares(r *thing) {
 func (s share) params() records.Share {
 	p := records.Share{Principal: access.RolePrincipal(s.role), Access: level(s.edit)}
 	if s.user != "" {
-		p.Principal = access.UserPrincipal(s.user)
+		p.Principal = access.UserPrincipal(user.ID(s.user))
 	}
 	return p
 }
@@ -131,14 +131,14 @@ func (w *world) write(ctx context.Context, tx tenant.ConfigTx, c change) error {
 		if err != nil {
 			return err
 		}
-		errs = append(errs, user.Update(ctx, tx, c.user.row()), records.ReassignRole(ctx, tx, config, c.user.id, c.user.role))
+		errs = append(errs, user.Update(ctx, tx, c.user.row()), records.ReassignRole(ctx, tx, config, user.ID(c.user.id), c.user.role))
 	}
 	return errors.Join(errs...)
 }
 
 func (p *person) row() *user.User {
 	u := &user.User{
-		ID: p.id, Email: p.id + "@example.com", Name: "n", Type: user.Internal, Owner: p.owner, Active: true, Role: p.role,
+		ID: user.ID(p.id), Email: p.id + "@example.com", Name: "n", Type: user.Internal, Owner: p.owner, Active: true, Role: p.role,
 		Sets: p.sets, Custom: jsontext.Value("{}"),
 	}
 	if p.external {

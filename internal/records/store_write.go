@@ -79,7 +79,7 @@ func (s *Session) show(r *access.EntityRights, rec *row) Record {
 // checkOwner allows only the tenant owner and viewers with all_entity_access to
 // name an owner other than the present one (contract R7). It returns FORBIDDEN
 // otherwise.
-func (s *Session) checkOwner(in *input, present string) error {
+func (s *Session) checkOwner(in *input, present user.ID) error {
 	if in.owner == "" || in.owner == present {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s *Session) insert(ctx context.Context, tx db.Tx, r *access.EntityRights, 
 
 // roleOf returns the stored role of a record's owner, which holds as long as tx
 // is fenced. An unknown owner is VALIDATION.
-func (s *Session) roleOf(ctx context.Context, q db.Querier, owner string) (string, error) {
+func (s *Session) roleOf(ctx context.Context, q db.Querier, owner user.ID) (string, error) {
 	role, err := s.viewer.Role(), error(nil)
 	if owner != s.viewer.UserID() {
 		role, err = user.RoleOf(ctx, q, owner)

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // input is a body checked against an entity type and its viewer's rights.
@@ -18,7 +19,7 @@ type input struct {
 	// schema.Field.Index: nil where the body does not have it, schema.Null to
 	// clear it.
 	values []jsontext.Value
-	owner  string // "" when the body has none
+	owner  user.ID // "" when the body has none
 	// given are the system members that a PATCH may repeat unchanged.
 	given     map[string]string
 	forbidden map[string]string // per field that may be read but not edited
@@ -74,7 +75,7 @@ func checkFields(r *access.EntityRights, members []Member) *input {
 				in.fail("owner_id", "expected the id of a user")
 				continue
 			}
-			in.owner = schema.Unquote(m.Value)
+			in.owner = user.ID(schema.Unquote(m.Value))
 			if in.owner == "" {
 				in.fail("owner_id", "expected the id of a user")
 			}

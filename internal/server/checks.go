@@ -121,7 +121,7 @@ func checkOrigin(_ context.Context, x *exchange) error {
 // checkRate counts the request against the key's or the external user's limit.
 func checkRate(_ context.Context, x *exchange) error {
 	if x.key == nil {
-		if !x.take(x.config.Tenant.ID+"/user/"+x.userID, x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute) {
+		if !x.take(string(x.config.Tenant.ID)+"/user/"+string(x.userID), x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute) {
 			return x.rateLimited()
 		}
 		return nil

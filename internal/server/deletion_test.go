@@ -45,7 +45,7 @@ func rowsOfAcme(t *testing.T, w *gatetest.World, table string) (n int64) {
 // logged counts a tenant's entries in the audit log.
 func logged(t *testing.T, w *gatetest.World, id string) (n int) {
 	t.Helper()
-	log := audit.Log{DB: w.DB(), Tenant: id}
+	log := audit.Log{DB: w.DB(), Tenant: tenant.ID(id)}
 	if err := log.Query(t.Context(), audit.Filter{}, func(*audit.Entry) error { n++; return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (c endpointChecks) Caller(ctx context.Context, external bool) (access.Viewe
 // RATE_LIMITED when that is used up.
 func (c endpointChecks) Take(budget string, perMinute int) error {
 	x := c.x
-	if !x.take(x.config.Tenant.ID+budget, perMinute) {
+	if !x.take(string(x.config.Tenant.ID)+budget, perMinute) {
 		return x.rateLimited()
 	}
 	return nil
@@ -43,7 +43,7 @@ func (c endpointChecks) Take(budget string, perMinute int) error {
 // counts nothing, and sets the rate headers only then.
 func (c endpointChecks) Peek(budget string, perMinute int) error {
 	x := c.x
-	stands := x.s.limiter.Peek(x.config.Tenant.ID+budget, perMinute, window)
+	stands := x.s.limiter.Peek(string(x.config.Tenant.ID)+budget, perMinute, window)
 	if stands.Allowed {
 		return nil
 	}

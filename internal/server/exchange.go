@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/user"
 )
 
 // exchange is one request and its answer.
@@ -44,7 +45,7 @@ type exchange struct {
 	key       *apikey.Key
 	keyID     string // of a key that exists, valid or not
 	keyPrefix string
-	userID    string
+	userID    user.ID
 
 	// Set when the request is for a custom endpoint that exists.
 	endpointName string
@@ -177,7 +178,7 @@ func (x *exchange) findSurface(ctx context.Context) error {
 func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
 	x.call = &httpapi.Call{
 		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params,
-		Answer: x.s.answers.Charge(x.config.Tenant.ID), Received: x.s.bodies.Charge(x.config.Tenant.ID),
+		Answer: x.s.answers.Charge(string(x.config.Tenant.ID)), Received: x.s.bodies.Charge(string(x.config.Tenant.ID)),
 	}
 	switch x.route.Auth {
 	case httpapi.Anonymous:

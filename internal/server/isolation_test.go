@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/gatetest"
+	"gatehouse/internal/tenant"
 )
 
 // Two tenants with the same manifest and data, except that every text of the
@@ -77,11 +78,11 @@ func (s *script) do(by, method, path, body string, status int) *gatetest.Answer 
 	return a
 }
 
-func newScript(t *testing.T, w *gatetest.World, tenant string) *script {
-	w.Apply(strings.NewReplacer("NAME", tenant, "CANARY", canary(tenant)).Replace(twin))
-	s := &script{t: t, tenant: tenant, actors: map[string]*gatetest.Actor{}}
+func newScript(t *testing.T, w *gatetest.World, of string) *script {
+	w.Apply(strings.NewReplacer("NAME", of, "CANARY", canary(of)).Replace(twin))
+	s := &script{t: t, tenant: of, actors: map[string]*gatetest.Actor{}}
 	for _, name := range []string{"olivia", "sam", "rita"} {
-		s.actors[name] = w.KeyOf(tenant, tenant+".localhost", name+"@"+canary(tenant)+".example", origins("https://"+tenant+".example"))
+		s.actors[name] = w.KeyOf(tenant.ID(of), of+".localhost", name+"@"+canary(of)+".example", origins("https://"+of+".example"))
 	}
 	return s
 }
@@ -122,7 +123,7 @@ func (s *script) play(w *gatetest.World) {
 		s.do("sam", "PATCH", contact+"/"+id, `{"account":"`+bosses+`"}`, 400)
 		s.do("sam", "PATCH", contact+"/"+id, `{"id":"`+ids[4]+`","nothing":"`+c+`"}`, 400)
 	}
-	rita := w.UserID(s.tenant, "rita@"+c+".example")
+	rita := w.UserID(tenant.ID(s.tenant), "rita@"+c+".example")
 	s.do("sam", "PATCH", contact+"/"+ids[0], `{"owner_id":"`+rita+`"}`, 403)
 	s.do("olivia", "PATCH", contact+"/"+ids[0], `{"owner_id":"`+rita+`"}`, 200)
 	s.do("olivia", "POST", contact, `{"first_name":"`+c+`","owner_id":"`+rita+`"}`, 201)
@@ -277,9 +278,9 @@ func headerText(h http.Header) string {
 func TestASharedIdentityStaysWithItsTenant(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		both := map[string]*gatetest.Actor{}
-		for _, tenant := range []string{"acme", "other"} {
-			w.Apply(strings.NewReplacer("tenant: acme", "tenant: "+tenant, "acme.localhost", tenant+".localhost").Replace(acme))
-			both[tenant] = w.KeyOf(tenant, tenant+".localhost", "sam@acme.example")
+		for _, name := range []string{"acme", "other"} {
+			w.Apply(strings.NewReplacer("tenant: acme", "tenant: "+name, "acme.localhost", name+".localhost").Replace(acme))
+			both[name] = w.KeyOf(tenant.ID(name), name+".localhost", "sam@acme.example")
 		}
 		ours := both["acme"].Post(contact, `{"first_name":"Ada","email":"ada@x.example","stage":"won"}`).Want(201, "").ID()
 		theirs := both["other"].Post(contact, `{"first_name":"Ada","email":"ada@x.example"}`).Want(201, "").ID()

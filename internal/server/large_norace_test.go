@@ -16,6 +16,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 	"gatehouse/internal/manifest"
+	"gatehouse/internal/user"
 )
 
 // Whatever is accepted can be read, listed, filtered, shared, changed, exported
@@ -73,7 +74,7 @@ func TestWhateverIsAcceptedCanBeUsed(t *testing.T) {
 			calls++
 		}
 		for i, w := range worlds {
-			w.Share("thing", one[i][len(thing)+1:], access.UserPrincipal(w.UserID("acme", "sam@acme.example")), access.ReadOnly)
+			w.Share("thing", one[i][len(thing)+1:], access.UserPrincipal(user.ID(w.UserID("acme", "sam@acme.example"))), access.ReadOnly)
 		}
 		want(200, sam.do(t, "GET", one, ""))
 		// What was read can be written back unchanged.

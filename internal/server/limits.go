@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/tenant"
 )
 
 const window = time.Minute // of every rate limit outside /auth (contract L1)
@@ -104,8 +105,8 @@ func (x *exchange) addressBudget() (budget string, perMinute int) {
 }
 
 // addressBudget names the budget of an address at a tenant, or at none ("").
-func addressBudget(tenant string, ip netip.Addr) string {
-	return tenant + "/address/" + httpapi.AddressKey(ip)
+func addressBudget(tenant tenant.ID, ip netip.Addr) string {
+	return string(tenant) + "/address/" + httpapi.AddressKey(ip)
 }
 
 // unknownHostPerMinute is the limit of an address where there is no tenant to

@@ -86,6 +86,6 @@ func (m *metrics) observe(ev *audit.Event) {
 	}
 	se.latency.Observe(ev.Duration.Seconds())
 	if ev.Status == http.StatusTooManyRequests {
-		m.limited.WithLabelValues(ev.Tenant).Inc()
+		m.limited.WithLabelValues(string(ev.Tenant)).Inc()
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/fault"
 	"gatehouse/internal/gatetest"
+	"gatehouse/internal/tenant"
 )
 
 // flaw is one thing wrong with a request, in the order in which the server
@@ -29,20 +30,20 @@ var flaws = []flaw{
 
 // flawed makes a request with exactly the flaws named.
 func flawed(w *gatetest.World, has func(string) bool) *gatetest.Answer {
-	tenant := "acme"
+	name := "acme"
 	if has("switched off") {
-		tenant = "off"
+		name = "off"
 	}
-	email := "sam@" + tenant + ".example"
+	email := "sam@" + name + ".example"
 	if has("no permission") {
-		email = "rita@" + tenant + ".example"
+		email = "rita@" + name + ".example"
 	}
 	limit := 1_000_000
 	if has("rate limit used up") {
 		limit = 1
 	}
-	a := w.KeyOf(tenant, tenant+".localhost", email, gatetest.RateLimit(limit), allowlist("127.0.0.1", "198.51.100.0/24"), origins("https://app.example"))
-	if limit == 1 && tenant == "acme" {
+	a := w.KeyOf(tenant.ID(name), name+".localhost", email, gatetest.RateLimit(limit), allowlist("127.0.0.1", "198.51.100.0/24"), origins("https://app.example"))
+	if limit == 1 && name == "acme" {
 		a.Get(me).Want(200, "")
 	}
 	if has("unknown host") {

@@ -75,3 +75,12 @@ func TestASurfaceTakesItsOwnRoutesOnly(t *testing.T) {
 		}
 	}
 }
+
+// refused checks an OVERLOADED with its Retry-After.
+func refused(t *testing.T, a *gatetest.Answer) {
+	t.Helper()
+	whole(t, a.Want(503, "OVERLOADED"))
+	if a.Header.Get("Retry-After") == "" {
+		t.Errorf("%s: no Retry-After", a.Call)
+	}
+}

@@ -14,6 +14,10 @@ import (
 	"gatehouse/internal/secret"
 )
 
+// UserID is the id of a user, which user.ID is an alias of. It is a type of its own
+// so that the compiler tells it from other ids, roles and e-mail addresses.
+type UserID string
+
 // lifetime is how long a refresh token is valid from its issue.
 const lifetime = 30 * 24 * time.Hour
 
@@ -30,7 +34,10 @@ const (
 )
 
 // Token is what never changes of a refresh token. Its ID is "" where there is none.
-type Token struct{ ID, ChainID, UserID string }
+type Token struct {
+	ID, ChainID string
+	UserID      UserID
+}
 
 // State is how a token and its chain stand at one instant, all by the database's
 // clock, in microseconds; 0 is "not".
@@ -45,7 +52,7 @@ type State struct {
 // Begin is a session to begin.
 type Begin struct {
 	ChainID   string
-	UserID    string
+	UserID    UserID
 	Epoch     int64
 	TokenID   string
 	TokenHash secret.TokenHash // of its first token

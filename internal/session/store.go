@@ -34,7 +34,7 @@ func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash secret.Toke
 func Find(ctx context.Context, q db.Querier, hash secret.TokenHash) (t Token, err error) {
 	err = q.Query(ctx, `SELECT token_id, chain_id, user_id FROM refresh_tokens WHERE tenant_id = $1 AND token_hash = $2`,
 		func(r db.Row) error {
-			t = Token{r.Text(0), r.Text(1), r.Text(2)}
+			t = Token{r.Text(0), r.Text(1), UserID(r.Text(2))}
 			return nil
 		}, hash)
 	return t, err
@@ -121,7 +121,7 @@ func Revoke(ctx context.Context, tx db.Tx, t Token, s State, why Reason) error {
 }
 
 // TakeOver brings a session of a user, if it goes on, from one epoch to another.
-func TakeOver(ctx context.Context, tx db.Tx, chainID, userID string, from, to int64) error {
+func TakeOver(ctx context.Context, tx db.Tx, chainID string, userID UserID, from, to int64) error {
 	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET session_epoch = $5
 		WHERE tenant_id = $1 AND chain_id = $2 AND user_id = $3 AND session_epoch = $4 AND ended_at IS NULL`,
 		chainID, userID, from, to)
@@ -132,7 +132,7 @@ func TakeOver(ctx context.Context, tx db.Tx, chainID, userID string, from, to in
 // ended, and its tokens as revoked. Whatever raises the epoch calls it after
 // that: the epoch alone makes them worth nothing, the marks make them look it. A
 // login that commits meanwhile holds the user's row, so that its session is seen.
-func EndOthers(ctx context.Context, tx db.Tx, userID string, epoch int64, why Reason, now int64) error {
+func EndOthers(ctx context.Context, tx db.Tx, userID UserID, epoch int64, why Reason, now int64) error {
 	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = $4, end_reason = $5
 		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch <> $3 AND ended_at IS NULL`, userID, epoch, now, string(why))
 	if err != nil {

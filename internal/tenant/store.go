@@ -8,12 +8,15 @@ import (
 	"gatehouse/internal/fault"
 )
 
+// ID is a tenant's id: [a-z][a-z0-9-]*, as in the manifest's key `tenant`.
+type ID = db.TenantID
+
 // Load reads the tenant that h is bound to; NOT_FOUND when there is none.
 func Load(ctx context.Context, q db.Querier) (*Tenant, error) {
 	var t *Tenant
 	err := q.Query(ctx, `SELECT tenant_id, display_name, base_url, settings, version
 		FROM tenants WHERE tenant_id = $1`, func(r db.Row) error {
-		t = &Tenant{ID: r.Text(0), DisplayName: r.Text(1), BaseURL: r.Text(2), Version: r.Int(4), Settings: DefaultSettings()}
+		t = &Tenant{ID: ID(r.Text(0)), DisplayName: r.Text(1), BaseURL: r.Text(2), Version: r.Int(4), Settings: DefaultSettings()}
 		return json.Unmarshal(r.Bytes(3), &t.Settings)
 	})
 	if err != nil {
@@ -58,11 +61,11 @@ func Fence(ctx context.Context, tx db.Tx) (version int64, err error) {
 // ByHost returns the tenant that a canonical host belongs to, the version of its
 // configuration, and which of its lists has the host; ok is false for an unknown
 // host. It returns errors of the database only.
-func ByHost(ctx context.Context, d *db.DB, host string) (id string, version int64, kind HostKind, ok bool, err error) {
+func ByHost(ctx context.Context, d *db.DB, host string) (id ID, version int64, kind HostKind, ok bool, err error) {
 	err = d.Unscoped("the host is what the tenant is found by").Query(ctx,
 		`SELECT t.tenant_id, t.version, h.admin FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
 		WHERE h.host = $1`, func(r db.Row) error {
-			id, version, ok = r.Text(0), r.Int(1), true
+			id, version, ok = ID(r.Text(0)), r.Int(1), true
 			kind = PublicHost
 			if r.Bool(2) {
 				kind = AdminHost
@@ -73,10 +76,10 @@ func ByHost(ctx context.Context, d *db.DB, host string) (id string, version int6
 }
 
 // List names every tenant, in order.
-func List(ctx context.Context, d *db.DB) ([]string, error) {
-	var ids []string
+func List(ctx context.Context, d *db.DB) ([]ID, error) {
+	var ids []ID
 	err := d.Unscoped("an operator lists the tenants").Query(ctx, `SELECT tenant_id FROM tenants ORDER BY tenant_id`, func(r db.Row) error {
-		ids = append(ids, r.Text(0))
+		ids = append(ids, ID(r.Text(0)))
 		return nil
 	})
 	return ids, err

@@ -111,7 +111,7 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 // raise takes the tenant's configuration exclusively and raises its version.
 // Of a tenant that does not exist yet there is no row to hold: whoever would
 // make it holds its clock instead, and looks again.
-func raise(ctx context.Context, tx ConfigTx, id string) error {
+func raise(ctx context.Context, tx ConfigTx, id ID) error {
 	const sql = `UPDATE tenants SET version = version + 1 WHERE tenant_id = $1`
 	n, err := tx.Exec(ctx, sql)
 	if err != nil || n > 0 {

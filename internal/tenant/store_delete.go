@@ -36,7 +36,7 @@ type Deletion struct {
 // Delete deletes a tenant with everything that it has, or goes on with that.
 // NOT_FOUND when there is no such tenant. When it fails, the tenant is gone for its
 // callers all the same if it was there: Delete again, or a server, goes on.
-func Delete(ctx context.Context, d *db.DB, id string) (Deletion, error) {
+func Delete(ctx context.Context, d *db.DB, id ID) (Deletion, error) {
 	err := d.For(id).Write(ctx, func(tx db.Tx) error {
 		there, err := tx.Exec(ctx, `DELETE FROM tenants WHERE tenant_id = $1`)
 		if err != nil {
@@ -64,7 +64,7 @@ func Delete(ctx context.Context, d *db.DB, id string) (Deletion, error) {
 
 // finish deletes what a tenant has. Once nobody works for it any more, it frees
 // the name.
-func finish(ctx context.Context, d *db.DB, id string) (done Deletion, err error) {
+func finish(ctx context.Context, d *db.DB, id ID) (done Deletion, err error) {
 	h := d.For(id)
 	rested := false
 	err = h.Query(ctx, `SELECT CASE WHEN begun_at <= `+h.Dialect().Now+` - $2 THEN 1 ELSE 0 END FROM tenant_deletions WHERE tenant_id = $1`,
@@ -130,8 +130,8 @@ func RunDeletions(ctx context.Context, d *db.DB, tell func(error)) {
 }
 
 // Deletions lists the tenants that are being deleted, in order.
-func Deletions(ctx context.Context, d *db.DB) (ids []string, err error) {
+func Deletions(ctx context.Context, d *db.DB) (ids []ID, err error) {
 	err = d.Unscoped("a server asks which tenants are to go").Query(ctx, `SELECT tenant_id FROM tenant_deletions ORDER BY tenant_id`,
-		func(r db.Row) error { ids = append(ids, r.Text(0)); return nil })
+		func(r db.Row) error { ids = append(ids, ID(r.Text(0))); return nil })
 	return ids, err
 }

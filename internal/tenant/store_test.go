@@ -15,8 +15,8 @@ import (
 
 func put(t *testing.T, d *db.DB, id string, hosts ...string) error {
 	t.Helper()
-	return tenanttest.Change(t.Context(), d.For(id), func(tx tenant.ConfigTx) error {
-		return tenant.Put(t.Context(), tx, &tenant.Tenant{ID: id, Hosts: hosts, Settings: tenant.DefaultSettings()}, 1)
+	return tenanttest.Change(t.Context(), d.For(tenant.ID(id)), func(tx tenant.ConfigTx) error {
+		return tenant.Put(t.Context(), tx, &tenant.Tenant{ID: tenant.ID(id), Hosts: hosts, Settings: tenant.DefaultSettings()}, 1)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 // Tenant is one customer at one version of its configuration. It is not
 // changed after it was loaded.
 type Tenant struct {
-	ID          string // [a-z][a-z0-9-]*, as in the manifest's key `tenant`
+	ID          ID
 	DisplayName string
 	Hosts       []string // canonical: no port, lower case, no trailing dot
 	AdminHosts  []string

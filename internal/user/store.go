@@ -25,7 +25,7 @@ func columns(q db.Querier) string {
 
 func scan(r db.Row) *User {
 	return &User{
-		ID: r.Text(0), Email: r.Text(1), Name: r.Text(2), Locale: r.Text(3), Type: Type(r.Text(4)), Owner: r.Bool(5),
+		ID: ID(r.Text(0)), Email: r.Text(1), Name: r.Text(2), Locale: r.Text(3), Type: Type(r.Text(4)), Owner: r.Bool(5),
 		Active: r.Bool(6), EmailVerified: r.Bool(7), Role: r.Text(8), PasswordHash: r.Text(9),
 		Custom: jsontext.Value(slices.Clone(r.Bytes(10))), CreatedAt: r.Int(11), UpdatedAt: r.Int(12),
 		Pending: r.Bool(13), Key: r.Text(14),
@@ -33,7 +33,7 @@ func scan(r db.Row) *User {
 }
 
 // ByID finds a user, permission sets included; ErrUnknown when there is none.
-func ByID(ctx context.Context, q db.Querier, id string) (*User, error) {
+func ByID(ctx context.Context, q db.Querier, id ID) (*User, error) {
 	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
@@ -71,11 +71,11 @@ func Each(ctx context.Context, q db.Querier, each func(*User) error) error {
 }
 
 // Assignments reads the permission sets of every user of the tenant, by user id.
-func Assignments(ctx context.Context, q db.Querier) (map[string][]string, error) {
-	m := map[string][]string{}
+func Assignments(ctx context.Context, q db.Querier) (map[ID][]string, error) {
+	m := map[ID][]string{}
 	err := q.Query(ctx, `SELECT user_id, permission_set FROM user_permission_sets WHERE tenant_id = $1
 		ORDER BY user_id, permission_set`, func(r db.Row) error {
-		m[r.Text(0)] = append(m[r.Text(0)], r.Text(1))
+		m[ID(r.Text(0))] = append(m[ID(r.Text(0))], r.Text(1))
 		return nil
 	})
 	return m, err
@@ -84,7 +84,7 @@ func Assignments(ctx context.Context, q db.Querier) (map[string][]string, error)
 // Page hands at most limit users with after < created_at < before to each,
 // newest first, without their permission sets; 0 is no bound. When only is not
 // "", it is that user alone.
-func Page(ctx context.Context, q db.Querier, only string, after, before int64, limit int, each func(*User) error) error {
+func Page(ctx context.Context, q db.Querier, only ID, after, before int64, limit int, each func(*User) error) error {
 	if before == 0 {
 		before = math.MaxInt64
 	}
@@ -100,12 +100,12 @@ func Page(ctx context.Context, q db.Querier, only string, after, before int64, l
 // Clashes lists, by canonical address, the users whose address is another
 // account's too: two forms of one address, registered when forms were compared
 // as they stood. Both accounts stay as they are.
-func Clashes(ctx context.Context, q db.Querier) (map[string][]string, error) {
-	list := map[string][]string{}
+func Clashes(ctx context.Context, q db.Querier) (map[string][]ID, error) {
+	list := map[string][]ID{}
 	err := q.Query(ctx, `SELECT user_id, email FROM users WHERE tenant_id = $1 AND email_key >= ' ' AND email_key < '!' ORDER BY user_id`,
 		func(r db.Row) error {
 			key := EmailKey(r.Text(1))
-			list[key] = append(list[key], r.Text(0))
+			list[key] = append(list[key], ID(r.Text(0)))
 			return nil
 		})
 	return list, err
@@ -183,7 +183,7 @@ type Registration struct {
 func Register(ctx context.Context, tx db.Tx, settings *tenant.ExternalIdentity, r Registration, tick int64) (*User, error) {
 	active := settings.ActivationMode == tenant.ActivateAtOnce
 	u := &User{
-		ID: clock.NewID(clock.FromMicros(tick)), Email: r.Email, Name: r.Name, Locale: r.Locale, Type: External,
+		ID: ID(clock.NewID(clock.FromMicros(tick))), Email: r.Email, Name: r.Name, Locale: r.Locale, Type: External,
 		Active: active, EmailVerified: active, Pending: !active, PasswordHash: r.PasswordHash, Custom: r.Custom,
 		CreatedAt: tick, UpdatedAt: tick,
 	}
@@ -194,7 +194,7 @@ func Register(ctx context.Context, tx db.Tx, settings *tenant.ExternalIdentity, 
 }
 
 // Lock reads a user and holds their row until tx ends; ErrUnknown when there is none.
-func Lock(ctx context.Context, tx db.Tx, id string) (*User, error) {
+func Lock(ctx context.Context, tx db.Tx, id ID) (*User, error) {
 	var u *User
 	err := tx.Query(ctx, `SELECT `+columns(tx)+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate,
 		func(r db.Row) error { u = scan(r); return nil }, id)
@@ -206,7 +206,7 @@ func Lock(ctx context.Context, tx db.Tx, id string) (*User, error) {
 
 // RoleOf reads the role of a user; ErrUnknown when there is no such user.
 // Inside a transaction that holds tenant.Fence the answer stays true.
-func RoleOf(ctx context.Context, q db.Querier, id string) (role string, err error) {
+func RoleOf(ctx context.Context, q db.Querier, id ID) (role string, err error) {
 	found := false
 	err = q.Query(ctx, `SELECT role FROM users WHERE tenant_id = $1 AND user_id = $2`, func(r db.Row) error {
 		role, found = r.Text(0), true
@@ -220,7 +220,7 @@ func RoleOf(ctx context.Context, q db.Querier, id string) (role string, err erro
 
 // Delete removes a user and their assignments. Their records stay, owned by an
 // id that resolves to nobody: the caller decides what becomes of them.
-func Delete(ctx context.Context, tx tenant.ConfigTx, id string) error {
+func Delete(ctx context.Context, tx tenant.ConfigTx, id ID) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
 		return err
 	}
@@ -228,14 +228,14 @@ func Delete(ctx context.Context, tx tenant.ConfigTx, id string) error {
 	return err
 }
 
-func putSets(ctx context.Context, tx tenant.ConfigTx, id string, sets []string) error {
+func putSets(ctx context.Context, tx tenant.ConfigTx, id ID, sets []string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
 		return err
 	}
 	return addSets(ctx, tx, id, sets)
 }
 
-func addSets(ctx context.Context, tx db.Tx, id string, sets []string) error {
+func addSets(ctx context.Context, tx db.Tx, id ID, sets []string) error {
 	for _, s := range sets {
 		if _, err := tx.Exec(ctx, `INSERT INTO user_permission_sets (tenant_id, user_id, permission_set)
 			VALUES ($1, $2, $3)`, id, s); err != nil {

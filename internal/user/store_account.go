@@ -10,7 +10,7 @@ import (
 // Account is what External Identity asks of a user: it is one read of one row,
 // so that it costs the same whoever the user is, and where there is none.
 type Account struct {
-	ID           string
+	ID           ID
 	Email        string
 	Name         string
 	Type         Type
@@ -32,12 +32,12 @@ func AccountByEmail(ctx context.Context, q db.Querier, address string) (Account,
 }
 
 // AccountByID finds an account; ErrUnknown when there is none.
-func AccountByID(ctx context.Context, q db.Querier, id string) (Account, error) {
+func AccountByID(ctx context.Context, q db.Querier, id ID) (Account, error) {
 	return account(ctx, q, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
 // LockAccount is AccountByID, holding the user's row until tx ends.
-func LockAccount(ctx context.Context, tx db.Tx, id string) (Account, error) {
+func LockAccount(ctx context.Context, tx db.Tx, id ID) (Account, error) {
 	return account(ctx, tx, `SELECT `+accountColumns+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate, id)
 }
 
@@ -45,7 +45,7 @@ func account(ctx context.Context, q db.Querier, sql string, args ...any) (Accoun
 	var a Account
 	err := q.Query(ctx, sql, func(r db.Row) error {
 		a = Account{
-			ID: r.Text(0), Email: r.Text(1), Name: r.Text(2), Type: Type(r.Text(3)), Active: r.Bool(4), Verified: r.Bool(5),
+			ID: ID(r.Text(0)), Email: r.Text(1), Name: r.Text(2), Type: Type(r.Text(3)), Active: r.Bool(4), Verified: r.Bool(5),
 			Pending: r.Bool(6), PasswordHash: r.Text(7), Epoch: r.Int(8),
 		}
 		return nil
@@ -59,7 +59,7 @@ func account(ctx context.Context, q db.Querier, sql string, args ...any) (Accoun
 // Activate makes an external user who waits for it active and verified; ok is
 // false when they do not wait. The caller holds tenant.Fence: a change of
 // configuration that read the user before must not undo it.
-func Activate(ctx context.Context, tx db.Tx, id string, now int64) (ok bool, err error) {
+func Activate(ctx context.Context, tx db.Tx, id ID, now int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE users SET active = 1, email_verified = 1, pending = 0, updated_at = $3
 		WHERE tenant_id = $1 AND user_id = $2 AND user_type = 'external' AND pending = 1`, id, now)
 	return n > 0, err
@@ -88,7 +88,7 @@ func ChangePassword(ctx context.Context, tx db.Tx, seen Account, spared, hash st
 // ResetPassword gives an external user who is active and verified another
 // password and ends their sessions for good; ok is false when they are not, or
 // when their epoch is another. The caller holds tenant.Fence, as for Activate.
-func ResetPassword(ctx context.Context, tx db.Tx, id string, epoch int64, hash string, now int64) (ok bool, err error) {
+func ResetPassword(ctx context.Context, tx db.Tx, id ID, epoch int64, hash string, now int64) (ok bool, err error) {
 	err = tx.Query(ctx, `UPDATE users SET password_hash = $4, session_epoch = session_epoch + 1, updated_at = $5
 		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND user_type = 'external'
 		AND active = 1 AND email_verified = 1 RETURNING session_epoch`, func(r db.Row) error {

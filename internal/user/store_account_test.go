@@ -32,7 +32,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 		write := func(fn func(tx tenant.ConfigTx) error) { t.Helper(); must(tenanttest.Change(ctx, h, fn)) }
 		expect := func(id string, want user.Account) {
 			t.Helper()
-			got, err := user.AccountByID(ctx, h, id)
+			got, err := user.AccountByID(ctx, h, user.ID(id))
 			must(err)
 			if got.Active != want.Active || got.Pending != want.Pending || got.Verified != want.Verified || got.Epoch != want.Epoch {
 				t.Errorf("%+v, want %+v", got, want)
@@ -40,7 +40,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 		}
 		for i, kind := range []user.Type{user.External, user.Internal} {
 			u := &user.User{
-				ID: string(kind), Email: string(kind) + "@b.example", Name: "N", Type: kind, Pending: true, PasswordHash: "1",
+				ID: user.ID(kind), Email: string(kind) + "@b.example", Name: "N", Type: kind, Pending: true, PasswordHash: "1",
 				CreatedAt: int64(i), UpdatedAt: int64(i),
 			}
 			write(func(tx tenant.ConfigTx) error { return user.Insert(ctx, tx, u) })
@@ -49,7 +49,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 			}
 		}
 		activate := func(id string) (ok bool) {
-			write(func(tx tenant.ConfigTx) (err error) { ok, err = user.Activate(ctx, tx, id, 9); return err })
+			write(func(tx tenant.ConfigTx) (err error) { ok, err = user.Activate(ctx, tx, user.ID(id), 9); return err })
 			return ok
 		}
 		if activate("internal") || activate("nobody") || !activate("external") || activate("external") {
@@ -59,7 +59,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 
 		reset := func(id string, epoch int64) (ok bool) {
 			write(func(tx tenant.ConfigTx) (err error) {
-				ok, err = user.ResetPassword(ctx, tx, id, epoch, "2", 9)
+				ok, err = user.ResetPassword(ctx, tx, user.ID(id), epoch, "2", 9)
 				return err
 			})
 			return ok

@@ -84,7 +84,7 @@ func Add(ctx context.Context, tx tenant.ConfigTx, now int64, u *User) error {
 	if err != nil {
 		return err
 	}
-	u.ID, u.CreatedAt, u.UpdatedAt = clock.NewID(clock.FromMicros(tick)), tick, tick
+	u.ID, u.CreatedAt, u.UpdatedAt = ID(clock.NewID(clock.FromMicros(tick))), tick, tick
 	return Insert(ctx, tx, u)
 }
 
@@ -133,9 +133,9 @@ func SetActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address
 }
 
 // ActiveAmong says which of the users exist and are active, by id.
-func ActiveAmong(ctx context.Context, q db.Querier, ids []string) (map[string]bool, error) {
+func ActiveAmong(ctx context.Context, q db.Querier, ids []ID) (map[ID]bool, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	active := make(map[string]bool, len(ids))
+	active := make(map[ID]bool, len(ids))
 	for chunk := range slices.Chunk(ids, 8) {
 		args := make([]any, 8) // one text for any number of them
 		for i := range args {
@@ -143,7 +143,7 @@ func ActiveAmong(ctx context.Context, q db.Querier, ids []string) (map[string]bo
 		}
 		err := q.Query(ctx, `SELECT user_id FROM users WHERE tenant_id = $1 AND active = 1
 			AND user_id IN ($2, $3, $4, $5, $6, $7, $8, $9)`, func(r db.Row) error {
-			active[r.Text(0)] = true
+			active[ID(r.Text(0))] = true
 			return nil
 		}, args...)
 		if err != nil {
@@ -153,7 +153,7 @@ func ActiveAmong(ctx context.Context, q db.Querier, ids []string) (map[string]bo
 	return active, nil
 }
 
-func exists(ctx context.Context, tx db.Tx, tenantID string) error {
+func exists(ctx context.Context, tx db.Tx, tenantID tenant.ID) error {
 	_, ok, err := tenant.Version(ctx, tx)
 	if err == nil && !ok {
 		err = fault.New(fault.NotFound, "there is no tenant %q", tenantID)
@@ -208,7 +208,7 @@ func (d Draft) checkNames(reasons map[string]string, known Names) map[string]str
 
 // past is a user as the change history keeps it: no password.
 type past struct {
-	ID     string `json:"id"`
+	ID     ID     `json:"id"`
 	Email  string `json:"email"`
 	Name   string `json:"name"`
 	Locale string `json:"locale"`

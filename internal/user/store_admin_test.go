@@ -36,7 +36,7 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, last := []string{"unknown", ""}, ""
+		ids, last := []user.ID{"unknown", ""}, user.ID("")
 		for i := range 20 {
 			draft.Email = fmt.Sprintf("u%d@acme.example", i)
 			u, err := user.Create(ctx, h, clk, "test", draft, nothing) // the clock stands still

@@ -63,7 +63,7 @@ func TestOfTwoAccountsWithOneAddressNoneIsLockedOut(t *testing.T) {
 			}
 		}
 		for i, form := range forms {
-			u := &user.User{ID: fmt.Sprint(i), Email: form, Name: "N", Type: user.External, Active: true, CreatedAt: int64(i), UpdatedAt: int64(i)}
+			u := &user.User{ID: user.ID(fmt.Sprint(i)), Email: form, Name: "N", Type: user.External, Active: true, CreatedAt: int64(i), UpdatedAt: int64(i)}
 			write(func(tx tenant.ConfigTx) error {
 				if err := user.Insert(ctx, tx, u); err != nil {
 					return err
@@ -89,7 +89,7 @@ func TestOfTwoAccountsWithOneAddressNoneIsLockedOut(t *testing.T) {
 			} {
 				u, err := user.ByEmail(ctx, h, form)
 				acc, errAcc := user.AccountByEmail(ctx, h, form)
-				if err := errors.Join(err, errAcc); err != nil || u.ID != want || acc.ID != want {
+				if err := errors.Join(err, errAcc); err != nil || string(u.ID) != want || string(acc.ID) != want {
 					t.Errorf("%s is %s and %s: %v", form, u.ID, acc.ID, err)
 				}
 			}

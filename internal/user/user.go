@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/email"
+	"gatehouse/internal/session"
 )
 
 // Type tells staff from end-users.
@@ -22,9 +23,12 @@ const (
 // ErrUnknown says that there is no such user.
 var ErrUnknown = errors.New("there is no such user")
 
+// ID is a user's id.
+type ID = session.UserID
+
 // User is one row of users, and the permission sets assigned to it.
 type User struct {
-	ID            string
+	ID            ID
 	Email         string // as entered, trimmed and in NFC
 	Key           string // what Email is found by, as it is stored
 	Name          string

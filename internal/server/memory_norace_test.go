@@ -1,3 +1,5 @@
+//go:build !race
+
 package server_test
 
 import (
@@ -143,15 +145,6 @@ func fill(t *testing.T, who *gatetest.Actor, paths ...string) (leave func()) {
 		for _, c := range conns {
 			_ = c.Close()
 		}
-	}
-}
-
-// refused checks an OVERLOADED with its Retry-After.
-func refused(t *testing.T, a *gatetest.Answer) {
-	t.Helper()
-	whole(t, a.Want(503, "OVERLOADED"))
-	if a.Header.Get("Retry-After") == "" {
-		t.Errorf("%s: no Retry-After", a.Call)
 	}
 }
 
