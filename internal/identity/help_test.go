@@ -134,7 +134,7 @@ func node(t testing.TB, d *db.DB, clk *movedClock) *world {
 		Mailer: w.post, Emit: w.noted,
 	})
 	w.id.passwords = cheap
-	w.id.after.aside = 0
+	w.id.mails.delay = 0
 	t.Cleanup(func() {
 		if err := w.id.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)
@@ -390,5 +390,5 @@ func (w *world) rows(sql string) (n int) {
 	return n
 }
 
-// anyPace lets a session be refreshed as often as it likes.
-var anyPace = pace{ask: func(string) error { return nil }, count: func(string) {}}
+// noSessionLimit lets a session be refreshed as often as it likes.
+var noSessionLimit = sessionLimit{check: func(string) error { return nil }, count: func(string) {}}

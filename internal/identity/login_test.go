@@ -183,7 +183,7 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 			leave()
 		})
 	}
-	for w.id.gate.Waiting() < maxQueuedOfOne {
+	for w.id.hashGate.Waiting() < maxQueuedOfOne {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := w.id.admit(t.Context(), acme); fault.CodeOf(err) != fault.Overloaded {
@@ -200,7 +200,7 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 		seen <- before.Load()
 		leave()
 	})
-	for w.id.gate.Waiting() < maxQueuedOfOne+1 {
+	for w.id.hashGate.Waiting() < maxQueuedOfOne+1 {
 		time.Sleep(time.Millisecond)
 	}
 	for _, leave := range leaves {

@@ -208,13 +208,13 @@ func TestAPasswordIsChangedDuringRefreshesAndLogins(t *testing.T) {
 						}
 						return out.RefreshToken
 					case i%3 == 1:
-						out, err := w.id.refresh(context.Background(), cfg, other, anyPace)
+						out, err := w.id.refresh(context.Background(), cfg, other, noSessionLimit)
 						if err != nil {
 							return ""
 						}
 						return out.RefreshToken
 					}
-					if _, err := w.id.refresh(context.Background(), cfg, own.text("refreshToken"), anyPace); err != nil {
+					if _, err := w.id.refresh(context.Background(), cfg, own.text("refreshToken"), noSessionLimit); err != nil {
 						t.Errorf("round %d: the session itself: %v", round, err)
 					}
 					return ""

@@ -265,7 +265,7 @@ func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 			for round := range rounds() {
 				before, _ := w.tokensOf(token)
 				answers := inParallel(100, func(i int) string {
-					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token, anyPace)
+					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token, noSessionLimit)
 					if err != nil {
 						return err.Error()
 					}
@@ -301,7 +301,7 @@ func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 					if i%5 == 4 {
 						presented = stolen
 					}
-					out, err := w.id.refresh(context.Background(), cfg, presented, anyPace)
+					out, err := w.id.refresh(context.Background(), cfg, presented, noSessionLimit)
 					if err != nil {
 						return ""
 					}
@@ -343,7 +343,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 						}
 						return out.RefreshToken
 					}
-					out, err := w.id.refresh(w.ctx, cfg, token, anyPace)
+					out, err := w.id.refresh(w.ctx, cfg, token, noSessionLimit)
 					if err != nil {
 						return ""
 					}
