@@ -72,7 +72,7 @@ func auditMillion(ctx context.Context, c *config, rep *report) error {
 	return nil
 }
 
-// auditTable is the part of the report about the log by itself.
+// auditTable returns the part of the report about the log by itself.
 func (r *report) auditTable(b *strings.Builder) {
 	if len(r.audit) == 0 {
 		return
@@ -107,7 +107,7 @@ const (
 	auditMemoryAtMost = 120 // MiB
 )
 
-// ceilings are the figures of the audit log that were measured.
+// ceilings returns the figures of the audit log that were measured.
 func (r *report) ceilings() (list []ceiling) {
 	for _, row := range []string{rowRead, rowList, rowCreate} {
 		with, without := r.samples[row][auditedName], r.samples[row][plainName]

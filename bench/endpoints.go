@@ -34,7 +34,7 @@ type endpointCall struct {
 	answers   func(n int) string // is part of the answer to body n
 }
 
-// endpointLineUp is a contestant that is asked the calls. Each time it is
+// endpointLineUp returns a contestant that is asked the calls. Each time it is
 // started every call is tried once, so that what is measured is the right answer.
 func endpointLineUp(c *config, name, token string, start func(context.Context) (*server, error), calls []endpointCall) (contestant, error) {
 	who := contestant{name: name, start: func(ctx context.Context) (*server, error) {
@@ -70,7 +70,7 @@ func gatehouseCalls() []endpointCall {
 	}
 }
 
-// pocketCalls are PocketBase's routes that do the same as the first two.
+// pocketCalls returns PocketBase's routes that do the same as the first two.
 func pocketCalls() []endpointCall {
 	return []endpointCall{
 		{rowComponent, "/bench/hello", greeting, greeted},
@@ -126,7 +126,7 @@ func (call endpointCall) try(ctx context.Context, s *server, token string) error
 	return nil
 }
 
-// endpoints is the installation as the contestant of the custom endpoints.
+// endpoints returns the installation as the contestant of the custom endpoints.
 func (g *instance) endpoints(token string) (contestant, error) {
 	return endpointLineUp(g.c, plainName, token, g.start, gatehouseCalls())
 }

@@ -62,7 +62,7 @@ func sqliteInstance(c *config, name string) *instance {
 	return &instance{c: c, name: name, dir: dir, store: []string{"--data", filepath.Join(dir, "data")}}
 }
 
-// copyAs is a second installation with the same data; none may be running.
+// copyAs returns a second installation with the same data; none may be running.
 func (g *instance) copyAs(name string) (*instance, error) {
 	other := sqliteInstance(g.c, name)
 	return other, os.CopyFS(other.dir, os.DirFS(g.dir))

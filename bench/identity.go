@@ -30,7 +30,7 @@ const login = "/public/v1/auth/login"
 // at once would answer in batches that a short measurement cuts apart.
 const loginClients = 4
 
-// identity is the installation as the contestants of logins and of requests with
+// identity returns the installation as the contestants of logins and of requests with
 // an access token: one for each row, so that all start alike. The token that it
 // makes holds for an hour.
 func (g *instance) identity(ctx context.Context) ([]contestant, error) {
@@ -135,7 +135,7 @@ func sameList(ctx context.Context, s *server, path string, tokens ...string) err
 
 const pocketLogin = "/api/collections/users/auth-with-password"
 
-// login is the load of PocketBase's logins, tried once.
+// login returns the load of PocketBase's logins, tried once.
 func (p *pocketBase) login(ctx context.Context, s *server) (load, error) {
 	credentials := map[string]string{"identity": p.Email, "password": p.Password}
 	var given struct{ Token string }

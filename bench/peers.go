@@ -30,7 +30,7 @@ func capture(ctx context.Context, s *server, path, token, file string) error {
 	return writeJSON(file, captured{Status: resp.StatusCode, Header: header, Body: body})
 }
 
-// madeUp is an answer of the size Gatehouse's would have, for runs without it.
+// madeUp returns an answer of the size Gatehouse's would have, for runs without it.
 func madeUp(file string, body []byte) error {
 	return writeJSON(file, captured{
 		Status: http.StatusOK,

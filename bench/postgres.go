@@ -188,7 +188,7 @@ func masterKey(ctx context.Context, c *config, name string) (string, error) {
 	return file, err
 }
 
-// postgresBin is the folder of initdb: on the PATH, or where Debian puts it.
+// postgresBin returns the folder of initdb: on the PATH, or where Debian puts it.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err == nil && len(found) > 0 {

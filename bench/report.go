@@ -65,7 +65,7 @@ var targets = []target{
 // rows of the throughput table, in its order.
 var rows = []string{rowRead, rowList, rowCreate, rowComponent, rowOrder, rowSteps, rowAutomation, rowLogin, rowJWTList, rowKeyList}
 
-// measured is the target's figure: the median of the rounds' own ratios, since
+// measured returns the target's figure: the median of the rounds' own ratios, since
 // what is measured within a round is near in time and the machine's drift is in
 // both; 0 when it was not measured.
 func (r *report) measured(t target) float64 {
@@ -98,7 +98,7 @@ func (r *report) add(row, who string, s sample) {
 	r.samples[row][who] = append(r.samples[row][who], s)
 }
 
-// of is the median of one field over the rounds; 0 when it was not measured.
+// of returns the median of one field over the rounds; 0 when it was not measured.
 func (r *report) of(row, who string, field func(sample) float64) float64 {
 	var values []float64
 	for _, s := range r.samples[row][who] {
@@ -164,7 +164,7 @@ func (r *report) throughputTable(b *strings.Builder) {
 	writeGrid(b, grid)
 }
 
-// against is a rate divided by another contestant's in the same row.
+// against returns a rate divided by another contestant's in the same row.
 func (r *report) against(row string, rate float64, other, format string) string {
 	base := r.of(row, other, perSecond)
 	if base == 0 {
@@ -209,7 +209,7 @@ func (r *report) targetTable(b *strings.Builder) {
 	writeGrid(b, grid)
 }
 
-// verdict says whether a target was met, and if not by which factor it was missed.
+// verdict reports whether a target was met, and if not by which factor it was missed.
 func verdict(met bool, factor float64) string {
 	if met {
 		return "met"
@@ -265,7 +265,7 @@ func writeGrid(b *strings.Builder, grid [][]string) {
 	b.WriteString("\n")
 }
 
-// median is the middle value, the upper one of two; 0 for none.
+// median returns the middle value, the upper one of two; 0 for none.
 func median[T cmp.Ordered](values []T) T {
 	var zero T
 	if len(values) == 0 {
@@ -291,7 +291,7 @@ func fileName(s string) string {
 	return strings.NewReplacer(" ", "-", ",", "", "÷", "").Replace(strings.ToLower(s))
 }
 
-// hardware is one line on the machine.
+// hardware returns one line on the machine.
 func hardware() string {
 	model, cores := "unknown processor", 0 // runtime.NumCPU counts only the cores this program is pinned to
 	raw, _ := os.ReadFile("/proc/cpuinfo")

@@ -98,7 +98,7 @@ func floorContestant(c *config, asked []question) contestant {
 	return contestant{name: floorName, start: func(ctx context.Context) (*server, error) { return startFloor(ctx, c) }, asked: asked}
 }
 
-// floorLoads are the reads, which the floor answers too.
+// floorLoads returns the reads, which the floor answers too.
 func floorLoads(c *config, token string, ids []string) ([]question, error) {
 	var asked []question
 	if c.wants("read") {
@@ -166,7 +166,7 @@ func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 	return append(field, more...), err
 }
 
-// special is copies of the installation for the custom endpoints and for
+// special returns copies of the installation for the custom endpoints and for
 // External Identity, where they are wanted.
 func (g *instance) special(ctx context.Context, token string) (field []contestant, err error) {
 	if g.c.wants("component") {

@@ -176,7 +176,7 @@ func (x *example) names() automation.Names {
 	}
 }
 
-// Call is what a component asks of records.
+// Call answers a component's calls of records.
 func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]byte, error) {
 	var a struct {
 		Entity, ID    string
@@ -192,7 +192,7 @@ func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]by
 	return json.Marshal(answer)
 }
 
-// Record is what a flow asks of records.
+// Record answers a flow's calls of records.
 func (x *example) Record(_ context.Context, call automation.RecordCall) (jsontext.Value, error) {
 	object := func(members []inputs.Member) map[string]any {
 		m := map[string]any{}
@@ -217,7 +217,7 @@ func (x *example) Component(context.Context, string, jsontext.Value) (jsontext.V
 	return nil, fault.New(fault.NotFound, "no component is called here")
 }
 
-// do is a store of records that holds to fields, required and unique.
+// do runs a call on records in memory. It checks fields, required and unique values.
 func (x *example) do(op, entity, id string, where, fields map[string]any) (any, error) {
 	switch op {
 	case "list":

@@ -182,7 +182,7 @@ type shell struct {
 	printed string // by the demo
 }
 
-// newShell is a shell beside a demo of its own.
+// newShell returns a shell beside a demo of its own.
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "../../scripts/need", "curl").CombinedOutput(); err != nil {

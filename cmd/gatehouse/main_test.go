@@ -328,7 +328,7 @@ func TestTenantList(t *testing.T) {
 	})
 }
 
-// open is the database that the commands work on, for a test to look at.
+// open returns the database that the commands work on, for a test to look at.
 func (x *cli) open() *db.DB { return dbtest.OpenConfig(x.t, x.config) }
 
 func (x *cli) ctx() context.Context { return x.t.Context() }

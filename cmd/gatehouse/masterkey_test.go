@@ -40,8 +40,8 @@ func otherKeyFile(t *testing.T) string {
 	return path
 }
 
-// needingKey are commands that need the master key, each of which the flags that
-// are added must refuse.
+// needingKey runs each command that needs the master key with flags that make it fail
+// with an error that contains why.
 func (x *cli) needingKey(why string, flags ...string) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.ctx(), 20*time.Second) // a server that starts does not end

@@ -115,7 +115,7 @@ func deliver(t *testing.T, url, slug, token, key, body string) (status int, answ
 	return res.StatusCode, string(b)
 }
 
-// one is a command's output as one JSON object; it must not be a list's line.
+// one returns a command's output as one JSON object; it must not be a list's line.
 func one(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -195,7 +195,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 	})
 }
 
-// file is a file with a text.
+// file returns a file with a text.
 func (x *cli) file(text string) string {
 	x.t.Helper()
 	name := filepath.Join(x.t.TempDir(), "file")

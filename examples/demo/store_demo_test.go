@@ -69,7 +69,7 @@ func TestTheDemoStands(t *testing.T) {
 	})
 }
 
-// membersOf are a record's members, with keys of other records resolved.
+// membersOf returns a record's members, with keys of other records resolved.
 func membersOf(ctx context.Context, d *db.DB, c *access.Config, ids map[string]string, r demo.Record) ([]records.Member, error) {
 	owner, err := user.ByEmail(ctx, d.For(demo.Tenant), r.Owner)
 	if err != nil {

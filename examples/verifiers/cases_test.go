@@ -184,7 +184,7 @@ func wrongPrefixes(scheme, lead string) []string {
 	}
 }
 
-// otherCase is hex in upper case, and base64 with its cases swapped; it differs.
+// otherCase returns hex in upper case, and base64 with its cases swapped; it differs.
 func otherCase(mac string) string {
 	upper := strings.ToUpper(mac)
 	if upper != mac {
@@ -193,7 +193,7 @@ func otherCase(mac string) string {
 	return strings.ToLower(mac) + "A"
 }
 
-// recoded is a signature in base64 instead of hex, or the other way round.
+// recoded returns a signature in base64 instead of hex, or the other way round.
 func recoded(mac string) string {
 	if sum, err := hex.DecodeString(mac); err == nil {
 		return base64.StdEncoding.EncodeToString(sum)

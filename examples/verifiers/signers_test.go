@@ -73,7 +73,7 @@ func idStampBody(stamp, id string, body []byte) []byte {
 
 func (d *delivery) scheme() scheme { return schemes[d.Scheme] }
 
-// mac is the signature of a delivery by a secret and a hash, without a prefix.
+// mac returns the signature of a delivery by a secret and a hash, without a prefix.
 func (d *delivery) mac(stamp, secret string, sum func() hash.Hash) string {
 	key := []byte(secret)
 	if text, ok := strings.CutPrefix(secret, "whsec_"); ok && d.Scheme != "stripe" {
@@ -88,7 +88,7 @@ func (d *delivery) mac(stamp, secret string, sum func() hash.Hash) string {
 	return s.encode(m.Sum(nil))
 }
 
-// signedBy is the delivery at another time, signed by a secret and a hash.
+// signedBy returns the delivery at another time, signed by a secret and a hash.
 func (d *delivery) signedBy(stamp, secret string, sum func() hash.Hash) *delivery {
 	s, c := d.scheme(), d.clone()
 	if s.time != "" {
@@ -102,7 +102,7 @@ func (d *delivery) signedBy(stamp, secret string, sum func() hash.Hash) *deliver
 	return c
 }
 
-// signed is the delivery with the signature that fits it.
+// signed returns the delivery with the signature that fits it.
 func (d *delivery) signed() *delivery { return d.signedBy(d.stamp(), d.Secret, sha256.New) }
 
 func (d *delivery) stamp() string { return strconv.FormatInt(d.Time, 10) }
@@ -113,7 +113,7 @@ func (d *delivery) clone() *delivery {
 	return &c
 }
 
-// with is the delivery with another header; an empty value leaves it out.
+// with returns the delivery with another header; an empty value leaves it out.
 func (d *delivery) with(header, value string) *delivery {
 	c := d.clone()
 	delete(c.Headers, header)

@@ -59,7 +59,7 @@ func programs(t *testing.T) map[string]*component.Program {
 	return compiled
 }
 
-// verify is one run, as a signed endpoint makes it, but with time enough for a busy machine.
+// verify runs a verifier as a signed endpoint does, with time enough for a busy machine.
 func verify(ctx context.Context, p *component.Program, d *delivery, config []byte) (*component.Result, error) {
 	headers, err := json.Marshal(d.Headers)
 	if err != nil {

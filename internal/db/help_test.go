@@ -21,7 +21,7 @@ func adds(t *testing.T, host string, then func() error) func(db.Tx) error {
 	}
 }
 
-// writers are both ways to write.
+// writers returns both ways to write.
 func writers(h db.Handle) []func(context.Context, func(db.Tx) error) error {
 	return []func(context.Context, func(db.Tx) error) error{h.Write, h.WriteOrdered}
 }

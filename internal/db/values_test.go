@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// id is a named type as the rest of the house uses them.
+// id is a named type, like those of ids in other packages.
 type id string
 
 func TestRowsOfEveryType(t *testing.T) {

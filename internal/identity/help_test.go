@@ -121,7 +121,7 @@ func newWorld(t testing.TB, d *db.DB) *world {
 	return w
 }
 
-// node is one more node over a database that has its tenants.
+// node returns one more node over a database that has its tenants.
 func node(t testing.TB, d *db.DB, clk *movedClock) *world {
 	t.Helper()
 	ring, err := secret.NewKeyring(bytes.Repeat([]byte{7}, 32))
@@ -300,7 +300,7 @@ func matches(pattern, path string, params *httpapi.Params) bool {
 	return true
 }
 
-// viewer is the viewer of a user by e-mail address.
+// viewer returns the viewer of a user by e-mail address.
 func (w *world) viewer(email string) access.Viewer {
 	w.t.Helper()
 	u, err := user.ByEmail(w.ctx, w.d.For(acme), email)
@@ -332,7 +332,7 @@ func (w *world) settle() {
 	w.must(w.id.Settle(ctx))
 }
 
-// lastMail is the newest mail, which must be to the address, and the token in it.
+// lastMail returns the newest mail, which must be to the address, and the token in it.
 func (w *world) lastMail(to string) (m mail.Message, token string) {
 	w.t.Helper()
 	w.settle()

@@ -70,7 +70,7 @@ func (f *forge) header(name string, value any) string {
 	})
 }
 
-// bad are tokens that differ from a good one in one point each, or in form;
+// bad returns tokens that differ from a good one in one point each, or in form;
 // foreign is the key of another tenant.
 func (f *forge) bad(accessToken string, foreign *signingKey) map[string]string {
 	f.w.t.Helper()
@@ -174,7 +174,7 @@ func TestOnlyAGoodTokenIsLetIn(t *testing.T) {
 	})
 }
 
-// flipped is a base64url digit that differs in the bits that do not count.
+// flipped returns a base64url digit that differs in the bits that do not count.
 func flipped(c byte) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return string(digits[strings.IndexByte(digits, c)^1])

@@ -36,8 +36,8 @@ type modelToken struct {
 	loggedOut bool
 }
 
-// refresh is the token that a refresh answers; nil for 401. fresh is made into
-// the successor where there is none yet.
+// refresh returns the token that a refresh answers, nil for 401. If the token has no
+// successor yet, fresh becomes it.
 func (m *model) refresh(t, fresh *modelToken) *modelToken {
 	if t.chain.revoked || t.chain.sessions != m.sessions || !m.active {
 		return nil

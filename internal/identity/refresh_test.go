@@ -18,7 +18,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// tokensOf is how many tokens the chain of a token has, and how many of them
+// tokensOf returns how many tokens the chain of a token has, and how many of them
 // are the successor of some other.
 func (w *world) tokensOf(token string) (all, successors int) {
 	w.t.Helper()
@@ -235,7 +235,7 @@ func TestTokensOfAnotherTenantAreUnknown(t *testing.T) {
 	})
 }
 
-// rounds is how often a race is run.
+// rounds returns how often a race is run.
 func rounds() int {
 	if os.Getenv("GATEHOUSE_PROVE") != "" {
 		return 50

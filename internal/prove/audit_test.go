@@ -162,7 +162,7 @@ func auditedLoad(p *proof, w *world, n *node, f *fleet, end func(*node)) *reques
 	return j
 }
 
-// usage is how many requests the rollups count.
+// usage returns how many requests the rollups count.
 func usage(t *testing.T, w *world) (total int64) {
 	t.Helper()
 	const sql = `SELECT CAST(coalesce(sum(requests), 0) AS BIGINT) FROM usage_minutes WHERE tenant_id = 'acme'`

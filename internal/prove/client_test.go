@@ -141,7 +141,7 @@ func (c *client) page(query string) (*page, error) {
 	return &p, nil
 }
 
-// all is the complete traversal.
+// all returns the complete traversal.
 func (c *client) all() ([]record, error) {
 	var list []record
 	query := "limit=200"
@@ -158,7 +158,7 @@ func (c *client) all() ([]record, error) {
 	}
 }
 
-// raw is the complete traversal as the bytes of its records.
+// raw returns the complete traversal as the bytes of its records.
 func (c *client) raw() ([]string, error) {
 	var list []string
 	query := "limit=200"
@@ -190,7 +190,7 @@ func (c *client) raw() ([]string, error) {
 	}
 }
 
-// filtered is the list of the records with one value.
+// filtered returns the list of the records with one value.
 func (c *client) filtered(field, value string) ([]record, error) {
 	p, err := c.page(url.QueryEscape("filter["+field+"]") + "=" + url.QueryEscape(value))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestProveDiskFull(t *testing.T) {
 	}
 }
 
-// smallDisk is a folder on a disk of its own, with little room.
+// smallDisk returns a folder on a disk of its own, with little room.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -165,7 +165,7 @@ func (f *fleet) acknowledged() int {
 	return f.acks
 }
 
-// free is how much room the disk of a folder has.
+// free returns how much room the disk of a folder has.
 func free(t *testing.T, dir string) int64 {
 	t.Helper()
 	var fs syscall.Statfs_t

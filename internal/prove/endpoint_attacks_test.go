@@ -91,7 +91,7 @@ func TestProveAttacksStayInTheirBox(t *testing.T) {
 	}
 }
 
-// corpus is some of the attacks that internal/component has, chosen at random,
+// corpus returns some of the attacks that internal/component has, chosen at random,
 // and the manifest that makes endpoints of them.
 func corpus(p *proof, most int) (trials []*trial, manifest string) {
 	p.t.Helper()
@@ -128,7 +128,7 @@ func rank(part string) int {
 	return 1
 }
 
-// quoted is a text as YAML reads it between quotes: what JSON has is YAML too.
+// quoted returns a text as YAML reads it between quotes: what JSON has is YAML too.
 func quoted(s string) string {
 	b, _ := json.Marshal(s) // a text
 	return string(b)
@@ -317,7 +317,7 @@ func (b *box) judge(trials []*trial) {
 	}
 }
 
-// cpu is the tenant's CPU time in seconds, as /metrics tells it.
+// cpu returns the tenant's CPU time in seconds, as /metrics tells it.
 func (b *box) cpu() float64 {
 	b.p.t.Helper()
 	r, err := opsClient.Get(b.n.ops + "/metrics")

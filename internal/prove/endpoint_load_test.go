@@ -34,7 +34,7 @@ type meter struct {
 // askers bound the requests at once.
 const askers = 64
 
-// capacity is how many reads a second the server answers when it does nothing
+// capacity returns how many reads a second the server answers when it does nothing
 // else, this process's own share of the machine included.
 func (m *meter) capacity(lasts time.Duration) int {
 	var done atomic.Int64
@@ -87,7 +87,7 @@ func (m *meter) run(ctx context.Context, rate int) {
 
 func (m *meter) atOnce() int { return cmp.Or(m.most, askers) }
 
-// due is the instant at which the n-th is due.
+// due returns the instant at which the n-th is due.
 func (m *meter) due(n int) time.Time {
 	return m.begun.Add(time.Duration(n) * time.Second / time.Duration(m.rate))
 }
@@ -115,7 +115,7 @@ func (m *meter) note(due time.Time) {
 	m.took[beside] = append(m.took[beside], time.Since(due))
 }
 
-// turn says whether what is due from now on is beside an attack.
+// turn reports whether what is due from now on is beside an attack.
 func (m *meter) turn(attacked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *meter) take() (alone, beside []time.Duration) {
 	return alone, beside
 }
 
-// quantile is one of some times, in order.
+// quantile returns one of some times, in order.
 func quantile(took []time.Duration, q float64) time.Duration {
 	if len(took) == 0 {
 		return 0
@@ -162,7 +162,7 @@ func (n *node) watch(ctx context.Context) *memory {
 	return m
 }
 
-// now is the present size in bytes, 0 where nobody tells or the process is gone.
+// now returns the present size in bytes, 0 where nobody tells or the process is gone.
 func (m *memory) now() int64 {
 	b, err := os.ReadFile(m.file)
 	if err != nil {
@@ -187,5 +187,5 @@ func (m *memory) restart() int64 {
 	return is
 }
 
-// peak is the largest size since restart.
+// peak returns the largest size since restart.
 func (m *memory) peak() int64 { return max(m.most.Load(), m.now()) }

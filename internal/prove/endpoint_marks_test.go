@@ -263,7 +263,7 @@ func redeliver(p *proof, s *shop, n *node, pt point, ref, event string, stays bo
 	}
 }
 
-// audited is what the books of a serving shop say.
+// audited returns what the books of a serving shop say.
 func audited(p *proof, s *shop, n *node) books {
 	p.t.Helper()
 	c := n.client(s.token)

@@ -148,7 +148,7 @@ func numberOf(seen []state, email string) (int64, bool) {
 	return 0, false
 }
 
-// backends are the server processes of PostgreSQL that work for the world's
+// backends returns the server processes of PostgreSQL that work for the world's
 // database: after kill -9 they may still be at the last request.
 func backends(t testing.TB, w *world) (pids []int64) {
 	t.Helper()

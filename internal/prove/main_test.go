@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // proving is set when the long figures are wanted.
 var proving = os.Getenv("GATEHOUSE_PROVE") != ""
 
-// scale is how many trials a test has: few in "make test", half of them under the
+// scale returns how many trials a test has: few in "make test", half of them under the
 // race detector, many when proving.
 func scale(short, long int) int {
 	switch {
@@ -40,7 +40,7 @@ func scale(short, long int) int {
 	}
 }
 
-// strictly is the bound itself where the machine is the test's own, and a wider
+// strictly returns the bound itself where the machine is the test's own, and a wider
 // one where others share it.
 func strictly(bound time.Duration) time.Duration {
 	switch {
@@ -107,7 +107,7 @@ var (
 	})
 )
 
-// program is the path of the program under test.
+// program returns the path of the program under test.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := binary()
@@ -211,7 +211,7 @@ func (p *proof) most(name string, d time.Duration) {
 	p.figures[name+"_ms"] = max(was, d.Milliseconds())
 }
 
-// between is a random duration.
+// between returns a random duration.
 func (p *proof) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(p.rand.Int64N(int64(to-from)))
 }

@@ -306,7 +306,7 @@ func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
 	return over
 }
 
-// longestTurn is the longest turn that one write had at the database, in
+// longestTurn returns the longest turn that one write had at the database, in
 // milliseconds, from /metrics.
 func (s *neighbourStorm) longestTurn() int64 {
 	seconds, err := s.n.metric("gatehouse_database_longest_write_seconds")
@@ -332,7 +332,7 @@ func (s *neighbourStorm) send(ctx context.Context, c *http.Client, to, token, me
 	return exchange(c, r)
 }
 
-// crowd is so many clients of the storm that send one request after the other.
+// crowd starts clients that each send one request after the other.
 func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, token, method string, request func(id int) (path, body string)) {
 	var all sync.WaitGroup
 	for id := range clients {
@@ -354,7 +354,7 @@ func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, to
 	all.Wait()
 }
 
-// attack is one request of the storm; its answer is read and dropped.
+// attack sends one request, and reads and drops the answer.
 func (s *neighbourStorm) attack(ctx context.Context, token, method, path, body string) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.n.public+path, strings.NewReader(body))
 	if err != nil {

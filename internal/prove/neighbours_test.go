@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// hogTenant is a tenant with a component that takes what memory it may, and one
+// hogTenant returns a tenant with a component that takes what memory it may, and one
 // that does next to nothing.
 func hogTenant(name string) string {
 	return fmt.Sprintf(`

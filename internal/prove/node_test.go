@@ -64,7 +64,7 @@ type world struct {
 	logs   string
 }
 
-// bare is a world with an empty database.
+// bare returns a world with an empty database.
 func bare(t testing.TB, engine db.Engine) *world {
 	t.Helper()
 	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0")}
@@ -79,7 +79,7 @@ func (w *world) onPostgres(url string) {
 	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32), "GATEHOUSE_CACHE="+enginecache.Dir())
 }
 
-// fresh is a world with the tenant and a key of its owner.
+// fresh returns a world with the tenant and a key of its owner.
 func fresh(t testing.TB, engine db.Engine) *world {
 	t.Helper()
 	w := bare(t, engine)
@@ -234,7 +234,7 @@ func (n *node) readAddresses() {
 
 var opsClient = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// readyz is the status of /readyz, 0 without an answer.
+// readyz returns the status of /readyz, 0 without an answer.
 func (n *node) readyz() int {
 	r, err := opsClient.Get(n.ops + "/readyz")
 	if err != nil {
@@ -272,7 +272,7 @@ func (n *node) running() bool {
 	}
 }
 
-// said is what it wrote to standard output but for the request log.
+// said returns what it wrote to standard output but for the request log.
 func (n *node) said() string {
 	b, _ := os.ReadFile(n.out)
 	var other []string
@@ -284,7 +284,7 @@ func (n *node) said() string {
 	return strings.Join(other, "")
 }
 
-// metric is a figure without labels that /metrics tells.
+// metric returns a figure without labels that /metrics tells.
 func (n *node) metric(name string) (value float64, err error) {
 	res, err := opsClient.Get(n.ops + "/metrics")
 	if err != nil {

@@ -154,7 +154,7 @@ func (s *postgresServer) run(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// control is pg_ctl, waiting for what it does.
+// control returns pg_ctl, waiting for what it does.
 func (s *postgresServer) control(verb string, args ...string) (string, error) {
 	args = append([]string{verb, "-w", "-s", "-D", "data", "-l", "server.log"}, args...)
 	if verb != "stop" {

@@ -83,7 +83,7 @@ func (s *peers) dial() net.Conn {
 	return conn
 }
 
-// used is a connection on which one request has been answered.
+// used returns a connection on which one request has been answered.
 func (s *peers) used(token string) net.Conn {
 	s.p.t.Helper()
 	conn := s.dial()

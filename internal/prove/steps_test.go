@@ -76,7 +76,7 @@ func TestProveAKilledApplyGoesOn(t *testing.T) {
 	})
 }
 
-// stepManifest is the tenant, and what becomes of it: a field gets another type
+// stepManifest returns the tenant, and what becomes of it: a field gets another type
 // and an index, a rule is new, and a user with all of the records another role.
 func stepManifest(after bool) string {
 	text := strings.Replace(manifest, "{name: score, type: number, indexed: true}", "{name: score, type: number}\n      - {name: stage, type: text}", 1)
