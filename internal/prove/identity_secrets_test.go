@@ -83,7 +83,7 @@ func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 		s.search("running", s.stored(true))
 		s.n.terminate()
 		if code := s.n.end(grace); code != 0 {
-			p.fail("exit %d: %s", code, s.n.complained())
+			p.fail("exit %d: %s", code, s.n.stderr())
 		}
 		s.search("stopped", s.stored(false))
 		s.search("printed", s.printed())

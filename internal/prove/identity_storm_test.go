@@ -72,7 +72,7 @@ func TestProveALoginStormLeavesDataAlone(t *testing.T) {
 	reads.Wait()
 	judgeStorm(p, alone, beside, least, n.peakRSS())
 	if n.panicked() || !n.running() {
-		p.fail("the process did not stay as it was: %s%s", n.said(), n.complained())
+		p.fail("the process did not stay as it was: %s%s", n.stdout(), n.stderr())
 	}
 }
 

@@ -103,7 +103,7 @@ func values(email string, number int64) string {
 
 func padding(number int64) int { return int(number*7919) % 1500 }
 
-// whole returns the number of a record, or why it is none that a writer wrote.
+// whole returns the number of a record, or why no writer wrote it.
 func whole(r record) (int64, error) {
 	if r.Score == nil {
 		return 0, fmt.Errorf("%s has no score", r.Email)
@@ -280,7 +280,7 @@ func (w *writer) settled(ch change, found []record) {
 	w.happened(ch, func() string { return found[0].ID })
 }
 
-// mark returns how far each writer is.
+// mark returns the position of each writer.
 func (f *fleet) mark(acked bool) []int {
 	marks := make([]int, len(f.writers))
 	for i, w := range f.writers {
