@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The JavaScript that books orders. What it computes is the same text for every
-// contestant; how it is called, and what saves the record, is each one's own.
+// The JavaScript that books orders. The computation is the same text for every contestant;
+// each has its own code around it that calls it and saves the record.
 var (
 	//go:embed javascript/reckon.js
 	reckonText string
@@ -83,7 +83,7 @@ func newPurchase(n int) purchase {
 	return o
 }
 
-// gross returns what the order comes to, as every contestant must answer.
+// gross returns the total of the order, which every contestant must answer.
 func (o purchase) gross() float64 {
 	net := make(map[int]float64) // by rate, in cents
 	for _, line := range o.Lines {

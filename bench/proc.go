@@ -33,7 +33,7 @@ type server struct {
 	err  error
 }
 
-// launch is how a process is started.
+// launch describes how to start a process.
 type launch struct {
 	name  string
 	cores string
@@ -154,7 +154,7 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// cleanEnv returns the environment without what would configure a contestant.
+// cleanEnv returns the environment without variables that configure a contestant.
 func cleanEnv() []string {
 	var env []string
 	for _, entry := range os.Environ() {

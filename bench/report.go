@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// report collects what was measured and says how it compares.
+// report collects the figures and prints how they compare.
 type report struct {
 	c          *config
 	date       string
@@ -40,8 +40,8 @@ type traversalRow struct {
 
 func (r traversalRow) ratio() float64 { return float64(r.deep) / float64(r.first) }
 
-// target is a figure that is asked for: a contestant against another in the
-// same row, or against itself in another row.
+// target is a required figure: the ratio of a contestant to another one in the same row, or
+// to itself in another row.
 type target struct {
 	row, who, against string // against a contestant or a row
 	atLeast           float64
@@ -65,9 +65,8 @@ var targets = []target{
 // rows of the throughput table, in its order.
 var rows = []string{rowRead, rowList, rowCreate, rowComponent, rowOrder, rowSteps, rowAutomation, rowLogin, rowJWTList, rowKeyList}
 
-// measured returns the target's figure: the median of the rounds' own ratios, since
-// what is measured within a round is near in time and the machine's drift is in
-// both; 0 when it was not measured.
+// measured returns the target's figure, 0 if it was not measured: the median of the ratios of
+// all rounds, because the machine's speed changes little within a round.
 func (r *report) measured(t target) float64 {
 	ours, theirs := r.samples[t.row][t.who], r.samples[t.row][t.against]
 	if slices.Contains(rows, t.against) {
@@ -80,8 +79,8 @@ func (r *report) measured(t target) float64 {
 	return median(ratios)
 }
 
-// What is asked of the flat lists and of the traversal; a page is "no dearer"
-// when the difference is within what two runs of the same page differ by.
+// The required figures of the flat lists and of the traversal. A page is "no dearer" if the
+// difference is within that of two runs of the same page.
 const (
 	flatAtMost      = 1.5
 	traversalAtMost = 1.1
