@@ -1,5 +1,5 @@
-// Package examples_test compiles what the examples are made of and runs it once,
-// against a small store of records.
+// Package examples_test compiles the components and automations of the examples and runs
+// them with records in memory.
 package examples_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// manifest is as much of a manifest as these tests look at.
+// manifest has the parts of a manifest that these tests use.
 type manifest struct {
 	Tenant   string   `yaml:"tenant"`
 	Hosts    []string `yaml:"hosts"`
@@ -117,7 +117,7 @@ func load(t *testing.T, folder string) *example {
 	return x
 }
 
-// check looks at the endpoints' names.
+// check checks the endpoints' names.
 func (x *example) check(t *testing.T) {
 	t.Helper()
 	for _, e := range x.Endpoints {
@@ -212,7 +212,7 @@ func (x *example) Record(_ context.Context, call automation.RecordCall) (jsontex
 	return json.Marshal(answer)
 }
 
-// Component is there for automation.Host; no example calls one from a flow.
+// Component is part of automation.Host. No example calls a component from a flow.
 func (x *example) Component(context.Context, string, jsontext.Value) (jsontext.Value, error) {
 	return nil, fault.New(fault.NotFound, "no component is called here")
 }

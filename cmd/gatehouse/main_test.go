@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 type cli struct {
 	t      *testing.T
 	config db.Config
-	place  []string // the flags that say where
+	place  []string // the flags that name it
 	env    map[string]string
 	stdin  string
 }
@@ -157,8 +157,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every command explains itself, and every flag that takes no value is known
-// to the search for the command's name behind flags.
+// Every command has help, and switches knows every flag that takes no value.
 func TestEveryCommandExplainsItself(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	switches := (&env{}).switches()
@@ -217,7 +216,7 @@ func TestMistakesAreOneClearLine(t *testing.T) {
 	}
 }
 
-func TestFlagsStandAnywhereAndHaveTwinsInTheEnvironment(t *testing.T) {
+func TestFlagsStandAnywhereAndAreReadFromTheEnvironment(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	x.stdin = acmeManifest
 	x.ok("apply", "-f", "-")
@@ -304,8 +303,7 @@ func TestTheVersionIsTheTagOrElseTheCommit(t *testing.T) {
 	}
 }
 
-// TestMakeNamesTheVersion reads what make would run: the commit, or the tag, is
-// in the program.
+// TestMakeNamesTheVersion checks that make builds the tag or the commit into the program.
 func TestMakeNamesTheVersion(t *testing.T) {
 	for given, want := range map[string]string{"VERSION=v9.8.7": " -X main.version=v9.8.7'", "VERSION=": "-s -w' -o"} {
 		out, err := exec.CommandContext(t.Context(), "make", "-n", "-C", "../..", "server", given).CombinedOutput()

@@ -62,7 +62,7 @@ func (x *cli) needingKey(why string, flags ...string) {
 
 func (x *cli) key() string { return filepath.Join(x.config.Dir, "master.key") }
 
-// forget takes the check value out, as a folder of the first versions has none.
+// forget deletes the check value, which folders of early versions do not have.
 func (x *cli) forget() {
 	x.t.Helper()
 	d, err := db.Open(x.ctx(), x.config)
@@ -120,7 +120,7 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.needingKey(otherKey)
 	delete(x.env, "GATEHOUSE_MASTER_KEY")
 
-	// A folder from before the check value was kept: what is sealed tells.
+	// A folder of an early version has no check value; its sealed values are checked.
 	x.forget()
 	x.needingKey(otherKey, "--master-key-file", otherKeyFile(t))
 	x.stdin = hookManifest
@@ -135,8 +135,8 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", otherKeyFile(t))
 }
 
-// What waits sealed tells too: a mail, and a delivery that failed.
-func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
+// Sealed mails and failed deliveries are checked, too.
+func TestAFolderOfEarlyVersionsIsCheckedByAllThatIsSealed(t *testing.T) {
 	for _, c := range []struct{ what, purpose, insert string }{
 		{"a mail", "waiting mail", `INSERT INTO outbox (tenant_id, mail_id, sealed, attempts, next_at, leased_until, created_at, last_error)
 			VALUES ($1, 'm', $2, 0, 9000000000000000, 0, 0, '')`},
@@ -174,7 +174,7 @@ func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
 	}
 }
 
-// The key and its check value are made once, however many begin at once.
+// If several commands start at once, one makes the key and the check value.
 func TestCommandsThatSetUpAFolderAtOnceAgreeOnTheKey(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: filepath.Join(t.TempDir(), "data")})
 	x.stdin = acmeManifest

@@ -22,8 +22,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// TestTheDemoStands makes the demo tenant and every record of it.
-func TestTheDemoStands(t *testing.T) {
+// TestTheDemoCanBeMade provisions the demo tenant and creates every record.
+func TestTheDemoCanBeMade(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, clk := context.Background(), clock.NewFake(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 		noEnv := func(string) string { return "" }

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// verdictCase is a delivery, an endpoint's secrets, and what must come of them.
+// verdictCase is a delivery, an endpoint's secrets, and the expected outcome.
 type verdictCase struct {
 	name    string
 	d       *delivery
@@ -103,7 +103,7 @@ func (s *suite) secrets(d *delivery, other string) {
 	}
 }
 
-// bodies: whatever is changed in a body, the signature does not fit any more.
+// bodies: after any change of the body the signature does not match.
 func (s *suite) bodies(d, other *delivery) {
 	for range 3 {
 		s.reject("one bit of the body", d.withBody(s.flip(d.Body, 8)))

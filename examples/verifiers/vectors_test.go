@@ -37,8 +37,8 @@ func TestPublishedExamples(t *testing.T) {
 	}
 }
 
-// TestUnusualEvents: what is JSON to one parser and not to another, and bodies
-// near the size that a handler may return.
+// TestUnusualEvents checks texts that not every parser accepts as JSON, and bodies near the
+// size that a handler may return.
 func TestUnusualEvents(t *testing.T) {
 	compiled := programs(t)
 	clock.Store(now)

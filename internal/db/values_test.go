@@ -49,7 +49,7 @@ func TestRowsOfEveryType(t *testing.T) {
 	})
 }
 
-// Swapped appearance: SQLite would number $2 first if the texts were not rewritten.
+// $2 comes first: SQLite would number it 1 if the text were not rewritten.
 func TestParametersGoByNumber(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		read(t, d.Unscoped("test"), `SELECT CAST($2 AS TEXT), CAST($1 AS TEXT), '$1', "x$1" FROM (SELECT 'quoted' AS "x$1") q`, func(r db.Row) error {

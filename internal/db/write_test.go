@@ -61,7 +61,7 @@ func TestCounterUnderConcurrentWrites(t *testing.T) {
 }
 
 // Ticks become visible in order: a reader that sees tick n sees all below.
-// Some writers draw a tick and then fail, or dawdle between tick and row.
+// Some writers draw a tick and then fail, or wait before they write the row.
 func TestOrderedTicksAreVisibleInOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := d.For("a")
@@ -131,7 +131,7 @@ func drawsTick(t *testing.T, end error) func(db.Tx) error {
 	}
 }
 
-// A panic goes on in the caller and leaves the database in order.
+// A panic continues in the caller, and the database stays usable.
 func TestPanicInAWrite(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for i, writer := range writers(d.For("a")) {
@@ -225,8 +225,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	}
 }
 
-// A failed statement spoils the transaction on both engines, even if fn
-// forgets the error.
+// A failed statement breaks the transaction on both engines, even if fn ignores the error.
 func TestForgottenErrorIsNoCommit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, writer := range writers(d.For("a")) {

@@ -35,7 +35,7 @@ const (
 	sam      = "sam@acme.example"
 )
 
-// movedClock is the system's clock, moved.
+// movedClock is the system's clock plus an offset.
 type movedClock struct {
 	mu     sync.Mutex
 	offset time.Duration
@@ -55,8 +55,8 @@ func (c *movedClock) advance(d time.Duration) {
 	c.offset += d
 }
 
-// postbox is a Mailer that keeps what it is given; the mails of a transaction
-// that was rolled back are among them.
+// postbox is a Mailer that keeps all mails, also those of transactions that were rolled
+// back.
 type postbox struct {
 	mu    sync.Mutex
 	mails []mail.Message
@@ -102,7 +102,7 @@ type world struct {
 	ip     string
 }
 
-// cheap stand in for hashes, so that a test takes thousands of steps.
+// cheap replaces password hashing, so that a test can take thousands of steps.
 var cheap = passwords{
 	hash:   func(password string) (string, error) { return "cheap:" + password, nil },
 	verify: func(phc, password string) bool { return phc == "cheap:"+password },
@@ -149,8 +149,8 @@ func (w *world) noted(event string, fields map[string]any) {
 	w.events = append(w.events, event+" "+fmt.Sprint(fields))
 }
 
-// newTenant makes a tenant with External Identity on, wide limits, two users of
-// staff, a permission set and three custom fields of users.
+// newTenant makes a tenant with External Identity on, high limits, two internal users, a
+// permission set and three custom fields of users.
 func (w *world) newTenant(id string) {
 	w.t.Helper()
 	settings := tenant.DefaultSettings()
@@ -234,7 +234,7 @@ func (w *world) do(path, body string) answer {
 	return w.call(w.config(), http.MethodPost, path, body, access.Viewer{})
 }
 
-// call calls a route as the server does once its own checks have passed.
+// call calls a route as the server does after its own checks.
 func (w *world) call(cfg *access.Config, method, path, body string, viewer access.Viewer) answer {
 	w.t.Helper()
 	return w.callWith(cfg, method, path, body, viewer, "")
@@ -324,7 +324,7 @@ func (w *world) setActive(email string, active bool) {
 	w.dir.Forget()
 }
 
-// settle waits for what is done after answers.
+// settle waits for the jobs that run after answers.
 func (w *world) settle() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
@@ -390,5 +390,5 @@ func (w *world) rows(sql string) (n int) {
 	return n
 }
 
-// noSessionLimit lets a session be refreshed as often as it likes.
+// noSessionLimit does not limit how often a session is refreshed.
 var noSessionLimit = sessionLimit{check: func(string) error { return nil }, count: func(string) {}}

@@ -77,8 +77,8 @@ func TestARotatedTokenIsAnsweredAgainFor30Seconds(t *testing.T) {
 	})
 }
 
-// Each rotation brings a token that no limit has seen yet, and a row that stays
-// as long as the session: the limit of a token holds for the session.
+// Each rotation makes a token with a budget of its own, and a row that is kept as long as the
+// session, so the limit of a token also applies to the session.
 func TestTheRotationsOfASessionAreHeldToTheLimitOfAToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.settings(func(e *tenant.ExternalIdentity) { e.Limits.RefreshPerTokenPerMinute = 5 })
@@ -284,8 +284,8 @@ func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 	}
 }
 
-// A theft that is found while the newest token is being rotated leaves nothing
-// alive, whoever comes first.
+// If a stolen token is found while the newest one is being rotated, no token stays valid, in
+// whatever order they come.
 func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 	}
 }
 
-// A reset or deactivation at the same time leaves nothing alive either.
+// After a reset or deactivation at the same time, no token stays valid either.
 func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -371,7 +371,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 	}
 }
 
-// Whatever ends a user's sessions marks the rows of their tokens, and no others.
+// Everything that ends a user's sessions marks the rows of their tokens, and no others.
 func TestSessionsThatEndedLookIt(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		update := func(change func(*user.User)) func() {
@@ -413,7 +413,7 @@ func TestSessionsThatEndedLookIt(t *testing.T) {
 	})
 }
 
-// An old token ends its chain whenever it comes back, swept or not.
+// An old token ends its chain whenever it is presented, before and after a sweep.
 func TestATokenRotatedLongAgoEndsItsChainHoweverOldItIs(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
