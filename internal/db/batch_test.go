@@ -51,6 +51,24 @@ func together(t *testing.T, d *db.DB, fns ...func(db.Tx) error) []error {
 	return errs
 }
 
+// Writes that wait at the same time share a commit.
+func TestWritesThatWaitShareACommit(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		before := d.Stats()
+		writes := make([]func(db.Tx) error, 20)
+		for i := range writes {
+			writes[i] = adds(t, fmt.Sprint("host", i), nil)
+		}
+		if err := errors.Join(together(t, d, writes...)...); err != nil {
+			t.Fatal(err)
+		}
+		after := d.Stats()
+		if n, commits := after.Writes-before.Writes, after.Commits-before.Commits; n != 20 || d.Engine() == db.SQLite && commits != 1 {
+			t.Errorf("%d writes took %d commits", n, commits)
+		}
+	})
+}
+
 // In one batch: failing, panicking and exiting writes leave nothing behind and
 // take nobody with them.
 func TestBatchKeepsWritesApart(t *testing.T) {

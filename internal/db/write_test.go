@@ -16,7 +16,6 @@ import (
 
 func TestCounterUnderConcurrentWrites(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		db.LongBatches(d) // on a busy machine a batch would end after a write or two
 		h := d.For("a")
 		write(t, h, func(tx db.Tx) error {
 			_, err := tx.Exec(t.Context(), `INSERT INTO tenant_clocks (tenant_id, last) VALUES ($1, 0)`)
@@ -54,8 +53,8 @@ func TestCounterUnderConcurrentWrites(t *testing.T) {
 				return nil
 			})
 		}
-		if s := d.Stats(); s.Writes < 64*each || d.Engine() == db.SQLite && s.Commits*2 > s.Writes {
-			t.Errorf("%d writes took %d commits", s.Writes, s.Commits)
+		if s := d.Stats(); s.Writes < 64*each {
+			t.Errorf("%d writes are counted", s.Writes)
 		}
 	})
 }

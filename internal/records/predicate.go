@@ -63,7 +63,7 @@ func (s *statement) reached(scope *access.Scope) {
 		return
 	}
 	s.WriteString("(r.owner_id = ")
-	s.arg(scope.Owner)
+	s.arg(string(scope.Owner))
 	if len(scope.OwnerRoles) > 0 {
 		s.WriteString(" OR r.owner_role IN ")
 		s.list(scope.OwnerRoles)

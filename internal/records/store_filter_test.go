@@ -201,7 +201,7 @@ func newRowCounter(t *testing.T, dir string) *rowCounter {
 func (c *rowCounter) count(tenant tenant.ID, list []statement) int {
 	c.rows = 0
 	for _, st := range list {
-		if err := c.run(st.sql, append([]any{tenant}, st.args...)); err != nil {
+		if err := c.run(st.sql, append([]any{string(tenant)}, st.args...)); err != nil {
 			c.t.Fatalf("%v: %s", err, st.sql)
 		}
 	}
