@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"gatehouse/internal/apikey"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
@@ -51,6 +52,7 @@ func (f *flags) apply(ctx context.Context, d *db.DB, src source, opts manifest.O
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	opts.Compile = c.compile
 	opts.Pace.Progress = f.progress()
+	opts.Keys = apikey.New(d, clock.System(), nil).OfUsers
 	result, err := manifest.Apply(ctx, d, clock.System(), src.name, src.text, f.getenv, opts)
 	if ctx.Err() != nil && err != nil {
 		return fmt.Errorf("%w: nothing was changed; apply the manifest again to resume", err)
@@ -60,6 +62,11 @@ func (f *flags) apply(ctx context.Context, d *db.DB, src source, opts manifest.O
 	}
 	for _, gone := range result.Gone {
 		f.say("removed, because the manifest leaves it out: %s", gone)
+	}
+	if result.Effect != nil {
+		for _, line := range result.Effect.Lines() {
+			f.say("%s", line)
+		}
 	}
 	for _, w := range result.Warnings {
 		f.say("warning: %s", w)

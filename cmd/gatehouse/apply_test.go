@@ -41,6 +41,9 @@ func TestApplyAndExport(t *testing.T) {
 			t.Errorf("apply --json of what is there printed %v", lines)
 		}
 		x.stdin = "tenant: acme\nusers: []\n"
+		if _, words := x.ok("apply", "--prune", "--dry-run", "-f", "-"); !strings.Contains(words, "users who may do less: olivia@acme.example, sam@acme.example\n") {
+			t.Errorf("the dry run of the prune said %q", words)
+		}
 		stdout, words := x.ok("apply", "--prune", "-f", "-")
 		if !slices.Contains(strings.Split(stdout, "\n"), "update user sam@acme.example: active true → false") {
 			t.Errorf("the prune printed %q", stdout)
@@ -59,7 +62,8 @@ func TestApplyTellsOfMistakes(t *testing.T) {
 		stdout, stderr, code := x.raw(append([]string{"apply", "-f", "-"}, x.place...)...)
 		want := "<stdin>:2: role a: there is no role \"b\" to be its parent\n" +
 			"<stdin>:4: email: expected an e-mail address, found \"x\"\n" +
-			"gatehouse: <stdin>: 2 mistakes; nothing was changed\n"
+			"<stdin>:4: user x: there is no role \"y\"\n" +
+			"gatehouse: <stdin>: 3 mistakes; nothing was changed\n"
 		if stdout != "" || stderr != want || code != 1 {
 			t.Errorf("status %d, printed %q, said %q", code, stdout, stderr)
 		}

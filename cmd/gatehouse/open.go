@@ -133,15 +133,6 @@ func (t *tenantDB) emails(ctx context.Context) func(user.ID) (string, error) {
 	}
 }
 
-// names returns the roles and permission sets that exist, for user.Create.
-func names(ctx context.Context, q db.Querier) (user.Names, error) {
-	c, err := access.Load(ctx, q)
-	if err != nil {
-		return user.Names{}, err
-	}
-	return user.Names{Role: c.Roles.Has, Set: func(name string) bool { return c.Sets[name] != nil }}, nil
-}
-
 // engine starts the JavaScript engine, which is compiled in the background. A
 // folder that --cache names must be writable; a default one need not be.
 func (f *flags) engine(ctx context.Context) (*component.Engine, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/config"
 	"gatehouse/internal/identity"
 	"gatehouse/internal/user"
 )
@@ -19,7 +20,7 @@ const maxPasswordInput = 4096
 // userCreate prints the id of the new user.
 func userCreate(f *flags) action {
 	f.forTenant()
-	var draft user.Draft
+	var draft config.UserDraft
 	f.StringVar(&draft.Email, "email", "", "e-mail `address`")
 	f.StringVar(&draft.Name, "name", "", "`name`")
 	f.mustHave = append(f.mustHave, "email", "name")
@@ -37,7 +38,7 @@ func userCreate(f *flags) action {
 			}
 		}
 		return f.onTenant(ctx, func(t *tenantDB) error {
-			u, err := user.Create(ctx, t.handle(), clock.System(), actor, draft, names)
+			u, err := config.CreateUser(ctx, t.handle(), clock.System(), actor, draft)
 			if err != nil {
 				return err
 			}
@@ -123,7 +124,7 @@ func setActive(f *flags, active bool) action {
 	email := f.required("email", "e-mail `address` of the user")
 	return func(ctx context.Context) error {
 		return f.onTenant(ctx, func(t *tenantDB) error {
-			u, changed, err := user.SetActive(ctx, t.handle(), clock.System(), actor, *email, active)
+			u, changed, err := config.SetUserActive(ctx, t.handle(), clock.System(), actor, *email, active)
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,8 @@
-// Package access decides who may do what: permission sets, the role tree,
-// sharing rules, and the Viewer that carries their answer.
+// Package access decides who may do what: permission sets, the role tree and
+// sharing rules make a Viewer, which holds a user's rights.
 //
-// The rules are A1 to A13 of the contract. They are pure functions here;
-// records turns a viewer's Scope into SQL, and nothing else decides.
+// The rules are A1 to A13 of the contract, written as pure functions. Package
+// records turns a viewer's Scope into SQL; no other code decides about access.
 package access
 
 import (
@@ -33,14 +33,14 @@ const (
 var SystemPermissions = []string{ManageUsers, ManagePermissions, ManageEntities, ManageEndpoints, TenantSettings,
 	LoginAs, ManageExternalUsers}
 
-// FieldGrant is what a permission set says of one field; edit implies read.
+// FieldGrant is a permission set's permissions on one field. Edit implies Read.
 type FieldGrant struct {
 	Read bool `json:"read" yaml:"read"`
 	Edit bool `json:"edit" yaml:"edit"`
 }
 
-// EntityGrant is what a permission set says of one entity type. A field that
-// Fields does not name may be read and edited.
+// EntityGrant is a permission set's permissions on one entity type. A field that is
+// not in Fields may be read and edited.
 type EntityGrant struct {
 	Create bool                  `json:"create"`
 	Read   bool                  `json:"read"`
@@ -49,7 +49,7 @@ type EntityGrant struct {
 	Fields map[string]FieldGrant `json:"fields,omitempty"`
 }
 
-// PermissionSet is a named bundle of rights. Sets of one user unite.
+// PermissionSet is a named set of permissions. A user has the union of their sets.
 type PermissionSet struct {
 	Name            string                 `json:"-"`
 	System          []string               `json:"system"`
@@ -57,7 +57,7 @@ type PermissionSet struct {
 	Entities        map[string]EntityGrant `json:"entities"`
 }
 
-// Check reports the first thing wrong with the set, in words for its author.
+// Check returns the first mistake in the set, in words for its author, or nil.
 func (p *PermissionSet) Check(s *schema.Schema) error {
 	for _, name := range p.System {
 		if !slices.Contains(SystemPermissions, name) {
@@ -86,7 +86,7 @@ func (p *PermissionSet) Check(s *schema.Schema) error {
 // permission set may restrict (contract U3).
 var UserColumns = []string{"email", "name", "locale", "userType", "isOwner", "active"}
 
-// Level is how far a share or sharing rule reaches.
+// Level is what a share or sharing rule gives.
 type Level string
 
 // The levels: ReadOnly is read, Edit is read and update.
@@ -110,12 +110,12 @@ type SharingRule struct {
 	Where         []Condition // by field name
 	ShareWithRole string
 	Access        Level
-	// MatchName is what the matches of a rule by field value stand under; "" is
-	// its ID. See StoredAs.
+	// MatchName is the name under which the matches of a rule by field value are
+	// stored; "" is its ID. See StoredAs.
 	MatchName string
 }
 
-// StoredAs is the name that the rule's matches stand under.
+// StoredAs returns the name under which the rule's matches are stored.
 func (r *SharingRule) StoredAs() string {
 	if r.MatchName != "" {
 		return r.MatchName
@@ -123,8 +123,8 @@ func (r *SharingRule) StoredAs() string {
 	return r.ID()
 }
 
-// ID identifies the rule by what it says, its level aside: two rules that
-// differ only in level are one rule, changed.
+// ID returns an identifier made of the rule's content except its level: two rules
+// that differ only in level are one rule that was changed.
 func (r *SharingRule) ID() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", r.Entity, r.OwnedByRole, r.ShareWithRole)
@@ -138,12 +138,12 @@ func (r *SharingRule) ID() string {
 type Role struct {
 	Name   string `json:"name"`
 	Parent string `json:"parent"`
-	// Since is the version of the configuration that made the role. It tells the
-	// role from an earlier one of its name.
+	// Since is the version of the configuration that created the role. It
+	// distinguishes the role from an earlier one of the same name.
 	Since int64 `json:"-"`
 }
 
-// principal is the role as shares name it.
+// principal returns the name of the role in shares.
 func (r Role) principal() string {
 	if r.Since == 0 { // from before roles had it
 		return RolePrincipal(r.Name)
@@ -159,7 +159,8 @@ type Roles struct {
 	shares   map[string]string // Role.principal by name
 }
 
-// NewRoles builds the tree; a doubled name, a missing parent or a cycle is an error.
+// NewRoles builds the tree. It returns an error, in words for the author, for a name
+// that is there twice, a missing parent or a cycle.
 func NewRoles(list []Role) (*Roles, error) {
 	r := &Roles{List: list, parent: map[string]string{}, children: map[string][]string{}, shares: map[string]string{}}
 	for _, role := range list {
@@ -190,9 +191,9 @@ func NewRoles(list []Role) (*Roles, error) {
 // Has reports whether there is a role of that name.
 func (r *Roles) Has(name string) bool { _, ok := r.parent[name]; return ok }
 
-// Stored is a principal as the table shares has it; false for a role that there
-// is not. A principal names a role by its name alone, the table also by since
-// when it is there: a role of the name of one that is gone inherits no shares.
+// Stored returns a principal in the form of the table shares; false for a role that
+// does not exist. A principal names a role by its name, the table by name and Since:
+// a role that has the name of a deleted one does not inherit its shares.
 func (r *Roles) Stored(principal string) (stored string, ok bool) {
 	name, isRole := strings.CutPrefix(principal, RolePrincipal(""))
 	if !isRole {
@@ -202,7 +203,7 @@ func (r *Roles) Stored(principal string) (stored string, ok bool) {
 	return stored, ok
 }
 
-// Principal undoes Stored; false for a role that is gone.
+// Principal reverses Stored; false for a role that no longer exists.
 func (r *Roles) Principal(stored string) (principal string, ok bool) {
 	kind, name, _ := strings.Cut(stored, ":")
 	if kind != "role" && !strings.HasPrefix(kind, "role#") {
@@ -211,7 +212,7 @@ func (r *Roles) Principal(stored string) (principal string, ok bool) {
 	return RolePrincipal(name), r.shares[name] == stored
 }
 
-// Below lists every descendant of a role, itself not included.
+// Below returns every descendant of a role, without the role itself.
 func (r *Roles) Below(name string) []string {
 	var list []string
 	next := slices.Clone(r.children[name])

@@ -9,23 +9,22 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Build is a change of configuration that would hold the database for long,
-// while it is made ready in short steps. From the transaction that stores it
-// on, every writer of records keeps what it makes up to date, beside what is
-// in use; a walk over the records that were there before adds theirs; then one
-// short transaction puts it in force. Until that one commits, readers see
-// nothing of it.
+// Build is a change of configuration that would take one long transaction, while it
+// is prepared in short ones. Once it is stored, every writer of records maintains the
+// new index rows beside those in use, and a walk adds the rows of the records that
+// were there before. Then one short transaction puts the change into force. Until it
+// commits, readers see nothing of the change.
 type Build struct {
 	ID   string
 	Work *Work
-	// Walk and After say how far it has come: Work's walks are numbered, and
-	// After is the created_at of the last record visited. Records created after
-	// Top need no visit.
+	// Walk and After are the progress: Walk is the number of the current walk, and
+	// After is the created_at of the last record visited. Records created after Top
+	// need no visit.
 	Walk       int
 	After, Top int64
-	// Done and Total count records, for people.
+	// Done and Total count records, to show progress.
 	Done, Total int64
-	// Idle is how long nobody has gone on with it.
+	// Idle is how long the build has made no progress.
 	Idle time.Duration
 }
 
@@ -81,11 +80,11 @@ type Move struct {
 	Users []user.ID `json:"users"` // ids, in order
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether there is no work.
 func (w *Work) Empty() bool { return len(w.Shapes) == 0 && len(w.Moves) == 0 }
 
-// Walks is how many walks over records the work takes: one a shape, one for each
-// moving user and entity type.
+// Walks returns how many walks over records the work takes: one for each shape, and
+// one for each moving user and entity type.
 func (w *Work) Walks() int {
 	n := len(w.Shapes)
 	for _, m := range w.Moves {
@@ -94,7 +93,7 @@ func (w *Work) Walks() int {
 	return n
 }
 
-// Key says what is to be done, whatever names it is done under: two changes with
+// Key returns a description of the work without the names of rows: two changes with
 // the same key need the same work.
 func (w *Work) Key() string {
 	var plain Work
@@ -124,8 +123,8 @@ func (w *Work) Key() string {
 // Ready reports whether every record was visited.
 func (b *Build) Ready() bool { return b.Walk >= b.Work.Walks() }
 
-// Shape is the work that writers of an entity type's records take part in, by the
-// name that these are stored under; nil for none.
+// Shape returns the work that writers must maintain for an entity type, by the name
+// under which its records are stored; nil for none.
 func (c *Config) Shape(entity string) *Shape {
 	if c.Build == nil {
 		return nil
@@ -138,7 +137,7 @@ func (c *Config) Shape(entity string) *Shape {
 	return nil
 }
 
-// Index finds what is made of a field; nil for none.
+// Index returns the work on a field; nil for none.
 func (s *Shape) Index(field string) *Index {
 	for _, x := range s.Fields {
 		if x.Field == field {
@@ -148,7 +147,7 @@ func (s *Shape) Index(field string) *Index {
 	return nil
 }
 
-// OwnerRole is what stands in owner_role of a record whose owner has a role.
+// OwnerRole returns the owner_role of a record whose owner has a role.
 func (c *Config) OwnerRole(userID user.ID, role string) string {
 	if c.Build == nil {
 		return role
@@ -161,7 +160,7 @@ func (c *Config) OwnerRole(userID user.ID, role string) string {
 	return role
 }
 
-// ownerRoles adds the further names that roles have at the time.
+// ownerRoles adds the further names that roles have while users move.
 func (c *Config) ownerRoles(roles []string) []string {
 	if len(c.roleNames) == 0 {
 		return roles

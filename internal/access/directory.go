@@ -12,40 +12,36 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Config is a tenant's whole configuration at one version: what decides every
-// request but the records and shares themselves. It is immutable; caches that
-// hang on it end with it, so that a change of configuration forgets them all.
+// Config is a tenant's whole configuration at one version: everything that
+// decides a request except the records and shares themselves. It is immutable.
+// What is derived from it (see Derived) is dropped together with it, so that a
+// change of configuration empties every cache.
 type Config struct {
 	Tenant *tenant.Tenant
 	Schema *schema.Schema
 	Roles  *Roles
 	Sets   map[string]*PermissionSet
 	Rules  []*SharingRule
-	// Build is the change of configuration that is being made ready, nil for
-	// none. It changes what writers write, never what readers see.
+	// Build is the change of configuration that is being prepared, nil for none. It
+	// affects what writers write, never what readers see.
 	Build *Build
 	// roleNames are further names that a role has in owner_role; see Move.
 	roleNames map[string][]string
 
 	viewers Cache[Viewer]
-	// Keys is for apikey: what a token's hash resolved to under this version.
-	Keys Cache[any]
-	// Origins is for apikey: the union that answers preflights.
-	Origins Cache[any]
-	// Definitions is for endpoint: what the tenant defined itself, ready to run.
-	Definitions Cache[any]
+	derived sync.Map // by *Derived[T]: *T
 }
 
-// confirmEvery bounds how long a node works with a configuration without
-// asking whether it still holds: a change is seen on every node within 1 s
-// (contract H15), which leaves the other half to a slow database.
+// confirmEvery bounds how long a node uses a configuration without asking the
+// database for its version. Every node sees a change within 1 s (contract H15), of
+// which this leaves half for a slow database.
 const confirmEvery = 500 * time.Millisecond
 
-// Directory finds tenants by host and viewers by user, and keeps what it found
-// for as long as the tenant's configuration has not changed.
+// Directory finds tenants by host and viewers by user, and caches them until the
+// tenant's configuration changes. It is safe for concurrent use.
 type Directory struct {
 	store store
-	// generation ends every answer at once when it moves.
+	// generation invalidates every answer when it is raised.
 	generation atomic.Uint64
 
 	mu     sync.RWMutex
@@ -53,10 +49,10 @@ type Directory struct {
 	byName map[tenant.ID]*Config
 }
 
-// entry is what a host resolved to, and when the database was asked (the clock
-// is read before the question, so a change committed later is seen in time).
+// entry is what a host resolved to, and when the database was asked. The clock is
+// read before the query, so that a change committed later is seen in time.
 type entry struct {
-	refresh sync.Mutex // held by whoever asks the database
+	refresh sync.Mutex // held while the database is asked
 	answer  atomic.Pointer[answer]
 }
 
@@ -123,13 +119,14 @@ func (d *Directory) fresh(e *entry) *answer {
 	return a
 }
 
-// Forget makes this node ask the database again at each next request: whoever
-// changed a tenant's configuration in this process calls it once the change is
-// committed, so that it takes effect here at once.
+// Forget makes this node ask the database for each tenant's version at its next
+// request. It must be called after a change of configuration that this process
+// committed, which then takes effect here at once.
 func (d *Directory) Forget() { d.generation.Add(1) }
 
-// Current is a tenant's configuration as the database has it now; NOT_FOUND
-// when there is no such tenant.
+// Current returns a tenant's configuration as it is in the database now. It returns
+// NOT_FOUND when there is no such tenant, OVERLOADED when the configuration changes
+// too fast to be read, and errors of the database.
 func (d *Directory) Current(ctx context.Context, tenantID tenant.ID) (*Config, error) {
 	version, ok, err := d.store.version(ctx, tenantID)
 	if err != nil {
@@ -141,7 +138,7 @@ func (d *Directory) Current(ctx context.Context, tenantID tenant.ID) (*Config, e
 	return d.at(ctx, tenantID, version)
 }
 
-// at is the configuration at a version the database was just seen to have, or a later one.
+// at returns the configuration at a version that was just read, or a later one.
 func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Config, error) {
 	d.mu.RLock()
 	c := d.byName[id]
@@ -162,9 +159,10 @@ func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Confi
 	return c, nil
 }
 
-// Viewer is the viewer a user of the tenant is; UNAUTHORIZED when there is no
-// such user. A deactivated user is UNAUTHORIZED too unless evenInactive (an
-// external JWT outlives its user's deactivation, contract T3).
+// Viewer returns the viewer of a user of the tenant. It returns UNAUTHORIZED when
+// there is no such user, or the user is deactivated and evenInactive is not set (an
+// external JWT outlives its user's deactivation, contract T3), and errors of the
+// database.
 func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenInactive bool) (Viewer, error) {
 	key := string(userID)
 	if evenInactive {
@@ -186,8 +184,8 @@ func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenI
 	return v, nil
 }
 
-// Renew is the viewer as the database has it now, for a write that found its
-// configuration outdated.
+// Renew returns the viewer with the current configuration, for a write that found
+// its own outdated. Its errors are those of Current and Viewer.
 func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
 	c, err := d.Current(ctx, w.Tenant())
 	if err != nil {
@@ -203,9 +201,9 @@ func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
 	return fresh, err
 }
 
-// System is a viewer that may do everything with the tenant's records, and
-// acts for no user. It is for the operator's commands and for components that
-// declare execution_context: system; reason says which, for whoever greps.
+// System returns a viewer that may do everything with the tenant's records and acts
+// for no user. It is for the operator's commands. reason says why it is needed; it
+// must not be empty, and is for readers of the source alone.
 func System(c *Config, reason string) Viewer {
 	if reason == "" {
 		panic("access.System needs a reason")
@@ -213,9 +211,9 @@ func System(c *Config, reason string) Viewer {
 	return viewerOf(c, Identity{Owner: true})
 }
 
-// SystemAs is System in a user's name: the viewer may do everything with the
-// tenant's records, and what it creates is that user's. It is for components
-// and automations that declare execution_context: system.
+// SystemAs returns a viewer like System's that acts for w's user: what it creates is
+// that user's. It is for components and automations that declare execution_context:
+// system. It panics for the zero Viewer, and without a reason.
 func SystemAs(w Viewer, reason string) Viewer {
 	if reason == "" || w.v == nil {
 		panic("access.SystemAs needs a user and a reason")
@@ -228,30 +226,4 @@ func SystemAs(w Viewer, reason string) Viewer {
 	v.v.elevated = true
 	c.viewers.Put(key, v)
 	return v
-}
-
-// Cache is a bounded map safe for concurrent use. When full it starts anew.
-type Cache[T any] struct {
-	mu sync.RWMutex
-	m  map[string]T
-}
-
-const maxCache = 50_000
-
-// Get finds what was put under key.
-func (c *Cache[T]) Get(key string) (T, bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	v, ok := c.m[key]
-	return v, ok
-}
-
-// Put keeps v under key.
-func (c *Cache[T]) Put(key string, v T) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.m == nil || len(c.m) >= maxCache {
-		c.m = map[string]T{}
-	}
-	c.m[key] = v
 }

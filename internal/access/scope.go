@@ -1,30 +1,18 @@
 package access
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
 	"gatehouse/internal/user"
 )
 
-// Scope says which records of one entity type a verb reaches: every one, or
-// the union of the rest. records turns it into SQL; this is the whole rule.
+// Scope says which records of one entity type a verb reaches: all of them, or
+// the union of its ways. It is the only description of that; package records
+// turns it into SQL and into checks (its way.go).
 type Scope struct {
-	All bool
-	// Owner: records that this user owns.
-	Owner user.ID
-	// OwnerRoles: records whose owner has one of these roles, by all names that
-	// a role has at the time (Config.ownerRoles).
-	OwnerRoles []string
-	// SharedTo: records with an explicit share to one of these principals, as
-	// they are stored (Roles.Stored);
-	// only shares of level edit where EditOnly is set.
-	SharedTo []string
-	EditOnly bool
-	// Rules: records that a sharing rule by field value matches whose matches
-	// stand under one of these names.
-	Rules []string
+	All  bool
+	Ways []Way // in the order of their kinds
 
 	// Dense and Lists are for records to remember, from one list to the next,
 	// whether the scope reaches most of the newest records. They decide how a
@@ -40,10 +28,39 @@ type Scope struct {
 	PointRead atomic.Pointer[Statement]
 }
 
-// OfOwner reports whether the scope reaches a record by its owner and the owner's
-// role alone, whatever it is shared with and whatever rules it matches.
-func (s *Scope) OfOwner(owner user.ID, role string) bool {
-	return s.All || owner == s.Owner || slices.Contains(s.OwnerRoles, role)
+// Way is one way in which a viewer reaches records: those that are reached in
+// this way under one of the names.
+type Way struct {
+	Kind  Kind
+	Names []string
+	// EditOnly limits ByShare to shares of level edit.
+	EditOnly bool
+}
+
+// Kind is a kind of way. A new one needs an entry in package records, too
+// (its way.go), and a place in Viewer.scope.
+type Kind uint8
+
+const (
+	// ByOwner reaches the records of a user, its only name.
+	ByOwner Kind = iota
+	// ByOwnerRole reaches the records whose owner has one of the named roles. A
+	// role has further names while a change of users' roles is in progress
+	// (Config.ownerRoles).
+	ByOwnerRole
+	// ByShare reaches the records that are shared with one of the named
+	// principals. The names are those that the table shares has (Roles.Stored).
+	ByShare
+	// ByRule reaches the records that a sharing rule by field value matches. The
+	// names are those that its matches are stored under (SharingRule.StoredAs).
+	ByRule
+)
+
+// add adds a way, unless it has no names.
+func (s *Scope) add(w Way) {
+	if len(w.Names) > 0 {
+		s.Ways = append(s.Ways, w)
+	}
 }
 
 // Statement is an SQL text and those of its arguments that the scope decides.
@@ -52,15 +69,16 @@ type Statement struct {
 	Args []any
 }
 
-// UserPrincipal and RolePrincipal name whom a record is shared with.
+// UserPrincipal returns the name of a user as one whom records are shared with.
 func UserPrincipal(id user.ID) string { return "user:" + string(id) }
 
-// RolePrincipal is UserPrincipal for a role.
+// RolePrincipal is UserPrincipal for the users with a role or an ancestor of it.
 func RolePrincipal(role string) string { return "role:" + role }
 
-// scope is the contract's A7 to A11 for one entity type and verb: the owner and
-// their ancestors in the role tree do all; shares and sharing rules read, or
-// read and update; the entity's default is for internal users.
+// scope returns the records of an entity type that a verb reaches (contract A7
+// to A11): the owner and users with an ancestor of the owner's role do all;
+// shares and sharing rules let read, or read and update; the entity's default
+// is for internal users.
 func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 	if verb == Create {
 		return &Scope{}
@@ -73,42 +91,61 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 			return &Scope{All: true}
 		}
 	}
-	s := &Scope{Owner: v.userID}
-	below := v.config.Roles.Below(v.role)
+	var below []string
 	if v.role != "" {
-		s.OwnerRoles = append(s.OwnerRoles, below...)
+		below = v.config.Roles.Below(v.role)
 	}
+	s := &Scope{}
+	s.add(Way{Kind: ByOwner, Names: []string{string(v.userID)}})
 	if verb == Delete {
-		s.OwnerRoles = v.config.ownerRoles(s.OwnerRoles)
+		s.add(Way{Kind: ByOwnerRole, Names: v.config.ownerRoles(below)})
 		return s
 	}
-	s.EditOnly = verb == Update
-	s.SharedTo = []string{UserPrincipal(v.userID)}
+	editOnly := verb == Update
+	owners, rules := v.ruled(e, below, editOnly)
+	s.add(Way{Kind: ByOwnerRole, Names: v.config.ownerRoles(owners)})
+	s.add(Way{Kind: ByShare, Names: v.principals(below), EditOnly: editOnly})
+	s.add(Way{Kind: ByRule, Names: rules})
+	return s
+}
+
+// principals returns the principals whose shares reach the viewer: the viewer,
+// their role and those below it.
+func (v *viewer) principals(below []string) []string {
+	list := []string{UserPrincipal(v.userID)}
 	if v.role == "" {
-		return s
+		return list
 	}
-	mine := map[string]bool{v.role: true} // the roles whose shares reach the viewer
-	s.SharedTo = append(s.SharedTo, v.config.Roles.shares[v.role])
+	list = append(list, v.config.Roles.shares[v.role])
 	for _, role := range below {
-		mine[role] = true
-		s.SharedTo = append(s.SharedTo, v.config.Roles.shares[role])
+		list = append(list, v.config.Roles.shares[role])
 	}
-	owners := map[string]bool{}
-	for _, role := range s.OwnerRoles {
-		owners[role] = true
+	return list
+}
+
+// ruled returns what sharing rules open to the viewer: roles of owners, which
+// begin with those below the viewer's own, and names of rules by field value.
+func (v *viewer) ruled(e *schema.Entity, below []string, editOnly bool) (owners, rules []string) {
+	if v.role == "" {
+		return nil, nil
 	}
+	mine := map[string]bool{v.role: true} // the roles whose rules reach the viewer
+	known := map[string]bool{}            // the roles in owners
+	for _, role := range below {
+		mine[role], known[role] = true, true
+	}
+	owners = append(owners, below...)
 	for _, rule := range v.config.Rules {
-		if rule.Entity != e.Name || !mine[rule.ShareWithRole] || s.EditOnly && rule.Access != Edit {
+		if rule.Entity != e.Name || !mine[rule.ShareWithRole] || editOnly && rule.Access != Edit {
 			continue
 		}
 		switch {
 		case rule.OwnedByRole == "":
-			s.Rules = append(s.Rules, rule.StoredAs())
-		case !owners[rule.OwnedByRole]:
-			owners[rule.OwnedByRole] = true
-			s.OwnerRoles = append(s.OwnerRoles, rule.OwnedByRole)
+			rules = append(rules, rule.StoredAs())
+		case !known[rule.OwnedByRole]:
+			known[rule.OwnedByRole] = true
+			owners = append(owners, rule.OwnedByRole)
 		}
 	}
-	s.OwnerRoles = v.config.ownerRoles(s.OwnerRoles)
-	return s
+	return owners, rules
 }

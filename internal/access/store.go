@@ -29,8 +29,8 @@ func (s store) version(ctx context.Context, id tenant.ID) (int64, bool, error) {
 	return tenant.Version(ctx, s.d.For(id))
 }
 
-// load reads a configuration that is whole: when the version moved while it
-// was read, it is read again.
+// load reads a configuration at one version: it reads again when the version changed
+// meanwhile.
 func (s store) load(ctx context.Context, id tenant.ID) (*Config, error) {
 	h := s.d.For(id)
 	for range 20 {
@@ -60,8 +60,9 @@ func (s store) identity(ctx context.Context, tenantID tenant.ID, userID user.ID)
 	return Identity{UserID: u.ID, Email: u.Email, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
 }
 
-// Load reads a tenant's configuration. Outside a transaction its parts may be
-// of different versions; the Directory sees to that.
+// Load reads a tenant's configuration. Outside a transaction its parts may be of
+// different versions, for which the Directory checks. It returns NOT_FOUND when there
+// is no such tenant.
 func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	t, err := tenant.Load(ctx, q)
 	if err != nil {
@@ -103,8 +104,8 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	return c, err
 }
 
-// PutRole makes a role equal to r. A new one is there since the present version
-// of the configuration, whatever r says.
+// PutRole creates or changes a role. The Since of a new role is the current version
+// of the configuration; r.Since is ignored.
 func PutRole(ctx context.Context, tx tenant.ConfigTx, r Role) error {
 	version, _, err := tenant.Version(ctx, tx)
 	if err != nil {
@@ -115,8 +116,8 @@ func PutRole(ctx context.Context, tx tenant.ConfigTx, r Role) error {
 	return err
 }
 
-// DeleteRole removes a role. Nobody is reached by its shares any more, whatever
-// role is made later; the sweep removes them.
+// DeleteRole deletes a role. Its shares reach nobody any more, even if a role of the
+// same name is created later; the sweep deletes them.
 func DeleteRole(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	var gone []Role
 	err := tx.Query(ctx, `DELETE FROM roles WHERE tenant_id = $1 AND name = $2 RETURNING since`, func(r db.Row) error {
@@ -131,7 +132,7 @@ func DeleteRole(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	return err
 }
 
-// PutPermissionSet makes a permission set equal to p.
+// PutPermissionSet creates or changes a permission set.
 func PutPermissionSet(ctx context.Context, tx tenant.ConfigTx, p *PermissionSet) error {
 	b, err := json.Marshal(p)
 	if err != nil {
@@ -142,14 +143,14 @@ func PutPermissionSet(ctx context.Context, tx tenant.ConfigTx, p *PermissionSet)
 	return err
 }
 
-// DeletePermissionSet removes a permission set.
+// DeletePermissionSet deletes a permission set.
 func DeletePermissionSet(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM permission_sets WHERE tenant_id = $1 AND name = $2`, name)
 	return err
 }
 
-// PutRule makes a sharing rule equal to r. The matches of a rule by field value
-// follow through records.Transition in the same transaction.
+// PutRule creates or changes a sharing rule. records.Transition writes the matches of
+// a rule by field value, in the same transaction.
 func PutRule(ctx context.Context, tx tenant.ConfigTx, r *SharingRule) error {
 	// Values must come back byte for byte, as the rule's ID is made of them:
 	// encoding/json would escape <, > and &.
@@ -165,14 +166,14 @@ func PutRule(ctx context.Context, tx tenant.ConfigTx, r *SharingRule) error {
 	return err
 }
 
-// SetMatchName makes the matches of a rule those that stand under another
-// name; "" is the rule's ID.
+// SetMatchName sets the name under which the matches of a rule are stored; "" is the
+// rule's ID.
 func SetMatchName(ctx context.Context, tx tenant.ConfigTx, id, name string) error {
 	_, err := tx.Exec(ctx, `UPDATE sharing_rules SET match_name = $3 WHERE tenant_id = $1 AND rule_id = $2`, id, name)
 	return err
 }
 
-// DeleteRule removes a sharing rule.
+// DeleteRule deletes a sharing rule.
 func DeleteRule(ctx context.Context, tx tenant.ConfigTx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM sharing_rules WHERE tenant_id = $1 AND rule_id = $2`, id)
 	return err

@@ -11,10 +11,10 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// What is stored here tells the database's time: whoever goes on with a build,
-// or undoes it, may run on another machine.
+// Times stored here are the database's, because the process that continues or undoes
+// a build may run on another machine.
 
-// loadBuild reads what is being made ready, and the names that roles have.
+// loadBuild reads the build and the further names of roles.
 func (c *Config) loadBuild(ctx context.Context, q db.Querier) (err error) {
 	if c.Build, err = loadBuild(ctx, q, ""); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (c *Config) loadBuild(ctx context.Context, q db.Querier) (err error) {
 	return err
 }
 
-// LockBuild reads the tenant's build and holds it until tx ends; nil when there
-// is none.
+// LockBuild reads the tenant's build and locks it until tx ends; nil when there is
+// none.
 func LockBuild(ctx context.Context, tx db.Tx) (*Build, error) {
 	return loadBuild(ctx, tx, tx.Dialect().ForUpdate)
 }
@@ -58,7 +58,7 @@ func loadBuild(ctx context.Context, q db.Querier, suffix string) (*Build, error)
 	return b, nil
 }
 
-// PutBuild stores a new build. The tenant must have none.
+// PutBuild stores a new build. The tenant must not have one.
 func PutBuild(ctx context.Context, tx tenant.ConfigTx, b *Build) error {
 	work, err := json.Marshal(b.Work)
 	if err != nil {
@@ -70,14 +70,14 @@ func PutBuild(ctx context.Context, tx tenant.ConfigTx, b *Build) error {
 	return err
 }
 
-// MoveBuild stores how far the build has come.
+// MoveBuild stores the progress of the build.
 func MoveBuild(ctx context.Context, tx db.Tx, b *Build) error {
 	_, err := tx.Exec(ctx, `UPDATE builds SET walk = $3, after_at = $4, done = $5, beat_at = `+tx.Dialect().Now+` WHERE tenant_id = $1 AND build_id = $2`,
 		b.ID, b.Walk, b.After, b.Done)
 	return err
 }
 
-// DeleteBuild forgets the tenant's build.
+// DeleteBuild deletes the tenant's build.
 func DeleteBuild(ctx context.Context, tx tenant.ConfigTx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM builds WHERE tenant_id = $1`)
 	return err
@@ -94,14 +94,14 @@ const (
 	LeftReferences = "references"
 )
 
-// Leftover is what no configuration names any more.
+// Leftover is stored data that no configuration names any more.
 type Leftover struct {
 	Kind, Entity, Name, Becomes string
-	// Due: readers who might still work with an older configuration are gone.
+	// Due is set once no reader can still use an older configuration.
 	Due bool
 }
 
-// Leave notes a leftover, to be removed after a time.
+// Leave records a leftover, which is due after the given time.
 func Leave(ctx context.Context, tx db.Tx, l Leftover, after time.Duration) error {
 	_, err := tx.Exec(ctx, `INSERT INTO leftovers (tenant_id, kind, entity, name, becomes, due_at) VALUES ($1, $2, $3, $4, $5, `+tx.Dialect().Now+` + $6)
 		ON CONFLICT (tenant_id, kind, entity, name) DO NOTHING`,
@@ -109,7 +109,7 @@ func Leave(ctx context.Context, tx db.Tx, l Leftover, after time.Duration) error
 	return err
 }
 
-// Leftovers lists them all.
+// Leftovers returns the tenant's leftovers.
 func Leftovers(ctx context.Context, q db.Querier) ([]Leftover, error) {
 	var list []Leftover
 	err := q.Query(ctx, `SELECT kind, entity, name, becomes, CASE WHEN due_at <= `+q.Dialect().Now+` THEN 1 ELSE 0 END
@@ -121,20 +121,20 @@ func Leftovers(ctx context.Context, q db.Querier) ([]Leftover, error) {
 	return list, err
 }
 
-// LockLeftover holds a leftover until tx ends; false when it is gone.
+// LockLeftover locks a leftover until tx ends; false when it no longer exists.
 func LockLeftover(ctx context.Context, tx db.Tx, l Leftover) (there bool, err error) {
 	err = tx.Query(ctx, `SELECT 1 FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`+tx.Dialect().ForUpdate,
 		func(db.Row) error { there = true; return nil }, l.Kind, l.Entity, l.Name)
 	return there, err
 }
 
-// DeleteLeftover notes that one is done with.
+// DeleteLeftover deletes the record of a leftover.
 func DeleteLeftover(ctx context.Context, tx db.Tx, l Leftover) error {
 	_, err := tx.Exec(ctx, `DELETE FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`, l.Kind, l.Entity, l.Name)
 	return err
 }
 
-// Unfinished lists the tenants with a build or with leftovers.
+// Unfinished returns the tenants with a build or leftovers.
 func Unfinished(ctx context.Context, d *db.DB) (list []tenant.ID, err error) {
 	err = d.Unscoped("housekeeping asks who has something to do").Query(ctx,
 		`SELECT tenant_id FROM builds UNION SELECT tenant_id FROM leftovers ORDER BY tenant_id`,

@@ -9,7 +9,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Verb is one thing to do with records of an entity type.
+// Verb is an operation on records of an entity type.
 type Verb uint8
 
 // The verbs.
@@ -22,9 +22,9 @@ const (
 
 func (v Verb) String() string { return [...]string{"create", "read", "update", "delete"}[v] }
 
-// Viewer is a user together with everything that decides what they may do: the
-// only way to ask for records. It is built from a credential by a Directory and
-// never changes; the zero Viewer may do nothing.
+// Viewer is a user together with their rights under one configuration. Records can
+// only be asked for through a Viewer. A Directory makes it; it never changes. The
+// zero Viewer may do nothing.
 type Viewer struct{ v *viewer }
 
 type viewer struct {
@@ -37,13 +37,13 @@ type viewer struct {
 	all      bool // every type, record and field
 	system   []string
 	entities map[string]*EntityRights
-	// evenInactive: the credential outlives its user's deactivation.
+	// evenInactive is set when the credential outlives its user's deactivation.
 	evenInactive bool
-	// elevated: SystemAs made it.
+	// elevated is set by SystemAs.
 	elevated bool
 }
 
-// Identity is what a Viewer is built from: a row of users. The Directory reads it.
+// Identity is the part of a user that a Viewer is built from.
 type Identity struct {
 	UserID   user.ID
 	Email    string
@@ -53,9 +53,9 @@ type Identity struct {
 	Sets     []string // names of permission sets
 }
 
-// viewerOf is the one place where a Viewer is made from a user. External users
-// lose ownership, system permissions and all_entity_access right here
-// (contract A11).
+// viewerOf is the only function that makes a Viewer of a user. It ignores the
+// ownership, system permissions and all_entity_access of external users (contract
+// A11).
 func viewerOf(c *Config, id Identity) Viewer {
 	v := &viewer{config: c, userID: id.UserID, email: id.Email, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
 	v.owner = id.Owner && !id.External
@@ -84,7 +84,7 @@ func viewerOf(c *Config, id Identity) Viewer {
 	return Viewer{v}
 }
 
-// UserID is who acts; "" for the zero Viewer and for system viewers.
+// UserID returns the id of the user who acts; "" for the zero Viewer and for System's.
 func (w Viewer) UserID() user.ID {
 	if w.v == nil {
 		return ""
@@ -92,7 +92,7 @@ func (w Viewer) UserID() user.ID {
 	return w.v.userID
 }
 
-// Email is the e-mail address of who acts; "" where UserID is.
+// Email returns the e-mail address of the user who acts; "" where UserID is.
 func (w Viewer) Email() string {
 	if w.v == nil {
 		return ""
@@ -100,7 +100,7 @@ func (w Viewer) Email() string {
 	return w.v.email
 }
 
-// Tenant is the tenant the viewer belongs to; "" for the zero Viewer.
+// Tenant returns the tenant of the viewer; "" for the zero Viewer.
 func (w Viewer) Tenant() tenant.ID {
 	if w.v == nil {
 		return ""
@@ -108,8 +108,8 @@ func (w Viewer) Tenant() tenant.ID {
 	return w.v.config.Tenant.ID
 }
 
-// Config is the tenant's configuration the viewer was built with; nil for the
-// zero Viewer.
+// Config returns the configuration that the viewer was made with; nil for the zero
+// Viewer.
 func (w Viewer) Config() *Config {
 	if w.v == nil {
 		return nil
@@ -117,7 +117,7 @@ func (w Viewer) Config() *Config {
 	return w.v.config
 }
 
-// Role is the viewer's role, "" for none.
+// Role returns the role of the user, "" for none.
 func (w Viewer) Role() string {
 	if w.v == nil {
 		return ""
@@ -131,7 +131,7 @@ func (w Viewer) External() bool { return w.v != nil && w.v.external }
 // TenantOwner reports whether the viewer owns the tenant.
 func (w Viewer) TenantOwner() bool { return w.v != nil && w.v.owner }
 
-// AllEntityAccess reports whether every record of every type is open to the viewer.
+// AllEntityAccess reports whether the viewer may do everything with every record.
 func (w Viewer) AllEntityAccess() bool { return w.v != nil && w.v.all }
 
 // May reports whether the viewer holds a system permission.
@@ -139,24 +139,24 @@ func (w Viewer) May(permission string) bool {
 	return w.v != nil && slices.Contains(w.v.system, permission)
 }
 
-// EntityRights is what a viewer may do with one entity type: its verbs, its
-// fields, and which records. It is shared and read-only.
+// EntityRights is a viewer's rights on one entity type: verbs, fields and which
+// records. It is shared and must not be changed.
 type EntityRights struct {
 	Entity *schema.Entity
 	verbs  [4]bool
 	// ReadField and EditField say, by schema.Field.Index, which declared fields
 	// the viewer may read and edit.
 	ReadField, EditField []bool
-	// columns is what the sets say of the built-in members of 'user'; it is
-	// nil where nothing restricts them.
+	// columns are the rights on the built-in members of 'user'; nil where nothing
+	// restricts them.
 	columns map[string]FieldGrant
 	scopes  [4]*Scope
 }
 
-// May reports whether the entity permission for a verb is there.
+// May reports whether the viewer has the entity permission for a verb.
 func (r *EntityRights) May(v Verb) bool { return r.verbs[v] }
 
-// Column is what the viewer may do with a built-in member of 'user'.
+// Column returns the rights on a built-in member of 'user'.
 func (r *EntityRights) Column(name string) FieldGrant {
 	if r.columns == nil {
 		return FieldGrant{Read: true, Edit: true}
@@ -164,11 +164,12 @@ func (r *EntityRights) Column(name string) FieldGrant {
 	return r.columns[name]
 }
 
-// Scope says which records a verb reaches. Create's scope is empty.
+// Scope returns which records a verb reaches. The scope of Create is empty.
 func (r *EntityRights) Scope(v Verb) *Scope { return r.scopes[v] }
 
-// On is the viewer's rights on an entity type of records; NOT_FOUND when there
-// is no such type. The built-in type 'user' is asked for by OnUsers.
+// On returns the viewer's rights on an entity type of records. It returns NOT_FOUND
+// when there is no such type, and for 'user' (see OnUsers), and FORBIDDEN for the
+// zero Viewer.
 func (w Viewer) On(entity string) (*EntityRights, error) {
 	if w.v == nil {
 		return nil, fault.New(fault.Forbidden, "nobody may do this")
@@ -181,7 +182,8 @@ func (w Viewer) On(entity string) (*EntityRights, error) {
 	return nil, fault.New(fault.NotFound, "there is no entity of that name; names are singular and in snake_case")
 }
 
-// OnUsers is the viewer's rights on the built-in entity type 'user'.
+// OnUsers returns the viewer's rights on the built-in entity type 'user'. It returns
+// FORBIDDEN for the zero Viewer.
 func (w Viewer) OnUsers() (*EntityRights, error) {
 	if w.v == nil {
 		return nil, fault.New(fault.Forbidden, "nobody may do this")
@@ -189,7 +191,7 @@ func (w Viewer) OnUsers() (*EntityRights, error) {
 	return w.v.entities[schema.UserEntity], nil
 }
 
-// rights unites what the sets say of e (contract A5).
+// rights returns the union of the sets' permissions on e (contract A5).
 func (v *viewer) rights(e *schema.Entity, sets []*PermissionSet) *EntityRights {
 	r := &EntityRights{
 		Entity: e, ReadField: make([]bool, len(e.Fields)), EditField: make([]bool, len(e.Fields)),
@@ -234,8 +236,8 @@ func (r *EntityRights) unite(g EntityGrant) {
 	}
 }
 
-// field is what the grant says of one field: all of it where it is not named,
-// and reading wherever editing.
+// field returns the permissions on one field: everything when the field is not named,
+// and Read wherever there is Edit.
 func (g EntityGrant) field(name string) FieldGrant {
 	fg, named := g.Fields[name]
 	if !named {

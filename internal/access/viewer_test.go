@@ -97,8 +97,9 @@ func TestScopesFollowTheRoleTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for verb, want := range map[Verb][]string{Read: {"junior", "support"}, Update: {"junior"}, Delete: {"junior"}} {
-		if s := on.Scope(verb); s.All || s.Owner != "u" || !slices.Equal(s.OwnerRoles, want) {
-			t.Errorf("%s: %v, want %v", verb, s.OwnerRoles, want)
+		s := on.Scope(verb)
+		if s.All || !slices.Equal(s.Ways[0].Names, []string{"u"}) || s.Ways[1].Kind != ByOwnerRole || !slices.Equal(s.Ways[1].Names, want) {
+			t.Errorf("%s: %+v, want the owner u and the roles %v", verb, s.Ways, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
 )
 
@@ -72,16 +73,21 @@ func (w *world) must(err error) {
 
 func (w *world) user(email string, kind user.Type) {
 	w.t.Helper()
-	_, err := user.Create(w.ctx, w.d.For(acme), w.clock, "test", user.Draft{Email: email, Name: email, Type: kind},
-		func(context.Context, db.Querier) (user.Names, error) { return user.Names{}, nil })
-	w.must(err)
+	u := &user.User{Email: email, Name: email, Type: kind, Active: true}
+	w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { return user.Add(w.ctx, tx, clock.Micros(w.clock.Now()), u) }))
 	w.dir.Forget()
 }
 
 func (w *world) setActive(email string, active bool) {
 	w.t.Helper()
-	_, _, err := user.SetActive(w.ctx, w.d.For(acme), w.clock, "test", email, active)
-	w.must(err)
+	w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error {
+		u, err := user.ByEmail(w.ctx, tx, email)
+		if err != nil {
+			return err
+		}
+		u.Active = active
+		return user.Update(w.ctx, tx, u)
+	}))
 	w.dir.Forget()
 }
 

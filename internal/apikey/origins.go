@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
@@ -15,6 +16,9 @@ import (
 type union struct{ until map[string]int64 }
 
 const never = math.MaxInt64
+
+// origins keeps the union that answers preflights.
+var origins access.Derived[atomic.Pointer[union]]
 
 // AllowsOrigin reports whether any active key of the tenant, or External
 // Identity while it is enabled, lists the origin. It answers a preflight, which
@@ -51,9 +55,8 @@ func (s *Service) UnionOrigins(ctx context.Context, cfg *access.Config) ([]strin
 }
 
 func (s *Service) union(ctx context.Context, cfg *access.Config) (*union, error) {
-	const all = "" // the cache's only entry
-	if kept, ok := cfg.Origins.Get(all); ok {
-		return kept.(*union), nil
+	if kept := origins.Of(cfg).Load(); kept != nil {
+		return kept, nil
 	}
 	u := &union{until: map[string]int64{}}
 	if cfg.Tenant.Settings.ExternalIdentity.Enabled {
@@ -76,6 +79,6 @@ func (s *Service) union(ctx context.Context, cfg *access.Config) (*union, error)
 			u.until[origin] = max(u.until[origin], until)
 		}
 	}
-	cfg.Origins.Put(all, u)
+	origins.Of(cfg).Store(u)
 	return u, nil
 }

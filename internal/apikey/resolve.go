@@ -23,6 +23,9 @@ type Resolved struct {
 // bearer in, and to none at all.
 var ErrUnauthorized = fault.New(fault.Unauthorized, "a valid API key or access token is required")
 
+// resolved keeps what a token resolved to, by the token's SHA-256.
+var resolved access.Derived[access.Cache[*Resolved]]
+
 const tokenLength = len(secret.APITokenPrefix) + 2*sha256.Size
 
 // IsToken reports whether a bearer credential has the form of an API key's
@@ -44,11 +47,10 @@ func (s *Service) Resolve(ctx context.Context, cfg *access.Config, token string)
 	var text [tokenLength]byte
 	copy(text[:], token)
 	sum := sha256.Sum256(text[:])
-	kept, ok := cfg.Keys.Get(string(sum[:]))
+	r, ok := resolved.Of(cfg).Get(string(sum[:]))
 	if !ok {
 		return s.lookUp(ctx, cfg, token, sum)
 	}
-	r := kept.(*Resolved)
 	if r.Key.ExpiresAt != 0 && r.Key.expired(clock.Micros(s.clock.Now())) {
 		return &Resolved{Key: r.Key}, ErrUnauthorized
 	}
@@ -82,7 +84,7 @@ func (s *Service) lookUp(ctx context.Context, cfg *access.Config, token string, 
 		return nil, err
 	}
 	r := &Resolved{Key: key, Viewer: viewer}
-	cfg.Keys.Put(string(sum[:]), r)
+	resolved.Of(cfg).Put(string(sum[:]), r)
 	return r, nil
 }
 

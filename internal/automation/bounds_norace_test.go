@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-func TestConditionsThatAttack(t *testing.T) {
+func TestHostileConditions(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
 	numbers := "[" + strings.TrimSuffix(strings.Repeat("1,", 100_000), ",") + "]"
 	for _, when := range []string{
@@ -96,9 +96,9 @@ func TestCaps(t *testing.T) {
 	s.fails(`{"email":"e","data":`+list(2<<20)+`}`, 422, fault.ExecutionError, "the values are too large")
 }
 
-// TestWhatComponentsReturnIsBounded: no list of nodes, and no trace, keeps all
-// that many components return.
-func TestWhatComponentsReturnIsBounded(t *testing.T) {
+// TestComponentResultsAreBounded: a run with many components does not hold all of their
+// results.
+func TestComponentResultsAreBounded(t *testing.T) {
 	s := flow(t, `
 - {type: each, in: "{{inputs.data}}", as: x, do: [{id: c, type: component, component: total}]}
 - {type: output, set: {a: 1}}`)

@@ -17,14 +17,14 @@ type Names struct {
 	Component func(name string) bool
 }
 
-// Flow is a compiled definition. Many runs may use it at once.
+// Flow is a compiled definition. It is safe for concurrent use.
 type Flow struct {
 	name   string
 	inputs []inputs.Declaration
 	output []string
 	nodes  []*instruction
 	scope  *scope
-	size   int // number of steps that a trace most likely has
+	size   int // likely number of steps of a trace
 }
 
 // instruction is a compiled node.
@@ -36,20 +36,19 @@ type instruction struct {
 }
 
 // Compile checks a definition's names, templates and conditions (contract F7) and
-// makes it ready to run. There is a Flow exactly when there are no problems.
+// compiles it. It returns either a Flow or problems.
 func Compile(def *Definition, names Names) (*Flow, Problems) {
 	return compile(def, &compiler{names: names})
 }
 
-// Restore is Compile for a stored definition, which was checked when it was stored:
-// names of the tenant are not checked again, and rules that were added since do not
-// stop it.
+// Restore is Compile for a stored definition, which was checked when it was stored.
+// It does not check names of the tenant again, nor rules that were added since.
 func Restore(def *Definition) (*Flow, Problems) {
 	return compile(def, &compiler{stored: true})
 }
 
 func compile(def *Definition, c *compiler) (*Flow, Problems) {
-	c.scope, c.asNames = newScope(def), map[string]bool{}
+	c.scope, c.allItems = newScope(def), map[string]bool{}
 	for _, d := range def.Outputs {
 		c.outputs = append(c.outputs, d.Name)
 	}
@@ -64,9 +63,9 @@ func compile(def *Definition, c *compiler) (*Flow, Problems) {
 type compiler struct {
 	*scope
 	names    Names
-	stored   bool // the definition was taken before
+	stored   bool // the definition was accepted before
 	outputs  []string
-	asNames  map[string]bool
+	allItems map[string]bool // the names of all items that were compiled so far
 	problems Problems
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 // expression is a compiled part of a condition. The error is a mistake, a *skipped,
-// errLong, errDeep, or that of a run that is over.
+// errLong, errDeep, or one of checkpoint.
 type expression func(r *run) (any, error)
 
-// opened evaluates an expression; an object or list is decoded then.
+// opened evaluates an expression, and decodes an object or list.
 func (e expression) opened(r *run) (any, error) {
 	v, err := e(r)
 	if err == nil {
@@ -25,8 +25,9 @@ func (e expression) opened(r *run) (any, error) {
 	return v, err
 }
 
-// when compiles a condition (contract F6). The library parses it. Whatever of its
-// language is not known here is a problem, so that nothing runs uncounted.
+// when compiles a condition (contract F6), which the library parses. It adds a problem
+// for everything in the language that it does not know, so that everything that
+// runs is counted.
 func (c *compiler) when(source any, path string) expression {
 	if fixed, ok := source.(bool); ok {
 		return func(*run) (any, error) { return fixed, nil }
@@ -52,7 +53,7 @@ func (c *compiler) when(source any, path string) expression {
 func parseCondition(text string) (_ ast.Node, problem string) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "{{"); ok && strings.HasSuffix(inner, "}}") && !strings.Contains(inner, "{{") {
-		text = inner[:len(inner)-2] // {{inputs.vip}}: the same, in braces
+		text = inner[:len(inner)-2] // braces around the whole condition are allowed
 	}
 	if len(text) > MaxCondition {
 		return nil, fmt.Sprintf("the condition is %d bytes long: expected at most %d", len(text), MaxCondition)
@@ -72,7 +73,7 @@ func parseCondition(text string) (_ ast.Node, problem string) {
 	return tree.Node, ""
 }
 
-// oneLine returns the library's message without its picture of the source.
+// oneLine returns the library's message without the excerpt of the source.
 func oneLine(err error) string {
 	var f *file.Error
 	if errors.As(err, &f) {
@@ -83,7 +84,7 @@ func oneLine(err error) string {
 }
 
 // dotIndexes rewrites the list indexes of paths for the library: tags.0 becomes
-// tags[0]. Numbers such as 1.5, and texts, stay as they are.
+// tags[0]. It does not change numbers such as 1.5, nor texts.
 func dotIndexes(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {
@@ -104,7 +105,7 @@ func dotIndexes(s string) string {
 			}
 			out.WriteString(s[i:end])
 			i = end
-			if c >= '0' && c <= '9' { // a number goes on to its end
+			if c >= '0' && c <= '9' { // skip the rest of a number
 				for end < len(s) && (s[end] == '.' || isNameByte(s[end])) {
 					end++
 				}
@@ -139,7 +140,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// children returns the parts of a node; some may be nil.
+// children returns the nodes inside a node; some may be nil.
 func children(n ast.Node) []ast.Node {
 	switch n := n.(type) {
 	case *ast.UnaryNode:
@@ -182,8 +183,8 @@ func depth(n ast.Node) int {
 	return deepest + 1
 }
 
-// fixedKind returns the kind of value that a node has whatever the run reads, in
-// the words of kindOf, or "".
+// fixedKind returns the kind of a node's value, as kindOf names it, if it does not
+// depend on what the run reads, and "" otherwise.
 func fixedKind(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.NilNode:
@@ -208,8 +209,8 @@ func fixedKind(n ast.Node) string {
 	return ""
 }
 
-// What an operator or function gives, where that can be refused by apply. It
-// is not said of all: conditions are stored that were taken without it.
+// The kinds of results of operators and functions that are refused as conditions.
+// Those that have no kind here must stay accepted: conditions with them are stored.
 const (
 	aNumber = "a number"
 	aText   = "text"
@@ -220,7 +221,7 @@ const (
 type conditions struct {
 	*compiler
 	found      []string
-	predicates int // around the node
+	predicates int // that enclose the node
 }
 
 func (c *conditions) problem(format string, args ...any) expression {
@@ -264,8 +265,8 @@ func (c *conditions) node(n ast.Node) expression {
 	return c.problem("%s is not available in a condition", show(n.String()))
 }
 
-// staticPath splits a path whose steps are all written out. root is nil where one
-// is worked out.
+// staticPath splits a path whose steps are all literal. root is nil when one of them
+// is computed.
 func staticPath(n ast.Node) (root ast.Node, steps []segment) {
 	m, ok := n.(*ast.MemberNode)
 	if !ok {

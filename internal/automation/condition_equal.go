@@ -2,8 +2,8 @@ package automation
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// equal compares by what values are: 1 is 1.0, and the order of an object's
-// members does not matter.
+// equal compares values: 1 equals 1.0, and the order of an object's members does not
+// matter. The errors are those of expression.
 func (r *run) equal(a, b any, depth int) (bool, error) {
 	if err := r.step(1); err != nil {
 		return false, err

@@ -8,7 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// element is what # stands for inside a predicate.
+// element is the value of # inside a predicate.
 type element struct {
 	value any
 	index int
@@ -17,7 +17,7 @@ type element struct {
 func (c *conditions) pointer(n *ast.PointerNode) expression {
 	switch {
 	case c.predicates == 0:
-		return c.problem("# is there only inside filter, all, any and their like")
+		return c.problem("# exists only inside filter, all, any and their like")
 	case n.Name == "":
 		return func(r *run) (any, error) { return r.elements[len(r.elements)-1].value, nil }
 	case n.Name == "index":
@@ -57,14 +57,15 @@ func (c *conditions) builtin(n *ast.BuiltinNode) expression {
 	}
 }
 
-// loop goes through a list. start returns the result for an empty list; turn
-// returns the next one, where body is what the predicate gave for the element. The
-// loop ends early when done. end makes the last one the value of the loop.
+// loop iterates over a list. start returns the accumulator for an empty list. turn
+// returns the next accumulator; body is the predicate's value for the element. The
+// loop ends early when done is true. end converts the last accumulator to the value
+// of the loop.
 type loop struct {
 	start func() any
 	turn  func(acc any, e element, body any) (_ any, done bool, err error)
 	end   func(acc any) any // nil stands for acc itself
-	plain bool              // the predicate may be left out, and is # then
+	plain bool              // the predicate may be omitted, and is # then
 	gives string
 }
 
@@ -113,7 +114,7 @@ var loops = map[string]loop{
 
 func constantly(v any) func() any { return func() any { return v } }
 
-// decide ends a loop with a result as soon as a predicate is what decides it.
+// decide returns a turn that ends the loop with result when a predicate is when.
 func decide(when, result bool) func(any, element, any) (any, bool, error) {
 	return func(acc any, _ element, body any) (any, bool, error) {
 		yes, err := truth(body)
@@ -156,7 +157,7 @@ func (c *conditions) loop(n *ast.BuiltinNode, l loop) expression {
 		if !ok {
 			return nil, mistakef("%s: expected a list, found %s", name, kindOf(v))
 		}
-		result, err := r.goThrough(list, l, body)
+		result, err := r.iterate(list, l, body)
 		if err == nil && l.end != nil {
 			result = l.end(result)
 		}
@@ -164,9 +165,8 @@ func (c *conditions) loop(n *ast.BuiltinNode, l loop) expression {
 	}
 }
 
-// goThrough takes the turns of a loop. The error is a mistake, a *skipped, errLong,
-// errDeep, or that of a run that is over.
-func (r *run) goThrough(list []any, l loop, body expression) (any, error) {
+// iterate runs a loop over a list. The errors are those of expression.
+func (r *run) iterate(list []any, l loop, body expression) (any, error) {
 	acc := l.start()
 	at := len(r.elements)
 	r.elements = append(r.elements, element{})
@@ -194,7 +194,8 @@ func (r *run) goThrough(list []any, l loop, body expression) (any, error) {
 	return acc, nil
 }
 
-// function takes one value; min and max may be given several, as a list.
+// function takes one value. min and max may have several arguments, which call gets
+// as a list.
 type function struct {
 	gives string
 	call  func(r *run, v any) (any, error)
@@ -246,7 +247,8 @@ func textFunction(name string, make func(string) string) func(*run, any) (any, e
 	}
 }
 
-// numberFunction takes a number, or a text that is one.
+// numberFunction returns a function of a number; int and float also accept a text that
+// is one.
 func numberFunction(name string, make func(float64) float64) func(*run, any) (any, error) {
 	return func(_ *run, v any) (any, error) {
 		f, ok := double(v)
@@ -288,7 +290,8 @@ func typeName(v any) string {
 	return "array"
 }
 
-// elementAt returns an element of a list, the last for -1; of an empty list, null.
+// elementAt returns a function that returns an element of a list, the last for -1, or
+// null for an empty list.
 func elementAt(name string, i int) func(*run, any) (any, error) {
 	return func(_ *run, v any) (any, error) {
 		list, ok := v.([]any)
@@ -302,7 +305,7 @@ func elementAt(name string, i int) func(*run, any) (any, error) {
 	}
 }
 
-// partsOf returns the list of a part of each member of an object.
+// partsOf returns a function that lists a part of each member of an object.
 func partsOf(name string, part func(entry) any) func(*run, any) (any, error) {
 	return func(r *run, v any) (any, error) {
 		o, ok := v.(*object)
@@ -320,7 +323,8 @@ func partsOf(name string, part func(entry) any) func(*run, any) (any, error) {
 	}
 }
 
-// extreme returns the least or greatest of a list of numbers.
+// extreme returns a function that returns the least (sign -1) or greatest of a list of
+// numbers.
 func extreme(name string, sign float64) func(*run, any) (any, error) {
 	return func(r *run, v any) (any, error) {
 		list, ok := v.([]any)

@@ -10,14 +10,15 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// mistake is an error of a run that its author can understand.
+// mistake is an error of a run whose text is for the flow's author.
 type mistake string
 
 func (m mistake) Error() string { return string(m) }
 
 func mistakef(format string, args ...any) error { return mistake(fmt.Sprintf(format, args...)) }
 
-// truth returns a value as a condition: null counts as false (contract F6).
+// truth returns the value of a condition: null counts as false (contract F6). Any
+// value but true, false and null is a mistake.
 func truth(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:
@@ -96,8 +97,7 @@ func (c *conditions) array(n *ast.ArrayNode) expression {
 	}
 }
 
-// step compiles a member whose name or index is worked out, or one of a value that
-// is worked out.
+// step compiles a member whose name or index is computed, or one of a computed value.
 func (c *conditions) step(n *ast.MemberNode) expression {
 	of, by := c.node(n.Node), c.node(n.Property)
 	source := &ref{text: n.String()}
@@ -185,12 +185,12 @@ func (c *conditions) logic(n *ast.BinaryNode, decided bool) expression {
 	}
 }
 
-// matches takes only patterns that are written out: they are compiled once, and
-// what each costs a byte of text is known.
+// matches accepts only literal patterns: they are compiled once, and their cost for
+// each byte of text is known.
 func (c *conditions) matches(n *ast.BinaryNode) expression {
 	pattern, ok := n.Right.(*ast.StringNode)
 	if !ok {
-		return c.problem("matches expects a pattern that is written out, like inputs.sku matches \"^A-[0-9]+$\"")
+		return c.problem("matches expects a literal pattern, like inputs.sku matches \"^A-[0-9]+$\"")
 	}
 	if len(pattern.Value) > maxPattern {
 		return c.problem("the pattern is %d bytes long: expected at most %d", len(pattern.Value), maxPattern)
@@ -233,7 +233,8 @@ func instructions(pattern string) int {
 	return max(len(program.Inst), 1)
 }
 
-// operator takes two values.
+// operator is an operator on two values. gives is the kind of its result, see
+// fixedKind.
 type operator struct {
 	gives string
 	call  func(r *run, a, b any) (any, error)
@@ -263,7 +264,7 @@ var operators = map[string]operator{
 	"..":         {aList, span},
 }
 
-// ordering compares two numbers or two texts.
+// ordering returns an operator that compares two numbers or two texts.
 func ordering(name string, holds func(int) bool) func(r *run, a, b any) (any, error) {
 	return func(r *run, a, b any) (any, error) {
 		x, xNumber := double(a)
@@ -286,7 +287,7 @@ func ordering(name string, holds func(int) bool) func(r *run, a, b any) (any, er
 	}
 }
 
-// onTexts makes an operator on two texts; with null it is false, as in the library.
+// onTexts returns an operator on two texts. With null it is false, as in the library.
 func onTexts(name string, holds func(s, part string) bool) func(r *run, a, b any) (any, error) {
 	return func(r *run, a, b any) (any, error) {
 		if a == nil || b == nil {
@@ -310,7 +311,7 @@ func onNumbers(name string, make func(a, b float64) float64) func(r *run, a, b a
 		}
 		made := make(x, y)
 		if math.IsNaN(made) || math.IsInf(made, 0) {
-			return nil, mistakef("%s: the result is no number", name)
+			return nil, mistakef("%s: the result is not a number", name)
 		}
 		return made, nil
 	}

@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// ask compiles a condition into a flow that answers whether it holds.
+// ask compiles a condition into a flow that returns its value.
 func ask(t *testing.T, when string) (*scenario, automation.Problems) {
 	t.Helper()
 	quoted, _ := json.Marshal(when)
@@ -98,7 +98,7 @@ func TestConditions(t *testing.T) {
 		`inputs.score`:                                                    "error: expected true or false, found a number",
 		`inputs.score > "1"`:                                              "error: >: cannot compare a number with text",
 		`inputs.data.none > 1`:                                            "error: >: cannot compare null with a number",
-		`inputs.score / 0 > 1`:                                            "error: /: the result is no number",
+		`inputs.score / 0 > 1`:                                            "error: /: the result is not a number",
 		`inputs.email - 1 == 0`:                                           "error: -: expected two numbers, found text and a number",
 		`inputs.score in inputs.email`:                                    "error: in: expected a list or an object, found text",
 		`any(inputs.email, true)`:                                         "error: any: expected a list, found text",
@@ -132,12 +132,12 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestConditionsThatAreRefusedAtApply(t *testing.T) {
+func TestRefusedConditions(t *testing.T) {
 	for when, want := range map[string]string{
 		``:                                       "if needs when|empty|expression",
 		`inputs.nope == 1`:                       `there is no input "nope"`,
 		`nope == 1`:                              `unknown name "nope"`,
-		`vars.nope == 1`:                         "no set gives vars.nope a value",
+		`vars.nope == 1`:                         "no set node sets vars.nope",
 		`event.nope == 1`:                        "expected event.id or event.kind",
 		`vars == 1`:                              "expected the name of a var",
 		`inputs.score + 1`:                       "",
@@ -159,7 +159,7 @@ func TestConditionsThatAreRefusedAtApply(t *testing.T) {
 		`flatten(vars.list) == 1`:                "flatten is not available",
 		`system("rm") == 1`:                      `there is no function "system"`,
 		`inputs.email.Foo() == 1`:                "there is no function",
-		`inputs.email matches inputs.note`:       "matches expects a pattern that is written out",
+		`inputs.email matches inputs.note`:       "matches expects a literal pattern",
 		`inputs.email matches "["`:               "expected a regular expression",
 		`inputs.email matches "(a{1000}){1000}"`: "expected a regular expression",
 		`inputs.email matches "` + strings.Repeat("a", 257) + `"`: "the pattern is 257 bytes long",
@@ -195,7 +195,7 @@ func TestConditionsThatAreRefusedAtApply(t *testing.T) {
 	}
 }
 
-func TestAConditionEndsWithTheDeadline(t *testing.T) {
+func TestConditionsEndAtTheDeadline(t *testing.T) {
 	s, found := ask(t, `all(1..10000, all(1..10000, inputs.note matches "^(a|a)*b"))`)
 	if len(found) > 0 {
 		t.Fatal(found)

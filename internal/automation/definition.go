@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Definition is a flow as its author wrote it, with every member of the right form.
-// Compile checks its names.
+// Definition is a flow as its author wrote it. Every member has the right form;
+// Compile checks names.
 type Definition struct {
 	Name        string
 	InputSchema []inputs.Declaration
@@ -30,13 +30,13 @@ func (d *Definition) JSON() jsontext.Value {
 	return text
 }
 
-// Decode reads a definition: an object with name, input_schema, outputs and
+// Decode decodes a definition: an object with name, input_schema, outputs and
 // nodes. data is JSON text (jsontext.Value or []byte), whose order of members is
-// kept, or what a decoder of JSON or YAML makes of it (maps, lists, texts, numbers,
-// true and false, nil), where members are ordered by name.
+// kept, or the result of a JSON or YAML decoder (maps, lists, texts, numbers, true
+// and false, nil), whose members are ordered by name.
 //
-// Decoding is strict. It reports all mistakes at once, and there is a Definition
-// exactly when there are none.
+// Decoding is strict: unknown members and wrong types are problems. Decode returns
+// either a Definition or all problems.
 func Decode(data any) (*Definition, Problems) {
 	d := decoder{}
 	tree := d.normal(data, "", 0)
@@ -61,7 +61,7 @@ func Decode(data any) (*Definition, Problems) {
 	return def, nil
 }
 
-// decoder collects problems and goes on after each.
+// decoder collects problems and continues after each.
 type decoder struct {
 	problems Problems
 	count    int // nodes
@@ -94,7 +94,7 @@ func (d *decoder) declarations(m members, name string) []inputs.Declaration {
 	return decls
 }
 
-// normal converts what a decoder of JSON or YAML made to a value of this package.
+// normal converts the result of a JSON or YAML decoder to a value of this package.
 func (d *decoder) normal(v any, path string, depth int) any {
 	if depth > maxDepth {
 		d.problems.add("", "objects and lists are nested too deeply: expected at most %d levels", maxDepth)
@@ -132,7 +132,7 @@ func (d *decoder) normal(v any, path string, depth int) any {
 		}
 		return n
 	}
-	d.problems.add(path, "expected text, a number, true or false, null, a list or an object, found %T: a date stands in quotes", v)
+	d.problems.add(path, "expected text, a number, true or false, null, a list or an object, found %T: a date must be in quotes", v)
 	return nil
 }
 
@@ -148,7 +148,8 @@ func (d *decoder) json(text []byte, path string) any {
 	return v
 }
 
-// members is an object of which every member is known.
+// members is an object whose member names were checked. Its methods read a member;
+// they add a problem for one of the wrong type.
 type members struct {
 	*decoder
 	o    *object
@@ -156,7 +157,8 @@ type members struct {
 	what string
 }
 
-// members returns the members of an object; unknown ones are problems.
+// members returns the members of an object, and adds a problem for each that is not
+// known.
 func (d *decoder) members(o *object, path, what string, known ...string) members {
 	for i := range o.members {
 		if name := o.members[i].name; !slices.Contains(known, name) {
@@ -175,8 +177,8 @@ func (d *decoder) asMembers(v any, path, what string, known ...string) members {
 	return d.members(o, path, what, known...)
 }
 
-// get returns a member that is there and not null. A required one that is missing is
-// a problem.
+// get returns a member that exists and is not null. It adds a problem for a required
+// one that is missing.
 func (m members) get(name, expected string, required bool) (v any, path string, ok bool) {
 	path = member(m.path, name)
 	if m.o == nil {
@@ -249,7 +251,8 @@ func (m members) object(name, expected string, required bool) *object {
 	return o
 }
 
-// whole returns a whole number within bounds, or otherwise when it is missing.
+// whole returns a whole number within bounds, or otherwise when it is missing or
+// wrong.
 func (m members) whole(name string, low, high, otherwise int) int {
 	expected := "a whole number of " + strconv.Itoa(low) + " to " + strconv.Itoa(high)
 	v, path, ok := m.get(name, expected, false)

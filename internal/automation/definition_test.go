@@ -10,16 +10,16 @@ import (
 	"gatehouse/internal/automation"
 )
 
-func TestAuthorsAreToldWhatIsWrongAndWhere(t *testing.T) {
+func TestProblemsNameTextAndPath(t *testing.T) {
 	for nodes, want := range map[string]string{
 		`- {type: output, set: {a: "{{inputs.emial}}"}}`:         `nodes[0].set.a: there is no input "emial" in input_schema: expected email, score, vip, data or note`,
-		`- {type: output, set: {a: "{{vars.x}}"}}`:               `nodes[0].set.a: no set gives vars.x a value`,
+		`- {type: output, set: {a: "{{vars.x}}"}}`:               `nodes[0].set.a: no set node sets vars.x`,
 		`- {type: output, set: {a: "{{nope.id}}"}}`:              `nodes[0].set.a: unknown name "nope": expected inputs, vars, event or the id of a node before this one`,
 		`- {type: output, set: {c: 1}}`:                          `nodes[0].set.c: there is no output "c" in outputs: expected a or b`,
 		`- {type: output, set: {a: "{{x.id}}"}}` + "\n" + create: `nodes[0].set.a: the node x comes later, at nodes[1]`,
 		`- {id: x, type: output, set: {a: "{{x}}"}}`:             `nodes[0].set.a: the node x comes later, at nodes[0]`,
-		create + "\n" + create:                                   `nodes[1].id: the id x is there twice, first at nodes[0]`,
-		`- {type: each, in: inputs.data, as: l, do: [{type: output, set: {a: "{{l}}"}}]}` + "\n" + `- {type: output, set: {a: "{{l.sku}}"}}`: `nodes[1].set.a: "l" is there only inside its each`,
+		create + "\n" + create:                                   `nodes[1].id: the id x is used twice, first at nodes[0]`,
+		`- {type: each, in: inputs.data, as: l, do: [{type: output, set: {a: "{{l}}"}}]}` + "\n" + `- {type: output, set: {a: "{{l.sku}}"}}`: `nodes[1].set.a: "l" exists only inside its each`,
 		`- {type: each, in: inputs.data, as: l, do: [{type: each, in: l, as: l, do: [{type: fail, message: x}]}]}`:                           `nodes[0].do[0].as: l is the name of an each around this one`,
 		create + "\n" + `- {type: each, in: inputs.data, as: x, do: [{type: fail, message: x}]}`:                                             `nodes[1].as: x is the id of the node at nodes[0]`,
 		`- {type: each, in: "a {{inputs.data}}", as: x, do: []}`:                                                                             `nodes[0].do: expected at least one node`,
@@ -42,10 +42,10 @@ func TestAuthorsAreToldWhatIsWrongAndWhere(t *testing.T) {
 		`- {type: if, when: 5, then: []}`:                                                                                                    "nodes[0].when: expected an expression like inputs.score > 50, found a number\nnodes[0].then: expected at least one node",
 		`- text`:                                                                                                                             `nodes[0]: expected a node as an object, found text`,
 		`- {type: set, values: {in: 1}}`:                                                                                                     `nodes[0].values.in: in is a reserved name`,
-		`- {type: set, values: {x: 2026-01-31}}`:                                                                                             `nodes[0].values.x: expected text, a number, true or false, null, a list or an object, found time.Time: a date stands in quotes`,
+		`- {type: set, values: {x: 2026-01-31}}`:                                                                                             `nodes[0].values.x: expected text, a number, true or false, null, a list or an object, found time.Time: a date must be in quotes`,
 		`- {type: output, set: {a: {deep: ["{{inputs.x}}", "{{"]}}}`:                                                                         "nodes[0].set.a.deep[0]: there is no input \"x\" in input_schema: expected email, score, vip, data or note\nnodes[0].set.a.deep[1]: {{ without }} in \"{{\"",
 		`- {id: s, type: set, values: {x: 1}}` + "\n" + `- {type: output, set: {a: "{{s.x}}"}}`:                                              `nodes[1].set.a: the node s has no result to read: only record.* and component have`,
-		`- {type: output, set: {a: "{{inputs.email | upper}}"}}`:                                                                             `nodes[0].set.a: expected a path like inputs.lines.0.sku, found "inputs.email | upper": ' ' cannot stand in a path`,
+		`- {type: output, set: {a: "{{inputs.email | upper}}"}}`:                                                                             `nodes[0].set.a: expected a path like inputs.lines.0.sku, found "inputs.email | upper": ' ' is not allowed in a path`,
 		`- {type: output, set: {a: "{{}}"}}`:                                                                                                 `nodes[0].set.a: expected a path like inputs.email, found nothing`,
 		`- {type: output, set: {a: "{{inputs..x}}"}}`:                                                                                        `nodes[0].set.a: expected a path like inputs.email, found "inputs..x"`,
 		`- {type: output, set: {a: "{{event.name}}"}}`:                                                                                       `nodes[0].set.a: expected event.id or event.kind, found "event.name"`,
@@ -61,7 +61,7 @@ func TestAuthorsAreToldWhatIsWrongAndWhere(t *testing.T) {
 
 const create = `- {id: x, type: record.create, entity: contact, fields: {}}`
 
-func TestADefinitionIsAnObjectOfKnownMembers(t *testing.T) {
+func TestMembersOfADefinition(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                `: expected an object with name, input_schema, outputs and nodes, found a list`,
 		`{`:                                 `: expected JSON in UTF-8 without duplicate names`,
@@ -102,7 +102,7 @@ func TestDefinitionsAreBounded(t *testing.T) {
 		t.Errorf("501 nodes: %v", found)
 	}
 	if _, found := decode(strings.Repeat(`{"type":"x"},`, 400) + `1`); len(found) != 100 {
-		t.Errorf("%d problems are told", len(found))
+		t.Errorf("%d problems are reported", len(found))
 	}
 	long := fmt.Sprintf(`{"type":"fail","message":"{{inputs}}%s"}`, strings.Repeat("x", automation.MaxTemplate))
 	if _, found := decode(long); len(found) != 1 || !strings.Contains(found.Error(), "the text is too long") {
@@ -110,7 +110,7 @@ func TestDefinitionsAreBounded(t *testing.T) {
 	}
 }
 
-func TestTheJSONOfADefinitionKeepsItsOrder(t *testing.T) {
+func TestJSONKeepsTheOrderOfMembers(t *testing.T) {
 	const text = `{"nodes":[{"type":"output","set":{"z":1.50,"a":null}}],"outputs":[{"name":"z","type":"number"},{"name":"a","type":"json"}],"name":"x"}`
 	def, found := automation.Decode(jsontext.Value(text))
 	if len(found) > 0 || string(def.JSON()) != text {
@@ -118,9 +118,9 @@ func TestTheJSONOfADefinitionKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// TestPlacesThatOverlap: one node cannot set an output and a part of it, for it
-// would depend on the order. What was stored before goes on.
-func TestPlacesThatOverlap(t *testing.T) {
+// TestOverlappingPlaces: one node must not set an output and a part of it, because the
+// result would depend on the order. Stored definitions are exempt.
+func TestOverlappingPlaces(t *testing.T) {
 	for nodes, want := range map[string]string{
 		`{"type":"output","set":{"a":1,"a.b":2}}`:                                            `nodes[0].set.a.b: "a" and "a.b" overlap: expected places of which none lies in another`,
 		`{"type":"output","set":{"a.b.0":1,"a":2}}`:                                          `nodes[0].set.a: "a.b.0" and "a" overlap: expected places of which none lies in another`,

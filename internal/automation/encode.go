@@ -13,10 +13,10 @@ import (
 
 var errLong = errors.New("the value is too large")
 
-// appendJSON appends a value as JSON text. It returns errLong when dst gets longer
-// than limit, with a beginning of the text, and errDeep for a value that is nested
-// deeper than MaxDepth. A value may hold another many times, so that its size is
-// known only when it is written.
+// appendJSON appends a value as JSON text. It returns errLong, and a beginning of the
+// text, when dst gets longer than limit, and errDeep for a value that is nested
+// deeper than MaxDepth. A value may contain another many times, so that its size is
+// not known before it is written.
 func appendJSON(dst []byte, v any, limit int) ([]byte, error) {
 	return encode(dst, v, limit, 0)
 }
@@ -86,8 +86,8 @@ func encodeObject(dst []byte, o *object, limit, depth int) (_ []byte, err error)
 	return append(dst, '}'), nil
 }
 
-// appendText appends a value as it stands inside other text: text as it is, null as
-// nothing, all else as JSON. Errors are those of appendJSON.
+// appendText appends a value for use inside other text: text unchanged, null as
+// nothing, all else as JSON. The errors are those of appendJSON.
 func appendText(dst []byte, v any, limit int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:

@@ -13,15 +13,15 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Host does what a flow wants done outside of it. An error that is a *fault.Error
-// ends the flow as EXECUTION_ERROR with its message (see Flow.Run); any other error
-// ends the flow and is returned unchanged.
+// Host performs operations on records and runs components for a flow. An error that
+// is a *fault.Error ends the flow as EXECUTION_ERROR with its message (see
+// Flow.Run); any other error ends the flow and is returned, wrapped.
 type Host interface {
-	// Record performs one operation on records, with the rights of the user as whom
-	// the flow runs. It returns a record's JSON object for Get, Create and Update,
-	// null for a Get of one that is absent or hidden, an object with records and
-	// hasMore for List, {"id": …, "deleted": true} for Delete. The result must be
-	// valid JSON and must not change afterwards.
+	// Record performs one operation on records, with the rights of the user that the
+	// flow runs as. It returns a record's JSON object for Get, Create and Update, null
+	// for a Get of one that is absent or hidden, an object with records and hasMore
+	// for List, {"id": …, "deleted": true} for Delete. The result must be valid JSON
+	// and must not change afterwards.
 	Record(ctx context.Context, call RecordCall) (jsontext.Value, error)
 	// Component runs a logic component. inputs is a JSON object that is not yet
 	// checked against what the component declares. It returns what the component's
@@ -54,37 +54,38 @@ type RecordCall struct {
 	// Limit of a List, 1 to 200.
 	Limit int
 	// Room is the greatest length of the answer in bytes. A List returns the records
-	// that fit; for an answer that does not fit the host returns ErrRecords before
-	// it is built.
+	// that fit. The host must return ErrRecords for an answer that does not fit,
+	// before it builds that.
 	Room int
 }
 
-// ErrRecords is the error of a run that would be handed more than MaxRecords.
+// ErrRecords means that a run would receive more than MaxRecords; it is an
+// EXECUTION_ERROR.
 var ErrRecords = fault.New(fault.ExecutionError, "a run may be handed at most %d MiB of records", MaxRecords>>20)
 
 // Event identifies a webhook's delivery. An empty text is null in the flow.
 type Event struct{ ID, Kind string }
 
-// Run is what one execution of a flow gets.
+// Run has the parameters of one execution of a flow.
 type Run struct {
-	// Inputs are the checked inputs, as inputs.FromJSON makes them. One that is
-	// declared and not among them is null.
+	// Inputs are the checked inputs, as inputs.FromJSON returns them. A declared one
+	// that is missing is null.
 	Inputs inputs.Object
 	// Event is nil when the run is not for a webhook.
 	Event *Event
 	Host  Host
-	// Work is the share of processor time that the flow computes in. It pauses
-	// while the host works.
+	// Work is the flow's share of processor time. Flow.Run pauses it during calls of
+	// the host.
 	Work *admission.Work
-	// Memory is charged for the values of the run; nil means no bound. When it is used
-	// up, the run is OVERLOADED.
+	// Memory is charged for the values of the run; nil means no bound. The run is
+	// OVERLOADED when the charge is refused.
 	Memory *admission.Charge
 }
 
-// Result is the result of a flow and the way to it.
+// Result is the result of a run.
 type Result struct {
-	// Outputs is the JSON object of the declared outputs; those not set are null. It
-	// is nil when the flow failed.
+	// Outputs is the JSON object of the declared outputs; an output that was not set is
+	// null. It is nil when the flow failed.
 	Outputs jsontext.Value
 	// NodesExecuted counts finished executions (contract F5).
 	NodesExecuted int
@@ -92,14 +93,15 @@ type Result struct {
 	Trace         Trace
 }
 
-// Run executes the flow. Result is never nil, and has the trace also when the flow
-// failed. ctx carries the deadline.
+// Run executes the flow, until ctx's deadline. The Result is never nil; its trace
+// exists also when the flow failed.
 //
-// The error is a *fault.Error: EXECUTION_TIMEOUT; what a fail node, or fail() in
-// a component, chose; OVERLOADED, SERVICE_UNAVAILABLE, EXECUTION_TIMEOUT and
-// INTERNAL as the host gave them; and EXECUTION_ERROR for all else, with details
-// {"node": …} and, for an error of the host, its code and details. An error of
-// another kind is the host's, or ctx was cancelled.
+// Run returns a *fault.Error for a flow that failed: EXECUTION_TIMEOUT after ctx's
+// deadline; what a fail node, or fail() in a component, chose; OVERLOADED when
+// Memory is refused; the host's OVERLOADED, SERVICE_UNAVAILABLE, EXECUTION_TIMEOUT
+// and INTERNAL unchanged; and otherwise EXECUTION_ERROR, with details {"node": …}
+// and, for an error of the host, its code and details. Any other error is the
+// host's, or that of a cancelled ctx.
 func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	start := time.Now()
 	r := &run{ctx: ctx, host: given.Host, share: given.Work, memory: given.Memory, work: MaxWork, room: MaxRecords, returned: MaxReturned, slots: make([]slot, f.scope.slots), outputs: make([]any, len(f.output))}
@@ -126,29 +128,29 @@ type run struct {
 	slots    []slot
 	outputs  []any
 	elements []element // of the conditions' predicates
-	work     int       // bytes left
-	room     int       // of MaxRecords
-	returned int       // left of MaxReturned
-	steps    int       // taken
-	started  int       // nodes
+	work     int       // bytes left of MaxWork
+	room     int       // bytes left of MaxRecords
+	returned int       // bytes left of MaxReturned
+	steps    int       // that conditions took
+	started  int       // nodes, skipped ones included
 	count    int       // nodes that finished
-	depth    int       // of nodes in each other
-	failed   bool      // and how is settled
+	depth    int       // of nested nodes
+	failed   bool      // the run's error was returned by fail
 	trace    Trace
 }
 
-// slot is a name's value. Until it is there, reading it skips the reader.
+// slot has a name's value. A node that reads a slot before it is set is skipped.
 type slot struct {
 	value any
-	there bool
+	set   bool
 }
 
 // begin fills the slots that can be read from the start.
 func (r *run) begin(f *Flow, given Run) error {
-	bag := &object{members: make([]entry, len(f.inputs))}
+	all := &object{members: make([]entry, len(f.inputs))}
 	for i := range f.inputs {
 		name := f.inputs[i].Name
-		bag.members[i].name = name
+		all.members[i].name = name
 		text, ok := jsontext.Value(nil), false
 		if i < len(given.Inputs) && given.Inputs[i].Name == name {
 			text, ok = given.Inputs[i].Value, true
@@ -160,11 +162,11 @@ func (r *run) begin(f *Flow, given Run) error {
 			if err != nil {
 				return fmt.Errorf("input %s: %w", name, err)
 			}
-			bag.members[i].value = v
+			all.members[i].value = v
 		}
-		r.slots[i] = slot{bag.members[i].value, true}
+		r.slots[i] = slot{all.members[i].value, true}
 	}
-	r.slots[f.scope.bag] = slot{bag, true}
+	r.slots[f.scope.allInputs] = slot{all, true}
 	if f.scope.usesEvent {
 		var event Event
 		if given.Event != nil {
@@ -173,7 +175,7 @@ func (r *run) begin(f *Flow, given Run) error {
 		r.slots[f.scope.event] = slot{&object{members: []entry{{"id", textOrNull(event.ID)}, {"kind", textOrNull(event.Kind)}}}, true}
 	}
 	for _, i := range f.scope.vars {
-		r.slots[i].there = true
+		r.slots[i].set = true
 	}
 	return nil
 }
@@ -185,7 +187,7 @@ func textOrNull(s string) any {
 	return s
 }
 
-// list executes nodes one after the other until one fails.
+// list executes nodes one after another until one fails.
 func (r *run) list(nodes []*instruction) error {
 	for _, n := range nodes {
 		if err := r.node(n); err != nil {
@@ -196,7 +198,7 @@ func (r *run) list(nodes []*instruction) error {
 }
 
 func (r *run) node(n *instruction) error {
-	if err := r.turn(); err != nil {
+	if err := r.checkpoint(); err != nil {
 		return r.fail(ended(err))
 	}
 	if r.started++; r.started > MaxExecutions {
@@ -222,8 +224,9 @@ func (r *run) node(n *instruction) error {
 	return err
 }
 
-// outside calls the host. The run's share of the processor is free meanwhile.
-func (r *run) outside(call func() (jsontext.Value, error)) (jsontext.Value, error) {
+// callHost calls the host. The run's share of the processor is free for others during
+// the call.
+func (r *run) callHost(call func() (jsontext.Value, error)) (jsontext.Value, error) {
 	r.share.Pause()
 	answer, err := call()
 	if resumed := r.share.Resume(); err == nil {
@@ -232,9 +235,9 @@ func (r *run) outside(call func() (jsontext.Value, error)) (jsontext.Value, erro
 	return answer, err
 }
 
-// turn gives the processor to other runs when it is their turn. It returns an error
-// when the run's context is over or memory is used up.
-func (r *run) turn() error {
+// checkpoint yields the processor to other runs when it is time. It returns the
+// context's error when that has ended, and OVERLOADED when memory is refused.
+func (r *run) checkpoint() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
@@ -246,8 +249,9 @@ func (r *run) turn() error {
 
 var errMemory = fault.New(fault.Overloaded, "Automations use too much memory at the moment. Try again soon.").After(time.Second)
 
-// hold charges the run's memory for what it was handed and has built, and for more
-// bytes. The charge only grows: no value is known to be free before the run ends.
+// hold charges the run's memory for everything that it received and built, and for
+// more bytes. It returns OVERLOADED when that is refused. The charge only grows: no
+// value is known to be unused before the run ends.
 func (r *run) hold(more int) error {
 	if r.memory == nil || r.memory.Reach(int64(MaxWork-r.work+MaxRecords-r.room+MaxReturned-r.returned+more)) {
 		return nil
@@ -256,19 +260,19 @@ func (r *run) hold(more int) error {
 }
 
 // step counts n steps of conditions. It returns a mistake when the run has taken more
-// than MaxSteps, and the errors of turn.
+// than MaxSteps, and the errors of checkpoint.
 func (r *run) step(n int) error {
 	before := r.steps
 	if r.steps += n; r.steps > MaxSteps {
 		return mistakef("the conditions take more than %d steps", MaxSteps)
 	}
 	if before>>10 != r.steps>>10 {
-		return r.turn()
+		return r.checkpoint()
 	}
 	return nil
 }
 
-// spend takes n bytes of MaxWork, or returns errLong when they are used up.
+// spend takes n bytes of MaxWork. It returns errLong when there are fewer left.
 func (r *run) spend(n int) error {
 	if r.work -= n; r.work < 0 {
 		return errLong
@@ -276,13 +280,13 @@ func (r *run) spend(n int) error {
 	return nil
 }
 
-// fail ends the run with an error that the nodes around pass on unchanged.
+// fail returns err as the run's error, which enclosing nodes return unchanged.
 func (r *run) fail(err error) error {
 	r.failed = true
 	return err
 }
 
-// ended returns the error of a run whose context is over.
+// ended returns the error of a run whose context has ended.
 func ended(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.ExecutionTimeout, "The flow ran out of time.")
@@ -302,7 +306,7 @@ func (r *run) failure(n *instruction, err error) error {
 	var m mistake
 	switch {
 	case errors.As(err, &f):
-		return r.fail(ofHost(n, f))
+		return r.fail(fromHost(n, f))
 	case errors.As(err, &m):
 	case errors.Is(err, errLong):
 		m = mistake(fmt.Sprintf("the values are too large: a run may use %d MiB", MaxWork>>20))
@@ -314,9 +318,9 @@ func (r *run) failure(n *instruction, err error) error {
 	return r.fail(fault.New(fault.ExecutionError, "%s: %s", n.name, string(m)).With("node", n.name))
 }
 
-// ofHost converts a fault of the host, or of a fail node, to the flow's
+// fromHost converts a fault of the host, or of a fail node, to the flow's
 // (contract X5).
-func ofHost(n *instruction, f *fault.Error) error {
+func fromHost(n *instruction, f *fault.Error) error {
 	if f.Status != 0 { // fail chose it
 		return f
 	}

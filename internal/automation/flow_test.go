@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/fault"
 )
 
-func TestTheExampleOfTheContract(t *testing.T) {
+func TestExampleOfTheContract(t *testing.T) {
 	s := flow(t, `
 - {id: create, type: record.create, entity: contact, fields: {name: "{{inputs.email}}"}}
 - {id: out, type: output, set: {a: "{{create.id}}"}}`)
@@ -40,7 +40,7 @@ func TestRecordNodes(t *testing.T) {
 		`delete contact 7-x {} {} 0`)
 }
 
-func TestARecordThatIsNotThereIsNull(t *testing.T) {
+func TestAbsentRecordsAreNull(t *testing.T) {
 	s := flow(t, `
 - {id: got, type: record.get, entity: contact, record_id: "{{inputs.note}}"}
 - {type: if, when: got == nil, then: [{type: output, set: {a: absent}}], else: [{type: output, set: {a: "{{got.email}}"}}]}
@@ -60,19 +60,19 @@ func TestARecordThatIsNotThereIsNull(t *testing.T) {
 	s.fails(`{"email":"e"}`, 422, fault.ExecutionError, "gone: expected the id of a record, found null")
 }
 
-func TestADeclaredInputThatWasNotSentIsNullAndIsThere(t *testing.T) {
+func TestMissingInputsAreNull(t *testing.T) {
 	s := flow(t, `
 - {id: whole, type: output, set: {a: "{{inputs.data}}"}}
 - {id: within, type: output, set: {b: "score <{{inputs.score}}>"}}
 - {id: deeper, type: output, set: {b: "{{inputs.data.x}}"}}
 - {id: all, type: output, set: {a: "{{inputs}}"}}`)
 	s.gives(`{"email":"e"}`, `{"a":{"email":"e","score":null,"vip":null,"data":null,"note":null},"b":"score <>"}`, 3)
-	if got := s.step("deeper"); got != "skipped: inputs.data.x reads x out of null, no object or list" {
+	if got := s.step("deeper"); got != "skipped: inputs.data.x reads x out of null, which is not an object or a list" {
 		t.Error(got)
 	}
 }
 
-func TestANodeIsSkippedWhenItReadsIntoNoObjectOrList(t *testing.T) {
+func TestPathsIntoScalarsSkipTheNode(t *testing.T) {
 	s := flow(t, `
 - {id: text, type: output, set: {a: "{{inputs.note.x}}"}}
 - {id: inner, type: record.create, entity: contact, fields: {email: "{{inputs.email}}", name: "Hello {{inputs.data.a.b.c}}"}}
@@ -85,22 +85,22 @@ func TestANodeIsSkippedWhenItReadsIntoNoObjectOrList(t *testing.T) {
 	s.gives(`{"email":"e","note":"text","data":{"a":{"b":"text"},"list":[1]}}`, `{"a":null,"b":[null,null,1]}`, 2)
 	s.called()
 	for node, why := range map[string]string{
-		"text":  "inputs.note.x reads x out of text, no object or list",
-		"inner": "inputs.data.a.b.c reads c out of text, no object or list",
+		"text":  "inputs.note.x reads x out of text, which is not an object or a list",
+		"inner": "inputs.data.a.b.c reads c out of text, which is not an object or a list",
 		"after": "inner.id: the node did not run",
-		"cond":  "inputs.note.x reads x out of text, no object or list",
-		"loop":  "inputs.note reads into text, no object or list",
+		"cond":  "inputs.note.x reads x out of text, which is not an object or a list",
+		"loop":  "inputs.note reads into text, which is not an object or a list",
 		"whole": "after: the node did not run",
 	} {
 		if got := s.step(node); got != "skipped: "+why {
 			t.Errorf("%s: %s", node, got)
 		}
 	}
-	// Declared as text, an object arrives as its text; what reads it skips.
+	// An object that is declared as text is a text; a node that reads into it is skipped.
 	s.gives(`{"email":"e","note":"{\"x\":1}","data":{"a":{"b":{}},"list":[1]}}`, `{"a":null,"b":[null,null,1]}`, 5)
 }
 
-func TestANodeOfABranchNotTakenDidNotRun(t *testing.T) {
+func TestNodesOfTheOtherBranchDidNotRun(t *testing.T) {
 	s := flow(t, `
 - type: if
   when: inputs.vip
@@ -125,12 +125,12 @@ func TestNodesExecutedCountsIterations(t *testing.T) {
 - {type: output, set: {a: "{{vars.last}}"}}`)
 	// set, each, 3 × create, 3 × if, 2 × the set inside, output
 	s.gives(`{"email":"e","data":{"lines":[{"sku":"A","qty":2},{"sku":"B","qty":3},{"sku":"C","qty":1}]}}`, `{"a":"B/new-1","b":null}`, 11)
-	// A line that is no object skips what reads it, and what reads that.
+	// A line that is not an object skips the nodes that read it, and those that read these.
 	s.gives(`{"email":"e","data":{"lines":[7,{"sku":"A","qty":2}]}}`, `{"a":"A/new-1","b":null}`, 6)
 	s.gives(`{"email":"e","data":{"lines":[]}}`, `{"a":"none","b":null}`, 3)
 }
 
-func TestAnIterationDoesNotSeeTheOneBefore(t *testing.T) {
+func TestIterationsAreIndependent(t *testing.T) {
 	s := flow(t, `
 - type: each
   in: inputs.data
@@ -183,7 +183,7 @@ func TestVarsKeepTheirValueUntilTheNextSet(t *testing.T) {
 	s.gives(`{"email":"e"}`, `{"a":null,"b":[null,1]}`, 4)
 }
 
-func TestTheEvent(t *testing.T) {
+func TestEvent(t *testing.T) {
 	s := flow(t, `
 - {type: if, when: event.kind == "order.paid", then: [{type: output, set: {a: "{{event.id}}"}}]}
 - {type: output, set: {b: "{{event}}"}}`)
@@ -228,7 +228,7 @@ func TestOnlyFailChoosesStatusAndCode(t *testing.T) {
 	}
 }
 
-func TestADeadlineIsATimeout(t *testing.T) {
+func TestDeadline(t *testing.T) {
 	s := flow(t, `
 - {id: slow, type: record.create, entity: contact, fields: {}}
 - {type: output, set: {a: 1}}`)
@@ -246,7 +246,7 @@ func TestADeadlineIsATimeout(t *testing.T) {
 	}
 }
 
-func TestOneFlowManyRunsAtOnce(t *testing.T) {
+func TestConcurrentRuns(t *testing.T) {
 	s := flow(t, `
 - {type: set, values: {list: [{a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9, j: 10, k: 11, l: 12, m: 13}, [1], "{{inputs.data}}"]}}
 - {type: each, in: vars.list, as: x, do: [{type: if, when: "x.m == 13 or any(vars.list, # == 1)", then: [{type: output, set: {a: "{{x.a}}"}}]}]}
@@ -265,7 +265,7 @@ func TestOneFlowManyRunsAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-func TestTheTrace(t *testing.T) {
+func TestTrace(t *testing.T) {
 	s := flow(t, `
 - {id: made, type: record.create, entity: contact, fields: {}}
 - {type: set, values: {x: "{{inputs.note}}"}}
@@ -289,7 +289,7 @@ func TestTheTrace(t *testing.T) {
 	}
 }
 
-// padded is a host whose component returns a text of a size.
+// padded is a host whose component returns a text of a given size.
 type padded struct {
 	host
 	size int
@@ -299,9 +299,9 @@ func (h *padded) Component(context.Context, string, jsontext.Value) (jsontext.Va
 	return jsontext.Value(`"` + strings.Repeat("x", h.size) + `"`), nil
 }
 
-// TestValuesAreChargedBeforeTheyAreBuilt: what a run makes of what it was handed
-// is taken from a budget that all share. Where that has no more, the run is
-// OVERLOADED, which is not its own fault; a small one still finds room.
+// TestValuesAreChargedBeforeTheyAreBuilt: the values of a run are charged to a budget
+// that all runs share. When that is used up, the run is OVERLOADED; a small one may
+// still fit.
 func TestValuesAreChargedBeforeTheyAreBuilt(t *testing.T) {
 	s := flow(t, `
 - {type: output, set: {a: "{{inputs.data.0}}"}}`)
@@ -331,8 +331,8 @@ func TestValuesAreChargedBeforeTheyAreBuilt(t *testing.T) {
 	}
 }
 
-// TestTextsAreChargedBeforeTheyAreWritten: one node may write a text many times
-// over. What it takes is charged while it is written, not when the node is done.
+// TestTextsAreChargedBeforeTheyAreWritten: one node may write a text many times. Its
+// memory is charged while it is written, not when the node has ended.
 func TestTextsAreChargedBeforeTheyAreWritten(t *testing.T) {
 	given := `{"email":"` + strings.Repeat("e", 1<<20) + `","data":[` + strings.Repeat(`"e",`, 1<<18) + `1]}`
 	for what, node := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// compileOne puts a text where a template and a condition stand.
+// compileOne compiles a text as a template and as a condition.
 func compileOne(template, when string) (*automation.Flow, automation.Problems) {
 	def, found := automation.Decode(map[string]any{
 		"name":         "x",
@@ -29,8 +29,8 @@ func compileOne(template, when string) (*automation.Flow, automation.Problems) {
 	return automation.Compile(def, automation.Names{})
 }
 
-// FuzzTemplate: whatever compiles runs, gives valid JSON, and repeats no input
-// more often than it is named.
+// FuzzTemplate: whatever compiles runs, returns valid JSON, and contains an input no
+// more often than the template names it.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"{{inputs.t}}", "a {{ inputs.d.0.x }} {{", "}}{{inputs.t}}{{inputs.d}}", "{{{inputs.t}}}", "{{inputs.d.__proto__}}", "{{event.id}}"} {
 		f.Add(seed, "{{inputs.t}}")
@@ -58,7 +58,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// FuzzCondition: whatever compiles ends within its caps.
+// FuzzCondition: whatever compiles ends within its limits.
 func FuzzCondition(f *testing.F) {
 	for _, seed := range []string{
 		`inputs.d.0.x == "a" and inputs.t matches "^a+$"`, `any(inputs.d, #.x > 1 or #index == 0)`, `inputs.d[0]?.x ?? (1..5)[2] == 3`,
@@ -80,7 +80,7 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// FuzzDefinition: whatever decodes comes back the same.
+// FuzzDefinition: Decode of a definition's JSON returns the same definition.
 func FuzzDefinition(f *testing.F) {
 	f.Add([]byte(`{"name":"x","input_schema":[{"name":"t","type":"text"}],"outputs":[{"name":"o","type":"json"}],"nodes":[
 		{"id":"a","type":"record.get","entity":"contact","record_id":"{{inputs.t}}"},

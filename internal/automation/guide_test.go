@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestTheGuideNamesTheLanguageOfWhen: whatever a condition may use stands in the
-// table of docs/endpoints.md.
-func TestTheGuideNamesTheLanguageOfWhen(t *testing.T) {
+// TestGuideListsTheLanguageOfConditions: the table of docs/endpoints.md has everything
+// that a condition may use.
+func TestGuideListsTheLanguageOfConditions(t *testing.T) {
 	b, err := os.ReadFile("../../docs/endpoints.md")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestTheGuideNamesTheLanguageOfWhen(t *testing.T) {
 	}
 }
 
-// TestExpressionsOfTheGuide compiles what the guide shows.
+// TestExpressionsOfTheGuide compiles the examples of the guide.
 func TestExpressionsOfTheGuide(t *testing.T) {
 	for _, text := range []string{
 		`inputs.score > 50 and vars.region in ["EU", "CH"]`, `inputs.lines.0.sku == 'x'`, `inputs.tags[0] != nil`, `1 == 1.0`, `inputs.a?.b ?? true`,

@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// head declares what most flows of the tests read and give.
+// head declares the inputs and outputs of most flows of the tests.
 const head = `
 name: lead
 input_schema:
@@ -60,7 +60,7 @@ func problems(t *testing.T, nodes string) (*automation.Flow, automation.Problems
 	return automation.Compile(again, names())
 }
 
-// scenario is a compiled flow and a host that keeps what it is asked.
+// scenario is a compiled flow and a host that records its calls.
 type scenario struct {
 	t    *testing.T
 	flow *automation.Flow
@@ -80,7 +80,7 @@ func flow(t *testing.T, nodes string) *scenario {
 	return &scenario{t: t, flow: compiled, host: &host{}, ctx: t.Context()}
 }
 
-// run gives the flow a JSON object as inputs.
+// run runs the flow with a JSON object as inputs.
 func (s *scenario) run(given string) (*automation.Result, error) {
 	s.t.Helper()
 	var members inputs.Object
@@ -107,7 +107,7 @@ func (s *scenario) run(given string) (*automation.Result, error) {
 	return result, err
 }
 
-// gives wants outputs and the number of nodes executed.
+// gives fails the test unless the outputs and the number of executed nodes are these.
 func (s *scenario) gives(given, outputs string, executed int) {
 	s.t.Helper()
 	result, err := s.run(given)
@@ -121,13 +121,13 @@ func (s *scenario) gives(given, outputs string, executed int) {
 	}
 }
 
-// fails wants an error.
+// fails fails the test unless the run's error is this.
 func (s *scenario) fails(given string, status int, code fault.Code, message string) {
 	s.t.Helper()
 	_ = s.failure(given, status, code, message)
 }
 
-// failure wants an error and returns it.
+// failure returns the run's error, and fails the test if there is none.
 func (s *scenario) failure(given string, status int, code fault.Code, message string) *fault.Error {
 	s.t.Helper()
 	result, err := s.run(given)
@@ -142,7 +142,7 @@ func (s *scenario) failure(given string, status int, code fault.Code, message st
 	return f
 }
 
-// step is the trace's text for the first step of a node.
+// step returns the trace's text for the first step of a node.
 func (s *scenario) step(node string) string {
 	for _, step := range s.last.Trace.Steps {
 		if step.Node == node {
@@ -159,7 +159,7 @@ func (s *scenario) step(node string) string {
 	return "not there"
 }
 
-// host answers with what it was asked.
+// host returns what it was called with.
 type host struct {
 	calls []string
 	fail  error

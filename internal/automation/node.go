@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// nodeType is one type of node. Its file, node_NAME.go, holds what its author
-// writes (a declaration), how that is decoded and checked, and what it does (an
-// executor).
+// nodeType is one type of node. Its file, node_NAME.go, has its declaration, which
+// decodes and checks what an author wrote, and its executor.
 type nodeType struct {
 	name string
-	// members are what a node of the type may have beside id and type. A type with
-	// record_id has its record's id read for it (decoder.identify).
+	// members are the names of a node's members besides id and type. For a type with
+	// record_id, decoder.identify reads the record's id.
 	members []string
 	// readable says that paths may read the node's result.
 	readable bool
@@ -20,44 +19,45 @@ type nodeType struct {
 	declare func() declaration
 }
 
-// nodeTypes is every type of node, in the order in which messages list them.
+// nodeTypes has every type of node, in the order in which messages list them.
 var nodeTypes = []nodeType{
 	recordCreate, recordGet, recordList, recordUpdate, recordDelete,
 	componentType, setType, outputType, ifType, eachType, failType,
 }
 
-// declaration is a node as its author wrote it, but for what all types have.
+// declaration is a node as its author wrote it, without the members that all types
+// have.
 type declaration interface {
-	// decode reads the node's members at a depth of nesting. Mistakes of form
-	// become problems.
+	// decode reads the node's members. It adds a problem for each that has not the
+	// right form. depth is that of the node.
 	decode(m members, n *node, depth int)
-	// compile checks names, templates and conditions, and returns what the node
-	// does. Mistakes become problems; then the executor is not used.
+	// compile checks names, templates and conditions, and returns the executor. It
+	// adds a problem for each mistake; then the executor is not used.
 	compile(c *compiler, n *node) executor
 }
 
-// parent is a declaration that has nodes in it.
+// parent is a declaration that contains nodes.
 type parent interface{ children() []*node }
 
-// assigner is a declaration that gives vars their values.
+// assigner is a declaration that sets vars.
 type assigner interface{ assigned() []string }
 
-// executor is what a node does. It returns a result for the trace and, where the
-// type is readable, for paths. The error is a *skipped, a mistake, errLong or
-// errDeep, a *fault.Error, or one of the host.
+// executor runs a node. execute returns a result for the trace and, if the type is
+// readable, for paths. The error is a *skipped, a mistake, errLong, errDeep, a
+// *fault.Error, or one of the host.
 type executor interface {
 	execute(r *run) (any, error)
 }
 
-// node is what nodes of all types have, and the declaration of the one's own.
+// node is a decoded node: the members that all types have, and its declaration.
 type node struct {
 	id, path string
-	record   any // the record's id, a text, where the type has record_id
+	record   any // the record's id, a text, if the type has record_id
 	typ      *nodeType
 	declaration
 }
 
-// children returns the nodes that stand in this one.
+// children returns the nodes inside this one.
 func (n *node) children() []*node {
 	if p, ok := n.declaration.(parent); ok {
 		return p.children()
@@ -65,7 +65,7 @@ func (n *node) children() []*node {
 	return nil
 }
 
-// typeNamed returns the type of a name, or nil.
+// typeNamed returns the type with a name, or nil.
 func typeNamed(name string) *nodeType {
 	if i := slices.IndexFunc(nodeTypes, func(t nodeType) bool { return t.name == name }); i >= 0 {
 		return &nodeTypes[i]
@@ -82,8 +82,8 @@ func typeNames() []string {
 	return names
 }
 
-// readableTypes lists the types whose results can be read, a family by its first
-// word: "record.* and component".
+// readableTypes lists the types whose results can be read, with one name for the
+// types of records: "record.* and component".
 func readableTypes() string {
 	var names []string
 	for i := range nodeTypes {
@@ -98,15 +98,15 @@ func readableTypes() string {
 	return strings.Join(names, " and ")
 }
 
-// idRule is what names an author chooses for nodes, vars and items may be; a
+// idRule is the form of names that an author chooses for nodes, vars and items. A
 // condition cannot read a name with - in it.
 var idRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// reserved are names that mean something else in paths and conditions.
+// reserved are the names that have another meaning in paths and conditions.
 var reserved = []string{"inputs", "vars", "event", "nodes", "outputs",
 	"true", "false", "nil", "null", "and", "or", "not", "in", "let", "if", "else", "matches", "contains", "startsWith", "endsWith"}
 
-// nodes reads a list of nodes at a depth of nesting.
+// nodes decodes the list of nodes in a member. depth is that of its nodes.
 func (m members) nodes(name string, depth int, required bool) []*node {
 	list, path, ok := m.list(name, "a list of nodes", required)
 	if !ok {
@@ -153,8 +153,8 @@ func (d *decoder) node(v any, path string, depth int) *node {
 	return n
 }
 
-// identify reads a node's id and, where its type has one, its record's. An id with
-// {{…}} in it stands for the record's (contract F2).
+// identify reads a node's id and, if its type has record_id, the record's. An id with
+// {{…}} in it is the record's (contract F2).
 func (d *decoder) identify(n *node, m members) {
 	n.id = m.text("id", false)
 	path := member(n.path, "id")

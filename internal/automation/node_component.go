@@ -74,7 +74,7 @@ func (n *componentNode) execute(r *run) (any, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, mistakef("the inputs of component %s: expected an object", n.component)
 	}
-	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Component(r.ctx, n.component, text) })
+	answer, err := r.callHost(func() (jsontext.Value, error) { return r.host.Component(r.ctx, n.component, text) })
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func (n *componentNode) execute(r *run) (any, error) {
 	return result, nil
 }
 
-// mapOutput leaves the output as it is where the path leads nowhere. It returns
-// the result, which is decoded by now.
+// mapOutput sets an output to the value at a path of the result. It does not set the
+// output when the path leads nowhere. It returns the result, decoded.
 func (r *run) mapOutput(result any, m *mapping) (any, error) {
 	if err := r.open(&result); err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (d *eachDecl) compile(c *compiler, n *node) executor {
 		made.in = c.path(strings.TrimSpace(d.in), in)
 	}
 	made.first = c.slot()
-	c.asNames[d.as] = true
+	c.allItems[d.as] = true
 	c.items = append(c.items, itemName{d.as, made.first})
 	made.do = c.list(d.do)
 	c.items = c.items[:len(c.items)-1]
@@ -77,14 +77,14 @@ func (n *eachNode) execute(r *run) (any, error) {
 		if err := r.list(n.do); err != nil {
 			return nil, err
 		}
-		if _, closed := list[i].(jsontext.Value); closed { // decoded by now, perhaps
+		if _, closed := list[i].(jsontext.Value); closed { // the nodes may have decoded it
 			list[i] = r.slots[n.first].value
 		}
 	}
 	return float64(len(list)), nil
 }
 
-// source is what the each reads, for the trace.
+// source returns the list's path, for the trace.
 func (n *eachNode) source() *ref {
 	if at, ok := n.in.(*ref); ok {
 		return &ref{text: at.text}

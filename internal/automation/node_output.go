@@ -10,37 +10,29 @@ func (d *outputDecl) decode(m members, _ *node, _ int) {
 
 func (d *outputDecl) compile(c *compiler, n *node) executor {
 	made := &outputNode{}
-	for i := range d.set.members {
-		e := &d.set.members[i]
-		at := member(member(n.path, "set"), e.name)
-		place, ok := c.outputPath(e.name, at)
+	made.values = c.namedTemplates(d.set, member(n.path, "set"), func(at, name string) {
+		place, ok := c.outputPath(name, at)
 		for i := range made.places {
 			if ok {
 				c.overlap(&made.places[i], &place, at)
 			}
 		}
-		made.names = append(made.names, e.name)
 		made.places = append(made.places, place)
-		made.values = append(made.values, c.template(e.value, at))
-	}
+	})
 	return made
 }
 
 type outputNode struct {
-	names  []string
 	places []outputPath
-	values []template
+	values objectOf
 }
 
-// execute reads all values before it sets one, then sets them in order.
+// execute evaluates all values before it sets an output. It sets outputs in the
+// order of the node.
 func (n *outputNode) execute(r *run) (any, error) {
-	made := &object{members: make([]entry, len(n.values))}
-	for i := range n.values {
-		v, err := n.values[i].value(r)
-		if err != nil {
-			return nil, err
-		}
-		made.members[i] = entry{n.names[i], v}
+	made, err := n.values.evaluate(r)
+	if err != nil {
+		return nil, err
 	}
 	for i := range n.places {
 		if err := r.put(&n.places[i], made.members[i].value); err != nil {

@@ -48,14 +48,14 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 		made.id = c.template(n.record, member(n.path, "record_id"))
 	}
 	if d.fields != nil {
-		made.fields = c.fields(d.fields, member(n.path, "fields"), func(at, name string) {
+		made.fields = c.namedTemplates(d.fields, member(n.path, "fields"), func(at, name string) {
 			if known && c.names.Field != nil && !c.names.Field(d.entity, name) {
 				c.problems.add(at, "%s has no field %s that can be set", d.entity, show(name))
 			}
 		})
 	}
 	if d.where != nil {
-		made.fields = c.fields(d.where, member(n.path, "where"), func(at, name string) {
+		made.fields = c.namedTemplates(d.where, member(n.path, "where"), func(at, name string) {
 			if known && c.names.Filter != nil && !c.names.Filter(d.entity, name) {
 				c.problems.add(at, "%s has no indexed or unique field %s", d.entity, show(name))
 			}
@@ -64,24 +64,12 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 	return made
 }
 
-// fields compiles the members of an object; check judges each name.
-func (c *compiler) fields(given *object, path string, check func(at, name string)) []namedTemplate {
-	made := make([]namedTemplate, len(given.members))
-	for i := range given.members {
-		e := &given.members[i]
-		at := member(path, e.name)
-		check(at, e.name)
-		made[i] = namedTemplate{e.name, c.template(e.value, at)}
-	}
-	return made
-}
-
-// recordNode is any of the five record nodes. fields is where for a list.
+// recordNode runs the five record nodes. For a list, fields is where.
 type recordNode struct {
 	op     Op
 	entity string
 	id     template
-	fields []namedTemplate
+	fields objectOf
 	limit  int
 }
 
@@ -92,7 +80,7 @@ func (n *recordNode) execute(r *run) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v == nil && n.op == Get { // a reference that is not set leads nowhere
+		if v == nil && n.op == Get { // a reference that is not set has no record
 			return nil, nil
 		}
 		id, ok := v.(string)
@@ -118,7 +106,7 @@ func (n *recordNode) execute(r *run) (any, error) {
 	} else {
 		call.Fields = members
 	}
-	answer, err := r.outside(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
+	answer, err := r.callHost(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +123,8 @@ func describe(v any) string {
 	return kindOf(v)
 }
 
-// members writes the values of an object into one buffer; null reports whether
-// one of them is null.
+// members writes the values of an object into one buffer. null reports whether one of
+// them is null.
 func (r *run) members(given []namedTemplate) (made []inputs.Member, null bool, err error) {
 	if len(given) == 0 {
 		return nil, false, nil

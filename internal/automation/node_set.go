@@ -20,29 +20,24 @@ func (d *setDecl) assigned() []string {
 }
 
 func (d *setDecl) compile(c *compiler, n *node) executor {
-	made := &setNode{names: d.assigned()}
-	for i, name := range made.names {
+	made := &setNode{}
+	made.values = c.namedTemplates(d.values, member(n.path, "values"), func(_, name string) {
 		made.slots = append(made.slots, c.vars[name])
-		made.values = append(made.values, c.template(d.values.members[i].value, member(member(n.path, "values"), name)))
-	}
+	})
 	return made
 }
 
 type setNode struct {
-	names  []string
 	slots  []int
-	values []template
+	values objectOf
 }
 
-// execute reads all values before it sets one: within a set there is no order.
+// execute evaluates all values before it sets a var: the values of one set do
+// not see each other.
 func (n *setNode) execute(r *run) (any, error) {
-	made := &object{members: make([]entry, len(n.values))}
-	for i := range n.values {
-		v, err := n.values[i].value(r)
-		if err != nil {
-			return nil, err
-		}
-		made.members[i] = entry{n.names[i], v}
+	made, err := n.values.evaluate(r)
+	if err != nil {
+		return nil, err
 	}
 	for i, s := range n.slots {
 		r.slots[s].value = made.members[i].value

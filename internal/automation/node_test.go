@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The contract lists every type of node with its members (contract F2).
-func TestTheContractListsEveryTypeOfNode(t *testing.T) {
+// TestContractListsEveryTypeOfNode with its members (contract F2).
+func TestContractListsEveryTypeOfNode(t *testing.T) {
 	contract, err := os.ReadFile("../../docs/contract.md")
 	if err != nil {
 		t.Fatal(err)

@@ -8,16 +8,17 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// outputPath is a place in the outputs: a declared output and what goes on from it.
+// outputPath is a place in the outputs: a declared output and a path from it.
 type outputPath struct {
 	output int
 	path   []segment
 	text   string
 }
 
-// overlap notes a problem where one node sets a place and a place within it, as
+// overlap adds a problem when one node sets a place and a place within it, because
 // the result would depend on the order in which they are set. Two paths of a
-// component's answer may lead to one place, because one of them may lead nowhere.
+// component's result may be mapped to one place, because one of them may lead
+// nowhere.
 func (c *compiler) overlap(first, second *outputPath, at string) {
 	n := min(len(first.path), len(second.path))
 	if len(first.path) == len(second.path) {
@@ -45,8 +46,9 @@ func (c *compiler) outputPath(text, at string) (place outputPath, ok bool) {
 	return outputPath{output: i, path: path[1:], text: text}, true
 }
 
-// put sets an output. What is missing on the way becomes an object. A list takes an
-// index that it has, or the next one. Anything else on the way is a mistake.
+// put sets an output. It creates objects that are missing on the path. In a list, the
+// index must exist or be the next one. put returns a mistake for any other value on
+// the path, and errLong, errDeep and the errors of hold.
 func (r *run) put(place *outputPath, v any) error {
 	at := &r.outputs[place.output]
 	for _, step := range place.path {
@@ -59,7 +61,7 @@ func (r *run) put(place *outputPath, v any) error {
 			*at = own
 			at = own.place(step.name)
 		case *object:
-			if !container.owned { // others read it too
+			if !container.owned { // it can be read elsewhere, too
 				if err := r.spend(valueSize * len(container.members)); err != nil {
 					return err
 				}
@@ -105,7 +107,7 @@ func (r *run) result(f *Flow) (jsontext.Value, error) {
 	for i, name := range f.output {
 		outputs.members[i] = entry{name, r.outputs[i]}
 	}
-	text, err := encode(make([]byte, 0, 256), outputs, MaxOutput, -1) // the object around them is no level
+	text, err := encode(make([]byte, 0, 256), outputs, MaxOutput, -1) // the object of the outputs does not count as a level
 	if err != nil {
 		return nil, fault.New(fault.ExecutionError, "The outputs cannot be written: %v: expected at most %d MiB and %d levels.", err, MaxOutput>>20, MaxDepth)
 	}

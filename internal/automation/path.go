@@ -9,16 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ref is a place that a template or condition reads: a slot of the run and the
-// path that goes on from its value.
+// ref is a place that a template or condition reads: a slot of the run and the path
+// from its value.
 type ref struct {
 	slot int
 	path []segment
 	text string // as its author wrote it
 }
 
-// segment is one step of a path: a member's name, which is also an index of a list
-// when it is a whole number.
+// segment is one step of a path: a member's name, and also an index of a list when it
+// is a whole number.
 type segment struct {
 	name     string
 	index    int // or -1
@@ -46,7 +46,7 @@ func parsePath(text string) (path []segment, problem string) {
 			return nil, "expected a path like inputs.email, found " + show(text)
 		}
 		if i := strings.IndexFunc(name, notInPath); i >= 0 {
-			return nil, fmt.Sprintf("expected a path like inputs.lines.0.sku, found %s: %q cannot stand in a path", show(text), []rune(name[i:])[0])
+			return nil, fmt.Sprintf("expected a path like inputs.lines.0.sku, found %s: %q is not allowed in a path", show(text), []rune(name[i:])[0])
 		}
 		path = append(path, newSegment(name))
 	}
@@ -57,11 +57,11 @@ func notInPath(c rune) bool {
 	return c <= ' ' || c == 0x7f || strings.ContainsRune("{}[]()|\"'`,;+*=<>!?&\\", c)
 }
 
-// skipped is the error of a node that reads what cannot be read (contract F4). It
-// ends the node, not the run.
+// skipped is the error of a node that reads a path into a value without members, or
+// into a node that did not run (contract F4). It ends the node, not the run.
 type skipped struct {
 	ref  *ref
-	step int // that cannot be taken; -1 when the node itself did not run
+	step int // the step that failed; -1 when the node that is read did not run
 	kind string
 }
 
@@ -70,17 +70,17 @@ func (s *skipped) Error() string {
 		return s.ref.text + ": the node did not run"
 	}
 	path := s.ref.path
-	if s.step >= len(path) { // an index worked out by a condition
-		return s.ref.text + " reads into " + s.kind + ", no object or list"
+	if s.step >= len(path) { // an index computed by a condition
+		return s.ref.text + " reads into " + s.kind + ", which is not an object or a list"
 	}
-	return fmt.Sprintf("%s reads %s out of %s, no object or list", s.ref.text, path[s.step].name, s.kind)
+	return fmt.Sprintf("%s reads %s out of %s, which is not an object or a list", s.ref.text, path[s.step].name, s.kind)
 }
 
-// place returns the place of a ref's value. Values that the path leads into are
-// decoded in place, once. The error is a *skipped or one of open.
+// place returns the place of a ref's value. It decodes the values on the path in
+// place, once. The error is a *skipped or one of open.
 func (r *run) place(ref *ref) (*any, error) {
 	s := &r.slots[ref.slot]
-	if !s.there {
+	if !s.set {
 		return nil, &skipped{ref: ref, step: -1}
 	}
 	at := &s.value
@@ -110,7 +110,7 @@ func (r *run) place(ref *ref) (*any, error) {
 	return at, nil
 }
 
-// read returns a ref's value; an object or list may not be decoded yet.
+// read returns a ref's value. An object or list may not be decoded yet.
 func (r *run) read(ref *ref) (any, error) {
 	at, err := r.place(ref)
 	if err != nil {
@@ -129,8 +129,8 @@ func (r *run) readOpen(ref *ref) (any, error) {
 	return *at, err
 }
 
-// open decodes what a place holds, if it is not decoded yet. The error is errLong or
-// errDeep, or OVERLOADED when the memory that runs share is used up.
+// open decodes the value at a place, if it is not decoded yet. The error is errLong,
+// errDeep or one of hold.
 func (r *run) open(at *any) error {
 	text, closed := (*at).(jsontext.Value)
 	if !closed {

@@ -7,13 +7,13 @@ import (
 
 // Problem is one mistake in a definition, for its author.
 type Problem struct {
-	// Path is where it is, like nodes[2].then[0].when.
+	// Path is the place of the mistake, like nodes[2].then[0].when.
 	Path string
-	// Text says what is wrong there, and what was expected.
+	// Text says what is wrong and what was expected.
 	Text string
 }
 
-// Problems are the mistakes found in one definition, at most a hundred.
+// Problems are the first hundred mistakes of a definition.
 type Problems []Problem
 
 func (p Problems) Error() string {

@@ -6,16 +6,16 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// scope holds what names mean at one place of a flow.
+// scope has the meaning of names at one place of a flow.
 type scope struct {
-	inputs []inputs.Declaration // their slots are 0, 1, …
-	vars   map[string]int
-	event  int            // its slot
-	bag    int            // the slot of inputs as a whole
-	nodes  map[string]int // those that stand before; noResult for one without
-	ids    map[string]string
-	items  []itemName // of the each nodes around, outermost first
-	slots  int
+	inputs    []inputs.Declaration // their slots are 0, 1, …
+	vars      map[string]int
+	event     int            // its slot
+	allInputs int            // the slot of inputs as an object
+	nodes     map[string]int // the nodes before the place; noResult for one without a result
+	ids       map[string]string
+	items     []itemName // of the enclosing each nodes, outermost first
+	slots     int
 
 	usesEvent bool
 }
@@ -27,11 +27,11 @@ type itemName struct {
 
 const noResult = -1
 
-// newScope gives slots to what does not depend on the place: inputs, vars, the event.
+// newScope assigns slots to the names that exist everywhere: inputs, vars, the event.
 func newScope(def *Definition) *scope {
 	s := &scope{inputs: def.InputSchema, vars: map[string]int{}, nodes: map[string]int{}, ids: map[string]string{}}
 	s.slots = len(s.inputs)
-	s.event, s.bag = s.slot(), s.slot()
+	s.event, s.allInputs = s.slot(), s.slot()
 	s.findVars(def.nodes)
 	return s
 }
@@ -54,12 +54,12 @@ func (s *scope) findVars(nodes []*node) {
 	}
 }
 
-// findIDs collects every id with its path. One that is there twice is a problem.
+// findIDs collects every id with its path. It adds a problem for one that occurs twice.
 func (c *compiler) findIDs(nodes []*node) {
 	for _, n := range nodes {
 		if n.id != "" {
 			if first, twice := c.ids[n.id]; twice {
-				c.problems.add(member(n.path, "id"), "the id %s is there twice, first at %s", n.id, first)
+				c.problems.add(member(n.path, "id"), "the id %s is used twice, first at %s", n.id, first)
 			} else {
 				c.ids[n.id] = n.path
 			}
@@ -105,15 +105,15 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 		return &ref{slot: slot, path: path[1:], text: text}, ""
 	case c.ids[root] != "":
 		return nil, "the node " + root + " comes later, at " + c.ids[root]
-	case c.asNames[root]:
-		return nil, show(root) + " is there only inside its each"
+	case c.allItems[root]:
+		return nil, show(root) + " exists only inside its each"
 	}
 	return nil, "unknown name " + show(root) + ": expected inputs, vars, event or the id of a node before this one"
 }
 
 func (c *compiler) resolveInput(path []segment, text string) (*ref, string) {
 	if len(path) == 1 {
-		return &ref{slot: c.bag, text: text}, ""
+		return &ref{slot: c.allInputs, text: text}, ""
 	}
 	i := slices.IndexFunc(c.inputs, func(d inputs.Declaration) bool { return d.Name == path[1].name })
 	if i < 0 {
@@ -132,7 +132,7 @@ func (c *compiler) resolveVar(path []segment, text string) (*ref, string) {
 	}
 	slot, known := c.vars[path[1].name]
 	if !known {
-		return nil, "no set gives vars." + path[1].name + " a value"
+		return nil, "no set node sets vars." + path[1].name
 	}
 	return &ref{slot: slot, path: path[2:], text: text}, ""
 }

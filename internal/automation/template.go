@@ -11,11 +11,11 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// template is a compiled value of a definition: a constant, a path, text with
-// paths in it, or an object or list with such values in it.
+// template is a compiled value of a definition: a constant, a path, text with paths
+// in it, or an object or list that contains such values.
 type template interface {
-	// value returns what the template stands for in this run. The error is a
-	// *skipped, errLong or errDeep.
+	// value returns the template's value in this run. The error is a *skipped,
+	// errLong, errDeep or one of hold.
 	value(r *run) (any, error)
 	// json appends that value as JSON.
 	json(r *run, dst []byte) ([]byte, error)
@@ -28,7 +28,7 @@ type constant struct {
 
 func newConstant(v any) constant {
 	index(v)
-	text, _ := appendJSON(nil, v, math.MaxInt) // the decoder has seen to its depth
+	text, _ := appendJSON(nil, v, math.MaxInt) // Decode has checked its depth
 	return constant{v, text}
 }
 
@@ -39,8 +39,8 @@ func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
 	return r.writeRef(dst, ref, appendJSON)
 }
 
-// writeRef appends a ref's value. The run is charged for it, and for what stands
-// before it, before it is written.
+// writeRef appends a ref's value. It charges the run for the value, and for the text
+// before it, before it writes the value.
 func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
 	v, err := r.read(ref)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byt
 		if err := r.hold(copies * (before + room)); err != nil {
 			return dst, err
 		}
-		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, which leaves less garbage than append would
+		if hint = min(hint, room); hint > cap(dst)-before { // a long text doubles, which leaves less garbage than append
 			dst = slices.Grow(dst, max(hint, before))
 		}
 		out, err := write(dst, v, before+room)
@@ -87,7 +87,7 @@ func sizeHint(v any) int {
 	return 0
 }
 
-// text is literal text with paths between: literals[0] refs[0] literals[1] …
+// text is literal text with paths in it: literals[0] refs[0] literals[1] …
 type text struct {
 	literals []string
 	refs     []*ref
@@ -130,6 +130,15 @@ type namedTemplate struct {
 }
 
 func (o objectOf) value(r *run) (any, error) {
+	made, err := o.evaluate(r)
+	if err != nil {
+		return nil, err
+	}
+	return made, r.spend(valueSize * len(o))
+}
+
+// evaluate is value without a charge for the object.
+func (o objectOf) evaluate(r *run) (*object, error) {
 	made := &object{members: make([]entry, len(o))}
 	for i := range o {
 		v, err := o[i].value(r)
@@ -138,7 +147,7 @@ func (o objectOf) value(r *run) (any, error) {
 		}
 		made.members[i] = entry{o[i].name, v}
 	}
-	return made, r.spend(valueSize * len(o))
+	return made, nil
 }
 
 func (o objectOf) json(r *run, dst []byte) (_ []byte, err error) {
@@ -188,8 +197,8 @@ type piece struct {
 	path bool
 }
 
-// splitTemplate cuts a text at its {{…}}. What lies between is trimmed and not
-// parsed. Only an author's texts are split, never a result (contract F3).
+// splitTemplate splits a text at its {{…}}. It trims paths but does not parse them.
+// Only an author's texts are split, never a result (contract F3).
 func splitTemplate(s string) (pieces []piece, problem string) {
 	if len(s) > MaxTemplate && strings.Contains(s, "{{") {
 		return nil, "the text is too long for one with {{…}} in it: expected at most 64 KiB"
@@ -213,34 +222,39 @@ func splitTemplate(s string) (pieces []piece, problem string) {
 	}
 }
 
-// template compiles a value; mistakes become problems at path.
+// template compiles a value. It adds a problem at path for each mistake.
 func (c *compiler) template(v any, path string) template {
 	switch v := v.(type) {
 	case string:
 		return c.text(v, path)
 	case *object:
-		made := make(objectOf, len(v.members))
-		fixed := true
-		for i := range v.members {
-			e := &v.members[i]
-			made[i] = namedTemplate{e.name, c.template(e.value, member(path, e.name))}
-			fixed = fixed && isConstant(made[i].template)
-		}
-		if !fixed {
+		made := c.namedTemplates(v, path, func(string, string) {})
+		if slices.ContainsFunc(made, func(t namedTemplate) bool { return !isConstant(t.template) }) {
 			return made
 		}
 	case []any:
 		made := make(listOf, len(v))
-		fixed := true
 		for i := range v {
 			made[i] = c.template(v[i], item(path, i))
-			fixed = fixed && isConstant(made[i])
 		}
-		if !fixed {
+		if slices.ContainsFunc(made, func(t template) bool { return !isConstant(t) }) {
 			return made
 		}
 	}
 	return newConstant(v)
+}
+
+// namedTemplates compiles the members of an object. It calls check with the path
+// and name of each before it compiles its value.
+func (c *compiler) namedTemplates(given *object, path string, check func(at, name string)) objectOf {
+	made := make(objectOf, len(given.members))
+	for i := range given.members {
+		e := &given.members[i]
+		at := member(path, e.name)
+		check(at, e.name)
+		made[i] = namedTemplate{e.name, c.template(e.value, at)}
+	}
+	return made
 }
 
 func isConstant(t template) bool {
@@ -279,7 +293,7 @@ func (c *compiler) text(s, path string) template {
 	return t
 }
 
-// path compiles what stands between {{ and }}. A mistake becomes a problem at at.
+// path compiles the text between {{ and }}. It adds a problem at at for a mistake.
 func (c *compiler) path(s, at string) template {
 	steps, problem := parsePath(s)
 	if problem == "" {

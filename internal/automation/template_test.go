@@ -34,7 +34,7 @@ func TestTemplatesKeepTypesAndInterpolate(t *testing.T) {
 	}
 }
 
-func TestOutputIsNeverScannedAgain(t *testing.T) {
+func TestValuesAreNotTemplates(t *testing.T) {
 	s := flow(t, `
 - {type: set, values: {x: "{{inputs.note}}", half: "{{inputs.email}}"}}
 - {type: set, values: {y: "{{vars.x}}", z: "{{vars.half}}inputs.email}}"}}

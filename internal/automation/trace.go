@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// Trace records what the nodes of a run did, in the order in which they began.
+// Trace is the record of a run's nodes, in the order in which they began.
 type Trace struct {
 	Steps []Step
 	// Dropped counts the steps beyond the first MaxTrace.
@@ -18,15 +18,15 @@ type Trace struct {
 	last    time.Time // when the last step ended
 }
 
-// Step is one execution of one node. A step inside an if or each follows it, with a
-// greater Depth; Took of the outer one includes it.
+// Step is one execution of one node. Steps inside an if or each follow it, with a
+// greater Depth; its Took includes theirs.
 type Step struct {
-	Node  string // its id, or its path where it has none
+	Node  string // its id, or its path when it has none
 	Type  string
 	Depth int
 	Took  time.Duration
-	// SkippedBecause names what could not be read, Error says how the node failed.
-	// At most one of them is set.
+	// SkippedBecause says what could not be read, Error how the node failed. At most
+	// one of them is set.
 	SkippedBecause string
 	Error          string
 	result         jsontext.Value
@@ -38,8 +38,8 @@ type Step struct {
 // is truncated: text is then a JSON string of its beginning.
 func (s *Step) Result() (text jsontext.Value, truncated bool) { return s.result, s.truncated }
 
-// keep stores what the trace shows of a result. The whole may be large, and nothing
-// else may hold it any more.
+// keep stores the beginning of a result. It copies that, because the result may be
+// large and otherwise unused.
 func (s *Step) keep(result any) {
 	text, err := appendJSON(nil, result, MaxTraceResult)
 	if err != nil || len(text) > MaxTraceResult {
@@ -80,8 +80,8 @@ func (s *Step) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// open begins a step and returns its number, or -1 when it is dropped. A step begins
-// when the one before ended, so that the clock is read once a node.
+// open begins a step and returns its index, or -1 when it is dropped. A step begins
+// when the one before it ended, so that the clock is read once for each node.
 func (t *Trace) open(n *instruction, depth int) int {
 	if len(t.Steps) == MaxTrace {
 		t.Dropped++
@@ -91,7 +91,7 @@ func (t *Trace) open(n *instruction, depth int) int {
 	return len(t.Steps) - 1
 }
 
-// close ends a step, which has a result, was skipped or failed.
+// close ends a step with a result, with what it was skipped for, or with an error.
 func (t *Trace) close(at int, result any, skip *skipped, err error) {
 	if at < 0 {
 		return

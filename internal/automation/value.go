@@ -22,15 +22,15 @@ import (
 // can observe: a jsontext.Value is replaced by the decoded value, and the outputs'
 // own objects (object.owned) grow.
 
-// number is a JSON number as it was sent, so that 19.90 and an id beyond 2^53
-// stay what they are.
+// number is the text of a JSON number, so that 19.90 and an id beyond 2^53 are
+// written as they were read.
 type number string
 
 // object is a JSON object with its members in order.
 type object struct {
 	members []entry
 	index   map[string]int
-	owned   bool // by the outputs of the run, which alone hold it
+	owned   bool // by the outputs of the run: nothing else refers to it
 }
 
 type entry struct {
@@ -38,7 +38,7 @@ type entry struct {
 	value any
 }
 
-// maxUnindexed is how many members are searched one by one.
+// maxUnindexed is how many members an object without an index may have.
 const maxUnindexed = 12
 
 // get returns the place of a member's value, or nil.
@@ -63,7 +63,8 @@ func (o *object) get(name string) *any {
 	return nil
 }
 
-// index indexes all objects of a value, which many goroutines may then read.
+// index indexes all objects of a value, so that get does not change them: many
+// goroutines may then read the value.
 func index(v any) {
 	switch v := v.(type) {
 	case *object:
@@ -124,7 +125,7 @@ func double(v any) (float64, bool) {
 }
 
 // fromJSON returns the value of a JSON text: a scalar decoded, an object or list as
-// the text itself. It returns errMalformed for what is not JSON.
+// text. It returns errMalformed for a scalar that is not JSON.
 func fromJSON(text jsontext.Value) (any, error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if k := text.Kind(); k == '{' || k == '[' {
@@ -139,10 +140,10 @@ var (
 	errDeep      = errors.New("objects and lists are nested too deeply")
 )
 
-// parseJSON decodes a whole text. used is about how many bytes the value takes; more
-// than work is errLong. It returns errDeep for a text that is nested deeper than
-// MaxDepth and errMalformed for what is not JSON. Texts come from a strict decoder
-// or from the host, so that names are not compared again.
+// parseJSON decodes a JSON text. used is about how many bytes of memory the value
+// takes. It returns errLong when that is more than work, errDeep for a text that is
+// nested deeper than MaxDepth, and errMalformed for what is not JSON. It does not
+// check that names are distinct: texts come from a strict decoder or from the host.
 func parseJSON(text []byte, work int) (v any, used int, err error) {
 	p := jsonReader{text: string(text), left: work - len(text)}
 	if v, err = p.value(0); err != nil {
@@ -161,7 +162,7 @@ type jsonReader struct {
 	left int
 }
 
-// valueSize is about how many bytes one value takes beside its text.
+// valueSize is about how many bytes one value takes besides its text.
 const valueSize = 40
 
 func (p *jsonReader) space() {
@@ -183,7 +184,7 @@ func (p *jsonReader) peek() byte {
 	return 0
 }
 
-// next skips space and reports whether the byte after it is c, which it then takes.
+// next skips space, and then c. It reports whether c was there.
 func (p *jsonReader) next(c byte) bool {
 	p.space()
 	if p.peek() != c {
@@ -299,7 +300,7 @@ func (p *jsonReader) string() (string, error) {
 			if err != nil {
 				return "", errMalformed
 			}
-			return strings.ToValidUTF8(text, "\uFFFD"), nil // half a surrogate pair is no text
+			return strings.ToValidUTF8(text, "\uFFFD"), nil // a lone surrogate
 		}
 	}
 	return "", errMalformed
@@ -321,7 +322,8 @@ func (p *jsonReader) number() (any, error) {
 	return numberOf(p.text[start:], digits)
 }
 
-// numberOf returns a float64 when its shortest form is the text, else a number.
+// numberOf returns the float64 of a text that is its shortest form, and a number for
+// any other. digits says that the text has only digits.
 func numberOf(text string, digits bool) (any, error) {
 	if len(text) == 0 {
 		return nil, errMalformed

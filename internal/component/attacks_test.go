@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// attacks are handlers' bodies that try to run for ever, to use up memory or
-// to crash what runs them. Each must end by the deadline, within the memory
-// limit, with or without an error, and leave the next run clean. The tests of
-// internal/prove try them on the built program.
+// attacks are bodies of handlers that try to run for ever, to use up memory or to
+// crash the engine. Each must end by its deadline, within the memory limit, with
+// or without an error, and must not affect the next run. The tests of
+// internal/prove run them on the built program, too.
 var attacks = corpus(attacksText)
 
 //go:embed testdata/attacks.js
 var attacksText string
 
-// corpus takes the file apart: below each line "//// name" stands a body.
+// corpus splits the file, in which each body follows a line "//// name".
 func corpus(text string) map[string]string {
 	bodies := map[string]string{}
 	for _, part := range strings.Split(text, "\n//// ")[1:] {

@@ -16,7 +16,7 @@ var shared struct {
 	err  error
 }
 
-// engine is one engine for all tests that need nothing special of theirs.
+// engine is shared by all tests that need no options of their own.
 func engine(t testing.TB) *component.Engine {
 	t.Helper()
 	shared.once.Do(func() {
@@ -49,7 +49,7 @@ func run(t testing.TB, p *component.Program, r component.Run) *component.Result 
 	return result
 }
 
-// value runs the body of a handler and returns what it returns.
+// value runs the body of a handler and returns its result.
 func value(t testing.TB, body string) any {
 	t.Helper()
 	r := run(t, compile(t, "export default async function handler(inputs, ctx) {\n"+body+"\n}"), component.Run{Tenant: "t"})

@@ -4,6 +4,6 @@ package component
 
 import "time"
 
-// threadCPU is the time that passes, where the operating system's own count was
-// not tried: there a busy machine shortens what a verifier may do.
+// threadCPU returns the time. On systems other than Linux a verifier may compute
+// less on a busy machine.
 func threadCPU(now time.Time) time.Duration { return time.Duration(now.UnixNano()) }

@@ -1,20 +1,22 @@
-// Package component runs logic components: JavaScript functions that customers
-// wrote, in a sandbox. It knows neither HTTP nor SQL; what a component may do
-// beyond computing, the caller's Host does for it.
+// Package component runs logic components: JavaScript functions written by
+// customers, in a sandbox. It knows neither HTTP nor SQL; the caller's Host
+// performs what a component may do besides computing.
 //
 // The engine is QuickJS-ng as WebAssembly (package enginewasm), run by wazero
-// with fuel in every loop (package enginewasm/fuel). The promises, each with a test:
+// with fuel in every loop (package enginewasm/fuel). It guarantees, with a test
+// for each:
 //
-//   - Every run starts in the same clean state: the memory image taken after the
-//     component's top level ran. Nothing survives from run to run, of one
-//     component or of two: no globals, prototypes or values (contract J2).
+//   - Every run starts in the same state: the memory image taken after the
+//     component's top level ran. No global, prototype or value is left over from
+//     an earlier run, of the same component or of another (contract J2).
 //   - A run ends within 50 ms of its deadline, whatever it does, and so does
-//     compiling. A cancelled context ends it as well.
-//   - A run has at most 32 MiB for everything, and gives it back (contract X6).
-//   - No network, files, environment, timers, imports. The only ways out are the
-//     returned JSON, the console, and Host.
-//   - A tenant can hold only so many of the pool's instances at once; when it or
-//     the pool is busy, a run waits a little and then is OVERLOADED (contract X7).
+//     compiling. Cancelling the context ends it, too.
+//   - A run has at most 32 MiB of memory, and returns it (contract X6).
+//   - There is no network, file, environment, timer or import. Data leaves a run
+//     only as the returned JSON, on the console, and through Host.
+//   - A tenant can use only a part of the pool's instances at a time. When its
+//     part or the pool is busy, a run waits a little and is then OVERLOADED
+//     (contract X7).
 //
 // An Engine compiles sources to Programs (a memory image each, some 150 KB). A
 // Program runs in any of the engine's instances, and is safe for concurrent

@@ -14,21 +14,21 @@ import (
 
 // Options of an engine; zero values mean the defaults.
 type Options struct {
-	// CacheDir keeps the compiled engine between starts (a fraction of a
-	// second each). What is in it is run as machine code: it must be writable
-	// by this program only. Empty: no cache. A folder that cannot be used, or
-	// is on a full disk, costs the time of compiling and nothing else.
+	// CacheDir is a folder for the compiled engine, which saves a fraction of a
+	// second at each start; "" means no cache. Its content is run as machine code:
+	// nobody but this program may be able to write to it. If it cannot be used, the
+	// engine is compiled at each start.
 	CacheDir string
-	// Instances is how many runs may be going on at once (32), PerTenant how
+	// Instances is how many runs may be in progress at once (32), PerTenant how
 	// many of one tenant (8).
 	Instances, PerTenant int
-	// MaxWait is how long a run waits for its turn (1 s); Waiting how many may
-	// wait altogether (512), WaitingPerTenant how many of one tenant (128).
+	// MaxWait is how long a run waits for a place (1 s), Waiting how many runs may
+	// wait (512), WaitingPerTenant how many of one tenant (128).
 	MaxWait                   time.Duration
 	Waiting, WaitingPerTenant int
-	// MemoryBytes is what all runs together may hold beyond the engine itself
-	// (512 MiB). No tenant holds more of it than is left free; a run that would
-	// is stopped and fails with OVERLOADED.
+	// MemoryBytes is the memory that all runs together may hold in addition to the
+	// engine's own (512 MiB). No tenant holds more of it than is left free; a run
+	// that would is stopped and fails with OVERLOADED.
 	MemoryBytes int64
 	// Now is the time that components see (the machine's).
 	Now func() time.Time
@@ -55,7 +55,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// Compilations have places of their own, and instances that are thrown away. A
+// Compilations have places of their own, and instances that are not used again. A
 // tenant compiles one source at a time.
 const (
 	maxCompiling        = 2
@@ -81,13 +81,13 @@ type Engine struct {
 	cpu    map[string]time.Duration
 }
 
-// ErrClosed is the error of an engine that was closed.
+// ErrClosed means that the engine was closed.
 var ErrClosed = errors.New("component: the engine is closed")
 
-// NewEngine starts an engine. It returns at once: the engine is compiled in
-// the background, which takes a quarter of a second, or some 10 ms from
-// CacheDir; the first Compile or Run waits for it. Ready tells whether that
-// went well.
+// NewEngine starts an engine. It returns at once: the engine is compiled in the
+// background, which takes a quarter of a second, or some 10 ms from CacheDir, and
+// the first Compile or Run waits for it. Ready returns the error of compiling.
+// NewEngine fails when ctx has ended, and when PerTenant is more than Instances.
 func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Cores returns the processor time that the engine computes in, for other work
-// beside it.
+// Cores returns the processor time that runs share, for other work of tenants to
+// share it with them.
 func (e *Engine) Cores() *admission.Cores {
 	if e == nil {
 		return nil
@@ -127,8 +127,8 @@ func (e *Engine) Cores() *admission.Cores {
 	return e.cores
 }
 
-// Memory returns the budget of what all runs hold, for other work of tenants
-// beside them.
+// Memory returns the budget of the memory that runs share, for other work of
+// tenants to share it with them.
 func (e *Engine) Memory() *admission.Budget {
 	if e == nil {
 		return nil
@@ -136,11 +136,12 @@ func (e *Engine) Memory() *admission.Budget {
 	return e.memory
 }
 
-// Limits returns the limits of runs, for other work that is admitted by the
-// same measure.
+// Limits returns how many runs may be in progress and wait, for other work that
+// has the same limits.
 func (e *Engine) Limits() admission.Limits { return e.runs.Limits() }
 
-// Ready waits until the engine can run components. It returns why it cannot.
+// Ready waits until the engine can run components. It returns ctx's error when that
+// ends first, or the error of an engine that cannot be compiled.
 func (e *Engine) Ready(ctx context.Context) error {
 	select {
 	case <-e.ready:
@@ -155,9 +156,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 	}
 }
 
-// Close waits for running components, at most until ctx ends, and frees the
-// engine; it does not wait for an engine that is still being compiled. Later
-// runs fail with ErrClosed.
+// Close waits for running components and frees the engine; later runs fail with
+// ErrClosed. It returns ctx's error when that ends first; then nothing is freed. It
+// does not wait for an engine that is still being compiled.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {
@@ -169,7 +170,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	select {
 	case <-e.ready:
 	default:
-		return nil // nobody waits for an engine that is not to be used
+		return nil // the engine is still being compiled
 	}
 	if e.failed != nil {
 		return nil //nolint:nilerr // an engine that never started has nothing to free
@@ -185,7 +186,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // CPU returns the CPU time that each tenant's runs and compilations have used
-// since the start, without host calls.
+// since NewEngine, without host calls.
 func (e *Engine) CPU() map[string]time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -196,7 +197,8 @@ func (e *Engine) CPU() map[string]time.Duration {
 	return m
 }
 
-// begin counts one more user of the engine, unless it is closed.
+// begin adds a user to e.active, for which Close waits. It returns ErrClosed when
+// the engine is closed, and the errors of Ready.
 func (e *Engine) begin(ctx context.Context) error {
 	if err := e.Ready(ctx); err != nil {
 		return err
@@ -210,14 +212,15 @@ func (e *Engine) begin(ctx context.Context) error {
 	return nil
 }
 
-// What the platform lacks is never the script's fault.
+// The errors of a run for which the service lacks resources.
 var (
 	errNoPlace  = fault.New(fault.Overloaded, "Too many components are running. Try again soon.").After(time.Second)
 	errNoMemory = fault.New(fault.Overloaded, "Components use too much memory at the moment. Try again soon.").After(time.Second)
 	errNoTime   = fault.New(fault.Overloaded, "The service is too busy to finish this in time. Try again soon.").After(2 * time.Second)
 )
 
-// enter waits for a place of the tenant's. It returns OVERLOADED without one.
+// enter waits for one of the tenant's places. It returns OVERLOADED when there is
+// none in time, and ctx's error.
 func enter(ctx context.Context, g *admission.Gate, tenant string) (leave func(), err error) {
 	leave, err = g.Enter(ctx, tenant)
 	if errors.Is(err, admission.ErrFull) {
@@ -226,7 +229,8 @@ func enter(ctx context.Context, g *admission.Gate, tenant string) (leave func(),
 	return leave, err
 }
 
-// take returns an idle instance or a new one.
+// take returns an idle instance or a new one. It returns OVERLOADED when there is
+// no memory for a new one.
 func (e *Engine) take() (*instance, error) {
 	e.mu.Lock()
 	if n := len(e.idle); n > 0 {
@@ -239,8 +243,8 @@ func (e *Engine) take() (*instance, error) {
 	return e.machine.instantiate()
 }
 
-// put takes an instance back. It discards one that trapped or was cut off,
-// whose state is unknown.
+// put makes an instance idle. It closes one that trapped or was stopped, whose
+// state is unknown.
 func (e *Engine) put(i *instance, x *execution) {
 	i.wipe()
 	i.run = nil
@@ -253,7 +257,7 @@ func (e *Engine) put(i *instance, x *execution) {
 	e.idle = append(e.idle, i)
 }
 
-// spent adds to a tenant's CPU time.
+// spent adds d to a tenant's CPU time.
 func (e *Engine) spent(tenant string, d time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,35 +10,36 @@ import (
 	"gatehouse/internal/admission"
 )
 
-// execution is what Go knows of a run (or of a compilation) while it lasts.
+// execution is the state of a run, or of a compilation, outside of the engine's
+// memory.
 type execution struct {
 	ctx       context.Context
 	tenant    string
 	started   time.Time
 	deadline  time.Time
 	yielded   time.Time
-	waited    time.Duration // in host calls and for the core: no CPU time
+	waited    time.Duration // in host calls and for a core: not CPU time
 	work      *admission.Work
 	maxPages  uint32
 	maxOutput int // bytes
 	host      Host
 
-	// A run that is judged by its work has one of these. Its deadline is not
-	// its own then: past it the platform had no time for the run.
-	maxCPU   time.Duration // of its thread, to which it is locked
+	// A run that is limited by its work has one of maxCPU and maxTurns. Exceeding
+	// its deadline then means that the service had no time for the run.
+	maxCPU   time.Duration // of the thread to which the run is locked
 	cpuBegan time.Duration
 	maxTurns int64
-	turns    int64 // supplied so far, and bytes that went through host functions
+	turns    int64 // of loops, as supplied, and bytes that host functions processed
 
-	// cutAtMemory ends the run where its own memory limit refuses it more; the
-	// script is not told.
-	cutAtMemory bool
+	// stopAtMemory stops the run at its own memory limit, instead of letting the
+	// script catch an error.
+	stopAtMemory bool
 	// exact leaves the result as the script wrote it, see wellFormed.
 	exact bool
 
 	expired     bool  // over its own limit of time or work
-	outOfMemory bool  // growth was refused by the run's own limit
-	stopped     error // why the run must end without a verdict of its own
+	outOfMemory bool  // more memory was refused by the run's own limit
+	stopped     error // why the run was stopped, other than for a failure of the component
 
 	console      []Line
 	consoleBytes int
@@ -47,7 +48,7 @@ type execution struct {
 	hostCtx      context.Context // made at the first call
 	cancelHost   context.CancelFunc
 	failure      *thrown
-	rejections   []rejection // that nobody has handled, in their order
+	rejections   []rejection // not handled yet, oldest first
 }
 
 func newExecution(ctx context.Context, tenant string, timeout time.Duration) *execution {
@@ -55,15 +56,15 @@ func newExecution(ctx context.Context, tenant string, timeout time.Duration) *ex
 	return &execution{ctx: ctx, tenant: tenant, started: now, yielded: now, deadline: now.Add(timeout)}
 }
 
-// limitCPU makes the run's limit one of CPU time. The goroutine keeps its thread
-// until end, for the thread's clock to be the run's.
+// limitCPU limits the run's CPU time. It locks the goroutine to its thread until
+// end, so that the thread's CPU time is the run's.
 func (x *execution) limitCPU(limit time.Duration) {
 	runtime.LockOSThread()
 	x.maxCPU, x.cpuBegan = limit, threadCPU(x.started)
 	x.deadline = x.started.Add(verifierWall)
 }
 
-// cpu is the CPU time of the run so far, host calls not counted.
+// cpu returns the CPU time of the run so far, without host calls.
 func (x *execution) cpu() time.Duration {
 	now := time.Now()
 	if x.maxCPU > 0 {
@@ -82,10 +83,10 @@ func (x *execution) end() {
 	}
 }
 
-// look stops a run at once that was cancelled or for which the platform has no
-// time, and marks one that is over its own limit. It reports whether the grace
-// is used up, too.
-func (x *execution) look(now time.Time) (beyond bool) {
+// checkLimits stops the run when it was cancelled or the service has no time for
+// it, and sets expired when it is over its own limit. It reports whether the grace
+// period after that has passed.
+func (x *execution) checkLimits(now time.Time) (beyond bool) {
 	if err := x.ctx.Err(); err != nil {
 		x.stop(err)
 	}
@@ -107,7 +108,7 @@ func (x *execution) look(now time.Time) (beyond bool) {
 	return over > allowed
 }
 
-// allowed is the limit of time that the run's author knows.
+// allowed returns the run's time limit, for its author.
 func (x *execution) allowed() string {
 	if x.maxCPU > 0 {
 		return x.maxCPU.String() + " of CPU time"
@@ -115,13 +116,13 @@ func (x *execution) allowed() string {
 	return x.deadline.Sub(x.started).String()
 }
 
-// stop ends the run without a verdict of its own.
+// stop unwinds the run with an error that is not the component's failure.
 func (x *execution) stop(why error) {
 	x.stopped = why
 	panic(errStop)
 }
 
-// print keeps a line of the console.
+// print stores a line of the console, within the limits of the console.
 func (x *execution) print(level int, text []byte) {
 	if len(x.console) >= MaxConsoleLines || x.consoleBytes+len(text) > MaxConsoleBytes {
 		return
@@ -139,24 +140,24 @@ func (x *execution) print(level int, text []byte) {
 
 var levels = [...]string{"debug", "log", "info", "warn", "error"}
 
-// thrown is what the prelude tells about an uncaught error.
+// thrown is the prelude's description of an uncaught error.
 type thrown struct {
-	Fail    bool   `json:"fail"` // by fail()
+	Fail    bool   `json:"fail"` // thrown by fail()
 	Status  int    `json:"status"`
-	Code    string `json:"code"` // of fail(), or of a refusal of the Host
+	Code    string `json:"code"` // of fail(), or of the Host's error
 	Name    string `json:"name"`
 	Message string `json:"message"`
 	Stack   string `json:"stack"`
 	Details string `json:"details"` // JSON; "" for none
-	Nothing bool   `json:"nothing"` // null, or not even that
+	Nothing bool   `json:"nothing"` // what was thrown is null or no value: there may have been no memory for an error
 }
 
-// rejection is a promise that was rejected, and why: pointers to the engine's
-// values, which are held as long as this is.
+// rejection is a rejected promise and the reason: pointers to the engine's values,
+// which must be freed with instance.free.
 type rejection struct{ promise, reason uint32 }
 
-// failed keeps what the prelude tells of an uncaught error.
-func (x *execution) failed(text []byte) {
+// setFailure stores the prelude's description of an uncaught error.
+func (x *execution) setFailure(text []byte) {
 	t := &thrown{}
 	if len(text) > maxFailure {
 		text = nil

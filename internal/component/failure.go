@@ -20,8 +20,7 @@ type Failure struct {
 	Details map[string]any
 	// Chosen reports whether the component called fail().
 	Chosen bool
-	// CutOff reports whether the run was stopped at a limit, before it came to
-	// an end of its own.
+	// CutOff reports whether the run was stopped at a limit.
 	CutOff bool
 	// Stack, Line and Column are for the author: the position in the source, 0
 	// when unknown.
@@ -34,7 +33,7 @@ func (f *Failure) Fault() *fault.Error {
 	return &fault.Error{Code: fault.Code(f.Code), Message: f.Message, Details: f.Details, Status: f.Status}
 }
 
-// SourceError is why a source does not compile, and where.
+// SourceError says why a source does not compile, and where.
 type SourceError struct {
 	Message      string
 	Line, Column int // from 1; 0 when unknown
@@ -51,8 +50,8 @@ func failure(e *fault.Error) *Failure {
 	return &Failure{Message: e.Message, Code: string(e.Code), Status: e.HTTPStatus(), Details: e.Details}
 }
 
-// verdict returns the failure of a run that has ended, or nil.
-func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
+// outcome returns the failure of a run that has ended, or nil.
+func (i *instance) outcome(x *execution, value []byte, memory int) *Failure {
 	t := x.failure
 	switch {
 	case x.expired:
@@ -60,7 +59,7 @@ func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
 	case i.err != nil && x.outOfMemory, t != nil && t.outOfMemory(i.full(memory)):
 		return cutOff(t, fault.New(fault.ExecutionError, "The component went over its memory limit of %d MiB.", memory>>20))
 	case i.err != nil:
-		return cutOff(nil, fault.New(fault.ExecutionError, "The component was stopped: the engine could not go on."))
+		return cutOff(nil, fault.New(fault.ExecutionError, "The component was stopped: the engine failed."))
 	case t != nil:
 		return t.failure()
 	case value == nil:
@@ -69,7 +68,8 @@ func (i *instance) verdict(x *execution, value []byte, memory int) *Failure {
 	return nil
 }
 
-// cutOff returns the failure of a run that was stopped; t is where, if known.
+// cutOff returns the failure of a run that was stopped. t has the place, and is nil
+// when that is not known.
 func cutOff(t *thrown, e *fault.Error) *Failure {
 	f := failure(e)
 	f.CutOff = true
@@ -79,18 +79,18 @@ func cutOff(t *thrown, e *fault.Error) *Failure {
 	return f
 }
 
-// outOfMemory reports the engine's own error; a script that throws one that
-// looks like it deceives only its author. In a full memory there was no room for
-// the error itself, and nothing was thrown.
+// outOfMemory reports whether the engine ran out of memory. A script can throw an
+// error that looks like the engine's; that misleads only its author. full says that
+// memory may have been too full to create the error, so that nothing was thrown.
 func (t *thrown) outOfMemory(full bool) bool {
 	return t.Name == "InternalError" && t.Message == "out of memory" || t.Nothing && full
 }
 
-// full reports whether the run has, at some time, used up what the engine may
-// hand out of its memory, but for what is too little to make an error of.
+// full reports whether the run has at some time used all memory that the engine
+// may allocate, except for too little to create an error.
 func (i *instance) full(memory int) bool {
-	const little = 1 << 20
-	return int(i.pages.Get())*pageSize >= stackBytes+int(engineLimit(memory))-little
+	const rest = 1 << 20
+	return int(i.pages.Get())*pageSize >= stackBytes+int(engineLimit(memory))-rest
 }
 
 var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
@@ -100,7 +100,7 @@ func (t *thrown) failure() *Failure {
 	f.place(t.Stack)
 	f.Details = t.details()
 	if !t.Fail {
-		if t.Code != "" && t.Code != f.Code { // the Host refused, and nobody caught it
+		if t.Code != "" && t.Code != f.Code { // an error of the Host that was not caught
 			if f.Details == nil {
 				f.Details = map[string]any{}
 			}
@@ -118,18 +118,18 @@ func (t *thrown) failure() *Failure {
 	return f
 }
 
-// maxDetailDepth is how deeply details may be nested, as a record may be: many
-// readers of JSON take no more.
+// maxDetailDepth is how deeply details may be nested, which is the same as for
+// records: many JSON decoders accept no more.
 const maxDetailDepth = 64
 
-// details is what goes with the error, as the object that it has to be: what is
-// none is a member of one. What is nested too deeply is left out.
+// details returns the error's details as an object. Another value becomes the
+// object's member "value"; one that is nested too deeply is left out.
 func (t *thrown) details() map[string]any {
 	var v any
 	if t.Details == "" {
 		return nil
 	}
-	if err := json.Unmarshal([]byte(t.Details), &v); err != nil || deeper(v, maxDetailDepth) { // it is JSON, but may be nested without end
+	if err := json.Unmarshal([]byte(t.Details), &v); err != nil || deeper(v, maxDetailDepth) { // it is JSON, but may be nested to any depth
 		return map[string]any{"truncated": true}
 	}
 	switch d := v.(type) {
@@ -163,7 +163,7 @@ func deeper(v any, most int) bool {
 	return false
 }
 
-// text is the message, with the error's kind where that tells more.
+// text returns the message, after the error's name unless that says nothing.
 func (t *thrown) text() string {
 	switch {
 	case t.Name == "" || t.Name == "Error" || t.Name == "Failure":
@@ -176,8 +176,8 @@ func (t *thrown) text() string {
 
 var positionPattern = regexp.MustCompile(regexp.QuoteMeta(sourceFile) + `:(\d+):(\d+)`)
 
-// position finds the innermost place in the author's source that a stack
-// trace names.
+// position returns the innermost place in the author's source that a stack trace
+// names, or 0, 0.
 func position(stack string) (line, column int) {
 	m := positionPattern.FindStringSubmatch(stack)
 	if m == nil {
@@ -188,7 +188,8 @@ func position(stack string) (line, column int) {
 	return line, column
 }
 
-// place keeps of a stack trace what lies in the author's source.
+// place sets the position, and the stack trace without what is not the author's
+// source.
 func (f *Failure) place(stack string) {
 	f.Line, f.Column = position(stack)
 	var lines []string

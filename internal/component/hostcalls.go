@@ -29,13 +29,14 @@ const (
 	opFailed
 )
 
-// thrownByHost, returned by an operation, says that an exception is pending.
+// thrownByHost is returned by an operation to say that an exception is pending.
 const thrownByHost = jsException
 
-// hostCall is the only way from JavaScript into Go: argv points to argc
-// pointers to values, the first of which is the operation. It returns a pointer
-// to the result, or 0 with an exception pending. The engine is in the middle of
-// a call, so only functions that run no user code may be called from here.
+// hostCall performs host(operation, …) of the prelude, the only way from JavaScript
+// into Go. argv points to argc pointers to values, the first of which is the
+// operation. hostCall returns a pointer to the result, or 0 with an exception
+// pending. The engine is in the middle of a call: hostCall must not call functions
+// of the engine that run code of the author.
 func (i *instance) hostCall(argc, argv uint32) uint64 {
 	i.checkpoint()
 	var args [4]uint64
@@ -46,17 +47,17 @@ func (i *instance) hostCall(argc, argv uint32) uint64 {
 		}
 	}
 	result := i.operate(int(int32(args[0])), args[1], args[2], args[3])
-	for _, at := range i.borrowed {
+	for _, at := range i.cStrings {
 		i.nested("JS_FreeCString", i.machine.jsctx, uint64(at))
 	}
-	i.borrowed = i.borrowed[:0]
+	i.cStrings = i.cStrings[:0]
 	if result == thrownByHost {
 		return 0
 	}
 	at := i.nested("wasm_malloc", 8)
 	if at == 0 {
 		i.run.outOfMemory = true
-		panic(errStop) // in a place where the engine cannot say so
+		panic(errStop) // the engine cannot throw an exception here
 	}
 	i.store64(uint32(at), result)
 	return at
@@ -95,14 +96,14 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 		if !ok {
 			return thrownByHost
 		}
-		i.run.failed(text)
+		i.run.setFailure(text)
 	}
 	return jsUndefined
 }
 
-// callHost passes a call to the run's Host and returns '=' and the result, or
-// '!' and the refusal, both JSON. An error that is not a *fault.Error ends the
-// run, and so does OVERLOADED, which the script cannot handle.
+// callHost passes a call to the run's Host. It returns a string: '=' and the
+// result, or '!' and the error, both as JSON. OVERLOADED, which the script cannot
+// handle, and an error that is not a *fault.Error end the run.
 func (i *instance) callHost(name, args uint64) uint64 {
 	x := i.run
 	n, ok1 := i.textOf(name)
@@ -132,25 +133,25 @@ func (i *instance) callHost(name, args uint64) uint64 {
 		if reply == nil {
 			reply = []byte("null")
 		}
-		return i.verdictText('=', reply)
+		return i.reply('=', reply)
 	case errors.As(err, &refused) && refused.Code != fault.Overloaded:
-		return i.verdictText('!', refusal(refused))
+		return i.reply('!', errorJSON(refused))
 	default:
 		x.stopped = err
 		panic(errStop)
 	}
 }
 
-// verdictText is a string of a sign and what follows it, put together where it
-// is to be: the answer may be large.
-func (i *instance) verdictText(sign byte, text []byte) uint64 {
+// reply returns a string of a sign and text. It is built in the engine's memory,
+// because text may be large.
+func (i *instance) reply(sign byte, text []byte) uint64 {
 	return i.build("JS_NewStringLen", 1+len(text), func(dst []byte) {
 		dst[0] = sign
 		copy(dst[1:], text)
 	})
 }
 
-// callOut calls the Host; the time it takes is not the run's CPU time.
+// callOut calls the Host. It does not count the time of the call as CPU time.
 func (i *instance) callOut(name string, args []byte) ([]byte, error) {
 	x := i.run
 	if x.hostCtx == nil {
@@ -165,15 +166,15 @@ func (i *instance) callOut(name string, args []byte) ([]byte, error) {
 	now := time.Now()
 	x.waited += now.Sub(before)
 	x.yielded = now
-	x.look(now)
-	if x.expired { // a late answer is no answer, whatever it says
+	x.checkLimits(now)
+	if x.expired { // a late answer is discarded
 		panic(errStop)
 	}
 	return reply, err
 }
 
-// guarded turns a Host's panic into an error: the WebAssembly runtime would
-// otherwise take it for a trap of the script's.
+// guarded calls the Host and turns its panic into an error: the WebAssembly runtime
+// would take it for a trap of the script.
 func guarded(ctx context.Context, host Host, name string, args []byte, room int) (reply []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -183,8 +184,8 @@ func guarded(ctx context.Context, host Host, name string, args []byte, room int)
 	return host.Call(ctx, name, args, room)
 }
 
-// refusal is a fault as the prelude reads it.
-func refusal(e *fault.Error) []byte {
+// errorJSON returns a fault in the form that the prelude reads.
+func errorJSON(e *fault.Error) []byte {
 	details := e.Details
 	if details == nil {
 		details = map[string]any{}
@@ -234,8 +235,8 @@ func (i *instance) hmac(key, data uint64, encoding int) uint64 {
 	}
 }
 
-// decode is TextDecoder: flag 1 refuses what is no UTF-8, flag 2 keeps a byte
-// order mark.
+// decode is TextDecoder.decode: with flag 1 it returns null for what is not UTF-8,
+// with flag 2 it keeps a byte order mark.
 func (i *instance) decode(v uint64, flags int) uint64 {
 	b, ok := i.dataOf(v)
 	if !ok {

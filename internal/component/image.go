@@ -2,19 +2,18 @@ package component
 
 import "bytes"
 
-// block is the grain in which images are compared: the operating system's
-// page, so that giving memory back and copying agree.
+// block is the unit in which images are compared: the operating system's page, in
+// which memory is returned, too.
 const block = 4 << 10
 
-// image is the state of an instance: everything but the C stack, which is
-// empty whenever one is taken. Copying it back is how every run starts in the
-// same clean world.
+// image is the state of an instance, except for the C stack, which is empty when an
+// image is taken. Every run starts with loading an image.
 type image struct {
 	spans []span
 	end   int    // bytes from here on are zero
 	pages uint32 // pages in use
-	sp    uint32 // the C stack's pointer
-	owned int    // bytes that belong to this image alone
+	sp    uint32 // the C stack pointer
+	owned int    // bytes that are not shared with the base image
 }
 
 // span is a piece of memory, shared with the base image where it is equal.
@@ -23,8 +22,8 @@ type span struct {
 	data []byte
 }
 
-// snapshot copies the instance's state. Of what equals the base image, at the
-// same place, only a reference is kept.
+// snapshot returns an image of the instance's state. It shares with the base image
+// each block that is equal.
 func (i *instance) snapshot(base *image) *image {
 	img := &image{pages: uint32(i.pages.Get()), sp: uint32(i.sp.Get())}
 	mem := i.mem.b
@@ -56,13 +55,13 @@ func (i *instance) snapshot(base *image) *image {
 	return img
 }
 
-// same reports whether the block at equals the base image's.
+// same reports whether the block at offset at equals the base image's.
 func (img *image) same(mem, whole []byte, at int) bool {
 	return at+block <= img.end && bytes.Equal(mem[at:at+block], whole[at-stackBytes:at-stackBytes+block])
 }
 
-// load puts the instance into the image's state, or fails with OVERLOADED. The C
-// stack was wiped after the last run.
+// load puts the instance into the image's state. It returns OVERLOADED when the
+// tenant may not hold the memory. The C stack must have been wiped.
 func (i *instance) load(img *image) error {
 	if !i.hold(i.run.tenant, int64(img.pages-i.machine.base.pages)*pageSize) {
 		return errNoMemory
@@ -79,20 +78,20 @@ func (i *instance) load(img *image) error {
 	return nil
 }
 
-// keepClear is how much memory behind the stack stays mapped between runs;
-// the rest goes back to the operating system.
-const keepClear = stackBytes + 2<<20
+// keepMapped is the end of the memory that stays mapped between runs; the rest is
+// returned to the operating system.
+const keepMapped = stackBytes + 2<<20
 
-// wipe forgets what a run left behind: the C stack, and what it had grown by.
-// The heap itself is overwritten by the next load.
+// wipe clears the C stack and returns the memory that a run used beyond
+// keepMapped. The next load overwrites the rest.
 func (i *instance) wipe() {
 	clear(i.mem.b[stackBytes-clearedStack : stackBytes])
 	i.mem.discard(0, stackBytes-clearedStack)
 	pages := uint32(i.pages.Get())
 	i.high = int(pages) * pageSize
-	if i.high > keepClear {
-		i.mem.discard(keepClear, i.high)
-		i.high = keepClear
+	if i.high > keepMapped {
+		i.mem.discard(keepMapped, i.high)
+		i.high = keepMapped
 	}
 	i.giveBack()
 }

@@ -26,45 +26,46 @@ type instance struct {
 	sp      api.MutableGlobal
 	high    int // memory from here on is zero
 
-	// outer and inner are the engine's functions, for calls from Go and for
-	// calls from within a host function: one such value cannot be entered twice.
+	// outer and inner are the engine's functions, for calls from Go and for calls
+	// from within a host function: one api.Function must not be called recursively.
 	outer, inner map[string]api.Function
 	ctx          context.Context
 
-	borrowed []uint32 // C strings to free when the host function returns
+	cStrings []uint32 // to free when the host function returns
 
-	held   int64 // memory beyond the base image, taken from the common budget
+	held   int64 // memory beyond the base image, taken from the shared budget
 	heldBy string
 
 	run *execution
-	err error // the first trap; after one the instance is thrown away
+	err error // the first trap; after one the instance is not used again
 }
 
-// inside carries the instance to the host functions, without an allocation.
-type inside struct {
+// instanceContext carries the instance to the host functions, without an
+// allocation.
+type instanceContext struct {
 	context.Context
 	i *instance
 }
 
 func instanceOf(ctx context.Context) *instance {
-	if c, ok := ctx.(*inside); ok {
+	if c, ok := ctx.(*instanceContext); ok {
 		return c.i
 	}
 	panic(errors.New("component: called from outside a run"))
 }
 
-// errStop unwinds a run that may not go on; the execution knows why.
+// errStop unwinds a run that must not continue; the execution says why.
 var errStop = errors.New("component: stopped")
 
-// instantiate makes a new instance; its memory is not loaded yet. It fails with
-// OVERLOADED: once the engine has started, only memory can be missing.
+// instantiate returns a new instance, without an image. It returns OVERLOADED: once
+// the engine has started, only memory can be lacking.
 func (m *machine) instantiate() (*instance, error) {
 	mem, err := newMemory(MaxMemory)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%w)", errNoMemory, err)
 	}
 	i := &instance{machine: m, mem: mem, outer: map[string]api.Function{}, inner: map[string]api.Function{}}
-	i.ctx = &inside{context.Background(), i}
+	i.ctx = &instanceContext{context.Background(), i}
 	ctx := experimental.WithMemoryAllocator(i.ctx, experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory { return mem }))
 	i.module, err = m.runtime.InstantiateModule(ctx, m.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())
@@ -78,8 +79,8 @@ func (m *machine) instantiate() (*instance, error) {
 	return i, nil
 }
 
-// initialize starts the engine; instances after the first get its result as an
-// image.
+// initialize starts the engine. Later instances load an image of the result
+// instead.
 func (i *instance) initialize() error {
 	i.must("_initialize")
 	if i.must("qjs_init") != 0 && i.err == nil {
@@ -93,7 +94,7 @@ func (i *instance) initialize() error {
 	return i.err
 }
 
-// engineLimit is the engine's own limit within size bytes of memory.
+// engineLimit returns how much of size bytes of memory the engine may allocate.
 func engineLimit(size int) uint64 {
 	return uint64(size - stackBytes - size>>engineReserveShift)
 }
@@ -104,7 +105,8 @@ func (i *instance) close() {
 	_ = i.module.Close(context.Background())
 }
 
-// hold takes memory from the common budget for the tenant of the run.
+// hold takes n bytes of the shared budget for a tenant. It returns false when the
+// tenant may not have them.
 func (i *instance) hold(tenant string, n int64) bool {
 	if n > 0 && !i.machine.memory.Take(tenant, n) {
 		return false
@@ -118,8 +120,8 @@ func (i *instance) giveBack() {
 	i.held = 0
 }
 
-// must calls one of the engine's functions. After a trap it does nothing and
-// returns 0; i.err says why.
+// must calls one of the engine's functions. After a trap, which is kept in i.err, it
+// does nothing and returns 0.
 func (i *instance) must(name string, args ...uint64) uint64 { return i.enter(i.outer, name, args) }
 
 func (i *instance) enter(set map[string]api.Function, name string, args []uint64) uint64 {
@@ -143,8 +145,7 @@ func (i *instance) enter(set map[string]api.Function, name string, args []uint64
 	return stack[0]
 }
 
-// nested is must for host functions; a trap goes on through the call that led
-// here.
+// nested is must for host functions. A trap unwinds the host function, too.
 func (i *instance) nested(name string, args ...uint64) uint64 {
 	v := i.enter(i.inner, name, args)
 	if i.err != nil {
@@ -155,7 +156,7 @@ func (i *instance) nested(name string, args ...uint64) uint64 {
 
 // ---- memory: offsets come from the engine and are not trusted ----
 
-// view is the memory at [at, at+n), valid until the engine runs again.
+// view returns the memory at [at, at+n), valid until the engine runs again.
 func (i *instance) view(at, n uint32) []byte {
 	if uint64(at)+uint64(n) > uint64(len(i.mem.b)) {
 		panic(errStop)
@@ -179,20 +180,20 @@ func tagOf(v uint64) int32 { return int32(v >> 32) }
 
 func isText(v uint64) bool { return tagOf(v) == tagString || tagOf(v) == tagRope }
 
-// ---- what the engine calls ----
+// ---- functions that the engine calls ----
 
-// tick is called when a run has used up its fuel: it stops where the run must,
-// lets others have the core, and gives the next supply.
+// tick is called when a run has used up its fuel. It returns the next supply, after
+// a checkpoint.
 func (i *instance) tick() uint64 {
 	i.run.turns += supply
 	i.checkpoint()
 	return supply
 }
 
-// checkpoint lets other runs and then other requests have the core where it is
-// time to, and ends a run that was cancelled or is over its limit and the grace
-// after it. The work of host functions takes next to no fuel: they must call it
-// about every millisecond.
+// checkpoint yields the core to other runs and requests when it is time, and ends a
+// run that was cancelled, or is over its limit and the grace period after it. The
+// work of host functions uses almost no fuel: they must call checkpoint about every
+// millisecond.
 func (i *instance) checkpoint() {
 	x := i.run
 	now := time.Now()
@@ -205,31 +206,31 @@ func (i *instance) checkpoint() {
 		x.waited += x.yielded.Sub(now)
 		now = x.yielded
 	}
-	if x.look(now) {
+	if x.checkLimits(now) {
 		panic(errStop)
 	}
 }
 
-// interrupted is the engine's own question, asked every few thousand branches
-// and calls of a script: an answer of 1 ends the script with a stack trace.
+// interrupted is the engine's interrupt handler, which it calls every few thousand
+// branches and calls of a script. A result of 1 ends the script with a stack trace.
 func (i *instance) interrupted() uint64 {
-	i.run.look(time.Now())
+	i.run.checkLimits(time.Now())
 	if i.run.expired {
 		return 1
 	}
 	return 0
 }
 
-// grow raises the pages in use, within the run's own limit, and returns the old
-// number; -1 refuses. Where the common budget has no more for the tenant the
-// run is stopped, whatever the script would do about it.
+// grow raises the number of pages in use and returns the old one, or -1 at the
+// run's own limit. It stops the run when the shared budget has no more for the
+// tenant.
 func (i *instance) grow(n uint32) uint64 {
 	pages := uint32(i.pages.Get())
 	const refused = 0xffffffff
 	x := i.run
 	if n > x.maxPages || pages+n > x.maxPages {
 		x.outOfMemory = true
-		if x.cutAtMemory {
+		if x.stopAtMemory {
 			panic(errStop)
 		}
 		return refused

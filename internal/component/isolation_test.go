@@ -15,8 +15,8 @@ import (
 	"gatehouse/internal/gatetest/enginecache"
 )
 
-// patchSource soils everything it can reach, in its top level and in each run,
-// and then tells how much of an earlier run it can see.
+// patchSource changes every global that it can, in its top level and in each run,
+// and returns how much of an earlier run it can see.
 const patchSource = `
 let count = 0;
 export default function handler({ secret }) {
@@ -37,8 +37,8 @@ export default function handler({ secret }) {
   return { count, seen };
 }`
 
-// TestIsolation alternates two tenants' components, both soiling their world,
-// a thousand times: neither sees anything but its own clean start.
+// TestIsolation runs two tenants' components in turns, a thousand times. Both
+// change all globals; neither may see a change of an earlier run.
 func TestIsolation(t *testing.T) {
 	a, b, probe := compile(t, patchSource), compile(t, patchSource+"\n// b"), compile(t, cleanSource)
 	want := clean(t, probe, "")
@@ -73,7 +73,8 @@ func TestRandomDiffers(t *testing.T) {
 	}
 }
 
-// TestRecords: what goes through Host and how its answers arrive.
+// TestRecords checks the arguments that Host gets, and what the script gets of its
+// answers and errors.
 func TestRecords(t *testing.T) {
 	var calls []string
 	host := hostFunc(func(_ context.Context, name string, args []byte) ([]byte, error) {
@@ -123,8 +124,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestConcurrent runs many components of many tenants at once, bombs among
-// them; each gets its own answer.
+// TestConcurrent runs many components of many tenants at once, some of which use up
+// their memory; each must get its own answer.
 func TestConcurrent(t *testing.T) {
 	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir(), Instances: 4, PerTenant: 2, MaxWait: time.Minute})
 	if err != nil {
@@ -145,7 +146,7 @@ func TestConcurrent(t *testing.T) {
 				tenant := fmt.Sprint("t", worker%5)
 				if worker == 0 {
 					r, err := bomb.Run(context.Background(), component.Run{Tenant: "evil", Timeout: 20 * time.Millisecond})
-					// On a busy machine it may get too little of a core to reach a limit of its own.
+					// On a busy machine it may get too little CPU time to reach its own limit.
 					if fault.CodeOf(err) != fault.Overloaded && (err != nil || r.Failed == nil) {
 						t.Error("bomb", err, r.Failed)
 					}
@@ -171,8 +172,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestOverloaded: a tenant over its limit waits and is refused, with another
-// tenant's runs going on.
+// TestOverloaded checks that a tenant over its limit waits and is then refused,
+// while another tenant's runs continue.
 func TestOverloaded(t *testing.T) {
 	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir(), Instances: 3, PerTenant: 2,
 		MaxWait: 50 * time.Millisecond, WaitingPerTenant: 1})
@@ -194,13 +195,13 @@ func TestOverloaded(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			if r, err := p.Run(context.Background(), component.Run{Tenant: "greedy", Host: host}); err != nil || r.Failed != nil {
+			if r, err := p.Run(context.Background(), component.Run{Tenant: "busy", Host: host}); err != nil || r.Failed != nil {
 				t.Error(err, r.Failed)
 			}
 		})
 		<-inside
 	}
-	_, err = p.Run(context.Background(), component.Run{Tenant: "greedy", Host: host})
+	_, err = p.Run(context.Background(), component.Run{Tenant: "busy", Host: host})
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter <= 0 {
 		t.Errorf("third run of one tenant: %v", err)
@@ -215,7 +216,8 @@ func TestOverloaded(t *testing.T) {
 	group.Wait()
 }
 
-// TestEngineErrors: options that contradict each other, a context that is over.
+// TestEngineErrors tries options that contradict each other, and a context that has
+// ended.
 func TestEngineErrors(t *testing.T) {
 	if _, err := component.NewEngine(context.Background(), component.Options{Instances: 1, PerTenant: 2}); err == nil {
 		t.Error("two per tenant of one instance")

@@ -11,8 +11,7 @@ import (
 	"gatehouse/internal/component"
 )
 
-// TestLanguage runs one expression or body for each thing that authors may
-// count on.
+// TestLanguage runs one expression or body for each feature that is documented.
 func TestLanguage(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`return await (async () => 1 + await 2)()`, `3`},
@@ -69,7 +68,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestSourceErrors: what does not compile says where.
+// TestSourceErrors checks the message and place of sources that do not compile.
 func TestSourceErrors(t *testing.T) {
 	for _, c := range []struct {
 		source, message string
@@ -103,8 +102,8 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestFailures: an uncaught error is EXECUTION_ERROR with its place; fail()
-// alone chooses.
+// TestFailures checks that an uncaught error is EXECUTION_ERROR with its place, and
+// that only fail() chooses status and code.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		body, message, code string
@@ -151,7 +150,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestConsole: lines are kept with their level, and capped.
+// TestConsole checks the levels of lines, and the limits of the console.
 func TestConsole(t *testing.T) {
 	r := run(t, compile(t, `export default () => {
 		console.log('a', 1, { b: [2n] }, null, undefined, () => 1); console.error(new Error('boom').message); console.warn('\ud800');

@@ -9,8 +9,8 @@ import (
 	"gatehouse/internal/component"
 )
 
-// stripeEvent is about n bytes of what a payment provider sends: an invoice with
-// many lines.
+// stripeEvent returns an event of about n bytes as a payment provider sends it: an
+// invoice with many lines.
 func stripeEvent(n int) []byte {
 	lines := []any{}
 	for size := 0; size < n; {
@@ -30,14 +30,14 @@ func stripeEvent(n int) []byte {
 	return b
 }
 
-// BenchmarkLargeVerifier is what a valid delivery of 1 MB costs. The limit of a
-// verifier is lifted, so that a busy machine tells a figure, too.
+// BenchmarkLargeVerifier measures a valid delivery of 1 MB. It raises the limit of
+// verifiers, so that it works on a busy machine, too.
 func BenchmarkLargeVerifier(b *testing.B) {
 	in := stripeEvent(1 << 20)
 	bench(b, compile(b, verifierSource), component.Run{Tenant: "t", Verifier: verifierInput(in), Timeout: 10 * time.Second})
 }
 
-// BenchmarkLargeParts is what it costs up to each of its steps.
+// BenchmarkLargeParts measures the same up to each of its steps.
 func BenchmarkLargeParts(b *testing.B) {
 	in := stripeEvent(1 << 20)
 	for name, source := range map[string]string{

@@ -2,20 +2,19 @@ package component
 
 import "time"
 
-// What one run may use. Over a limit a run fails with EXECUTION_ERROR, over
-// its time with EXECUTION_TIMEOUT.
+// The limits of one run. Over one of them it fails with EXECUTION_ERROR, over its
+// time with EXECUTION_TIMEOUT.
 const (
 	// DefaultTimeout and MaxTimeout bound a component's run, host calls included.
 	DefaultTimeout = 5 * time.Second
 	MaxTimeout     = 30 * time.Second
-	// VerifierCPU and VerifierMemory bound a webhook verifier: the CPU time that
-	// it uses, and its memory, on top of which comes what the delivery itself
-	// takes up.
+	// VerifierCPU and VerifierMemory bound a webhook verifier: its CPU time, and its
+	// memory in addition to that of the delivery itself.
 	VerifierCPU    = 250 * time.Millisecond
 	VerifierMemory = 16 << 20
-	// CompileTurns bounds parsing and the top level of a source, by turns of the
-	// engine's loops: 0.3 to 1 s of an idle core. Work and not time,
-	// because the verdict is kept: the same source gets the same one always.
+	// CompileTurns bounds parsing and the top level of a source, by iterations of
+	// the engine's loops: 0.3 to 1 s of an idle core. It is a limit of work and not
+	// of time because the result is kept: the same source always has the same one.
 	CompileTurns = 100_000_000
 	// MaxMemory is the whole memory of one run: engine, code, stack and data.
 	MaxMemory = 32 << 20
@@ -25,37 +24,36 @@ const (
 	MaxSource = 256 << 10
 	MaxInput  = 10 << 20
 	MaxOutput = 1 << 20
-	// MaxHostCalls is how many records.* calls a run may make, MaxHostBytes
-	// what their arguments and results may add up to.
+	// MaxHostCalls is how many records.* calls a run may make, MaxHostBytes the
+	// size of all their arguments and results together.
 	MaxHostCalls = 100
 	MaxHostBytes = 8 << 20
-	// MaxConsoleLines and MaxConsoleBytes bound what is kept of console.*; a
-	// single line is cut at MaxConsoleLine bytes. The rest is dropped.
+	// MaxConsoleLines and MaxConsoleBytes bound the console; a line is cut at
+	// MaxConsoleLine bytes. The rest is dropped.
 	MaxConsoleLines = 200
 	MaxConsoleBytes = 64 << 10
 	MaxConsoleLine  = 8 << 10
-	// MaxRandomBytes is what crypto.getRandomValues gives at once.
+	// MaxRandomBytes is the largest result of crypto.getRandomValues.
 	MaxRandomBytes = 64 << 10
 )
 
 const (
-	// verifierWall and compileWall bound what is judged by its work by the clock,
-	// too: past them the platform was too busy, which is OVERLOADED.
+	// verifierWall and compileWall bound the time of runs that are limited by their
+	// work. Exceeding them means that the service was too busy, which is OVERLOADED.
 	// maxCompileWait is how long a compilation waits for a place before that.
 	verifierWall   = 5 * time.Second
 	compileWall    = 20 * time.Second
 	maxCompileWait = 5 * time.Second
-	// maxFailure bounds the description of an uncaught error, in bytes of JSON;
-	// the prelude cuts what would make it longer.
+	// maxFailure bounds the description of an uncaught error, in bytes of JSON; the
+	// prelude shortens a longer one.
 	maxFailure = 256 << 10
-	// grace is how long past its deadline a run is asked to stop by the
-	// engine's own interrupt, which leaves a stack trace for the author;
-	// after that it is cut off.
+	// grace is how long after its deadline a run may be ended by the engine's own
+	// interrupt, which gives the author a stack trace. Then it is stopped.
 	grace = 5 * time.Millisecond
-	// graceTurns is the same for a run that is bounded by its work.
+	// graceTurns is the same for a run that is limited by its work.
 	graceTurns = 50 * supply
-	// supply is how many turns of loops a run may make before the host looks
-	// at the clock again: some 40 µs, a few hundred at worst.
+	// supply is how many iterations of loops a run may make before the host reads
+	// the clock again: some 40 µs, a few hundred at worst.
 	supply = 20_000
 	// yieldEvery is how often a busy run lets other goroutines have the core.
 	yieldEvery = time.Millisecond
@@ -65,10 +63,10 @@ const (
 
 	pageSize   = 64 << 10
 	stackBytes = 1 << 20 // the C stack lies at [0, stackBytes) and grows down
-	// clearedStack is the part of the C stack that is wiped by hand after each
-	// run; what lies deeper is given back to the operating system.
+	// clearedStack is the part of the C stack that is cleared after each run; the
+	// deeper part is returned to the operating system.
 	clearedStack = 32 << 10
-	// engineReserve is what of a run's memory the engine's allocator may not
-	// hand out, so that a script meets an "out of memory" it can catch.
+	// engineReserveShift sets the part of a run's memory that the engine may not
+	// allocate, so that a script gets an "out of memory" that it can catch.
 	engineReserveShift = 3 // an eighth
 )

@@ -13,16 +13,15 @@ import (
 	"gatehouse/internal/component"
 )
 
-// slack is how late a run may end.
+// slack is how long after its deadline a run may end.
 const slack = 50 * time.Millisecond
 
-// compileAtWorst is how long the turns that a source has may take, on cores that
-// others use, too.
+// compileAtWorst is how long CompileTurns may take on a busy machine.
 const compileAtWorst = 20 * time.Second
 
-// TestAttacks is the corpus, one at a time: no process dies (this one would),
-// none runs past its deadline by more than 50 ms, memory stays within the
-// limit + 16 MiB, and the next call is clean.
+// TestAttacks runs the corpus one by one: none crashes the process or runs more than
+// 50 ms past its deadline, memory stays within the limit + 16 MiB, and the next run
+// is not affected.
 func TestAttacks(t *testing.T) {
 	if n := len(attacks) + len(topLevel); n < 100 {
 		t.Fatalf("only %d attacks", n)
@@ -49,7 +48,7 @@ func TestAttacks(t *testing.T) {
 				t.Logf("%-22s %8s %v %v", name, r.Wall.Round(100*time.Microsecond), r.Failed, err)
 			}
 			late := time.Since(start) - deadline
-			if r != nil && r.CPU > deadline/2 { // it computed: what other processes took of the cores is not its own
+			if r != nil && r.CPU > deadline/2 { // it computed, so that its lateness is not due to other processes
 				late = min(late, r.CPU-deadline)
 			}
 			return late, err
@@ -63,8 +62,8 @@ func TestAttacks(t *testing.T) {
 	t.Logf("%d attacks: at most %s past the deadline, at most %d MiB more memory", len(names), latest, most>>20)
 }
 
-// attack does one attack, and again if it was late: other processes may have
-// held the cores. It returns the best lateness and the most memory.
+// attack runs one attack, again if it was late: other processes may have used the
+// cores. It returns the least lateness and the most memory.
 func attack(t *testing.T, do func() (time.Duration, error)) (late time.Duration, grown int64) {
 	t.Helper()
 	late = time.Hour
@@ -84,7 +83,7 @@ func attack(t *testing.T, do func() (time.Duration, error)) (late time.Duration,
 	return late, grown
 }
 
-// TestAttacksAtCompile is the corpus against Compile.
+// TestAttacksAtCompile runs the corpus and topLevel against Compile.
 func TestAttacksAtCompile(t *testing.T) {
 	probe := compile(t, cleanSource)
 	want := clean(t, probe, "")
@@ -111,8 +110,8 @@ func TestAttacksAtCompile(t *testing.T) {
 	t.Logf("%d attacks: at most %s past the deadline", len(topLevel), latest)
 }
 
-// TestACacheThatCannotBeCostsNothing but the time of compiling.
-func TestACacheThatCannotBeCostsNothing(t *testing.T) {
+// TestUnusableCacheDir checks that the engine works without its cache.
+func TestUnusableCacheDir(t *testing.T) {
 	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: "/dev/null/no"})
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ const deadline = 100 * time.Millisecond
 
 func repeated(s string, n int) string { return strings.Repeat(s, n) }
 
-// sleeper is a Host whose entity "sleep" takes its time.
+// sleeper is a Host that is slow for the entity "sleep".
 var sleeper = hostFunc(func(ctx context.Context, _ string, args []byte) ([]byte, error) {
 	if strings.Contains(string(args), `"sleep"`) {
 		<-ctx.Done()
@@ -29,7 +29,7 @@ var sleeper = hostFunc(func(ctx context.Context, _ string, args []byte) ([]byte,
 	return nil, fault.New(fault.NotFound, "no such record")
 })
 
-// rss is the memory of the process that is really there.
+// rss returns the resident memory of the process.
 func rss(t testing.TB) int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -42,7 +42,7 @@ func rss(t testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// peak samples the memory until stop is called, and returns the most of it.
+// peak samples the resident memory until stop is called, which returns the most.
 func peak(t testing.TB) (stop func() int64) {
 	var most atomic.Int64
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -60,7 +60,7 @@ func peak(t testing.TB) (stop func() int64) {
 	return func() int64 { close(quit); <-done; return max(most.Load(), rss(t)) }
 }
 
-// cleanSource tells whether anything that attacks like to patch was patched.
+// cleanSource returns the state of what attacks often patch.
 const cleanSource = `
 const spread = [...[1, 2]].length;
 export default async function handler(inputs) {
@@ -70,7 +70,7 @@ export default async function handler(inputs) {
     records: typeof records.get, stack: typeof Error.prepareStackTrace, state: globalThis.state ?? null };
 }`
 
-// clean runs the probe and compares with what it said at first.
+// clean runs the probe and compares its result with the first.
 func clean(t testing.TB, probe *component.Program, want string) string {
 	t.Helper()
 	r := run(t, probe, component.Run{Tenant: "clean", Inputs: []byte(`{"n":7}`)})
@@ -80,8 +80,8 @@ func clean(t testing.TB, probe *component.Program, want string) string {
 	return string(r.Value)
 }
 
-// TestDeadline: out of time is EXECUTION_TIMEOUT 504 with the place, and what
-// the console had is kept.
+// TestDeadline checks that a run that exceeds its time is 504 EXECUTION_TIMEOUT with
+// the place, and keeps its console.
 func TestDeadline(t *testing.T) {
 	r := run(t, compile(t, "export default () => {\n console.log('before');\n for (;;) ;\n}"), component.Run{Timeout: 50 * time.Millisecond})
 	f := r.Failed
@@ -94,7 +94,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestMemoryLimit: the limit is the run's own.
+// TestMemoryLimit checks that each run has its own limit.
 func TestMemoryLimit(t *testing.T) {
 	p := compile(t, "export default ({mb}) => { const a = []; for (let i = 0; i < mb; i++) a.push(new Uint8Array(1 << 20).fill(1)); return a.length }")
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryReturned: bombs in a row leave nothing behind.
+// TestMemoryReturned checks that runs that use up their memory return it.
 func TestMemoryReturned(t *testing.T) {
 	p := compile(t, "export default () => { const a = []; for (;;) a.push(new Uint8Array(1e5)) }")
 	bombs := func(n int) int64 {
@@ -126,7 +126,7 @@ func TestMemoryReturned(t *testing.T) {
 	}
 }
 
-// TestCancel: a cancelled context ends a run at once.
+// TestCancel checks that cancelling the context ends a run at once.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
@@ -137,7 +137,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestInputLimit: too much input is refused before anything runs.
+// TestInputLimit checks that input over the limit is refused before anything runs.
 func TestInputLimit(t *testing.T) {
 	r := run(t, compile(t, "export default () => 1"), component.Run{Inputs: []byte(`"` + repeated("x", component.MaxInput) + `"`)})
 	if r.Failed == nil || r.Failed.Status != 422 {

@@ -22,11 +22,12 @@ import (
 var prelude string
 
 const (
-	preludeFile = "gatehouse.js" // how the prelude is called in stack traces
-	sourceFile  = "component.js" // and the author's source
+	preludeFile = "gatehouse.js" // the prelude's name in stack traces
+	sourceFile  = "component.js" // that of the author's source
 )
 
-// Values as the engine keeps them on a 32-bit machine: a tag in the upper half.
+// Values as the engine represents them on a 32-bit machine: a tag in the upper
+// half.
 const (
 	jsInt       = 0
 	jsFalse     = 1 << 32
@@ -35,11 +36,11 @@ const (
 	jsUndefined = 3 << 32
 	jsException = 6 << 32
 	tagString   = -7
-	tagRope     = -6 // a string not yet joined
+	tagRope     = -6 // a string whose parts are not joined yet
 	tagObject   = -1
 )
 
-// Entries of the array that the prelude returns.
+// Indexes of the array of functions that the prelude returns.
 const (
 	enterComponent = iota
 	enterVerifier
@@ -50,13 +51,13 @@ const (
 	entries
 )
 
-// machine is the compiled engine with the base image: a world in which the
-// prelude has run and nothing else.
+// machine is the compiled engine, with the image of an instance in which only the
+// prelude has run.
 type machine struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
 	now     func() time.Time
-	memory  *admission.Budget // what all instances hold beyond the base image, by tenant
+	memory  *admission.Budget // for what instances hold beyond the base image, by tenant
 
 	base    *image
 	jsctx   uint64          // the engine's context
@@ -64,8 +65,9 @@ type machine struct {
 	enter   [entries]uint64 // the prelude's functions
 }
 
-// newMachine compiles the engine, or takes it compiled from cacheDir, and
-// makes the base image.
+// newMachine compiles the engine, or loads it from cacheDir, and makes the base
+// image. It fails when the embedded engine is not the expected one, and when
+// cacheDir cannot be used.
 func newMachine(ctx context.Context, cacheDir string, now func() time.Time, memory *admission.Budget) (_ *machine, err error) {
 	binary, err := enginewasm.Binary()
 	if err != nil {
@@ -86,7 +88,7 @@ func newMachine(ctx context.Context, cacheDir string, now func() time.Time, memo
 	m := &machine{runtime: wazero.NewRuntimeWithConfig(ctx, config), now: now, memory: memory}
 	defer func() {
 		if err != nil {
-			_ = m.runtime.Close(ctx) // the first error is the one to tell
+			_ = m.runtime.Close(ctx) // the first error is returned
 		}
 	}()
 	if err := m.imports(ctx); err != nil {
@@ -102,8 +104,8 @@ func newMachine(ctx context.Context, cacheDir string, now func() time.Time, memo
 	return m, nil
 }
 
-// imports defines what the engine calls: host calls, its interrupt, the little
-// of WASI that it needs, and fuel.
+// imports defines the functions that the engine imports: host calls, its interrupt
+// handler, fuel, and the part of WASI that it needs.
 func (m *machine) imports(ctx context.Context) error {
 	const i32, i64 = api.ValueTypeI32, api.ValueTypeI64
 	type function struct {
@@ -159,9 +161,8 @@ func (m *machine) imports(ctx context.Context) error {
 	return nil
 }
 
-// boot makes the base image. The prelude is compiled in an instance of its own
-// and taken over as bytecode: parsing leaves garbage behind that every run
-// would have to be cleaned of.
+// boot makes the base image. The prelude is compiled in another instance and loaded
+// as bytecode, because parsing leaves garbage that would be part of every image.
 func (m *machine) boot() error {
 	code, err := m.compilePrelude()
 	if err != nil {
@@ -194,7 +195,7 @@ func (m *machine) boot() error {
 	return nil
 }
 
-// start is a new instance in which the engine runs.
+// start returns a new instance with an initialized engine.
 func (m *machine) start() (*instance, error) {
 	i, err := m.instantiate()
 	if err != nil {
@@ -210,7 +211,7 @@ func (m *machine) start() (*instance, error) {
 	return i, nil
 }
 
-// compilePrelude is the prelude's bytecode, without its source.
+// compilePrelude returns the prelude's bytecode, without its source.
 func (m *machine) compilePrelude() ([]byte, error) {
 	i, err := m.start()
 	if err != nil {
@@ -238,7 +239,8 @@ func (m *machine) compilePrelude() ([]byte, error) {
 	return bytes.Clone(i.view(uint32(at), i.load32(uint32(size)))), nil
 }
 
-// enterPrelude runs the prelude's function, which answers the list of its entries.
+// enterPrelude calls the prelude's function, which returns the array of functions
+// that Go calls, and stores these in m.enter.
 func (i *instance) enterPrelude(function uint64) error {
 	m := i.machine
 	name := i.must("wasm_malloc", 8)
@@ -262,5 +264,5 @@ func (i *instance) enterPrelude(function uint64) error {
 	return i.err
 }
 
-// close ends the runtime with everything in it.
+// close frees the runtime and everything in it.
 func (m *machine) close(ctx context.Context) error { return m.runtime.Close(ctx) }

@@ -5,11 +5,12 @@ import (
 	"syscall"
 )
 
-// memory is one instance's linear memory: address space from the operating
-// system that takes up room only where it was touched. It never moves.
+// memory is an instance's linear memory. Pages of it that were never accessed take
+// up no memory. It never moves.
 type memory struct{ b []byte }
 
-// newMemory reserves size bytes, all zero.
+// newMemory reserves size bytes, all zero. It fails when the operating system
+// refuses them.
 func newMemory(size int) (*memory, error) {
 	b, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
@@ -19,8 +20,8 @@ func newMemory(size int) (*memory, error) {
 	return &memory{b}, nil
 }
 
-// discard makes [from, to), both multiples of the operating system's page,
-// zero again and gives the room back.
+// discard clears [from, to), both multiples of the operating system's page, and
+// returns the memory.
 func (m *memory) discard(from, to int) {
 	if from >= to {
 		return
@@ -30,7 +31,8 @@ func (m *memory) discard(from, to int) {
 	}
 }
 
-// Reallocate is called once, when the module is instantiated.
+// Reallocate implements experimental.LinearMemory. It is called once, when the
+// module is instantiated.
 func (m *memory) Reallocate(size uint64) []byte {
 	if size > uint64(len(m.b)) {
 		return nil
@@ -38,10 +40,10 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.b[:size]
 }
 
-// Free gives the address space back; the module must not run any more.
+// Free returns the address space. The module must not be used again.
 func (m *memory) Free() {
 	if m.b != nil {
-		_ = syscall.Munmap(m.b) // nothing to do about a failure
+		_ = syscall.Munmap(m.b) // a failure cannot be handled
 		m.b = nil
 	}
 }

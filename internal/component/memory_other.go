@@ -2,20 +2,21 @@
 
 package component
 
-// memory is one instance's linear memory, from Go's heap where the operating
-// system's own calls were not tried.
+// memory is an instance's linear memory. On systems other than Linux it is from
+// Go's heap.
 type memory struct{ b []byte }
 
 func newMemory(size int) (*memory, error) { return &memory{make([]byte, size)}, nil }
 
-// discard makes [from, to) zero again.
+// discard clears [from, to).
 func (m *memory) discard(from, to int) {
 	if from < to {
 		clear(m.b[from:to])
 	}
 }
 
-// Reallocate is called once, when the module is instantiated.
+// Reallocate implements experimental.LinearMemory. It is called once, when the
+// module is instantiated.
 func (m *memory) Reallocate(size uint64) []byte {
 	if size > uint64(len(m.b)) {
 		return nil
@@ -23,5 +24,5 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.b[:size]
 }
 
-// Free lets go of the memory.
+// Free releases the memory. The module must not be used again.
 func (m *memory) Free() { m.b = nil }

@@ -15,7 +15,7 @@ import (
 	"gatehouse/internal/gatetest/enginecache"
 )
 
-// smallEngine has little memory for all runs together.
+// smallEngine returns an engine with little memory for all runs together.
 func smallEngine(t *testing.T, memory int64) *component.Engine {
 	t.Helper()
 	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir(), MemoryBytes: memory})
@@ -35,11 +35,11 @@ func isOverloaded(err error) bool {
 	return errors.As(err, &f) && f.Code == fault.Overloaded && f.RetryAfter > 0
 }
 
-// TestMemoryHogsHarmNobodyElse: while hogs of three tenants hold what they can
-// get of the common memory, a fourth tenant's runs find room, and the hogs that
-// get none are stopped with OVERLOADED, whatever they catch. None is told of a
-// limit of its own that it did not reach.
-func TestMemoryHogsHarmNobodyElse(t *testing.T) {
+// TestMemoryHogsDoNotAffectOthers: while runs of three tenants hold as much of the
+// shared memory as they can, a fourth tenant's runs find room. Runs that get none
+// are stopped with OVERLOADED, whatever they catch, and not with the error of a
+// limit of their own.
+func TestMemoryHogsDoNotAffectOthers(t *testing.T) {
 	e := smallEngine(t, 96<<20)
 	hog, err := e.Compile(t.Context(), `export default () => {
 		const a = [];
@@ -73,7 +73,7 @@ func TestMemoryHogsHarmNobodyElse(t *testing.T) {
 		})
 	}
 	for range 24 {
-		<-full // every hog has what it gets, or nothing
+		<-full // every hog has got memory, or was refused
 	}
 	for n := range 50 {
 		r, err := modest.Run(t.Context(), component.Run{Tenant: "modest"})
@@ -88,9 +88,9 @@ func TestMemoryHogsHarmNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAnImageCountsToo: what a program's top level had built is there once for
-// each run, and is counted as if the run had built it.
-func TestAnImageCountsToo(t *testing.T) {
+// TestImageCountsAsMemory: each run has a copy of what the program's top level has
+// built, which counts against the shared memory.
+func TestImageCountsAsMemory(t *testing.T) {
 	e := smallEngine(t, 64<<20)
 	p, err := e.CompileFor(t.Context(), "big", `const kept = new Uint8Array(24 << 20).fill(1); export default () => records.get('wait', '1') + kept.length`)
 	if err != nil {
@@ -116,9 +116,9 @@ func TestAnImageCountsToo(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCompilingWithoutMemoryIsNotTheAuthorsFault: it is OVERLOADED and no
-// SourceError, and works once there is memory again.
-func TestCompilingWithoutMemoryIsNotTheAuthorsFault(t *testing.T) {
+// TestCompileWithoutMemory: it is OVERLOADED and not a SourceError, and works once
+// there is memory again.
+func TestCompileWithoutMemory(t *testing.T) {
 	e := smallEngine(t, 24<<20)
 	const source = `const kept = new Uint8Array(4 << 20).fill(1); export default () => kept.length`
 	hog, err := e.Compile(t.Context(), `export default () => { const a = new Uint8Array(9 << 20).fill(1); records.get('wait', '1'); return a.length }`)
@@ -151,15 +151,15 @@ func TestCompilingWithoutMemoryIsNotTheAuthorsFault(t *testing.T) {
 	}
 }
 
-// TestASourceIsJudgedByItsWork: the same verdict whether or not the cores are
-// taken by others.
-func TestASourceIsJudgedByItsWork(t *testing.T) {
+// TestCompileLimitDoesNotDependOnLoad: whether a source compiles is the same on idle
+// and on busy cores.
+func TestCompileLimitDoesNotDependOnLoad(t *testing.T) {
 	stop := make(chan struct{})
 	var hogs sync.WaitGroup
 	for range 4 * runtime.GOMAXPROCS(0) {
 		hogs.Go(func() {
 			for n := 0; ; n++ {
-				if n%1_000_000 == 0 { // as often as runs let others have the core
+				if n%1_000_000 == 0 { // as often as runs yield
 					runtime.Gosched()
 					select {
 					case <-stop:
@@ -177,10 +177,10 @@ func TestASourceIsJudgedByItsWork(t *testing.T) {
 	}
 }
 
-// TestHostFunctionsHandTheCoreOn: a crowd that computes in host functions, which
-// take next to no fuel, makes another tenant's run wait for slices, not for what
-// it makes of its fuel. (Where only fuel counted, that was most of a second.)
-func TestHostFunctionsHandTheCoreOn(t *testing.T) {
+// TestHostFunctionsYield: while many runs compute in host functions, which use almost
+// no fuel, another tenant's run waits for slices of a millisecond. (When only fuel
+// counted, it waited for most of a second.)
+func TestHostFunctionsYield(t *testing.T) {
 	e := engine(t)
 	crowd, err := e.Compile(t.Context(), `const b = new Uint8Array(4 << 20); export default () => { for (;;) crypto.hmacSha256('k', b) }`)
 	if err != nil {

@@ -1,10 +1,10 @@
-// What a component finds in its world beyond the language itself, and the way
-// in and out of it. Runs once, before any user code, when the base image is
-// made; user code sees only what is put on globalThis here.
+// The globals of a component besides those of the language, and the functions
+// that Go calls. Runs once, before any user code, when the base image is made;
+// user code sees only what is put on globalThis here.
 //
 // Rules: everything used after user code has run is captured in a constant
 // here, so that a component that patches JSON or Array.prototype hurts only
-// itself and only within one run. host(op, …) is the one door to Go; it is
+// itself and only within one run. host(op, …) is the only way to Go; it is
 // kept in this closure. Go checks everything again: nothing here is trusted.
 (function (host) {
   'use strict';
@@ -24,7 +24,7 @@
   // The operations behind host(); the numbers are repeated in hostcalls.go.
   const CALL = 1, LOG = 2, HMAC = 3, EQUAL = 4, RANDOM = 5, ENCODE = 6, DECODE = 7, FAILED = 8;
 
-  // hidden puts a global where a browser would: not enumerable, replaceable.
+  // hidden defines a global as browsers do: not enumerable, replaceable.
   const hidden = (target, name, value) => defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
 
   // ---- bytes -------------------------------------------------------------
@@ -38,10 +38,10 @@
   const viewKind = getter(TypedArray.prototype, Symbol.toStringTag);
   const bufferLength = getter(ArrayBuffer.prototype, 'byteLength');
 
-  // bytesOf returns a Uint8Array over v as it is now, or null if v is no kind of
+  // bytesOf returns a Uint8Array over the current bytes of v, or null if v is not
   // bytes. It is always a new one, of a fixed length: the engine's C functions
-  // know of a view only how long it was when it was made, which a resizable
-  // buffer may have outlived.
+  // read the length that a view had when it was made, and a resizable buffer may
+  // have another length now.
   function bytesOf(v) {
     if (typeof v !== 'object' || v === null) return null;
     if (isView(v)) {
@@ -53,7 +53,7 @@
     return new Uint8Array(v, 0, n);
   }
 
-  // text or bytes, for the helpers: anything else is a mistake worth an error.
+  // text or bytes, for the helpers: anything else is an error.
   function data(v, what) {
     if (typeof v === 'string') return v;
     const b = bytesOf(v);
@@ -71,8 +71,8 @@
     return host(HMAC, k, m, e);
   }
 
-  // safeCompare takes as long for a near miss as for a far one. What is no
-  // string and no bytes is equal to nothing, itself included.
+  // safeCompare takes the same time wherever its arguments differ. A value that is
+  // neither string nor bytes is not equal to anything, itself included.
   function safeCompare(a, b) {
     const x = typeof a === 'string' ? a : bytesOf(a);
     const y = typeof b === 'string' ? b : bytesOf(b);
@@ -149,7 +149,7 @@
     encodeInto(text, target) {
       const b = host(ENCODE, String(text));
       let n = target.length < b.length ? target.length : b.length;
-      while (n > 0 && n < b.length && (b[n] & 0xc0) === 0x80) n--; // a character is written whole or not at all
+      while (n > 0 && n < b.length && (b[n] & 0xc0) === 0x80) n--; // write no part of a character
       let read = 0;
       for (let i = 0; i < n; i++) {
         target[i] = b[i];
@@ -274,10 +274,10 @@
     throw new Failure(String(message), { status, code, details });
   });
 
-  // A Refusal is how the host refuses a call: an error with code, status and
-  // details. Where nobody catches it, the caller is told its code and details.
+  // A Refusal is an error that the host returned for a call, with code, status and
+  // details. If it is not caught, its code and details are reported to the caller.
   class Refusal extends Error {
-    #refused; // its own copy: what the script does to the error is not told
+    #refused; // a copy that the script cannot change
     constructor(text) {
       const refused = parse(text);
       super(refused.message);
@@ -290,7 +290,7 @@
   }
   hidden(Refusal.prototype, 'constructor', Error);
 
-  // call asks the host.
+  // call calls the host.
   function call(name, args) {
     const reply = host(CALL, name, stringify(args));
     if (codeAt(reply, 0) === 61) return parse(slice(reply, 1)); // '='
@@ -342,14 +342,14 @@
     return text === undefined ? 'null' : text;
   }
 
-  // short is a JSON text that may be told: it is not too long, and its numbers are
-  // doubles. It stays a text, so that nothing in it keeps the rest from being told.
+  // short returns a JSON text that can be reported: not too long, and with doubles
+  // as numbers. It stays a text, so that its content cannot make stringify(f) fail.
   const short = (text) => (text === undefined ? undefined : text.length > 4 * LINE ? '{"truncated":true}' : stringify(parse(text)));
 
-  // failed tells the host what was thrown. It must not throw itself as long as
+  // failed reports to the host what was thrown. It must not throw itself while
   // there is memory left.
   function failed(e) {
-    const f = { __proto__: null, message: '', stack: '' }; // nobody's toJSON
+    const f = { __proto__: null, message: '', stack: '' }; // has no toJSON
     const chosen = Failure.chosen(e);
     if (chosen !== undefined) {
       f.fail = true;
@@ -364,8 +364,8 @@
         f.stack = typeof stack === 'string' ? slice(stack, 0, LINE) : '';
       } else {
         f.message = show(e);
-        // Without memory for an error the engine throws null, or nothing at all,
-        // which is no value of the language and is written like this.
+        // Without memory for an error the engine throws null, or no value at all,
+        // which converts to this text.
         f.nothing = e === null || typeof e !== 'string' && f.message === '[uninitialized]';
       }
       f.message = slice(f.message, 0, LINE);
@@ -410,7 +410,7 @@
     },
     // 2: the outcome of an asynchronous run
     () => outcome,
-    // 3: takes the module's exports at compile time; false if there is no handler
+    // 3: stores the module's handler at compile time; false if there is none
     (ns) => { handler = ns.default; return typeof handler === 'function'; },
     // 4: reports an exception that reached Go
     failed,

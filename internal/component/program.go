@@ -8,27 +8,28 @@ import (
 	"strings"
 )
 
-// Program is a compiled component: the memory image of a world in which its
-// top level has run. It may be run by many goroutines at once and needs no
-// closing.
+// Program is a compiled component: the memory image of an instance in which its top
+// level has run. It is safe for concurrent use, and need not be closed.
 type Program struct {
 	engine *Engine
 	image  *image
 }
 
-// Size is the memory that the program holds, in bytes.
+// Size returns the memory that the program holds, in bytes.
 func (p *Program) Size() int { return p.image.owned }
 
-// Compile parses a component's source, an ES module whose default export is
-// the handler, and runs its top level once under the limits of a run;
-// records.* are refused there. What is wrong with the source is a
-// *SourceError; any other error is not the author's.
+// Compile parses a component's source, an ES module whose default export is the
+// handler, and runs its top level once, within CompileTurns and the memory limit of
+// a run; records.* are refused there.
+//
+// The error is a *SourceError when the source is at fault. Otherwise it is
+// OVERLOADED when a place, memory or time is lacking, ErrClosed, ctx's error, or
+// that of Ready.
 func (e *Engine) Compile(ctx context.Context, source string) (*Program, error) {
 	return e.CompileFor(ctx, "", source)
 }
 
-// CompileFor is Compile, counted against a tenant. Where the platform lacks a
-// place, memory or time it fails with OVERLOADED.
+// CompileFor is Compile, counted against a tenant.
 func (e *Engine) CompileFor(ctx context.Context, tenant, source string) (*Program, error) {
 	if len(source) > MaxSource {
 		return nil, &SourceError{Message: fmt.Sprintf("the source is larger than %d KiB", MaxSource>>10)}
@@ -71,8 +72,8 @@ func (e *Engine) CompileFor(ctx context.Context, tenant, source string) (*Progra
 	return nil, i.sourceError(x)
 }
 
-// compile returns the image of a source that compiled, or nil; why not is in
-// the execution and in i.err.
+// compile returns the image of a source that compiled. It returns nil for any other;
+// the execution and i.err say why.
 func (i *instance) compile(source string) *image {
 	defer i.recovered()
 	m := i.machine
@@ -122,9 +123,9 @@ func (i *instance) compile(source string) *image {
 	return i.snapshot(m.base)
 }
 
-// sourceError is what the author is told.
+// sourceError returns the *SourceError of a source that did not compile.
 func (i *instance) sourceError(x *execution) error {
-	f := i.verdict(x, nil, MaxMemory)
+	f := i.outcome(x, nil, MaxMemory)
 	if x.failure == nil && i.err == nil && !x.expired {
 		return errors.New("component: the engine did not come to rest after compiling")
 	}

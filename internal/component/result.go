@@ -9,13 +9,13 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// wellFormed makes a result that strict readers of JSON take, too, out of what
-// JSON.stringify wrote, in place; problem says why there is none. Two things in
-// it may be amiss: half of a surrogate pair, which becomes U+FFFD, and, by
-// JSON.rawJSON, a number that no double holds. In a member's name a half is
-// refused, because the name could then meet another one.
+// wellFormed changes text, which JSON.stringify wrote, in place so that strict
+// decoders of JSON accept it. It replaces a lone surrogate with U+FFFD. problem is
+// not "" for what cannot be mended: a lone surrogate in a member's name, which could
+// become equal to another name, and a number that no double holds, which JSON.rawJSON
+// can write.
 //
-// exact leaves halves that are written as escapes where they are.
+// exact keeps lone surrogates that are written as escapes.
 func wellFormed(text []byte, exact bool) (problem string) {
 	for at := 0; at < len(text); at++ {
 		switch c := text[at]; {
@@ -48,10 +48,10 @@ func wellFormed(text []byte, exact bool) (problem string) {
 	return ""
 }
 
-// scanText replaces the halves in the string that begins at from. It returns
-// where the string's last quote is, and whether there were any.
+// scanText replaces the lone surrogates of the string that begins at from. It
+// returns the offset of the string's last quote, and whether there were any.
 func scanText(text []byte, from int, exact bool) (end int, halves bool) {
-	if n := bytes.IndexByte(text[from:], '"'); n >= 0 { // most have nothing to look at
+	if n := bytes.IndexByte(text[from:], '"'); n >= 0 { // most strings have no escape
 		if inside := text[from : from+n]; bytes.IndexByte(inside, '\\') < 0 && bytes.IndexByte(inside, 0xed) < 0 {
 			return from + n, false
 		}
@@ -62,17 +62,17 @@ func scanText(text []byte, from int, exact bool) (end int, halves bool) {
 			return at, halves
 		case c == '\\':
 			switch _, is := wtf8.Surrogate(text[at:]); {
-			case is && !wtf8.Half(text[at:]):
-				at += 2*wtf8.Escape - 1 // the pair
+			case is && !wtf8.Lone(text[at:]):
+				at += 2*wtf8.Escape - 1 // a pair
 			case is && !exact:
 				copy(text[at:], `\ufffd`)
 				halves = true
 				fallthrough
 			default:
-				at++ // what is escaped
+				at++ // the escaped character
 			}
 		case c == 0xed:
-			if is, _, _ := surrogate(text[at:]); is { // only JSON.rawJSON can bring it here
+			if is, _, _ := surrogate(text[at:]); is { // only JSON.rawJSON can write it
 				copy(text[at:], "\uFFFD")
 				halves = true
 				at += utf8.RuneLen(utf8.RuneError) - 1

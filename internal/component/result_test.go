@@ -20,10 +20,10 @@ func body(t *testing.T, source string, r component.Run) *component.Result {
 	return run(t, compile(t, "export default async function handler(inputs, ctx) {\n"+source+"\n}"), r)
 }
 
-// TestAResultIsStrictJSON: whatever JSON.stringify writes of what a handler
-// returns, strict readers take the result; a verifier's has its halves of
-// surrogate pairs as they are.
-func TestAResultIsStrictJSON(t *testing.T) {
+// TestResultIsStrictJSON: strict decoders accept the result, whatever
+// JSON.stringify writes for what a handler returns. A verifier's keeps its lone
+// surrogates.
+func TestResultIsStrictJSON(t *testing.T) {
 	const half, number = "half of a surrogate pair", "a number that no IEEE double holds"
 	for _, c := range []struct{ source, want, verifier, refused string }{
 		{`return '😀'.slice(0, 1)`, `"\ufffd"`, `"\ud83d"`, ""},
@@ -68,9 +68,9 @@ func TestAResultIsStrictJSON(t *testing.T) {
 	}
 }
 
-// TestFailKeepsWhatItWasGiven: status and message hold, whatever details are.
-func TestFailKeepsWhatItWasGiven(t *testing.T) {
-	// Nested more deeply than any reader of JSON takes.
+// TestFailKeepsStatusAndMessage: whatever the details are.
+func TestFailKeepsStatusAndMessage(t *testing.T) {
+	// Nested more deeply than JSON decoders accept.
 	const deep = `(() => { let d = []; for (let i = 0; i < 12000; i++) d = [d]; return d })()`
 	for details, want := range map[string]map[string]any{
 		`{a: 1}`:              {"a": 1.0},
@@ -112,9 +112,9 @@ func nestedLists(n int) any {
 	return list
 }
 
-// TestFailKeepsItsStatusWhereObjectsAreToldOtherwise: toJSON of all objects is the
-// script's own, and not for what the prelude tells.
-func TestFailKeepsItsStatusWhereObjectsAreToldOtherwise(t *testing.T) {
+// TestFailIgnoresToJSON: a toJSON that the script gives to all objects does not
+// change what the prelude reports.
+func TestFailIgnoresToJSON(t *testing.T) {
 	for _, toJSON := range []string{`() => 'x'`, `() => undefined`, `() => { throw 1 }`} {
 		f := body(t, `Object.prototype.toJSON = `+toJSON+`; fail('gone', {status: 410})`, component.Run{}).Failed
 		if f == nil || f.Message != "gone" || f.Status != 410 || !f.Chosen {
@@ -123,8 +123,8 @@ func TestFailKeepsItsStatusWhereObjectsAreToldOtherwise(t *testing.T) {
 	}
 }
 
-// TestTheFirstRejectionIsTold: of several that nobody handles, always the same.
-func TestTheFirstRejectionIsTold(t *testing.T) {
+// TestFirstRejectionIsReported: of several that are not handled, always the first.
+func TestFirstRejectionIsReported(t *testing.T) {
 	p := compile(t, `export default async function handler() {
 		const late = Promise.reject(new Error('handled later'))
 		for (let i = 0; i < 50; i++) Promise.reject(new Error('number ' + i))
@@ -138,8 +138,8 @@ func TestTheFirstRejectionIsTold(t *testing.T) {
 	}
 }
 
-// TestHandledRejectionsAreForgotten: they cost no memory, and do not use up what
-// is remembered.
+// TestHandledRejectionsAreForgotten: they take no memory, and do not count against
+// maxRejections.
 func TestHandledRejectionsAreForgotten(t *testing.T) {
 	r := body(t, `for (let i = 0; i < 15000; i++) await Promise.reject(new Error('e' + i)).catch(() => {}); return 'done'`, component.Run{Memory: 4 << 20})
 	if string(r.Value) != `"done"` {
@@ -151,9 +151,9 @@ func TestHandledRejectionsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestHelpersSeeABufferAsItIs: a resizable buffer may have become longer or
+// TestHelpersReadResizedBuffers: a resizable buffer may have become longer or
 // shorter since a view of it was made.
-func TestHelpersSeeABufferAsItIs(t *testing.T) {
+func TestHelpersReadResizedBuffers(t *testing.T) {
 	for _, size := range []int{0, 10, 20, 70} {
 		for _, view := range []string{"new Uint8Array(b)", "b", "new DataView(b)", "new Int8Array(b)"} {
 			source := fmt.Sprintf(`const b = new ArrayBuffer(20, {maxByteLength: 100}); const v = %s; b.resize(%d); const text = '\0'.repeat(%[2]d);
@@ -173,8 +173,8 @@ func TestHelpersSeeABufferAsItIs(t *testing.T) {
 	}
 }
 
-// TestNoMemoryForAnError: the engine throws null then, or nothing at all. That is
-// the memory limit; a script that throws null says null.
+// TestNoMemoryForAnError: the engine then throws null, or no value at all, which is
+// reported as the memory limit. A script that throws null is reported as such.
 func TestNoMemoryForAnError(t *testing.T) {
 	for _, source := range []string{
 		`const a = []; for (;;) a.push(Promise.reject(new Error('x')))`,
@@ -197,9 +197,8 @@ func TestNoMemoryForAnError(t *testing.T) {
 	}
 }
 
-// TestARefusalThatNobodyCatchesKeepsItsDetails, with its code; what the script
-// does to the error changes neither.
-func TestARefusalThatNobodyCatchesKeepsItsDetails(t *testing.T) {
+// TestUncaughtHostErrorKeepsDetails: and its code; the script cannot change them.
+func TestUncaughtHostErrorKeepsDetails(t *testing.T) {
 	host := hostFunc(func(_ context.Context, name string, _ []byte) ([]byte, error) {
 		if name == "records.get" {
 			return nil, fault.New(fault.ExecutionError, "too many calls")

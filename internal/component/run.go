@@ -14,7 +14,7 @@ import (
 
 // Run is one call of a component, or of a webhook verifier.
 type Run struct {
-	// Tenant is who the run is counted against.
+	// Tenant is the tenant that the run is counted against.
 	Tenant string
 	// Inputs and Ctx are the handler's arguments, as JSON; empty means {}.
 	Inputs, Ctx []byte
@@ -23,41 +23,43 @@ type Run struct {
 	// Timeout is the time the run may take, host calls included; 0 means
 	// DefaultTimeout. For a verifier it is CPU time, VerifierCPU by default.
 	Timeout time.Duration
-	// Memory is what the run may use, at most and by default MaxMemory, for a
-	// verifier VerifierMemory by default.
+	// Memory is the memory that the run may use, at most MaxMemory; 0 means
+	// MaxMemory, or for a verifier VerifierMemory in addition to its input.
 	Memory int
-	// Verifier, when set, makes this a verifier's run: the handler is given
+	// Verifier, when set, makes this the run of a verifier: the handler gets
 	// {rawBody, rawBytes, headers, config}, and there is no records.
 	Verifier *VerifierInput
 }
 
-// VerifierInput is what a webhook verifier is given.
+// VerifierInput is the argument of a webhook verifier.
 type VerifierInput struct {
-	RawBody []byte // as it came
+	RawBody []byte // as received
 	Headers []byte // JSON
 	Config  []byte // JSON
 }
 
-// Host does for a component what it may not do itself. Call is given the
-// arguments as a JSON object: {entity, id}, {entity, where, limit, cursor},
-// {entity, fields}, {entity, id, fields}, {entity, id} for records.get, .list,
-// .create, .update, .delete; it returns JSON. A *fault.Error becomes an error
-// that the script may catch, with code, status and details; OVERLOADED and any
-// other error end the run and are returned by Run. ctx ends with the run's deadline. room is
-// how long the result may be: ErrHostBytes when it would be longer, and before
-// it is built.
+// Host performs records.* for a component. Call gets the arguments as a JSON
+// object: {entity, id}, {entity, where, limit, cursor}, {entity, fields}, {entity,
+// id, fields}, {entity, id} for records.get, .list, .create, .update, .delete. It
+// returns JSON of at most room bytes; it must return ErrHostBytes for a longer
+// result, before it builds that. ctx ends with the run's deadline.
+//
+// A *fault.Error becomes an error that the script may catch, with code, status and
+// details. OVERLOADED, and an error that is not a *fault.Error, end the run and are
+// returned by Program.Run.
 type Host interface {
 	Call(ctx context.Context, name string, args []byte, room int) (result []byte, err error)
 }
 
-// ErrHostBytes says that a run would be handed more than MaxHostBytes.
+// ErrHostBytes means that a run would receive more than MaxHostBytes; it is an
+// EXECUTION_ERROR.
 var ErrHostBytes = fault.New(fault.ExecutionError, "more than %d MiB of records in one run", MaxHostBytes>>20)
 
-// Result is how a run ended. Either Failed is set or Value is.
+// Result is the result of a run. Either Failed or Value is set.
 type Result struct {
 	// Value is JSON of what the handler returned, null for undefined. It is UTF-8,
-	// and its numbers are those of doubles. No escape in it is half of a surrogate
-	// pair, but for a verifier's: it hands an event on as it is.
+	// and a double holds each of its numbers. It has no lone surrogate, except that
+	// of a verifier, which returns an event unchanged.
 	Value   []byte
 	Failed  *Failure
 	Console []Line
@@ -71,10 +73,12 @@ type Line struct {
 	Text  string `json:"text"`
 }
 
-// Run calls the handler in a clean world. The error is not the component's:
-// OVERLOADED, a cancelled context, a Host's internal error, a closed engine.
-// What the component did wrong, running out of time included, is in
-// Result.Failed; the result is there with both.
+// Run calls the handler in a new copy of the program's image. What the component
+// did wrong, exceeding its time included, is in Result.Failed.
+//
+// The error is not the component's: OVERLOADED when a place, memory or time is
+// lacking, ctx's error, ErrClosed, the error of Ready, or an error of the Host that
+// ended the run. The Result is never nil.
 func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	if err := r.check(); err != nil {
 		return &Result{Failed: failure(err)}, nil
@@ -108,9 +112,9 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	}
 	value := i.handle(&r)
 	result := &Result{Value: value, Console: x.console, Wall: time.Since(x.started), CPU: x.cpu()}
-	result.Failed = i.verdict(x, value, r.Memory)
+	result.Failed = i.outcome(x, value, r.Memory)
 	if bug := runtime.Error(nil); x.stopped == nil && errors.As(i.err, &bug) {
-		x.stopped = i.err // a mistake in our half, not the script's doing
+		x.stopped = i.err // a bug of a host function, not of the script
 	}
 	e.put(i, x)
 	e.spent(r.Tenant, result.CPU)
@@ -120,27 +124,28 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	return result, nil
 }
 
-// execution is the beginning of the run, with its limits; end must be called on
-// the same goroutine.
+// execution returns the execution of the run, with its limits. end must be called
+// on the same goroutine.
 func (r *Run) execution(ctx context.Context) *execution {
 	x := newExecution(ctx, r.Tenant, r.Timeout)
 	x.host = r.Host
 	x.maxPages = uint32(r.Memory / pageSize)
 	x.maxOutput = MaxOutput
 	if v := r.Verifier; v != nil {
-		x.maxOutput = max(MaxOutput, 2*len(v.RawBody)+64<<10) // it hands the delivery on
-		x.cutAtMemory, x.exact = true, true
+		x.maxOutput = max(MaxOutput, 2*len(v.RawBody)+64<<10) // the result contains the delivery
+		x.stopAtMemory, x.exact = true, true
 		x.limitCPU(r.Timeout)
 	}
 	return x
 }
 
-// check fills in the defaults and refuses what is too large.
+// check sets the defaults. It returns EXECUTION_ERROR for an input that is too
+// large.
 func (r *Run) check() *fault.Error {
 	timeout, memory, size := DefaultTimeout, MaxMemory, len(r.Inputs)+len(r.Ctx)
 	if v := r.Verifier; v != nil {
-		// The body is there three times while the verifier runs, once with two
-		// bytes a character.
+		// The verifier's memory contains the body three times, once with two bytes a
+		// character.
 		timeout, memory, size = VerifierCPU, VerifierMemory+4*len(v.RawBody), len(v.RawBody)
 		r.Host = nil
 	}
@@ -158,14 +163,14 @@ func (r *Run) check() *fault.Error {
 	return nil
 }
 
-// handle calls the handler and runs what it left to do. It returns the JSON
-// text, or nil if there is none; why is in the execution and in i.err.
+// handle calls the handler and runs the jobs of its promises. It returns the result
+// as JSON, or nil; then the execution and i.err say why.
 func (i *instance) handle(r *Run) (value []byte) {
 	defer i.recovered()
 	switch {
-	case r.Verifier != nil: // pages bound it alone, see cutAtMemory
+	case r.Verifier != nil: // only its pages are limited, see stopAtMemory
 		i.must("qjs_set_memory_limit", uint64(r.Memory))
-		i.must("qjs_set_gc_threshold", uint64(r.Memory/2)) // its world is gone before there is garbage worth looking for
+		i.must("qjs_set_gc_threshold", uint64(r.Memory/2)) // a verifier ends before collecting garbage pays
 	case r.Memory != MaxMemory:
 		i.must("qjs_set_memory_limit", engineLimit(r.Memory))
 	}
@@ -195,7 +200,8 @@ func (i *instance) handle(r *Run) (value []byte) {
 	return i.output(text)
 }
 
-// recovered turns a broken offset found in Go's half into a trap.
+// recovered turns the panic with errStop of a host function into a trap. It must be
+// deferred.
 func (i *instance) recovered() {
 	if v := recover(); v != nil {
 		if v != errStop { //nolint:errorlint // a panic's value, not an error chain
@@ -207,8 +213,8 @@ func (i *instance) recovered() {
 	}
 }
 
-// call calls one of the prelude's functions; an exception that gets out of it
-// is reported, and the result is null then.
+// call calls one of the prelude's functions. If that throws an exception, call
+// reports it and returns null.
 func (i *instance) call(entry int, args ...uint64) uint64 {
 	if i.err != nil {
 		return jsNull
@@ -230,7 +236,7 @@ func (i *instance) call(entry int, args ...uint64) uint64 {
 	return v
 }
 
-// report lets the prelude describe the pending exception.
+// report calls the prelude to describe the pending exception.
 func (i *instance) report() {
 	e := i.must("JS_GetException", i.machine.jsctx)
 	if i.run.expired || i.err != nil {
@@ -242,10 +248,10 @@ func (i *instance) report() {
 	}
 }
 
-// drain runs the jobs that promises left, until there are none.
+// drain runs the jobs of promises until there are none.
 func (i *instance) drain() {
 	for i.must("qjs_is_job_pending") != 0 && i.err == nil {
-		if i.run.look(time.Now()); int32(i.must("qjs_execute_pending_job")) < 0 {
+		if i.run.checkLimits(time.Now()); int32(i.must("qjs_execute_pending_job")) < 0 {
 			i.report()
 			if i.run.expired {
 				return
@@ -257,7 +263,7 @@ func (i *instance) drain() {
 	}
 }
 
-// parse makes a value of JSON.
+// parse returns the value of a JSON text; empty text means {}.
 func (i *instance) parse(text []byte) uint64 {
 	if len(text) == 0 {
 		text = []byte("{}")
@@ -265,7 +271,7 @@ func (i *instance) parse(text []byte) uint64 {
 	return i.give("JS_ParseJSON", len(text), func(dst []byte) { copy(dst, text) })
 }
 
-// give makes a value of n bytes, which fill writes, with one of the engine's
+// give returns a value of n bytes, which fill writes, made by one of the engine's
 // functions of (context, bytes, length).
 func (i *instance) give(function string, n int, fill func(dst []byte)) uint64 {
 	at := uint32(i.must("wasm_malloc", uint64(n+1)))
@@ -288,7 +294,8 @@ func (i *instance) give(function string, n int, fill func(dst []byte)) uint64 {
 	return v
 }
 
-// output copies a result out, if there is one and it is not too long.
+// output returns a copy of the result v, or nil when there is none or it is too
+// long.
 func (i *instance) output(v uint64) []byte {
 	if i.err != nil || i.run.failure != nil || !isText(v) {
 		return nil
@@ -315,12 +322,12 @@ func (i *instance) output(v uint64) []byte {
 	return text
 }
 
-// maxRejections is how many promises that nobody handles are remembered.
+// maxRejections is how many rejected promises are remembered.
 const maxRejections = 1000
 
-// rejection keeps track of promises that were rejected and that nobody
-// handled (yet), in their order. promise and reason point to values of ours, which
-// are freed as soon as nobody asks for them.
+// rejection is the engine's promise rejection handler: it keeps a list of rejected
+// promises that are not handled. promise and reason point to values that it owns,
+// and frees when they are not needed.
 func (i *instance) rejection(promise, reason uint32, handled bool) {
 	x := i.run
 	if promise == 0 || reason == 0 { // there was no memory for them

@@ -6,10 +6,9 @@ import (
 
 // ---- between host functions and the engine ----
 
-// textOf returns what a string holds, in the engine's own UTF-8, in which a
-// lone surrogate has three bytes. The bytes lie in the engine's memory and are
-// valid until the host function returns. When v is no string or memory is out,
-// ok is false and an exception is pending.
+// textOf returns the text of a string in WTF-8, which the engine uses. The bytes are
+// in the engine's memory and valid until the host function returns. ok is false,
+// and an exception pending, when v is not a string or there is no memory.
 func (i *instance) textOf(v uint64) (b []byte, ok bool) {
 	if !isText(v) {
 		i.throwType("a string is needed")
@@ -20,14 +19,14 @@ func (i *instance) textOf(v uint64) (b []byte, ok bool) {
 	if at == 0 {
 		return nil, false
 	}
-	i.borrowed = append(i.borrowed, at)
+	i.cStrings = append(i.cStrings, at)
 	n := i.load32(length)
 	i.run.turns += int64(n)
 	return i.view(at, n), true
 }
 
-// dataOf is textOf for strings and Uint8Arrays: a string as the bytes that it
-// stands for.
+// dataOf returns the bytes of a Uint8Array, or those that a string stands for, see
+// toBytes. Otherwise it is like textOf.
 func (i *instance) dataOf(v uint64) (b []byte, ok bool) {
 	if tagOf(v) != tagObject {
 		b, ok = i.textOf(v)
@@ -53,19 +52,18 @@ func (i *instance) throwType(message string) uint64 {
 	return thrownByHost
 }
 
-// newText makes a string from UTF-8, in which three-byte surrogates stay what
-// they are.
+// newText returns a string of WTF-8.
 func (i *instance) newText(b []byte) uint64 { return i.fromBytes("JS_NewStringLen", b) }
 
-// newBytes makes a Uint8Array.
+// newBytes returns a Uint8Array.
 func (i *instance) newBytes(b []byte) uint64 { return i.fromBytes("JS_NewUint8ArrayCopy", b) }
 
 func (i *instance) fromBytes(function string, b []byte) uint64 {
 	return i.build(function, len(b), func(dst []byte) { copy(dst, b) })
 }
 
-// build makes a value of n bytes that fill writes. They are written straight
-// into the engine's memory, which is bounded; Go's is not.
+// build returns a value of n bytes, which fill writes. They are written into the
+// engine's memory, which is bounded; Go's is not.
 func (i *instance) build(function string, n int, fill func(dst []byte)) uint64 {
 	at := i.nested("wasm_malloc", uint64(n+1))
 	if at == 0 {
@@ -83,11 +81,11 @@ func (i *instance) build(function string, n int, fill func(dst []byte)) uint64 {
 
 // ---- bytes that are not UTF-8, in strings (contract W9) ----
 
-// surrogatesLen is how long b becomes as surrogates writes it.
+// surrogatesLen returns the length of b as surrogates writes it.
 func (i *instance) surrogatesLen(b []byte) int { return len(b) + 2*i.invalid(b) }
 
-// surrogates writes a body as the engine reads strings: every byte that is not
-// part of valid UTF-8 becomes the lone surrogate U+DC00 + byte.
+// surrogates writes b to dst as the engine reads strings. Each byte that is not part
+// of valid UTF-8 becomes the lone surrogate U+DC00 + byte.
 func (i *instance) surrogates(dst, b []byte) {
 	i.eachPiece(b, func(piece []byte, bad bool) {
 		if bad {
@@ -99,7 +97,8 @@ func (i *instance) surrogates(dst, b []byte) {
 	})
 }
 
-// replaced writes b with U+FFFD, which has three bytes too, for each such byte.
+// replaced writes b to dst, with U+FFFD, which has three bytes, too, for each such
+// byte.
 func (i *instance) replaced(dst, b []byte) {
 	i.eachPiece(b, func(piece []byte, bad bool) {
 		if bad {
@@ -122,11 +121,12 @@ func (i *instance) invalid(b []byte) (n int) {
 	return n
 }
 
-// stride is how many bytes or characters Go works on before it looks at the
-// run's clock: a millisecond at most.
+// stride is how many characters a host function processes between checkpoints: at
+// most a millisecond of work.
 const stride = 64 << 10
 
-// eachPiece cuts b into stretches of valid UTF-8 and single bytes that are bad.
+// eachPiece calls do for each stretch of valid UTF-8 in b, and for each single byte
+// that is bad.
 func (i *instance) eachPiece(b []byte, do func(piece []byte, bad bool)) {
 	for at, turn := 0, 1; len(b) > 0; turn++ {
 		if turn%stride == 0 {
@@ -150,8 +150,8 @@ func (i *instance) eachPiece(b []byte, do func(piece []byte, bad bool)) {
 	}
 }
 
-// surrogate reports whether s starts with a surrogate in three bytes, and the
-// byte that it stands for if it is one of U+DC80–U+DCFF.
+// surrogate reports whether s begins with a surrogate in three bytes, and which byte
+// that stands for, if it is one of U+DC80 to U+DCFF.
 func surrogate(s []byte) (is bool, c byte, stands bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1] < 0xa0 {
 		return false, 0, false
@@ -162,12 +162,12 @@ func surrogate(s []byte) (is bool, c byte, stands bool) {
 	return true, 0, false
 }
 
-// toBytes turns a string of the engine into the bytes it stands for; other
-// lone surrogates become U+FFFD. It works in place: a copy of a string that
-// is not ASCII belongs to whoever asked for it.
+// toBytes turns the text of a string into the bytes that it stands for: it reverses
+// surrogates. Other lone surrogates become U+FFFD. It changes s in place, which
+// must be a copy of the string: JS_ToCStringLen2 copies those that are not ASCII.
 func (i *instance) toBytes(s []byte) []byte { return i.convert(s, true) }
 
-// toUTF8 is toBytes for text: every lone surrogate becomes U+FFFD.
+// toUTF8 is toBytes for text: each lone surrogate becomes U+FFFD.
 func (i *instance) toUTF8(s []byte) []byte { return i.convert(s, false) }
 
 func (i *instance) convert(s []byte, restore bool) []byte {

@@ -15,8 +15,8 @@ import (
 	"gatehouse/internal/component"
 )
 
-// TestHMACVectors are those of RFC 4231, as bytes and, where it is text, as
-// strings too.
+// TestHMACVectors tries the vectors of RFC 4231, as bytes and, those that are text,
+// as strings.
 func TestHMACVectors(t *testing.T) {
 	hexed := func(s string) string { return "Uint8Array.fromHex('" + s + "')" }
 	for _, c := range []struct{ key, data, want string }{
@@ -38,7 +38,7 @@ func TestHMACVectors(t *testing.T) {
 	}
 }
 
-// TestHelpers: encodings, and everything that is no valid argument.
+// TestHelpers checks encodings and invalid arguments.
 func TestHelpers(t *testing.T) {
 	mac := hmac.New(sha256.New, []byte("k€y"))
 	mac.Write([]byte("dätä 😀"))
@@ -90,8 +90,8 @@ func TestHelpers(t *testing.T) {
 	}
 }
 
-// TestRawBody: the signature over timestamp, dot and body is right for any
-// bytes, by way of rawBody and of rawBytes.
+// TestRawBody checks that the signature over timestamp, dot and body is right for
+// any bytes, computed from rawBody and from rawBytes.
 func TestRawBody(t *testing.T) {
 	p := compile(t, `export default ({ rawBody, rawBytes, headers, config }) => {
 		const joined = new Uint8Array(headers.ts.length + 1 + rawBytes.length);
@@ -105,7 +105,7 @@ func TestRawBody(t *testing.T) {
 		b := make([]byte, random.IntN(200))
 		for i := range b {
 			b[i] = byte(random.Uint32())
-			if n%2 == 0 { // more of what almost is UTF-8
+			if n%2 == 0 { // more text that is almost UTF-8
 				b[i] |= 0x80 & byte(random.Uint32())
 			}
 		}
@@ -128,8 +128,8 @@ func TestRawBody(t *testing.T) {
 	}
 }
 
-// TestVerifier: the example accepts what is signed, rejects one changed bit,
-// and has a verifier's limits.
+// TestVerifier checks that the documented verifier accepts what is signed, rejects
+// one changed bit, and has the limits of verifiers.
 func TestVerifier(t *testing.T) {
 	body := []byte(`{"id":"evt_1","type":"paid","n":1}`)
 	p := compile(t, verifierSource)

@@ -25,17 +25,17 @@ type automationDecl struct {
 }
 
 var automationTable = table[automationDecl]{
-	text("name", func(a *automationDecl) *string { return &a.Name }).when(inExport),
+	text("name", func(a *automationDecl) *string { return &a.Name }).when(inExport).needed("snake_case"),
 	{
-		key: "trigger", show: inExport,
+		key: "trigger", kind: ChoiceMember, values: []string{trigger}, required: true, doc: "what starts it", show: inExport,
 		read: func(d *decoder, _ *automationDecl, v *Value) { d.oneOf(v, trigger) },
 		tell: func(*automationDecl, func(string) string) *Value { return str(trigger) },
 	},
-	declared("input_schema", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.InputSchema }),
-	declared("outputs", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.Outputs }),
+	declared("input_schema", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.InputSchema }).says("what it takes"),
+	declared("outputs", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.Outputs }).says("what it returns"),
 	contextOf(func(a *automationDecl) *custom.Context { return &a.Context }),
 	{
-		key:  "nodes",
+		key: "nodes", kind: JSONMember, required: true, doc: "the flow",
 		read: func(d *decoder, a *automationDecl, v *Value) { a.parts.Nodes = d.json(v, "nodes", a.places) },
 		tell: func(a *automationDecl, _ func(string) string) *Value {
 			return &Value{Kind: JSON, JSON: slices.Clone(a.parts.Nodes)}
@@ -43,12 +43,17 @@ var automationTable = table[automationDecl]{
 	},
 }
 
+func newAutomation() *automationDecl {
+	return &automationDecl{
+		Automation: custom.Automation{Context: custom.Context{Kind: custom.Caller}}, places: map[string]Place{},
+		parts: flowParts{InputSchema: []inputs.Declaration{}, Outputs: []inputs.Declaration{}},
+	}
+}
+
 func (d *decoder) automations(m *Spec, key string, n *Value) {
 	d.list(n, "a list of automations", func(_ int, item *Value) {
-		a := &automationDecl{
-			Automation: custom.Automation{Context: custom.Context{Kind: custom.Caller}}, places: map[string]Place{"": item.Place},
-			parts: flowParts{InputSchema: []inputs.Declaration{}, Outputs: []inputs.Declaration{}},
-		}
+		a := newAutomation()
+		a.places[""] = item.Place
 		before := len(d.List)
 		given := automationTable.read(d, item, "an automation", a)
 		if !d.named(item, "an automation", given, a.Name) || !d.identified(m, item, "automation", key, a.Name) {

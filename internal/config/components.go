@@ -22,28 +22,32 @@ type componentDecl struct {
 }
 
 var componentTable = table[componentDecl]{
-	text("name", func(c *componentDecl) *string { return &c.Name }).when(inExport),
-	declared("inputs", func(c *componentDecl) *[]inputs.Declaration { return &c.Inputs }),
-	declared("outputs", func(c *componentDecl) *[]inputs.Declaration { return &c.Outputs }),
+	text("name", func(c *componentDecl) *string { return &c.Name }).when(inExport).needed("snake_case"),
+	declared("inputs", func(c *componentDecl) *[]inputs.Declaration { return &c.Inputs }).says("what it takes"),
+	declared("outputs", func(c *componentDecl) *[]inputs.Declaration { return &c.Outputs }).says("what it returns; for its readers"),
 	contextOf(func(c *componentDecl) *custom.Context { return &c.Context }),
-	between("timeout_ms", func(c *componentDecl) *int { return &c.TimeoutMS }, 1, custom.MaxTimeoutMS),
+	between("timeout_ms", func(c *componentDecl) *int { return &c.TimeoutMS }, 1, custom.MaxTimeoutMS).says("how long a run may take"),
 	{
-		key: "source", read: func(*decoder, *componentDecl, *Value) {},
+		key: "source", kind: TextMember, doc: "the JavaScript; in the place of source_file", read: func(*decoder, *componentDecl, *Value) {},
 		tell: func(c *componentDecl, _ func(string) string) *Value { return long(c.Source) },
 		past: func(c, _ *componentDecl) *Value { // a digest tells that it changed
 			digest := sha256.Sum256([]byte(c.Source))
 			return str("sha256:" + hex.EncodeToString(digest[:8]))
 		},
 	},
-	{key: "source_file", read: func(*decoder, *componentDecl, *Value) {}},
+	{key: "source_file", kind: TextMember, doc: "a file beside the manifest; in the place of source", read: func(*decoder, *componentDecl, *Value) {}},
+}
+
+func newComponent() *componentDecl {
+	return &componentDecl{Component: custom.Component{
+		Context: custom.Context{Kind: custom.Caller}, TimeoutMS: custom.DefaultTimeoutMS,
+		Inputs: []inputs.Declaration{}, Outputs: []inputs.Declaration{},
+	}}
 }
 
 func (d *decoder) components(m *Spec, key string, n *Value) {
 	d.list(n, "a list of logic components", func(_ int, item *Value) {
-		c := &componentDecl{Component: custom.Component{
-			Context: custom.Context{Kind: custom.Caller}, TimeoutMS: custom.DefaultTimeoutMS,
-			Inputs: []inputs.Declaration{}, Outputs: []inputs.Declaration{},
-		}}
+		c := newComponent()
 		given := componentTable.read(d, item, "a logic component", c)
 		source, file := given["source"], given["source_file"]
 		if !d.named(item, "a logic component", given, c.Name) || !d.identified(m, item, "logic component", key, c.Name) {
@@ -125,7 +129,7 @@ func (d *decoder) sourceFile(c *componentDecl, n *Value) bool {
 
 // inFile is add for a mistake in the file of a component's source.
 func (p *Problems) inFile(c *componentDecl, line int, format string, args ...any) {
-	p.note(Problem{Place: c.place, File: c.file, Line: line, Text: fmt.Sprintf(format, args...)})
+	p.Note(Problem{Place: c.place, File: c.file, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 // wrongSource notes what the compiler says about a component, at the author's line.
@@ -138,7 +142,7 @@ func (c *componentDecl) wrongSource(p *Problems, err *component.SourceError) {
 	case c.file != "":
 		p.inFile(c, max(err.Line, 1), "%s", text)
 	case c.lines || err.Line == 0:
-		p.note(Problem{Place: c.place, Line: max(err.Line, 0), Text: fmt.Sprintf("logic component %s: %s", c.Name, text)})
+		p.Note(Problem{Place: c.place, Line: max(err.Line, 0), Text: fmt.Sprintf("logic component %s: %s", c.Name, text)})
 	default:
 		p.add(c.place, "logic component %s: line %d of the source: %s", c.Name, err.Line, text)
 	}

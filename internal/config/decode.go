@@ -8,27 +8,27 @@ import (
 	"unicode/utf8"
 )
 
-// decoder reads values strictly: whatever is not as expected becomes a
-// problem, and decoding goes on, so that an author learns of everything at once.
+// decoder reads values strictly: anything unexpected becomes a problem and decoding
+// continues, so that the author sees every mistake at once.
 type decoder struct {
 	*Problems
 	getenv func(string) string
 	read   func(path string) ([]byte, error)
-	key    string // whose value is being read
+	key    string // the key whose value is being read
 }
 
 func (d *decoder) fail(n *Value, format string, args ...any) { d.add(n.Place, format, args...) }
 
-// bad is fail for a value: it says first of which key.
+// bad is fail for a value: the message begins with its key.
 func (d *decoder) bad(n *Value, format string, args ...any) {
-	prefix := ""
-	if d.key != "" {
-		prefix = printable(d.key) + ": "
+	if d.key == "" {
+		d.fail(n, format, args...)
+		return
 	}
-	d.fail(n, "%s%s", prefix, fmt.Sprintf(format, args...))
+	d.member(n.Place, printable(d.key), format, args...)
 }
 
-// within reads what stands under a key that was kept for later.
+// within calls read with the decoder at a key whose value is read later.
 func (d *decoder) within(key string, read func()) {
 	was := d.key
 	d.key = key
@@ -36,13 +36,13 @@ func (d *decoder) within(key string, read func()) {
 	d.key = was
 }
 
-// member is a key that a mapping may have, and what reads its value.
+// member is an allowed key of a mapping and the function that reads its value.
 type member struct {
 	key  string
 	read func(*Value)
 }
 
-// object reads a mapping whose keys are known. what names it in messages ("a field").
+// object reads a mapping with a fixed set of keys. what names it in messages ("a field").
 func (d *decoder) object(n *Value, what string, members ...member) (given map[string]bool) {
 	names := make([]string, len(members))
 	for i, m := range members {
@@ -61,7 +61,7 @@ func (d *decoder) object(n *Value, what string, members ...member) (given map[st
 	return given
 }
 
-// mapping reads a mapping with keys of the author's choice, each only once.
+// mapping reads a mapping with arbitrary keys, each at most once.
 func (d *decoder) mapping(n *Value, what string, each func(key, value *Value)) {
 	if n.Kind != Mapping {
 		d.wrong(n, strings.TrimPrefix(what+" as a mapping", d.key+" as "))
@@ -100,7 +100,7 @@ func (d *decoder) list(n *Value, what string, each func(i int, item *Value)) {
 	}
 }
 
-// scalar is a single value as it was given or, when env, as the environment has it.
+// scalar is a single value as it was given or, if env, as the environment has it.
 type scalar struct {
 	text  string
 	kind  Kind
@@ -125,7 +125,7 @@ func (d *decoder) scalar(n *Value, expected string) (scalar, bool) {
 	return scalar{text: text, env: true}, true
 }
 
-// meant is the text of a value that was read before.
+// meant returns the text of a value that was read before.
 func (d *decoder) meant(n *Value) string {
 	if n.Variable != "" {
 		return d.getenv(n.Variable)
@@ -146,7 +146,7 @@ func (d *decoder) text(n *Value) (string, bool) {
 	return s.text, d.storable(n, s.text)
 }
 
-// verbatim reads a text in which nothing is taken from the environment.
+// verbatim reads a text without replacing a variable.
 func (d *decoder) verbatim(n *Value) (string, bool) {
 	if n.Kind != Text {
 		d.wrong(n, "text")
@@ -155,7 +155,7 @@ func (d *decoder) verbatim(n *Value) (string, bool) {
 	return n.Text, d.storable(n, n.Text)
 }
 
-// storable reports whether a text can be stored, and says so if not.
+// storable reports whether a text can be stored, and adds a problem if not.
 func (d *decoder) storable(n *Value, s string) bool {
 	if strings.ContainsRune(s, 0) {
 		d.bad(n, "expected text without the character U+0000")
@@ -164,7 +164,7 @@ func (d *decoder) storable(n *Value, s string) bool {
 	return true
 }
 
-// oneOf reads a text out of a fixed choice.
+// oneOf reads one of a fixed set of texts.
 func (d *decoder) oneOf(n *Value, choice ...string) (string, bool) {
 	s, ok := d.text(n)
 	if !ok {
@@ -177,7 +177,7 @@ func (d *decoder) oneOf(n *Value, choice ...string) (string, bool) {
 	return s, true
 }
 
-// texts reads a list of texts, all different.
+// texts reads a list of distinct texts.
 func (d *decoder) texts(n *Value, what string, each func(item *Value, text string)) {
 	seen := map[string]bool{}
 	d.list(n, "a list of "+what, func(_ int, item *Value) {
@@ -208,7 +208,7 @@ func (d *decoder) boolean(n *Value) (value, ok bool) {
 	return lower == "true", true
 }
 
-// maxLimit bounds every number of a manifest; they are counts a minute, an hour or a day.
+// maxLimit bounds every number; they are counts per minute, hour or day.
 const maxLimit = 1_000_000_000
 
 // limit reads a whole number of at least 1.
@@ -229,7 +229,7 @@ func (d *decoder) limit(n *Value) (int, bool) {
 	return value, true
 }
 
-// wrong notes that something else was expected than what the node is.
+// wrong adds a problem for a value of the wrong kind.
 func (d *decoder) wrong(n *Value, expected string) {
 	found := kindOf(n)
 	if expected == "text" && found == "a number" {
@@ -241,8 +241,8 @@ func (d *decoder) wrong(n *Value, expected string) {
 	d.bad(n, "expected %s, found %s", expected, found)
 }
 
-// found is the node's value for a message. What came from the environment may
-// be a secret, and is not told.
+// found returns the value as a message shows it. A value of the environment may be
+// a secret and is not shown.
 func (d *decoder) found(n *Value) string {
 	if n.Variable != "" {
 		return "the value of " + n.Text
@@ -250,8 +250,8 @@ func (d *decoder) found(n *Value) string {
 	return show(n.Text)
 }
 
-// to, flag and count read a member straight into a variable, which keeps its
-// value when the member is not as expected.
+// to, flag and count return functions that read a member into a variable, which
+// keeps its value when the member is wrong.
 func (d *decoder) to(p *string) func(*Value) {
 	return func(n *Value) {
 		if s, ok := d.text(n); ok {
@@ -276,7 +276,7 @@ func (d *decoder) count(p *int) func(*Value) {
 	}
 }
 
-// between reads a whole number within bounds straight into a variable.
+// between is count for a whole number within bounds.
 func (d *decoder) between(p *int, low, high int) func(*Value) {
 	return func(n *Value) {
 		expected := fmt.Sprintf("a whole number of %d to %d", low, high)
@@ -325,7 +325,7 @@ func orList(choice []string) string {
 	return strings.Join(choice[:last], ", ") + " or " + choice[last]
 }
 
-// show is a text for a message of one line.
+// show returns a text in the form of a one-line message.
 func show(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:77], "") + "…"
@@ -333,7 +333,7 @@ func show(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// InvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+// InvalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
 func InvalidUTF8(src []byte) int {
 	for i := 0; i < len(src); {
 		r, size := utf8.DecodeRune(src[i:])

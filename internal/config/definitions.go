@@ -10,15 +10,15 @@ import (
 )
 
 var declarationTable = table[inputs.Declaration]{
-	text("name", func(d *inputs.Declaration) *string { return &d.Name }),
-	text("type", func(d *inputs.Declaration) *inputs.Type { return &d.Type }),
-	flag("required", func(d *inputs.Declaration) *bool { return &d.Required }).when(sparse),
+	text("name", func(d *inputs.Declaration) *string { return &d.Name }).needed("letters, digits, _ and -"),
+	text("type", func(d *inputs.Declaration) *inputs.Type { return &d.Type }).among("text", "number", "boolean", "json").needed("what it is"),
+	flag("required", func(d *inputs.Declaration) *bool { return &d.Required }).when(sparse).says("it must be sent"),
 }
 
 // declared is a member that is a list of declared inputs or outputs.
 func declared[T any](key string, at func(*T) *[]inputs.Declaration) attr[T] {
 	return attr[T]{
-		key:  key,
+		key: key, kind: ListMember, of: func(*T) []MemberDescription { return declarationTable.describe(&inputs.Declaration{}) },
 		read: func(d *decoder, o *T, v *Value) { *at(o) = d.declarations(v) },
 		tell: func(o *T, _ func(string) string) *Value {
 			var list []*Value
@@ -33,7 +33,7 @@ func declared[T any](key string, at func(*T) *[]inputs.Declaration) attr[T] {
 // contextOf is a member that is an execution context.
 func contextOf[T any](at func(*T) *custom.Context) attr[T] {
 	return attr[T]{
-		key:  "execution_context",
+		key: "execution_context", kind: ContextMember, doc: "whom it runs as: caller, system or {specific_user: EMAIL}",
 		read: func(d *decoder, o *T, v *Value) { *at(o) = d.context(v) },
 		tell: func(o *T, email func(string) string) *Value {
 			if c := at(o); c.Kind == custom.SpecificUser {

@@ -29,7 +29,25 @@ func (c change) public() Change {
 	return Change{action, c.kind, c.name, c.before, c.after}
 }
 
-// Line says what changed in one line for people:
+// Difference is one thing that an update changes in an object. Before and After
+// are nil where there is nothing; where a member is added, removed or reordered
+// as a whole, Text says so.
+type Difference struct {
+	Path   string `json:"path"`
+	Before any    `json:"before,omitempty"`
+	After  any    `json:"after,omitempty"`
+	Text   string `json:"text"`
+}
+
+// Differences lists what an update changes, by path; nil for any other change.
+func (c Change) Differences() []Difference {
+	if c.Action != "update" {
+		return nil
+	}
+	return differences("", generic(c.Before), generic(c.After))
+}
+
+// Line describes the change in one line:
 // `update user sam@acme.example: role sales → support`.
 func (c Change) Line() string {
 	line := c.Action + " " + strings.ReplaceAll(c.Kind, "_", " ")
@@ -39,7 +57,11 @@ func (c Change) Line() string {
 	if c.Action != "update" {
 		return line
 	}
-	return line + ": " + strings.Join(differences("", generic(c.Before), generic(c.After)), ", ")
+	var texts []string
+	for _, d := range c.Differences() {
+		texts = append(texts, d.Text)
+	}
+	return line + ": " + strings.Join(texts, ", ")
 }
 
 // generic is a view as JSON has it.
@@ -52,38 +74,39 @@ func generic(v any) any {
 }
 
 // differences lists what differs between two JSON values, by path.
-func differences(path string, before, after any) []string {
+func differences(path string, before, after any) []Difference {
 	if encoded(before) == encoded(after) {
 		return nil
 	}
 	b, isObject := members(before)
 	a, areObjects := members(after)
 	if !isObject || !areObjects {
-		return []string{difference(path, before, after)}
+		return []Difference{difference(path, before, after)}
 	}
-	var list []string
+	var list []Difference
 	for _, key := range union(b, a) {
 		was, had := b[key]
 		is, has := a[key]
 		at := strings.TrimPrefix(path+"."+key, ".")
+		whole := func(what string) { list = append(list, Difference{at, was, is, at + what}) }
 		_, deep := members(cmpOr(is, was))
 		switch {
 		case had && has:
 			list = append(list, differences(at, was, is)...)
 		case deep && has && renamedFrom(is) != "":
-			list = append(list, at+" renamed from "+renamedFrom(is))
+			list = append(list, Difference{at, renamedFrom(is), key, at + " renamed from " + renamedFrom(is)})
 			list = append(list, differences(at, withoutName(b[renamedFrom(is)]), withoutName(is))...)
 		case deep && has:
-			list = append(list, at+" added")
+			whole(" added")
 		case deep && had && renamedAway(a, key):
 		case deep && had:
-			list = append(list, at+" removed")
+			whole(" removed")
 		default:
 			list = append(list, difference(at, was, is))
 		}
 	}
 	if len(list) == 0 {
-		list = append(list, path+" reordered")
+		list = append(list, Difference{path, before, after, path + " reordered"})
 	}
 	return list
 }
@@ -114,16 +137,17 @@ func withoutName(v any) any {
 	return m
 }
 
-func difference(path string, before, after any) string {
+func difference(path string, before, after any) Difference {
+	text := fmt.Sprintf("%s %s → %s", path, worded(before), worded(after))
 	switch {
 	case path == "renamed_from":
-		return "renamed from " + worded(after)
+		text = "renamed from " + worded(after)
 	case path == "password", path == "webhook_secret", path == "previous_webhook_secret":
-		return path + " " + strings.Trim(strings.ReplaceAll(worded(after), "none", "removed"), "()")
+		text = path + " " + strings.Trim(strings.ReplaceAll(worded(after), "none", "removed"), "()")
 	case path == "nodes", strings.HasPrefix(path, "email_templates."): // the change history has them in full
-		return path + " changed"
+		text = path + " changed"
 	}
-	return fmt.Sprintf("%s %s → %s", path, worded(before), worded(after))
+	return Difference{path, before, after, text}
 }
 
 // members sees a value as an object: a list of named objects counts as one, by name.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -21,6 +22,9 @@ type Edit struct {
 	// deactivated. A member that is absent has its default, as in a manifest.
 	// Where the value has no path of its own, problems name it edits[i].
 	Value *Value
+	// Activate makes a user active who is deactivated or waits for activation, and
+	// changes nothing else of them. Value must be nil.
+	Activate bool
 	// Against is the version of the object that the edit was made against, or
 	// Absent. "" does not ask.
 	Against string
@@ -44,7 +48,7 @@ const kindTemplate = "email_template"
 // DecodeEdits reads edits of a tenant's configuration, as Decode does for the
 // whole of it; Apply makes them all or nothing. What the edits do not name stays.
 func DecodeEdits(tenantID tenant.ID, edits []Edit, getenv func(string) string) *Spec {
-	e := &editor{removed: map[[2]string]bool{}, problems: &Problems{}}
+	e := &editor{removed: map[[2]string]string{}, activated: map[string]string{}, problems: &Problems{}}
 	e.top("tenant", str(string(tenantID)))
 	edits = slices.Clone(edits)
 	for i := range edits {
@@ -61,14 +65,19 @@ func DecodeEdits(tenantID tenant.ID, edits []Edit, getenv func(string) string) *
 		}
 	}
 	m := Decode(Source{Root: root, Getenv: getenv})
-	m.removed, m.edits = e.removed, edits
+	m.removed, m.activated, m.edits = e.removed, e.activated, edits
 	for at := range m.removed {
 		if m.names(at[0], at[1]) {
 			m.problems.add(m.place(at[0], at[1]), "%s is both changed and removed", printableName(at[1]))
 		}
 	}
+	for key := range m.activated {
+		if _, removed := m.removed[[2]string{"users", key}]; removed || m.names("users", key) {
+			m.problems.add(m.place("users", key), "%s is both activated and changed", printableName(key))
+		}
+	}
 	for _, one := range e.problems.List {
-		m.problems.note(one)
+		m.problems.Note(one)
 	}
 	return m
 }
@@ -90,8 +99,10 @@ func (v *Value) at(place Place) *Value {
 // editor puts edits together to a whole configuration.
 type editor struct {
 	sections []pair
-	removed  map[[2]string]bool
-	problems *Problems
+	removed  map[[2]string]string
+	// activated is Spec.activated.
+	activated map[string]string
+	problems  *Problems
 }
 
 // top is the value of a top-level key, which is v if there is none yet.
@@ -113,7 +124,7 @@ func (e *editor) add(one *Edit) {
 	case kindTemplate:
 		all := e.top("email_templates", &Value{Kind: Mapping})
 		if one.Value == nil {
-			e.removed[[2]string{"email_templates", one.Name}] = true
+			e.removed[[2]string{"email_templates", one.Name}] = one.Name
 		} else {
 			all.Members = append(all.Members, Member{str(one.Name), one.Value})
 		}
@@ -132,12 +143,25 @@ func (e *editor) add(one *Edit) {
 		return
 	}
 	k := kinds[i]
+	if one.Activate {
+		e.activate(k, one)
+		return
+	}
 	list := e.top(k.section, rows(nil))
 	if one.Value == nil {
-		e.removed[[2]string{k.section, k.key(one.Name)}] = true
+		e.removed[[2]string{k.section, k.key(one.Name)}] = one.Name
 		return
 	}
 	list.Items = append(list.Items, e.named(k, one))
+}
+
+func (e *editor) activate(k kind, one *Edit) {
+	if k.name != kindUser || one.Value != nil {
+		e.problems.add(Place{}, "only a user can be activated, with no value: found %s", words(k.name))
+		return
+	}
+	e.top(k.section, rows(nil))
+	e.activated[k.key(one.Name)] = one.Name
 }
 
 // tenant adds the members of the tenant itself, and no section of another kind.
@@ -166,7 +190,7 @@ func (e *editor) named(k kind, one *Edit) *Value {
 	is := v.Member(k.id)
 	switch {
 	case k.id == "": // another rule takes the place of one whose content changes
-		e.removed[[2]string{k.section, one.Name}] = true
+		e.removed[[2]string{k.section, one.Name}] = one.Name
 	case is == &v:
 		v.Members = append([]Member{{str(k.id), str(one.Name)}}, v.Members...)
 	case is.Kind == Text && k.key(is.Text) == k.key(one.Name):
@@ -175,7 +199,7 @@ func (e *editor) named(k kind, one *Edit) *Value {
 			v.Members = append(slices.Clone(v.Members), Member{str("renamed_from"), str(one.Name)})
 		}
 	default:
-		e.problems.add(is.Place, "%s %s cannot be renamed", strings.ReplaceAll(k.name, "_", " "), one.Name)
+		e.problems.add(is.Place, "%s %s cannot be renamed", words(k.name), one.Name)
 	}
 	return &v
 }
@@ -188,11 +212,17 @@ func (k kind) key(name string) string {
 	return name
 }
 
-// object is an object of a state; Value is nil when there is none.
+// object is an object of a state. Its version is a digest of its view in the change
+// history and of its secrets as they are stored: sealed with a random nonce or
+// hashed with a random salt, so that nobody can try secrets on the digest. Value is nil when there is none.
 func (k kind) object(s *state, key string) Object {
 	o := Object{Kind: k.name, Name: key, Version: Absent}
 	if v := k.view(s, nil, key); v != nil {
-		digest := sha256.Sum256([]byte(encoded(v)))
+		text := encoded(v)
+		if k.secrets != nil {
+			text += encoded(k.secrets(s, key))
+		}
+		digest := sha256.Sum256([]byte(text))
 		o.Version, o.Value = hex.EncodeToString(digest[:12]), k.tell(s, key)
 	}
 	return o
@@ -241,20 +271,33 @@ func (p *plan) checkVersions() error {
 			key = k.key(one.nameIn(k))
 		}
 		stored := k.object(p.before, key)
-		what := strings.TrimSpace(strings.ReplaceAll(k.name, "_", " ") + " " + printableName(key))
+		what := strings.TrimSpace(words(k.name) + " " + printableName(key))
+		if k.name == kindUser {
+			what = "user with the e-mail address " + printableName(strings.TrimSpace(cmp.Or(one.Name, one.nameIn(k))))
+		}
 		if one.Value == nil && stored.Value == nil {
 			return fault.New(fault.NotFound, "there is no %s", what)
 		}
 		if one.Against == "" || one.Against == stored.Version {
 			continue
 		}
-		f := fault.New(fault.Conflict, "%s was changed meanwhile", what).
-			With("kind", k.name).With("name", key).With("version", stored.Version).With("stored", jsonOf(stored.Value)).
-			With("asked", jsonOf(one.Value))
-		return f
+		message := what + " was changed meanwhile"
+		if one.Against == Absent {
+			message = "a " + what + " exists already"
+		}
+		return stored.conflict(message, jsonOf(one.Value))
 	}
 	return nil
 }
+
+// conflict is CONFLICT with what is stored and what was asked for instead.
+func (o Object) conflict(message string, asked any) error {
+	return fault.New(fault.Conflict, "%s", message).With("kind", o.Kind).With("name", o.Name).With("version", o.Version).
+		With("stored", jsonOf(o.Value)).With("asked", asked)
+}
+
+// words is the name of a kind in a sentence.
+func words(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
 
 // nameIn is the name that an edit's value gives its object.
 func (e *Edit) nameIn(k kind) string {

@@ -17,38 +17,40 @@ type endpointDecl struct {
 }
 
 var endpointTable = table[endpointDecl]{
-	text("slug", func(e *endpointDecl) *string { return &e.Slug }).when(inExport),
+	text("slug", func(e *endpointDecl) *string { return &e.Slug }).when(inExport).needed("the last segment of its path"),
 	{
-		key:  "target",
+		key: "target", kind: TargetMember, required: true, doc: "the logic component or automation that runs",
 		read: func(d *decoder, e *endpointDecl, v *Value) { e.Target = d.target(v) },
 		tell: func(e *endpointDecl, _ func(string) string) *Value {
 			return flow(pair{string(e.Target.Kind), str(e.Target.Name)})
 		},
 	},
-	choice("auth", func(e *endpointDecl) *custom.Auth { return &e.Auth }, custom.APIKey, custom.Token, custom.Signed),
-	with(choice("reply", func(e *endpointDecl) *custom.Reply { return &e.Reply }, custom.Result, custom.Receipt), custom.Token),
-	with(text("verifier", func(e *endpointDecl) *string { return &e.Verifier }), custom.Signed),
+	choice("auth", func(e *endpointDecl) *custom.Auth { return &e.Auth }, custom.APIKey, custom.Token, custom.Signed).says("who may call"),
+	with(choice("reply", func(e *endpointDecl) *custom.Reply { return &e.Reply }, custom.Result, custom.Receipt), custom.Token).says("what a webhook with a token answers"),
+	with(text("verifier", func(e *endpointDecl) *string { return &e.Verifier }), custom.Signed).says("the logic component that checks signatures"),
 	{ // of the secrets the change history has that there are some, never which
-		key:  "webhook_secret",
-		read: func(d *decoder, e *endpointDecl, v *Value) { e.secret = d.sharedSecret(v, false) },
-		past: func(e, prev *endpointDecl) *Value { return sealedText(e.SealedSecret, prev.SealedSecret) },
+		key: "webhook_secret", kind: SecretMember, doc: "checked by the verifier; kept when absent",
+		read:   func(d *decoder, e *endpointDecl, v *Value) { e.secret = d.sharedSecret(v, false) },
+		past:   func(e, prev *endpointDecl) *Value { return sealedText(e.SealedSecret, prev.SealedSecret) },
+		secret: func(e *endpointDecl) string { return e.SealedSecret },
 	},
 	{
-		key:  "previous_webhook_secret",
-		read: func(d *decoder, e *endpointDecl, v *Value) { e.previous = d.sharedSecret(v, true) },
-		past: func(e, prev *endpointDecl) *Value { return sealedText(e.SealedPrevious, prev.SealedPrevious) },
+		key: "previous_webhook_secret", kind: SecretMember, doc: "the secret before, which is taken too; kept when absent",
+		read:   func(d *decoder, e *endpointDecl, v *Value) { e.previous = d.sharedSecret(v, true) },
+		past:   func(e, prev *endpointDecl) *Value { return sealedText(e.SealedPrevious, prev.SealedPrevious) },
+		secret: func(e *endpointDecl) string { return e.SealedPrevious },
 	},
 	{
-		key:  "run_as",
+		key: "run_as", kind: TextMember, doc: "the e-mail address of the user whom it runs as",
 		read: func(d *decoder, e *endpointDecl, v *Value) { d.someone(&e.RunAs)(v) },
 		tell: func(e *endpointDecl, email func(string) string) *Value { return str(email(e.RunAs)) },
 		show: notEmpty,
 	},
 	{key: "defined_by", past: func(e, _ *endpointDecl) *Value { return str(e.DefinedBy) }},
-	flag("log_requests", func(e *endpointDecl) *bool { return &e.LogRequests }),
-	with(flag("external_users", func(e *endpointDecl) *bool { return &e.ExternalUsers }), custom.APIKey),
-	with(count("rate_limit_per_minute", func(e *endpointDecl) *int { return &e.RateLimitPerMinute }), custom.Token, custom.Signed),
-	between("max_body_bytes", func(e *endpointDecl) *int { return &e.MaxBodyBytes }, 1, custom.MaxBodyBytes),
+	flag("log_requests", func(e *endpointDecl) *bool { return &e.LogRequests }).says("calls are in the audit log"),
+	with(flag("external_users", func(e *endpointDecl) *bool { return &e.ExternalUsers }), custom.APIKey).says("access tokens of external users may call"),
+	with(count("rate_limit_per_minute", func(e *endpointDecl) *int { return &e.RateLimitPerMinute }), custom.Token, custom.Signed).says("calls of a webhook"),
+	between("max_body_bytes", func(e *endpointDecl) *int { return &e.MaxBodyBytes }, 1, custom.MaxBodyBytes).says("the size of a body"),
 }
 
 // with has Export leave out a member that does not go with the endpoint's auth.
@@ -64,12 +66,16 @@ func with(a attr[endpointDecl], auth ...custom.Auth) attr[endpointDecl] {
 	return a
 }
 
+func newEndpoint() *endpointDecl {
+	return &endpointDecl{Endpoint: custom.Endpoint{
+		Auth: custom.APIKey, Reply: custom.Result, LogRequests: true,
+		RateLimitPerMinute: custom.DefaultRateLimit, MaxBodyBytes: custom.DefaultMaxBodyBytes,
+	}}
+}
+
 func (d *decoder) endpoints(m *Spec, key string, n *Value) {
 	d.list(n, "a list of custom endpoints", func(_ int, item *Value) {
-		e := &endpointDecl{Endpoint: custom.Endpoint{
-			Auth: custom.APIKey, Reply: custom.Result, LogRequests: true,
-			RateLimitPerMinute: custom.DefaultRateLimit, MaxBodyBytes: custom.DefaultMaxBodyBytes,
-		}}
+		e := newEndpoint()
 		before := len(d.List)
 		marks := endpointTable.read(d, item, "a custom endpoint", e)
 		if marks["slug"] == nil {
@@ -263,6 +269,10 @@ var endpointKind = kind{
 			was = prev.endpoints[slug]
 		}
 		return endpointTable.view(&endpointDecl{Endpoint: *is}, &endpointDecl{Endpoint: *was})
+	},
+	secrets: func(s *state, slug string) []string { // the webhook token's prefix tells one token from another
+		e := s.endpoints[slug]
+		return append(endpointTable.secrets(&endpointDecl{Endpoint: *e}), e.TokenPrefix)
 	},
 	tell: func(s *state, slug string) *Value { // without secrets and webhook tokens
 		return flow(endpointTable.export(&endpointDecl{Endpoint: *s.endpoints[slug]}, s.email)...)

@@ -8,33 +8,37 @@ import (
 )
 
 var entityTable = table[schema.Entity]{
-	text("name", func(e *schema.Entity) *string { return &e.Name }).when(inExport),
-	text("renamed_from", func(e *schema.Entity) *string { return &e.RenamedFrom }).when(inHistory), // by this change
-	text("label", func(e *schema.Entity) *string { return &e.Label }),
-	choice("sharing", func(e *schema.Entity) *schema.Sharing { return &e.Sharing }, schema.Private, schema.PublicRead, schema.PublicReadWrite),
+	text("name", func(e *schema.Entity) *string { return &e.Name }).when(inExport).needed("snake_case and singular; it is the name in the API"),
+	text("renamed_from", func(e *schema.Entity) *string { return &e.RenamedFrom }).when(inHistory).says("the name before, which is renamed with all data"), // by this change
+	text("label", func(e *schema.Entity) *string { return &e.Label }).says("what people see; from the name when absent"),
+	choice("sharing", func(e *schema.Entity) *schema.Sharing { return &e.Sharing }, schema.Private, schema.PublicRead, schema.PublicReadWrite).says("what internal users may do with the records of others"),
 	{
-		key: "fields", read: func(*decoder, *schema.Entity, *Value) {}, // once the entity's name is known
+		key: "fields", kind: ListMember, doc: "its fields", of: func(*schema.Entity) []MemberDescription { return fieldTable.describe(&schema.Field{}) }, read: func(*decoder, *schema.Entity, *Value) {}, // once the entity's name is known
 		tell: func(e *schema.Entity, _ func(string) string) *Value { return fieldTable.exports(e.Fields) },
 		past: func(e, _ *schema.Entity) *Value { return fieldTable.pasts(e.Fields) },
 	},
 }
 
 var fieldTable = table[schema.Field]{
-	text("name", func(f *schema.Field) *string { return &f.Name }),
-	text("renamed_from", func(f *schema.Field) *string { return &f.RenamedFrom }).when(inHistory), // by this change
-	text("type", func(f *schema.Field) *schema.Type { return &f.Type }),
-	flag("required", func(f *schema.Field) *bool { return &f.Required }).when(sparse),
-	flag("unique", func(f *schema.Field) *bool { return &f.Unique }).when(sparse),
-	flag("indexed", func(f *schema.Field) *bool { return &f.Indexed }).when(sparse),
+	text("name", func(f *schema.Field) *string { return &f.Name }).needed("snake_case; it is the name in the API"),
+	text("renamed_from", func(f *schema.Field) *string { return &f.RenamedFrom }).when(inHistory).says("the name before, which is renamed with all data"), // by this change
+	text("type", func(f *schema.Field) *schema.Type { return &f.Type }).among(strings.Split(typeNames(), ", ")...).needed("what values it takes"),
+	flag("required", func(f *schema.Field) *bool { return &f.Required }).when(sparse).says("a record must have a value"),
+	flag("unique", func(f *schema.Field) *bool { return &f.Unique }).when(sparse).says("no two records may have the same value"),
+	flag("indexed", func(f *schema.Field) *bool { return &f.Indexed }).when(sparse).says("lists can be filtered by it"),
 	{
-		key: "options",
+		key: "options", kind: TextsMember, doc: "what a select may be",
 		read: func(d *decoder, f *schema.Field, v *Value) {
 			d.texts(v, "options", func(_ *Value, text string) { f.Options = append(f.Options, text) })
 		},
 		tell: func(f *schema.Field, _ func(string) string) *Value { return strs(f.Options) },
 		show: sparse,
 	},
-	text("entity", func(f *schema.Field) *string { return &f.Target }).when(sparse),
+	text("entity", func(f *schema.Field) *string { return &f.Target }).when(sparse).says("the entity that a reference leads to"),
+}
+
+func newEntity() *schema.Entity {
+	return &schema.Entity{Sharing: schema.Private, Fields: []*schema.Field{}}
 }
 
 func (d *decoder) entities(m *Spec, key string, n *Value) {
@@ -43,7 +47,7 @@ func (d *decoder) entities(m *Spec, key string, n *Value) {
 		return
 	}
 	d.list(n, "a list of entities", func(_ int, item *Value) {
-		e := &schema.Entity{Sharing: schema.Private, Fields: []*schema.Field{}}
+		e := newEntity()
 		given := entityTable.read(d, item, "an entity", e)
 		if !d.named(item, "an entity", given, e.Name) {
 			return

@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// state is a tenant's configuration as far as a manifest can say it.
+// state is the part of a tenant's configuration that a Spec can describe.
 type state struct {
 	tenant     *tenant.Tenant // nil when there is none
 	entities   map[string]*schema.Entity
@@ -27,9 +27,9 @@ type state struct {
 	rules      map[string]*access.SharingRule // by ID
 	users      map[string]*user.User          // by e-mail key; in a plan, only those it is about
 
-	// What the tenant defined itself. Where a definition has a user's id in the
-	// database, it has their e-mail key here: a plan's new users have no id yet.
-	// An id of nobody stays as it is.
+	// What the tenant defined itself. Users are named by e-mail key here and by id
+	// in the database, because new users of a plan have no id yet. An id that
+	// belongs to no user is kept.
 	components  map[string]*custom.Component
 	automations map[string]*custom.Automation
 	endpoints   map[string]*custom.Endpoint
@@ -49,8 +49,8 @@ func (s *state) schema() *schema.Schema {
 	return schema.New(entities, s.userFields)
 }
 
-// plan is one manifest held against one stored state: what is to be, and the
-// changes that lead there.
+// plan is a Spec compared with a stored state: the state after the change, and the
+// changes that lead to it.
 type plan struct {
 	*Problems
 	m             *Spec
@@ -59,29 +59,30 @@ type plan struct {
 	before, after *state
 	schema        *schema.Schema // of after
 	holders       holders
-	// people are stored users, outside the plan perhaps, whom definitions name:
-	// by e-mail key.
+	// people are stored users whom definitions name, by e-mail key. They need not
+	// be part of the plan.
 	people  map[string]*user.User
 	renames renames
 	keyring *secret.Keyring
 	changes []change
-	// warnings are for the operator about a manifest that can be applied.
+	// warnings are for the author of a Spec that can be applied.
 	warnings []string
 }
 
-// person finds a user by e-mail key, as the plan leaves them; nil when there is
-// none among the plan's and those that definitions name.
+// person returns the user with an e-mail key as they are after the change; nil when
+// neither the plan nor a definition names such a user.
 func (p *plan) person(key string) *user.User { return cmp.Or(p.after.users[key], p.people[key]) }
 
-// holders are the users, outside the plan, who have a role or permission set
-// that the plan removes: e-mail addresses by its name.
+// holders are the users outside the plan who have a role or permission set that the
+// plan removes: e-mail addresses by the name of the role or set.
 type holders struct{ roles, sets map[string][]string }
 
-// change is one object that the plan creates, updates or deletes. key finds it
-// in the states; before and after are its views, nil where there is none.
+// change is one object that the plan creates, updates or deletes. key finds it in
+// the state after, was in the state before; before and after are its views, nil
+// where there is none.
 type change struct {
-	kind, key, name string
-	before, after   any
+	kind, key, was, name string
+	before, after        any
 }
 
 // The kinds of objects, as the change history names them.
@@ -101,12 +102,13 @@ const (
 // prunes reports whether objects that a section does not name are removed.
 func (p *plan) prunes(section string) bool { return p.prune && p.m.has(section) }
 
-// drops reports whether an object that is stored goes.
+// drops reports whether a stored object is removed.
 func (p *plan) drops(section, key string) bool {
-	return p.m.removed[[2]string{section, key}] || p.prunes(section) && !p.m.names(section, key)
+	_, removed := p.m.removed[[2]string{section, key}]
+	return removed || p.prunes(section) && !p.m.names(section, key)
 }
 
-// drop takes out of after what goes.
+// drop deletes from after the objects that are removed.
 func drop[V any](p *plan, section string, before, after map[string]V) {
 	for key := range before {
 		if p.drops(section, key) {
@@ -115,7 +117,7 @@ func drop[V any](p *plan, section string, before, after map[string]V) {
 	}
 }
 
-// removed lists the roles and permission sets that the plan takes away.
+// removed returns the roles and permission sets that the plan removes.
 func (p *plan) removed() (roles, sets map[string]bool) {
 	roles, sets = map[string]bool{}, map[string]bool{}
 	for name := range p.before.roles {
@@ -131,7 +133,7 @@ func (p *plan) removed() (roles, sets map[string]bool) {
 	return roles, sets
 }
 
-// checkHolders refuses to remove what users outside the plan still have.
+// checkHolders adds a problem for each removed object that users outside the plan have.
 func (p *plan) checkHolders(section, what string, held map[string][]string) {
 	for _, name := range sortedKeys(held) {
 		emails := held[name]
@@ -150,8 +152,8 @@ func holdersText(n int, emails []string) string {
 	return strconv.Itoa(n) + " users have it (" + strings.Join(emails, ", ") + ")"
 }
 
-// diff lists what differs between before and after, section by section,
-// created and updated objects in the manifest's order, then deleted ones.
+// diff computes the changes between before and after, kind by kind: created and
+// updated objects in the order of the Spec, then deleted ones.
 func (p *plan) diff() {
 	p.changes = nil
 	for _, k := range kinds {
@@ -171,17 +173,16 @@ func (p *plan) diff() {
 			if after == nil {
 				has = p.before
 			}
-			p.note(k.name, key, k.titled(has, key), before, after)
+			p.note(change{k.name, key, was, k.titled(has, key), before, after})
 		}
 	}
 }
 
 // note adds a change unless the two views are the same.
-func (p *plan) note(kind, key, name string, before, after any) {
-	if encoded(before) == encoded(after) {
-		return
+func (p *plan) note(c change) {
+	if encoded(c.before) != encoded(c.after) {
+		p.changes = append(p.changes, c)
 	}
-	p.changes = append(p.changes, change{kind, key, name, before, after})
 }
 
 func encoded(v any) string {
@@ -192,8 +193,8 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// order is every key of a kind's objects: first what the Spec names, in its
-// order, then what else stays, then what goes.
+// order returns the keys of a kind's objects: those that the Spec names, in its
+// order, then the others that stay, then those that are removed.
 func (p *plan) order(k kind) []string {
 	list, gone := k.keys(p.after), []string{}
 	place := func(key string) int {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -8,27 +9,30 @@ import (
 // Problem is one mistake in a configuration, for its author.
 type Problem struct {
 	Place
-	// File and Line say where the mistake is inside of the text at the place: on
-	// which line, from 1, of the text or, when File is not "", of the file that
-	// it names. Line is 0 for the text as a whole.
+	// File and Line locate the mistake inside the text at Place: Line counts from 1
+	// in the text or, if File is set, in the file that the text names. Line 0 is
+	// the text as a whole.
 	File string
 	Line int
 	Text string
-	// First is the place of the first of two things that must not both be there.
+	// Reason is Text without the name of the object and member that it begins
+	// with, for a form that shows it beside the member; "" when Text has neither.
+	Reason string
+	// First is the position of the first of two things of which only one is allowed.
 	First *Place
-	// Cause is the refusal of another package that the problem passes on, or nil.
+	// Cause is the error of another package that the problem reports, or nil.
 	Cause error
 }
 
-// Problems are all the mistakes found in one configuration. As an error it is a
-// line each: `PATH: what was expected`.
+// Problems are all the mistakes found in one configuration. Its error text has one
+// line for each: `PATH: what was expected`.
 type Problems struct {
 	List []Problem
-	// Left counts those beyond the first hundred, which nobody reads.
+	// Left counts the problems beyond MaxProblems, which are dropped.
 	Left int
 }
 
-// MaxProblems is how many problems are told of.
+// MaxProblems is how many problems are reported.
 const MaxProblems = 100
 
 func (p *Problems) Error() string {
@@ -49,7 +53,7 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the refusals that problems pass on, for errors.As.
+// Unwrap returns the causes of the problems, for errors.As.
 func (p *Problems) Unwrap() []error {
 	var list []error
 	for _, one := range p.List {
@@ -62,15 +66,22 @@ func (p *Problems) Unwrap() []error {
 
 // add notes a problem, once.
 func (p *Problems) add(at Place, format string, args ...any) {
-	p.note(Problem{Place: at, Text: fmt.Sprintf(format, args...)})
+	p.Note(Problem{Place: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// member is add for a mistake in a member of an object, which what names.
+func (p *Problems) member(at Place, what, format string, args ...any) {
+	reason := fmt.Sprintf(format, args...)
+	p.Note(Problem{Place: at, Text: what + ": " + reason, Reason: reason})
 }
 
 // twice is add for the second of two things of which there may be one.
 func (p *Problems) twice(at, first Place, format string, args ...any) {
-	p.note(Problem{Place: at, First: &first, Text: fmt.Sprintf(format, args...)})
+	p.Note(Problem{Place: at, First: &first, Text: fmt.Sprintf(format, args...)})
 }
 
-func (p *Problems) note(one Problem) {
+// Note adds a problem, unless it is there or there are MaxProblems.
+func (p *Problems) Note(one Problem) {
 	for _, had := range p.List {
 		if had.Place == one.Place && had.File == one.File && had.Line == one.Line && had.Text == one.Text {
 			return
@@ -83,7 +94,9 @@ func (p *Problems) note(one Problem) {
 	p.List = append(p.List, one)
 }
 
-// has reports whether a problem was noted at the path.
+func (p *Problem) reason() string { return cmp.Or(p.Reason, p.Text) }
+
+// has reports whether there is a problem at the path.
 func (p *Problems) has(path string) bool {
 	for _, one := range p.List {
 		if one.Path == path {
@@ -93,7 +106,7 @@ func (p *Problems) has(path string) bool {
 	return false
 }
 
-// err is the problems, or nil when there are none.
+// err returns p, or nil when there are no problems.
 func (p *Problems) err() error {
 	if len(p.List) == 0 {
 		return nil

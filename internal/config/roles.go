@@ -21,8 +21,8 @@ func checkName(name string) error {
 }
 
 var roleTable = table[access.Role]{
-	text("name", func(r *access.Role) *string { return &r.Name }).when(inExport),
-	text("parent", func(r *access.Role) *string { return &r.Parent }).when(notEmpty),
+	text("name", func(r *access.Role) *string { return &r.Name }).when(inExport).needed("at most 63 printable characters"),
+	text("parent", func(r *access.Role) *string { return &r.Parent }).when(notEmpty).says("the role above, whose users see what users of this one own"),
 }
 
 func (d *decoder) roles(m *Spec, key string, n *Value) {

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/wtf8"
 )
 
 // ruleDecl is a sharing rule as the file has it: what a condition's value
@@ -29,10 +30,10 @@ type whereDecl struct {
 }
 
 var ruleTable = table[access.SharingRule]{
-	text("entity", func(r *access.SharingRule) *string { return &r.Entity }),
-	text("owned_by_role", func(r *access.SharingRule) *string { return &r.OwnedByRole }).when(sparse),
+	text("entity", func(r *access.SharingRule) *string { return &r.Entity }).needed("the entity type whose records are shared"),
+	text("owned_by_role", func(r *access.SharingRule) *string { return &r.OwnedByRole }).when(sparse).says("records whose owner has the role; in the place of where"),
 	{
-		key: "where", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
+		key: "where", kind: MapMember, doc: "records whose fields have these values, by field; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
 		tell: func(r *access.SharingRule, _ func(string) string) *Value {
 			var where []pair
 			for _, c := range r.Where {
@@ -41,8 +42,8 @@ var ruleTable = table[access.SharingRule]{
 			return flow(where...)
 		},
 	},
-	text("share_with_role", func(r *access.SharingRule) *string { return &r.ShareWithRole }),
-	choice("access", func(r *access.SharingRule) *access.Level { return &r.Access }, access.ReadOnly, access.Edit),
+	text("share_with_role", func(r *access.SharingRule) *string { return &r.ShareWithRole }).needed("the role that they are shared with, and the roles above it"),
+	choice("access", func(r *access.SharingRule) *access.Level { return &r.Access }, access.ReadOnly, access.Edit).needed("what it gives"),
 }
 
 func (d *decoder) rules(m *Spec, key string, n *Value) {
@@ -79,7 +80,7 @@ func (d *decoder) where(m *Spec, n *Value, path []string) []whereDecl {
 		if !ok {
 			return
 		}
-		value := quoted(s.text)
+		value := jsontext.Value(wtf8.AppendUTF8(nil, s.text))
 		if s.kind == Number || s.kind == Bool {
 			value = v.JSON
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 var setTable = table[access.PermissionSet]{
-	text("name", func(s *access.PermissionSet) *string { return &s.Name }).when(inExport),
+	text("name", func(s *access.PermissionSet) *string { return &s.Name }).when(inExport).needed("at most 63 printable characters"),
 	{
-		key: "system",
+		key: "system", kind: TextsMember, values: access.SystemPermissions, doc: "system permissions; never for external users",
 		read: func(d *decoder, s *access.PermissionSet, v *Value) {
 			d.texts(v, "system permissions", func(item *Value, name string) {
 				if !slices.Contains(access.SystemPermissions, name) {
@@ -24,9 +24,9 @@ var setTable = table[access.PermissionSet]{
 			return strs(inOrder(slices.Clone(s.System)))
 		},
 	},
-	flag("all_entity_access", func(s *access.PermissionSet) *bool { return &s.AllEntityAccess }),
+	flag("all_entity_access", func(s *access.PermissionSet) *bool { return &s.AllEntityAccess }).says("every record of every entity; never for external users"),
 	{
-		key: "entities", read: func(*decoder, *access.PermissionSet, *Value) {}, // once the set's name is known
+		key: "entities", kind: MapMember, doc: "permissions by entity type", of: func(*access.PermissionSet) []MemberDescription { return grantTable.describe(&access.EntityGrant{}) }, read: func(*decoder, *access.PermissionSet, *Value) {}, // once the set's name is known
 		tell: func(s *access.PermissionSet, _ func(string) string) *Value {
 			var list []pair
 			for _, entity := range sortedKeys(s.Entities) {
@@ -39,12 +39,12 @@ var setTable = table[access.PermissionSet]{
 }
 
 var grantTable = table[access.EntityGrant]{
-	flag("create", func(g *access.EntityGrant) *bool { return &g.Create }),
-	flag("read", func(g *access.EntityGrant) *bool { return &g.Read }),
-	flag("update", func(g *access.EntityGrant) *bool { return &g.Update }),
-	flag("delete", func(g *access.EntityGrant) *bool { return &g.Delete }),
+	flag("create", func(g *access.EntityGrant) *bool { return &g.Create }).says("records may be created"),
+	flag("read", func(g *access.EntityGrant) *bool { return &g.Read }).says("records may be read"),
+	flag("update", func(g *access.EntityGrant) *bool { return &g.Update }).says("records may be changed"),
+	flag("delete", func(g *access.EntityGrant) *bool { return &g.Delete }).says("records may be deleted"),
 	{
-		key: "fields", show: sparse, read: func(*decoder, *access.EntityGrant, *Value) {}, // where its place is known
+		key: "fields", kind: MapMember, doc: "permissions by field; a field that is not named may be read and changed", of: func(*access.EntityGrant) []MemberDescription { return fieldGrantTable.describe(&access.FieldGrant{}) }, show: sparse, read: func(*decoder, *access.EntityGrant, *Value) {}, // where its place is known
 		tell: func(g *access.EntityGrant, _ func(string) string) *Value {
 			var list []pair
 			for _, field := range sortedKeys(g.Fields) {
@@ -58,13 +58,17 @@ var grantTable = table[access.EntityGrant]{
 }
 
 var fieldGrantTable = table[access.FieldGrant]{
-	flag("read", func(f *access.FieldGrant) *bool { return &f.Read }),
-	flag("edit", func(f *access.FieldGrant) *bool { return &f.Edit }),
+	flag("read", func(f *access.FieldGrant) *bool { return &f.Read }).says("the field may be read"),
+	flag("edit", func(f *access.FieldGrant) *bool { return &f.Edit }).says("the field may be read and changed"),
+}
+
+func newSet() *access.PermissionSet {
+	return &access.PermissionSet{System: []string{}, Entities: map[string]access.EntityGrant{}}
 }
 
 func (d *decoder) sets(m *Spec, key string, n *Value) {
 	d.list(n, "a list of permission sets", func(_ int, item *Value) {
-		set := &access.PermissionSet{System: []string{}, Entities: map[string]access.EntityGrant{}}
+		set := newSet()
 		given := setTable.read(d, item, "a permission set", set)
 		if !d.named(item, "a permission set", given, set.Name) || !d.nameable(m, item, "permission set", key, set.Name) {
 			return

@@ -12,40 +12,40 @@ import (
 // settingsTable are the top-level keys that make up the tenant itself.
 var settingsTable = table[tenant.Tenant]{
 	{
-		key: "tenant", show: inExport, read: (*decoder).tenantID,
+		key: "tenant", kind: TextMember, required: true, doc: "the name, which stays", show: inExport, read: (*decoder).tenantID,
 		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return str(string(t.ID)) },
 	},
-	text("display_name", func(t *tenant.Tenant) *string { return &t.DisplayName }),
-	hosts("hosts", func(t *tenant.Tenant) *[]string { return &t.Hosts }),
-	hosts("admin_hosts", func(t *tenant.Tenant) *[]string { return &t.AdminHosts }),
-	address("base_url", func(t *tenant.Tenant) *string { return &t.BaseURL }, false),
+	text("display_name", func(t *tenant.Tenant) *string { return &t.DisplayName }).says("the name that people see"),
+	hosts("hosts", func(t *tenant.Tenant) *[]string { return &t.Hosts }).says("hosts of the Public API"),
+	hosts("admin_hosts", func(t *tenant.Tenant) *[]string { return &t.AdminHosts }).says("hosts of the administration"),
+	address("base_url", func(t *tenant.Tenant) *string { return &t.BaseURL }, false).says("where links in mails begin; from the first host when absent"),
 	within("public_api", func(t *tenant.Tenant) *tenant.PublicAPI { return &t.Settings.PublicAPI }, publicAPITable,
-		func() tenant.PublicAPI { return tenant.DefaultSettings().PublicAPI }, true),
-	count("unauthenticated_per_ip_per_minute", func(t *tenant.Tenant) *int { return &t.Settings.UnauthenticatedPerIPPerMinute }),
+		func() tenant.PublicAPI { return tenant.DefaultSettings().PublicAPI }, true).says("the Public API"),
+	count("unauthenticated_per_ip_per_minute", func(t *tenant.Tenant) *int { return &t.Settings.UnauthenticatedPerIPPerMinute }).says("requests of an address without valid credentials"),
 	{
-		key:  "dedup_retention_days",
+		key: "dedup_retention_days", kind: NumberMember, low: 0, high: maxRetention, doc: "how long deliveries are known again; 0 is for ever, else at least 30",
 		read: func(d *decoder, t *tenant.Tenant, v *Value) { d.retention(&t.Settings.DedupRetentionDays, v) },
 		copy: func(to, from *tenant.Tenant) { to.Settings.DedupRetentionDays = from.Settings.DedupRetentionDays },
 		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return num(t.Settings.DedupRetentionDays) },
 	},
 	within("external_identity", func(t *tenant.Tenant) *tenant.ExternalIdentity { return &t.Settings.ExternalIdentity }, identityTable,
-		func() tenant.ExternalIdentity { return tenant.DefaultSettings().ExternalIdentity }, false),
+		func() tenant.ExternalIdentity { return tenant.DefaultSettings().ExternalIdentity }, false).says("registration and login of external users"),
 }
 
 var publicAPITable = table[tenant.PublicAPI]{
-	flag("enabled", func(a *tenant.PublicAPI) *bool { return &a.Enabled }),
-	flag("log_standard_requests", func(a *tenant.PublicAPI) *bool { return &a.LogStandardRequests }),
+	flag("enabled", func(a *tenant.PublicAPI) *bool { return &a.Enabled }).says("it answers"),
+	flag("log_standard_requests", func(a *tenant.PublicAPI) *bool { return &a.LogStandardRequests }).says("requests to records are in the audit log"),
 }
 
 var identityTable = table[tenant.ExternalIdentity]{
-	flag("enabled", func(e *tenant.ExternalIdentity) *bool { return &e.Enabled }),
-	flag("open_registration", func(e *tenant.ExternalIdentity) *bool { return &e.OpenRegistration }),
-	choice("activation_mode", func(e *tenant.ExternalIdentity) *string { return &e.ActivationMode }, "svc_email", "app_managed", "none"),
-	text("default_permission_set", func(e *tenant.ExternalIdentity) *string { return &e.DefaultPermissionSet }).when(notEmpty),
-	flag("welcome_email", func(e *tenant.ExternalIdentity) *bool { return &e.WelcomeEmail }),
-	address("app_url", func(e *tenant.ExternalIdentity) *string { return &e.AppURL }, true).when(notEmpty),
+	flag("enabled", func(e *tenant.ExternalIdentity) *bool { return &e.Enabled }).says("it answers"),
+	flag("open_registration", func(e *tenant.ExternalIdentity) *bool { return &e.OpenRegistration }).says("anybody may register"),
+	choice("activation_mode", func(e *tenant.ExternalIdentity) *string { return &e.ActivationMode }, "svc_email", "app_managed", "none").says("how a registered user becomes active"),
+	text("default_permission_set", func(e *tenant.ExternalIdentity) *string { return &e.DefaultPermissionSet }).when(notEmpty).says("what registered users get"),
+	flag("welcome_email", func(e *tenant.ExternalIdentity) *bool { return &e.WelcomeEmail }).says("a mail once a user is active"),
+	address("app_url", func(e *tenant.ExternalIdentity) *string { return &e.AppURL }, true).when(notEmpty).says("where links in mails lead"),
 	{
-		key: "cors_allowed_origins", read: (*decoder).origins,
+		key: "cors_allowed_origins", kind: TextsMember, doc: "origins of browsers; those of app_url when absent", read: (*decoder).origins,
 		tell: func(e *tenant.ExternalIdentity, _ func(string) string) *Value {
 			if e.CORSAllowedOrigins == nil {
 				return &Value{}
@@ -53,27 +53,27 @@ var identityTable = table[tenant.ExternalIdentity]{
 			return strs(e.CORSAllowedOrigins)
 		},
 	},
-	count("rate_limit_per_minute", func(e *tenant.ExternalIdentity) *int { return &e.RateLimitPerMinute }),
-	within("limits", func(e *tenant.ExternalIdentity) *tenant.IdentityLimits { return &e.Limits }, limitsTable, nil, false),
+	count("rate_limit_per_minute", func(e *tenant.ExternalIdentity) *int { return &e.RateLimitPerMinute }).says("requests of an external user"),
+	within("limits", func(e *tenant.ExternalIdentity) *tenant.IdentityLimits { return &e.Limits }, limitsTable, nil, false).says("how often each operation may be tried"),
 }
 
 var limitsTable = table[tenant.IdentityLimits]{
-	count("register_per_ip_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerIPPerHour }),
-	count("register_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerTenantPerHour }),
-	count("login_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.LoginPerIPPerMinute }),
-	count("login_per_email_per_15_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginPerEmailPer15Minutes }),
-	count("login_block_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginBlockMinutes }),
-	count("reset_per_email_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerEmailPerHour }),
-	count("reset_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerTenantPerHour }),
-	count("refresh_per_token_per_minute", func(l *tenant.IdentityLimits) *int { return &l.RefreshPerTokenPerMinute }),
-	count("verify_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.VerifyPerIPPerMinute }),
-	count("password_reset_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.PasswordResetPerIPPerMinute }),
+	count("register_per_ip_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerIPPerHour }).says("registrations of an address"),
+	count("register_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerTenantPerHour }).says("registrations of the tenant"),
+	count("login_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.LoginPerIPPerMinute }).says("logins of an address"),
+	count("login_per_email_per_15_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginPerEmailPer15Minutes }).says("failed logins of an account before it is blocked"),
+	count("login_block_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginBlockMinutes }).says("how long an account is blocked"),
+	count("reset_per_email_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerEmailPerHour }).says("password resets of an account"),
+	count("reset_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerTenantPerHour }).says("password resets of the tenant"),
+	count("refresh_per_token_per_minute", func(l *tenant.IdentityLimits) *int { return &l.RefreshPerTokenPerMinute }).says("refreshes of a session"),
+	count("verify_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.VerifyPerIPPerMinute }).says("verifications of an address"),
+	count("password_reset_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.PasswordResetPerIPPerMinute }).says("password reset requests of an address"),
 }
 
 // hosts is a list of host names, brought into their canonical form.
 func hosts(key string, at func(*tenant.Tenant) *[]string) attr[tenant.Tenant] {
 	return attr[tenant.Tenant]{
-		key:  key,
+		key: key, kind: TextsMember,
 		read: func(d *decoder, t *tenant.Tenant, v *Value) { *at(t) = d.hosts(v) },
 		copy: func(to, from *tenant.Tenant) { *at(to) = slices.Sorted(slices.Values(*at(from))) },
 		tell: func(t *tenant.Tenant, _ func(string) string) *Value { return strs(*at(t)) },

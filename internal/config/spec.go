@@ -8,16 +8,18 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// Spec is what is asked of a tenant's configuration, before anything is known
-// of what is stored. It is not changed after Decode.
+// Spec is a requested configuration, decoded and checked without the stored one. It
+// does not change after Decode.
 type Spec struct {
 	problems *Problems // found by Decode
-	// places tells where the object of a path stands, and in which order they
-	// were given; see mark.
+	// places holds the position and order of the objects that were given; see mark.
 	places map[string]marked
-	// removed are the objects that must go, by section and key.
-	removed map[[2]string]bool
-	edits   []Edit // that it is made of, if it is
+	// removed are the objects that must go, by section and key, each with its
+	// name as it was given.
+	removed map[[2]string]string
+	// activated are users who are made active, by e-mail key, as removed has them.
+	activated map[string]string
+	edits     []Edit // that it is made of, if it is
 
 	tenant   tenant.ID
 	settings tenant.Tenant // its hosts in the order given
@@ -40,8 +42,8 @@ type marked struct {
 	order int
 }
 
-// mark remembers the place of an object: the section's key, then whatever
-// leads to it inside.
+// mark records the position of an object: path is the section's key, followed by
+// what identifies the object inside it.
 func (m *Spec) mark(n *Value, path ...string) {
 	key := strings.Join(path, "\x00")
 	if _, had := m.places[key]; !had {
@@ -49,7 +51,7 @@ func (m *Spec) mark(n *Value, path ...string) {
 	}
 }
 
-// place finds the place of an object, or of the nearest thing around it that
+// place returns the position of an object, or of the nearest enclosing thing that
 // was given.
 func (m *Spec) place(path ...string) Place {
 	at, _ := m.nearest(path)
@@ -65,7 +67,7 @@ func (m *Spec) nearest(path []string) (marked, bool) {
 	return marked{order: -1}, false
 }
 
-// later is the place of that one of two objects which was given later.
+// later returns the position of that of two objects which was given later.
 func (m *Spec) later(one, other []string) Place {
 	a, _ := m.nearest(one)
 	b, _ := m.nearest(other)
@@ -75,10 +77,10 @@ func (m *Spec) later(one, other []string) Place {
 	return b.Place
 }
 
-// has reports whether the manifest has a top-level key.
+// has reports whether a top-level key was given.
 func (m *Spec) has(key string) bool { _, ok := m.places[key]; return ok }
 
-// names reports whether the manifest has an object.
+// names reports whether an object was given.
 func (m *Spec) names(path ...string) bool {
 	_, ok := m.places[strings.Join(path, "\x00")]
 	return ok
@@ -94,8 +96,8 @@ type Source struct {
 	Read func(path string) ([]byte, error)
 }
 
-// Decode reads a configuration. The Spec is as whole as it could be read even
-// when there are problems.
+// Decode reads a configuration. Its mistakes are in Spec.Err; the Spec has
+// everything else that could be read.
 func Decode(src Source) *Spec {
 	d := &decoder{Problems: &Problems{}, getenv: src.Getenv, read: src.Read}
 	m := &Spec{problems: d.Problems, places: map[string]marked{}}
@@ -110,10 +112,10 @@ func Decode(src Source) *Spec {
 	return m
 }
 
-// Err returns what Decode found wrong, as *Problems, or nil.
+// Err returns the mistakes that Decode found as *Problems, or nil.
 func (m *Spec) Err() error { return m.problems.err() }
 
-// Tenant is the tenant whose configuration it is; "" when that could not be read.
+// Tenant returns the tenant whose configuration it is; "" when that could not be read.
 func (m *Spec) Tenant() tenant.ID { return m.tenant }
 
 func (d *decoder) section(m *Spec, key, value *Value) {

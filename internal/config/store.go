@@ -4,67 +4,84 @@ import (
 	"context"
 	"errors"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
-// Options are the choices of an apply.
+// Options are the options of Apply, Check and NewPlan.
 type Options struct {
-	// DryRun does everything and keeps nothing.
+	// DryRun makes Apply do everything and keep nothing.
 	DryRun bool
 	// Prune removes the objects that a section of the manifest does not name.
 	Prune bool
-	// Compile compiles the source of a logic component, to learn whether it
-	// can be: its error is a *component.SourceError when it is the author's
-	// mistake. It is asked for sources that differ from what is stored, ahead of
-	// the transaction; without such sources it may be nil.
+	// Compile compiles the source of a logic component. It returns a
+	// *component.SourceError for a mistake of the author. It is called before the
+	// transaction, for sources that differ from the stored ones; without such
+	// sources it may be nil.
 	Compile func(ctx context.Context, tenant tenant.ID, source string) error
 	// Keyring seals webhook secrets; without any in the manifest it may be nil.
 	Keyring *secret.Keyring
-	// Inline is how many records the transaction that makes the change may visit:
-	// 0 is 1,000. What visits more is made ready in short steps first, as Pace
-	// says. Less than 0 is none; it is for tests.
+	// Keys names the valid API keys that act for any of the users, by id, for the
+	// effect of a dry run; nil names none.
+	Keys func(ctx context.Context, q db.Querier, users map[user.ID]bool) ([]string, error)
+	// Inline is how many records the transaction that makes the change may visit; 0
+	// is 1,000. A change that visits more is prepared in short steps first, at the
+	// given Pace. A negative value, for tests, is none.
 	Inline int
-	// Pace is how it goes on, and whom it tells.
+	// Pace controls the preparation and receives its progress.
 	Pace records.Pace
 }
 
-// inline is the default of Options.Inline: what takes about a tenth of a second.
+// inline is the default of Options.Inline; so many take about a tenth of a second.
 const inline = 1000
 
-// Result is what an apply did, or with DryRun would have done.
+// Result is what Apply did or, with DryRun, would have done.
 type Result struct {
 	Tenant  tenant.ID
 	Changes []Change // none when the tenant was so already
-	// Gone are the attributes, of objects that the manifest names, which go because
-	// it does not name them; of fields with how many records hold a value.
+	// Gone lists what objects that the Spec names lose because it leaves it out:
+	// fields, with how many records hold a value, and what users have.
 	Gone []string
-	// Losing are the users named in the change who may do less after it, by
-	// e-mail address.
-	Losing []string
-	// Warnings are sentences for the operator about a manifest that was applied.
+	// Effect is what the change does beyond its objects; nil except in a dry run.
+	Effect *Effect
+	// Warnings are sentences for the author of a Spec that was applied.
 	Warnings []string
 }
 
-// errDryRun and errRaced roll an apply back; the one is success, the other is tried again.
+// errDryRun and errRaced roll the transaction back: errDryRun is success, errRaced is retried.
 var (
 	errDryRun = errors.New("dry run")
 	errRaced  = errors.New("the tenant was made by somebody else meanwhile")
 )
 
-// Apply makes the tenant of h what m says, all or nothing; the change history
-// names actor. It fails with *Problems when m is not right, alone or against
-// what is stored; a refusal of another package (a host taken, data that would
-// break) is among them as its Cause. Of edits it fails with NOT_FOUND where one
-// removes what does not exist, and with CONFLICT where one was made against
-// another version: its details are kind, name, version, stored and asked, the last
-// two as JSON. CONFLICT too when the tenant changes too often to be planned.
-// Applying the same Spec twice changes nothing the second time.
+// Apply makes the configuration of h's tenant equal to m, all or nothing, recorded
+// for actor. Applying the same Spec twice changes nothing the second time.
+//
+// Apply returns *Problems when m is wrong, alone or against what is stored; an error
+// of another package (CONFLICT for a host that is taken or data that would break) is
+// the Cause of a Problem. For edits it returns NOT_FOUND when one removes or activates
+// an object that does not exist, or the tenant does not exist, and CONFLICT when one
+// was made against another version: the details are kind, name, version, stored and
+// asked, the last two as JSON. It also returns CONFLICT when the tenant changes too
+// often to be planned, or is being deleted.
 func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*Result, error) {
+	a, err := start(ctx, h, clk, actor, m, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.apply(ctx, h); err != nil {
+		return nil, err
+	}
+	return a.result(ctx, h)
+}
+
+// start does the work that precedes the transaction.
+func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*application, error) {
 	problems := m.problems
 	if m.tenant == "" {
 		return nil, problems.err()
@@ -81,16 +98,27 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 			return nil, err
 		}
 	}
-	if err := a.apply(ctx, h); err != nil {
-		return nil, err
-	}
-	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Losing: a.losing, Warnings: append(m.shortSecrets(), a.warnings...)}
+	return a, nil
+}
+
+// result returns what was done, with the counts that are made after the transaction.
+func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) {
+	m := a.m
+	r := &Result{Tenant: m.tenant, Gone: a.goneOfUsers, Warnings: append(m.shortSecrets(), a.warnings...)}
+	var fields []GoneField
 	for _, f := range a.goneFields {
-		told, err := f.told(ctx, h)
+		gone, err := f.counted(ctx, h)
 		if err != nil {
 			return nil, err
 		}
-		r.Gone = append(r.Gone, told)
+		fields = append(fields, gone)
+		r.Gone = append(r.Gone, gone.String())
+	}
+	if a.opts.DryRun {
+		var err error
+		if r.Effect, err = a.effect(ctx, h, fields); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
@@ -102,7 +130,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	if !owned {
 		r.Warnings = append(r.Warnings, "tenant "+string(m.tenant)+" has no active owner: nobody may do everything there")
 	}
-	if !opts.DryRun {
+	if !a.opts.DryRun {
 		if err := records.Sweep(ctx, h); err != nil {
 			r.Warnings = append(r.Warnings, "what the tenant does not use any more was not removed yet, a server will: "+err.Error())
 		}
@@ -110,24 +138,33 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	return r, nil
 }
 
-// application is one apply; run may run more than once and leaves only what
-// the last run made.
+// application is one call of Apply, Check, NewPlan or Write. run may be called more
+// than once; its results are those of the last call.
 type application struct {
 	m         *Spec
 	actor     string
-	problems  *Problems // of the manifest alone
+	problems  *Problems // of the Spec alone
 	clk       clock.Clock
 	opts      Options
 	passwords *passwords
 
-	checked bool // a dry run has looked at the records
+	planned   *Plan // that is written; nil for none
+	checkOnly bool  // ends before anything is written
+
+	checked bool // a dry run has checked the records
 	changes []change
 	after   *state
 
 	goneFields  []goneField
 	goneOfUsers []string
-	losing      []string
 	warnings    []string
+
+	// What a dry run's effect is counted from.
+	before                    *state
+	paths                     []string // of the changes
+	configBefore, configAfter *access.Config
+	visits                    []records.Visit
+	stopping                  Affected
 }
 
 func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.History) error {
@@ -139,7 +176,7 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		p.prune = false
 		p.hash = func(_, stored, _ string) string { return stored }
 	}
-	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now()), inline: a.inline()}
+	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now()), inline: a.inline(), dryRun: a.opts.DryRun}
 	if err := w.load(); err != nil {
 		return err
 	}
@@ -165,7 +202,13 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := p.err(); err != nil {
 		return err
 	}
+	if a.checkOnly {
+		return errDryRun
+	}
 	p.diff()
+	if err := a.planned.unchanged(p); err != nil {
+		return err
+	}
 	if len(p.changes) > 0 {
 		err := w.write(log)
 		var long *records.Long
@@ -177,42 +220,13 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		}
 	}
 	a.changes, a.after = p.changes, p.after
-	a.goneFields, a.goneOfUsers, a.losing, a.warnings = p.goneFields(), p.goneOfUsers(), p.losing(), p.warnings
+	a.goneFields, a.goneOfUsers, a.warnings = p.goneFields(), p.goneOfUsers(), p.warnings
 	if a.opts.DryRun {
+		a.before, a.paths, a.stopping, a.visits = p.before, p.paths(), p.stopping(), w.visited
+		if a.configAfter = w.after; !w.fresh {
+			a.configBefore = w.config
+		}
 		return errDryRun
 	}
 	return nil
-}
-
-// Objects returns the objects of a kind, with their versions, by name. VALIDATION
-// when there is no such kind, NOT_FOUND when there is no such tenant.
-func Objects(ctx context.Context, h db.Handle, kindName string) ([]Object, error) {
-	k, ok := find(kindName)
-	if !ok {
-		return nil, fault.New(fault.Validation, "there is no kind of object %q", kindName)
-	}
-	s, err := exported(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var list []Object
-	for _, key := range k.keys(s) {
-		list = append(list, k.object(s, key))
-	}
-	return list, nil
-}
-
-// Export returns the configuration of a tenant as it is stored: to apply it
-// changes nothing. Secrets and passwords are left out. NOT_FOUND when there is
-// no such tenant.
-func Export(ctx context.Context, h db.Handle) (*Value, error) {
-	s, err := exported(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	var pairs []pair
-	for _, section := range sections {
-		pairs = append(pairs, section.export(s)...)
-	}
-	return block(pairs...), nil
 }

@@ -12,7 +12,9 @@ import (
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
 
@@ -21,12 +23,13 @@ type house struct {
 	*testing.T
 	h     db.Handle
 	clock *clock.Fake
+	opts  config.Options
 }
 
 func each(t *testing.T, fn func(p *house)) {
 	t.Helper()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		p := &house{t, d.For("acme"), clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 		p.done(
 			config.Edit{Kind: "tenant", Value: object("display_name", "Acme")},
 			config.Edit{Kind: "entity", Value: object("name", "contact", "fields", list(object("name", "email", "type", "text")))},
@@ -77,7 +80,9 @@ func value(of any) *config.Value {
 func (p *house) try(dryRun bool, edits ...config.Edit) (*config.Result, error) {
 	p.clock.Advance(time.Second)
 	m := config.DecodeEdits("acme", edits, func(string) string { return "" })
-	return config.Apply(context.Background(), p.h, p.clock, "test", m, config.Options{DryRun: dryRun})
+	opts := p.opts
+	opts.DryRun = dryRun
+	return config.Apply(context.Background(), p.h, p.clock, "test", m, opts)
 }
 
 // done makes edits and returns a line for each change.
@@ -183,7 +188,7 @@ func TestADryRunKeepsNothing(t *testing.T) {
 		r, err := p.try(true, config.Edit{Kind: "user", Name: "sam@acme.example", Value: object("active", false)})
 		if err != nil || len(r.Changes) != 1 || strings.Join(r.Gone, "; ") !=
 			"user sam@acme.example: role sales; user sam@acme.example: permission set staff" ||
-			strings.Join(r.Losing, " ") != "sam@acme.example" {
+			strings.Join(r.Effect.Losing.Names, " ") != "sam@acme.example" {
 			p.Fatalf("%+v, %v", r, err)
 		}
 		if after := p.object("user", "sam@acme.example"); after.Version != before.Version {
@@ -226,6 +231,54 @@ func TestAnEditOfAnOlderVersionIsAConflict(t *testing.T) {
 			p.Errorf("%d changes became %d, %v", len(history), len(now), err)
 		}
 		p.refused("NOT_FOUND: there is no role nobody", config.Edit{Kind: "role", Name: "nobody"})
+	})
+}
+
+// TestAVersionSeesSecrets: another password, webhook secret or token is another
+// version, by which an edit made against the old one is a CONFLICT.
+func TestAVersionSeesSecrets(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ring, err := secret.NewKeyring(make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Unix(1_800_000_000, 0)), opts: config.Options{
+			Keyring: ring, Compile: func(context.Context, tenant.ID, string) error { return nil },
+		}}
+		hook := func(secrets ...any) config.Edit {
+			return config.Edit{Kind: "custom_endpoint", Value: object(append([]any{
+				"slug", "shop", "auth", "signed", "target", object("component", "hello"), "verifier", "hello",
+			}, secrets...)...)}
+		}
+		sam := func(password string) config.Edit {
+			return config.Edit{Kind: "user", Value: object("email", "sam@acme.example", "owner", true, "password", password)}
+		}
+		open := config.Edit{Kind: "custom_endpoint", Value: object("slug", "open", "auth", "token", "target", object("component", "hello"))}
+		p.done(config.Edit{Kind: "tenant", Value: object()}, config.Edit{Kind: "logic_component", Value: object("name", "hello", "source", "x")},
+			hook("webhook_secret", "correct horse battery"), sam("correct horse battery"), open)
+		token := func() {
+			if _, err := endpoint.NewToken(p.Context(), d, p.clock, "test", "acme", "open"); err != nil {
+				p.Fatal(err)
+			}
+		}
+		for what, c := range map[string]struct {
+			kind, name   string
+			same, change func()
+		}{
+			"a password":         {"user", "sam@acme.example", func() { p.done(sam("correct horse battery")) }, func() { p.done(sam("another horse battery")) }},
+			"a secret":           {"custom_endpoint", "shop", func() { p.done(hook("webhook_secret", "correct horse battery")) }, func() { p.done(hook("webhook_secret", "another horse battery")) }},
+			"a secret of before": {"custom_endpoint", "shop", func() { p.done(hook()) }, func() { p.done(hook("previous_webhook_secret", "one more horse battery")) }},
+			"a token":            {"custom_endpoint", "open", func() { p.done(open) }, token},
+		} {
+			was := p.object(c.kind, c.name)
+			if c.same(); p.object(c.kind, c.name).Version != was.Version {
+				t.Errorf("%s: what stays the same has another version", what)
+			}
+			c.change()
+			if _, err := p.try(false, config.Edit{Kind: c.kind, Name: c.name, Against: was.Version}); fault.CodeOf(err) != fault.Conflict {
+				t.Errorf("%s: an edit of the version before: %v", what, err)
+			}
+		}
 	})
 }
 

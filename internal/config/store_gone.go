@@ -61,33 +61,14 @@ func (p *plan) goneOfUsers() (list []string) {
 	return list
 }
 
-// losing lists the users, of those that the plan is about, who may do less after
-// it: they are deactivated, or are without a role, a permission set or the
-// ownership that they had.
-func (p *plan) losing() (list []string) {
-	for _, key := range sortedKeys(p.before.users) {
-		was, is := p.before.users[key], p.after.users[key]
-		lost := func(set string) bool { return !slices.Contains(is.Sets, set) }
-		if was.Active && (!is.Active || was.Owner && !is.Owner || was.Role != "" && was.Role != is.Role || slices.ContainsFunc(was.Sets, lost)) {
-			list = append(list, is.Email)
-		}
-	}
-	return list
-}
-
-// told is a field that goes, with how many hold a value. What they hold is counted
-// after the change, as it stays where it is, and outside of any transaction.
-func (f goneField) told(ctx context.Context, h db.Handle) (string, error) {
-	where, what := "user_fields", "users"
-	n, all, err := int64(0), int64(0), error(nil)
+// counted is the field with how many hold a value. What they hold is counted after
+// the change, as it stays where it is, and outside of any transaction.
+func (f goneField) counted(ctx context.Context, h db.Handle) (GoneField, error) {
+	is, err := GoneField{Entity: f.entity, Field: f.name}, error(nil)
 	if f.entity == "" {
-		n, all, err = user.Holding(ctx, h, f.member)
+		is.Holding, is.Of, err = user.Holding(ctx, h, f.member)
 	} else {
-		where, what = "entity "+f.entity, "records"
-		n, all, err = records.Holding(ctx, h, f.stored, f.member)
+		is.Holding, is.Of, err = records.Holding(ctx, h, f.stored, f.member)
 	}
-	if n == 0 {
-		return fmt.Sprintf("%s: field %s; none of %d %s holds a value", where, f.name, all, what), err
-	}
-	return fmt.Sprintf("%s: field %s; %d of %d %s hold a value: it is kept, and is back when the field is", where, f.name, n, all, what), err
+	return is, err
 }

@@ -24,6 +24,9 @@ func (w *writer) load() (err error) {
 	w.config, err = access.Load(w.ctx, w.tx)
 	switch {
 	case errors.Is(err, fault.New(fault.NotFound, "")):
+		if w.p.m.edits != nil && !slices.ContainsFunc(w.p.m.edits, func(e Edit) bool { return e.Kind == kindTenant }) {
+			return fault.New(fault.NotFound, "there is no tenant %q", w.p.m.tenant)
+		}
 		w.fresh = true
 		w.config = &access.Config{Schema: schema.New(nil, nil), Sets: map[string]*access.PermissionSet{}}
 		if w.config.Roles, err = access.NewRoles(nil); err != nil {
@@ -72,8 +75,13 @@ func (m *Spec) addresses() iter.Seq2[string, string] {
 				return
 			}
 		}
-		for at := range m.removed {
-			if at[0] == "users" && !m.names(at[0], at[1]) && !yield(at[1], at[1]) {
+		for at, name := range m.removed {
+			if at[0] == "users" && !m.names(at[0], at[1]) && !yield(at[1], name) {
+				return
+			}
+		}
+		for key, name := range m.activated {
+			if !m.names("users", key) && !yield(key, name) {
 				return
 			}
 		}

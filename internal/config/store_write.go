@@ -21,9 +21,13 @@ type writer struct {
 	now    int64          // microseconds UTC
 	config *access.Config // as it was before
 	fresh  bool           // there is no such tenant yet
+	after  *access.Config // as it is going to be
 	inline int            // records that may be visited
-	roles  []records.RoleChange
-	keys   map[string]string // e-mail keys of stored users by id, as far as they were asked for
+	dryRun bool
+	// visited is, in a dry run, what the records' part of the change looks at.
+	visited []records.Visit
+	roles   []records.RoleChange
+	keys    map[string]string // e-mail keys of stored users by id, as far as they were asked for
 }
 
 // write stores the plan's changes, brings the records in line and records what
@@ -44,16 +48,25 @@ func (w *writer) write(log *tenant.History) error {
 			}
 		}
 	}
-	after, err := access.Load(w.ctx, w.tx)
-	if err != nil {
+	var err error
+	if w.after, err = access.Load(w.ctx, w.tx); err != nil {
 		return err
 	}
-	t := &records.Transition{Before: w.config, After: after, Roles: w.roles, Inline: w.inline}
+	t := &records.Transition{Before: w.config, After: w.after, Roles: w.roles, Inline: w.inline}
+	if w.dryRun {
+		if w.visited, err = w.visits(t); err != nil {
+			return err
+		}
+	}
 	if err := t.Run(w.ctx, w.tx); err != nil {
 		return w.p.m.refusedRecords(err)
 	}
 	for _, c := range w.p.changes {
-		log.Record(c.kind, c.name, c.before, c.after)
+		after := c.after
+		if c.kind == kindUser { // who is new has an id by now
+			after = userKind.view(w.p.after, w.p.before, c.key)
+		}
+		log.Record(c.kind, c.name, c.before, after)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/wtf8"
 )
 
 // attr is a member of a kind of object: how it is decoded, and how Export and the
@@ -20,7 +22,35 @@ type attr[T any] struct {
 	// past returns the member as the change history keeps it, where tell does not;
 	// prev is the object before the change, or nil.
 	past func(o, prev *T) *Value
-	show shown
+	// secret returns what is stored of a secret, sealed or hashed, for the version of
+	// the object alone: nothing shows it.
+	secret func(o *T) string
+	show   shown
+
+	// What Describe says of the member. of describes the members of what is in it,
+	// the default of which is in o.
+	kind      MemberType
+	doc       string
+	required  bool
+	values    []string
+	low, high int
+	of        func(o *T) []MemberDescription
+}
+
+// says returns a with its description.
+func (a attr[T]) says(doc string) attr[T] { a.doc = doc; return a }
+
+// among returns a with the values that it may have, where something else than its
+// read checks that it has one of them.
+func (a attr[T]) among(values ...string) attr[T] {
+	a.kind, a.values = ChoiceMember, values
+	return a
+}
+
+// needed is says for a member that must be given.
+func (a attr[T]) needed(doc string) attr[T] {
+	a.required = true
+	return a.says(doc)
 }
 
 // shown says where a member is shown.
@@ -43,7 +73,7 @@ type table[T any] []attr[T]
 // text is a member that is a text.
 func text[T any, S ~string](key string, at func(*T) *S) attr[T] {
 	return attr[T]{
-		key: key,
+		key: key, kind: TextMember,
 		read: func(d *decoder, o *T, v *Value) {
 			if s, ok := d.text(v); ok {
 				*at(o) = S(s)
@@ -61,6 +91,7 @@ func choice[T any, S ~string](key string, at func(*T) *S, of ...S) attr[T] {
 		names[i] = string(s)
 	}
 	a := text(key, at)
+	a.kind, a.values = ChoiceMember, names
 	a.read = func(d *decoder, o *T, v *Value) {
 		if s, ok := d.oneOf(v, names...); ok {
 			*at(o) = S(s)
@@ -72,7 +103,7 @@ func choice[T any, S ~string](key string, at func(*T) *S, of ...S) attr[T] {
 // flag is a member that is true or false.
 func flag[T any](key string, at func(*T) *bool) attr[T] {
 	return attr[T]{
-		key:  key,
+		key: key, kind: BooleanMember,
 		read: func(d *decoder, o *T, v *Value) { d.flag(at(o))(v) },
 		copy: func(to, from *T) { *at(to) = *at(from) },
 		tell: func(o *T, _ func(string) string) *Value { return yes(*at(o)) },
@@ -82,7 +113,7 @@ func flag[T any](key string, at func(*T) *bool) attr[T] {
 // count is a whole number of at least 1.
 func count[T any](key string, at func(*T) *int) attr[T] {
 	return attr[T]{
-		key:  key,
+		key: key, kind: NumberMember, low: 1, high: maxLimit,
 		read: func(d *decoder, o *T, v *Value) { d.count(at(o))(v) },
 		copy: func(to, from *T) { *at(to) = *at(from) },
 		tell: func(o *T, _ func(string) string) *Value { return num(*at(o)) },
@@ -92,6 +123,7 @@ func count[T any](key string, at func(*T) *int) attr[T] {
 // between is a whole number within bounds.
 func between[T any](key string, at func(*T) *int, low, high int) attr[T] {
 	a := count(key, at)
+	a.low, a.high = low, high
 	a.read = func(d *decoder, o *T, v *Value) { d.between(at(o), low, high)(v) }
 	return a
 }
@@ -100,7 +132,7 @@ func between[T any](key string, at func(*T) *int, low, high int) attr[T] {
 // it is given.
 func within[T, U any](key string, at func(*T) *U, members table[U], defaults func() U, inline bool) attr[T] {
 	return attr[T]{
-		key: key,
+		key: key, kind: ObjectMember, of: func(o *T) []MemberDescription { return members.describe(at(o)) },
 		read: func(d *decoder, o *T, v *Value) {
 			if defaults != nil {
 				*at(o) = defaults()
@@ -197,7 +229,7 @@ func (v *Value) json() jsontext.Value {
 	case Null:
 		return jsontext.Value("null")
 	case Text:
-		return quoted(v.Text)
+		return wtf8.AppendUTF8(nil, v.Text)
 	case List:
 		out := jsontext.Value{'['}
 		for i, item := range v.Items {
@@ -213,11 +245,21 @@ func (v *Value) json() jsontext.Value {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(append(out, quoted(m.Key.Text)...), ':'), m.Value.json()...)
+			out = append(append(wtf8.AppendUTF8(out, m.Key.Text), ':'), m.Value.json()...)
 		}
 		return append(out, '}')
 	}
 	return slices.Clone(v.JSON)
+}
+
+// secrets returns what is stored of the object's secrets.
+func (t table[T]) secrets(o *T) (list []string) {
+	for _, a := range t {
+		if a.secret != nil {
+			list = append(list, a.secret(o))
+		}
+	}
+	return list
 }
 
 // exports and pasts are lists of objects, each on a line.

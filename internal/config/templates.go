@@ -20,14 +20,14 @@ var (
 var variable = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 
 var templateTable = table[tenant.EmailTemplate]{
-	templateText("subject", func(t *tenant.EmailTemplate) *string { return &t.Subject }),
-	templateText("text", func(t *tenant.EmailTemplate) *string { return &t.Text }),
-	templateText("html", func(t *tenant.EmailTemplate) *string { return &t.HTML }),
+	templateText("subject", func(t *tenant.EmailTemplate) *string { return &t.Subject }).needed("one line"),
+	templateText("text", func(t *tenant.EmailTemplate) *string { return &t.Text }).needed("the plain text"),
+	templateText("html", func(t *tenant.EmailTemplate) *string { return &t.HTML }).needed("the HTML"),
 }
 
 func templateText(key string, at func(*tenant.EmailTemplate) *string) attr[tenant.EmailTemplate] {
 	return attr[tenant.EmailTemplate]{
-		key:  key,
+		key: key, kind: TextMember,
 		read: func(d *decoder, t *tenant.EmailTemplate, v *Value) { d.template(at(t))(v) },
 		tell: func(t *tenant.EmailTemplate, _ func(string) string) *Value { return long(*at(t)) },
 	}
@@ -64,7 +64,7 @@ func (d *decoder) template(p *string) func(*Value) {
 		}
 		for _, at := range variable.FindAllStringIndex(s, -1) {
 			if one := s[at[0]:at[1]]; !slices.Contains(templateVariables, one) {
-				d.note(Problem{Place: n.Place, Line: lineOf(s, at[0]), Text: fmt.Sprintf("%s: there is no variable %s: expected %s",
+				d.Note(Problem{Place: n.Place, Line: lineOf(s, at[0]), Text: fmt.Sprintf("%s: there is no variable %s: expected %s",
 					d.key, printable(one), orList(templateVariables))})
 			}
 		}

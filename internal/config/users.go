@@ -21,11 +21,11 @@ type userDecl struct {
 }
 
 var userTable = table[userDecl]{
-	text("email", func(u *userDecl) *string { return &u.Email }),
-	profile("name", func(u *userDecl) *string { return &u.Name }, user.CheckName),
-	profile("locale", func(u *userDecl) *string { return &u.Locale }, user.CheckLocale).when(notEmpty),
+	text("email", func(u *userDecl) *string { return &u.Email }).needed("the e-mail address, which names the user"),
+	profile("name", func(u *userDecl) *string { return &u.Name }, user.CheckName).says("as people see it; from the address for a new user when absent, else kept"),
+	profile("locale", func(u *userDecl) *string { return &u.Locale }, user.CheckLocale).when(notEmpty).says("a language tag like de-AT; kept when absent"),
 	{
-		key:  "type",
+		key: "type", kind: ChoiceMember, values: []string{string(user.Internal), string(user.External)}, doc: "staff or end-user; it cannot be changed",
 		read: choice("type", func(u *userDecl) *user.Type { return &u.Type }, user.Internal, user.External).read,
 		tell: func(u *userDecl, _ func(string) string) *Value {
 			if u.Type == user.Internal {
@@ -36,10 +36,10 @@ var userTable = table[userDecl]{
 		past: func(u, _ *userDecl) *Value { return str(string(u.Type)) },
 		show: notEmpty,
 	},
-	flag("owner", func(u *userDecl) *bool { return &u.Owner }).when(notEmpty),
-	text("role", func(u *userDecl) *string { return &u.Role }).when(notEmpty),
+	flag("owner", func(u *userDecl) *bool { return &u.Owner }).when(notEmpty).says("may do everything with the tenant; never an external user"),
+	text("role", func(u *userDecl) *string { return &u.Role }).when(notEmpty).says("the place in the role tree"),
 	{
-		key: "permission_sets", show: notEmpty,
+		key: "permission_sets", kind: TextsMember, doc: "names of permission sets", show: notEmpty,
 		read: func(d *decoder, u *userDecl, v *Value) {
 			d.texts(v, "permission sets", func(_ *Value, name string) { u.Sets = append(u.Sets, name) })
 			slices.Sort(u.Sets)
@@ -47,12 +47,13 @@ var userTable = table[userDecl]{
 		tell: func(u *userDecl, _ func(string) string) *Value { return strs(u.Sets) },
 	},
 	{ // the change history has that there is one, never which
-		key:  "password",
-		read: func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
-		past: func(u, prev *userDecl) *Value { return sealedText(u.PasswordHash, prev.PasswordHash) },
+		key: "password", kind: SecretMember, doc: "a new password; kept when absent",
+		read:   func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
+		past:   func(u, prev *userDecl) *Value { return sealedText(u.PasswordHash, prev.PasswordHash) },
+		secret: func(u *userDecl) string { return u.PasswordHash },
 	},
 	{
-		key:  "active",
+		key: "active", kind: BooleanMember, doc: "may act; kept when absent",
 		read: flag("active", func(u *userDecl) *bool { return &u.Active }).read,
 		tell: func(u *userDecl, _ func(string) string) *Value {
 			if u.Active {
@@ -63,6 +64,8 @@ var userTable = table[userDecl]{
 		past: func(u, _ *userDecl) *Value { return yes(u.Active) },
 	},
 	{key: "email_verified", past: func(u, _ *userDecl) *Value { return yes(u.EmailVerified) }},
+	{key: "pending", past: func(u, _ *userDecl) *Value { return yes(u.Pending) }, show: inHistory},
+	{key: "id", past: func(u, _ *userDecl) *Value { return str(string(u.ID)) }, show: inHistory},
 }
 
 // sealedText is how the change history tells of a secret that prev was before.
@@ -93,15 +96,17 @@ func profile(key string, at func(*userDecl) *string, check func(string) error) a
 	return a
 }
 
+func newUser() *userDecl { return &userDecl{User: user.User{Type: user.Internal, Active: true}} }
+
 func (d *decoder) users(m *Spec, key string, n *Value) {
 	d.list(n, "a list of users", func(_ int, item *Value) {
-		u := &userDecl{User: user.User{Type: user.Internal}}
+		u := newUser()
 		u.given = userTable.read(d, item, "a user", u)
 		if !d.addressed(m, item, u) {
 			return
 		}
 		if u.Owner && u.Type == user.External {
-			d.fail(u.given["owner"], "user %s: an external user cannot be the tenant's owner", u.Email)
+			d.member(u.given["owner"].Place, "user "+u.Email, "an external user cannot be the tenant's owner")
 		}
 		m.mark(item, key, u.Key)
 		for name, at := range u.given {
@@ -128,8 +133,7 @@ func (d *decoder) addressed(m *Spec, n *Value, u *userDecl) bool {
 		return false
 	}
 	if strings.Count(u.Email, "@") != 1 { // of a new user, more is asked (checkAddress)
-		d.fail(n, "email: expected an e-mail address, found %s", show(u.Email))
-		return false
+		d.Note(Problem{Place: u.given["email"].Place, Text: "email: expected an e-mail address, found " + show(u.Email), Reason: user.CheckEmail(u.Email).Error()})
 	}
 	u.Email = email.Clean(u.Email)
 	u.Key = user.EmailKey(u.Email)
@@ -165,11 +169,21 @@ func mergeUsers(p *plan) {
 		p.after.users[decl.Key] = decl.merge(prev, p.hash)
 	}
 	for key, prev := range p.before.users {
-		if p.m.names("users", key) || !p.drops("users", key) || prev.Type == user.External && p.prunes("users") {
+		if p.m.names("users", key) {
+			continue
+		}
+		_, asked := p.m.removed[[2]string{"users", key}]
+		switch {
+		case p.m.activated[key] != "":
+			u := *prev
+			activate(&u)
+			p.after.users[key] = &u
+			continue
+		case !asked && (!p.prunes("users") || prev.Type == user.External):
 			continue
 		}
 		u := *prev
-		u.Active = false
+		u.Active, u.Pending = false, false
 		if _, ok := p.after.roles[u.Role]; !ok {
 			u.Role = ""
 		}
@@ -181,11 +195,12 @@ func mergeUsers(p *plan) {
 // checkAddress refuses a new user whom no mail can reach. One who is stored
 // already stays: an export must apply, whatever was taken for an address before.
 func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
-	if prev != nil {
+	at := p.m.place("users", decl.Key, "email")
+	if prev != nil || p.has(at.Path) {
 		return
 	}
 	if err := user.CheckEmail(decl.Email); err != nil {
-		p.add(p.m.place("users", decl.Key, "email"), "user %s: email: %s", show(decl.Email), err)
+		p.member(at, "user "+show(decl.Email)+": email", "%s", err)
 	}
 }
 
@@ -206,7 +221,9 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 	}
 	if decl.given["active"] != nil {
 		u.Active = decl.Active
-		u.EmailVerified = u.EmailVerified || u.Active // activation counts as verification (contract I6)
+		if u.Active {
+			activate(u)
+		}
 	}
 	if decl.password != "" {
 		u.PasswordHash = hash(decl.Key, u.PasswordHash, decl.password)
@@ -214,14 +231,19 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 	return u
 }
 
+// activate makes a user active, which counts as verification of the address
+// (contract I6).
+func activate(u *user.User) { u.Active, u.EmailVerified, u.Pending = true, true, false }
+
 func checkUsers(p *plan) {
 	for _, decl := range p.m.users {
+		what := "user " + printable(decl.Email)
 		if _, ok := p.after.roles[decl.Role]; !ok && decl.Role != "" {
-			p.add(p.m.place("users", decl.Key, "role"), "user %s: there is no role %s", decl.Email, show(decl.Role))
+			p.member(p.m.place("users", decl.Key, "role"), what, "there is no role %s", show(decl.Role))
 		}
 		for _, set := range decl.Sets {
 			if p.after.sets[set] == nil {
-				p.add(p.m.place("users", decl.Key, "permission_sets/"+set), "user %s: there is no permission set %s", decl.Email, show(set))
+				p.member(p.m.place("users", decl.Key, "permission_sets/"+set), what, "there is no permission set %s", show(set))
 			}
 		}
 	}
@@ -241,6 +263,7 @@ var userKind = kind{
 		}
 		return userTable.view(&userDecl{User: *is}, &userDecl{User: *was})
 	},
+	secrets: func(s *state, key string) []string { return userTable.secrets(&userDecl{User: *s.users[key]}) },
 	tell: func(s *state, key string) *Value {
 		return flow(userTable.export(&userDecl{User: *s.users[key]}, asIs)...)
 	},

@@ -8,11 +8,11 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// Kind is what a Value is.
+// Kind tells the values of a configuration apart.
 type Kind int
 
-// The kinds of values. JSON is a value that is handed on as it is: a decoder
-// takes it where any value may stand, Export returns it there.
+// The kinds of values. JSON is a value that is passed on unchanged: the decoder
+// accepts it where any value is allowed, and Export returns it there.
 const (
 	Null Kind = iota
 	Bool
@@ -23,50 +23,51 @@ const (
 	JSON
 )
 
-// Value is one value of a configuration, whatever it was written in. A codec
-// makes a tree of them from a text, which Decode reads; Export returns one.
+// Value is one value of a configuration, independent of the text format. A codec
+// builds a tree of them, which Decode reads; Export returns one.
 type Value struct {
 	Kind  Kind
 	Place Place
 	// Text is the text of a Text, and a Number or Bool as its author wrote it.
 	Text string
-	// JSON is a Number or Bool as JSON has it, nil when JSON cannot say it, and
-	// the whole of a JSON.
+	// JSON is the JSON form of a Number or Bool, nil when there is none, and the
+	// text of a JSON.
 	JSON jsontext.Value
 	// Whole is set for a Number that its author wrote as a whole number.
 	Whole bool
-	// Variable names the environment variable that a Text is taken from wherever
-	// a text, number or flag is expected. Messages never show its value.
+	// Variable names the environment variable whose value replaces a Text where a
+	// text, number or flag is expected. Messages never show that value.
 	Variable string
 	Items    []*Value // of a List
 	Members  []Member // of a Mapping, in order; Decode refuses doubled keys
-	// Hint is what the codec thinks that the author of a Mapping meant.
+	// Hint is the codec's guess at what the author of a Mapping meant.
 	Hint string
-	// Lines is set when the lines of a Text stand as lines in what was decoded,
-	// so that a codec can say where each of them is.
+	// Lines is set when each line of a Text is a line of the document, so that a
+	// codec can locate it.
 	Lines bool
-	// Inline and Long are for whoever writes an exported value: a list or mapping
-	// that fits on one line, and a text that may be long and is no variable.
+	// Inline and Long are for the codec that writes an exported value: Inline marks
+	// a list or mapping that fits on one line, Long a text that may be long and
+	// contains no variable.
 	Inline, Long bool
 }
 
-// Member is a member of a Mapping. Key is a Text but where the codec lets other
-// values be keys.
+// Member is a member of a Mapping. Key is a Text unless the codec allows other
+// values as keys.
 type Member struct{ Key, Value *Value }
 
-// Place says where a value stands in a configuration.
+// Place is the position of a value in a configuration.
 type Place struct {
-	// Path leads to the value: users[3].role. Root is the path of the whole; ""
-	// is that of what is stored and was not given.
+	// Path is the path of the value: users[3].role. Root is the path of the whole;
+	// "" is the path of what is stored and was not given.
 	Path string
-	// Key is set when the place is that of the member's name, not of its value.
+	// Key is set for the position of a member's name rather than its value.
 	Key bool
 }
 
 // Root is the path of the whole configuration.
 const Root = "$"
 
-// Of is the path of a member of the value at the path.
+// Of returns the path of a member of the value at path.
 func Of(path, key string) string {
 	for i, r := range key {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-' && (i == 0 || r < '0' || r > '9') {
@@ -79,7 +80,7 @@ func Of(path, key string) string {
 	return path + "." + key
 }
 
-// At is the path of an item of the list at the path.
+// At returns the path of an item of the list at path.
 func At(path string, i int) string { return below(path) + "[" + strconv.Itoa(i) + "]" }
 
 func below(path string) string {
@@ -89,7 +90,7 @@ func below(path string) string {
 	return path
 }
 
-// Member is the value of a key of a mapping, or the mapping itself.
+// Member returns the value of a key of a mapping, or v itself when there is none.
 func (v *Value) Member(key string) *Value {
 	for _, m := range v.Members {
 		if m.Key.Text == key {

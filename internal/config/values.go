@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/number"
+	"gatehouse/internal/wtf8"
 )
 
 // json makes JSON of a value of the author's choice: texts, numbers, true and
@@ -36,7 +37,7 @@ func (d *decoder) json(n *Value, path string, places map[string]Place) jsontext.
 			d.storable(key, key.Text)
 			at := path + "." + shortened(key.Text)
 			places[at] = key.Place
-			out = append(append(out, quoted(key.Text)...), ':')
+			out = append(wtf8.AppendUTF8(out, key.Text), ':')
 			out = append(out, d.json(value, at, places)...)
 		})
 		return append(out, '}')
@@ -54,11 +55,6 @@ func shortened(name string) string {
 	return name
 }
 
-func quoted(s string) jsontext.Value {
-	b, _ := jsontext.AppendQuote(nil, s) // of UTF-8, which the document was checked to be
-	return b
-}
-
 func (d *decoder) jsonScalar(n *Value) jsontext.Value {
 	null := jsontext.Value("null")
 	switch n.Kind {
@@ -66,7 +62,7 @@ func (d *decoder) jsonScalar(n *Value) jsontext.Value {
 		return null
 	case Text:
 		d.storable(n, n.Text)
-		return quoted(n.Text)
+		return wtf8.AppendUTF8(nil, n.Text)
 	case Number:
 		if v := jsontext.Value(n.Text); v.IsValid() && v.Kind() == '0' {
 			if !number.Holds(v) {

@@ -1,7 +1,9 @@
 package custom_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/tenant/tenanttest"
 )
@@ -75,4 +78,30 @@ func TestNamesAndSlugs(t *testing.T) {
 			t.Errorf("%q: %v, want %v", s, got, want)
 		}
 	}
+}
+
+// TestSecretsOfAnotherMasterKeyAreFound, of whichever of an endpoint's two secrets.
+func TestSecretsOfAnotherMasterKeyAreFound(t *testing.T) {
+	ring, err := secret.NewKeyring(bytes.Repeat([]byte{1}, 32))
+	other, errOther := secret.NewKeyring(bytes.Repeat([]byte{2}, 32))
+	if err := errors.Join(err, errOther); err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := t.Context()
+		for i, e := range []*custom.Endpoint{
+			{SealedSecret: other.Seal(custom.SecretPurpose, []byte("a"))},
+			{SealedSecret: ring.Seal(custom.SecretPurpose, []byte("a")), SealedPrevious: other.Seal(custom.SecretPurpose, []byte("b"))},
+			{SealedSecret: ring.Seal(custom.SecretPurpose, []byte("a"))}, {},
+		} {
+			e.Slug, e.Auth = "hook", custom.Signed
+			h := d.For(tenant.ID(fmt.Sprintf("t%d", i)))
+			if err := tenanttest.Change(ctx, h, func(tx tenant.ConfigTx) error { return custom.PutEndpoint(ctx, tx, e) }); err != nil {
+				t.Fatal(err)
+			}
+			if err := custom.CheckSecrets(ctx, h, ring); errors.Is(err, secret.ErrOpen) != (i < 2) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+	})
 }

@@ -7,9 +7,9 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestNothingIsAssignedThatIsNoField: whatever a body names besides the fields
-// of the entity type, exactly as they are spelled, is refused by its name.
-func TestNothingIsAssignedThatIsNoField(t *testing.T) {
+// TestOnlyFieldsAreAssigned: any member of a body that is not the exact name of a field
+// is refused, by its name.
+func TestOnlyFieldsAreAssigned(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam, olivia := w.Key("sam@acme.example"), w.Key("olivia@acme.example")
@@ -32,12 +32,12 @@ func TestNothingIsAssignedThatIsNoField(t *testing.T) {
 			failing(t, sam.Post(contact, `{"first_name":"Eve",`+member+`}`), name)
 			failing(t, sam.Patch(one, `{`+member+`}`), name)
 			failing(t, sam.Patch(one, `{"score":5,`+member+`}`), name) // nothing of a body is done when one member fails
-			// Whoever may do everything may not do this either.
+			// This also holds for a user who may do everything.
 			if name != "secret_score" {
 				failing(t, olivia.Patch(one, `{`+member+`}`), name)
 			}
 		}
-		// All that fail are named at once.
+		// The error names all of them.
 		failing(t, sam.Patch(one, `{"id":"x","version":1,"score":"many","stage":"none","Email":"x","tags":["a","a"],"account":"x","first_name":null}`),
 			"id", "version", "score", "stage", "Email", "tags", "account", "first_name")
 		failing(t, sam.Post(contact, `{"created_at":1,"score":[]}`), "created_at", "score", "first_name")
@@ -50,7 +50,7 @@ func TestNothingIsAssignedThatIsNoField(t *testing.T) {
 	})
 }
 
-// nameOf is the name of a member, as JSON reads it.
+// nameOf returns the name of a member as JSON decodes it.
 func nameOf(t *testing.T, member string) string {
 	t.Helper()
 	name := member[1:strings.Index(member, `":`)]
@@ -62,9 +62,9 @@ func nameOf(t *testing.T, member string) string {
 	return name
 }
 
-// TestAPatchMayRepeatWhatIsStored: id, created_at and updated_at exactly as
-// they were read, so that a record can be sent back whole; a create never.
-func TestAPatchMayRepeatWhatIsStored(t *testing.T) {
+// TestPatchMayRepeatReadOnlyMembers: id, created_at and updated_at exactly as they were
+// read, so that a whole record can be sent back; a create may not.
+func TestPatchMayRepeatReadOnlyMembers(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		olivia := w.Key("olivia@acme.example")
@@ -81,8 +81,8 @@ func TestAPatchMayRepeatWhatIsStored(t *testing.T) {
 	})
 }
 
-// TestAnOwnerIsGivenByWhoMay: the tenant owner, and who has all_entity_access.
-func TestAnOwnerIsGivenByWhoMay(t *testing.T) {
+// TestWhoMaySetOwners: the tenant owner, and users with all_entity_access.
+func TestWhoMaySetOwners(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		w.Apply("tenant: other\nhosts: [other.localhost]\nusers: [{email: o@other.example, name: O, owner: true}]\n")
@@ -118,9 +118,9 @@ func TestAnOwnerIsGivenByWhoMay(t *testing.T) {
 	})
 }
 
-// TestAFieldThatIsClosed: one that may be read but not edited is 403, one that
-// may not be read is unknown, everywhere.
-func TestAFieldThatIsClosed(t *testing.T) {
+// TestFieldPermissions: setting a field that may be read but not edited is 403; one that
+// may not be read is unknown everywhere.
+func TestFieldPermissions(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam, olivia := w.Key("sam@acme.example"), w.Key("olivia@acme.example")
@@ -140,7 +140,7 @@ func TestAFieldThatIsClosed(t *testing.T) {
 		hidden := sam.Patch(one, `{"secret_score":1}`)
 		unknown := sam.Patch(one, `{"public_score":1}`)
 		if got := strings.ReplaceAll(string(hidden.Body), "secret", "public"); got != string(unknown.Body) {
-			t.Errorf("a hidden field is told from an unknown one: %s and %s", hidden.Body, unknown.Body)
+			t.Errorf("a hidden field differs from an unknown one: %s and %s", hidden.Body, unknown.Body)
 		}
 		r := sam.Get(one).Record()
 		if _, shown := r["secret_score"]; shown || r["note"] != "hers" {

@@ -9,12 +9,11 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// nested is a json value of n lists.
+// nested is a JSON value of n nested lists.
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// TestABodyThatCannotBeReadSaysWhy: the body's own mistakes, each with a word
-// that leads to it.
-func TestABodyThatCannotBeReadSaysWhy(t *testing.T) {
+// TestMalformedBodies: each mistake has an error message with a word that names it.
+func TestMalformedBodies(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example").With("Content-Type", "application/json")
@@ -92,8 +91,8 @@ func TestABodyThatCannotBeReadSaysWhy(t *testing.T) {
 	})
 }
 
-// TestWhatABodyMayHold: the other side of each of those limits.
-func TestWhatABodyMayHold(t *testing.T) {
+// TestBodiesWithinLimits tries the other side of each of those limits.
+func TestBodiesWithinLimits(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example")
@@ -117,7 +116,7 @@ func TestWhatABodyMayHold(t *testing.T) {
 					continue
 				}
 				again := sam.Get(contact+"/"+made.ID()).Want(200, "")
-				// PostgreSQL keeps JSON by what it says, not as it was written.
+				// PostgreSQL stores the value of JSON, not its text.
 				if !reflect.DeepEqual(again.Record(), made.Record()) {
 					t.Errorf("%s %.60s: created as %.300s, read as %.300s", field, v, made.Body, again.Body)
 				}
@@ -133,8 +132,8 @@ func TestWhatABodyMayHold(t *testing.T) {
 	})
 }
 
-// TestAValueMustFitItsField: the name of the field, and what was expected.
-func TestAValueMustFitItsField(t *testing.T) {
+// TestWrongValues: the error has the name of the field and what was expected.
+func TestWrongValues(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example")
@@ -161,7 +160,7 @@ func TestAValueMustFitItsField(t *testing.T) {
 	})
 }
 
-func TestABodyIsJSONInUTF8(t *testing.T) {
+func TestContentType(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example")
@@ -195,8 +194,8 @@ func TestABodyIsJSONInUTF8(t *testing.T) {
 	})
 }
 
-// TestABodyWhereNoneIsAskedForIsNotRead: GET and DELETE have none.
-func TestABodyWhereNoneIsAskedForIsNotRead(t *testing.T) {
+// TestGetAndDeleteDoNotReadABody.
+func TestGetAndDeleteDoNotReadABody(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example")

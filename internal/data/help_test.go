@@ -68,8 +68,8 @@ func failing(t *testing.T, a *gatetest.Answer, fields ...string) {
 	}
 }
 
-// invalid fails the test unless the answer is VALIDATION with a message that
-// holds the words.
+// invalid fails the test unless the answer is VALIDATION with a message that contains
+// the words.
 func invalid(t *testing.T, what string, a *gatetest.Answer, words string) {
 	t.Helper()
 	var e struct {

@@ -14,7 +14,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-func TestALimitIsAnIntegerFromOne(t *testing.T) {
+func TestLimit(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)
 	sam := w.Key("sam@acme.example")
@@ -45,7 +45,7 @@ func TestALimitIsAnIntegerFromOne(t *testing.T) {
 	failing(t, sam.Get(contact+"?limit=0&cursor=&x=1"), "limit", "cursor", "x")
 }
 
-func TestUnknownRepeatedAndEmptyParametersAreRefused(t *testing.T) {
+func TestWrongParameters(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)
 	sam := w.Key("sam@acme.example")
@@ -79,7 +79,7 @@ func TestUnknownRepeatedAndEmptyParametersAreRefused(t *testing.T) {
 	}
 	invalid(t, "a bad escape", sam.Get(contact+"?limit=%2"), "query")
 	invalid(t, "a semicolon", sam.Get(contact+"?limit=1;x=2"), "query")
-	// Where none is known, none is taken.
+	// Other routes accept no parameters.
 	for _, query := range []string{"limit=1", "x", "fields=email", "%zz"} {
 		invalid(t, "get", sam.Get(contact+"/"+id+"?"+query), "query")
 		invalid(t, "create", sam.Post(contact+"?"+query, `{"first_name":"Ada"}`), "query")
@@ -179,7 +179,7 @@ func TestFiltersAreEqualityOnIndexedFields(t *testing.T) {
 	})
 }
 
-func TestMetaTellsOfThisPage(t *testing.T) {
+func TestMeta(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example")
@@ -225,9 +225,9 @@ func TestMetaTellsOfThisPage(t *testing.T) {
 	})
 }
 
-// TestAWalkMeetsWhatComesMeanwhile: records inserted between pages appear on a
-// later page, and none twice.
-func TestAWalkMeetsWhatComesMeanwhile(t *testing.T) {
+// TestPagesDuringInserts: records inserted between pages appear on a later page, and
+// none twice.
+func TestPagesDuringInserts(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		sam := w.Key("sam@acme.example")
@@ -257,7 +257,7 @@ func TestAWalkMeetsWhatComesMeanwhile(t *testing.T) {
 	})
 }
 
-func TestACursorIsGoodForItsListAlone(t *testing.T) {
+func TestCursorsBelongToTheirList(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		w.Apply(strings.NewReplacer("tenant: acme", "tenant: other", "acme.localhost", "other.localhost").Replace(acme))
@@ -311,7 +311,7 @@ func TestACursorIsGoodForItsListAlone(t *testing.T) {
 		} {
 			refused(what, contact+"?cursor=", text)
 		}
-		// It says where, not what: whoever uses it sees what they may see.
+		// A cursor is only a position: another user sees what they may see.
 		if n := len(w.Key("alma@acme.example").Get(contact+"?cursor="+cursor).Want(200, "").Records()); n != 2 {
 			t.Errorf("alma continues with %d records", n)
 		}

@@ -10,9 +10,9 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestMeTellsWhoTheKeyStandsFor: exactly the members of contract U1, and
-// abilities as CASL takes them (contract U2).
-func TestMeTellsWhoTheKeyStandsFor(t *testing.T) {
+// TestMe: exactly the members of contract U1, and abilities in the form of CASL
+// (contract U2).
+func TestMe(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		const closed = `["account","born","email","extra","first_name","note","score","seen","stage","tags","vip"]`
@@ -42,9 +42,9 @@ func TestMeTellsWhoTheKeyStandsFor(t *testing.T) {
 	})
 }
 
-// TestAbilitiesAreWhatTheAPIDoes holds each ability against the answer to a
-// request that needs it.
-func TestAbilitiesAreWhatTheAPIDoes(t *testing.T) {
+// TestAbilitiesMatchTheAPI compares each ability with the answer to a request that
+// needs it.
+func TestAbilitiesMatchTheAPI(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		for _, email := range []string{"sam@acme.example", "alma@acme.example", "petra@acme.example", "otto@acme.example", "nina@acme.example"} {
@@ -77,8 +77,8 @@ func TestAbilitiesAreWhatTheAPIDoes(t *testing.T) {
 	})
 }
 
-// TestMeFollowsTheUser: the answer is of now, not of when the key was made.
-func TestMeFollowsTheUser(t *testing.T) {
+// TestMeIsCurrent: it describes the user now, not when the key was made.
+func TestMeIsCurrent(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		nina, alma := w.Key("nina@acme.example"), w.Key("alma@acme.example")

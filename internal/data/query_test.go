@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/records"
 )
 
-// naive reads a query by another way: pair by pair, as the text stands.
+// naive parses a query in another way: pair by pair, from its text.
 func naive(raw string) (q records.Query, bad []string, wellFormed bool) {
 	q.Limit = defaultLimit
 	seen := map[string][]string{}
@@ -54,8 +54,8 @@ func naive(raw string) (q records.Query, bad []string, wellFormed bool) {
 	return q, bad, true
 }
 
-// FuzzParseQuery holds parseQuery against naive: what it takes, it understands
-// the same way; what it refuses, it refuses by name.
+// FuzzParseQuery compares parseQuery with naive: both accept the same queries with the
+// same result, and refuse the same parameters.
 func FuzzParseQuery(f *testing.F) {
 	for _, seed := range []string{
 		"", "limit=1", "limit=0", "limit=201", "limit=99999999999999999999", "limit=+5", "limit=%31", "limit=1&limit=1", "cursor=abc", "cursor=",

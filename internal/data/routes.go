@@ -1,5 +1,5 @@
-// Package data is the thin HTTP half of records: /public/v1/data and
-// /public/v1/me (contract U1, R1–R14, P1–P9).
+// Package data serves records over HTTP: /public/v1/data and /public/v1/me
+// (contract U1, R1–R14, P1–P9). The rules are in package records.
 package data
 
 import (
@@ -17,15 +17,16 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/records"
 	"gatehouse/internal/user"
+	"gatehouse/internal/wtf8"
 )
 
-// Service answers the standard endpoints.
+// Service serves the standard endpoints.
 type Service struct{ records *records.Store }
 
-// New returns the service over the store of records.
+// New returns a Service over a store of records.
 func New(store *records.Store) *Service { return &Service{store} }
 
-// Routes is the surface of the standard endpoints.
+// Routes returns the routes of the standard endpoints.
 func (s *Service) Routes() []httpapi.Route {
 	const list, one = "/public/v1/data/{entity}", "/public/v1/data/{entity}/{id}"
 	standard := func(method, pattern string, bodyCap int64, h func(context.Context, *httpapi.Authed) (httpapi.Reply, error)) httpapi.Route {
@@ -44,7 +45,7 @@ func (s *Service) Routes() []httpapi.Route {
 	}
 }
 
-// me answers who the credential stands for and what they may do.
+// me returns the credential's user and what they may do.
 func (s *Service) me(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	u, err := s.records.As(c.Viewer).Self(ctx)
 	if err != nil {
@@ -60,8 +61,9 @@ func (s *Service) me(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, err
 	return httpapi.Reply{Data: data}, err
 }
 
-// Each handler asks for the right to the entity type first, before it reads the
-// request (contract H3).
+// Each handler checks the permission for the entity type before it reads anything
+// else of the request (contract H3). Other errors are VALIDATION for the query or
+// the body, and those of records.Session.
 
 func (s *Service) get(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	if err := s.records.As(c.Viewer).May(c.Params.Get("entity"), access.Read); err != nil {
@@ -91,9 +93,7 @@ func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, e
 	if page.Next == "" {
 		meta = append(meta, `,"hasMore":false,"nextCursor":null}`...)
 	} else {
-		meta = append(meta, `,"hasMore":true,"nextCursor":"`...)
-		meta = append(meta, page.Next...)
-		meta = append(meta, `"}`...)
+		meta = append(wtf8.AppendUTF8(append(meta, `,"hasMore":true,"nextCursor":`...), page.Next), '}')
 	}
 	return httpapi.Reply{Data: page.Records, Meta: meta}, nil
 }
@@ -110,7 +110,7 @@ func (s *Service) update(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	})
 }
 
-// write reads a body of record fields and hands it to do.
+// write reads a body of record fields and calls do with them.
 func (s *Service) write(c *httpapi.Authed, status int, do func(string, []records.Member) (records.Record, error)) (httpapi.Reply, error) {
 	entity := c.Params.Get("entity")
 	verb := access.Create
@@ -153,8 +153,8 @@ func (s *Service) delete(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	return httpapi.Reply{Data: data}, err
 }
 
-// noQuery refuses query parameters on routes that have none (contract R14): a
-// typo must not go unnoticed.
+// noQuery returns VALIDATION for query parameters on routes that have none (contract
+// R14), so that a typo does not go unnoticed.
 func noQuery(u *url.URL) error {
 	if u.RawQuery == "" {
 		return nil
@@ -207,19 +207,19 @@ func parseQuery(u *url.URL) (records.Query, error) {
 	return q, nil
 }
 
-// parseLimit reads a page size; whatever is too large is as good as the largest.
+// parseLimit parses a page size; records.Session.List lowers one that is too large.
 func parseLimit(s string) (int, bool) {
 	if strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return records.MaxLimit, true // digits alone fail only by being too many
+		return records.MaxLimit, true // digits fail only when there are too many
 	}
 	return n, n >= 1
 }
 
-// filterName is the field of a parameter filter[field].
+// filterName returns the field of a parameter filter[field].
 func filterName(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "filter[")
 	if !ok {

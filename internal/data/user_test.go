@@ -89,7 +89,7 @@ func TestUsersArePagedAndFilteredByEmail(t *testing.T) {
 	})
 }
 
-func TestUsersAreNotMadeOrDeletedHere(t *testing.T) {
+func TestUsersCannotBeCreatedOrDeleted(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		id := w.UserID("acme", "sam@acme.example")
@@ -104,7 +104,7 @@ func TestUsersAreNotMadeOrDeletedHere(t *testing.T) {
 	})
 }
 
-func TestOfAUserNameLocaleAndCustomFieldsAreChanged(t *testing.T) {
+func TestOnlyNameLocaleAndCustomFieldsOfUsersChange(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		olivia, petra, otto := w.Key("olivia@acme.example"), w.Key("petra@acme.example"), w.Key("otto@acme.example")
@@ -123,7 +123,7 @@ func TestOfAUserNameLocaleAndCustomFieldsAreChanged(t *testing.T) {
 			t.Errorf("after clearing one field: %v", r)
 		}
 		before := string(olivia.Get(one).Body)
-		// Everything else of a user is not changed here, by anybody.
+		// Nobody can change the other members of a user here.
 		for name, value := range map[string]string{
 			"email": `"new@acme.example"`, "userType": `"external"`, "isOwner": `true`, "active": `false`,
 		} {
@@ -142,7 +142,7 @@ func TestOfAUserNameLocaleAndCustomFieldsAreChanged(t *testing.T) {
 		for _, value := range []string{`""`, `null`, `1`, `"` + strings.Repeat("x", 201) + `"`} {
 			failing(t, olivia.Patch(one, `{"name":`+value+`}`), "name")
 		}
-		// petra reads locale and level and edits neither; of the e-mail address she knows nothing.
+		// petra reads locale and level and edits neither; she may not read the e-mail address.
 		for _, name := range []string{"locale", "level"} {
 			a := petra.Patch(one, `{"`+name+`":`+strconv.Quote("1")+`}`).Want(403, "FORBIDDEN")
 			if !slices.Equal(a.Fields(), []string{name}) {
@@ -155,7 +155,7 @@ func TestOfAUserNameLocaleAndCustomFieldsAreChanged(t *testing.T) {
 		}
 		petra.Patch(one, `{"name":"Sam by Petra","company":"Hers"}`).Want(200, "")
 		otto.Patch(one, `{"name":"x"}`).Want(403, "FORBIDDEN") // he reads only
-		// A user may be sent back as it was read.
+		// A user may be sent back unchanged.
 		whole := string(olivia.Get(one).Body)
 		olivia.Patch(one, whole[len(`{"data":`):len(whole)-len(`,"meta":{}}`)]).Want(200, "")
 	})

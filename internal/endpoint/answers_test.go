@@ -14,9 +14,8 @@ import (
 
 var receiptShape = regexp.MustCompile(`^\{"received":true,"event_id":"([0-9a-f-]{36})"\}$`)
 
-// TestWhatIsAnswered is each mode × target × reply mode (contract C2, C4, C5,
-// H6).
-func TestWhatIsAnswered(t *testing.T) {
+// TestAnswers tries each mode × target × reply mode (contract C2, C4, C5, H6).
+func TestAnswers(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(append(three("c", "component: place"), three("a", "automation: place_flow")...),
 			"{slug: receipt-c, target: {component: place}, auth: token, reply: receipt}",
@@ -86,7 +85,7 @@ func TestADuplicateIsAnsweredBare(t *testing.T) {
 			if m := receiptShape.FindSubmatch(send(slug + "2").Body); m != nil {
 				t.Errorf("%s: a second receipt", slug)
 			}
-			a := send(slug + "3") // whatever it carries
+			a := send(slug + "3") // whatever its content
 			if a.Status != 200 || string(a.Body) != `{"duplicate":true}` || header(t, a, "X-Event-Id") != first {
 				t.Errorf("%s: %d %s %s, want the event %s", slug, a.Status, a.Body, a.Header.Get("X-Event-Id"), first)
 			}
@@ -145,9 +144,9 @@ func TestInputsThatFail(t *testing.T) {
 	})
 }
 
-// TestATextTakesEverything: what a text input accepts (contract N3), and what a
-// flow sees of inputs that were not sent or not declared (contract F4, N4).
-func TestATextTakesEverything(t *testing.T) {
+// TestTextInputs: what a text input accepts (contract N3), and what a flow reads for
+// inputs that were not sent or not declared (contract F4, N4).
+func TestTextInputs(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints("{slug: flow, target: {automation: place_flow}}", "{slug: act, target: {component: act}}"))
 		sam := w.Key("sam@acme.example")
@@ -163,8 +162,8 @@ func TestATextTakesEverything(t *testing.T) {
 	})
 }
 
-// TestAFormIsTakenInTokenModeOnly: numbers, booleans and json are parsed from text.
-func TestAFormIsTakenInTokenModeOnly(t *testing.T) {
+// TestOnlyTokenModeAcceptsForms: numbers, booleans and json are parsed from text.
+func TestOnlyTokenModeAcceptsForms(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(three("a", "automation: place_flow")...))
 		const form = "application/x-www-form-urlencoded"
@@ -193,9 +192,9 @@ func TestAFormIsTakenInTokenModeOnly(t *testing.T) {
 	})
 }
 
-// TestWhatFailChoosesIsAnswered: 400 to 599 and a code, in both targets and
-// both reply modes (contract X5, C6); nothing is kept (contract X1).
-func TestWhatFailChoosesIsAnswered(t *testing.T) {
+// TestFailChoosesTheAnswer: a status of 400 to 599 and a code, in both targets and
+// both reply modes (contract X5, C6); nothing is committed (contract X1).
+func TestFailChoosesTheAnswer(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(append(three("c", "component: act"), three("a", "automation: act_flow")...),
 			"{slug: token-receipt-c, target: {component: act}, auth: token, reply: receipt}",
@@ -204,11 +203,11 @@ func TestWhatFailChoosesIsAnswered(t *testing.T) {
 		for _, slug := range []string{"key-c", "token-c", "token-receipt-c", "signed-c", "key-a", "token-a", "token-receipt-a", "signed-a"} {
 			mode, _, _ := strings.Cut(slug, "-")
 			for _, status := range []int{400, 401, 404, 409, 418, 429, 500, 503, 599} {
-				a := call[mode](slug, fmt.Sprintf(`{"do": "fail", "status": %d, "code": "TOLD", "details": {"by": "act"}}`, status))
+				a := call[mode](slug, fmt.Sprintf(`{"do": "fail", "status": %d, "code": "CHOSEN", "details": {"by": "act"}}`, status))
 				if a.Status != status {
 					t.Errorf("%s: %d, want %d: %s", slug, a.Status, status, a.Body)
 				}
-				same(t, slug, a.Body, `{"error": {"code": "TOLD", "message": "no", "details": {"by": "act"}}}`)
+				same(t, slug, a.Body, `{"error": {"code": "CHOSEN", "message": "no", "details": {"by": "act"}}}`)
 			}
 			if strings.HasSuffix(slug, "-c") {
 				for _, status := range []string{"200", "399", "600", "0", `"409"`, "-1", "null"} {
@@ -242,7 +241,7 @@ func TestAnUncaughtErrorIs422(t *testing.T) {
 				b := call[mode](mode+"-"+target, `{"do": "crash"}`).Want(422, "EXECUTION_ERROR")
 				for _, leak := range []string{"new TypeError", "inputs.do ===", ".nothing", "at handler", "component.js", ":1", ".go"} {
 					if strings.Contains(string(a.Body)+string(b.Body), leak) {
-						t.Errorf("%s-%s tells %q: %s %s", mode, target, leak, a.Body, b.Body)
+						t.Errorf("%s-%s reveals %q: %s %s", mode, target, leak, a.Body, b.Body)
 					}
 				}
 			}
@@ -253,7 +252,7 @@ func TestAnUncaughtErrorIs422(t *testing.T) {
 	})
 }
 
-// inChunks sends a body whose length is not told.
+// inChunks sends a body without announcing its length.
 func inChunks(t *testing.T, a *gatetest.Actor, path, body string) *gatetest.Answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.Node.URL+path, io.MultiReader(strings.NewReader(body[:1]), strings.NewReader(body[1:])))

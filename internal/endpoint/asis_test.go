@@ -9,14 +9,14 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// odd is a tenant with targets that look at what they are handed, and some that
-// return what strict JSON has no words for.
+// odd is a tenant with targets that inspect their inputs, and some that return what
+// strict JSON cannot express.
 func odd() string {
 	notes := "\n  - name: note\n    fields: [{name: more, type: json}]\n  - name: counter\n"
 	return strings.NewReplacer("\n  - name: counter\n", notes, "\nautomations:\n", oddFlows).Replace(also(`
   - name: exact
     source: |
-      // The event says, as escapes of escapes, what it has to be.
+      // The event contains its expected content, with escapes escaped.
       export default function handler(inputs, ctx) {
         const {want, id, ...rest} = inputs
         records.create("counter", {n: 1})
@@ -67,12 +67,12 @@ func nested(n int) string {
 	return strings.Repeat(`{"a":[`, n/2) + strings.Repeat(`[`, n%2) + strings.Repeat(`]`, n%2) + strings.Repeat(`]}`, n/2)
 }
 
-// TestAnEventIsHandedOnAsItIs: it is no record. What JSON takes is taken, nested
-// up to 256 levels, and reaches a component letter by letter.
-func TestAnEventIsHandedOnAsItIs(t *testing.T) {
+// TestEventsArePassedOnUnchanged: an event may contain all of JSON, nested up to 256
+// levels, and reaches a component byte by byte.
+func TestEventsArePassedOnUnchanged(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(odd() + endpoints(signed("exact", "component: exact", ""), signed("flow", "automation: exact_flow", "")))
-		many := make([]string, 21_000) // more than a body may have
+		many := make([]string, 21_000) // more than a body may contain
 		for i := range many {
 			many[i] = fmt.Sprintf(`"m%d":%d`, i, i)
 		}
@@ -97,20 +97,20 @@ func TestAnEventIsHandedOnAsItIs(t *testing.T) {
 		}
 		send("exact", `"x":`+nested(256)).Want(401, "UNAUTHORIZED")
 
-		// A half is U+FFFD to a flow that reads it, and is itself in what it hands on.
+		// A flow reads a lone surrogate as U+FFFD, and passes it on unchanged.
 		n++
 		want, _ := json.Marshal(`{"x":["\ud83d"]}`)
 		provider{w.Anyone()}.Post(custom+"flow", fmt.Sprintf(`{"id":"e%d","want":%s,"x":["\ud83d"]}`, n, want)).Want(202, "")
 
-		// Two ids that differ in a half alone are two events.
+		// Two ids that differ only in a lone surrogate are two events.
 		for _, id := range []string{`\ud800`, `\ud801`} {
 			provider{w.Anyone()}.Post(custom+"exact", `{"id":"twin`+id+`","want":"{}"}`).Want(202, "") // 200 is a duplicate
 		}
 	})
 }
 
-// TestWhatCannotBeStoredIsRefused: an event may say what a record cannot.
-func TestWhatCannotBeStoredIsRefused(t *testing.T) {
+// TestRecordsRefuseWhatEventsMayContain: an event may contain what a record cannot.
+func TestRecordsRefuseWhatEventsMayContain(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(odd() + endpoints(signed("stores", "automation: stores", "")))
 		for i, c := range []struct{ members, says string }{
@@ -131,8 +131,8 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 	})
 }
 
-// TestAReturnIsTheSameInBoth: called directly and in a flow.
-func TestAReturnIsTheSameInBoth(t *testing.T) {
+// TestComponentResultsAreTheSameInFlows: called directly and in a flow.
+func TestComponentResultsAreTheSameInFlows(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(odd() + endpoints("{slug: direct, target: {component: returns}}", "{slug: flow, target: {automation: returns_flow}}"))
 		olivia := w.Key("olivia@acme.example")
@@ -151,7 +151,7 @@ func TestAReturnIsTheSameInBoth(t *testing.T) {
 			flow.Want(200, "").Data(&out)
 			same(t, what+" in a flow", out.Result, want)
 		}
-		// A refusal of records.* that nobody catches tells which fields.
+		// An uncaught VALIDATION of records.* names the fields.
 		const fields = `{"number":"expected text","total":"expected a number"}`
 		a := olivia.Post(custom+"direct", `{"what":"refused"}`).Want(422, "EXECUTION_ERROR")
 		same(t, "direct", a.Body, `{"error":{"code":"EXECUTION_ERROR","message":"some fields are not valid","details":{"fields":`+fields+`,"code":"VALIDATION"}}}`)
@@ -160,9 +160,9 @@ func TestAReturnIsTheSameInBoth(t *testing.T) {
 	})
 }
 
-// TestWhyAVerifierRefused is in the request log and in the audit log, of each
-// delivery, and not in the answer.
-func TestWhyAVerifierRefused(t *testing.T) {
+// TestRejectionReasons are in the request log and in the audit log, of each delivery,
+// and not in the answer.
+func TestRejectionReasons(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(also(`
   - name: picky
@@ -189,7 +189,7 @@ func TestWhyAVerifierRefused(t *testing.T) {
 				t.Errorf("%.60s: %d %s", body, a.Status, a.Body)
 			}
 			if strings.Contains(string(a.Body), want) || strings.Contains(string(a.Body), "reason") {
-				t.Errorf("%.60s: the caller is told: %s", body, a.Body)
+				t.Errorf("%.60s: the answer is %s", body, a.Body)
 			}
 			requests[header(t, a, "X-Request-Id")] = body
 		}

@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// greedy is the tenant of orders with flows that change as much as they can.
-func greedy(lines ...string) string {
+// changing is the tenant of orders with flows that change as much as they can.
+func changing(lines ...string) string {
 	const flows = `
   - name: nested
     trigger: http.request
@@ -44,8 +44,8 @@ func numbers(n int) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// occupied keeps others from writing until the result is called: on SQLite the
-// writer is taken, on PostgreSQL the tenant's row.
+// occupied blocks all writes until release is called: on SQLite it holds the writer,
+// on PostgreSQL it locks the tenant's row.
 func occupied(t *testing.T, w *gatetest.World) (release func()) {
 	t.Helper()
 	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -68,10 +68,9 @@ func occupied(t *testing.T, w *gatetest.World) (release func()) {
 	})
 }
 
-// TestARunsTimeIncludesItsCommit: a run whose commit waits longer than the run
-// may take is 504 while it still waits, and nothing is done. (It was 200, however
-// late.)
-func TestARunsTimeIncludesItsCommit(t *testing.T) {
+// TestTimeLimitIncludesCommit: a run whose commit waits longer than the run may take
+// is 504 at that time, and nothing is committed. (It was 200, however late.)
+func TestTimeLimitIncludesCommit(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		var lines []string
 		for _, line := range append(three("c", "component: act"), three("a", "automation: place_flow")...) {
@@ -117,10 +116,10 @@ func TestARunsTimeIncludesItsCommit(t *testing.T) {
 	})
 }
 
-// TestAFlowHasItsPlace: beyond the places of a tenant a flow waits, and is
-// OVERLOADED in time, while another tenant's runs; a component in a flow needs
-// a place of the engine's beside.
-func TestAFlowHasItsPlace(t *testing.T) {
+// TestPlacesForFlows: when a tenant's places are taken, a flow waits and is then
+// OVERLOADED, while another tenant's runs. A component in a flow also needs a place of
+// the engine.
+func TestPlacesForFlows(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(also(busy(2000)) + `  - name: slow_flow
     trigger: http.request

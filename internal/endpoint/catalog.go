@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/automation"
@@ -11,8 +12,8 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// catalog is what a tenant defined, ready to run. It is immutable except for
-// flows, which are compiled when first run.
+// catalog is what a tenant defined, ready to run. It does not change, except that
+// a flow is compiled when it is first run.
 type catalog struct {
 	*custom.Definitions
 	flows map[string]*flow
@@ -27,14 +28,18 @@ type flow struct {
 	err      error
 }
 
+// catalogs keeps the catalog of a configuration.
+var catalogs access.Derived[atomic.Pointer[catalog]]
+
 // errUnknown is the answer to an unknown slug.
 var errUnknown = fault.New(fault.NotFound, "there is nothing at this path")
 
-// catalog returns what the tenant defined at the version of cfg. It is cached
-// with cfg, unless it turns out to be of a later version.
+// catalog returns what the tenant defined at the version of cfg, or at a later
+// one. It is cached with cfg if the versions are equal. The error is OVERLOADED
+// while the configuration changes too fast to be read, or one of the database.
 func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, error) {
-	if kept, ok := cfg.Definitions.Get(""); ok {
-		return kept.(*catalog), nil
+	if kept := catalogs.Of(cfg).Load(); kept != nil {
+		return kept, nil
 	}
 	d, version, err := s.store.definitions(ctx, cfg.Tenant.ID)
 	if err != nil {
@@ -45,12 +50,12 @@ func (s *Service) catalog(ctx context.Context, cfg *access.Config) (*catalog, er
 		c.flows[name] = &flow{Automation: a}
 	}
 	if version == cfg.Tenant.Version {
-		cfg.Definitions.Put("", c)
+		catalogs.Of(cfg).Store(c)
 	}
 	return c, nil
 }
 
-// ready compiles the flow. What apply accepted cannot fail here.
+// ready returns the compiled flow. It cannot fail for a flow that apply accepted.
 func (f *flow) ready() (*automation.Flow, error) {
 	f.once.Do(func() {
 		def, problems := automation.Decode(f.Flow)
@@ -68,7 +73,7 @@ func (f *flow) ready() (*automation.Flow, error) {
 }
 
 // declared returns the inputs that a target declares, and whether it accepts
-// undeclared ones, too.
+// undeclared ones, too. It returns NOT_FOUND when there is no such target.
 func (c *catalog) declared(t custom.Target) (decls []inputs.Declaration, keep bool, err error) {
 	if t.Kind == custom.ToComponent {
 		component := c.Components[t.Name]

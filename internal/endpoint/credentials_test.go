@@ -3,11 +3,14 @@ package endpoint_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/internal/apikey"
+	"gatehouse/internal/credential"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/gatetest"
 )
 
@@ -16,9 +19,9 @@ var echoes = orders + endpoints(three("act", "component: act")...)
 
 const ok = `{"do": "null"}`
 
-// TestWhoMayDeliverByToken: a missing or wrong token is 401 and nothing runs
-// (contract W1); with both headers X-Webhook-Token counts (contract K1).
-func TestWhoMayDeliverByToken(t *testing.T) {
+// TestTokenMode: a missing or wrong token is 401 and nothing runs (contract W1); with
+// both headers X-Webhook-Token counts (contract K1).
+func TestTokenMode(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("act", "component: act"), "{slug: other, target: {component: act}, auth: token}",
 			"{slug: fresh, target: {component: act}, auth: token}")...))
@@ -74,7 +77,7 @@ func TestWhoMayDeliverByToken(t *testing.T) {
 			}
 		}
 		elsewhere := w.Webhook("token-act")
-		elsewhere.Host = "globex.localhost" // another tenant's, at an endpoint of the same name
+		elsewhere.Host = "globex.localhost" // another tenant, with an endpoint of the same name
 		elsewhere.Post(custom+"token-act", ok).Want(401, "UNAUTHORIZED")
 		// An endpoint for which no token was made has none.
 		for _, h := range []http.Header{{}, own(""), bearer(""), own(good)} {
@@ -99,8 +102,8 @@ func TestARotatedTokenStopsAtOnceOnEveryNode(t *testing.T) {
 	}
 }
 
-// TestWhoMayCallByKey: keys with all their checks, and nobody else.
-func TestWhoMayCallByKey(t *testing.T) {
+// TestKeyMode: only a key that passes all checks may call.
+func TestKeyMode(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("act", "component: act"), "{slug: all, target: {component: act}, external_users: true}")...))
 		w.Apply(strings.NewReplacer("tenant: acme", "tenant: globex", "acme.localhost", "globex.localhost").Replace(echoes))
@@ -157,10 +160,10 @@ func TestWhoMayCallByKey(t *testing.T) {
 	})
 }
 
-// TestExternalUsersCallWhereTheyMay: with their access token or an API key of
-// theirs, while External Identity is on, at an endpoint in key mode that says
-// external_users; a webhook takes either for a wrong token.
-func TestExternalUsersCallWhereTheyMay(t *testing.T) {
+// TestExternalUsers may call an endpoint in key mode with external_users, with an
+// access token or an API key of theirs, while External Identity is on. For a webhook
+// both are wrong tokens. The history of runs says which of the two it was.
+func TestExternalUsers(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: place"), "{slug: all, target: {component: place}, external_users: true}")...) +
 			"external_identity: {enabled: true, activation_mode: none, default_permission_set: sales}\n")
@@ -195,6 +198,15 @@ func TestExternalUsersCallWhereTheyMay(t *testing.T) {
 		if n := count(t, w, "records"); n != 3 {
 			t.Errorf("%d records", n)
 		}
+		w.Nodes[0].Stop() // writes the queued runs
+		var kinds []credential.Kind
+		err := endpoint.Runs(t.Context(), w.AddNode().DB, "acme", endpoint.RunFilter{}, func(r *endpoint.Run) error {
+			kinds = append(kinds, r.Auth)
+			return nil
+		})
+		if want := []credential.Kind{credential.APIKey, credential.APIKey, credential.AccessToken}; err != nil || !slices.Equal(kinds, want) {
+			t.Errorf("newest first, the runs are kept as called with %v, want %v; %v", kinds, want, err)
+		}
 	})
 }
 
@@ -211,9 +223,9 @@ func TestWebhooksIgnoreOrigins(t *testing.T) {
 	})
 }
 
-// TestWhatIsThere: an unknown slug is 404, with and without a credential; only
-// POST is served; a switched-off API asks for nothing else.
-func TestWhatIsThere(t *testing.T) {
+// TestUnknownSlugsAndMethods: an unknown slug is 404, with and without a credential;
+// only POST is served; a switched-off API makes no other check.
+func TestUnknownSlugsAndMethods(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes)
 		sam, hook := w.Key("sam@acme.example"), w.Webhook("token-act")
@@ -246,9 +258,8 @@ func TestWhatIsThere(t *testing.T) {
 // fewAttempts is what an address may try without a valid credential.
 const fewAttempts = "unauthenticated_per_ip_per_minute: 4\n"
 
-// TestWrongTokensUseUpTheirAddress, and right ones do not count against it
-// (contract L2).
-func TestWrongTokensUseUpTheirAddress(t *testing.T) {
+// TestWrongTokensCountAgainstTheirAddress, and right ones do not (contract L2).
+func TestWrongTokensCountAgainstTheirAddress(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes + fewAttempts)
 		at := func(a *gatetest.Actor, ip string) *gatetest.Actor { return a.With("X-Forwarded-For", ip) }
@@ -266,18 +277,18 @@ func TestWrongTokensUseUpTheirAddress(t *testing.T) {
 		if header(t, a, "Retry-After") != header(t, a, "X-RateLimit-Reset") || header(t, a, "X-RateLimit-Remaining") != "0" {
 			t.Errorf("%v", a.Header)
 		}
-		good.Post(custom+"token-act", ok).Want(200, "")                                      // whoever has the token is let in
-		at(wrong, "203.0.113.9").Post(custom+"token-act", ok)                                // of two hops the right-most counts
+		good.Post(custom+"token-act", ok).Want(200, "")                                      // a valid token is accepted at any address
+		at(wrong, "203.0.113.9").Post(custom+"token-act", ok)                                // the right-most hop counts
 		at(w.Anyone(), "203.0.113.1").Post(custom+"token-act", ok).Want(401, "UNAUTHORIZED") // another address
-		at(w.Anyone(), "198.51.100.1").Post(custom+"key-act", ok).Want(429, "RATE_LIMITED")  // one budget for all that fails
+		at(w.Anyone(), "198.51.100.1").Post(custom+"key-act", ok).Want(429, "RATE_LIMITED")  // all failures share one budget
 		at(w.Anyone(), "198.51.100.1").Post(custom+"nothing", ok).Want(429, "RATE_LIMITED")  // unknown slugs too
 		w.Clock.Advance(time.Minute)
 		wrong.Post(custom+"token-act", ok).Want(401, "UNAUTHORIZED")
 	})
 }
 
-// TestAWebhookHasARateOfItsOwn, with the headers of every other limit.
-func TestAWebhookHasARateOfItsOwn(t *testing.T) {
+// TestWebhookRateLimit: each webhook has a limit of its own, with the usual headers.
+func TestWebhookRateLimit(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints("{slug: token-act, target: {component: act}, auth: token, rate_limit_per_minute: 3}",
 			signed("signed-act", "component: act", ", rate_limit_per_minute: 3"), "{slug: other, target: {component: act}, auth: token}"))

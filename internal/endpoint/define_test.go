@@ -10,8 +10,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// TestNobodyBorrowsWhatTheyLack is contract A13 for definitions.
-func TestNobodyBorrowsWhatTheyLack(t *testing.T) {
+// TestMayDefine checks contract A13 for definitions.
+func TestMayDefine(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(`
 tenant: acme

@@ -16,7 +16,7 @@ import (
 
 // event is one delivery to a webhook.
 type event struct {
-	ID         string // ours: the receipt's event_id
+	ID         string // given by this service: the receipt's event_id
 	Kind       string // the provider's eventKind; "" in token mode
 	ProviderID string // the provider's event id; "" in token mode
 	// KeyHash is the hash of the deduplication key, "" for a delivery that is
@@ -24,8 +24,8 @@ type event struct {
 	KeyHash string
 }
 
-// keptEvent is an event as it is kept for another run of it. The provider's texts are
-// WTF-8, which encoding/json would not keep.
+// keptEvent is an event as it is stored to be run again. The provider's texts are
+// WTF-8, which encoding/json would change.
 type keptEvent struct {
 	ID, KeyHash      string
 	Kind, ProviderID jsontext.Value
@@ -49,7 +49,7 @@ func (e *event) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// shownID returns the event's id as a target sees it: the provider's if it has
+// shownID returns the event's id as a target sees it: the provider's if there is
 // one (contract W11).
 func (e *event) shownID() string { return cmp.Or(e.ProviderID, e.ID) }
 
@@ -57,8 +57,8 @@ func (e *event) shownID() string { return cmp.Or(e.ProviderID, e.ID) }
 // (contract W6).
 const maxWaiters = 100
 
-// keyedMutex lets one delivery of a key run at a time on this node. On another
-// node another may run meanwhile; the database lets only one take effect.
+// keyedMutex lets one delivery of a key run at a time on this node. Another node
+// may run one at the same time; the database lets only one take effect.
 type keyedMutex struct {
 	mu sync.Mutex
 	m  map[string]*keyHolder
@@ -69,9 +69,9 @@ type keyHolder struct {
 	waiters int
 }
 
-// lock waits until no other delivery of the key runs, holding nothing but a
-// place in the queue. unlock must be called at the end of this one. It returns
-// OVERLOADED when too many wait.
+// lock waits until no other delivery of the key runs. The caller must call unlock
+// when its own has ended. lock returns OVERLOADED when too many wait, and ctx's
+// error.
 func (k *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
 	for {
 		k.mu.Lock()
@@ -83,7 +83,7 @@ func (k *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err e
 			own := &keyHolder{done: make(chan struct{})}
 			k.m[key] = own
 			k.mu.Unlock()
-			mark.At("delivery.boarded")
+			mark.At("delivery.locked")
 			return func() {
 				k.mu.Lock()
 				defer k.mu.Unlock()

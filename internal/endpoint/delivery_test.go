@@ -18,7 +18,8 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// TestOneDeliveryAtATime: one key runs once at a time, other keys run meanwhile.
+// TestOneDeliveryAtATime: deliveries of one key run one after another, those of other
+// keys at the same time.
 func TestOneDeliveryAtATime(t *testing.T) {
 	var k keyedMutex
 	var running, most, done atomic.Int64
@@ -54,8 +55,9 @@ func TestOneDeliveryAtATime(t *testing.T) {
 	}
 }
 
-// TestTheQueueOfAKey has room for maxWaiters, and for one more when one gave up.
-func TestTheQueueOfAKey(t *testing.T) {
+// TestMaxWaiters: maxWaiters deliveries of a key may wait, and one more when one of
+// them gave up.
+func TestMaxWaiters(t *testing.T) {
 	var k keyedMutex
 	unlock, err := k.lock(t.Context(), "a")
 	if err != nil {
@@ -127,8 +129,8 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// TestWhatAVerifierMaySay (contract W10).
-func TestWhatAVerifierMaySay(t *testing.T) {
+// TestParseVerified (contract W10).
+func TestParseVerified(t *testing.T) {
 	for text, want := range map[string]*verified{
 		`{"providerEventId":"1","eventKind":"k","canonicalEvent":{"a":1}}`:     {id: "1", kind: "k"},
 		`{"providerEventId":"\u00e9","canonicalEvent":{}}`:                     {id: "é"},
@@ -141,7 +143,7 @@ func TestWhatAVerifierMaySay(t *testing.T) {
 		`{"providerEventId":"1","canonicalEvent":null}`:                        nil,
 		`{"providerEventId":"1"}`:                                              nil, `{}`: nil, `[]`: nil, `null`: nil, `true`: nil, `"x"`: nil, ``: nil,
 	} {
-		v, wrong := read([]byte(text))
+		v, wrong := parseVerified([]byte(text))
 		switch {
 		case want == nil && (v != nil || wrong == ""):
 			t.Errorf("%s is taken: %v", text, v)
@@ -151,17 +153,17 @@ func TestWhatAVerifierMaySay(t *testing.T) {
 	}
 }
 
-// TestHeadersOfAVerifier have names in lower case, repeats joined.
-func TestHeadersOfAVerifier(t *testing.T) {
-	got := string(lowerNames(http.Header{"X-Signature": {"a", "b\"", "\xff"}}, "acme.localhost"))
+// TestVerifierHeaders have names in lower case; repeated ones are joined.
+func TestVerifierHeaders(t *testing.T) {
+	got := string(verifierHeaders(http.Header{"X-Signature": {"a", "b\"", "\xff"}}, "acme.localhost"))
 	if want := `{"host":"acme.localhost","x-signature":"a, b\", ` + "\ufffd" + `"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// TestAFailedDeliveryIsKeptAsItIs: what is run again is what was sent, halves of
-// surrogate pairs included.
-func TestAFailedDeliveryIsKeptAsItIs(t *testing.T) {
+// TestFailedDeliveriesAreStoredUnchanged: what is run again is what was sent, lone
+// surrogates included.
+func TestFailedDeliveriesAreStoredUnchanged(t *testing.T) {
 	given := delivery{
 		Inputs: inputs.Object{{Name: "a\xed\xa0\x80", Value: jsontext.Value(`{"b":"\ud800<","n":1.50}`)}},
 		Event:  event{ID: "1", Kind: "k\xed\xb0\x80\x00", ProviderID: "\xed\xa0\xbd-\xed\xa0\xbe", KeyHash: "h"},

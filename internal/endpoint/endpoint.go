@@ -16,7 +16,7 @@ import (
 )
 
 // Service runs the targets of custom endpoints. It is safe for concurrent use.
-// Close must be called at the end.
+// Close must be called when it is no longer used.
 type Service struct {
 	store      store
 	dir        *access.Directory
@@ -30,12 +30,11 @@ type Service struct {
 	deliveries keyedMutex
 	locks      recordLocks
 	flows      *admission.Gate // admits flows
-	// strangers admits verifications: deliveries that are not verified yet.
-	strangers gates
-	history   *history
+	verifiers  verifierGates   // admits verifications of deliveries
+	history    *history
 
-	mu       sync.Mutex
-	rejected map[string]time.Time // when a rejected signature was last logged, by event and endpoint
+	mu     sync.Mutex
+	logged map[string]time.Time // when logRejection last wrote a line, by event and endpoint
 }
 
 // Options configure a Service; all but Budget must be set.
@@ -55,13 +54,14 @@ type Options struct {
 func newService(st store, o Options) *Service {
 	s := &Service{
 		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, budget: o.Budget, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
-		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), rejected: map[string]time.Time{},
+		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), logged: map[string]time.Time{},
 	}
 	s.history = newHistory(st, o.Emit)
 	return s
 }
 
-// Close writes the runs that are queued, until ctx ends.
+// Close writes the runs that are queued. It returns an error when ctx ends before
+// all are written; the others are lost.
 func (s *Service) Close(ctx context.Context) error { return s.history.close(ctx) }
 
 // Stats counts what a Service did since it was created.
@@ -69,7 +69,7 @@ type Stats struct {
 	Runs       map[string]int64 // by status
 	Duplicates int64            // deliveries that had been processed before
 	Waiting    int              // runs that are queued to be written
-	// FlowsRunning and FlowsWaiting are flows that run and that wait for a
+	// FlowsRunning and FlowsWaiting count the flows that run and that wait for a
 	// place.
 	FlowsRunning, FlowsWaiting int
 }
@@ -81,9 +81,10 @@ func (s *Service) Stats() Stats {
 	return st
 }
 
-// MayDefine checks what a definition borrows (contract A13). The tenant owner
-// may define anything. Anybody else needs manage_endpoints; run_as and
-// specific_user (userIDs) may then name only viewer, and execution_context
+// MayDefine checks whether a viewer may define an endpoint, component or
+// automation that runs with the rights of others (contract A13). The tenant owner
+// may define anything. Any other user needs manage_endpoints; run_as and
+// specific_user (userIDs) may then name only that user, and execution_context
 // system needs all_entity_access. It returns FORBIDDEN otherwise.
 func MayDefine(viewer access.Viewer, userIDs []user.ID, system bool) error {
 	if viewer.TenantOwner() {
@@ -98,7 +99,7 @@ func MayDefine(viewer access.Viewer, userIDs []user.ID, system bool) error {
 		}
 	}
 	if system && !viewer.AllEntityAccess() {
-		return fault.New(fault.Forbidden, "only who may do everything with every record may define what runs with execution_context system")
+		return fault.New(fault.Forbidden, "only a user with all_entity_access may define what runs with execution_context system")
 	}
 	return nil
 }

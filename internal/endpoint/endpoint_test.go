@@ -78,7 +78,7 @@ automations:
     nodes:
       - {id: kept, type: record.create, entity: counter, fields: {n: 2}}
       - {id: chosen, type: if, when: inputs.do == "failnode", then: [{id: stop, type: fail, message: "stopped at {{inputs.do}}", code: STOPPED, status: 418}]}
-      - {id: acted, type: component, component: act, inputs: {do: "{{inputs.do}}", status: "{{inputs.status}}", code: TOLD, details: {by: act}}, outputs: {result: result}}
+      - {id: acted, type: component, component: act, inputs: {do: "{{inputs.do}}", status: "{{inputs.status}}", code: CHOSEN, details: {by: act}}, outputs: {result: result}}
   - name: squares
     trigger: http.request
     input_schema: [{name: list, type: json, required: true}]
@@ -89,8 +89,8 @@ automations:
       - {id: out, type: output, set: {n: "{{vars.last}}"}}
 `
 
-// actComponent does what it is told, after it has changed something. It has time
-// enough for a busy machine; tests that want it to run out of time apply actWithin.
+// actComponent creates a record and then does what its input says. Its time is long
+// enough for a busy machine; tests of the time limit apply actWithin.
 const actComponent = `  - name: act
     inputs: [{name: do, type: text, required: true}]
     timeout_ms: 20000
@@ -108,12 +108,12 @@ const actComponent = `  - name: act
       }
 `
 
-// actWithin is a manifest that gives act so many milliseconds.
+// actWithin is a manifest that limits act to so many milliseconds.
 func actWithin(ms int) string {
 	return "tenant: acme\nlogic_components:\n" + strings.Replace(actComponent, "timeout_ms: 20000", fmt.Sprintf("timeout_ms: %d", ms), 1)
 }
 
-// shopSecret is what the provider of a signed endpoint shares.
+// shopSecret is the secret of signed endpoints.
 const shopSecret = "the-secret-of-the-shop"
 
 // endpoints is the section that gives the tenant its endpoints, one a line.
@@ -148,7 +148,7 @@ func hmacHex(secret, body string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// provider is whoever signs what they send with the shop's secret.
+// provider signs what it sends with the shop's secret.
 type provider struct{ *gatetest.Actor }
 
 func (p provider) Post(path, body string) *gatetest.Answer {
@@ -161,7 +161,7 @@ func with(body, members string) string {
 	return strings.TrimSuffix(body, "}") + map[bool]string{true: ", "}[body != "{}"] + members + "}"
 }
 
-// counted numbers what must differ: event ids, orders.
+// counted numbers event ids and orders, which must differ.
 type counted struct {
 	mu sync.Mutex
 	n  int
@@ -179,7 +179,7 @@ var names counted
 // caller calls an endpoint of one mode with a body; a provider's body gets an event id.
 type caller func(slug, body string) *gatetest.Answer
 
-// callers are one caller for each mode, who calls as they should.
+// callers returns a caller with a valid credential for each mode.
 func callers(w *gatetest.World, email string) map[string]caller {
 	key := w.Key(email)
 	tokens := map[string]*gatetest.Actor{}
@@ -215,7 +215,7 @@ func count(t testing.TB, w *gatetest.World, table string) int {
 	return n
 }
 
-// kept is what a run leaves: its records, its event, its key.
+// kept counts what runs have committed: records, events and keys.
 func kept(t testing.TB, w *gatetest.World) string {
 	t.Helper()
 	return fmt.Sprintf("%d records, %d events, %d keys", count(t, w, "records"), count(t, w, "events"), count(t, w, "event_keys"))

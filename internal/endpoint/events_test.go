@@ -9,10 +9,10 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestWhatIsLogged: for both toggles, each mode and every outcome, what the
-// audit log keeps and under which label (contract G5, G6), and that the request
-// log has all of it (contract G1).
-func TestWhatIsLogged(t *testing.T) {
+// TestLogs: for both toggles, each mode and every outcome, what the audit log keeps
+// and with which label (contract G5, G6), and that the request log has all of it
+// (contract G1).
+func TestLogs(t *testing.T) {
 	var lines []string
 	for _, own := range []bool{true, false} {
 		log := fmt.Sprintf(", log_requests: %v", own)
@@ -35,20 +35,20 @@ func TestWhatIsLogged(t *testing.T) {
 					l.outcomes(mode, own)
 				}
 			}
-			// A switched-off API is an early failure; nobody is asked who they are.
+			// A switched-off API is an early failure; the credential is not checked.
 			w.Apply(fmt.Sprintf("tenant: acme\npublic_api: {enabled: false, log_standard_requests: %v}\n", tenant))
 			for _, mode := range modes {
 				l.expect(mode, l.post(mode, "act-true", ok), 503, "", tenant)
 				l.expect(mode, l.post(mode, "act-false", ok), 503, "", tenant)
 			}
-			w.Clock.Advance(time.Minute + time.Second) // for what is spent
+			w.Clock.Advance(time.Minute + time.Second) // to renew the limits
 		}
 		l.check()
 		noSecrets(t, w, l.secrets)
 	})
 }
 
-// logged is what was called, and what the logs must hold of it.
+// logged is a call, and what the logs must have of it.
 type logged struct {
 	t         *testing.T
 	w         *gatetest.World
@@ -56,13 +56,13 @@ type logged struct {
 	sam, once *gatetest.Actor
 	hooks     map[string]*gatetest.Actor
 	all       []loggedCall
-	secrets   []string // which must be nowhere
+	secrets   []string // which no log may contain
 }
 
 type loggedCall struct {
 	answer *gatetest.Answer
 	mode   string
-	label  string // "" where nobody was found
+	label  string // "" without a valid credential
 	kept   bool
 }
 
@@ -78,7 +78,7 @@ func (l *logged) newCredentials() {
 	l.secrets = append(l.secrets, l.sam.Token[12:], l.once.Token[12:])
 }
 
-// post calls an endpoint as one should.
+// post calls an endpoint with a valid credential.
 func (l *logged) post(mode, name, body string) *gatetest.Answer {
 	l.t.Helper()
 	switch mode {
@@ -103,8 +103,8 @@ func (l *logged) expect(mode string, a *gatetest.Answer, status int, label strin
 	l.all = append(l.all, loggedCall{a, mode, label, kept})
 }
 
-// outcomes has an endpoint with the toggle own answer in every way: successes
-// go by its own toggle, early failures and all others by the tenant's.
+// outcomes calls an endpoint with the toggle own so that each outcome occurs. Its own
+// toggle decides for successes, the tenant's for all others.
 func (l *logged) outcomes(mode string, own bool) {
 	l.t.Helper()
 	label, success := labels[mode], map[string]int{"key": 200, "token": 200, "signed": 202}[mode]
@@ -115,7 +115,7 @@ func (l *logged) outcomes(mode string, own bool) {
 		l.expect(mode, l.post(mode, act, fmt.Sprintf(`{"do": "fail", "status": %d}`, status)), status, label, l.tenant)
 	}
 	l.expect(mode, l.post(mode, act, `{}`), 422, label, l.tenant)
-	if own { // it takes its time
+	if own { // it is slow
 		l.w.Apply(actWithin(300))
 		l.expect(mode, l.post(mode, act, `{"do": "loop"}`), 504, label, l.tenant)
 		l.w.Apply(actWithin(20_000))
@@ -123,7 +123,7 @@ func (l *logged) outcomes(mode string, own bool) {
 	if mode == "key" {
 		l.expect(mode, l.sam.With("Origin", "https://evil.example").Post(custom+"key-"+act, ok), 403, label, l.tenant)
 	}
-	if mode != "key" || own { // a key's rate is the key's, whatever it calls
+	if mode != "key" || own { // a key has one limit for all that it calls
 		l.expect(mode, l.post(mode, spent, ok), success, label, own)
 	}
 	if mode == "signed" { // the rate is checked before the signature
@@ -167,7 +167,7 @@ func (l *logged) check() {
 	}
 }
 
-// noSecrets fails the test where a secret stands in a log line, an audit entry or a run.
+// noSecrets fails the test if a log line, an audit entry or a run contains a secret.
 func noSecrets(t *testing.T, w *gatetest.World, secrets []string) {
 	t.Helper()
 	var texts []string
@@ -188,8 +188,8 @@ func noSecrets(t *testing.T, w *gatetest.World, secrets []string) {
 	}
 }
 
-// TestAWrongTokenIsNamedByItsFirstCharacters (contract G1).
-func TestAWrongTokenIsNamedByItsFirstCharacters(t *testing.T) {
+// TestWrongTokensAreLoggedByPrefix (contract G1).
+func TestWrongTokensAreLoggedByPrefix(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes)
 		wrong := "svc_whk_" + strings.Repeat("0123456789abcdef", 4)
@@ -221,9 +221,9 @@ func TestAWrongTokenIsNamedByItsFirstCharacters(t *testing.T) {
 	})
 }
 
-// TestARejectionIsExplainedToItsAuthor, in the log, without anything of the
+// TestRejectionsAreLogged for the author of the verifier, without anything of the
 // delivery, and not once for each.
-func TestARejectionIsExplainedToItsAuthor(t *testing.T) {
+func TestRejectionsAreLogged(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(echoes)
 	for range 20 {
@@ -243,6 +243,6 @@ func TestARejectionIsExplainedToItsAuthor(t *testing.T) {
 		t.Errorf("%d lines for 20 rejections at once", n)
 	}
 	if w.Nodes[0].Log.Contains("a-signature") || w.Nodes[0].Log.Contains("a-delivery") {
-		t.Error("the log tells of the delivery")
+		t.Error("the log contains the delivery")
 	}
 }

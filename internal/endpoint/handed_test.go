@@ -72,7 +72,7 @@ custom_endpoints:
 
 const customPath = "/public/v1/custom/"
 
-// withLarge is the owner of n records of a megabyte.
+// withLarge returns the owner of n records of a megabyte.
 func withLarge(w *gatetest.World, n int) *gatetest.Actor {
 	w.Apply(large)
 	olivia := w.Key("olivia@acme.example", gatetest.RateLimit(1_000_000))

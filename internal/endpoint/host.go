@@ -23,48 +23,51 @@ import (
 // host gives a component or flow access to records: what its viewer may do, on
 // the unit of work of its run.
 type host struct {
-	x     *execution
-	part  *records.UnitSession
-	given *given
+	x       *execution
+	session *records.UnitSession
+	quota   *recordQuota
 }
 
-// host returns the host of a component or flow that runs as viewer. leave must
-// be called at its end.
-func (x *execution) host(viewer access.Viewer, tooMuch error) (h host, leave func()) {
-	g := &given{charge: x.s.budget.Charge(string(x.j.config.Tenant.ID)), tooMuch: tooMuch}
-	return host{x: x, part: x.unit.As(viewer).Within(g), given: g}, g.charge.Release
+// host returns the host of a component or flow that runs as viewer. tooMuch is
+// the error for an answer that is larger than the run may still receive. The
+// caller must call release when the component or flow has ended.
+func (x *execution) host(viewer access.Viewer, tooMuch error) (h host, release func()) {
+	q := &recordQuota{charge: x.s.budget.Charge(string(x.j.config.Tenant.ID)), tooMuch: tooMuch}
+	return host{x: x, session: x.unit.As(viewer).Within(q), quota: q}, q.charge.Release
 }
 
-// given bounds the records that a run is handed: each answer by what the run
-// may still be handed, and all that Go holds of them by the budget of answers.
-type given struct {
+// recordQuota bounds the records that a run receives: each answer by what the
+// run may still receive, and the memory of all answers by the service's budget.
+type recordQuota struct {
 	charge  admission.Charge
 	room    int   // of the current call
 	kept    int   // bytes of earlier answers that are still held
 	tooMuch error // the error for more than room
 }
 
-// Hold counts an answer that is now n bytes long.
-func (g *given) Hold(n int) error {
-	if n > g.room {
-		return g.tooMuch
+// Hold counts an answer that is now n bytes long. It returns tooMuch when the
+// answer is larger than room, and OVERLOADED when the budget is used up.
+func (q *recordQuota) Hold(n int) error {
+	if n > q.room {
+		return q.tooMuch
 	}
-	if !g.charge.Reach(int64(g.kept + n)) {
-		return errHanded
-	}
-	return nil
-}
-
-// keep counts an answer that a flow keeps.
-func (g *given) keep(n int) error {
-	g.kept += n
-	if !g.charge.Reach(int64(g.kept)) {
-		return errHanded
+	if !q.charge.Reach(int64(q.kept + n)) {
+		return errRecordMemory
 	}
 	return nil
 }
 
-var errHanded = fault.New(fault.Overloaded, "too many records are held by runs and answers right now; try again soon").After(2 * time.Second)
+// keep counts n bytes of an answer that a flow keeps. It returns OVERLOADED when
+// the budget is used up.
+func (q *recordQuota) keep(n int) error {
+	q.kept += n
+	if !q.charge.Reach(int64(q.kept)) {
+		return errRecordMemory
+	}
+	return nil
+}
+
+var errRecordMemory = fault.New(fault.Overloaded, "too many records are held by runs and answers right now; try again soon").After(2 * time.Second)
 
 var (
 	_ component.Host  = host{}
@@ -85,10 +88,12 @@ type call struct {
 	withoutCursor bool // list answers hasMore instead
 }
 
-// Call serves records.* of a component.
+// Call serves records.* of a component, as component.Host says. It returns
+// VALIDATION for arguments of the wrong form, and the errors of
+// records.UnitSession.
 func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]byte, error) {
-	h.given.charge.Release() // the sandbox has copied the last answer
-	h.given.room = room
+	h.quota.charge.Release() // the sandbox has copied the last answer
+	h.quota.room = room
 	given, err := httpapi.ParseObject(args)
 	if err != nil {
 		return nil, err
@@ -123,7 +128,8 @@ func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]b
 	return h.do(ctx, c)
 }
 
-// list parses the arguments of records.list.
+// list parses the arguments of records.list. It returns VALIDATION for arguments
+// of the wrong form.
 func (c *call) list(given *httpapi.Object) (err error) {
 	if v, ok := given.Get("limit"); ok && v.Kind() != 'n' {
 		n, ok := wholeNumber(v)
@@ -157,7 +163,8 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	return nil
 }
 
-// filter returns one equality; its value is a text, number or boolean.
+// filter returns the condition that a field equals v, which must be a text,
+// number or boolean; any other value is VALIDATION.
 func filter(name string, v jsontext.Value) (records.Filter, error) {
 	switch v.Kind() {
 	case '"':
@@ -183,8 +190,8 @@ func wholeNumber(v jsontext.Value) (int, bool) {
 	return n, true
 }
 
-// text returns a member that is a text, "" where it is missing and not
-// required.
+// text returns the value of a member that is a text, or "" when it is missing and
+// not required. Anything else is VALIDATION.
 func text(given *httpapi.Object, name string, required bool) (string, error) {
 	v, _ := given.Get(name)
 	switch {
@@ -197,9 +204,11 @@ func text(given *httpapi.Object, name string, required bool) (string, error) {
 	return "", fault.New(fault.Validation, "records: %s: expected a text", name)
 }
 
-// Record serves the record nodes of a flow.
+// Record serves the record nodes of a flow, as automation.Host says. It returns
+// VALIDATION for a filter by an object or a list, and the errors of
+// records.UnitSession.
 func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
-	h.given.room = c.Room
+	h.quota.room = c.Room
 	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true}
 	for _, m := range c.Fields {
 		own.fields = append(own.fields, records.Member(m))
@@ -212,12 +221,14 @@ func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Val
 		own.where = append(own.where, f)
 	}
 	answer, err := h.do(ctx, own)
-	h.given.kept += len(answer) // the flow keeps it
+	h.quota.kept += len(answer) // the flow keeps it
 	return answer, err
 }
 
 // Component runs a component for a node of a flow, as the user of the
-// component's context or else of the flow. What fail() chose passes unchanged.
+// component's context or else of the flow. It returns NOT_FOUND when there is no
+// such component, VALIDATION for inputs that it does not accept, what fail()
+// chose, EXECUTION_ERROR, EXECUTION_TIMEOUT and OVERLOADED.
 func (h host) Component(ctx context.Context, name string, given jsontext.Value) (jsontext.Value, error) {
 	c := h.x.catalog.Components[name]
 	if c == nil {
@@ -235,48 +246,48 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 	if err != nil {
 		return nil, err
 	}
-	return answer, h.given.keep(len(answer))
+	return answer, h.quota.keep(len(answer))
 }
 
-// do does one operation. get answers null for a record that is absent or
-// hidden.
+// do performs one operation. A get of a record that is absent or hidden returns
+// null. The errors are those of records.UnitSession.
 func (h host) do(ctx context.Context, c call) ([]byte, error) {
 	if strings.IndexByte(c.id, 0) >= 0 {
 		c.id = "" // no record has it; PostgreSQL texts cannot contain U+0000
 	}
 	switch c.op {
 	case "get":
-		if err := h.part.May(c.entity, access.Read); err != nil {
+		if err := h.session.May(c.entity, access.Read); err != nil {
 			return nil, err
 		}
-		rec, err := h.part.Get(ctx, c.entity, c.id)
+		rec, err := h.session.Get(ctx, c.entity, c.id)
 		if fault.CodeOf(err) == fault.NotFound {
 			return []byte("null"), nil
 		}
 		return rec, err
 	case "list":
-		page, err := h.part.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Bytes: max(h.given.room-aroundPage, 1)})
+		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Bytes: max(h.quota.room-pageOverhead, 1)})
 		if err != nil {
 			return nil, err
 		}
 		return c.page(page), nil
 	case "create":
-		rec, err := h.part.Create(ctx, c.entity, c.fields)
+		rec, err := h.session.Create(ctx, c.entity, c.fields)
 		return rec, err
 	case "update":
-		rec, err := h.part.Update(ctx, c.entity, c.id, c.fields)
+		rec, err := h.session.Update(ctx, c.entity, c.id, c.fields)
 		return rec, err
 	case "delete":
-		if err := h.part.Delete(ctx, c.entity, c.id); err != nil {
+		if err := h.session.Delete(ctx, c.entity, c.id); err != nil {
 			return nil, err
 		}
-		return append(quote([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
+		return append(wtf8.AppendUTF8([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
 	}
 	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
 }
 
-// aroundPage is more than a list's answer has besides its records.
-const aroundPage = 512
+// pageOverhead is more than a list's answer has besides its records.
+const pageOverhead = 512
 
 // page returns a list's answer: {records, nextCursor}, or {records, hasMore}.
 // It builds it around the records in place.
@@ -292,16 +303,16 @@ func (c *call) page(p records.Page) []byte {
 	if p.Next == "" {
 		return append(out, "null}"...)
 	}
-	return append(quote(out, p.Next), '}')
+	return append(wtf8.AppendUTF8(out, p.Next), '}')
 }
 
 // context returns a component's ctx (contract J3).
 func (x *execution) context(viewer access.Viewer) []byte {
 	text := append(make([]byte, 0, 256), `{"user":{"id":`...)
-	text = quote(text, string(viewer.UserID()))
-	text = quote(append(text, `,"email":`...), viewer.Email())
-	text = quote(append(text, `},"tenant":`...), string(x.j.config.Tenant.ID))
-	text = quote(append(text, `,"requestId":`...), x.j.requestID)
+	text = wtf8.AppendUTF8(text, string(viewer.UserID()))
+	text = wtf8.AppendUTF8(append(text, `,"email":`...), viewer.Email())
+	text = wtf8.AppendUTF8(append(text, `},"tenant":`...), string(x.j.config.Tenant.ID))
+	text = wtf8.AppendUTF8(append(text, `,"requestId":`...), x.j.requestID)
 	text = append(text, `,"event":`...)
 	if e := x.j.event; e == nil {
 		text = append(text, "null"...)
@@ -311,13 +322,4 @@ func (x *execution) context(viewer access.Viewer) []byte {
 		text = append(text, '}')
 	}
 	return append(text, '}')
-}
-
-// quote appends s as JSON; bytes that are not UTF-8 become U+FFFD.
-func quote(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, string([]rune(s)))
-	}
-	return out
 }

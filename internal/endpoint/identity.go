@@ -11,7 +11,7 @@ import (
 
 // actor returns the user a job's target runs as when the target names none: the
 // endpoint's run_as, else the caller, else, for a webhook, the user who defined
-// the endpoint (contract X2).
+// the endpoint (contract X2). The errors are those of user.
 func (s *Service) actor(ctx context.Context, j *job) (access.Viewer, error) {
 	switch {
 	case j.runAs != "":
@@ -22,8 +22,8 @@ func (s *Service) actor(ctx context.Context, j *job) (access.Viewer, error) {
 	return s.user(ctx, j.config, j.definedBy)
 }
 
-// under returns the user a target with execution context c runs as; actor
-// returns the user it would run as without one.
+// under returns the user a target with execution context c runs as. actor returns
+// the user it would run as without one; its errors are returned unchanged.
 func (s *Service) under(ctx context.Context, cfg *access.Config, c custom.Context, actor func() (access.Viewer, error)) (access.Viewer, error) {
 	if c.Kind == custom.SpecificUser {
 		return s.user(ctx, cfg, c.UserID)

@@ -8,7 +8,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// who are components and flows that say as whom they run: the name is the
+// who are components and flows that return the user that they run as: the name is the
 // execution context.
 func who() (components, automations string) {
 	for name, context := range contexts {
@@ -49,11 +49,11 @@ func who() (components, automations string) {
 // contexts are the kinds of execution context; specific_user is uma.
 var contexts = map[string]string{"caller": "caller", "system": "system", "specific": "{specific_user: uma@acme.example}"}
 
-// TestAsWhomATargetRuns: the target's execution context, the endpoint's run_as,
-// the key's user; for a webhook, the user who defined the endpoint, which is
-// the tenant owner for apply (contract X2). A target that a flow calls runs as
-// the flow does unless it has a context of its own.
-func TestAsWhomATargetRuns(t *testing.T) {
+// TestActingUser: a target runs as its execution context says, else as the endpoint's
+// run_as, else as the key's user; for a webhook, as the user who defined the endpoint,
+// which is the tenant owner after apply (contract X2). A target that a flow calls
+// runs as the flow does unless it has a context of its own.
+func TestActingUser(t *testing.T) {
 	const rita, uma, olivia = "rita@acme.example", "uma@acme.example", "olivia@acme.example"
 	components, automations := who()
 	type target struct{ name, outer, inner string }
@@ -139,15 +139,15 @@ func TestAsWhomATargetRuns(t *testing.T) {
 	})
 }
 
-// newest is the owner of the newest record.
+// newest returns the owner of the newest record.
 func newest(w *gatetest.World) string {
 	w.T.Helper()
 	owner, _ := w.Key("olivia@acme.example").Get("/public/v1/data/counter?limit=1").Want(200, "").Records()[0]["owner_id"].(string)
 	return owner
 }
 
-// TestWhomATargetRunsAsMustBeActive: 422, and nothing is done.
-func TestWhomATargetRunsAsMustBeActive(t *testing.T) {
+// TestActingUserMustBeActive: otherwise 422, and nothing is committed.
+func TestActingUserMustBeActive(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		components, automations := who()
 		var lines []string
@@ -176,7 +176,7 @@ func TestWhomATargetRunsAsMustBeActive(t *testing.T) {
 		try("component-who-caller", false)
 		try("component-who-system", false)
 		try("automation-flow-caller", false)
-		try("component-who-specific", true) // run_as is not asked
+		try("component-who-specific", true) // run_as is not used
 		w.SetActive("acme", "rita@acme.example", true)
 		w.SetActive("acme", "uma@acme.example", false)
 		try("automation-flow-specific", false)
@@ -187,8 +187,8 @@ func TestWhomATargetRunsAsMustBeActive(t *testing.T) {
 	})
 }
 
-// TestAWebhookWhoseAuthorIsGoneDoesNothing: as whom would it run?
-func TestAWebhookWhoseAuthorIsGoneDoesNothing(t *testing.T) {
+// TestWebhookOfDeactivatedAuthor does not run: it has no user to run as.
+func TestWebhookOfDeactivatedAuthor(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes + "  - {slug: as-rita, target: {component: act}, auth: token, run_as: rita@acme.example}\n")
 		call := callers(w, "sam@acme.example")
@@ -203,9 +203,9 @@ func TestAWebhookWhoseAuthorIsGoneDoesNothing(t *testing.T) {
 	})
 }
 
-// TestPermissionsHoldInsideATarget: what the acting user may not do fails the
-// run, for a component to catch or not.
-func TestPermissionsHoldInsideATarget(t *testing.T) {
+// TestPermissionsOfActingUser: a target may do what the acting user may. Anything else
+// is an error, which a component can catch.
+func TestPermissionsOfActingUser(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		src := strings.Replace(orders, "counter: {create: true, read: true, update: true}", "counter: {read: true}", 1)
 		w.Apply(src + endpoints(three("act", "component: act")...))

@@ -13,9 +13,9 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestARunIsHandedNoMoreThanItMayBe: a list of a run ends at 2 MiB, and where
-// what the run may still be handed ends; then the run fails and says why.
-func TestARunIsHandedNoMoreThanItMayBe(t *testing.T) {
+// TestLimitOfReceivedRecords: a list in a run ends at 2 MiB, or at what the run may
+// still receive; after that the run fails with an error that names the limit.
+func TestLimitOfReceivedRecords(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		olivia := withLarge(w, 12)
 		var page struct {
@@ -48,15 +48,15 @@ func TestARunIsHandedNoMoreThanItMayBe(t *testing.T) {
 		if fmt.Sprint(all.Pages) != "[2 2 2 2]" || all.Failed.Code != "EXECUTION_ERROR" || all.One != "EXECUTION_ERROR" || !all.Small {
 			t.Errorf("%+v", all)
 		}
-		// What was refused to the script has not happened, what came after has.
+		// The refused calls had no effect, those after them had.
 		if n := count(t, w, "records"); n != 13 {
 			t.Errorf("%d records", n)
 		}
 	})
 }
 
-// TestRunsTogetherAreBounded: eight runs at once that list 40 records of 1 MB.
-func TestRunsTogetherAreBounded(t *testing.T) {
+// TestMemoryOfConcurrentRuns: eight runs at once list 40 records of 1 MB.
+func TestMemoryOfConcurrentRuns(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		olivia := withLarge(w, 40)
 		for _, slug := range []string{"page", "three-flow"} {
@@ -101,12 +101,12 @@ func TestRunsTogetherAreBounded(t *testing.T) {
 	})
 }
 
-// TestARunIsBoundedAsAWhole: a flow that loops over 99 in 99 is refused at its
-// 1,001st change, one that writes large records at 8 MiB; nothing is kept. (It
-// once created 9,801 records in one transaction.)
-func TestARunIsBoundedAsAWhole(t *testing.T) {
+// TestLimitsOfChanges: a flow with 99 × 99 creates fails at its 1,001st change, one that
+// writes large records at 8 MiB; nothing is committed. (It once created 9,801 records
+// in one transaction.)
+func TestLimitsOfChanges(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
-		w.Apply(greedy("{slug: nested, target: {automation: nested}}", "{slug: updates, target: {automation: updates}}",
+		w.Apply(changing("{slug: nested, target: {automation: nested}}", "{slug: updates, target: {automation: updates}}",
 			"{slug: large, target: {automation: large}}"))
 		sam := w.Key("sam@acme.example")
 		refused := func(slug, body, limit string) {
@@ -177,7 +177,7 @@ func TestBodies(t *testing.T) {
 			for _, chunked := range []bool{false, true} {
 				a := post(slug, of(limit), chunked)
 				want := 200
-				if strings.HasPrefix(slug, "signed") && !chunked { // then it is a duplicate
+				if strings.HasPrefix(slug, "signed") && !chunked { // it would be a duplicate
 					want = 202
 				}
 				if a.Status != want {
@@ -189,5 +189,5 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// TestManyDeliveriesAreProcessedOnce is TestADeliveryIsProcessedOnce at length.
+// TestManyDeliveriesAreProcessedOnce is TestDeliveriesAreProcessedOnce with more keys.
 func TestManyDeliveriesAreProcessedOnce(t *testing.T) { processedOnce(t, 50) }

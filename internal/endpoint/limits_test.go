@@ -19,8 +19,8 @@ import (
 	"gatehouse/internal/server"
 )
 
-// TestTimeIsUp: over its time a target is 504; nothing is kept.
-func TestTimeIsUp(t *testing.T) {
+// TestTimeLimit: a target that exceeds its time is 504; nothing is committed.
+func TestTimeLimit(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))
 		w.Apply(actWithin(300))
@@ -42,8 +42,8 @@ func TestTimeIsUp(t *testing.T) {
 	})
 }
 
-// TestMemoryIsCapped: over its memory a target is 422; nothing is kept.
-func TestMemoryIsCapped(t *testing.T) {
+// TestMemoryLimit: a target that exceeds its memory is 422; nothing is committed.
+func TestMemoryLimit(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(orders + endpoints(three("c", "component: act")...))
 	call := callers(w, "sam@acme.example")
@@ -58,8 +58,8 @@ func TestMemoryIsCapped(t *testing.T) {
 	}
 }
 
-// TestAFlowThatLoopsStopsInTime: a loop over 1000 in a loop over 1000.
-func TestAFlowThatLoopsStopsInTime(t *testing.T) {
+// TestNestedLoopsOfAFlow: a loop over 1000 in a loop over 1000 ends at a limit.
+func TestNestedLoopsOfAFlow(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(three("a", "automation: squares")...))
 		call := callers(w, "sam@acme.example")
@@ -82,9 +82,10 @@ func TestAFlowThatLoopsStopsInTime(t *testing.T) {
 	})
 }
 
-// TestAVerifierThatLoopsIsStopped, after its 250 ms of CPU time. It has not said
-// that the signature is wrong, so that is no 401, and it costs the address nothing.
-func TestAVerifierThatLoopsIsStopped(t *testing.T) {
+// TestVerifierLimits: a verifier that loops is stopped after 250 ms of CPU time. It has
+// not rejected the signature, so the answer is not 401, and does not count against
+// the address.
+func TestVerifierLimits(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(also(`
   - {name: looping, timeout_ms: 30000, source: "export default function handler() { for (;;); }"}`) + fewAttempts +
@@ -101,10 +102,10 @@ func TestAVerifierThatLoopsIsStopped(t *testing.T) {
 	}
 }
 
-// TestAStarvedVerifierRejectsNothing: with the cores taken by others, valid
-// deliveries are accepted or, at worst, shed; none is told that its signature is
-// wrong. (By the clock, 250 ms are over before the verifier had its turn.)
-func TestAStarvedVerifierRejectsNothing(t *testing.T) {
+// TestVerifiersOnBusyCores: while other work uses the cores, valid deliveries are
+// accepted or OVERLOADED; none is rejected. (250 ms by the clock pass before the
+// verifier has run at all.)
+func TestVerifiersOnBusyCores(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(echoes)
 	send := func(n, size int) *gatetest.Answer {
@@ -117,7 +118,7 @@ func TestAStarvedVerifierRejectsNothing(t *testing.T) {
 	for range 8 * runtime.GOMAXPROCS(0) {
 		hogs.Go(func() {
 			for n := 0; ; n++ {
-				if n%1_000_000 == 0 { // as often as runs let others have the core
+				if n%1_000_000 == 0 { // as often as runs yield
 					runtime.Gosched()
 					select {
 					case <-stop:
@@ -143,9 +144,9 @@ func TestAStarvedVerifierRejectsNothing(t *testing.T) {
 	send(10, 900<<10).Want(202, "")
 }
 
-// TestStrangersDoNotUseUpTheEndpoint: what fails verification, from one address
-// or from many, leaves the endpoint's limit to the deliveries that pass.
-func TestStrangersDoNotUseUpTheEndpoint(t *testing.T) {
+// TestRejectedDeliveriesDoNotCountAgainstTheEndpoint: whether they come from one
+// address or from many, the endpoint's limit is for verified deliveries.
+func TestRejectedDeliveriesDoNotCountAgainstTheEndpoint(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(orders + fewAttempts + endpoints(signed("shop", "component: act", ", rate_limit_per_minute: 5")))
 	send := func(ip, secret string) *gatetest.Answer {
@@ -179,15 +180,15 @@ func TestStrangersDoNotUseUpTheEndpoint(t *testing.T) {
 	send("198.51.100.2", shopSecret).Want(429, "RATE_LIMITED")
 }
 
-// busy is a component that takes so many milliseconds.
+// busy is a component that computes for so many milliseconds.
 func busy(ms int) string {
 	return fmt.Sprintf("  - {name: busy, source: %q}", fmt.Sprintf(
 		"export default function handler() { const until = Date.now() + %d; while (Date.now() < until); return true }", ms))
 }
 
-// TestAFullEngineIsOverloaded: 503 with Retry-After in all modes, also where a
-// flow calls the component; nothing is kept, and the next try runs.
-func TestAFullEngineIsOverloaded(t *testing.T) {
+// TestFullEngine: a component that gets no place is 503 with Retry-After in all modes,
+// also in a flow; nothing is committed, and the next try runs.
+func TestFullEngine(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(also(busy(2000)) + endpoints(append(append(three("c", "component: act"), three("a", "automation: act_flow")...),
 		"{slug: busy, target: {component: busy}}")...))
@@ -213,7 +214,7 @@ func TestAFullEngineIsOverloaded(t *testing.T) {
 			t.Errorf("%s: %d %s %v", slug, answer.Status, answer.Body, answer.Header)
 		}
 	}
-	for range 5 { // what is shed is charged to nobody
+	for range 5 { // OVERLOADED counts against no limit
 		if a := few.At(small).Post(custom+"key-c", ok).Want(503, "OVERLOADED"); header(t, a, "X-RateLimit-Remaining") != "3" {
 			t.Errorf("shed, with %s left of 3", header(t, a, "X-RateLimit-Remaining"))
 		}
@@ -230,15 +231,13 @@ func TestAFullEngineIsOverloaded(t *testing.T) {
 	}
 }
 
-// smallNode is one more node over the World's database, which has room for one
-// run and waits 50 ms.
+// smallNode adds a node to the World, with a place for one run and a wait of 50 ms.
 func smallNode(t *testing.T, w *gatetest.World) *gatetest.Node {
 	t.Helper()
 	return nodeWith(t, w, 1, 1)
 }
 
-// nodeWith is one more node over the World's database, which has room for some
-// runs and waits 50 ms.
+// nodeWith adds a node to the World, with so many places and a wait of 50 ms.
 func nodeWith(t *testing.T, w *gatetest.World, instances, perTenant int) *gatetest.Node {
 	t.Helper()
 	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), Instances: instances, PerTenant: perTenant, MaxWait: 50 * time.Millisecond})
@@ -264,7 +263,7 @@ func nodeWith(t *testing.T, w *gatetest.World, instances, perTenant int) *gatete
 }
 
 // TestTooManyWaiters: of one key at most 100 deliveries wait; the next is
-// OVERLOADED, and whoever waits holds no database connection.
+// OVERLOADED, and those that wait hold no database connection.
 func TestTooManyWaiters(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(also(busy(2500)) + endpoints("{slug: busy, target: {component: busy}, auth: token}", "{slug: act, target: {component: act}}"))
@@ -288,7 +287,7 @@ func TestTooManyWaiters(t *testing.T) {
 	}
 	time.Sleep(time.Second)
 	begun := time.Now()
-	sam.Get("/public/v1/data/order").Want(200, "") // others are served meanwhile
+	sam.Get("/public/v1/data/order").Want(200, "") // other requests are served in the meantime
 	sam.Post(custom+"act", ok).Want(200, "")
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("others waited %v", took)

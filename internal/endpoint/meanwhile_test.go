@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// slow is the tenant of orders with a component that takes its time after it
-// has changed something.
+// slow is the tenant of orders with a component that takes a while after it has
+// changed something.
 func slow(lines ...string) string {
 	const component = `
   - name: slow
@@ -23,16 +23,16 @@ func slow(lines ...string) string {
         records.create("counter", {n: 1})
         const until = Date.now() + 400
         while (Date.now() < until);
-        if (inputs.fail) fail("as it was told")
+        if (inputs.fail) fail("as its inputs say")
         return ctx.user.email
       }
 `
 	return also(component) + endpoints(lines...)
 }
 
-// TestAConfigurationThatChangesMeanwhile: a run takes effect under the
-// configuration of its commit, once, or not at all.
-func TestAConfigurationThatChangesMeanwhile(t *testing.T) {
+// TestConfigurationChangesDuringARun: a run takes effect under the configuration of its
+// commit, once, or not at all.
+func TestConfigurationChangesDuringARun(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(slow("{slug: key, target: {component: slow}}", "{slug: hook, target: {component: slow}, auth: token, run_as: rita@acme.example}"))
 		sam, hook := w.Key("sam@acme.example"), w.Webhook("hook").With("Idempotency-Key", "k")
@@ -46,7 +46,7 @@ func TestAConfigurationThatChangesMeanwhile(t *testing.T) {
 		}{
 			{"what does not matter", sam, "key", func() { w.Apply("tenant: acme\ndisplay_name: Another\n") }, "200", "1 records, 0 events, 0 keys"},
 			{"the caller is deactivated", sam, "key", func() { w.SetActive("acme", "sam@acme.example", false) }, "401 UNAUTHORIZED", "1 records, 0 events, 0 keys"},
-			{"whom it runs as is deactivated", hook, "hook", func() { w.SetActive("acme", "rita@acme.example", false) }, "422 EXECUTION_ERROR", "1 records, 0 events, 0 keys"},
+			{"the user it runs as is deactivated", hook, "hook", func() { w.SetActive("acme", "rita@acme.example", false) }, "422 EXECUTION_ERROR", "1 records, 0 events, 0 keys"},
 		} {
 			var a *gatetest.Answer
 			var wg sync.WaitGroup
@@ -69,8 +69,8 @@ func TestAConfigurationThatChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// TestACallerWhoHangsUp does not keep the next delivery of the key from being
-// answered; it takes effect once.
+// TestACallerWhoHangsUp does not prevent the next delivery of the key from being
+// answered; the delivery takes effect once.
 func TestACallerWhoHangsUp(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(slow("{slug: hook, target: {component: slow}, auth: token}"))
@@ -90,7 +90,7 @@ func TestACallerWhoHangsUp(t *testing.T) {
 				r.Header.Set("X-Webhook-Token", hook.Token)
 				if res, err := http.DefaultClient.Do(r); err == nil {
 					t.Errorf("it was answered: %d", res.StatusCode)
-					_ = res.Body.Close() // nothing is read of it
+					_ = res.Body.Close() // it is not read
 				}
 			})
 		}
@@ -109,9 +109,9 @@ func TestACallerWhoHangsUp(t *testing.T) {
 	})
 }
 
-// TestADuplicateStaysOne when the target's inputs have changed meanwhile: a
-// delivery that was seen is not checked again (contract W3, W4).
-func TestADuplicateStaysOne(t *testing.T) {
+// TestDuplicatesAreNotCheckedAgain when the target's inputs have changed since the
+// first delivery (contract W3, W4).
+func TestDuplicatesAreNotCheckedAgain(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		src := orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...)
 		w.Apply(src)
@@ -139,21 +139,21 @@ func TestADuplicateStaysOne(t *testing.T) {
 	})
 }
 
-// TestATargetIsToldOfItsEvent: the provider's id and kind, or the id of the receipt.
-func TestATargetIsToldOfItsEvent(t *testing.T) {
+// TestTargetsSeeTheirEvent: the provider's id and kind, or the id of the receipt.
+func TestTargetsSeeTheirEvent(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
-		const told = `
-  - name: told
+		const seen = `
+  - name: seen
     source: |
       export default function handler(inputs, ctx) {
         records.create("order", {number: "component " + (ctx.event ? ctx.event.id + " " + ctx.event.kind : "none")})
       }
 `
-		const toldFlow = `  - name: told_flow
+		const seenFlow = `  - name: seen_flow
     trigger: http.request
     nodes: [{id: made, type: record.create, entity: order, fields: {number: "flow {{event.id}} {{event.kind}}"}}]
 `
-		w.Apply(also(told) + toldFlow + endpoints(append(three("c", "component: told"), three("a", "automation: told_flow")...)...))
+		w.Apply(also(seen) + seenFlow + endpoints(append(three("c", "component: seen"), three("a", "automation: seen_flow")...)...))
 		call, olivia := callers(w, "sam@acme.example"), w.Key("olivia@acme.example")
 		newest := func() any { return olivia.Get("/public/v1/data/order?limit=1").Records()[0]["number"] }
 		for target, name := range map[string]string{"c": "component", "a": "flow"} {
@@ -173,8 +173,8 @@ func TestATargetIsToldOfItsEvent(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsToldToStop lets a run finish, answers it and keeps it.
-func TestAServerThatIsToldToStop(t *testing.T) {
+// TestStopLetsRunsFinish: they are answered and recorded.
+func TestStopLetsRunsFinish(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(slow("{slug: hook, target: {component: slow}, auth: token}"))
 		hook := w.Webhook("hook").With("Idempotency-Key", "k")
@@ -196,9 +196,9 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	})
 }
 
-// TestEveryExecutionIsKept, whatever its outcome (contract X8); a call whose
-// target did not run is not an execution.
-func TestEveryExecutionIsKept(t *testing.T) {
+// TestEveryRunIsRecorded, whatever its outcome (contract X8). A call whose target did
+// not run has no run.
+func TestEveryRunIsRecorded(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))
 		sam, hook := w.Key("sam@acme.example"), w.Webhook("token-a").With("Idempotency-Key", "k")
@@ -216,7 +216,7 @@ func TestEveryExecutionIsKept(t *testing.T) {
 		expect(sam.Post(custom+"key-c", ok), run{"key-c", "key", "sam@acme.example", endpoint.Succeeded, ""})
 		expect(sam.Post(custom+"key-a", ok), run{"key-a", "key", "sam@acme.example", endpoint.Succeeded, ""})
 		expect(sam.Post(custom+"key-c", `{"do": "throw"}`), run{"key-c", "key", "sam@acme.example", endpoint.Failed, "EXECUTION_ERROR"})
-		expect(hook.Post(custom+"token-a", `{"do": "fail", "status": 500}`), run{"token-a", "token", olivia, endpoint.Failed, "TOLD"})
+		expect(hook.Post(custom+"token-a", `{"do": "fail", "status": 500}`), run{"token-a", "token", olivia, endpoint.Failed, "CHOSEN"})
 		w.Apply(actWithin(300))
 		expect(hook.Post(custom+"token-a", `{"do": "loop"}`), run{"token-a", "token", olivia, endpoint.Failed, "EXECUTION_TIMEOUT"})
 		w.Apply(actWithin(20_000))

@@ -69,9 +69,9 @@ func TestAnIdempotencyKey(t *testing.T) {
 	})
 }
 
-// TestWhatIsNewAndWhatIsNot: without the header every delivery is new; the same
-// key at another endpoint, or of another tenant, is another event.
-func TestWhatIsNewAndWhatIsNot(t *testing.T) {
+// TestScopeOfKeys: without the header every delivery is new; the same key at another
+// endpoint, or of another tenant, is another event.
+func TestScopeOfKeys(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints("{slug: one, target: {component: act}, auth: token}", "{slug: two, target: {component: act}, auth: token}",
 			signed("shop1", "component: act", ""), signed("shop2", "component: act", "")))
@@ -82,7 +82,7 @@ func TestWhatIsNewAndWhatIsNot(t *testing.T) {
 		}
 		ids[header(t, one.With("Idempotency-Key", "k").Post(custom+"one", ok).Want(200, ""), "X-Event-Id")] = true
 		ids[header(t, two.With("Idempotency-Key", "k").Post(custom+"two", ok).Want(200, ""), "X-Event-Id")] = true
-		for _, slug := range []string{"shop1", "shop2"} { // a provider's event is none of the callers' keys
+		for _, slug := range []string{"shop1", "shop2"} { // a provider's event id is not a caller's key
 			ids[header(t, provider{w.Anyone()}.Post(custom+slug, with(ok, `"id": "k"`)), "X-Event-Id")] = true
 		}
 		if n := kept(t, w); len(ids) != 7 || n != "7 records, 7 events, 4 keys" {
@@ -102,9 +102,9 @@ func TestWhatIsNewAndWhatIsNot(t *testing.T) {
 	})
 }
 
-// TestAFailedDeliveryLeavesNothing, so that the provider's next try runs: "seen"
-// means committed.
-func TestAFailedDeliveryLeavesNothing(t *testing.T) {
+// TestFailedDeliveriesAreNotSeen, so that the provider's next try runs: "seen" means
+// committed.
+func TestFailedDeliveriesAreNotSeen(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(append(three("c", "component: act"), three("a", "automation: act_flow")...)...))
 		for _, slug := range []string{"token-c", "token-a", "signed-c", "signed-a"} {
@@ -118,7 +118,7 @@ func TestAFailedDeliveryLeavesNothing(t *testing.T) {
 			before := kept(t, w)
 			for _, do := range []string{"fail", "throw", "loop", "fail"} {
 				if do == "loop" && slug != "token-a" && slug != "signed-c" {
-					continue // it takes its time
+					continue // it is slow
 				}
 				if do == "loop" {
 					w.Apply(actWithin(300))
@@ -147,8 +147,8 @@ func TestAFailedDeliveryLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestWhatWasSeenIsKnownAfterARestart, and to every node.
-func TestWhatWasSeenIsKnownAfterARestart(t *testing.T) {
+// TestKeysAreKnownAfterARestart, and to every node.
+func TestKeysAreKnownAfterARestart(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints("{slug: hook, target: {component: act}, auth: token}", signed("shop", "component: act", "")))
 		hook, body := w.Webhook("hook").With("Idempotency-Key", "k"), with(ok, `"id": "e"`)
@@ -165,9 +165,9 @@ func TestWhatWasSeenIsKnownAfterARestart(t *testing.T) {
 	})
 }
 
-// TestKeysAreForgottenOnlyWhereTheTenantSaysSo: for ever by default, else after
-// dedup_retention_days; a node looks after that when it starts.
-func TestKeysAreForgottenOnlyWhereTheTenantSaysSo(t *testing.T) {
+// TestRetentionOfKeys: keys are kept for ever by default, or for dedup_retention_days;
+// a node deletes older ones when it starts.
+func TestRetentionOfKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		setting string
 		days    int
@@ -202,9 +202,9 @@ func TestKeysAreForgottenOnlyWhereTheTenantSaysSo(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralWaitsForTheOther: while the first delivery runs, a second of
-// its key waits; it runs when the first failed, and is its duplicate when not.
-func TestOneOfSeveralWaitsForTheOther(t *testing.T) {
+// TestDeliveriesOfAKeyWait: while the first delivery runs, a second of its key waits;
+// it runs if the first fails, and is a duplicate otherwise.
+func TestDeliveriesOfAKeyWait(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(slow("{slug: slow, target: {component: slow}, auth: token}"))
 		hook := w.Webhook("slow")
@@ -226,8 +226,8 @@ func TestOneOfSeveralWaitsForTheOther(t *testing.T) {
 	})
 }
 
-// TestARunSeesWhatItDid, and of two refused writes nothing is left.
-func TestARunSeesWhatItDid(t *testing.T) {
+// TestRunsSeeTheirChanges, and refused writes leave nothing.
+func TestRunsSeeTheirChanges(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		const several = `
   - name: several

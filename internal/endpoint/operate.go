@@ -10,9 +10,10 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// Exec tries a target as a user and keeps nothing: neither its changes nor the
-// run. body is the JSON object of the inputs. Failures of the target are in the
-// Outcome; the error is for what kept it from running.
+// Exec runs a target as a user and keeps nothing: it commits no changes and does
+// not record the run. body is the JSON object of the inputs. Failures of the
+// target are in the Outcome. Exec returns NOT_FOUND when there is no such target,
+// and VALIDATION when body is not an object or not what the target declares.
 func (s *Service) Exec(ctx context.Context, cfg *access.Config, as access.Viewer, target custom.Target, body []byte) (*Outcome, error) {
 	catalog, err := s.catalog(ctx, cfg)
 	if err != nil {
@@ -33,10 +34,11 @@ func (s *Service) Exec(ctx context.Context, cfg *access.Config, as access.Viewer
 	return s.execute(ctx, &job{config: cfg, caller: as, target: target, inputs: given, requestID: "exec", dry: true}), nil
 }
 
-// Retry runs a failed delivery again, as if its provider had sent it again;
-// already reports whether it has been processed meanwhile. It returns CONFLICT
-// when the run was not a failed delivery, NOT_FOUND when there is no such run
-// or its endpoint is gone.
+// Retry runs a failed delivery again, as if its provider had sent it again.
+// already reports whether the delivery has been processed since; then out is nil.
+// It returns CONFLICT when the run was not a failed delivery, NOT_FOUND when there
+// is no such run or its endpoint is gone, and secret.ErrOpen when the delivery was
+// stored under another master key. Failures of the target are in the Outcome.
 func (s *Service) Retry(ctx context.Context, cfg *access.Config, runID string) (out *Outcome, already bool, err error) {
 	run, d, err := s.store.failedDelivery(ctx, cfg.Tenant.ID, runID)
 	if err != nil {

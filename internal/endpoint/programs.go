@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// programs caches compiled components by tenant and source: a new version of
-// the configuration that does not change a source compiles nothing.
+// programs caches compiled components by tenant and source, so that a new version
+// of the configuration compiles only sources that have changed.
 type programs struct {
 	engine *component.Engine
 	tick   atomic.Int64
@@ -40,29 +40,30 @@ type compiled struct {
 	kept    bool         // counted in programs.size; guarded by programs.mu
 }
 
-// maxPrograms bounds the bytes of all cached programs. Beyond it the tenant
-// that holds most loses one.
+// maxPrograms bounds the bytes of all cached programs. Beyond it, a program of the
+// tenant that holds most is evicted.
 const maxPrograms = 256 << 20
 
 func newPrograms(e *component.Engine) *programs {
 	return &programs{engine: e, m: map[programKey]*compiled{}, held: map[tenant.ID]int{}}
 }
 
-// of returns the program of a component. A source that does not compile is
-// EXECUTION_ERROR, which is cached; apply would have refused it. A lack of
-// resources for compiling is OVERLOADED, which is not cached.
+// of returns the program of a component. It returns EXECUTION_ERROR for a source
+// that does not compile, which apply would have refused; that error is cached. It
+// returns OVERLOADED, which is not cached, when resources for compiling are
+// lacking.
 func (p *programs) of(ctx context.Context, tenant tenant.ID, c *custom.Component) (*component.Program, error) {
 	key := programKey{tenant, sha256.Sum256([]byte(c.Source))}
 	p.mu.RLock()
-	had := p.m[key]
+	known := p.m[key]
 	p.mu.RUnlock()
-	if had == nil {
+	if known == nil {
 		return p.compile(ctx, key, c)
 	}
-	had.used.Store(p.tick.Add(1))
+	known.used.Store(p.tick.Add(1))
 	select {
-	case <-had.done:
-		return had.program, had.err
+	case <-known.done:
+		return known.program, known.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -80,7 +81,7 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 	p.m[key] = own
 	p.mu.Unlock()
 
-	// Others wait for it: the caller's hanging up must not fail them.
+	// Other callers wait for the program, so it is compiled even if this one hangs up.
 	program, err := p.engine.CompileFor(context.WithoutCancel(ctx), string(key.tenant), c.Source)
 	var source *component.SourceError
 	keep := err == nil
@@ -93,7 +94,7 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.m[key] != own {
-		return program, err // evicted meanwhile
+		return program, err // the entry was evicted in the meantime
 	}
 	if !keep {
 		delete(p.m, key)
@@ -116,23 +117,23 @@ func (p *programs) count(tenant tenant.ID, n int) {
 // evict drops the least recently used cached program of the tenant that holds
 // most, if there is one. A run that uses it is not affected.
 func (p *programs) evict() bool {
-	var greedy tenant.ID
+	var largest tenant.ID
 	for tenant, n := range p.held {
-		if n > p.held[greedy] || n == p.held[greedy] && tenant < greedy {
-			greedy = tenant
+		if n > p.held[largest] || n == p.held[largest] && tenant < largest {
+			largest = tenant
 		}
 	}
 	var oldest programKey
 	var found *compiled
 	for key, c := range p.m {
-		if key.tenant == greedy && c.kept && (found == nil || c.used.Load() < found.used.Load()) {
+		if key.tenant == largest && c.kept && (found == nil || c.used.Load() < found.used.Load()) {
 			oldest, found = key, c
 		}
 	}
 	if found == nil {
 		return false
 	}
-	p.count(greedy, -found.size())
+	p.count(largest, -found.size())
 	delete(p.m, oldest)
 	return true
 }

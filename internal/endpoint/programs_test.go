@@ -30,8 +30,8 @@ func newTestPrograms(t *testing.T) *programs {
 	return newPrograms(e)
 }
 
-// TestASourceIsCompiledOnce for a tenant, however many ask at once.
-func TestASourceIsCompiledOnce(t *testing.T) {
+// TestSourcesAreCompiledOnce for a tenant, also by concurrent callers.
+func TestSourcesAreCompiledOnce(t *testing.T) {
 	p := newTestPrograms(t)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -57,9 +57,9 @@ func TestASourceIsCompiledOnce(t *testing.T) {
 	}
 }
 
-// TestOldProgramsAreDropped, the one used longest ago first, when all together
-// are too large; who asks again gets it compiled again.
-func TestOldProgramsAreDropped(t *testing.T) {
+// TestOldProgramsAreEvicted, the least recently used first, when all together are too
+// large; they are compiled again when they are used again.
+func TestOldProgramsAreEvicted(t *testing.T) {
 	p := newTestPrograms(t)
 	get := func(n int) *component.Program {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestOldProgramsAreDropped(t *testing.T) {
 		t.Error("the one used longest ago was kept")
 	}
 	var wg sync.WaitGroup
-	for i := range 8 { // a crowd that does not fit
+	for i := range 8 { // more than fit
 		wg.Go(func() {
 			for n := range 10 {
 				if _, err := p.of(t.Context(), "acme", source(10*i+n)); err != nil {
@@ -99,9 +99,9 @@ func TestOldProgramsAreDropped(t *testing.T) {
 	}
 }
 
-// TestAFailureOfThePlatformIsNotRemembered: a component that could not be
-// compiled for want of memory is OVERLOADED, and compiles once there is some.
-func TestAFailureOfThePlatformIsNotRemembered(t *testing.T) {
+// TestOverloadedIsNotCached: a component that cannot be compiled for lack of memory is
+// OVERLOADED, and compiles once there is some.
+func TestOverloadedIsNotCached(t *testing.T) {
 	e, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), MemoryBytes: 24 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -142,25 +142,24 @@ func (h *waitingHost) Call(context.Context, string, []byte, int) ([]byte, error)
 	return []byte("1"), nil
 }
 
-// TestATenantsProgramsDoNotDropAnothers: over the bound the tenant that holds
-// most gives up its own.
-func TestATenantsProgramsDoNotDropAnothers(t *testing.T) {
+// TestEvictionIsFair: over the bound, the tenant that holds most loses a program.
+func TestEvictionIsFair(t *testing.T) {
 	p := newTestPrograms(t)
-	mine, err := p.of(t.Context(), "modest", source(1)) // the oldest of all
+	mine, err := p.of(t.Context(), "small", source(1)) // the oldest of all
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.of(t.Context(), "greedy", source(0)); err != nil {
+	if _, err := p.of(t.Context(), "large", source(0)); err != nil {
 		t.Fatal(err)
 	}
-	own := p.held["greedy"]
-	p.count("greedy", maxPrograms-p.size) // as if it had more
+	own := p.held["large"]
+	p.count("large", maxPrograms-p.size) // as if it had more
 	for n := range 20 {
-		if _, err := p.of(t.Context(), "greedy", source(n+1)); err != nil {
+		if _, err := p.of(t.Context(), "large", source(n+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if is, err := p.of(t.Context(), "modest", source(1)); err != nil || is != mine {
+	if is, err := p.of(t.Context(), "small", source(1)); err != nil || is != mine {
 		t.Errorf("the other tenant's program was dropped, %v", err)
 	}
 	if p.size > maxPrograms+own {

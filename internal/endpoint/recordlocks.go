@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// recordLocks are reader/writer locks by record, on this node. They spare runs
-// that keep changing one record the races that they would lose: the commit of
-// an ordinary try shares the locks of the records that it depends on; the last
-// try locks exclusively the records over which it lost, from before it runs
-// until it is committed. Only the database decides a race.
+// recordLocks are reader/writer locks by record, on this node. With them, a run
+// does not keep losing races for a record that many runs change: the commit of an
+// ordinary try takes shared locks on the records that it depends on, and the last
+// try takes exclusive locks on the records that the try before depended on, from
+// before it runs until it is committed. The locks only prevent races: it is the
+// database that decides them.
 //
-// A caller that holds locks does not wait for another set of them, and takes a
-// set in the order of names, so that there are no deadlocks. Each lock is
-// granted in order of arrival. A lock that nobody holds or waits for is
-// deleted.
+// There are no deadlocks: a caller that holds locks does not wait for another
+// set, and a set is taken in the order of names. Each lock is granted in order of
+// arrival, and deleted when it is neither held nor waited for.
 type recordLocks struct {
 	mu sync.Mutex
 	m  map[string]*recordLock
@@ -32,9 +32,9 @@ type lockWaiter struct {
 	granted   chan struct{} // closed when the lock is granted
 }
 
-// acquire takes the locks of all keys, shared or exclusive; release gives them
-// back. If ctx ends first, it returns ctx's error and holds none. keys must be
-// sorted and distinct.
+// acquire takes the locks of all keys, shared or exclusive. The caller must call
+// release. If ctx ends first, acquire returns ctx's error and holds none. keys
+// must be sorted and distinct.
 func (l *recordLocks) acquire(ctx context.Context, keys []string, exclusive bool) (release func(), err error) {
 	for n, key := range keys {
 		if err := l.lock(ctx, key, exclusive); err != nil {
@@ -72,7 +72,7 @@ func (l *recordLocks) lock(ctx context.Context, key string, exclusive bool) erro
 	l.mu.Lock()
 	if n := slices.Index(own.queue, w); n >= 0 {
 		own.queue = slices.Delete(own.queue, n, n+1)
-	} else { // granted while giving up
+	} else { // it was granted after ctx had ended
 		own.unlock(exclusive)
 	}
 	l.settle(key, own)
@@ -99,7 +99,7 @@ func (r *recordLock) unlock(exclusive bool) {
 }
 
 // settle grants the lock to the first waiters that are compatible, and deletes
-// it when nobody is left. l.mu must be held.
+// it when it is neither held nor waited for. l.mu must be held.
 func (l *recordLocks) settle(key string, own *recordLock) {
 	for len(own.queue) > 0 {
 		w := own.queue[0]

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestRecordLocks are shared by many, or one has them alone; sets that overlap
-// never wait in a circle; callers who give up leave nothing behind.
+// TestRecordLocks: a lock is shared, or exclusive; overlapping sets do not deadlock;
+// callers that give up hold nothing.
 func TestRecordLocks(t *testing.T) {
 	var l recordLocks
 	type state struct{ shared, alone atomic.Int64 } // how many have the lock now
@@ -44,11 +44,11 @@ func TestRecordLocks(t *testing.T) {
 				}
 				if exclusive {
 					if at[n].alone.Add(1) != 1 || at[n].shared.Load() != 0 {
-						t.Errorf("%d: somebody else has it", n)
+						t.Errorf("%d: another caller holds it", n)
 					}
 				} else {
 					if at[n].alone.Load() != 0 {
-						t.Errorf("%d: it is somebody's alone", n)
+						t.Errorf("%d: another caller holds it exclusively", n)
 					}
 					most.Store(max(most.Load(), at[n].shared.Add(1)))
 				}
@@ -68,7 +68,7 @@ func TestRecordLocks(t *testing.T) {
 	}
 	wg.Wait()
 	if most.Load() < 2 {
-		t.Error("nobody shared a lock")
+		t.Error("no lock was shared")
 	}
 	t.Logf("%d of 2000 gave up", gaveUp.Load())
 	if len(l.m) != 0 {
@@ -76,16 +76,16 @@ func TestRecordLocks(t *testing.T) {
 	}
 }
 
-// TestARecordLockComesInOrder: who wants it alone is not passed by those who
-// would share it, and giving up lets those behind go on.
-func TestARecordLockComesInOrder(t *testing.T) {
+// TestRecordLocksAreGrantedInOrder: callers that would share a lock do not overtake one
+// that waits for it exclusively; when that gives up, they get it.
+func TestRecordLocksAreGrantedInOrder(t *testing.T) {
 	var l recordLocks
 	ctx := t.Context()
 	first, err := l.acquire(ctx, []string{"a"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := l.acquire(ctx, []string{"b"}, true) // another record's
+	other, err := l.acquire(ctx, []string{"b"}, true) // of another record
 	if err != nil {
 		t.Fatal(err)
 	}

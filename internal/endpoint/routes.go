@@ -20,6 +20,7 @@ import (
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/mark"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/wtf8"
 )
 
 // Routes returns the one route of all custom endpoints.
@@ -30,7 +31,9 @@ func (s *Service) Routes() []httpapi.Route {
 	}}
 }
 
-// serve finds the endpoint and answers by its mode.
+// serve finds the endpoint and serves the call in the endpoint's mode. It returns
+// NOT_FOUND for an unknown slug, the errors of checks, and what the target's run
+// failed with.
 func (s *Service) serve(ctx context.Context, call *httpapi.Call, checks httpapi.Checks) (httpapi.Reply, error) {
 	catalog, err := s.catalog(ctx, call.Config)
 	if err != nil {
@@ -52,8 +55,9 @@ func (s *Service) serve(ctx context.Context, call *httpapi.Call, checks httpapi.
 	return r.byKey(ctx)
 }
 
-// Exists reports whether the tenant has an endpoint with that slug. It is for
-// requests that are refused before they reach serve.
+// Exists reports whether the tenant has an endpoint with that slug; false also
+// when its definitions cannot be read. It is for requests that are refused before
+// they reach serve.
 func (s *Service) Exists(ctx context.Context, cfg *access.Config, slug string) bool {
 	catalog, err := s.catalog(ctx, cfg)
 	return err == nil && catalog.Endpoints[slug] != nil
@@ -79,7 +83,7 @@ func (r *request) job(auth credential.Kind, caller access.Viewer, given inputs.O
 // byKey serves an endpoint in key mode: for an API key, or for an external user
 // where the endpoint allows it.
 func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
-	viewer, err := r.checks.Caller(ctx, r.endpoint.ExternalUsers)
+	viewer, kind, err := r.checks.Caller(ctx, r.endpoint.ExternalUsers)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -87,13 +91,15 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	j := r.job(credential.APIKey, viewer, given, nil)
+	j := r.job(kind, viewer, given, nil)
 	j.holder = r.call
 	out := r.s.execute(ctx, j)
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
 }
 
-// inputs parses the body as the target's inputs; also a form if formToo is set.
+// inputs parses the body as the target's inputs. It accepts a form, too, if
+// formToo is set. It returns UNSUPPORTED_MEDIA_TYPE, VALIDATION, and the errors of
+// httpapi.Call.Body.
 func (r *request) inputs(formToo bool) (inputs.Object, error) {
 	decls, keep, err := r.catalog.declared(r.endpoint.Target)
 	if err != nil {
@@ -104,11 +110,11 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		return inputs.FromForm(decls, form, keep)
+		return inputs.FromForm(decls, form, keep, httpapi.ParseValue)
 	}
 	object, err := r.call.JSON()
 	if formToo && fault.CodeOf(err) == fault.UnsupportedMediaType {
-		err = errNoForm
+		err = errFormType
 	}
 	if err != nil {
 		return nil, err
@@ -116,7 +122,7 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 	return inputs.FromJSON(decls, object.Members, keep)
 }
 
-var errNoForm = fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json in UTF-8 or application/x-www-form-urlencoded, not compressed")
+var errFormType = fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json in UTF-8 or application/x-www-form-urlencoded, not compressed")
 
 func isForm(h http.Header) bool {
 	values := h["Content-Type"]
@@ -127,8 +133,8 @@ func isForm(h http.Header) bool {
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// maxFormFields is the largest number of fields of a form: each takes some
-// hundred bytes of memory, however short it is.
+// maxFormFields is the largest number of fields of a form. Even a short field
+// takes some hundred bytes of memory.
 const maxFormFields = 20_000
 
 func (r *request) form() (url.Values, error) {
@@ -141,7 +147,7 @@ func (r *request) form() (url.Values, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, fault.New(fault.Validation, "The form cannot be read: expected name=value pairs, parted by & and percent-encoded.")
+		return nil, fault.New(fault.Validation, "The form cannot be read: expected name=value pairs, separated by & and percent-encoded.")
 	}
 	return form, nil
 }
@@ -181,7 +187,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	if _, err := r.call.Body(); err != nil { // before other deliveries of the key wait for this one
+	if _, err := r.call.Body(); err != nil { // read before other deliveries of the key wait for this one
 		return httpapi.Reply{}, err
 	}
 	mark.At("token.body-read")
@@ -191,7 +197,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	}
 	out, duplicate, err := r.deliver(ctx, credential.WebhookToken, func() (inputs.Object, error) { return r.inputs(true) }, e)
 	if duplicate != nil || err != nil {
-		return orNothing(duplicate), err
+		return orEmpty(duplicate), err
 	}
 	if r.endpoint.Reply == custom.Receipt {
 		return receipt(e.ID), nil
@@ -213,8 +219,9 @@ func idempotencyKey(h http.Header) (string, error) {
 }
 
 // deliver runs a delivery unless it was processed before: then it returns the
-// duplicate answer, whatever the delivery contains. read returns the target's
-// inputs.
+// answer to a duplicate, whatever the delivery contains. read returns the target's
+// inputs. The error is OVERLOADED or EXECUTION_TIMEOUT when the delivery had to
+// wait for others of its key, one of read, or what the run failed with.
 func (r *request) deliver(ctx context.Context, auth credential.Kind, read func() (inputs.Object, error), e *event) (out *Outcome, duplicate *httpapi.Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime) // for waiting and running together
 	defer cancel()
@@ -222,7 +229,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 	if e.KeyHash != "" {
 		unlock, err := r.s.deliveries.lock(ctx, string(tenantID)+"/"+r.endpoint.Slug+"/"+e.KeyHash)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = over(err)
+			err = timeoutFault(err)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -250,7 +257,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 	return out, nil, out.Err
 }
 
-// seen returns the answer to a delivery that was processed before, nil for a
+// seen returns the answer to a delivery that was processed before, or nil for a
 // new one.
 func (r *request) seen(ctx context.Context, e *event) (*httpapi.Reply, error) {
 	first, err := r.s.store.seen(ctx, r.call.Config.Tenant.ID, r.endpoint.Slug, e.KeyHash)
@@ -261,23 +268,24 @@ func (r *request) seen(ctx context.Context, e *event) (*httpapi.Reply, error) {
 	return &httpapi.Reply{Data: []byte(`{"duplicate":true}`), Bare: true, Header: http.Header{"X-Event-Id": {first}}}, nil
 }
 
-func orNothing(r *httpapi.Reply) httpapi.Reply {
+func orEmpty(r *httpapi.Reply) httpapi.Reply {
 	if r == nil {
 		return httpapi.Reply{}
 	}
 	return *r
 }
 
-// receipt returns the bare answer to an accepted delivery (contract H6, C2).
+// receipt returns the answer, without envelope, to an accepted delivery (contract
+// H6, C2).
 func receipt(eventID string) httpapi.Reply {
-	body := append(quote([]byte(`{"received":true,"event_id":`), eventID), '}')
+	body := append(wtf8.AppendUTF8([]byte(`{"received":true,"event_id":`), eventID), '}')
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
 }
 
-// bySignature serves a webhook that a provider signs (contract W8). It refuses
-// an address that has used up its attempts, and a used-up endpoint, before any
-// work. Only a delivery that passed the verifier counts against the endpoint,
-// so that strangers cannot use up the provider's budget.
+// bySignature serves a webhook that a provider signs (contract W8). Before any
+// work, it refuses calls from an address that has used up its attempts, and calls
+// of an endpoint whose budget is used up. Only a verified delivery counts against
+// that budget, so that nobody but the provider can use it up.
 func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	budget, perMinute := "/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute
 	if err := r.checks.Suspect(); err != nil {
@@ -318,18 +326,18 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	}
 	_, duplicate, err := r.deliver(ctx, credential.Signature, read, e)
 	if duplicate != nil || err != nil {
-		return orNothing(duplicate), err
+		return orEmpty(duplicate), err
 	}
 	return receipt(e.ID), nil
 }
 
-// lowerNames returns the header as a verifier gets it: names in lower case,
-// repeats joined (contract W9).
-func lowerNames(h http.Header, host string) []byte {
-	text := quote(append(make([]byte, 0, 1024), `{"host":`...), host)
+// verifierHeaders returns the header as a verifier gets it: names in lower case,
+// the values of repeated ones joined (contract W9).
+func verifierHeaders(h http.Header, host string) []byte {
+	text := wtf8.AppendUTF8(append(make([]byte, 0, 1024), `{"host":`...), host)
 	for name, values := range h {
-		text = quote(append(text, ','), strings.ToLower(name))
-		text = quote(append(text, ':'), strings.Join(values, ", "))
+		text = wtf8.AppendUTF8(append(text, ','), strings.ToLower(name))
+		text = wtf8.AppendUTF8(append(text, ':'), strings.Join(values, ", "))
 	}
 	return append(text, '}')
 }

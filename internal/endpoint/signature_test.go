@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestWhatASignatureMustBe: exactly the verifier's; either secret of a rotation.
-func TestWhatASignatureMustBe(t *testing.T) {
+// TestSignatures: only the right one is accepted, with either secret of a rotation.
+func TestSignatures(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(orders + endpoints(signed("shop", "component: act", ", previous_webhook_secret: the-secret-before")))
 		n := 0
@@ -39,9 +39,9 @@ func TestWhatASignatureMustBe(t *testing.T) {
 	})
 }
 
-// TestAVerifiersAnswer: anything but {providerEventId, eventKind,
-// canonicalEvent} rejects (contract W10).
-func TestAVerifiersAnswer(t *testing.T) {
+// TestVerifierResults: anything but {providerEventId, eventKind, canonicalEvent} is a
+// rejection (contract W10).
+func TestVerifierResults(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		answers := map[string]int{
 			`return {providerEventId: "1", eventKind: "k", canonicalEvent: {do: "null"}}`:                 202,
@@ -56,7 +56,7 @@ func TestAVerifiersAnswer(t *testing.T) {
 			`throw "x"`:                           401,
 			`null.x`:                              401,
 			`fail("x")`:                           401,
-			`for (;;);`:                           503, // stopped: it said nothing of the signature
+			`for (;;);`:                           503, // stopped, so that it has not rejected
 			`records.list("order")`:               401,
 			`fail("x", {status: 503, code: "X"})`: 401,
 			`return {providerEventId: "", eventKind: "k", canonicalEvent: {}}`:             401,
@@ -96,9 +96,9 @@ func TestAVerifiersAnswer(t *testing.T) {
 	})
 }
 
-// TestRejectedSignaturesUseUpTheirAddress: after that the verifier does not run
-// for it, whatever the signature (contract W8).
-func TestRejectedSignaturesUseUpTheirAddress(t *testing.T) {
+// TestRejectionsCountAgainstTheirAddress: when its budget is used up, the verifier does
+// not run for it, whatever the signature (contract W8).
+func TestRejectionsCountAgainstTheirAddress(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(echoes + fewAttempts)
 		send := func(ip, secret string) *gatetest.Answer {

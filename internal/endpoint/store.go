@@ -15,7 +15,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// New returns a Service over a database.
+// New returns a Service over a database, which must stay open until Close has
+// returned.
 func New(d *db.DB, o Options) *Service { return newService(store{d, o.Keyring}, o) }
 
 type store struct {
@@ -23,7 +24,8 @@ type store struct {
 	keyring sealing
 }
 
-// definitions reads what a tenant defined, and the version of that.
+// definitions reads what a tenant defined, and the version of the configuration
+// that defines it. It returns OVERLOADED when the configuration keeps changing.
 func (s store) definitions(ctx context.Context, tenantID tenant.ID) (*custom.Definitions, int64, error) {
 	h := s.d.For(tenantID)
 	for range 20 {
@@ -62,9 +64,9 @@ func (s store) seen(ctx context.Context, tenantID tenant.ID, slug, keyHash strin
 
 // commit commits a run's changes together with its event and the event's key,
 // in one transaction. It returns errSeen when the key exists, records.ErrLost
-// when the run lost a race, and EXECUTION_TIMEOUT when ctx's deadline came
-// before the transaction was complete; then nothing is done. A transaction that
-// was complete by then is committed, and commit returns nil.
+// when the run lost a race, and EXECUTION_TIMEOUT when ctx's deadline came before
+// the transaction was complete; then nothing is committed. A transaction that was
+// complete by then is committed, and commit returns nil.
 func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64) error {
 	var also func(db.Tx) error
 	if j.event != nil {
@@ -94,7 +96,7 @@ func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	return orSeen(err)
 }
 
-// orSeen returns errSeen for a key that exists.
+// orSeen returns errSeen when err says that the row exists, and err otherwise.
 func orSeen(err error) error {
 	if errors.Is(err, db.ErrUnique) {
 		return errSeen
@@ -109,9 +111,10 @@ func (s store) committed(ctx context.Context, tenantID tenant.ID, eventID string
 	return found, err
 }
 
-// NewToken makes a new webhook token for an endpoint in token mode; the old one
-// stops at once on every node (contract W1). It returns NOT_FOUND when there is
-// no such endpoint, VALIDATION when the endpoint has another mode.
+// NewToken makes a new webhook token for an endpoint in token mode. The old one
+// stops working at once on every node (contract W1). It returns NOT_FOUND when
+// there is no such endpoint, VALIDATION when the endpoint has another mode, and
+// the errors of tenant.Configure.
 func NewToken(ctx context.Context, d *db.DB, clk clock.Clock, actor string, tenantID tenant.ID, slug string) (secret.Token, error) {
 	token := secret.NewWebhookToken()
 	h := d.For(tenantID)

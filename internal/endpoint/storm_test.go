@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// quiet keeps the logs of a storm out of its way.
+// quiet switches the audit log off.
 const quiet = "tenant: acme\npublic_api: {enabled: true, log_standard_requests: false}\n"
 
 // storm sends every delivery of a list n times at once, to the nodes in turn.
@@ -47,17 +47,17 @@ func storm(t *testing.T, deliveries int, n int, send func(delivery, copy int) *g
 	return answers
 }
 
-// TestADeliveryIsProcessedOnce: 200 at once of each of a few keys, over two nodes
-// of PostgreSQL and one of SQLite. One is processed; every other is answered as
-// its duplicate, or OVERLOADED where too many wait.
-func TestADeliveryIsProcessedOnce(t *testing.T) { processedOnce(t, 5) }
+// TestDeliveriesAreProcessedOnce: 200 at once of each of a few keys, on two nodes of
+// PostgreSQL and one of SQLite. One is processed; every other is answered as its
+// duplicate, or OVERLOADED when too many wait.
+func TestDeliveriesAreProcessedOnce(t *testing.T) { processedOnce(t, 5) }
 
-// processedOnce does it with so many keys.
+// processedOnce tries it with so many keys.
 //
-// place makes an order with a unique number, which a second try would meet;
-// bump counts what was done. A naive service, whose board lets everybody pass
-// and whose keys need not be unique, fails here: some counters end at 2 to 6,
-// with 53 events on SQLite and 75 on PostgreSQL instead of 50.
+// place creates an order with a unique number, so that a second run conflicts; bump
+// counts its runs. A service without the keyed mutex and without unique keys fails
+// here: some counters end at 2 to 6, with 53 events on SQLite and 75 on PostgreSQL
+// instead of 50.
 func processedOnce(t *testing.T, keys int) {
 	const copies = 200
 	for _, engine := range []db.Engine{db.SQLite, db.Postgres} {
@@ -100,14 +100,14 @@ func processedOnce(t *testing.T, keys int) {
 			for begun := time.Now(); count(t, w, "runs") < keys && time.Since(begun) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
 			}
 			if n := failedRuns(t, w); n != 0 {
-				t.Errorf("%d runs of deliveries that were duplicates are told to have failed", n)
+				t.Errorf("%d runs of deliveries that were duplicates are recorded as failed", n)
 			}
 		})
 	}
 }
 
-// onceAndDuplicates fails the test unless one answer tells of a new event, and
-// every other of its duplicate, or that too many waited.
+// onceAndDuplicates fails the test unless one answer is that to a new event, and every
+// other that to a duplicate, or OVERLOADED.
 func onceAndDuplicates(t *testing.T, what string, answers map[string]int) {
 	t.Helper()
 	processed, event := 0, ""
@@ -126,7 +126,7 @@ func onceAndDuplicates(t *testing.T, what string, answers map[string]int) {
 	}
 }
 
-// failedRuns counts the runs that are kept as failed.
+// failedRuns counts the runs that are recorded as failed.
 func failedRuns(t *testing.T, w *gatetest.World) (n int) {
 	t.Helper()
 	err := endpoint.Runs(t.Context(), w.DB(), "acme", endpoint.RunFilter{Errors: true}, func(*endpoint.Run) error { n++; return nil })
@@ -136,11 +136,10 @@ func failedRuns(t *testing.T, w *gatetest.World) (n int) {
 	return n
 }
 
-// TestALostRaceIsRunAgain: 64 calls at once read a counter by id and write it
-// back. It ends at the number of those that were answered 200; the others are
-// 409 CONFLICT, and did nothing. With one node there are none: the last try has
-// the counter to itself.
-func TestALostRaceIsRunAgain(t *testing.T) {
+// TestLostRacesAreRunAgain: 64 calls at once read a counter by id and write it back. It
+// ends at the number of those that were answered 200; the others are 409 CONFLICT,
+// and changed nothing. With one node there are none: the last try locks the counter.
+func TestLostRacesAreRunAgain(t *testing.T) {
 	for _, engine := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(string(engine), func(t *testing.T) {
 			w := gatetest.New(t, engine)
@@ -176,8 +175,8 @@ func TestALostRaceIsRunAgain(t *testing.T) {
 	}
 }
 
-// slowBump is the tenant of orders with a component that changes a counter in
-// as many milliseconds as it is told.
+// slowBump is the tenant of orders with a component that changes a counter, in as many
+// milliseconds as its input says.
 func slowBump(timeout int) string {
 	return also(fmt.Sprintf(`
   - name: slow_bump
@@ -217,10 +216,10 @@ func contend(t *testing.T, sam *gatetest.Actor, id string, n, others int) (done 
 	return done
 }
 
-// TestTheLastTryWaitsForItsRecordsAlone: while calls that change one record wait
-// for each other, a call of the same endpoint with another record does not. (It
-// waited for each of them, for its whole run.)
-func TestTheLastTryWaitsForItsRecordsAlone(t *testing.T) {
+// TestOnlyRunsOfOneRecordWait: while calls that change one record wait for each other,
+// a call of the same endpoint with another record does not. (It waited for the whole
+// run of each of them.)
+func TestOnlyRunsOfOneRecordWait(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(slowBump(20000))
 	w.Apply(quiet)
@@ -259,9 +258,9 @@ func TestTheLastTryWaitsForItsRecordsAlone(t *testing.T) {
 	}
 }
 
-// TestALastTryWaitsNoLongerThanItMayTake: then it is 504, did nothing, and
-// leaves the record to others.
-func TestALastTryWaitsNoLongerThanItMayTake(t *testing.T) {
+// TestTimeLimitIncludesLocks: a last try that waits too long for its records is 504,
+// has changed nothing, and does not block others.
+func TestTimeLimitIncludesLocks(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(slowBump(1000))
 	w.Apply(quiet)

@@ -7,10 +7,10 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// TestRunsAreKeptWhateverTheySay: PostgreSQL has no texts with U+0000. One error
-// that held it cost a tenant all runs that were to be kept together, and all
-// tenants waited while it was tried again.
-func TestRunsAreKeptWhateverTheySay(t *testing.T) {
+// TestRunsWithNULAreRecorded: PostgreSQL has no texts with U+0000. (One error with it
+// cost a tenant all runs of the same transaction, and all tenants waited while it was
+// tried again.)
+func TestRunsWithNULAreRecorded(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(also(`
   - name: odd
@@ -42,7 +42,7 @@ func TestRunsAreKeptWhateverTheySay(t *testing.T) {
 			t.Errorf("%d runs of %d are kept", n, runs)
 		}
 		if w.Nodes[0].Log.Contains("run.not_kept") {
-			t.Error("the log tells of runs that were not kept")
+			t.Error("the log says that runs were not kept")
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// errSignature is the answer to every delivery that the verifier rejects.
+// errSignature is the answer to each delivery that the verifier rejects.
 var errSignature = fault.New(fault.Unauthorized, "the signature was rejected")
 
 // verified is what a verifier returned for a delivery (contract W10).
@@ -28,22 +28,22 @@ type verified struct {
 	event *httpapi.Object
 }
 
-// errUnjudged is the answer to a delivery whose verifier was stopped at one of
-// its limits. The signature may be right, so the answer must not say that it is
-// wrong: the provider would give up.
-var errUnjudged = fault.New(fault.Overloaded, "the delivery could not be checked within the verifier's limits; try again later").After(5 * time.Second)
+// errVerifierStopped is the answer to a delivery whose verifier was stopped at
+// one of its limits. The signature may be right, so the answer must not say that
+// it is wrong: the provider would give up.
+var errVerifierStopped = fault.New(fault.Overloaded, "the delivery could not be checked within the verifier's limits; try again later").After(5 * time.Second)
 
-// strangers bounds the verifications of deliveries that are not verified yet,
-// of one endpoint and of one address at one endpoint (contract W8). All of a
-// tenant's run within its share of the engine's places.
-var strangers = admission.Limits{Running: 6, PerKey: 2, Waiting: 256, WaitingPerKey: 64, MaxWait: 2 * time.Second}
+// verifierLimits bounds the verifications that run and wait at one endpoint, and
+// those of one address at it (contract W8). All verifications of a tenant run
+// within its share of the engine's places.
+var verifierLimits = admission.Limits{Running: 6, PerKey: 2, Waiting: 256, WaitingPerKey: 64, MaxWait: 2 * time.Second}
 
-// errStrangers sheds a delivery that gets no place in time.
-var errStrangers = fault.New(fault.Overloaded, "too many deliveries wait to be checked; try again soon").After(time.Second)
+// errVerifierBusy is the answer to a delivery that gets no place in time.
+var errVerifierBusy = fault.New(fault.Overloaded, "too many deliveries wait to be checked; try again soon").After(time.Second)
 
-// gates holds an admission.Gate for each endpoint at which deliveries are being
-// verified.
-type gates struct {
+// verifierGates has an admission.Gate for each endpoint at which deliveries are
+// being verified.
+type verifierGates struct {
 	mu sync.Mutex
 	m  map[string]*gateInUse
 }
@@ -53,15 +53,16 @@ type gateInUse struct {
 	users int
 }
 
-// enter waits for a place among an endpoint's verifications.
-func (g *gates) enter(ctx context.Context, endpoint, address string) (leave func(), err error) {
+// enter waits for a place among an endpoint's verifications. The caller must call
+// leave. It returns OVERLOADED when there is none in time, and ctx's error.
+func (g *verifierGates) enter(ctx context.Context, endpoint, address string) (leave func(), err error) {
 	g.mu.Lock()
 	if g.m == nil {
 		g.m = map[string]*gateInUse{}
 	}
 	own := g.m[endpoint]
 	if own == nil {
-		own = &gateInUse{Gate: admission.NewGate(strangers)}
+		own = &gateInUse{Gate: admission.NewGate(verifierLimits)}
 		g.m[endpoint] = own
 	}
 	own.users++
@@ -77,15 +78,15 @@ func (g *gates) enter(ctx context.Context, endpoint, address string) (leave func
 	if err != nil {
 		done()
 		if errors.Is(err, admission.ErrFull) {
-			err = errStrangers
+			err = errVerifierBusy
 		}
 		return nil, err
 	}
 	return func() { out(); done() }, nil
 }
 
-// verify runs the endpoint's verifier. It returns UNAUTHORIZED when the
-// verifier rejects, in whatever way, and OVERLOADED when it cannot run now or
+// verify runs the endpoint's verifier. It returns UNAUTHORIZED when the verifier
+// rejects the delivery, also by failing, and OVERLOADED when it cannot run now or
 // was stopped at a limit.
 func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	c := r.catalog.Components[r.endpoint.Verifier]
@@ -100,21 +101,21 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := r.s.strangers.enter(ctx, string(r.call.Config.Tenant.ID)+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
+	leave, err := r.s.verifiers.enter(ctx, string(r.call.Config.Tenant.ID)+"/"+r.endpoint.Slug, httpapi.AddressKey(r.call.IP))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	res, err := program.Run(ctx, component.Run{
 		Tenant:   string(r.call.Config.Tenant.ID),
-		Verifier: &component.VerifierInput{RawBody: body, Headers: lowerNames(r.call.Request.Header, r.call.Request.Host), Config: config},
+		Verifier: &component.VerifierInput{RawBody: body, Headers: verifierHeaders(r.call.Request.Header, r.call.Request.Host), Config: config},
 	})
 	if err != nil {
 		return nil, err
 	}
 	if res.Failed != nil && res.Failed.CutOff {
-		r.s.tells("endpoint.delivery_unjudged", r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
-		return nil, errUnjudged.Because(res.Failed.Message)
+		r.s.logRejection("endpoint.delivery_unjudged", r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
+		return nil, errVerifierStopped.Because(res.Failed.Message)
 	}
 	if res.Failed != nil {
 		return nil, r.rejected(res.Failed.Message)
@@ -122,31 +123,32 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if err := r.call.Keep(len(res.Value)); err != nil { // it may be larger than the delivery
 		return nil, err
 	}
-	v, wrong := read(res.Value)
+	v, wrong := parseVerified(res.Value)
 	if wrong != "" {
 		return nil, r.rejected(wrong)
 	}
-	// An event has any number of members, and waits with them for its turn.
-	if err := r.call.Keep(len(res.Value) + aroundMember*len(v.event.Members)); err != nil {
+	// An event may have any number of members, and is held while it waits for its turn.
+	if err := r.call.Keep(len(res.Value) + memberOverhead*len(v.event.Members)); err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-// aroundMember is about how many bytes one member of an event takes besides its
+// memberOverhead is about how many bytes one member of an event takes besides its
 // text: in the object, in its index and among the inputs.
-const aroundMember = 160
+const memberOverhead = 160
 
-// rejected returns the answer to a delivery that the verifier rejects. The
-// reason, which is the author's text, is for the logs only: the sender may be
-// anybody.
+// rejected returns the answer to a delivery that the verifier rejects, and logs
+// why. The reason is the author's text and must not be sent: the sender is
+// unknown.
 func (r *request) rejected(why string) error {
-	r.s.tells("endpoint.signature_rejected", r.call.Config.Tenant.ID, r.endpoint.Slug, why)
+	r.s.logRejection("endpoint.signature_rejected", r.call.Config.Tenant.ID, r.endpoint.Slug, why)
 	return errSignature.Because(why)
 }
 
-// verifierConfig returns {slug, webhook_secret, webhook_secrets}. An endpoint
-// without a secret rejects, because nothing could be verified.
+// verifierConfig returns {slug, webhook_secret, webhook_secrets}. It returns
+// UNAUTHORIZED for an endpoint without a secret, because nothing could be
+// verified.
 func (r *request) verifierConfig() ([]byte, error) {
 	var secrets []string
 	for _, sealed := range []string{r.endpoint.SealedSecret, r.endpoint.SealedPrevious} {
@@ -164,22 +166,23 @@ func (r *request) verifierConfig() ([]byte, error) {
 	if r.endpoint.SealedSecret == "" || len(secrets) == 0 {
 		return nil, r.rejected("the endpoint has no webhook secret")
 	}
-	text := quote([]byte(`{"slug":`), r.endpoint.Slug)
-	text = quote(append(text, `,"webhook_secret":`...), secrets[0])
+	text := wtf8.AppendUTF8([]byte(`{"slug":`), r.endpoint.Slug)
+	text = wtf8.AppendUTF8(append(text, `,"webhook_secret":`...), secrets[0])
 	text = append(text, `,"webhook_secrets":[`...)
 	for i, s := range secrets {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = quote(text, s)
+		text = wtf8.AppendUTF8(text, s)
 	}
 	return append(text, `]}`...), nil
 }
 
-// read parses a verifier's result; wrong is why it rejects.
-func read(value []byte) (v *verified, wrong string) {
+// parseVerified parses a verifier's result. wrong says why it is a rejection; it
+// is "" for a delivery that was verified.
+func parseVerified(value []byte) (v *verified, wrong string) {
 	if jsontext.Value(value).Kind() != '{' {
-		return nil, "it returned no object"
+		return nil, "it did not return an object"
 	}
 	answer, err := httpapi.ParseEvent(value, httpapi.MaxEventDepth+1)
 	if err != nil {
@@ -210,28 +213,30 @@ func unquoted(v jsontext.Value) string {
 	return s
 }
 
-// rejectsEvery bounds how often a rejected signature is logged, for each
-// endpoint.
 const (
-	rejectsEvery = time.Second
-	maxRejected  = 10_000
+	// rejectionLogInterval is the shortest time between two lines of one event of
+	// one endpoint.
+	rejectionLogInterval = time.Second
+	// maxRejectionLogs is how many events of endpoints are remembered for that.
+	maxRejectionLogs = 10_000
 )
 
-// tells logs an event for the author of a verifier. The reason is the author's
-// text and has nothing of the delivery.
-func (s *Service) tells(event string, tenantID tenant.ID, slug, why string) {
+// logRejection logs for the author of a verifier why a delivery was not accepted,
+// at most once a second for each event and endpoint. The reason is the author's
+// text and contains nothing of the delivery.
+func (s *Service) logRejection(event string, tenantID tenant.ID, slug, why string) {
 	key, now := event+"/"+string(tenantID)+"/"+slug, s.clock.Now()
 	s.mu.Lock()
-	last, known := s.rejected[key]
-	tell := !known || now.Sub(last) >= rejectsEvery || now.Before(last)
-	if tell {
-		if len(s.rejected) >= maxRejected {
-			clear(s.rejected)
+	last, known := s.logged[key]
+	due := !known || now.Sub(last) >= rejectionLogInterval || now.Before(last)
+	if due {
+		if len(s.logged) >= maxRejectionLogs {
+			clear(s.logged)
 		}
-		s.rejected[key] = now
+		s.logged[key] = now
 	}
 	s.mu.Unlock()
-	if tell {
+	if due {
 		s.emit(event, map[string]any{"tenant": tenantID, "endpoint": slug, "reason": why})
 	}
 }

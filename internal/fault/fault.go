@@ -1,9 +1,9 @@
-// Package fault is the one error type that reaches a caller, and the closed
-// list of its codes (contract E1).
+// Package fault defines the one type of errors that callers of the API see, and
+// the closed list of its codes (contract E1).
 //
-// A function that can fail for a reason the caller may know returns a *Error.
-// Any other error is foreign: it is logged and answered as a fixed INTERNAL,
-// so that no internal detail leaves the process.
+// A function that can fail for a reason that the caller may know returns a *Error.
+// Any other error is foreign: the server logs it and answers a fixed INTERNAL, so
+// that no internal detail is sent.
 package fault
 
 import (
@@ -50,25 +50,24 @@ var statuses = map[Code]int{
 	ExecutionTimeout: 504, Internal: 500,
 }
 
-// Error is a failure the caller may read.
+// Error is an error that the caller may see.
 type Error struct {
 	Code    Code
 	Message string
 	// Details is the envelope's details object; nil is sent as {}.
 	Details map[string]any
 	// RetryAfter, when positive, is sent as the Retry-After header in whole
-	// seconds, rounded up, at least 1.
+	// seconds, rounded up.
 	RetryAfter time.Duration
-	// Status overrides the code's HTTP status; 0 keeps it. Only a flow's or
-	// component's own fail() sets it.
+	// Status overrides the code's HTTP status; 0 keeps it. Only fail, of a flow or a
+	// component, sets it.
 	Status int
-	// Reason is for the logs alone: why, where the caller is not to know. It is
-	// never sent.
+	// Reason says why, for the logs. It is never sent.
 	Reason string
 }
 
-// New returns an error with the given code and a message for people. An
-// OVERLOADED always says when to come back: in a second, unless After says more.
+// New returns an error with the given code and a message for people. OVERLOADED
+// always has a RetryAfter: one second, unless After sets another.
 func New(code Code, format string, args ...any) *Error {
 	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 	if code == Overloaded {
@@ -94,14 +93,14 @@ func (e *Error) With(key string, value any) *Error {
 	return &c
 }
 
-// After returns a copy of e that asks the caller to come back after d.
+// After returns a copy of e with RetryAfter d.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Because returns a copy of e with a reason for the logs.
+// Because returns a copy of e with Reason why.
 func (e *Error) Because(why string) *Error {
 	c := *e
 	c.Reason = why
@@ -111,13 +110,13 @@ func (e *Error) Because(why string) *Error {
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Is reports whether target is a *Error with the same code, so that
-// errors.Is(err, fault.New(fault.NotFound, "")) asks for the kind of failure.
+// errors.Is(err, fault.New(fault.NotFound, "")) compares codes.
 func (e *Error) Is(target error) bool {
 	var t *Error
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// HTTPStatus is the status line's code for e.
+// HTTPStatus returns the HTTP status of e.
 func (e *Error) HTTPStatus() int {
 	if e.Status != 0 {
 		return e.Status
@@ -125,7 +124,7 @@ func (e *Error) HTTPStatus() int {
 	return Status(e.Code)
 }
 
-// Status is the HTTP status of a code; an unknown code is 500.
+// Status returns the HTTP status of a code, 500 for an unknown one.
 func Status(c Code) int {
 	if s, ok := statuses[c]; ok {
 		return s
@@ -133,7 +132,7 @@ func Status(c Code) int {
 	return 500
 }
 
-// Codes lists every code, for tests and documentation.
+// Codes returns every code, in no order, for tests and documentation.
 func Codes() []Code {
 	list := make([]Code, 0, len(statuses))
 	for c := range statuses {
@@ -142,7 +141,7 @@ func Codes() []Code {
 	return list
 }
 
-// CodeOf is the code of err, or "" when err is nil or foreign.
+// CodeOf returns the code of err, or "" when err is nil or foreign.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {

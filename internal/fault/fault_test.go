@@ -3,27 +3,48 @@ package fault
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-func TestEachCodeHasAStatus(t *testing.T) {
-	for _, c := range Codes() {
-		if s := Status(c); s < 400 || s > 504 {
-			t.Errorf("%s: status %d", c, s)
-		}
+// TestCodesAreThoseOfTheContract compares the codes and their statuses with the table
+// of contract E1.
+func TestCodesAreThoseOfTheContract(t *testing.T) {
+	contract, err := os.ReadFile("../../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(Codes()) != len(statuses) || !slices.Contains(Codes(), Internal) || Status("NO_CODE") != 500 {
-		t.Error("the list of codes is not closed")
+	_, table, _ := strings.Cut(string(contract), `<a id="e1"></a>`)
+	table, _, _ = strings.Cut(table, `<a id="e2"></a>`)
+	documented := map[Code]int{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| ([0-9]{3}) \\|").FindAllStringSubmatch(table, -1) {
+		documented[Code(row[1])], _ = strconv.Atoi(row[2])
+	}
+	defined := map[Code]int{}
+	for _, c := range Codes() {
+		defined[c] = Status(c)
+	}
+	if !maps.Equal(documented, defined) {
+		t.Errorf("E1 lists %v, the package %v", documented, defined)
+	}
+	if Status("NO_CODE") != 500 {
+		t.Error("an unknown code is not 500")
 	}
 }
 
-func TestAnErrorIsCopiedNotChanged(t *testing.T) {
+// TestErrorsAreCopied checks that With, After and Because do not change the error,
+// which may be shared, nor its details.
+func TestErrorsAreCopied(t *testing.T) {
 	whole := New(NotFound, "there is no %s", "thing")
-	more := whole.With("a", 1).With("b", 2).After(time.Second).Because("a reason")
-	if whole.Details != nil || whole.RetryAfter != 0 || whole.Reason != "" {
-		t.Errorf("the first was changed: %+v", whole)
+	one := whole.With("a", 1)
+	more := one.With("b", 2).After(time.Second).Because("a reason")
+	if whole.Details != nil || whole.RetryAfter != 0 || whole.Reason != "" || len(one.Details) != 1 {
+		t.Errorf("the first was changed: %+v, %+v", whole, one)
 	}
 	if fmt.Sprint(more.Details) != "map[a:1 b:2]" || more.RetryAfter != time.Second || more.Reason != "a reason" || more.HTTPStatus() != 404 {
 		t.Errorf("%+v", more)
@@ -47,8 +68,8 @@ func TestCodesAreFoundInWrappedErrors(t *testing.T) {
 	}
 }
 
-// Whoever is told OVERLOADED is told when to come back, wherever it was made.
-func TestAnOverloadedAlwaysSaysWhenToComeBack(t *testing.T) {
+// TestOverloadedHasRetryAfter checks that only OVERLOADED has a RetryAfter by itself.
+func TestOverloadedHasRetryAfter(t *testing.T) {
 	for _, code := range Codes() {
 		want := time.Duration(0)
 		if code == Overloaded {
@@ -59,6 +80,6 @@ func TestAnOverloadedAlwaysSaysWhenToComeBack(t *testing.T) {
 		}
 	}
 	if got := New(Overloaded, "no").After(5 * time.Second).RetryAfter; got != 5*time.Second {
-		t.Errorf("after %s, want what was asked for", got)
+		t.Errorf("after %s, want 5s", got)
 	}
 }

@@ -58,7 +58,7 @@ func (c *Call) Body() ([]byte, error) {
 			break
 		}
 		if err != nil {
-			return nil, fault.New(fault.Validation, "the body broke off before its end")
+			return nil, fault.New(fault.Validation, "the body is incomplete")
 		}
 	}
 	c.body, c.bodyRead = buf, true
@@ -74,7 +74,7 @@ func (c *Call) Keep(n int) error {
 	return nil
 }
 
-// Seen returns what was read of the body so far, for the audit log.
+// Seen returns the part of the body that was read so far, for the audit log.
 func (c *Call) Seen() []byte { return c.body }
 
 // JSON reads the body as one JSON object. It returns UNSUPPORTED_MEDIA_TYPE for

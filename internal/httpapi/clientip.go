@@ -10,12 +10,12 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// TrustedProxies are the networks whose X-Forwarded-For is believed. The zero
-// value trusts nobody.
+// TrustedProxies are the networks of proxies whose X-Forwarded-For is trusted. The
+// zero value trusts none.
 type TrustedProxies struct{ networks []netip.Prefix }
 
 // ParseTrustedProxies parses a comma-separated list of CIDRs and addresses; an
-// empty list trusts nobody. The error is one sentence that names the entry.
+// empty list trusts none. The error is one sentence that names the entry.
 func ParseTrustedProxies(list string) (TrustedProxies, error) {
 	var t TrustedProxies
 	if strings.TrimSpace(list) == "" {

@@ -1,5 +1,5 @@
-// Package httpapi is what every endpoint shares: the envelope, reading bodies
-// strictly, routes as values, hosts, origins and client addresses.
+// Package httpapi has what all endpoints share: the envelope, strict decoding of
+// bodies, routes as values, hosts, origins and client addresses.
 package httpapi
 
 import (
@@ -7,9 +7,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"gatehouse/internal/fault"
+	"gatehouse/internal/wtf8"
 )
 
 // AppendReply appends a success in the envelope (contract H4), or bare.
@@ -55,9 +54,9 @@ func Enclose(r *Reply) []byte {
 // an object.
 func AppendError(dst []byte, e *fault.Error) []byte {
 	dst = append(dst, `{"error":{"code":`...)
-	dst = appendText(dst, string(e.Code))
+	dst = wtf8.AppendUTF8(dst, string(e.Code))
 	dst = append(dst, `,"message":`...)
-	dst = appendText(dst, e.Message)
+	dst = wtf8.AppendUTF8(dst, e.Message)
 	dst = append(dst, `,"details":`...)
 	details, err := json.Marshal(e.Details)
 	if err != nil || e.Details == nil {
@@ -65,15 +64,6 @@ func AppendError(dst []byte, e *fault.Error) []byte {
 	}
 	dst = append(dst, details...)
 	return append(dst, "}}"...)
-}
-
-// appendText appends s in quotes; bytes of s that are not UTF-8 become U+FFFD.
-func appendText(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, string([]rune(s))) // runes are valid UTF-8
-	}
-	return out
 }
 
 // Public returns the error that a caller may see: err itself when it is a

@@ -34,7 +34,7 @@ func TestHostsCompareWithoutPortCaseAndTrailingDot(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAHostIsNone(t *testing.T) {
+func TestInvalidHosts(t *testing.T) {
 	for _, in := range []string{
 		"", ".", "..", "a..b", ".a", "a..", ":80", ".:80", "a:", "a:0", "a:65536", "a:080000", "a:-1", "a:8o", "a:80:80", "a: 80",
 		"user@a", "user:pw@a", "a b", " a", "a ", "a\x00", "a\r\nb", "a/b", "a\\b", "a%20b", "żółw.pl", "a,b", "*.a", "-a.b", "a-.b",
@@ -50,7 +50,7 @@ func TestWhatCannotBeAHostIsNone(t *testing.T) {
 	}
 }
 
-func TestACanonicalHostCostsNothing(t *testing.T) {
+func TestCanonicalHostDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { CanonicalHost("acme.localhost:8080") }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -119,7 +119,7 @@ func checkOpening(body []byte) error {
 	}
 	if rest[0] != '{' {
 		first, _ := utf8.DecodeRune(rest)
-		return fault.New(fault.Validation, "The body is no JSON object: expected { at byte offset %d, found %q.", len(body)-len(rest), first)
+		return fault.New(fault.Validation, "The body is not a JSON object: expected { at byte offset %d, found %q.", len(body)-len(rest), first)
 	}
 	return nil
 }
@@ -200,13 +200,13 @@ func describeSyntax(err error) error {
 	at, pointer := int(syntax.ByteOffset), syntax.JSONPointer
 	switch text := syntax.Err.Error(); {
 	case errors.Is(syntax.Err, jsontext.ErrDuplicateName):
-		return badBody("the name "+strconv.Quote(shorten(pointer.LastToken()))+" is there twice: expected each name once", at, pointer.Parent())
+		return badBody("the name "+strconv.Quote(shorten(pointer.LastToken()))+" occurs twice: expected each name once", at, pointer.Parent())
 	case errors.Is(syntax.Err, io.ErrUnexpectedEOF):
 		return badBody("it ends too early: expected the rest of a value", at, pointer)
 	case strings.Contains(text, "max depth"):
 		return badBody(tooDeep, at, "")
 	case strings.Contains(text, "surrogate"):
-		return badBody("half of a surrogate pair stands alone: expected \\uD800-\\uDBFF followed by \\uDC00-\\uDFFF", at, pointer)
+		return badBody("there is a lone surrogate: expected \\uD800-\\uDBFF followed by \\uDC00-\\uDFFF", at, pointer)
 	default:
 		return badBody(text, at, pointer)
 	}
@@ -214,7 +214,7 @@ func describeSyntax(err error) error {
 
 const (
 	tooDeep    = "lists and objects are nested too deeply: expected at most 64 levels"
-	tooMany    = "objects have too many members: expected at most 20,000 in one, and in those that it lies in"
+	tooMany    = "objects have too many members: expected at most 20,000 in one together with those that contain it"
 	hasNUL     = "U+0000 is not allowed: expected text without it"
 	notADouble = "the number is out of range: expected one that an IEEE double can hold"
 )

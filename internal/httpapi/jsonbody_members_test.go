@@ -24,7 +24,7 @@ func manyMembers(n int) string {
 	return b.String()
 }
 
-func TestObjectsThatLieInEachOtherHaveABoundedNumberOfMembers(t *testing.T) {
+func TestLimitOfMembersInNestedObjects(t *testing.T) {
 	half := manyMembers(maxOpenMembers/2 - 1)
 	closed := strings.TrimSuffix(half, "}")
 	for what, c := range map[string]struct {
@@ -54,9 +54,9 @@ func TestObjectsThatLieInEachOtherHaveABoundedNumberOfMembers(t *testing.T) {
 	}
 }
 
-// TestABodyOfManyMembersTakesUpNoMore: a body is refused before anything is
-// built. (Without the bound a body of 10 MiB took up 600 MB.)
-func TestABodyOfManyMembersTakesUpNoMore(t *testing.T) {
+// TestManyMembersTakeNoMemory: a body with too many is refused before anything is
+// built. (Without the limit a body of 10 MiB took 600 MB.)
+func TestManyMembersTakeNoMemory(t *testing.T) {
 	for _, members := range []int{maxOpenMembers, 900_000} {
 		body := []byte(manyMembers(members))
 		var before, after runtime.MemStats

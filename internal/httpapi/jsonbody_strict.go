@@ -22,7 +22,8 @@ import (
 // (it can when it is a pointer, an interface or raw JSON). The error is a
 // VALIDATION that names every failing member, by its path, in details.fields. A
 // member that was not sent leaves its field zero: the caller checks whether it
-// is required.
+// is required. DecodeStrict panics for a struct with a field that it does not
+// support.
 //
 // It is for requests of a fixed form; package schema checks a record's fields.
 func DecodeStrict[T any](body []byte) (T, error) {

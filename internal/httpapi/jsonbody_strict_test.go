@@ -40,7 +40,7 @@ type strict struct {
 	Fields []strict `json:"fields"`
 }
 
-func TestARequestIsReadIntoItsStruct(t *testing.T) {
+func TestDecodeStrict(t *testing.T) {
 	got, err := DecodeStrict[strictRequest]([]byte(`{"email":"\u0061na@acme.example","note":"x","limit":-5,"small":127,"count":7,"score":1.5e3,"owner":true,
 		"origins":["a","b"],"expires":"2026-11-21T05:38:08Z","entities":{"contact":{"create":true,"fields":[{},{"create":true}]}},"one":{},
 		"raw":{"z": [1]},"any":null,"reason":"because"}`))
@@ -61,7 +61,7 @@ func TestARequestIsReadIntoItsStruct(t *testing.T) {
 	}
 }
 
-func TestEveryWrongMemberIsNamed(t *testing.T) {
+func TestDecodeStrictNamesEveryWrongMember(t *testing.T) {
 	_, err := DecodeStrict[strictRequest]([]byte(`{"Email":"x","email":5,"note":[],"limit":1.5,"small":128,"count":-1,"score":"1","owner":"true","origins":["a",null,3],
 		"expires":"tomorrow","entities":{"contact":{"creat":true,"fields":[{"create":null}]}},"one":null,"Skipped":"x","hidden":"x","strictBase":{}}`))
 	var f *fault.Error

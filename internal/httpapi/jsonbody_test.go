@@ -64,7 +64,7 @@ func nested(depth int, opening, closing string) string {
 	return `{"a":` + strings.Repeat(opening, depth-1) + "1" + strings.Repeat(closing, depth-1) + "}"
 }
 
-func TestWhateverIsNotOneSoundObjectIs400(t *testing.T) {
+func TestMalformedObjects(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                              "The body is empty: expected a JSON object.",
 		" \n\t":                         "The body is empty: expected a JSON object.",
@@ -73,16 +73,16 @@ func TestWhateverIsNotOneSoundObjectIs400(t *testing.T) {
 		" null":                         "expected { at byte offset 1, found 'n'",
 		"email=a%40b":                   "expected { at byte offset 0, found 'e'",
 		"\xff":                          "expected {",
-		`{"a":1,"b":2,"a":3}`:           `at byte offset 13: the name "a" is there twice: expected each name once.`,
-		`{"a":1,"\u0061":3}`:            `the name "a" is there twice`,
-		`{"x":[1,{"y":{"z":1,"z":1}}]}`: `(in /x/1/y): the name "z" is there twice`,
+		`{"a":1,"b":2,"a":3}`:           `at byte offset 13: the name "a" occurs twice: expected each name once.`,
+		`{"a":1,"\u0061":3}`:            `the name "a" occurs twice`,
+		`{"x":[1,{"y":{"z":1,"z":1}}]}`: `(in /x/1/y): the name "z" occurs twice`,
 		`{"a":1} x`:                     "at byte offset 8: more data follows the JSON object: expected one object alone.",
 		`{"a":1}{}`:                     "at byte offset 7: more data follows",
 		`{"a":1}` + "\x00":              "at byte offset 7: more data follows",
 		"{\"a\":\"\xff\"}":              "at byte offset 6 (in /a): invalid UTF-8",
 		"{\"\xff\":1}":                  "invalid UTF-8",
 		"{\"a\":\"\xed\xa0\x80\"}":      "invalid UTF-8",
-		`{"a":{"b":"\ud800"}}`:          `at byte offset 11 (in /a/b): half of a surrogate pair stands alone: expected \uD800-\uDBFF followed by`,
+		`{"a":{"b":"\ud800"}}`:          `at byte offset 11 (in /a/b): there is a lone surrogate: expected \uD800-\uDBFF followed by`,
 		`{"a":"\ud800\u0041"}`:          "surrogate",
 		`{"a":"\udc00"}`:                "surrogate",
 		`{"\udc00":1}`:                  "surrogate",

@@ -15,12 +15,12 @@ import (
 // event, the event's own object included (contract W11).
 const MaxEventDepth = 256
 
-// ParseEvent parses a JSON object that is passed on rather than stored: a
-// provider's event, or what a flow gives a component. It accepts all of JSON,
-// including U+0000, lone surrogates and any number of members, nested at most
-// depth levels deep; the fields of a record are checked where they are stored.
-// Names with a lone surrogate are WTF-8 (package wtf8). A component or a flow
-// has written the text, so its names are distinct. Anything else is VALIDATION.
+// ParseEvent parses a JSON object that is passed on and not stored: a provider's
+// event, or the inputs that a flow gives a component. It accepts all of JSON,
+// including U+0000, lone surrogates and any number of members, nested at most depth
+// levels deep. Names with a lone surrogate are WTF-8 (package wtf8). A component or
+// a flow must have written the text, so that names are distinct. ParseEvent returns
+// VALIDATION for anything else.
 //
 // The object's values are parts of text, which must not change afterwards.
 func ParseEvent(text []byte, depth int) (*Object, error) {

@@ -36,13 +36,12 @@ func ParseOrigins(lines []string) ([]string, error) {
 	return origins, nil
 }
 
-// parseOrigin returns the canonical origin or, for people, what is wrong with
-// it.
+// parseOrigin returns the canonical origin, or the reason why text is none.
 func parseOrigin(text string) (canonical, reason string) {
 	scheme, authority, found := strings.Cut(text, "://")
 	switch {
 	case text == "null":
-		return "", "null is no origin: files and sandboxed frames cannot be told apart"
+		return "", "null is not an origin: it does not distinguish files and sandboxed frames"
 	case strings.Contains(text, "*"):
 		return "", "no wildcards: list each origin"
 	case !found || !validScheme(scheme):

@@ -26,7 +26,7 @@ func TestOriginsHaveOneForm(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoOriginSaysWhy(t *testing.T) {
+func TestInvalidOrigins(t *testing.T) {
 	for in, why := range map[string]string{
 		"null":                     "null",
 		"*":                        "wildcards",
@@ -63,7 +63,7 @@ func TestWhatIsNoOriginSaysWhy(t *testing.T) {
 	}
 }
 
-func TestOriginsAreReadOneALine(t *testing.T) {
+func TestParseOrigins(t *testing.T) {
 	got, err := ParseOrigins([]string{" https://A.example:443 ", "", "\t", "https://a.example", "http://localhost:5173\r"})
 	if want := []string{"https://a.example", "http://localhost:5173"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)

@@ -102,10 +102,10 @@ type Route struct {
 // custom endpoint, whose definition says which credential it takes. The error
 // of a check that fails is the answer to the request.
 type Checks interface {
-	// Caller returns the viewer of the request's API key or JWT, with checks 4
-	// to 7 of contract H3. An external user is FORBIDDEN unless external is
-	// set.
-	Caller(ctx context.Context, external bool) (access.Viewer, error)
+	// Caller returns the viewer of the request's API key or JWT, and which of
+	// the two it is, after checks 4 to 7 of contract H3. An external user is
+	// FORBIDDEN unless external is set.
+	Caller(ctx context.Context, external bool) (access.Viewer, credential.Kind, error)
 	// Take counts the request against a budget of the endpoint's own and
 	// returns RATE_LIMITED when that is used up; Peek does not count it.
 	Take(budget string, perMinute int) error
@@ -228,7 +228,7 @@ type Authed struct {
 }
 
 // Reply is a handler's answer. Data is JSON; nil stands for null. The server
-// may write into Data and its spare capacity: nobody else may refer to that
+// may write into Data and its spare capacity: nothing else may refer to that
 // memory.
 type Reply struct {
 	Status int // 0 is 200

@@ -17,6 +17,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/httpapi"
@@ -182,13 +183,11 @@ func (w *world) newTenant(id string) {
 			{Name: "company", Type: schema.Text}, {Name: "score", Type: schema.Number}, {Name: "extra", Type: schema.JSON},
 		})
 	}))
-	for email, draft := range map[string]user.Draft{
+	for email, draft := range map[string]config.UserDraft{
 		olivia: {Owner: true}, sam: {Sets: []string{"managers"}, Password: password},
 	} {
 		draft.Email, draft.Name, draft.Type = email, "Staff", user.Internal
-		_, err := user.Create(w.ctx, w.d.For(tenant.ID(id)), w.clock, "test", draft, func(context.Context, db.Querier) (user.Names, error) {
-			return user.Names{Set: func(string) bool { return true }}, nil
-		})
+		_, err := config.CreateUser(w.ctx, w.d.For(tenant.ID(id)), w.clock, "test", draft)
 		w.must(err)
 	}
 	w.dir.Forget()
@@ -319,7 +318,7 @@ func (w *world) user(email string) *user.User {
 
 func (w *world) setActive(email string, active bool) {
 	w.t.Helper()
-	_, _, err := user.SetActive(w.ctx, w.d.For(acme), w.clock, "test", email, active)
+	_, _, err := config.SetUserActive(w.ctx, w.d.For(acme), w.clock, "test", email, active)
 	w.must(err)
 	w.dir.Forget()
 }

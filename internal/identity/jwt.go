@@ -109,13 +109,11 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 // under the same configuration it checks only that the token and its key have not
 // expired.
 func (s *Service) subject(ctx context.Context, cfg *access.Config, token string) (string, error) {
-	t := s.keys.of(cfg.Tenant.ID)
+	held := verifiedTokens.Of(cfg)
 	sum := sha256.Sum256([]byte(token))
 	now := s.clock.Now()
-	if set := t.set.Load(); set != nil && set.version == cfg.Tenant.Version {
-		if v, ok := set.verified.Get(string(sum[:])); ok && now.Before(v.expires) && v.key.usable(now) {
-			return v.subject, nil
-		}
+	if v, ok := held.Get(string(sum[:])); ok && now.Before(v.expires) && v.key.usable(now) {
+		return v.subject, nil
 	}
 	c, key, err := s.parse(ctx, cfg, token)
 	if err != nil {
@@ -124,9 +122,7 @@ func (s *Service) subject(ctx context.Context, cfg *access.Config, token string)
 	if !c.valid(cfg, now) {
 		return "", errUnauthorized
 	}
-	if set := t.set.Load(); set.version == cfg.Tenant.Version {
-		set.verified.Put(string(sum[:]), verified{c.Subject, c.ExpiresAt.Time, key})
-	}
+	held.Put(string(sum[:]), verified{c.Subject, c.ExpiresAt.Time, key})
 	return c.Subject, nil
 }
 

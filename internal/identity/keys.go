@@ -55,16 +55,18 @@ type tenantKeys struct {
 	unknown map[string]time.Time // guarded by reading
 }
 
-// keySet is the result of one read. Only verified changes later.
+// keySet is the result of one read. It does not change.
 type keySet struct {
 	version int64 // of the configuration when the read began
 	read    int64 // the number of the read
 	current *signingKey
 	byKid   map[string]*signingKey
-	// verified caches the tokens that were valid under this version, by their
-	// SHA-256, because a token is sent with every request for an hour.
-	verified access.Cache[verified]
 }
+
+// verifiedTokens caches the tokens that were valid under a configuration, by their
+// SHA-256, because a client sends the same token with every request for an hour. A
+// rotation of keys is a change of configuration.
+var verifiedTokens access.Derived[access.Cache[verified]]
 
 // verified is what must be checked again of a token whose signature and claims are valid.
 type verified struct {

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
@@ -54,8 +54,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 		w.pending(byEmail, "waits@customer.example")
 		w.join("gone@customer.example")
 		w.setActive("gone@customer.example", false)
-		_, err := user.Create(w.ctx, w.d.For(acme), w.clock, "test", user.Draft{Email: "bare@customer.example", Name: "B", Type: user.External},
-			func(context.Context, db.Querier) (user.Names, error) { return user.Names{}, nil })
+		_, err := config.CreateUser(w.ctx, w.d.For(acme), w.clock, "test", config.UserDraft{Email: "bare@customer.example", Name: "B", Type: user.External})
 		w.must(err)
 		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { // the right password of staff, as the stand-in knows it
 			u := w.user(sam)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
 )
 
@@ -69,7 +70,7 @@ func TestEveryTypeTimesEveryValueTimesEveryBody(t *testing.T) {
 					if kind == inputs.Text {
 						inForm = row.formText
 					}
-					got, err = inputs.FromForm(decls, form, keep)
+					got, err = inputs.FromForm(decls, form, keep, httpapi.ParseValue)
 					judge(t, "form", kind, row.sent, inForm, must, keep, got, err)
 				}
 			}
@@ -154,7 +155,7 @@ func TestUndeclaredMembersReachAComponentNotAnAutomation(t *testing.T) {
 	if want := `{"email":"7","score":null,"vip":null,"payload":[]}`; err != nil || string(flow.JSON()) != want {
 		t.Errorf("a flow gets %s, %v; want %s", flow.JSON(), err, want)
 	}
-	form, err := inputs.FromForm(lead, url.Values{"email": {"a"}, "payload": {"{}"}, "b": {"1"}, "z": {"1", "2"}}, true)
+	form, err := inputs.FromForm(lead, url.Values{"email": {"a"}, "payload": {"{}"}, "b": {"1"}, "z": {"1", "2"}}, true, httpapi.ParseValue)
 	if want := `{"b":"1","email":"a","payload":{},"z":["1","2"]}`; err != nil || string(form.JSON()) != want {
 		t.Errorf("a component gets %s, %v; want %s", form.JSON(), err, want)
 	}
@@ -165,24 +166,24 @@ func TestAFormIsReadAsStrictlyAsABody(t *testing.T) {
 		return []inputs.Declaration{{Name: "x", Type: kind}}
 	}
 	for _, bad := range []string{"", " ", "1 2", "1e999", "0x10", "NaN", "Infinity", "+5", "1,5", "5x", "١"} {
-		_, err := inputs.FromForm(decl(inputs.Number), url.Values{"x": {bad}}, false)
+		_, err := inputs.FromForm(decl(inputs.Number), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected number]", map[string]string{"x": noNumber})
 	}
 	for _, bad := range []string{"", "on", "yes", "True", "1"} {
-		_, err := inputs.FromForm(decl(inputs.Boolean), url.Values{"x": {bad}}, false)
+		_, err := inputs.FromForm(decl(inputs.Boolean), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected boolean]", map[string]string{"x": noBool})
 	}
 	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
 	for _, bad := range []string{"", "{", `{"a":1,"a":2}`, `{"a":"\u0000"}`, `{"\u0000":1}`, `["\ud800"]`, `[1e999]`, `[] []`, deep, strings.Repeat("[", 1<<20)} {
-		_, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {bad}}, false)
+		_, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected json]", map[string]string{"x": noJSON})
 	}
 	for _, bad := range []url.Values{{"x": {"\xff"}}, {"other": {"a\x00b"}}, {"\xff": {"a"}}} {
-		if _, err := inputs.FromForm(decl(inputs.Text), bad, false); fault.CodeOf(err) != fault.Validation {
+		if _, err := inputs.FromForm(decl(inputs.Text), bad, false, httpapi.ParseValue); fault.CodeOf(err) != fault.Validation {
 			t.Errorf("%q: got %v, want VALIDATION", bad, err)
 		}
 	}
-	got, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {"a", "b"}}, false)
+	got, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {"a", "b"}}, false, httpapi.ParseValue)
 	if err != nil || string(got.JSON()) != `{"x":["a","b"]}` {
 		t.Errorf("a field sent twice: got %s, %v", got.JSON(), err)
 	}
@@ -226,7 +227,7 @@ func FuzzFormField(f *testing.F) {
 	}
 	decls := []inputs.Declaration{{Name: "x", Type: inputs.JSON}}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := inputs.FromForm(decls, url.Values{"x": {text}}, false)
+		got, err := inputs.FromForm(decls, url.Values{"x": {text}}, false, httpapi.ParseValue)
 		if err == nil && !got.JSON().IsValid() {
 			t.Errorf("%q became %s", text, got.JSON())
 		}

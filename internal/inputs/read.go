@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/fault"
-	"gatehouse/internal/number"
 	"gatehouse/internal/wtf8"
 )
 
@@ -38,11 +37,13 @@ func FromJSON[M ~struct {
 }
 
 // FromForm checks the fields of a form as FromJSON does the members of a body
-// (contract N5). With keepUndeclared the object is in the order of the names.
+// (contract N5). With keepUndeclared the object is in the order of the names. parse
+// parses text that must be one JSON value, as strictly as a body is read:
+// httpapi.ParseValue does.
 //
 // It returns a *fault.Error: VALIDATION when a name or text is not UTF-8 or has
 // U+0000 in it, EXECUTION_ERROR as FromJSON does.
-func FromForm(decls []Declaration, form url.Values, keepUndeclared bool) (Object, error) {
+func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse func(text []byte) (jsontext.Value, bool)) (Object, error) {
 	sent := make([]Member, 0, len(form))
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		texts := form[name]
@@ -57,7 +58,11 @@ func FromForm(decls []Declaration, form url.Values, keepUndeclared bool) (Object
 		if d.Type == Text || v.Kind() != '"' {
 			return convert(d.Type, v)
 		}
-		held, ok := parse(v)
+		text, err := jsontext.AppendUnquote(nil, v)
+		if err != nil {
+			return nil, expected(d.Type)
+		}
+		held, ok := parse(text)
 		if !ok {
 			return nil, expected(d.Type)
 		}
@@ -180,46 +185,5 @@ func textOf(v jsontext.Value) jsontext.Value {
 			text = compact
 		}
 	}
-	quoted, _ := jsontext.AppendQuote(nil, text) // part of a valid body or event: it is UTF-8
-	return quoted
-}
-
-// maxDepth is how deeply the JSON in a form's field may be nested: as in a body.
-const maxDepth = 64
-
-// parse reads the JSON that the text of a form's field holds, as strictly as a
-// body is read.
-func parse(quoted jsontext.Value) (jsontext.Value, bool) {
-	text, err := jsontext.AppendUnquote(nil, quoted)
-	if err != nil {
-		return nil, false
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(text))
-	depth := 0
-	for first := true; first || depth > 0; first = false {
-		token, err := d.ReadToken()
-		if err != nil {
-			return nil, false
-		}
-		switch token.Kind() {
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return nil, false
-			}
-		case '}', ']':
-			depth--
-		case '"':
-			if strings.ContainsRune(token.String(), 0) {
-				return nil, false
-			}
-		case '0':
-			if !number.Holds([]byte(token.String())) {
-				return nil, false
-			}
-		}
-	}
-	if len(bytes.Trim(text[d.InputOffset():], " \t\r\n")) > 0 {
-		return nil, false
-	}
-	return bytes.TrimSpace(text), true
+	return wtf8.AppendUTF8(nil, string(text)) // part of a valid body or event: it is UTF-8
 }

@@ -10,24 +10,16 @@ import (
 	"gatehouse/internal/config"
 )
 
-// Problem is one mistake in a manifest, for its author.
-type Problem struct {
-	// File is where the mistake is when that is not the manifest, but a file
-	// that it names; Line is in it then.
-	File string
-	Line int
-	Text string
-	// Cause is the refusal of another package that the problem passes on, or nil.
-	Cause error
-}
+// Problem is one mistake in a manifest: Line is in File when that is not "", else in
+// the manifest.
+type Problem = config.Problem
 
 // Problems are all the mistakes found in one manifest, in the order of their
-// lines, and after them those in the files that it names. As an error it is one line each: `FILE:LINE: what was expected`.
+// lines, followed by those in the files that it names. As an error it is a line
+// each: `FILE:LINE: what was expected`.
 type Problems struct {
 	File string
-	List []Problem
-	// Left counts those beyond the first hundred, which nobody reads.
-	Left int
+	config.Problems
 }
 
 func (p *Problems) Error() string {
@@ -41,17 +33,6 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the refusals that problems pass on, for errors.As.
-func (p *Problems) Unwrap() []error {
-	var list []error
-	for _, one := range p.List {
-		if one.Cause != nil {
-			list = append(list, one.Cause)
-		}
-	}
-	return list
-}
-
 // add notes a problem, once.
 func (p *Problems) add(line int, format string, args ...any) {
 	p.note(Problem{Line: line, Text: fmt.Sprintf(format, args...)})
@@ -59,16 +40,7 @@ func (p *Problems) add(line int, format string, args ...any) {
 
 func (p *Problems) note(one Problem) {
 	one.Line = max(one.Line, 1)
-	for _, had := range p.List {
-		if had.File == one.File && had.Line == one.Line && had.Text == one.Text {
-			return
-		}
-	}
-	if len(p.List) == config.MaxProblems {
-		p.Left++
-		return
-	}
-	p.List = append(p.List, one)
+	p.Note(one)
 }
 
 // err is the problems in order, or nil when there are none.
@@ -96,7 +68,7 @@ func (d *document) located(err error) error {
 		}
 		return errors.Join(list...)
 	}
-	p := &Problems{File: d.file, Left: found.Left}
+	p := &Problems{File: d.file, Problems: config.Problems{Left: found.Left}}
 	for _, one := range found.List {
 		text := one.Text
 		if one.First != nil {

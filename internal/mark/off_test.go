@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestANormalBuildGoesOn where a marked one would have ended. That nothing of
-// this package is in the program is shown in internal/prove.
-func TestANormalBuildGoesOn(t *testing.T) {
+// TestAtDoesNothing in a normal build. Package prove checks that the program contains
+// nothing of this package.
+func TestAtDoesNothing(t *testing.T) {
 	t.Setenv("GATEHOUSE_KILL_AT", "here")
 	At("here")
 	if n := testing.AllocsPerRun(100, func() { At("here") }); n != 0 {

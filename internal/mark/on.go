@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// step is a point and how often it must still be reached.
+// step is a point, and how many times it must still be reached.
 type step struct {
 	point string
 	left  int
@@ -41,7 +41,7 @@ func parse(text string) []step {
 	return list
 }
 
-// At kills the process, as kill -9 does, when it is the point to die at.
+// At kills the process, as kill -9 does, when point is the last of the steps.
 func At(point string) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -56,10 +56,11 @@ func At(point string) {
 	if err != nil {
 		panic(err)
 	}
-	select {} // nothing more happens here, nor at any other point
+	select {} // mu stays locked: no other goroutine passes a point either
 }
 
-// due counts that a point was reached; true when it was the last of the steps.
+// due counts that a point was reached. It reports whether that was the last of the
+// steps.
 func due(point string) bool {
 	if len(steps) == 0 || steps[0].point != point {
 		return false

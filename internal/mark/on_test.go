@@ -8,7 +8,7 @@ func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		plan    string
 		reached []string
-		dies    int // at which of them, -1 for none
+		killed  int // at which of them, -1 for none
 	}{
 		{"", []string{"a"}, -1},
 		{"a", []string{"b", "a"}, 1},
@@ -17,15 +17,15 @@ func TestSteps(t *testing.T) {
 		{"a,b#2", []string{"a", "b", "a", "b"}, 3},
 	} {
 		steps = parse(c.plan)
-		died := -1
+		at := -1
 		for i, point := range c.reached {
 			if due(point) {
-				died = i
+				at = i
 				break
 			}
 		}
-		if died != c.dies {
-			t.Errorf("%q dies at %d of %v, want %d", c.plan, died, c.reached, c.dies)
+		if at != c.killed {
+			t.Errorf("%q kills at %d of %v, want %d", c.plan, at, c.reached, c.killed)
 		}
 	}
 	steps = nil

@@ -1,6 +1,6 @@
 // Package number defines the numbers of JSON (contract V2, V3): IEEE doubles, written
-// in one form. Every package that takes JSON reads numbers with this one, so that
-// all take and refuse the same on both database engines.
+// in one form. Every package that accepts JSON reads numbers with this one, so that
+// all accept the same numbers on both database engines.
 package number
 
 import (
@@ -12,7 +12,7 @@ import (
 // MaxInteger is 2^53, up to which a double holds every integer.
 const MaxInteger = 1 << 53
 
-// OutOfRange is the reason that is given when Parse refuses a number.
+// OutOfRange is the error text for a number that Parse refuses.
 const OutOfRange = "expected a number within the range of an IEEE double"
 
 // noRisk is the length in bytes up to which a number without an exponent lies within
@@ -32,7 +32,7 @@ func Parse(text []byte) (float64, bool) {
 	return f, true
 }
 
-// Holds reports whether Parse takes a number. It parses only numbers with an
+// Holds reports whether Parse accepts a number. It parses only numbers with an
 // exponent and very long ones.
 func Holds(text []byte) bool {
 	if len(text) <= noRisk && !bytes.ContainsAny(text, "eE") {
@@ -42,9 +42,9 @@ func Holds(text []byte) bool {
 	return ok
 }
 
-// Append appends a double in the one form that is stored and shown: the fewest
-// digits that read back as the same double, without an exponent, and 0 for minus
-// zero. PostgreSQL's JSONB, which keeps numbers as decimals, returns the same text.
+// Append appends a double in the one form that is stored and sent: the fewest digits
+// that read back as the same double, without an exponent, and 0 for minus zero.
+// PostgreSQL's JSONB, which stores numbers as decimals, returns the same text.
 func Append(dst []byte, f float64) []byte {
 	if f == 0 {
 		f = 0 // minus zero too
@@ -52,10 +52,10 @@ func Append(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }
 
-// Altered reports whether a number beyond ±2^53 reads back as another number. Up to
+// altered reports whether a number beyond ±2^53 reads back as another number. Up to
 // 2^53 a double holds every integer, so that only digits after the point can be
-// lost, as is expected of a double. f must be what Parse returned for text.
-func Altered(text []byte, f float64) bool {
+// lost, as is expected of a double. f must be the result of Parse for text.
+func altered(text []byte, f float64) bool {
 	switch abs := math.Abs(f); {
 	case abs < MaxInteger:
 		return false
@@ -68,16 +68,16 @@ func Altered(text []byte, f float64) bool {
 	}
 }
 
-// maxDigits is where JavaScript, and with it most clients, begin to write integers
-// with an exponent.
-const maxDigits = 1e21
+// exponentFrom is the number from which on JavaScript, and so most clients, write
+// integers with an exponent.
+const exponentFrom = 1e21
 
-// Integer reports whether a number is an integer beyond ±2^53, which is refused:
-// clients cannot tell it from its neighbours. A number from 1e21 on counts as a
-// magnitude, and as such an integer only when it reads back as another number. f
-// must be what Parse returned for text.
-func Integer(text []byte, f float64) bool {
-	return math.Abs(f) > MaxInteger && math.Abs(f) < maxDigits || Altered(text, f)
+// InexactInteger reports whether a number is an integer beyond ±2^53, which is
+// refused because clients cannot distinguish it from its neighbours. A number from
+// 1e21 on counts as a magnitude, and is refused only if it reads back as another
+// number. f must be the result of Parse for text.
+func InexactInteger(text []byte, f float64) bool {
+	return math.Abs(f) > MaxInteger && math.Abs(f) < exponentFrom || altered(text, f)
 }
 
 // significant returns the digits of a number without its sign, point and exponent

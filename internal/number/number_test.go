@@ -1,4 +1,4 @@
-package number_test
+package number
 
 import (
 	"math"
@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"gatehouse/internal/number"
 )
 
 func TestParse(t *testing.T) {
@@ -17,7 +15,7 @@ func TestParse(t *testing.T) {
 		"5e-324": math.SmallestNonzeroFloat64, "3e-324": math.SmallestNonzeroFloat64, "1.7976931348623157e308": math.MaxFloat64,
 		"0." + strings.Repeat("0", 323) + "5": math.SmallestNonzeroFloat64,
 	} {
-		if f, ok := number.Parse([]byte(text)); !ok || f != want || !number.Holds([]byte(text)) {
+		if f, ok := Parse([]byte(text)); !ok || f != want || !Holds([]byte(text)) {
 			t.Errorf("%.40s: %v, %v", text, f, ok)
 		}
 	}
@@ -25,7 +23,7 @@ func TestParse(t *testing.T) {
 		"1e309", "-1e309", "1.8e308", "1e16000", "1e-20000", "-1e-20000", "2e-324", "1e-99999999999999999999", "1e99999999999999999999",
 		strings.Repeat("9", 310), "0." + strings.Repeat("0", 330) + "1",
 	} {
-		if f, ok := number.Parse([]byte(text)); ok || number.Holds([]byte(text)) {
+		if f, ok := Parse([]byte(text)); ok || Holds([]byte(text)) {
 			t.Errorf("%.40s: taken as %v", text, f)
 		}
 	}
@@ -39,8 +37,8 @@ func TestAltered(t *testing.T) {
 		"9007199254740991.6": false, "9007199254740994": false, "9007199254740995": true, "12345678901234567890": true,
 		"1e300": false, "1e16": false, "9999999999999999999": true, "0.1000000000000000055511151231257827": false, "0": false,
 	} {
-		f, ok := number.Parse([]byte(text))
-		if got := number.Altered([]byte(text), f); !ok || got != want {
+		f, ok := Parse([]byte(text))
+		if got := altered([]byte(text), f); !ok || got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
@@ -53,40 +51,40 @@ func TestInteger(t *testing.T) {
 		"10000000000000000": true, "1152921504606846976": true, "999999999999999900000": true, "1e21": false, "1e300": false, "-1e300": false,
 		"6.02214076e23": false, "1" + strings.Repeat("0", 21): false, "1" + strings.Repeat("0", 300): false, "1000000000000000000001": true, "0": false, "1e-7": false,
 	} {
-		f, ok := number.Parse([]byte(text))
-		if got := number.Integer([]byte(text), f); !ok || got != want {
+		f, ok := Parse([]byte(text))
+		if got := InexactInteger([]byte(text), f); !ok || got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	// What is stored is taken back, and nothing else is.
+	// A stored number is accepted again; an inexact integer never is.
 	rapid.Check(t, func(t *rapid.T) {
 		f := math.Float64frombits(rapid.Uint64().Draw(t, "bits"))
 		if math.IsInf(f, 0) || math.IsNaN(f) {
 			return
 		}
 		abs := math.Abs(f)
-		if got, want := number.Integer(number.Append(nil, f), f), abs > number.MaxInteger && abs < 1e21; got != want {
+		if got, want := InexactInteger(Append(nil, f), f), abs > MaxInteger && abs < 1e21; got != want {
 			t.Fatalf("%v: %v, want %v", f, got, want)
 		}
 	})
 }
 
-// The form of every double reads back as that double, is no exception to any
-// rule, and is its own form.
-func TestTheFormIsOne(t *testing.T) {
+// TestForm checks, for random doubles, that Append's text reads back as the double, is
+// accepted, and is the text that Append writes for it again.
+func TestForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := math.Float64frombits(rapid.Uint64().Draw(t, "bits"))
 		if math.IsInf(f, 0) || math.IsNaN(f) {
 			return
 		}
-		form := number.Append(nil, f)
-		back, ok := number.Parse(form)
-		if !ok || back != f || !number.Holds(form) || number.Altered(form, back) || string(number.Append(nil, back)) != string(form) {
+		form := Append(nil, f)
+		back, ok := Parse(form)
+		if !ok || back != f || !Holds(form) || altered(form, back) || string(Append(nil, back)) != string(form) {
 			t.Fatalf("%v: form %s, back %v, %v", f, form, back, ok)
 		}
 		for _, verb := range []byte("eg") {
 			text := []byte(strconv.FormatFloat(f, verb, -1, 64))
-			if back, ok := number.Parse(text); !ok || back != f || number.Altered(text, back) {
+			if back, ok := Parse(text); !ok || back != f || altered(text, back) {
 				t.Fatalf("%s: back %v, %v", text, back, ok)
 			}
 		}

@@ -34,7 +34,7 @@ type point struct {
 var points = []point{
 	{"token found", "token", "token.found#2", false},
 	{"body read", "token", "token.body-read#2", false},
-	{"alone with its key", "token", "delivery.boarded#2", false},
+	{"alone with its key", "token", "delivery.locked#2", false},
 	{"asked whether it was seen", "token", "delivery.is-new#2", false},
 	{"run begun", "token", "run.begun#2", false},
 	{"component found", "token", "run.component#2", false},

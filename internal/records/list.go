@@ -48,8 +48,9 @@ type filter struct {
 }
 
 // List reads one page of the records of an entity type that the viewer may see,
-// newest first. It returns NOT_FOUND or FORBIDDEN as May does, and VALIDATION
-// for a limit, cursor or filter that the contract does not allow (P3, P5, P7).
+// newest first. It returns NOT_FOUND or FORBIDDEN as May does, VALIDATION for a
+// limit, cursor or filter that the contract does not allow (P3, P5, P7), and
+// OVERLOADED when too many large records are being read.
 func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
 	if entity == schema.UserEntity {
 		return s.listUsers(ctx, q)

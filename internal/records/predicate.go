@@ -58,36 +58,24 @@ func (s *statement) list(values []string) {
 // translation of access.Scope to a condition; arms writes the same union as
 // index ranges, for lists.
 func (s *statement) reached(scope *access.Scope) {
-	if scope.All {
+	switch {
+	case scope.All:
 		s.WriteString("1 = 1")
 		return
+	case len(scope.Ways) == 0:
+		s.WriteString("1 = 0")
+		return
 	}
-	s.WriteString("(r.owner_id = ")
-	s.arg(string(scope.Owner))
-	if len(scope.OwnerRoles) > 0 {
-		s.WriteString(" OR r.owner_role IN ")
-		s.list(scope.OwnerRoles)
-	}
-	if len(scope.SharedTo) > 0 {
-		s.WriteString(` OR EXISTS (SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = r.entity
-			AND s.record_id = r.record_id AND s.principal IN `)
-		s.list(scope.SharedTo)
-		s.level(scope)
-		s.WriteByte(')')
-	}
-	if len(scope.Rules) > 0 {
-		s.WriteString(` OR EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_created_at = r.created_at
-			AND m.rule_id IN `)
-		s.list(scope.Rules)
-		s.WriteByte(')')
+	for i := range scope.Ways {
+		if i == 0 {
+			s.WriteByte('(')
+		} else {
+			s.WriteString(" OR ")
+		}
+		w := &scope.Ways[i]
+		ways[w.Kind].condition(s, w)
 	}
 	s.WriteByte(')')
-}
-
-func (s *statement) level(scope *access.Scope) {
-	if scope.EditOnly {
-		s.WriteString(" AND s.access = 'edit'")
-	}
 }
 
 // window is a part of the created_at order: after < created_at < before, newest
@@ -130,13 +118,13 @@ func (s *statement) arms(scope *access.Scope, filters []filter, limit int, later
 		given.arg(filters[0].key)
 		given.rest(filters)
 		s.args = given.args
-		a.write("field_values", "s.record_created_at", given.String()+" AND s.reach", ways(scope), nil)
+		a.write("field_values", "s.record_created_at", given.String()+" AND s.reach", reachesOf(scope), nil)
 		return
 	}
-	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", []string{string(scope.Owner)}, nil)
-	a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", scope.OwnerRoles, nil)
-	a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", scope.SharedTo, func() { s.level(scope) })
-	a.write("rule_matches", "s.record_created_at", "s.rule_id", scope.Rules, nil)
+	for i := range scope.Ways {
+		w := &scope.Ways[i]
+		ways[w.Kind].ranges(&a, w)
+	}
 }
 
 // armWriter writes the arms of one union.
@@ -215,7 +203,3 @@ func (a *armWriter) ranged(distinct, table, at, condition string, values, also f
 // union). A viewer who reaches records in more ways sees so many that walk
 // finds most pages.
 const maxArms = 400
-
-func armCount(scope *access.Scope) int {
-	return 1 + len(scope.OwnerRoles) + len(scope.SharedTo) + len(scope.Rules)
-}

@@ -13,31 +13,10 @@ import (
 // A value of a field that lists are filtered by has one index row for viewers
 // who see all records, and one for each way in which the record can be reached.
 // A filtered list is then a union of index ranges like an unfiltered one, and
-// reads no hidden match. The column reach names the way:
+// reads no hidden match. The column reach names the way (way.reach).
 
 // everybody is the reach of the row that every keyed value has.
 const everybody = ""
-
-func wayOfOwner(owner user.ID) string    { return "o:" + string(owner) }
-func wayOfRole(role string) string       { return "r:" + role }
-func wayOfShare(principal string) string { return "s:" + principal }
-func wayOfRule(rule string) string       { return "m:" + rule }
-
-// ways lists the ways of a scope that does not see everything.
-func ways(scope *access.Scope) []string {
-	list := make([]string, 0, armCount(scope))
-	list = append(list, wayOfOwner(scope.Owner))
-	list = appendWays(list, wayOfRole, scope.OwnerRoles)
-	list = appendWays(list, wayOfShare, scope.SharedTo)
-	return appendWays(list, wayOfRule, scope.Rules)
-}
-
-func appendWays(dst []string, way func(string) string, names []string) []string {
-	for _, name := range names {
-		dst = append(dst, way(name))
-	}
-	return dst
-}
 
 // ranged reports whether a field's values have a row for each way. A unique
 // value has at most one match, whose visibility is checked as a condition.
@@ -54,16 +33,6 @@ type standing struct {
 	ownerRole string
 	shares    []string // the principals it is shared with
 	rules     []string // the names of the sharing rules by field value that match
-}
-
-func (st *standing) ways() []string {
-	list := make([]string, 0, 2+len(st.shares)+len(st.rules))
-	list = append(list, wayOfOwner(st.owner))
-	if st.ownerRole != "" {
-		list = append(list, wayOfRole(st.ownerRole))
-	}
-	list = appendWays(list, wayOfShare, st.shares)
-	return appendWays(list, wayOfRule, st.rules)
 }
 
 // entry is one index row of a record; field is the stored name.
@@ -88,7 +57,7 @@ func (st *standing) entries(e *schema.Entity) []entry {
 		list = append(list, entry{f.StoredAs(), key, everybody, f.Unique})
 		if ranged(f) {
 			if at == nil {
-				at = st.ways()
+				at = st.reaches()
 			}
 			list = appendEntries(list, f.StoredAs(), key, at)
 		}
@@ -96,23 +65,34 @@ func (st *standing) entries(e *schema.Entity) []entry {
 	return list
 }
 
-func appendEntries(dst []entry, name, key string, ways []string) []entry {
-	for _, way := range ways {
-		dst = append(dst, entry{name, key, way, false})
+func appendEntries(dst []entry, name, key string, reaches []string) []entry {
+	for _, reach := range reaches {
+		dst = append(dst, entry{name, key, reach, false})
 	}
 	return dst
 }
 
-// wayEntries returns the index rows of some ways only, for a change that
+// entriesOf returns the index rows of a record for one name of a way: those in
+// use, and those under the shape that is being prepared.
+func entriesOf(c *access.Config, e *schema.Entity, data jsontext.Value, kind access.Kind, name string) []entry {
+	reaches := []string{ways[kind].reach(name)}
+	list := wayEntries(e, stored(e, data), reaches, nil)
+	if shape := c.Shape(e.StoredAs()); shape != nil {
+		list = append(list, shapeWays(shape, data, reaches)...)
+	}
+	return list
+}
+
+// wayEntries returns the index rows of some reaches only, for a change that
 // affects no others. filter, if not nil, selects the fields.
-func wayEntries(e *schema.Entity, values []jsontext.Value, ways []string, filter func(*schema.Field) bool) []entry {
+func wayEntries(e *schema.Entity, values []jsontext.Value, reaches []string, filter func(*schema.Field) bool) []entry {
 	var list []entry
 	for i, f := range e.Fields {
 		if !ranged(f) || filter != nil && !filter(f) {
 			continue
 		}
 		if key, ok := indexKey(f, values[i]); ok {
-			list = appendEntries(list, f.StoredAs(), key, ways)
+			list = appendEntries(list, f.StoredAs(), key, reaches)
 		}
 	}
 	return list

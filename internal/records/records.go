@@ -1,10 +1,12 @@
 // Package records is the permission-checked store of records.
 //
 // The only way in is Store.As(viewer), which returns a Session that does only
-// what its viewer may. access.Scope decides which records a verb reaches, and
-// one predicate turns it into SQL (predicate.go); one mask decides which fields
-// (render.go, validate.go). A record that the viewer may not see gets exactly
-// the answer of one that does not exist (contract E2).
+// what its viewer may. access.Scope decides which records a verb reaches, as a
+// union of ways (way.go), and one predicate turns it into SQL (predicate.go);
+// one mask decides which fields (render.go, validate.go). A record that the
+// viewer may not see gets exactly the answer of one that does not exist
+// (contract E2). The verbs that change records are written once, for a
+// transaction and for a unit of work (verbs.go).
 //
 // Records are listed by created_at and id, newest first. created_at strictly
 // grows per tenant in commit order (contract R15). So no two records share it,
@@ -18,7 +20,6 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/schema"
 	"gatehouse/internal/user"
 )
 
@@ -54,6 +55,11 @@ type row struct {
 	allowed              bool // the verb in question reaches it, not only read
 }
 
+// standing returns what the row says of a record's standing.
+func (rec *row) standing(values []jsontext.Value, shares []string) standing {
+	return standing{values: values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+}
+
 var (
 	errUnseen = fault.New(fault.NotFound, "there is no such record")
 	// errStale means that the configuration has changed since the viewer was
@@ -78,13 +84,6 @@ func (s *Session) on(entity string, verb access.Verb) (*access.EntityRights, err
 // at all: NOT_FOUND when there is no such type, FORBIDDEN when the viewer may
 // not.
 func (s *Session) May(entity string, verb access.Verb) error {
-	if entity == schema.UserEntity {
-		if verb == access.Create || verb == access.Delete {
-			return errUsersClosed
-		}
-		_, err := s.onUsers(verb)
-		return err
-	}
-	_, err := s.on(entity, verb)
+	_, err := s.rights(entity, "", verb)
 	return err
 }

@@ -75,8 +75,10 @@ func (s *Store) As(viewer access.Viewer) *Session {
 }
 
 // Session is the store as one viewer may use it. Its methods return a
-// *fault.Error for what the viewer may know: NOT_FOUND, FORBIDDEN, VALIDATION,
-// CONFLICT, OVERLOADED.
+// *fault.Error for what the viewer may know, and name its codes. Besides those
+// they return the error of the session's Holder; a write returns UNAUTHORIZED
+// when the viewer was deactivated meanwhile, and OVERLOADED when the
+// configuration keeps changing. Any other error is db's.
 type Session struct {
 	store  *Store
 	viewer access.Viewer

@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// Check looks for records that conflict with work, and reports them as a
-// Refusal does. It only reads and locks nothing: it serves a dry run.
+// Check returns a CONFLICT, with counts, if stored records do not fit work. It
+// only reads and locks nothing: it serves a dry run.
 func Check(ctx context.Context, h db.Handle, work *access.Work, pace Pace) error {
 	for _, s := range work.Shapes {
 		c := &checking{h: h, shape: s, misfits: map[string]int64{}, seen: map[string]map[uint64]int64{}}

@@ -208,8 +208,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 		data      jsontext.Value
 	}
 	var list []match
-	shape := config.Shape(e.StoredAs())
-	if hasRanged(e) || shape != nil {
+	if hasRanged(e) || config.Shape(e.StoredAs()) != nil {
 		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
 			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
 			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
@@ -220,12 +219,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 		}
 	}
 	for _, m := range list {
-		ways := []string{wayOfRule(rule)}
-		gone := wayEntries(e, stored(e, m.data), ways, nil)
-		if shape != nil {
-			gone = append(gone, shapeWays(shape, m.data, ways)...)
-		}
-		if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, gone); err != nil {
+		if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, entriesOf(config, e, m.data, access.ByRule, rule)); err != nil {
 			return err
 		}
 	}

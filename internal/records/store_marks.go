@@ -276,7 +276,8 @@ func notUnique(entity string, f *schema.Field, n, total int64) error {
 		entity, f.Name, n, total)
 }
 
-// Undo undoes what is being prepared, if it is still this work.
+// Undo undoes what is being prepared, if it is still this work. Its errors are
+// those of tenant.Configure and db.
 func Undo(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work) error {
 	return configure(ctx, h, clk, func(tx tenant.ConfigTx, keep func()) error {
 		b, err := access.LockBuild(ctx, tx)

@@ -37,14 +37,19 @@ func scanRow(r db.Row, rec *row) {
 }
 
 // Get reads one record. It returns NOT_FOUND when there is none or the viewer
-// may not see it.
+// may not see it, FORBIDDEN when they may not read the entity type, and
+// OVERLOADED when too many large records are being read.
 func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
-	if entity == schema.UserEntity {
-		return s.getUser(ctx, user.ID(id))
-	}
-	r, err := s.on(entity, access.Read)
+	r, err := s.rights(entity, id, access.Read)
 	if err != nil {
 		return nil, err
+	}
+	if entity == schema.UserEntity {
+		u, err := user.ByID(ctx, s.h, user.ID(id))
+		if err != nil {
+			return nil, unseen(err)
+		}
+		return s.held(renderUser(nil, r, u))
 	}
 	scope := r.Scope(access.Read)
 	if scope.RowSize.Load() > admission.Free {
@@ -70,7 +75,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 	if out == nil {
 		return nil, errUnseen
 	}
-	return out, s.hold(len(out))
+	return s.held(out)
 }
 
 // pointRead returns the statement that reads one record within a scope; $2 is
@@ -245,9 +250,13 @@ func (s *Session) visible(ctx context.Context, q db.Querier, entity, id string) 
 	if err != nil || !r.May(access.Read) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
-	st := newStatement(`SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, r.Entity.StoredAs(), id)
-	st.reached(r.Scope(access.Read))
-	found := false
+	return inScope(ctx, q, r.Scope(access.Read), r.Entity, id)
+}
+
+// inScope reports whether a record is stored and a scope reaches it.
+func inScope(ctx context.Context, q db.Querier, scope *access.Scope, e *schema.Entity, id string) (found bool, err error) {
+	st := newStatement(`SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.record_id = $3 AND `, e.StoredAs(), id)
+	st.reached(scope)
 	err = q.Query(ctx, st.String(), func(db.Row) error { found = true; return nil }, st.args...)
 	return found, err
 }

@@ -106,7 +106,7 @@ type creation struct {
 	data   jsontext.Value
 }
 
-// create makes a creation, like Session.insert; the record is written together
+// create makes a creation, like txView.put; the record is written together
 // with those that follow. The unique index checks its values.
 func (r *replay) create(ctx context.Context, c *creation) error {
 	role, known := r.roles[c.owner]
@@ -130,7 +130,7 @@ func (r *replay) create(ctx context.Context, c *creation) error {
 	return r.next.write(ctx, r.tx)
 }
 
-// holdReferences is Session.holdReferences, skipped where this transaction
+// holdReferences skips the package's holdReferences where this transaction
 // already holds every record that is referred to.
 func (r *replay) holdReferences(ctx context.Context, c *creation) error {
 	var to []ref
@@ -149,7 +149,7 @@ func (r *replay) holdReferences(ctx context.Context, c *creation) error {
 	if held {
 		return nil
 	}
-	if err := c.s.holdReferences(ctx, r.tx, c.e, c.values); err != nil {
+	if err := holdReferences(ctx, r.tx, c.e, c.values); err != nil {
 		return err
 	}
 	for _, at := range to {
@@ -207,7 +207,7 @@ func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, erro
 			rec.version = held.UpdatedAt
 		}
 	case n.session != nil:
-		rec, err = n.session.lock(ctx, tx, n.rights, r.id, n.verb)
+		rec, err = (&txView{s: n.session, tx: tx}).find(ctx, n.rights, r.id, n.verb)
 		if err == nil && !rec.allowed {
 			err = ErrLost
 		}

@@ -29,10 +29,10 @@ var anyValue = &schema.Field{Type: schema.Text}
 
 // shaped is what the rows of a record under a shape are derived from.
 type shaped struct {
-	shape  *access.Shape
-	values []jsontext.Value // by the index of the shape's fields
-	rules  []string         // names of the shape's rules that match
-	ways   []string
+	shape   *access.Shape
+	values  []jsontext.Value // by the index of the shape's fields
+	rules   []string         // names of the shape's rules that match
+	reaches []string
 }
 
 func newShaped(shape *access.Shape, st *standing) *shaped {
@@ -48,7 +48,7 @@ func newShaped(shape *access.Shape, st *standing) *shaped {
 	}
 	all := *st
 	all.rules = s.rules
-	s.ways = all.ways()
+	s.reaches = all.reaches()
 	return s
 }
 
@@ -76,7 +76,7 @@ func (s *shaped) rows(x *access.Index, f *schema.Field, v jsontext.Value) []entr
 	}
 	list := []entry{{x.Name, key, everybody, f.Unique}}
 	if ranged(f) {
-		list = appendEntries(list, x.Name, key, s.ways)
+		list = appendEntries(list, x.Name, key, s.reaches)
 	}
 	return list
 }
@@ -91,16 +91,16 @@ func (s *shaped) kept() []entry {
 	if s.values == nil {
 		return nil
 	}
-	var ways []string
+	var reaches []string
 	for _, r := range s.shape.Rules {
 		if r.New && matches(s.shape.Entity, r.Rule, s.values) {
-			ways = append(ways, wayOfRule(r.Rule.StoredAs()))
+			reaches = append(reaches, ways[access.ByRule].reach(r.Rule.StoredAs()))
 		}
 	}
-	if len(ways) == 0 {
+	if len(reaches) == 0 {
 		return nil
 	}
-	return wayEntries(s.shape.Entity, s.values, ways, func(f *schema.Field) bool {
+	return wayEntries(s.shape.Entity, s.values, reaches, func(f *schema.Field) bool {
 		x := s.shape.Index(f.Name)
 		return x == nil || !x.Rows
 	})
@@ -265,13 +265,13 @@ func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt i
 	return rows.insert(ctx, tx, shape.Entity.StoredAs())
 }
 
-// shapeWays returns the rows of the given ways for the fields that the shape
+// shapeWays returns the rows of the given reaches for the fields that the shape
 // changes.
-func shapeWays(shape *access.Shape, data jsontext.Value, ways []string) (list []entry) {
+func shapeWays(shape *access.Shape, data jsontext.Value, reaches []string) (list []entry) {
 	s := &shaped{shape: shape, values: stored(shape.Entity, data)}
 	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
 		if key, ok := indexKey(f, v); ok && x.Rows && ranged(f) {
-			list = appendEntries(list, x.Name, key, ways)
+			list = appendEntries(list, x.Name, key, reaches)
 		}
 		return nil
 	})

@@ -24,8 +24,9 @@ type Share struct {
 
 // Share shares a record, or changes the access of an existing share. Only the
 // record's owner, users with an ancestor role, all_entity_access and the tenant
-// owner may (contract A1). The principal must exist, else VALIDATION. It
-// returns NOT_FOUND or FORBIDDEN like Delete.
+// owner may (contract A1). It returns VALIDATION for an unknown access or
+// principal, NOT_FOUND for a record that the viewer may not see, and FORBIDDEN
+// for one that they may not share.
 func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
 	if share.Access != access.ReadOnly && share.Access != access.Edit {
 		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
@@ -43,12 +44,12 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 		if err != nil {
 			return err
 		}
-		return insertEntries(ctx, tx, e, rec.createdAt, s.shareEntries(e, rec, principal))
+		return insertEntries(ctx, tx, e, rec.createdAt, entriesOf(s.viewer.Config(), e, rec.data, access.ByShare, principal))
 	})
 }
 
 // Unshare removes a share. It returns NOT_FOUND when there is none with the
-// principal.
+// principal, and NOT_FOUND and FORBIDDEN as Share does.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
 	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
 		name, _ := s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
@@ -60,28 +61,28 @@ func (s *Session) Unshare(ctx context.Context, entity, id, principal string) err
 		if err != nil {
 			return err
 		}
-		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, s.shareEntries(e, rec, name))
+		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, entriesOf(s.viewer.Config(), e, rec.data, access.ByShare, name))
 	})
-}
-
-func (s *Session) shareEntries(e *schema.Entity, rec *row, principal string) []entry {
-	ways := []string{wayOfShare(principal)}
-	list := wayEntries(e, stored(e, rec.data), ways, nil)
-	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil {
-		list = append(list, shapeWays(shape, rec.data, ways)...)
-	}
-	return list
 }
 
 // shared runs fn on a record whose shares the viewer may change: they must be
 // allowed to read the entity type and to delete the record (contract A1).
 func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *schema.Entity, *row) error) error {
-	return s.locked(ctx, entity, id, reach{access.Read, access.Delete, "share"},
-		func(s *Session, tx db.Tx, r *access.EntityRights, rec *row) error { return fn(s, tx, r.Entity, rec) })
+	if _, err := s.viewer.On(entity); err != nil { // users are not shared
+		return err
+	}
+	return s.within(ctx, entity, id, access.Read, func(v *txView, r *access.EntityRights) error {
+		rec, err := findFor(ctx, v, r, id, access.Delete, "share")
+		if err != nil {
+			return err
+		}
+		return fn(v.s, v.tx, r.Entity, rec)
+	})
 }
 
 // Shares returns the explicit shares of a record that the viewer may see. It
-// returns NOT_FOUND when they may not.
+// returns NOT_FOUND when they may not, and FORBIDDEN when they may not read the
+// entity type.
 func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
 	rights, err := s.on(entity, access.Read)
 	if err != nil {

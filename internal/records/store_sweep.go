@@ -14,7 +14,7 @@ import (
 )
 
 // Sweep removes, in short transactions, what the tenant's configuration no
-// longer names and no reader can still use.
+// longer names and no reader can still use. Its errors are db's.
 func Sweep(ctx context.Context, h db.Handle) error {
 	left, err := access.Leftovers(ctx, h)
 	if err != nil {
@@ -128,7 +128,7 @@ func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, e
 // index, outside of the transactions that delete. No row may stay, because a
 // rule with the same name may come back.
 func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(func(tx db.Tx) (bool, error)) (bool, error)) error {
-	reach := wayOfRule(l.Name)
+	reach := ways[access.ByRule].reach(l.Name)
 	type key struct {
 		field, value, reach string
 		at                  int64
@@ -193,7 +193,6 @@ func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftov
 // unsharePage removes some shares with a role that no longer exists, and locks
 // their records.
 func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
-	s := &Session{viewer: access.System(c, "removes shares with a role that is gone")}
 	for _, e := range c.Schema.Entities {
 		args := []any{e.StoredAs()}
 		err := tx.Query(ctx, `SELECT record_created_at FROM shares WHERE tenant_id = $1 AND entity = $2 AND principal = $3
@@ -216,7 +215,7 @@ func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Lefto
 			last = top // these records were deleted meanwhile
 		}
 		for i := range list {
-			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, s.shareEntries(e, &list[i], l.Name)); err != nil {
+			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, entriesOf(c, e, list[i].data, access.ByShare, l.Name)); err != nil {
 				return false, err
 			}
 		}

@@ -116,8 +116,8 @@ func (u *Unit) Close() {
 	u.written = 0
 }
 
-// As returns the unit as viewer may use it. The viewer must belong to the
-// configuration that the unit began with.
+// As returns the unit as viewer may use it. It panics if the viewer does not
+// belong to the configuration that the unit began with.
 func (u *Unit) As(viewer access.Viewer) *UnitSession {
 	if viewer.Config() != u.config {
 		panic("records: a unit and its viewer have different configurations")

@@ -88,7 +88,7 @@ func (w *jsonWriter) number(text string) string {
 	switch {
 	case !ok:
 		return number.OutOfRange + w.where()
-	case number.Integer([]byte(text), f):
+	case number.InexactInteger([]byte(text), f):
 		return "expected no integer beyond 2^53, as clients read it as another one" + w.where()
 	}
 	w.out = number.Append(w.out, f)

@@ -22,7 +22,7 @@ var numberType = fieldType{
 		if !ok {
 			return nil, number.OutOfRange
 		}
-		if math.Abs(n) > number.MaxInteger || number.Integer(v, n) {
+		if math.Abs(n) > number.MaxInteger || number.InexactInteger(v, n) {
 			return nil, "expected an integer of at most 2^53, which a double holds exactly"
 		}
 		return number.Append(nil, n), ""

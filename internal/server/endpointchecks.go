@@ -17,16 +17,17 @@ type endpointChecks struct{ x *exchange }
 
 var _ httpapi.Checks = endpointChecks{}
 
-// Caller returns the viewer of an API key or of a JWT. An external user is
-// FORBIDDEN unless external is set, whichever of the two they present.
-func (c endpointChecks) Caller(ctx context.Context, external bool) (access.Viewer, error) {
+// Caller returns the viewer of an API key or of a JWT, and which of the two it
+// is. An external user is FORBIDDEN unless external is set, whichever of the two
+// they present.
+func (c endpointChecks) Caller(ctx context.Context, external bool) (access.Viewer, credential.Kind, error) {
 	if err := c.x.run(ctx, c.x.surface.admission); err != nil {
-		return access.Viewer{}, err
+		return access.Viewer{}, credential.None, err
 	}
 	if c.x.viewer.External() && !external {
-		return access.Viewer{}, fault.New(fault.Forbidden, "this endpoint does not serve external users")
+		return access.Viewer{}, credential.None, fault.New(fault.Forbidden, "this endpoint does not serve external users")
 	}
-	return c.x.viewer, nil
+	return c.x.viewer, c.x.auth, nil
 }
 
 // Take counts the request against a budget of the endpoint's own, and returns

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
+	"time"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
@@ -83,7 +85,8 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 			return errUnchanged
 		}
 		now := clk.Now()
-		for _, c := range log.changes {
+		ids := changeIDs(now, len(log.changes))
+		for i, c := range log.changes {
 			before, err := encode(c.Before)
 			if err != nil {
 				return err
@@ -95,7 +98,7 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 			_, err = tx.Exec(ctx, `INSERT INTO config_changes
 				(tenant_id, change_id, changed_at, actor, action, kind, name, before_value, after_value)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-				clock.NewID(now), clock.Micros(now), actor, c.Action, c.Kind, c.Name, before, after)
+				ids[i], clock.Micros(now), actor, c.Action, c.Kind, c.Name, before, after)
 			if err != nil {
 				return err
 			}
@@ -106,6 +109,17 @@ func Configure(ctx context.Context, h db.Handle, actor string, clk clock.Clock, 
 		return nil
 	}
 	return err
+}
+
+// changeIDs returns the ids of n changes of one instant, in order: the history is
+// read in the order of ids, and so keeps the one in which changes were recorded.
+func changeIDs(now time.Time, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = clock.NewID(now)
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // raise takes the tenant's configuration exclusively and raises its version.

@@ -67,3 +67,31 @@ func TestTheChangeHistoryIsReadInParts(t *testing.T) {
 		}
 	})
 }
+
+// TestOneChangeIsInOrder: what one Configure recorded is read in that order, the
+// last first, at one instant and across the parts in which it is read.
+func TestOneChangeIsInOrder(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, h := t.Context(), d.For("acme")
+		err := tenant.Configure(ctx, h, "a test", clock.NewFake(time.Unix(1_800_000_000, 0)), func(tx tenant.ConfigTx, log *tenant.History) error {
+			for n := range 100 {
+				log.Record("role", fmt.Sprint(n), nil, n)
+			}
+			return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme"}, 1)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := 99
+		err = tenant.EachChange(ctx, h, tenant.ChangeFilter{}, func(is tenant.Change) error {
+			if is.Name != fmt.Sprint(next) {
+				t.Fatalf("%s, want %d", is.Name, next)
+			}
+			next--
+			return nil
+		})
+		if err != nil || next != -1 {
+			t.Errorf("%d are left, %v", next+1, err)
+		}
+	})
+}

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// What a user's own texts may be, whoever sets them: register, a change through
-// the API, a manifest or a command.
+// The limits of a user's own texts, which registration, the API, manifests and
+// commands share.
 const (
 	maxName   = 200 // characters
 	maxLocale = 35  // bytes: the longest language tag that every program must take
 )
 
-// CheckName says what is wrong with a user's name, nil for nothing.
+// CheckName returns what is wrong with a user's name, or nil.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case strings.TrimSpace(name) == "" || n > maxName:
@@ -26,8 +26,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckLocale says what is wrong with a user's locale, nil for nothing; a user
-// without one has "".
+// CheckLocale returns what is wrong with a user's locale, or nil. A user without one
+// has "".
 func CheckLocale(locale string) error {
 	if len(locale) > maxLocale || !plain(locale) {
 		return fmt.Errorf("expected a language tag like en or de-AT, at most %d bytes", maxLocale)

@@ -32,14 +32,14 @@ func scan(r db.Row) *User {
 	}
 }
 
-// ByID finds a user, permission sets included; ErrUnknown when there is none.
+// ByID returns a user with their permission sets; ErrUnknown when there is none.
 func ByID(ctx context.Context, q db.Querier, id ID) (*User, error) {
 	return one(ctx, q, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 AND user_id = $2`, id)
 }
 
-// ByEmail finds a user by any form of their e-mail address; ErrUnknown when there
-// is none. Of two accounts with one address (see Clashes) the one is found by the
-// very form that it was made with, the other by all others.
+// ByEmail returns the user with an e-mail address, in any form; ErrUnknown when there
+// is none. Of two accounts with the same address (see Clashes), one is found by the
+// exact form that it was created with, the other by every other form.
 func ByEmail(ctx context.Context, q db.Querier, address string) (*User, error) {
 	return one(ctx, q, `SELECT `+columns(q)+` FROM users
 		WHERE tenant_id = $1 AND email_key IN ($2, $3) ORDER BY email_key LIMIT 1`, formerKey(address), EmailKey(address))
@@ -62,15 +62,15 @@ func one(ctx context.Context, q db.Querier, sql string, args ...any) (*User, err
 	return u, err
 }
 
-// Each hands every user of the tenant to each, oldest first, without their
-// permission sets.
+// Each calls each for every user of the tenant, oldest first, without their permission
+// sets, and returns its first error.
 func Each(ctx context.Context, q db.Querier, each func(*User) error) error {
 	return q.Query(ctx, `SELECT `+columns(q)+` FROM users WHERE tenant_id = $1 ORDER BY created_at`, func(r db.Row) error {
 		return each(scan(r))
 	})
 }
 
-// Assignments reads the permission sets of every user of the tenant, by user id.
+// Assignments returns the permission sets of every user of the tenant, by user id.
 func Assignments(ctx context.Context, q db.Querier) (map[ID][]string, error) {
 	m := map[ID][]string{}
 	err := q.Query(ctx, `SELECT user_id, permission_set FROM user_permission_sets WHERE tenant_id = $1
@@ -81,9 +81,9 @@ func Assignments(ctx context.Context, q db.Querier) (map[ID][]string, error) {
 	return m, err
 }
 
-// Page hands at most limit users with after < created_at < before to each,
-// newest first, without their permission sets; 0 is no bound. When only is not
-// "", it is that user alone.
+// Page calls each for at most limit users with after < created_at < before, newest
+// first, without their permission sets; 0 is no bound. If only is not "", the page
+// has at most that user.
 func Page(ctx context.Context, q db.Querier, only ID, after, before int64, limit int, each func(*User) error) error {
 	if before == 0 {
 		before = math.MaxInt64
@@ -97,9 +97,9 @@ func Page(ctx context.Context, q db.Querier, only ID, after, before int64, limit
 		func(r db.Row) error { return each(scan(r)) }, args...)
 }
 
-// Clashes lists, by canonical address, the users whose address is another
-// account's too: two forms of one address, registered when forms were compared
-// as they stood. Both accounts stay as they are.
+// Clashes returns, by canonical address, the users whose address is also another
+// account's: two forms of one address that were registered before addresses had a
+// canonical form. Both accounts stay as they are.
 func Clashes(ctx context.Context, q db.Querier) (map[string][]ID, error) {
 	list := map[string][]ID{}
 	err := q.Query(ctx, `SELECT user_id, email FROM users WHERE tenant_id = $1 AND email_key >= ' ' AND email_key < '!' ORDER BY user_id`,
@@ -137,18 +137,18 @@ func insert(ctx context.Context, tx db.Tx, u *User) error {
 
 // Update makes the user's row and permission sets equal to u; the id and
 // created_at stay. A deactivation or new password ends the user's sessions for
-// good; an activation ends the wait for one (Pending is not written).
+// good; an activation ends the wait for one, whatever u.Pending is.
 func Update(ctx context.Context, tx tenant.ConfigTx, u *User) error {
 	epoch := int64(0)
 	err := tx.Query(ctx, `UPDATE users SET email = $3,
 		email_key = CASE WHEN email_key < '!' AND email = $3 THEN email_key ELSE $4 END, name = $5, locale = $6, user_type = $7,
 		is_owner = $8, active = $9, email_verified = $10, role = $11, password_hash = $12,
 		custom_data = $13`+tx.Dialect().JSON+`, updated_at = $14,
-		pending = CASE WHEN $9 = 1 THEN 0 ELSE pending END,
-		session_epoch = session_epoch + CASE WHEN active > $9 OR password_hash <> $12 THEN 1 ELSE 0 END
+		pending = CASE WHEN $9 = 1 THEN 0 ELSE $15 END,
+		session_epoch = session_epoch + CASE WHEN active > $9 OR $9 = 0 AND pending > $15 OR password_hash <> $12 THEN 1 ELSE 0 END
 		WHERE tenant_id = $1 AND user_id = $2 RETURNING session_epoch`, func(r db.Row) error { epoch = r.Int(0); return nil },
 		u.ID, email.Clean(u.Email), EmailKey(u.Email), u.Name, u.Locale, string(u.Type), u.Owner, u.Active,
-		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt)
+		u.EmailVerified, u.Role, u.PasswordHash, string(u.Custom), u.UpdatedAt, u.Pending)
 	if errors.Is(err, db.ErrUnique) {
 		return fault.New(fault.Conflict, "a user with the e-mail address %s exists already", u.Email)
 	}
@@ -161,7 +161,7 @@ func Update(ctx context.Context, tx tenant.ConfigTx, u *User) error {
 	return putSets(ctx, tx, u.ID, u.Sets)
 }
 
-// UpdateProfile writes what a user's page may change: name, locale and custom fields.
+// UpdateProfile writes what a user may change: name, locale and custom fields.
 func UpdateProfile(ctx context.Context, tx db.Tx, u *User) error {
 	_, err := tx.Exec(ctx, `UPDATE users SET name = $3, locale = $4, custom_data = $5`+tx.Dialect().JSON+`, updated_at = $6
 		WHERE tenant_id = $1 AND user_id = $2`, u.ID, u.Name, u.Locale, string(u.Custom), u.UpdatedAt)
@@ -193,7 +193,8 @@ func Register(ctx context.Context, tx db.Tx, settings *tenant.ExternalIdentity, 
 	return u, insert(ctx, tx, u)
 }
 
-// Lock reads a user and holds their row until tx ends; ErrUnknown when there is none.
+// Lock returns a user without their permission sets and locks the row until tx ends;
+// ErrUnknown when there is none.
 func Lock(ctx context.Context, tx db.Tx, id ID) (*User, error) {
 	var u *User
 	err := tx.Query(ctx, `SELECT `+columns(tx)+` FROM users WHERE tenant_id = $1 AND user_id = $2`+tx.Dialect().ForUpdate,
@@ -204,8 +205,8 @@ func Lock(ctx context.Context, tx db.Tx, id ID) (*User, error) {
 	return u, err
 }
 
-// RoleOf reads the role of a user; ErrUnknown when there is no such user.
-// Inside a transaction that holds tenant.Fence the answer stays true.
+// RoleOf returns the role of a user; ErrUnknown when there is no such user. In a
+// transaction that holds tenant.Fence the role cannot change.
 func RoleOf(ctx context.Context, q db.Querier, id ID) (role string, err error) {
 	found := false
 	err = q.Query(ctx, `SELECT role FROM users WHERE tenant_id = $1 AND user_id = $2`, func(r db.Row) error {
@@ -218,8 +219,8 @@ func RoleOf(ctx context.Context, q db.Querier, id ID) (role string, err error) {
 	return role, err
 }
 
-// Delete removes a user and their assignments. Their records stay, owned by an
-// id that resolves to nobody: the caller decides what becomes of them.
+// Delete deletes a user and their assignments. Their records stay, owned by an id of
+// nobody; the caller must deal with them.
 func Delete(ctx context.Context, tx tenant.ConfigTx, id ID) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2`, id); err != nil {
 		return err
@@ -245,8 +246,8 @@ func addSets(ctx context.Context, tx db.Tx, id ID, sets []string) error {
 	return nil
 }
 
-// Holding counts the users who hold a custom field's value, and all of them;
-// member is as schema.Field.MemberName has it.
+// Holding counts the users who have a value for a custom field, and all users. member
+// is the field's MemberName.
 func Holding(ctx context.Context, q db.Querier, member string) (holding, all int64, err error) {
 	err = q.Query(ctx, `SELECT count(custom_data -> CAST($2 AS TEXT)), count(*) FROM users WHERE tenant_id = $1`,
 		func(r db.Row) error { holding, all = r.Int(0), r.Int(1); return nil }, member)

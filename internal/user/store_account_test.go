@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/tenant"
@@ -71,7 +72,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 
 		setActive := func(email string, active, changes bool) {
 			t.Helper()
-			_, changed, err := user.SetActive(ctx, h, clk, "test", email, active)
+			_, changed, err := config.SetUserActive(ctx, h, clk, "test", email, active)
 			must(err)
 			if changed != changes {
 				t.Errorf("SetActive(%v): changed %v", active, changed)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
@@ -31,8 +32,8 @@ func TestAnAddressIsOneAccountInAllItsForms(t *testing.T) {
 			{"josé@x.example", "JOSE\u0301@x.example"},
 		} {
 			for i, form := range forms {
-				draft := user.Draft{Email: form, Name: "N", Type: user.External}
-				if _, err := user.Create(ctx, h, clk, "test", draft, nothing); (i == 0) != (err == nil) || i > 0 && fault.CodeOf(err) != fault.Conflict {
+				draft := config.UserDraft{Email: form, Name: "N", Type: user.External}
+				if _, err := config.CreateUser(ctx, h, clk, "test", draft); (i == 0) != (err == nil) || i > 0 && fault.CodeOf(err) != fault.Conflict {
 					t.Errorf("%s: %v", form, err)
 				}
 				u, err := user.ByEmail(ctx, h, form)
@@ -44,7 +45,7 @@ func TestAnAddressIsOneAccountInAllItsForms(t *testing.T) {
 				}
 			}
 		}
-		if _, err := user.Create(ctx, h, clk, "test", user.Draft{Email: "a..b@x", Name: "N", Type: user.External}, nothing); fault.CodeOf(err) != fault.Validation {
+		if _, err := config.CreateUser(ctx, h, clk, "test", config.UserDraft{Email: "a..b@x", Name: "N", Type: user.External}); fault.CodeOf(err) != fault.Validation {
 			t.Errorf("an address that no mail reaches: %v", err)
 		}
 	})

@@ -1,5 +1,5 @@
-// Package user holds the rows of the Users entity: a tenant's staff and the
-// end-users of its app.
+// Package user stores users: a tenant's staff, who are internal, and the end-users of
+// its app, who are external.
 package user
 
 import (
@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/session"
 )
 
-// Type tells staff from end-users.
+// Type distinguishes staff from end-users.
 type Type string
 
 // The two types.
@@ -20,7 +20,7 @@ const (
 	External Type = "external"
 )
 
-// ErrUnknown says that there is no such user.
+// ErrUnknown is returned when there is no such user.
 var ErrUnknown = errors.New("there is no such user")
 
 // ID is a user's id.
@@ -30,14 +30,14 @@ type ID = session.UserID
 type User struct {
 	ID            ID
 	Email         string // as entered, trimmed and in NFC
-	Key           string // what Email is found by, as it is stored
+	Key           string // the stored key by which Email is found
 	Name          string
 	Locale        string
 	Type          Type
 	Owner         bool // of the tenant
 	Active        bool
 	EmailVerified bool
-	Pending       bool           // registered, and neither activated nor decided over since
+	Pending       bool           // registered, and neither activated nor deactivated since
 	Role          string         // "" for none
 	PasswordHash  string         // PHC text; "" for none
 	Custom        jsontext.Value // the JSON object of custom fields
@@ -46,13 +46,13 @@ type User struct {
 	Sets          []string // names of permission sets, sorted
 }
 
-// EmailKey is the one canonical form in which e-mail addresses are compared.
+// EmailKey returns the canonical form in which e-mail addresses are compared.
 func EmailKey(address string) string { return email.Key(address) }
 
-// formerKey is what stands in email_key of an account whose address, in its
-// canonical form, is another account's: from before there was that form. No
+// formerKey returns the email_key of an account whose canonical address is another
+// account's. Such accounts were created before there was a canonical form. No
 // canonical form begins with a space.
 func formerKey(address string) string { return " " + email.Former(address) }
 
-// CheckEmail returns why no mail can reach an address; nil for one that it can.
+// CheckEmail returns why mail cannot reach an address, or nil.
 func CheckEmail(address string) error { return email.Check(address) }

@@ -1,7 +1,7 @@
-// Package wtf8 reads and writes JSON strings, without loss where that is asked. A
-// JSON string may hold half of a surrogate pair as an escape, which UTF-8 cannot
-// express. A Go string then holds it as WTF-8 does: with the three bytes that the
-// half would have if it were a character. WTF-8 of any other text is UTF-8.
+// Package wtf8 reads and writes JSON strings that may have lone surrogates. A JSON
+// string can contain one as an escape, which UTF-8 cannot express. In WTF-8 it has
+// the three bytes that it would have if it were a character; WTF-8 of any other text
+// is UTF-8.
 package wtf8
 
 import (
@@ -15,7 +15,8 @@ import (
 )
 
 // Unquote returns the text of a JSON string as WTF-8. It returns an error when
-// quoted is not a JSON string, or holds a half that is not written as an escape.
+// quoted is not a JSON string, or has a lone surrogate that is not written as an
+// escape.
 func Unquote(quoted jsontext.Value) (string, error) {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err == nil {
@@ -24,10 +25,10 @@ func Unquote(quoted jsontext.Value) (string, error) {
 	if len(quoted) < 2 || !quoted.IsValid(jsontext.AllowInvalidUTF8(true)) || !utf8.Valid(quoted) {
 		return "", errors.New("wtf8: no JSON string")
 	}
-	// The decoder reads what is between the halves.
+	// The decoder reads the text between lone surrogates.
 	out := make([]byte, 0, len(quoted))
 	for rest := quoted[1 : len(quoted)-1]; ; {
-		at, code := nextHalf(rest)
+		at, code := nextLone(rest)
 		piece := append(append([]byte{'"'}, rest[:at]...), '"')
 		if out, err = jsontext.AppendUnquote(out, piece); err != nil {
 			return "", fmt.Errorf("wtf8: %w", err)
@@ -43,9 +44,9 @@ func Unquote(quoted jsontext.Value) (string, error) {
 // Escape is the length of an escape like \ud83d.
 const Escape = 6
 
-// nextHalf returns the place of the first half in the inside of a JSON string, and
-// its code; the end when there is none.
-func nextHalf(text []byte) (at int, code rune) {
+// nextLone returns the offset and code of the first lone surrogate in the text
+// between the quotes of a JSON string, or the text's length and 0.
+func nextLone(text []byte) (at int, code rune) {
 	for at < len(text) {
 		if text[at] != '\\' {
 			next := bytes.IndexByte(text[at:], '\\')
@@ -59,7 +60,7 @@ func nextHalf(text []byte) (at int, code rune) {
 		switch {
 		case !ok:
 			at += 2
-		case Half(text[at:]):
+		case Lone(text[at:]):
 			return at, code
 		default:
 			at += 2 * Escape
@@ -68,8 +69,8 @@ func nextHalf(text []byte) (at int, code rune) {
 	return len(text), 0
 }
 
-// Half reports whether text begins with the escape of half a surrogate pair.
-func Half(text []byte) bool {
+// Lone reports whether text begins with the escape of a lone surrogate.
+func Lone(text []byte) bool {
 	first, ok := Surrogate(text)
 	if !ok {
 		return false
@@ -78,7 +79,8 @@ func Half(text []byte) bool {
 	return first >= 0xdc00 || !ok || second < 0xdc00
 }
 
-// Surrogate returns the surrogate whose escape text begins with, like \ud83d.
+// Surrogate returns the surrogate whose escape, like \ud83d, text begins with. ok is
+// false when it begins with anything else.
 func Surrogate(text []byte) (code rune, ok bool) {
 	if len(text) < Escape || text[0] != '\\' || text[1] != 'u' || text[2]|0x20 != 'd' {
 		return 0, false
@@ -97,12 +99,12 @@ func Surrogate(text []byte) (code rune, ok bool) {
 	return code, code >= 0xd800
 }
 
-// AppendUTF8 appends s as a JSON string in UTF-8. What is not UTF-8, halves
-// included, becomes U+FFFD.
+// AppendUTF8 appends s as a JSON string in UTF-8. Each byte that is not part of
+// UTF-8 becomes U+FFFD, those of lone surrogates included.
 func AppendUTF8(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
-			dst, _ = jsontext.AppendQuote(dst, s) // the error is about bytes that it has replaced
+			dst, _ = jsontext.AppendQuote(dst, s) // the error says that it has replaced bytes
 			return dst
 		}
 	}
@@ -111,8 +113,8 @@ func AppendUTF8(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendQuote appends s, which is WTF-8, as a JSON string: it is what Unquote
-// reads. What is not WTF-8 becomes U+FFFD.
+// AppendQuote appends s, which is WTF-8, as a JSON string from which Unquote returns
+// s. Each byte that is not part of WTF-8 becomes U+FFFD.
 func AppendQuote(dst []byte, s string) []byte {
 	out, err := jsontext.AppendQuote(dst, s)
 	if err == nil {
@@ -126,7 +128,7 @@ func AppendQuote(dst []byte, s string) []byte {
 			n = len(s)
 		}
 		if n == 0 && !(len(s) >= 3 && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80) {
-			n = 1 // another character that begins like this, or nothing
+			n = 1 // another character that begins with this byte, or none
 			if _, size := utf8.DecodeRuneInString(s); size > 1 {
 				n = size
 			}

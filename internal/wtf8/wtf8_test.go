@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// TestNothingIsLost: of any UTF-16, as escapes and as they are.
-func TestNothingIsLost(t *testing.T) {
+// TestRoundTrip reads and writes random UTF-16 without loss.
+func TestRoundTrip(t *testing.T) {
 	units := []uint16{0, 'a', '"', '\\', 'u', 'd', 0xe9, 0x20ac, 0xd7ff, 0xd800, 0xd83d, 0xdbff, 0xdc00, 0xde00, 0xdfff, 0xe000, 0xfffd}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -56,18 +56,27 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// Text that is to be UTF-8 is written as any encoder writes it.
-func TestUTF8IsWrittenAsUTF8(t *testing.T) {
-	for _, s := range []string{"", "plain", `"\`, "é🙂", "\x00\x1f\x7f", "a\xffb", "\xed\xa0\x80", "\xe2\x82"} {
-		got := wtf8.AppendUTF8([]byte("x"), s)
-		var back string
-		if err := json.Unmarshal(got[1:], &back); err != nil || back != string([]rune(s)) || !utf8.Valid(got) || got[0] != 'x' {
-			t.Errorf("%q is written as %s, read as %q %v", s, got, back, err)
+// TestAppendUTF8 shows that text of any bytes is written as jsontext writes it,
+// with U+FFFD for each byte that is not part of UTF-8.
+func TestAppendUTF8(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"a", "~", "\x7f", "\"", "\\", "/", "<&>", "\x00", "\n", "\x1f", "é", "🙂", "\u2028", "\ufffd", "\xff", "\x80", "\xe2\x82", "\xed\xa0\x80"}
+	for range 20_000 {
+		s := ""
+		for range random.IntN(5) {
+			s += parts[random.IntN(len(parts))]
+		}
+		want, err := jsontext.AppendQuote(nil, string([]rune(s))) // runes are UTF-8
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := wtf8.AppendUTF8(nil, s); string(got) != string(want) {
+			t.Fatalf("AppendUTF8(%q) = %s, want %s", s, got, want)
 		}
 	}
 }
 
-// units16 is the UTF-16 of a WTF-8 text.
+// units16 returns the UTF-16 of a WTF-8 text.
 func units16(t *testing.T, s string) (units []uint16) {
 	t.Helper()
 	for s != "" {

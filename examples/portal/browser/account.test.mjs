@@ -162,11 +162,12 @@ await step("without a connection nothing is lost, and “Try again” goes on", 
 
 await step("a ticket is made once, however often the button is pressed and wherever its author goes", async () => {
   const sent = requests(desk.context, "POST", "/data/ticket")
-  let release
-  const held = new Promise((resolve) => (release = resolve))
+  let release, stored
+  const held = new Promise((resolve) => (release = resolve)), made = new Promise((resolve) => (stored = resolve))
   await page.route(service("/data/ticket"), async (route) => {
     if (route.request().method() !== "POST") return route.fallback()
     const response = await route.fetch()
+    stored()
     await held
     return route.fulfill({response})
   }, {times: 1})
@@ -179,6 +180,7 @@ await step("a ticket is made once, however often the button is pressed and where
   assert.equal(await field(page, "Title").count(), 1, "what is on its way cannot be called back")
   await follow(page, "Profile")
   await heading(page, "Profile")
+  await made
   await follow(page, "Tickets")
   await ticket(page, "Chain slips").waitFor()
   release()

@@ -50,7 +50,7 @@ func (w *rewriter) body(b []byte, r *reader) []byte {
 	return b
 }
 
-// turn pays for one turn of a loop.
+// turn appends code that uses fuel for one iteration of a loop.
 func (w *rewriter) turn(b []byte) []byte {
 	b = appendU32(append(b, 0x23), w.fuelG())
 	b = append(b, 0x41, 1, 0x6b) // i32.const 1; i32.sub
@@ -58,8 +58,8 @@ func (w *rewriter) turn(b []byte) []byte {
 	return w.check(b)
 }
 
-// prefixed handles the opcodes behind 0xfc: conversions that saturate, bulk
-// memory and tables.
+// prefixed handles the opcodes after 0xfc: saturating conversions, bulk memory and
+// tables.
 func (w *rewriter) prefixed(b []byte, r *reader, from int) []byte {
 	switch op := r.u32(); op {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // i32.trunc_sat_f32_s and its kind
@@ -83,7 +83,7 @@ func (w *rewriter) prefixed(b []byte, r *reader, from int) []byte {
 	return append(b, r.b[from:r.pos]...)
 }
 
-// immediates skips what follows a plain opcode.
+// immediates skips the immediates of an opcode without a prefix.
 func immediates(r *reader, op byte) {
 	switch {
 	case op == 0x0c || op == 0x0d: // br, br_if

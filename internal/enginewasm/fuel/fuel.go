@@ -1,21 +1,21 @@
-// Package fuel rewrites a WebAssembly module so that nothing in it can run or
-// grow without its host agreeing now and then.
+// Package fuel rewrites a WebAssembly module so that its host can stop it at any
+// time, and bounds its memory.
 //
 //   - Every loop counts down a global; below zero it calls the import
 //     gatehouse.tick, which returns the next supply (or does not return).
 //     Code without loops ends by itself: it can only recurse, and the stack
 //     is bounded.
 //   - memory.fill and memory.copy, which may move megabytes in one
-//     instruction, pay by the byte.
-//   - memory.size and memory.grow no longer reach the real memory. The module
-//     owns its whole memory from the start (pages of address space, which cost
-//     nothing before they are touched) and counts those in use in a global
-//     that only the host raises, in gatehouse.grow. So the host enforces a
-//     limit per call, gets back memory between calls, and the memory never
-//     moves.
+//     instruction, use fuel for each byte.
+//   - memory.size and memory.grow do not access the real memory. The module
+//     has its whole memory from the start (address space, which takes up no
+//     memory before it is accessed) and counts the pages in use in a global
+//     that only the host raises, in gatehouse.grow. So the host can enforce a
+//     limit for each call and get memory back between calls, and the memory
+//     never moves.
 //
-// Only what the engine needs is understood: one memory, no threads, no SIMD,
-// no exceptions. Anything else is refused, never passed through unread.
+// The package supports what the engine needs: one memory, no threads, no SIMD, no
+// exceptions. It refuses anything else.
 package fuel
 
 import (
@@ -32,9 +32,9 @@ const (
 	GlobalPages = "gatehouse_pages" // export: i32, mutable: pages in use
 )
 
-// bytesPerTurn is how many bytes filled or copied cost as much as one turn of
-// a loop, as a shift.
-const bytesPerTurn = 7
+// bytesPerTurnShift is the logarithm of the number of filled or copied bytes that
+// use as much fuel as one iteration of a loop.
+const bytesPerTurnShift = 7
 
 const (
 	secType   = 1
@@ -48,8 +48,8 @@ const (
 	secCode   = 10
 )
 
-// order is where each section stands in a module, by its id: 12, the data
-// count, comes before the code.
+// order is the position of each section in a module, by its id: 12, the data count,
+// comes before the code.
 var order = [...]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 8: 8, 9: 9, 12: 10, 10: 11, 11: 12}
 
 type section struct {
@@ -69,7 +69,7 @@ type rewriter struct {
 	sections  map[byte]bool
 }
 
-// Indexes of what is added, in the rewritten module.
+// Indexes of the added functions, globals and types in the rewritten module.
 func (w *rewriter) tick() uint32   { return w.imports }
 func (w *rewriter) grow() uint32   { return w.imports + 1 }
 func (w *rewriter) fill() uint32   { return w.funcs + 2 }
@@ -83,11 +83,12 @@ func (w *rewriter) moved(f uint32) uint32 {
 	if f < w.imports {
 		return f
 	}
-	return f + 2 // behind the two new imports
+	return f + 2 // after the two new imports
 }
 
-// Rewrite returns the module with fuel and bounded memory: pages × 64 KiB of
-// address space.
+// Rewrite returns the module with fuel and a memory of pages × 64 KiB. It returns an
+// error for a module that is malformed or uses a feature that the package does not
+// support.
 func Rewrite(module []byte, pages uint32) ([]byte, error) {
 	sections, err := split(module)
 	if err != nil {
@@ -119,8 +120,8 @@ func Rewrite(module []byte, pages uint32) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// split cuts a module into its sections, in their order, without the custom
-// ones (names, debug information), which mean nothing to execution.
+// split returns a module's sections in their order, without the custom ones (names,
+// debug information), which do not affect execution.
 func split(module []byte) ([]section, error) {
 	if len(module) < 8 || !bytes.Equal(module[:8], []byte("\x00asm\x01\x00\x00\x00")) {
 		return nil, fmt.Errorf("not a WebAssembly module of version 1")

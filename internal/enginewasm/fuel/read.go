@@ -7,8 +7,8 @@ import (
 
 var errShort = errors.New("unexpected end of the module")
 
-// reader walks over bytes; its first error sticks, and every read after it
-// gives zero values.
+// reader reads from bytes. After its first error, which it keeps, every read returns
+// zero values.
 type reader struct {
 	b   []byte
 	pos int
@@ -66,7 +66,7 @@ func (r *reader) u32() uint32 {
 	return 0
 }
 
-// leb skips a LEB128 of at most size bytes, whatever it means.
+// leb skips a LEB128 of at most size bytes.
 func (r *reader) leb(size int) {
 	for range size {
 		if r.byte()&0x80 == 0 {
@@ -76,8 +76,8 @@ func (r *reader) leb(size int) {
 	r.fail("number of more than %d bytes", size)
 }
 
-// constExpr skips a constant expression with its end. Expressions that name a
-// function are refused: their index would have to be moved.
+// constExpr skips a constant expression with its end. It refuses expressions with a
+// function index, which would have to be moved.
 func (r *reader) constExpr() {
 	for r.err == nil {
 		switch op := r.byte(); op {

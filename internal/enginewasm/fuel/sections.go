@@ -71,8 +71,8 @@ func (w *rewriter) exports(r *reader) ([]byte, error) {
 	return b, r.err
 }
 
-// elements moves the functions that tables are filled with. Segments made of
-// expressions are refused; the compilers that matter write lists of indexes.
+// elements moves the functions in element segments. It refuses segments of
+// expressions; the engine's compiler writes lists of indexes.
 func (w *rewriter) elements(r *reader) ([]byte, error) {
 	n := r.u32()
 	b := appendU32(nil, n)
@@ -107,8 +107,7 @@ func (w *rewriter) elements(r *reader) ([]byte, error) {
 	return b, r.err
 }
 
-// code rewrites every function and adds the two that fill and copy for a
-// price.
+// code rewrites every function, and adds the two that fill and copy memory for fuel.
 func (w *rewriter) code(r *reader) ([]byte, error) {
 	n := r.u32()
 	if n != w.funcs-w.imports {
@@ -134,12 +133,12 @@ func (w *rewriter) code(r *reader) ([]byte, error) {
 	return b, nil
 }
 
-// charged is a function of three i32, the last a number of bytes, that pays
-// for them and then does op.
+// charged returns a function of three i32, the last a number of bytes, that uses
+// fuel for them and then executes op.
 func (w *rewriter) charged(b, op []byte) []byte {
 	b = append(b, 0) // no locals
 	b = appendU32(append(b, 0x23), w.fuelG())
-	b = append(b, 0x20, 2, 0x41, bytesPerTurn, 0x76, 0x6b) // local 2 >> bytesPerTurn; sub
+	b = append(b, 0x20, 2, 0x41, bytesPerTurnShift, 0x76, 0x6b) // local 2 >> bytesPerTurnShift; sub
 	b = appendU32(append(b, 0x24), w.fuelG())
 	b = w.check(b)
 	b = append(b, 0x20, 0, 0x20, 1, 0x20, 2)
@@ -147,7 +146,7 @@ func (w *rewriter) charged(b, op []byte) []byte {
 	return append(b, 0x0b)
 }
 
-// check calls the host when the fuel is below zero.
+// check appends code that calls the host when the fuel is below zero.
 func (w *rewriter) check(b []byte) []byte {
 	b = appendU32(append(b, 0x23), w.fuelG())
 	b = append(b, 0x41, 0, 0x48, 0x04, 0x40) // i32.const 0; i32.lt_s; if

@@ -1,0 +1,67 @@
+package access
+
+import (
+	"slices"
+
+	"gatehouse/internal/schema"
+)
+
+// Loses reports whether a user who was one Identity under the configuration
+// before may do less as another under the one after: in a system permission, an
+// entity permission, a field, or the records that a permission reaches. Entity
+// types and fields that are gone do not count.
+func Loses(before *Config, was Identity, after *Config, is Identity) bool {
+	b, a := viewerOf(before, was), viewerOf(after, is)
+	if b.v.owner && !a.v.owner || slices.ContainsFunc(b.v.system, func(p string) bool { return !a.May(p) }) {
+		return true
+	}
+	for _, had := range b.v.entities {
+		has := a.v.entities[had.Entity.Name]
+		if had.Entity != before.Schema.User {
+			has = nil
+			if e := after.Schema.StoredAs(had.Entity.StoredAs()); e != nil {
+				has = a.v.entities[e.Name]
+			}
+		}
+		if has != nil && had.exceeds(has) {
+			return true
+		}
+	}
+	return false
+}
+
+// exceeds reports whether r has a right that other has not.
+func (r *EntityRights) exceeds(other *EntityRights) bool {
+	for verb := Create; verb <= Delete; verb++ {
+		if r.May(verb) && (!other.May(verb) || r.scopes[verb].exceeds(other.scopes[verb])) {
+			return true
+		}
+	}
+	for i, f := range r.Entity.Fields {
+		is := other.Entity.OfMember(f.MemberName())
+		if is == nil {
+			continue
+		}
+		if r.May(Read) && r.ReadField[i] && !other.ReadField[is.Index] ||
+			(r.May(Create) || r.May(Update)) && r.EditField[i] && !other.EditField[is.Index] {
+			return true
+		}
+	}
+	return r.columnExceeds(other)
+}
+
+func (r *EntityRights) columnExceeds(other *EntityRights) bool {
+	return r.Entity.Name == schema.UserEntity && slices.ContainsFunc(UserColumns, func(name string) bool {
+		had, has := r.Column(name), other.Column(name)
+		return r.May(Read) && had.Read && !has.Read || r.May(Update) && had.Edit && !has.Edit
+	})
+}
+
+// exceeds reports whether s reaches records by a way that other does not have.
+func (s *Scope) exceeds(other *Scope) bool {
+	lacks := func(ways, others []string) bool {
+		return slices.ContainsFunc(ways, func(way string) bool { return !slices.Contains(others, way) })
+	}
+	return !other.All && (s.All || s.Owner != other.Owner || lacks(s.OwnerRoles, other.OwnerRoles) ||
+		lacks(s.SharedTo, other.SharedTo) || lacks(s.Rules, other.Rules))
+}

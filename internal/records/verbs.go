@@ -1,0 +1,280 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// view is what the verbs work on: the records and users that are stored, in a
+// transaction (txView), or those of a unit of work (UnitSession). It is of one
+// viewer.
+type view interface {
+	// find returns a record that the viewer may see, and in row.allowed whether
+	// verb reaches it. It returns errUnseen for any other. The caller may change
+	// the row.
+	find(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error)
+	// fresh returns a new record without owner and data.
+	fresh(ctx context.Context) (*row, error)
+	// own sets the owner of a record, and the owner's role. It returns VALIDATION
+	// where there is no such user.
+	own(ctx context.Context, rec *row, owner user.ID) error
+	// visible reports whether a record exists and the viewer may see it.
+	visible(ctx context.Context, entity, id string) (bool, error)
+	// free reports whether no record but rec has a value of a unique field.
+	free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error)
+	// put stores rec, which is what p makes of a record.
+	put(ctx context.Context, r *access.EntityRights, rec *row, p *patch) error
+	// drop deletes a record.
+	drop(ctx context.Context, r *access.EntityRights, rec *row) error
+	// findUser returns a user, or errUnseen. The caller may change it.
+	findUser(ctx context.Context, id user.ID) (*user.User, error)
+	// putUser stores the profile of a user that a body has changed. before is the
+	// size of the custom fields until then.
+	putUser(ctx context.Context, r *access.EntityRights, u *user.User, before int, members []Member) error
+}
+
+var (
+	_ view = (*txView)(nil)
+	_ view = (*UnitSession)(nil)
+)
+
+// patch is the effect of a body on a record: values by schema.Field.Index.
+type patch struct {
+	members        []Member
+	was            standing         // zero for a new record
+	after, changed []jsontext.Value // all values; those that change, nil for others
+}
+
+// rights returns the viewer's rights on an entity type, users included, if they
+// include verb. id is the record that the verb is for, "" for none. It returns
+// NOT_FOUND or FORBIDDEN otherwise.
+func (s *Session) rights(entity, id string, verb access.Verb) (*access.EntityRights, error) {
+	if entity == schema.UserEntity {
+		return s.rightsOnUsers(id, verb)
+	}
+	return s.on(entity, verb)
+}
+
+// draft checks the body of a new record.
+func (s *Session) draft(ctx context.Context, entity string, members []Member, visible visibleFunc) (*access.EntityRights, *input, error) {
+	r, err := s.rights(entity, "", access.Create)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := checkCreate(r, members)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.checkOwner(in, s.viewer.UserID()); err != nil {
+		return nil, nil, err
+	}
+	if err := checkReferences(ctx, r.Entity, in, visible); err != nil {
+		return nil, nil, err
+	}
+	if err := in.err(); err != nil {
+		return nil, nil, err
+	}
+	return r, in, nil
+}
+
+// create adds a record that draft has checked.
+func (s *Session) create(ctx context.Context, v view, r *access.EntityRights, in *input) (Record, error) {
+	rec, err := v.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rec.data = document(r.Entity, in.values, nil)
+	if err := v.own(ctx, rec, cmp.Or(in.owner, s.viewer.UserID())); err != nil {
+		return nil, err
+	}
+	if err := checkUnique(ctx, v, r.Entity, rec, in.values); err != nil {
+		return nil, err
+	}
+	out, err := s.held(s.show(r, rec)) // before the change, which a refusal must prevent
+	if err != nil {
+		return nil, err
+	}
+	return out, v.put(ctx, r, rec, &patch{after: in.values, changed: in.values})
+}
+
+// update merges members into a record, or changes a user.
+func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id string, members []Member) (Record, error) {
+	if r.Entity.Name == schema.UserEntity {
+		return s.updateUser(ctx, v, r, id, members)
+	}
+	rec, err := findFor(ctx, v, r, id, access.Update, "change")
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.edit(ctx, v, r, rec, members)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.held(s.show(r, rec)) // before the change, as in create
+	if err != nil || p == nil {
+		return out, err
+	}
+	return out, v.put(ctx, r, rec, p)
+}
+
+// edit applies a body to a record in memory. An empty body changes nothing, not
+// even updated_at, and gives no patch.
+func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec *row, members []Member) (*patch, error) {
+	in, err := check(r, members)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkOwner(in, rec.owner); err != nil {
+		return nil, err
+	}
+	in.checkGiven(rec)
+	p := in.patch(r.Entity, rec, members)
+	in.weigh(r.Entity, p.was.values, p.after, rec.data)
+	changed := &input{values: p.changed, reasons: in.reasons}
+	if err := checkReferences(ctx, r.Entity, changed, v.visible); err != nil {
+		return nil, err
+	}
+	if err := changed.err(); err != nil || len(members) == 0 {
+		return nil, err
+	}
+	if err := checkUnique(ctx, v, r.Entity, rec, p.changed); err != nil {
+		return nil, err
+	}
+	rec.data = document(r.Entity, p.after, rec.data)
+	// updated_at never decreases, even if the clock was set back.
+	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
+	if in.owner != "" && in.owner != rec.owner {
+		err = v.own(ctx, rec, in.owner)
+	}
+	return p, err
+}
+
+// patch returns what a checked body changes of a record.
+func (in *input) patch(e *schema.Entity, rec *row, members []Member) *patch {
+	before := stored(e, rec.data)
+	p := &patch{
+		members: members, was: rec.standing(before, nil),
+		after: slices.Clone(before), changed: make([]jsontext.Value, len(before)),
+	}
+	for i, v := range in.values {
+		if v == nil {
+			continue
+		}
+		p.after[i] = v
+		if !same(before[i], v) {
+			p.changed[i] = v
+		}
+	}
+	return p
+}
+
+// remove deletes a record.
+func (s *Session) remove(ctx context.Context, v view, r *access.EntityRights, id string) error {
+	rec, err := findFor(ctx, v, r, id, access.Delete, "delete")
+	if err != nil {
+		return err
+	}
+	return v.drop(ctx, r, rec)
+}
+
+// findFor returns a record that verb reaches. It returns NOT_FOUND where the
+// viewer may not see it, and FORBIDDEN, with a word for what they may not do,
+// where they see it and verb does not reach it.
+func findFor(ctx context.Context, v view, r *access.EntityRights, id string, verb access.Verb, word string) (*row, error) {
+	rec, err := v.find(ctx, r, id, verb)
+	if err != nil {
+		return nil, err
+	}
+	if !rec.allowed {
+		return nil, fault.New(fault.Forbidden, "you may not %s this record", word)
+	}
+	return rec, nil
+}
+
+// show returns what the viewer may see of a record they wrote.
+func (s *Session) show(r *access.EntityRights, rec *row) Record {
+	if !r.May(access.Read) {
+		return renderID(rec.id)
+	}
+	return render(nil, r, rec)
+}
+
+// held returns rec unless the holder refuses it.
+func (s *Session) held(rec Record) (Record, error) {
+	if err := s.hold(len(rec)); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// checkOwner allows only the tenant owner and viewers with all_entity_access to
+// name an owner other than the present one (contract R7). It returns FORBIDDEN
+// otherwise.
+func (s *Session) checkOwner(in *input, present user.ID) error {
+	if in.owner == "" || in.owner == present {
+		return nil
+	}
+	if !s.viewer.AllEntityAccess() {
+		return fault.New(fault.Forbidden, "only the tenant owner or a user with all_entity_access may set owner_id").
+			With("fields", map[string]string{"owner_id": "you may not set another owner"})
+	}
+	return nil
+}
+
+// visibleFunc reports whether a record exists and the viewer may see it.
+type visibleFunc func(ctx context.Context, entity, id string) (bool, error)
+
+// checkReferences fails each reference to a record that does not exist or that
+// the viewer may not see, both with the same reason (contract R10).
+func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible visibleFunc) error {
+	for i, f := range e.Fields {
+		if f.Type != schema.Reference || in.values[i] == nil || schema.IsNull(in.values[i]) {
+			continue
+		}
+		ok, err := visible(ctx, f.Target, schema.Unquote(in.values[i]))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			in.fail(f.Name, "there is no such record of "+f.Target)
+		}
+	}
+	return nil
+}
+
+// checkUnique returns a CONFLICT that names every field whose value another
+// record has (contract R11). In a transaction the unique index decides in the
+// end: it finds a value that another transaction takes at the same time.
+func checkUnique(ctx context.Context, v view, e *schema.Entity, rec *row, values []jsontext.Value) error {
+	taken := map[string]string{}
+	for i, f := range e.Fields {
+		key, ok := indexKey(f, values[i])
+		if !ok || !f.Unique {
+			continue
+		}
+		free, err := v.free(ctx, e, f, key, rec)
+		if err != nil {
+			return err
+		}
+		if !free {
+			taken[f.Name] = "the value is taken"
+		}
+	}
+	if len(taken) > 0 {
+		return conflict(taken)
+	}
+	return nil
+}
+
+func conflict(fields map[string]string) error {
+	return fault.New(fault.Conflict, "a unique field's value is taken").With("fields", fields)
+}

@@ -1,0 +1,167 @@
+package records
+
+import (
+	"slices"
+
+	"gatehouse/internal/access"
+)
+
+// way is what a kind of way to reach records (access.Kind) means for stored
+// ones. From ways come the visibility predicate (statement.reached), the index
+// ranges of lists (statement.arms), the index rows of filtered lists
+// (standing.entries), and the checks of a record in memory
+// (standing.reachedBy).
+type way struct {
+	// prefix begins the reach of the index rows of this way (way.reach).
+	prefix string
+	source source
+	// names appends the names under which a record is reached in this way.
+	names func(dst []string, st standing) []string
+	// condition writes whether w reaches the record r, an alias of the table
+	// records, whose entity is $2.
+	condition func(s *statement, w *access.Way)
+	// ranges writes the index ranges of the records that w reaches.
+	ranges func(a *armWriter, w *access.Way)
+}
+
+// source is what decides whether a record is reached in a way.
+type source uint8
+
+const (
+	ofRow    source = iota // columns of the record: whoever holds the row knows it
+	ofValues               // the values of its fields, under the configuration
+	ofOthers               // rows of other tables: only the condition tells
+)
+
+// ways has an entry for each kind of way.
+var ways = [...]way{
+	access.ByOwner: {
+		prefix: "o:",
+		source: ofRow,
+		names:  func(dst []string, st standing) []string { return append(dst, string(st.owner)) },
+		condition: func(s *statement, w *access.Way) {
+			s.WriteString("r.owner_id = ")
+			s.arg(w.Names[0])
+		},
+		ranges: func(a *armWriter, w *access.Way) {
+			a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", w.Names, nil)
+		},
+	},
+	access.ByOwnerRole: {
+		prefix: "r:",
+		source: ofRow,
+		names: func(dst []string, st standing) []string {
+			if st.ownerRole == "" {
+				return dst
+			}
+			return append(dst, st.ownerRole)
+		},
+		condition: func(s *statement, w *access.Way) {
+			s.WriteString("r.owner_role IN ")
+			s.list(w.Names)
+		},
+		ranges: func(a *armWriter, w *access.Way) {
+			a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", w.Names, nil)
+		},
+	},
+	access.ByShare: {
+		prefix: "s:",
+		source: ofOthers,
+		names:  func(dst []string, st standing) []string { return append(dst, st.shares...) },
+		condition: func(s *statement, w *access.Way) {
+			s.WriteString(`EXISTS (SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = r.entity
+			AND s.record_id = r.record_id AND s.principal IN `)
+			s.list(w.Names)
+			s.level(w)
+			s.WriteByte(')')
+		},
+		ranges: func(a *armWriter, w *access.Way) {
+			a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", w.Names, func() { a.level(w) })
+		},
+	},
+	access.ByRule: {
+		prefix: "m:",
+		source: ofValues,
+		names:  func(dst []string, st standing) []string { return append(dst, st.rules...) },
+		condition: func(s *statement, w *access.Way) {
+			s.WriteString(`EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_created_at = r.created_at
+			AND m.rule_id IN `)
+			s.list(w.Names)
+			s.WriteByte(')')
+		},
+		ranges: func(a *armWriter, w *access.Way) {
+			a.write("rule_matches", "s.record_created_at", "s.rule_id", w.Names, nil)
+		},
+	},
+}
+
+// level limits shares to the level edit if w is for that.
+func (s *statement) level(w *access.Way) {
+	if w.EditOnly {
+		s.WriteString(" AND s.access = 'edit'")
+	}
+}
+
+// reach returns the column reach of the index rows for a name of the way.
+func (k *way) reach(name string) string { return k.prefix + name }
+
+// reachesOf returns the reaches of the index rows of a scope's ways.
+func reachesOf(scope *access.Scope) []string {
+	list := make([]string, 0, armCount(scope))
+	for i := range scope.Ways {
+		w := &scope.Ways[i]
+		for _, name := range w.Names {
+			list = append(list, ways[w.Kind].reach(name))
+		}
+	}
+	return list
+}
+
+// armCount returns the number of names of a scope's ways.
+func armCount(scope *access.Scope) (n int) {
+	for i := range scope.Ways {
+		n += len(scope.Ways[i].Names)
+	}
+	return n
+}
+
+// reaches returns the reaches of the record's index rows.
+func (st *standing) reaches() []string {
+	list := make([]string, 0, 2+len(st.shares)+len(st.rules))
+	for i := range ways {
+		n := len(list)
+		list = ways[i].names(list, *st)
+		for ; n < len(list); n++ {
+			list[n] = ways[i].reach(list[n])
+		}
+	}
+	return list
+}
+
+// waysOf returns the part of a scope that depends on a source.
+func waysOf(scope *access.Scope, from source) *access.Scope {
+	part := &access.Scope{}
+	for _, w := range scope.Ways {
+		if ways[w.Kind].source == from {
+			part.Ways = append(part.Ways, w)
+		}
+	}
+	return part
+}
+
+// reachedBy reports whether a scope reaches the record by the ways that depend
+// on nothing beyond known, which is ofRow or ofValues. The standing must have
+// what those depend on.
+func (st standing) reachedBy(scope *access.Scope, known source) bool {
+	return scope.All || slices.ContainsFunc(scope.Ways, func(w access.Way) bool {
+		k := &ways[w.Kind]
+		return k.source <= known && slices.ContainsFunc(k.names(nil, st), func(name string) bool { return slices.Contains(w.Names, name) })
+	})
+}
+
+// byRow reports whether a scope reaches a record by its row alone, whatever it
+// is shared with and whatever rules match it.
+func byRow(scope *access.Scope, rec *row) bool {
+	st := standing{owner: rec.owner, ownerRole: rec.ownerRole}
+	return st.reachedBy(scope, ofRow)
+}
