@@ -19,6 +19,7 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/gatetest/enginecache"
+	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
 )
 
@@ -217,7 +218,7 @@ func TestIoTReading(t *testing.T) {
 func TestLeadForm(t *testing.T) {
 	x := load(t, "lead-form")
 	send := func(form url.Values) any {
-		given, err := inputs.FromForm(x.schemas["take_lead"], form, false)
+		given, err := inputs.FromForm(x.schemas["take_lead"], form, false, httpapi.ParseValue)
 		return x.flow(t, "take_lead", given, err)
 	}
 	form := url.Values{}

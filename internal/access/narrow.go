@@ -59,9 +59,14 @@ func (r *EntityRights) columnExceeds(other *EntityRights) bool {
 
 // exceeds reports whether s reaches records by a way that other does not have.
 func (s *Scope) exceeds(other *Scope) bool {
-	lacks := func(ways, others []string) bool {
-		return slices.ContainsFunc(ways, func(way string) bool { return !slices.Contains(others, way) })
+	if s.All || other.All {
+		return !other.All
 	}
-	return !other.All && (s.All || s.Owner != other.Owner || lacks(s.OwnerRoles, other.OwnerRoles) ||
-		lacks(s.SharedTo, other.SharedTo) || lacks(s.Rules, other.Rules))
+	return slices.ContainsFunc(s.Ways, func(w Way) bool { return !slices.ContainsFunc(other.Ways, w.within) })
+}
+
+// within reports whether o reaches all that w reaches.
+func (w Way) within(o Way) bool {
+	return w.Kind == o.Kind && (w.EditOnly || !o.EditOnly) &&
+		!slices.ContainsFunc(w.Names, func(name string) bool { return !slices.Contains(o.Names, name) })
 }

@@ -16,21 +16,11 @@ func said(s *Scope) string {
 		return "all"
 	}
 	var ways []string
-	if s.Owner != "" {
-		ways = append(ways, "own")
-	}
-	for _, role := range slices.Sorted(slices.Values(s.OwnerRoles)) {
-		ways = append(ways, "owned by "+role)
-	}
-	level := "shared with "
-	if s.EditOnly {
-		level = "shared to edit with "
-	}
-	for _, p := range slices.Sorted(slices.Values(s.SharedTo)) {
-		ways = append(ways, level+p)
-	}
-	for _, rule := range s.Rules {
-		ways = append(ways, "rule "+rule)
+	for _, w := range s.Ways {
+		for _, name := range slices.Sorted(slices.Values(w.Names)) {
+			ways = append(ways, map[Kind]string{ByOwner: "own", ByOwnerRole: "owned by " + name, ByRule: "rule " + name,
+				ByShare: map[bool]string{false: "shared with ", true: "shared to edit with "}[w.EditOnly] + name}[w.Kind])
+		}
 	}
 	return strings.Join(ways, ", ")
 }
