@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// auditRow is what an engine does with a log of a million entries, in ms.
+// auditRow has the times of an engine with a log of a million entries, in ms.
 type auditRow struct {
 	engine  string
 	figures map[string]float64
@@ -20,7 +20,7 @@ type auditRow struct {
 // logEntries is how many entries the log has.
 const logEntries = 1_000_000
 
-// auditLimits are the figures that are asked for, in ms.
+// auditLimits are the required figures, in ms.
 var auditLimits = []struct {
 	figure, name string
 	atMost       float64
@@ -32,9 +32,8 @@ var auditLimits = []struct {
 	{"stall-ms", "longest write of another day meanwhile", 250},
 }
 
-// auditMillion measures the audit log by itself. The product makes entries only
-// by answering requests, which would take long for so many: so it runs the
-// benchmark of its package, on the measured server's core.
+// auditMillion measures the audit log by itself. It runs the benchmark of its package on the
+// measured server's core, because making a million entries by requests would take long.
 func auditMillion(ctx context.Context, c *config, rep *report) error {
 	cmd := exec.CommandContext(ctx, "taskset", "-c", serverCore,
 		"go", "test", "./internal/audit", "-run", "^$", "-bench", "^BenchmarkMillion$", "-benchtime", "1x", "-timeout", "30m")
@@ -72,7 +71,7 @@ func auditMillion(ctx context.Context, c *config, rep *report) error {
 	return nil
 }
 
-// auditTable is the part of the report about the log by itself.
+// auditTable returns the part of the report about the log by itself.
 func (r *report) auditTable(b *strings.Builder) {
 	if len(r.audit) == 0 {
 		return
@@ -94,7 +93,7 @@ func (r *report) auditTable(b *strings.Builder) {
 	writeGrid(b, grid)
 }
 
-// ceiling is a figure that is to stay below a limit.
+// ceiling is a figure that must stay below a limit.
 type ceiling struct {
 	name             string
 	atMost, measured float64
@@ -107,7 +106,7 @@ const (
 	auditMemoryAtMost = 120 // MiB
 )
 
-// ceilings are the figures of the audit log that were measured.
+// ceilings returns the figures of the audit log that were measured.
 func (r *report) ceilings() (list []ceiling) {
 	for _, row := range []string{rowRead, rowList, rowCreate} {
 		with, without := r.samples[row][auditedName], r.samples[row][plainName]

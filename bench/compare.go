@@ -10,37 +10,38 @@ import (
 	"syscall"
 )
 
-// compare measures two builds of Gatehouse against each other: both run at the
-// same time, each on data of its own, and are asked in turn for a second. What
-// else the machine does changes slowly compared to that, so the ratio of
-// neighbours says more than two medians of a longer run.
+// compare compares two builds of Gatehouse. Both run at the same time, each on data of its
+// own, and are measured in turns of a second. The load of the machine changes slowly
+// compared to that, so the ratio of two turns next to each other is more precise than
+// two medians of a longer run.
 func compare(ctx context.Context, c *config) error {
 	other := *c
 	other.gatehouse, other.work = c.against, filepath.Join(c.work, "against")
 	if err := os.MkdirAll(other.work, 0o755); err != nil {
 		return err
 	}
-	these, err := gatehouseLineUp(ctx, c)
+	these, err := setUpGatehouse(ctx, c)
 	if err != nil {
 		return err
 	}
-	those, err := gatehouseLineUp(ctx, &other)
+	those, err := setUpGatehouse(ctx, &other)
 	if err != nil {
 		return err
 	}
 	for n, this := range these {
-		if this.name != plainName || len(this.asked) == 0 {
+		if this.name != plainName || len(this.workloads) == 0 {
 			continue
 		}
-		if err := duel(ctx, c, this, those[n]); err != nil {
+		if err := compareServers(ctx, c, this, those[n]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// duel asks this build and that one everything, and prints how they compare.
-func duel(ctx context.Context, c *config, this, that contestant) error {
+// compareServers runs every workload on both servers in turns, and prints the rates and their
+// ratio.
+func compareServers(ctx context.Context, c *config, this, that contestant) error {
 	a, err := this.start(ctx)
 	if err != nil {
 		return err
@@ -51,12 +52,12 @@ func duel(ctx context.Context, c *config, this, that contestant) error {
 		return err
 	}
 	defer b.stop(syscall.SIGTERM)
-	for n, q := range this.asked {
+	for n, q := range this.workloads {
 		var ours, theirs, ratios []float64
 		for pair := range 1 + c.rounds*c.seconds {
 			x, y, err := inTurn(pair%2 == 1,
 				func() (sample, error) { return q.load.send(ctx, c, a, 1) },
-				func() (sample, error) { return that.asked[n].load.send(ctx, c, b, 1) })
+				func() (sample, error) { return that.workloads[n].load.send(ctx, c, b, 1) })
 			if err != nil {
 				return err
 			}
@@ -70,8 +71,8 @@ func duel(ctx context.Context, c *config, this, that contestant) error {
 	return nil
 }
 
-// inTurn measures this and that, that first when turned, so that neither always
-// has the other's leavings.
+// inTurn measures this and that, or, if turned, that and this, so that neither always runs
+// after the other.
 func inTurn(turned bool, this, that func() (sample, error)) (x, y sample, err error) {
 	if turned {
 		y, x, err = inTurn(false, that, this)
@@ -89,7 +90,7 @@ func quartiles(values []float64) (low, high float64) {
 	return sorted[len(sorted)/4], sorted[len(sorted)-1-len(sorted)/4]
 }
 
-// checkAgainst refuses a build that is not there.
+// checkAgainst returns an error if the build to compare with does not exist.
 func (c *config) checkAgainst() error {
 	if c.against == "" {
 		return nil

@@ -23,20 +23,20 @@ const (
 
 const custom = "/public/v1/custom"
 
-// componentFile is the source of the component that books orders, as the
-// manifest names it.
+// componentFile is the name in the manifest of the source of the component that books
+// orders.
 const componentFile = "book_order.js"
 
-// endpointCall is a custom endpoint and what it is sent.
+// endpointCall is a custom endpoint and the bodies that it is sent.
 type endpointCall struct {
 	row, path string
 	body      func(n int) any
 	answers   func(n int) string // is part of the answer to body n
 }
 
-// endpointLineUp is a contestant that is asked the calls. Each time it is
-// started every call is tried once, so that what is measured is the right answer.
-func endpointLineUp(c *config, name, token string, start func(context.Context) (*server, error), calls []endpointCall) (contestant, error) {
+// endpointContestant returns a contestant with the calls as its workloads. Each time it is
+// started, every call is tried once, to make sure that the right answer is measured.
+func endpointContestant(c *config, name, token string, start func(context.Context) (*server, error), calls []endpointCall) (contestant, error) {
 	who := contestant{name: name, start: func(ctx context.Context) (*server, error) {
 		s, err := start(ctx)
 		if err != nil {
@@ -55,7 +55,7 @@ func endpointLineUp(c *config, name, token string, start func(context.Context) (
 		if err != nil {
 			return contestant{}, err
 		}
-		who.asked = append(who.asked, question{call.row, l})
+		who.workloads = append(who.workloads, workload{call.row, l})
 	}
 	return who, nil
 }
@@ -70,7 +70,7 @@ func gatehouseCalls() []endpointCall {
 	}
 }
 
-// pocketCalls are PocketBase's routes that do the same as the first two.
+// pocketCalls returns PocketBase's routes that do the same as the first two.
 func pocketCalls() []endpointCall {
 	return []endpointCall{
 		{rowComponent, "/bench/hello", greeting, greeted},
@@ -111,10 +111,10 @@ func (call endpointCall) load(c *config, name, token string) (load, error) {
 	return prepareLoad(c, name, token, lines)
 }
 
-// tried is the body that a started contestant is tried with.
+// tried is the body that a contestant is tried with.
 const tried = 41
 
-// try sends one body and looks at the answer.
+// try sends one body and checks the answer.
 func (call endpointCall) try(ctx context.Context, s *server, token string) error {
 	status, raw, err := post(ctx, s.base+call.path, token, call.body(tried))
 	if err != nil {
@@ -126,13 +126,13 @@ func (call endpointCall) try(ctx context.Context, s *server, token string) error
 	return nil
 }
 
-// endpoints is the installation as the contestant of the custom endpoints.
+// endpoints returns the installation as the contestant of the custom endpoints.
 func (g *instance) endpoints(token string) (contestant, error) {
-	return endpointLineUp(g.c, plainName, token, g.start, gatehouseCalls())
+	return endpointContestant(g.c, plainName, token, g.start, gatehouseCalls())
 }
 
-// endpoints is PocketBase with its JavaScript routes. They are called without a
-// token: looking at one is work, and these routes ask for none.
+// endpoints is PocketBase with its JavaScript routes. They are called without a token,
+// because these routes do not need one and checking it would take time.
 func (p *pocketBase) endpoints() (contestant, error) {
 	dir := filepath.Join(p.c.work, "pocketbase", "hooks")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -142,5 +142,5 @@ func (p *pocketBase) endpoints() (contestant, error) {
 		return contestant{}, err
 	}
 	start := func(ctx context.Context) (*server, error) { return p.start(ctx, serverCore, "-hooks", dir) }
-	return endpointLineUp(p.c, pocketName, "", start, pocketCalls())
+	return endpointContestant(p.c, pocketName, "", start, pocketCalls())
 }

@@ -62,7 +62,7 @@ func sqliteInstance(c *config, name string) *instance {
 	return &instance{c: c, name: name, dir: dir, store: []string{"--data", filepath.Join(dir, "data")}}
 }
 
-// copyAs is a second installation with the same data; none may be running.
+// copyAs returns a second installation with the same data; none may be running.
 func (g *instance) copyAs(name string) (*instance, error) {
 	other := sqliteInstance(g.c, name)
 	return other, os.CopyFS(other.dir, os.DirFS(g.dir))
@@ -105,7 +105,7 @@ func (g *instance) apply(ctx context.Context, audit bool) error {
 	return err
 }
 
-// key makes an API key that never runs out of requests.
+// key makes an API key without a practical rate limit.
 func (g *instance) key(ctx context.Context, email string) (string, error) {
 	return g.run(ctx, "key", "create", "--tenant", tenantName, "--user", email, "--name", "bench", "--rate-limit", "100000000")
 }
@@ -146,7 +146,7 @@ func (g *instance) serve(ctx context.Context, cores string) (*server, error) {
 	return s, nil
 }
 
-// planned is a record to be made: whose it is, and its fields.
+// planned is a record to create: its owner and its fields.
 type planned struct {
 	owner  string
 	fields map[string]any
@@ -209,8 +209,8 @@ func create(ctx context.Context, base, token string, fields map[string]any) (str
 	return reply.Data.ID, nil
 }
 
-// post sends a value as JSON, as the holder of the token if there is one, and
-// returns the answer whatever its status.
+// post sends a value as JSON, with the token unless it is "", and returns the answer
+// whatever its status.
 func post(ctx context.Context, url, token string, value any) (status int, answer []byte, err error) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -233,7 +233,7 @@ func post(ctx context.Context, url, token string, value any) (status int, answer
 	return resp.StatusCode, answer, err
 }
 
-// fetch gets a path as the holder of the token.
+// fetch gets a path with the token.
 func fetch(ctx context.Context, base, path, token string) (*http.Response, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {

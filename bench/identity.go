@@ -30,9 +30,9 @@ const login = "/public/v1/auth/login"
 // at once would answer in batches that a short measurement cuts apart.
 const loginClients = 4
 
-// identity is the installation as the contestants of logins and of requests with
-// an access token: one for each row, so that all start alike. The token that it
-// makes holds for an hour.
+// identity returns the installation as contestants for logins and for requests with an access
+// token: one for each row, so that all start in the same state. The token is valid for an
+// hour.
 func (g *instance) identity(ctx context.Context) ([]contestant, error) {
 	if err := g.apply(ctx, false); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (g *instance) identity(ctx context.Context) ([]contestant, error) {
 	}
 	var field []contestant
 	add := func(row string, l load, err error) error {
-		field = append(field, contestant{name: plainName, start: g.start, asked: []question{{row, l}}})
+		field = append(field, contestant{name: plainName, start: g.start, workloads: []workload{{row, l}}})
 		return err
 	}
 	if g.c.wants("login") {
@@ -105,7 +105,7 @@ func loginLoad(c *config, name, path string, credentials map[string]string) (loa
 	return l, err
 }
 
-// sameList makes sure that a list has 50 records, and is the same for whoever asks.
+// sameList checks that a list has 50 records and is the same for each user.
 func sameList(ctx context.Context, s *server, path string, tokens ...string) error {
 	var first []byte
 	for _, token := range tokens {
@@ -135,7 +135,7 @@ func sameList(ctx context.Context, s *server, path string, tokens ...string) err
 
 const pocketLogin = "/api/collections/users/auth-with-password"
 
-// login is the load of PocketBase's logins, tried once.
+// login returns the load of PocketBase's logins, tried once.
 func (p *pocketBase) login(ctx context.Context, s *server) (load, error) {
 	credentials := map[string]string{"identity": p.Email, "password": p.Password}
 	var given struct{ Token string }

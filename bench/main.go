@@ -1,11 +1,10 @@
-// Command bench measures Gatehouse side by side with its floor (a bare
-// net/http handler that answers the same bytes) and with PocketBase, and
-// whether lists stay flat as the data grows.
+// Command bench measures Gatehouse beside its floor (a bare net/http handler that answers the
+// same bytes) and PocketBase, and whether the time of lists stays the same as data grows.
 //
 // Every measured server runs alone on core 0 with GOMAXPROCS=1; the load comes
-// from core 1. Contestants take turns, round after round, and the medians of
-// the rounds are compared, so that a machine that slows down slows down for
-// all. Run it with "make bench"; see docs/benchmarks.md for what it writes.
+// from core 1. Contestants are measured in turns, round after round, and the medians of the
+// rounds are compared, so that a change of the machine's speed affects all. Run it with
+// "make bench"; it writes docs/benchmarks.md.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 	"time"
 )
 
-// config is what the flags say, and where things are.
+// config has the flags, and the paths of files.
 type config struct {
 	gatehouse string // the binary under test
 	bin       string // where floor and pocketbase are
@@ -178,14 +177,14 @@ func pinSelf() error {
 	return syscall.Exec(taskset, argv, append(os.Environ(), mark+"=1"))
 }
 
-// warnIfBusy says so when something else is using the machine.
+// warnIfBusy logs a warning if something else uses the machine.
 func warnIfBusy() {
 	if load := loadAverage(); load > 0.5 {
 		log.Printf("the load average is %.1f: other work will show in the figures", load)
 	}
 }
 
-// pause waits, unless the run is over.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The JavaScript that books orders. What it computes is the same text for every
-// contestant; how it is called, and what saves the record, is each one's own.
+// The JavaScript that books orders. The computation is the same text for every contestant;
+// each has its own code around it that calls it and saves the record.
 var (
 	//go:embed javascript/reckon.js
 	reckonText string
@@ -19,10 +19,10 @@ var (
 	routesText string
 )
 
-// componentSource is Gatehouse's logic component.
+// componentSource returns Gatehouse's logic component.
 func componentSource() string { return reckonText + componentText }
 
-// routesSource is PocketBase's hooks file: the route for orders, and the small one.
+// routesSource returns PocketBase's hooks file: the route for orders, and the small one.
 func routesSource() string { return strings.Replace(routesText, "/* reckon */", reckonText, 1) }
 
 // purchase is an order as it is sent; in JSON it has about 1.5 KB.
@@ -83,7 +83,7 @@ func newPurchase(n int) purchase {
 	return o
 }
 
-// gross is what the order comes to, as every contestant must answer.
+// gross returns the total of the order, which every contestant must answer.
 func (o purchase) gross() float64 {
 	net := make(map[int]float64) // by rate, in cents
 	for _, line := range o.Lines {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// captured is an answer as the floor repeats it; see floor/main.go.
+// captured is an answer that the floor repeats; see floor/main.go.
 type captured struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header"`
@@ -30,7 +30,7 @@ func capture(ctx context.Context, s *server, path, token, file string) error {
 	return writeJSON(file, captured{Status: resp.StatusCode, Header: header, Body: body})
 }
 
-// madeUp is an answer of the size Gatehouse's would have, for runs without it.
+// madeUp returns an answer of the size Gatehouse's would have, for runs without it.
 func madeUp(file string, body []byte) error {
 	return writeJSON(file, captured{
 		Status: http.StatusOK,
@@ -78,7 +78,7 @@ func startFloor(ctx context.Context, c *config) (*server, error) {
 func (c *config) oneFile() string  { return filepath.Join(c.work, "one.json") }
 func (c *config) listFile() string { return filepath.Join(c.work, "list.json") }
 
-// pocketBase is the peer and what it says about itself when it starts.
+// pocketBase is the peer and the line that it prints when it starts.
 type pocketBase struct {
 	c           *config
 	User, Token string
@@ -88,7 +88,7 @@ type pocketBase struct {
 
 const pocketContacts = "/api/collections/contact/records"
 
-// pocketList asks for what Gatehouse's list gives: newest first, no count of all.
+// pocketList is the path of a list like Gatehouse's: newest first, without a total.
 const pocketList = pocketContacts + "?perPage=50&sort=-created,-id&skipTotal=1"
 
 // start serves PocketBase, with more flags if they are given; the first start

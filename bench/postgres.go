@@ -53,7 +53,7 @@ func postgresThroughput(ctx context.Context, c *config, rep *report, open func(c
 	if err != nil {
 		return err
 	}
-	asked := []question{}
+	workloads := []workload{}
 	for _, q := range []struct {
 		part, row string
 		lines     []string
@@ -68,16 +68,16 @@ func postgresThroughput(ctx context.Context, c *config, rep *report, open func(c
 		if err != nil {
 			return err
 		}
-		asked = append(asked, question{q.row, l})
+		workloads = append(workloads, workload{q.row, l})
 	}
 	if c.wants("create") {
 		l, err := createLoad(c, "postgres-create", token, contacts, nil)
 		if err != nil {
 			return err
 		}
-		asked = append(asked, question{rowCreate, l})
+		workloads = append(workloads, workload{rowCreate, l})
 	}
-	who := contestant{name: pgPlainName, start: g.start, asked: asked}
+	who := contestant{name: pgPlainName, start: g.start, workloads: workloads}
 	for round := range c.rounds {
 		if err := who.measure(ctx, c, rep, round); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (pg *cluster) instance(ctx context.Context, c *config, name string) (*insta
 		return nil, err
 	}
 	dsn := fmt.Sprintf("postgres://gatehouse@127.0.0.1:%s/%s?sslmode=disable", pg.port, name)
-	// What autovacuum would have done a minute later anyway.
+	// Autovacuum would do this a minute later.
 	settle := func(ctx context.Context) error {
 		return pg.command(ctx, "vacuumdb", "-h", "127.0.0.1", "-p", pg.port, "-U", "gatehouse", "--analyze", "--quiet", name)
 	}
@@ -174,8 +174,8 @@ func (pg *cluster) instance(ctx context.Context, c *config, name string) (*insta
 	return &instance{c: c, name: "postgres-" + name, dir: dir, store: store, settle: settle}, nil
 }
 
-// masterKey makes a key file: with --database it must be given, and a folder's
-// own key, made at its first start, has the right form whatever that is.
+// masterKey makes a key file, which --database needs. It uses the key that a data folder
+// gets at its first start, and so does not depend on the format.
 func masterKey(ctx context.Context, c *config, name string) (string, error) {
 	g := sqliteInstance(c, name)
 	s, err := g.serve(ctx, anyCore)
@@ -188,7 +188,7 @@ func masterKey(ctx context.Context, c *config, name string) (string, error) {
 	return file, err
 }
 
-// postgresBin is the folder of initdb: on the PATH, or where Debian puts it.
+// postgresBin returns the folder of initdb: on the PATH, or where Debian puts it.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err == nil && len(found) > 0 {

@@ -33,7 +33,7 @@ type server struct {
 	err  error
 }
 
-// launch is how a process is started.
+// launch describes how to start a process.
 type launch struct {
 	name  string
 	cores string
@@ -110,7 +110,7 @@ func (s *server) stop(sig syscall.Signal) {
 	}
 }
 
-// cpu is the processor time the server has used.
+// cpu returns the processor time the server has used.
 func (s *server) cpu() time.Duration {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// peakMemory is the server's largest resident set in MiB.
+// peakMemory returns the server's largest resident set in MiB.
 func (s *server) peakMemory() float64 {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	for line := range strings.Lines(string(raw)) {
@@ -145,7 +145,7 @@ var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true},
 }
 
-// freeAddr is a loopback address nobody listens on.
+// freeAddr returns a loopback address nobody listens on.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +154,7 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// cleanEnv is the environment without what would configure a contestant.
+// cleanEnv returns the environment without variables that configure a contestant.
 func cleanEnv() []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -165,7 +165,7 @@ func cleanEnv() []string {
 	return env
 }
 
-// tail is the end of a file, for error messages.
+// tail returns the end of a file, for error messages.
 func tail(path string) string {
 	raw, _ := os.ReadFile(path)
 	if len(raw) > 2000 {

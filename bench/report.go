@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// report collects what was measured and says how it compares.
+// report collects the figures and prints how they compare.
 type report struct {
 	c          *config
 	date       string
@@ -40,8 +40,8 @@ type traversalRow struct {
 
 func (r traversalRow) ratio() float64 { return float64(r.deep) / float64(r.first) }
 
-// target is a figure that is asked for: a contestant against another in the
-// same row, or against itself in another row.
+// target is a required figure: the ratio of a contestant to another one in the same row, or
+// to itself in another row.
 type target struct {
 	row, who, against string // against a contestant or a row
 	atLeast           float64
@@ -65,9 +65,8 @@ var targets = []target{
 // rows of the throughput table, in its order.
 var rows = []string{rowRead, rowList, rowCreate, rowComponent, rowOrder, rowSteps, rowAutomation, rowLogin, rowJWTList, rowKeyList}
 
-// measured is the target's figure: the median of the rounds' own ratios, since
-// what is measured within a round is near in time and the machine's drift is in
-// both; 0 when it was not measured.
+// measured returns the target's figure, 0 if it was not measured: the median of the ratios of
+// all rounds, because the machine's speed changes little within a round.
 func (r *report) measured(t target) float64 {
 	ours, theirs := r.samples[t.row][t.who], r.samples[t.row][t.against]
 	if slices.Contains(rows, t.against) {
@@ -80,8 +79,8 @@ func (r *report) measured(t target) float64 {
 	return median(ratios)
 }
 
-// What is asked of the flat lists and of the traversal; a page is "no dearer"
-// when the difference is within what two runs of the same page differ by.
+// The required figures of the flat lists and of the traversal. A page is "no dearer" if the
+// difference is within that of two runs of the same page.
 const (
 	flatAtMost      = 1.5
 	traversalAtMost = 1.1
@@ -98,7 +97,7 @@ func (r *report) add(row, who string, s sample) {
 	r.samples[row][who] = append(r.samples[row][who], s)
 }
 
-// of is the median of one field over the rounds; 0 when it was not measured.
+// of returns the median of one field over the rounds; 0 when it was not measured.
 func (r *report) of(row, who string, field func(sample) float64) float64 {
 	var values []float64
 	for _, s := range r.samples[row][who] {
@@ -164,7 +163,7 @@ func (r *report) throughputTable(b *strings.Builder) {
 	writeGrid(b, grid)
 }
 
-// against is a rate divided by another contestant's in the same row.
+// against returns a rate divided by another contestant's in the same row.
 func (r *report) against(row string, rate float64, other, format string) string {
 	base := r.of(row, other, perSecond)
 	if base == 0 {
@@ -209,7 +208,7 @@ func (r *report) targetTable(b *strings.Builder) {
 	writeGrid(b, grid)
 }
 
-// verdict says whether a target was met, and if not by which factor it was missed.
+// verdict reports whether a target was met, and if not by which factor it was missed.
 func verdict(met bool, factor float64) string {
 	if met {
 		return "met"
@@ -265,7 +264,7 @@ func writeGrid(b *strings.Builder, grid [][]string) {
 	b.WriteString("\n")
 }
 
-// median is the middle value, the upper one of two; 0 for none.
+// median returns the middle value, the upper one of two; 0 for none.
 func median[T cmp.Ordered](values []T) T {
 	var zero T
 	if len(values) == 0 {
@@ -291,7 +290,7 @@ func fileName(s string) string {
 	return strings.NewReplacer(" ", "-", ",", "", "÷", "").Replace(strings.ToLower(s))
 }
 
-// hardware is one line on the machine.
+// hardware returns one line on the machine.
 func hardware() string {
 	model, cores := "unknown processor", 0 // runtime.NumCPU counts only the cores this program is pinned to
 	raw, _ := os.ReadFile("/proc/cpuinfo")

@@ -12,15 +12,15 @@ import (
 	"gatehouse/bench/contact"
 )
 
-// contestant is one server of the throughput rounds and what is asked of it.
+// contestant is one server of the throughput rounds, with its workloads.
 type contestant struct {
-	name  string
-	start func(context.Context) (*server, error)
-	asked []question
+	name      string
+	start     func(context.Context) (*server, error)
+	workloads []workload
 }
 
-// question is one kind of request; its name is the row it belongs to.
-type question struct {
+// workload is one kind of request; row is its row in the table.
+type workload struct {
 	row  string
 	load load
 }
@@ -41,12 +41,12 @@ const (
 	rowCreate = "create"
 )
 
-// warmUp is how long a started server is asked before it is measured.
+// warmUp is how many seconds of load a server gets before it is measured.
 const warmUp = 1
 
-// throughput measures everything that is counted by the second, in turns.
+// throughput measures the rates of all contestants in turns.
 func throughput(ctx context.Context, c *config, rep *report) error {
-	field, err := lineUp(ctx, c)
+	field, err := setUp(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func throughput(ctx context.Context, c *config, rep *report) error {
 	return nil
 }
 
-// lineUp fills every contestant and captures what the floor repeats.
-func lineUp(ctx context.Context, c *config) ([]contestant, error) {
+// setUp fills every contestant and captures the answers that the floor repeats.
+func setUp(ctx context.Context, c *config) ([]contestant, error) {
 	var field []contestant
 	if c.peersOnly {
 		if err := madeUpAnswers(c); err != nil {
@@ -81,47 +81,47 @@ func lineUp(ctx context.Context, c *config) ([]contestant, error) {
 		}
 		field = append(field, floorContestant(c, loads))
 	} else {
-		own, err := gatehouseLineUp(ctx, c)
+		own, err := setUpGatehouse(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		field = append(field, own...)
 	}
-	peer, err := pocketLineUp(ctx, c)
+	peer, err := setUpPocketBase(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	return append(field, peer...), nil
 }
 
-func floorContestant(c *config, asked []question) contestant {
-	return contestant{name: floorName, start: func(ctx context.Context) (*server, error) { return startFloor(ctx, c) }, asked: asked}
+func floorContestant(c *config, workloads []workload) contestant {
+	return contestant{name: floorName, start: func(ctx context.Context) (*server, error) { return startFloor(ctx, c) }, workloads: workloads}
 }
 
-// floorLoads are the reads, which the floor answers too.
-func floorLoads(c *config, token string, ids []string) ([]question, error) {
-	var asked []question
+// floorLoads returns the workloads that read, which the floor has, too.
+func floorLoads(c *config, token string, ids []string) ([]workload, error) {
+	var workloads []workload
 	if c.wants("read") {
 		l, err := prepareLoad(c, "gatehouse-read", token, gets(prefixed(contacts, ids)...))
 		if err != nil {
 			return nil, err
 		}
-		asked = append(asked, question{rowRead, l})
+		workloads = append(workloads, workload{rowRead, l})
 	}
 	if c.wants("list") {
 		l, err := prepareLoad(c, "gatehouse-list", token, gets(contacts+"?limit=50"))
 		if err != nil {
 			return nil, err
 		}
-		asked = append(asked, question{rowList, l})
+		workloads = append(workloads, workload{rowList, l})
 	}
-	return asked, nil
+	return workloads, nil
 }
 
-// gatehouseLineUp fills one installation and copies it: one answers reads, one
-// answers them with audit persistence, two take the creates, one has the custom
-// endpoints called, and one has an end-user.
-func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
+// setUpGatehouse fills one installation and copies it: one is for reads, one for reads with
+// audit persistence, two are for creates, one for custom endpoints, and one for External
+// Identity.
+func setUpGatehouse(ctx context.Context, c *config) ([]contestant, error) {
 	plain := sqliteInstance(c, "gatehouse")
 	token, ids, err := plain.prepareThroughput(ctx, true)
 	if err != nil {
@@ -132,25 +132,25 @@ func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 		return nil, err
 	}
 	field := []contestant{floorContestant(c, reads)}
-	var creates []question
+	var creates []workload
 	if c.wants("create") {
 		l, err := createLoad(c, "gatehouse-create", token, contacts, nil)
 		if err != nil {
 			return nil, err
 		}
-		creates = []question{{rowCreate, l}}
+		creates = []workload{{rowCreate, l}}
 	}
 	for _, v := range []struct {
 		name, dir string
 		audit     bool
-		asked     []question
+		workloads []workload
 	}{
 		{plainName, "gatehouse-reads", false, reads},
 		{auditedName, "gatehouse-audited", true, reads},
 		{plainName, "gatehouse-creates", false, creates},
 		{auditedName, "gatehouse-creates-audited", true, creates},
 	} {
-		if len(v.asked) == 0 {
+		if len(v.workloads) == 0 {
 			continue
 		}
 		g, err := plain.copyAs(v.dir)
@@ -160,14 +160,14 @@ func gatehouseLineUp(ctx context.Context, c *config) ([]contestant, error) {
 		if err := g.apply(ctx, v.audit); err != nil {
 			return nil, err
 		}
-		field = append(field, contestant{name: v.name, start: g.start, asked: v.asked})
+		field = append(field, contestant{name: v.name, start: g.start, workloads: v.workloads})
 	}
 	more, err := plain.special(ctx, token)
 	return append(field, more...), err
 }
 
-// special is copies of the installation for the custom endpoints and for
-// External Identity, where they are wanted.
+// special returns copies of the installation for the custom endpoints and for External
+// Identity, if they are to be measured.
 func (g *instance) special(ctx context.Context, token string) (field []contestant, err error) {
 	if g.c.wants("component") {
 		own, err := g.copyAs("gatehouse-endpoints")
@@ -227,9 +227,9 @@ func (g *instance) prepareThroughput(ctx context.Context, forFloor bool) (token 
 	return token, ids, capture(ctx, s, contacts+"?limit=50", token, g.c.listFile())
 }
 
-// pocketLineUp fills PocketBase; it takes creates in the same process as reads,
+// setUpPocketBase fills PocketBase; it takes creates in the same process as reads,
 // and serves custom endpoints, with their JavaScript, in one of its own.
-func pocketLineUp(ctx context.Context, c *config) ([]contestant, error) {
+func setUpPocketBase(ctx context.Context, c *config) ([]contestant, error) {
 	p := &pocketBase{c: c}
 	s, err := p.start(ctx, anyCore)
 	if err != nil {
@@ -240,13 +240,13 @@ func pocketLineUp(ctx context.Context, c *config) ([]contestant, error) {
 	if err != nil {
 		return nil, err
 	}
-	var asked []question
+	var workloads []workload
 	add := func(part, row, file string, lines []string) error {
 		if !c.wants(part) {
 			return nil
 		}
 		l, err := prepareLoad(c, file, p.Token, lines)
-		asked = append(asked, question{row, l})
+		workloads = append(workloads, workload{row, l})
 		return err
 	}
 	if err := add("read", rowRead, "pocketbase-read", gets(prefixed(pocketContacts, ids)...)); err != nil {
@@ -260,17 +260,17 @@ func pocketLineUp(ctx context.Context, c *config) ([]contestant, error) {
 		if err != nil {
 			return nil, err
 		}
-		asked = append(asked, question{rowCreate, l})
+		workloads = append(workloads, workload{rowCreate, l})
 	}
 	if c.wants("login") {
 		l, err := p.login(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		asked = append(asked, question{rowLogin, l})
+		workloads = append(workloads, workload{rowLogin, l})
 	}
 	start := func(ctx context.Context) (*server, error) { return p.start(ctx, serverCore) }
-	field := []contestant{{name: pocketName, start: start, asked: asked}}
+	field := []contestant{{name: pocketName, start: start, workloads: workloads}}
 	if !c.wants("component") {
 		return field, nil
 	}
@@ -295,7 +295,7 @@ func createLoad(c *config, name, token, path string, extra map[string]any) (load
 	return prepareLoad(c, name, token, lines)
 }
 
-// madeUpAnswers gives the floor something of the right size when there is no Gatehouse.
+// madeUpAnswers gives the floor answers of the right size when Gatehouse is not measured.
 func madeUpAnswers(c *config) error {
 	record := func(n int) map[string]any {
 		fields := contact.Fields(n)
@@ -321,9 +321,9 @@ func madeUpAnswers(c *config) error {
 	return madeUp(c.listFile(), list)
 }
 
-// measure starts the contestant, asks it everything once, and stops it.
+// measure starts the contestant, runs every workload once and stops it.
 func (who contestant) measure(ctx context.Context, c *config, rep *report, round int) error {
-	if len(who.asked) == 0 {
+	if len(who.workloads) == 0 {
 		return nil
 	}
 	s, err := who.start(ctx)
@@ -331,7 +331,7 @@ func (who contestant) measure(ctx context.Context, c *config, rep *report, round
 		return err
 	}
 	defer s.stop(syscall.SIGTERM)
-	for _, q := range who.asked {
+	for _, q := range who.workloads {
 		if _, err := q.load.send(ctx, c, s, warmUp); err != nil {
 			return err
 		}
@@ -346,10 +346,9 @@ func (who contestant) measure(ctx context.Context, c *config, rep *report, round
 	return nil
 }
 
-// saveProfiles asks everything once more while a CPU profile is taken, where
-// the server offers one.
+// saveProfiles runs every workload once more while the server takes a CPU profile, if it can.
 func (who contestant) saveProfiles(ctx context.Context, c *config) error {
-	if len(who.asked) == 0 {
+	if len(who.workloads) == 0 {
 		return nil
 	}
 	s, err := who.start(ctx)
@@ -360,7 +359,7 @@ func (who contestant) saveProfiles(ctx context.Context, c *config) error {
 	if s.ops == "" {
 		return nil
 	}
-	for _, q := range who.asked {
+	for _, q := range who.workloads {
 		file := filepath.Join(c.work, "profiles", fileName(q.row+" "+who.name)+".pprof")
 		if err := q.load.sendProfiled(ctx, c, s, file); err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 //go:embed wrk.lua
 var script []byte
 
-// usualClients send most loads.
+// usualClients is the number of clients of most loads.
 const usualClients = 32
 
 // load is one kind of request.
@@ -31,7 +31,7 @@ type load struct {
 	clients int // 0 for the usual number
 }
 
-// sample is what one measurement saw.
+// sample is the result of one measurement.
 type sample struct {
 	perSecond float64
 	p50, p99  time.Duration

@@ -1,5 +1,5 @@
-// Package examples_test compiles what the examples are made of and runs it once,
-// against a small store of records.
+// Package examples_test compiles the components and automations of the examples and runs
+// them with records in memory.
 package examples_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// manifest is as much of a manifest as these tests look at.
+// manifest has the parts of a manifest that these tests use.
 type manifest struct {
 	Tenant   string   `yaml:"tenant"`
 	Hosts    []string `yaml:"hosts"`
@@ -117,7 +117,7 @@ func load(t *testing.T, folder string) *example {
 	return x
 }
 
-// check looks at the endpoints' names.
+// check checks the endpoints' names.
 func (x *example) check(t *testing.T) {
 	t.Helper()
 	for _, e := range x.Endpoints {
@@ -176,7 +176,7 @@ func (x *example) names() automation.Names {
 	}
 }
 
-// Call is what a component asks of records.
+// Call answers a component's calls of records.
 func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]byte, error) {
 	var a struct {
 		Entity, ID    string
@@ -192,7 +192,7 @@ func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]by
 	return json.Marshal(answer)
 }
 
-// Record is what a flow asks of records.
+// Record answers a flow's calls of records.
 func (x *example) Record(_ context.Context, call automation.RecordCall) (jsontext.Value, error) {
 	object := func(members []inputs.Member) map[string]any {
 		m := map[string]any{}
@@ -212,12 +212,12 @@ func (x *example) Record(_ context.Context, call automation.RecordCall) (jsontex
 	return json.Marshal(answer)
 }
 
-// Component is there for automation.Host; no example calls one from a flow.
+// Component is part of automation.Host. No example calls a component from a flow.
 func (x *example) Component(context.Context, string, jsontext.Value) (jsontext.Value, error) {
 	return nil, fault.New(fault.NotFound, "no component is called here")
 }
 
-// do is a store of records that holds to fields, required and unique.
+// do runs a call on records in memory. It checks fields, required and unique values.
 func (x *example) do(op, entity, id string, where, fields map[string]any) (any, error) {
 	switch op {
 	case "list":

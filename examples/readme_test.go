@@ -1,9 +1,7 @@
 package examples_test
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,29 +11,26 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"gatehouse/internal/gatetest/program"
 )
 
-// TestReadmesAsTyped does what the examples' READMEs say: the first shell block
-// serves the example, the others are typed in another terminal, one after the
-// other, as they stand. The JSON that follows a block is what its last curl
-// answers. Only the port is another one.
+// TestReadmesAsTyped does what the READMEs of the examples say. The first shell block
+// serves the example; the others run in another terminal, one after the other. The
+// JSON after a block is the answer to its last curl. Only the port differs.
 func TestReadmesAsTyped(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "../scripts/need", "curl").CombinedOutput(); err != nil {
 		t.Fatalf("need curl: %v: %s", err, out)
 	}
 	project := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "..", "-p", "2", "-buildvcs=false",
-		"-o", filepath.Join(project, "bin", "gatehouse"), "./cmd/gatehouse").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(here, filepath.Join(project, "examples")); err != nil {
+	bin := filepath.Join(project, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.Symlink(program.Build(t), filepath.Join(bin, "gatehouse")),
+		os.Symlink(here, filepath.Join(project, "examples"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{"order-intake", "iot-reading", "lead-form", "portal"} {
@@ -58,7 +53,7 @@ func TestReadmesAsTyped(t *testing.T) {
 
 const documented = "127.0.0.1:8081"
 
-// shellBlock is what is to be typed, and the JSON that follows it, if any.
+// shellBlock is a block of commands, and the JSON that follows it, if any.
 type shellBlock struct{ text, answer string }
 
 func shellBlocks(readme string) []shellBlock {
@@ -75,8 +70,8 @@ func shellBlocks(readme string) []shellBlock {
 	return list
 }
 
-// customer is what a customer of the portal does in its pages, by hand; LINE is
-// the README's line that finds the link in the newest mail.
+// customer does with curl what a customer does in the pages of the portal. LINE
+// stands for the README's command that finds the link in the newest mail.
 const customer = `
 api() { curl -s "http://127.0.0.1:8081/public/v1$1" -H 'Content-Type: application/json' "${@:2}"; }
 member() { grep -o "\"$1\":\"[^\"]*" | cut -d'"' -f4; }
@@ -88,7 +83,7 @@ api /auth/verify -d '{"token": "'"${LINK#*token=}"'"}'
 JO=$(api /auth/login -d '{"email": "jo@customer.example", "password": "a bell, a basket"}' | member accessToken)
 ID=$(api /data/ticket -H "Authorization: Bearer $JO" -d '{"title": "Chain slips"}' | member id)`
 
-// portalBlocks has the customer's part in the place of what starts the pages.
+// portalBlocks replaces the block that starts the pages with the customer's part.
 func portalBlocks(t *testing.T, blocks []shellBlock) []shellBlock {
 	t.Helper()
 	if len(blocks) != 4 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") {
@@ -128,7 +123,7 @@ func follow(t *testing.T, project string, blocks []shellBlock) {
 	}
 }
 
-// lastJSON is the last of the answers in a text that has nothing else.
+// lastJSON returns the last of several JSON values.
 func lastJSON(t *testing.T, text string) (last any) {
 	t.Helper()
 	for d := json.NewDecoder(strings.NewReader(text)); ; {
@@ -144,54 +139,17 @@ func lastJSON(t *testing.T, text string) (last any) {
 	}
 }
 
-// serveAsTyped runs the block that serves an example, until the test ends. The
-// program that `make server` makes is there already.
+// serveAsTyped runs the block that serves an example until the test ends. It leaves
+// out `make server`, because the program is built already.
 func serveAsTyped(t *testing.T, project, block string) (address string) {
 	t.Helper()
 	rest, built := strings.CutPrefix(block, "make server\n")
 	if !built || strings.Count(rest, "--listen "+documented) != 1 {
 		t.Fatalf("not a block that serves an example:\n%s", block)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	// exec, so that the signal at the end reaches the server.
 	typed := strings.Replace(strings.Replace(rest, documented, "127.0.0.1:0", 1), "bin/gatehouse serve", "exec bin/gatehouse serve", 1)
-	command := exec.CommandContext(context.WithoutCancel(ctx), "bash", "-euc", typed)
+	command := exec.Command("bash", "-euc", typed)
 	command.Dir = project
-	var words bytes.Buffer
-	command.Stderr = &words
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	listening, drained := make(chan string, 1), make(chan struct{})
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended; Wait tells
-		<-drained
-		if err := command.Wait(); err != nil {
-			t.Errorf("%v\n%s\n%s", err, block, words.String())
-		}
-	})
-	go func() {
-		defer close(drained)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			var line struct{ Event, Addr string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "server.listening" {
-				listening <- line.Addr
-			}
-		}
-		_, _ = io.Copy(io.Discard, out) // after a line too long for the scanner: the server must not wait for us
-	}()
-	select {
-	case address = <-listening:
-		return address
-	case <-drained:
-	case <-ctx.Done():
-	}
-	t.Fatalf("it does not listen:\n%s\n%s", block, words.String())
-	return ""
+	return program.Serve(t, command)
 }

@@ -23,12 +23,12 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// start makes the one engine of these tests, which lives as long as they do.
+// start starts the engine that all these tests share.
 var start = sync.OnceValues(func() (*component.Engine, error) {
 	return component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir()})
 })
 
-// object is a JSON object as an endpoint reads its body.
+// object returns the members of a JSON object, as an endpoint reads its body.
 func object(t *testing.T, body string) []inputs.Member {
 	t.Helper()
 	var members map[string]jsontext.Value
@@ -81,7 +81,7 @@ func decoded(t *testing.T, text []byte) any {
 	return v
 }
 
-// failed is the envelope of an error, with the status beside it.
+// failed returns the envelope of an error, with its status.
 func failed(t *testing.T, err error) any {
 	t.Helper()
 	var f *fault.Error
@@ -129,7 +129,7 @@ func like(got, expected any) bool {
 
 var block = regexp.MustCompile("(?s)```json\n(.*?)\n```")
 
-// answers are the JSON blocks of a README.
+// answers returns the JSON blocks of a README.
 func (x *example) answers(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -139,7 +139,7 @@ func (x *example) answers(t *testing.T) []string {
 	return list
 }
 
-// arguments are what follows an option in the README's curl line for the endpoint.
+// arguments returns the values of an option in the README's curl line for the endpoint.
 func (x *example) arguments(t *testing.T, option string) []string {
 	t.Helper()
 	for line := range strings.Lines(string(x.file(t, "README.md"))) {

@@ -1,5 +1,5 @@
-// Package contact makes the records that every contestant is filled with:
-// the same entity type, the same fields, the same values for the same number.
+// Package contact makes the records that every contestant is filled with: the same entity
+// type, the same fields, and the same values for the same number.
 package contact
 
 import (

@@ -1,6 +1,6 @@
-// Command floor answers captured bytes from a bare net/http handler: what is
-// left of a request when authentication, permissions and storage cost nothing.
-// A contestant's throughput divided by the floor's is the share it keeps.
+// Command floor answers captured bytes from a bare net/http handler. It measures what a
+// request costs without authentication, permissions and storage. The throughput of a
+// contestant divided by the floor's is the share that it keeps.
 package main
 
 import (

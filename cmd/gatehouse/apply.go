@@ -2,82 +2,90 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
+	"gatehouse/internal/db"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
 	"gatehouse/internal/tenant"
 )
 
-// applyCommand prints each change in one line on standard output.
-func applyCommand(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("apply")
+// applyCommand provisions a tenant and prints each change on one line.
+func applyCommand(f *flags) action {
 	file := f.StringP("file", "f", "", "the manifest; - is standard input")
+	f.mustHave = append(f.mustHave, "file")
 	var opts manifest.Options
 	f.BoolVar(&opts.DryRun, "dry-run", false, "do everything and print it, but keep nothing")
 	f.BoolVar(&opts.Prune, "prune", false, "remove what a section of the manifest does not name (users are deactivated)")
-	asJSON := f.Bool("json", false, "print one JSON object a line")
-	if err := f.Parse(args, "file"); err != nil {
+	f.listing("")
+	return func(ctx context.Context) error {
+		name, src, err := f.readFile(*file)
+		if err != nil {
+			return err
+		}
+		c, err := f.config()
+		if err != nil {
+			return err
+		}
+		return f.with(ctx, c, func(d *db.DB) error { return f.apply(ctx, d, source{name, src}, opts) })
+	}
+}
+
+// source is a text and the name of the file that it comes from.
+type source struct {
+	name string
+	text []byte
+}
+
+func (f *flags) apply(ctx context.Context, d *db.DB, src source, opts manifest.Options) (err error) {
+	if opts.Keyring, err = f.keyring(ctx, d); err != nil {
 		return err
 	}
-	name, src, err := e.readFile(*file)
-	if err != nil {
-		return err
-	}
-	d, err := e.create(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if opts.Keyring, err = e.keyring(ctx, f, d); err != nil {
-		return err
-	}
-	c := newCompiler(f)
+	c := &compiler{flags: f}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	opts.Compile = c.compile
-	opts.Pace.Progress = e.progress()
+	opts.Pace.Progress = f.progress()
 	opts.Keys = apikey.New(d, clock.System(), nil).OfUsers
-	result, err := manifest.Apply(ctx, d, clock.System(), name, src, e.getenv, opts)
+	result, err := manifest.Apply(ctx, d, clock.System(), src.name, src.text, f.getenv, opts)
 	if ctx.Err() != nil && err != nil {
-		return fmt.Errorf("%w: nothing was changed; apply the manifest again and it goes on from there", err)
+		return fmt.Errorf("%w: nothing was changed; apply the manifest again to resume", err)
 	}
 	if err != nil {
-		return e.mistakes(err)
+		return f.problems(err)
 	}
 	for _, gone := range result.Gone {
-		e.say("goes, as the manifest leaves it out: %s", gone)
+		f.say("removed, because the manifest leaves it out: %s", gone)
 	}
 	if result.Effect != nil {
 		for _, line := range result.Effect.Lines() {
-			e.say("%s", line)
+			f.say("%s", line)
 		}
 	}
 	for _, w := range result.Warnings {
-		e.say("warning: %s", w)
+		f.say("warning: %s", w)
 	}
 	if opts.DryRun {
-		e.say("dry run: nothing was kept")
+		f.say("dry run: nothing was kept")
 	}
-	return printChanges(e.stdout, result.Changes, *asJSON)
+	return printChanges(f.stdout, result.Changes, f.asJSON)
 }
 
-// progress reports a long change on standard error, at most once a second.
+// progress returns a function that reports a long change on standard error, at
+// most once a second.
 func (e *env) progress() func(records.Progress) {
-	told := time.Now()
+	last := time.Now()
 	return func(p records.Progress) {
-		if time.Since(told) < time.Second {
+		if time.Since(last) < time.Second {
 			return
 		}
-		told = time.Now()
+		last = time.Now()
 		what := "owners' roles"
 		if p.Entity != "" {
 			what = "entity " + p.Entity
@@ -86,42 +94,32 @@ func (e *env) progress() func(records.Progress) {
 	}
 }
 
-// thousands writes a count as people read it: 300,000.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for at := len(s) - 3; at > 0; at -= 3 {
-		s = s[:at] + "," + s[at:]
-	}
-	return s
-}
-
-// compiler compiles the sources of logic components; its engine starts with the
-// first of them.
+// compiler compiles the sources of logic components. It starts the engine with
+// the first of them.
 type compiler struct {
-	flags  *flags
-	engine *component.Engine
+	flags *flags
+	*component.Engine
 }
-
-func newCompiler(f *flags) *compiler { return &compiler{flags: f} }
 
 func (c *compiler) compile(ctx context.Context, tenant tenant.ID, source string) (err error) {
-	if c.engine == nil {
-		if c.engine, err = c.flags.env.engine(ctx, c.flags); err != nil {
+	if c.Engine == nil {
+		if c.Engine, err = c.flags.engine(ctx); err != nil {
 			return err
 		}
 	}
-	_, err = c.engine.CompileFor(ctx, string(tenant), source)
+	_, err = c.CompileFor(ctx, string(tenant), source)
 	return err
 }
 
 func (c *compiler) close(ctx context.Context) error {
-	if c.engine == nil {
+	if c.Engine == nil {
 		return nil
 	}
-	return c.engine.Close(context.WithoutCancel(ctx)) // nothing runs any more
+	return c.Close(context.WithoutCancel(ctx))
 }
 
-// readFile reads a file, or standard input for "-", with its name for messages.
+// readFile reads a file, or standard input for "-", and returns its name for
+// messages.
 func (e *env) readFile(name string) (string, []byte, error) {
 	if name == "-" {
 		src, err := io.ReadAll(e.stdin)
@@ -131,8 +129,9 @@ func (e *env) readFile(name string) (string, []byte, error) {
 	return name, src, err
 }
 
-// mistakes tells of several problems in a line each, and leaves one line for the end.
-func (e *env) mistakes(err error) error {
+// problems prints several problems of a manifest, one a line, and returns an
+// error that counts them. It returns any other error unchanged.
+func (e *env) problems(err error) error {
 	var p *manifest.Problems
 	if !errors.As(err, &p) || len(p.List) < 2 {
 		return err
@@ -143,14 +142,7 @@ func (e *env) mistakes(err error) error {
 
 func printChanges(out io.Writer, changes []manifest.Change, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		for _, c := range changes {
-			if err := enc.Encode(c); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printLines(out, changes)
 	}
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(out, "nothing changed")

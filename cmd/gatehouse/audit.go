@@ -13,39 +13,34 @@ import (
 	"gatehouse/internal/clock"
 )
 
-// auditCommand prints the audit log, newest first, as it is read: however long
-// it is, little of it is in memory.
-func auditCommand(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("audit")
-	tenantID := f.tenant()
+// auditCommand prints the audit log, newest first, while it reads it, so that
+// little of a long log is in memory.
+func auditCommand(f *flags) action {
+	f.forTenant()
 	filter := audit.Filter{}
 	f.StringVar(&filter.User, "user", "", "only requests of the user with this e-mail address, deleted or not")
 	f.StringVar(&filter.Endpoint, "endpoint", "", "only '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/SLUG'")
 	f.BoolVar(&filter.ErrorsOnly, "errors", false, "only answers with status 400 and above")
-	f.StringVar(&filter.RequestID, "request-id", "", "only the request with this `id`, as its answer's X-Request-Id has it")
+	f.StringVar(&filter.RequestID, "request-id", "", "only the request with this `id`, from its answer's X-Request-Id")
 	f.sinceVar(&filter.Since)
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many entries (0: all)")
-	asJSON := f.Bool("json", false, "print one JSON object a line, with request and response")
-	if err := f.Parse(args, "tenant"); err != nil {
-		return err
+	f.listing(", with request and response")
+	return func(ctx context.Context) error {
+		filter.RequestID = strings.ToLower(filter.RequestID)
+		if err := filter.Check(); err != nil {
+			return err
+		}
+		return f.onTenant(ctx, func(t *tenantDB) error { return f.printAudit(ctx, t, filter) })
 	}
-	filter.RequestID = strings.ToLower(filter.RequestID)
-	if err := filter.Check(); err != nil {
-		return err
-	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if _, _, err := e.tenant(ctx, d, *tenantID); err != nil {
-		return err
-	}
-	out := bufio.NewWriterSize(e.stdout, 64<<10)
-	log := audit.Log{DB: d, Tenant: *tenantID, Skipped: func(day string, err error) {
-		e.say("Of the audit log of %s, what cannot be read is left out: %v", day, err)
+}
+
+func (f *flags) printAudit(ctx context.Context, t *tenantDB, filter audit.Filter) error {
+	out := bufio.NewWriterSize(f.stdout, 64<<10)
+	log := audit.Log{DB: t.DB, Tenant: t.config.Tenant.ID, Skipped: func(day string, err error) {
+		f.say("Of the audit log of %s, what cannot be read is left out: %v", day, err)
 	}}
-	if *asJSON {
+	var err error
+	if f.asJSON {
 		err = log.Query(ctx, filter, auditLines(out))
 	} else {
 		table := &auditTable{out: out}
@@ -56,7 +51,7 @@ func auditCommand(ctx context.Context, e *env, args []string) (err error) {
 	return errors.Join(err, out.Flush())
 }
 
-// auditLines prints entries as JSON.
+// auditLines returns a function that prints entries as JSON.
 func auditLines(out *bufio.Writer) func(*audit.Entry) error {
 	var line []byte
 	return func(entry *audit.Entry) error {
@@ -66,8 +61,8 @@ func auditLines(out *bufio.Writer) func(*audit.Entry) error {
 	}
 }
 
-// auditTable prints entries as a table. Its columns have fixed widths, because
-// the rows to come are not known; a longer cell pushes its line to the right.
+// auditTable prints entries as a table. Its columns have fixed widths, because the
+// rows that follow are not known yet; a longer cell shifts the rest of its line.
 type auditTable struct {
 	out   *bufio.Writer
 	begun bool

@@ -14,61 +14,57 @@ import (
 	"gatehouse/internal/secret"
 )
 
-func backupCommand(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("backup")
+func backupCommand(f *flags) action {
 	f.arguments = []string{"FILE"}
 	withoutLogs := f.Bool("without-logs", false, "leave the audit log out")
-	if err := f.Parse(args); err != nil {
-		return err
+	return func(ctx context.Context) error {
+		if f.database != "" {
+			return f.wrong("it copies an SQLite data folder; use pg_dump for PostgreSQL")
+		}
+		return f.onDatabase(ctx, func(d *db.DB) error { return f.backup(ctx, d, !*withoutLogs) })
 	}
-	if f.database != "" {
-		return f.wrong("it copies an SQLite data folder; use pg_dump for PostgreSQL")
-	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	left, err := d.Backup(ctx, f.Arg(0), !*withoutLogs)
+}
+
+func (f *flags) backup(ctx context.Context, d *db.DB, withLogs bool) error {
+	left, err := d.Backup(ctx, f.Arg(0), withLogs)
 	if err != nil {
 		return err
 	}
 	for _, day := range left {
-		e.say("The backup is without a day of the audit log that cannot be read: %v", day)
+		f.say("The backup is without a day of the audit log that cannot be read: %v", day)
 	}
 	logs := "with"
-	if *withoutLogs {
+	if !withLogs {
 		logs = "without"
 	}
-	e.say("%s is a consistent copy of %s, %s the audit log, and without the master key: keep a copy of %s elsewhere, "+
+	f.say("%s is a consistent copy of %s, %s the audit log, and without the master key: keep a copy of %s elsewhere, "+
 		"or the secrets in the backup can never be read.", f.Arg(0), f.data, logs, filepath.Join(f.data, secret.MasterKeyFile))
 	return nil
 }
 
-func restoreCommand(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("restore")
+func restoreCommand(f *flags) action {
 	f.arguments = []string{"FILE"}
-	if err := f.Parse(args); err != nil {
-		return err
+	return func(ctx context.Context) error {
+		if f.database != "" {
+			return f.wrong("it makes an SQLite data folder; use pg_restore for PostgreSQL")
+		}
+		days, err := restore(ctx, f.Arg(0), f.data)
+		if err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+		key := filepath.Join(f.data, secret.MasterKeyFile)
+		f.say("%s holds what was backed up in %s; days of the audit log: %d.", f.data, f.Arg(0), days)
+		if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
+			f.say("A backup has no master key: put the old one at %s. Until then serve and apply refuse this folder; no other key reads the secrets in it.", key)
+		}
+		return nil
 	}
-	if f.database != "" {
-		return f.wrong("it makes an SQLite data folder; use pg_restore for PostgreSQL")
-	}
-	days, err := restore(ctx, f.Arg(0), f.data)
-	if err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	key := filepath.Join(f.data, secret.MasterKeyFile)
-	e.say("%s holds what was backed up in %s; days of the audit log: %d.", f.data, f.Arg(0), days)
-	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
-		e.say("A backup has no master key: put the old one at %s. Until then serve and apply refuse this folder; no other key reads the secrets in it.", key)
-	}
-	return nil
 }
 
-// restore makes dir a data folder with the database in file and the days of the
-// audit log that it has. dir must not exist or hold nothing but a master key and
-// a free lock. Whenever it ends, dir has the whole database or none.
+// restore makes dir a data folder with the database and the audit log of a backup,
+// and returns how many days the audit log has. dir must not exist, or hold
+// nothing but a master key and a free lock. Even if the process is killed, dir has
+// the whole database or none.
 func restore(ctx context.Context, file, dir string) (days int, err error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -88,7 +84,7 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 	}
 	defer func() {
 		err = errors.Join(err, lock.Close())
-		if err != nil && missing != nil { // leave what was found
+		if err != nil && missing != nil { // leave dir as it was
 			_ = os.Remove(filepath.Join(dir, db.LockFileName))
 			_ = os.Remove(dir)
 		}
@@ -112,8 +108,8 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 	return days, place(copied, unpacked, dir, days > 0)
 }
 
-// place gives a restored database and its days their names in dir. The database
-// comes last: a folder without it is not one that could be served.
+// place moves a restored database and its audit log into dir. The database comes
+// last, because a folder without it cannot be served.
 func place(database, logs, dir string, withLogs bool) (err error) {
 	if withLogs {
 		if err := os.Rename(logs, filepath.Join(dir, db.DaysFolder)); err != nil {
@@ -125,7 +121,7 @@ func place(database, logs, dir string, withLogs bool) (err error) {
 			}
 		}()
 	}
-	if err := os.Link(database, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename it replaces nothing
+	if err := os.Link(database, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename, it replaces nothing
 		return err
 	}
 	d, err := os.Open(dir)
@@ -135,7 +131,7 @@ func place(database, logs, dir string, withLogs bool) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// vacant reports why a folder cannot take a restored database.
+// vacant returns an error that says why a folder cannot take a restored database.
 func vacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +159,7 @@ func vacant(dir string) error {
 	return nil
 }
 
-// copyFile writes a new file and returns when it is on the disk.
+// copyFile writes a new file and returns once it is on disk.
 func copyFile(in io.Reader, path string) (err error) {
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestABackupRestores(t *testing.T) {
 	x.fails(1, "is not empty", "restore", file)
 }
 
-// recorded puts entries of two days into the audit log of a data folder.
+// recorded writes entries of two days to the audit log of a data folder.
 func recorded(t *testing.T, dir string) {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{Dir: dir})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,58 +18,54 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/manifest"
 	"gatehouse/internal/records"
-	"gatehouse/internal/user"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/wtf8"
 )
 
-// demoCommand makes a demo tenant when there is none, and serves it.
-func demoCommand(ctx context.Context, e *env, args []string) error {
-	f := e.serveFlags("demo")
-	if err := f.Parse(args); err != nil {
-		return err
+// demoCommand makes a demo tenant if there is none, and serves it.
+func demoCommand(f *flags) action {
+	s := newServeFlags(f)
+	return func(ctx context.Context) error {
+		return s.serve(ctx, func(d *db.DB, l net.Listener) error {
+			if err := f.makeDemo(ctx, d); err != nil {
+				return err
+			}
+			token, example, err := demoKey(ctx, d)
+			if err != nil {
+				return err
+			}
+			webhook, err := endpoint.NewToken(ctx, d, clock.System(), actor, demo.Tenant, demo.Webhook)
+			if err != nil && fault.CodeOf(err) != fault.NotFound { // the demo's manifest may have been changed
+				return err
+			}
+			f.sayDemo(l.Addr().String(), token, webhook.Reveal(), example)
+			return nil
+		})
 	}
-	return e.serve(ctx, f, func(ctx context.Context, d *db.DB, l net.Listener) error {
-		if err := e.makeDemo(ctx, f.flags, d); err != nil {
-			return err
-		}
-		token, example, err := demoKey(ctx, d)
-		if err != nil {
-			return err
-		}
-		webhook, err := endpoint.NewToken(ctx, d, clock.System(), actor, demo.Tenant, demo.Webhook)
-		if err != nil && fault.CodeOf(err) != fault.NotFound { // whoever changed the demo may have taken it out
-			return err
-		}
-		e.sayDemo(l.Addr().String(), token, webhook.Reveal(), example)
-		return nil
-	})
 }
 
-// makeDemo provisions the demo tenant and its records; a tenant of that name
-// that is there already stays as it is.
-func (e *env) makeDemo(ctx context.Context, f *flags, d *db.DB) (err error) {
-	_, config, err := e.tenant(ctx, d, demo.Tenant)
+// makeDemo provisions the demo tenant, unless a tenant of that name exists, and
+// its records.
+func (f *flags) makeDemo(ctx context.Context, d *db.DB) (err error) {
+	t, err := openTenant(ctx, d, demo.Tenant)
 	if fault.CodeOf(err) == fault.NotFound {
-		c := newCompiler(f)
+		c := &compiler{flags: f}
 		defer func() { err = errors.Join(err, c.close(ctx)) }()
-		_, err = manifest.Apply(ctx, d, clock.System(), "manifest.yaml", demo.Manifest, e.getenv, manifest.Options{Compile: c.compile})
+		_, err = manifest.Apply(ctx, d, clock.System(), "manifest.yaml", demo.Manifest, f.getenv, manifest.Options{Compile: c.compile})
 		if err == nil {
-			_, config, err = e.tenant(ctx, d, demo.Tenant)
+			t, err = openTenant(ctx, d, demo.Tenant)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return seedDemo(ctx, d, config)
+	return seedDemo(ctx, t)
 }
 
-// seedDemo creates the demo's records where there are none. A demo that was cut
-// off while its records were made keeps those it has; removing the data folder
-// starts anew.
-func seedDemo(ctx context.Context, d *db.DB, config *access.Config) error {
-	dir := access.NewDirectory(d)
-	store := records.New(d, dir, clock.System(), nil)
-	all := store.As(access.System(config, "the demo's records"))
+// seedDemo creates the demo's records if there are none. A demo that was stopped
+// while it created them keeps those it has; to start again, remove the data folder.
+func seedDemo(ctx context.Context, t *tenantDB) error {
+	all := records.New(t.DB, t.directory, clock.System(), nil).As(access.System(t.config, "the demo's records"))
 	page, err := all.List(ctx, "account", records.Query{Limit: 1})
 	if err != nil || page.Count > 0 {
 		return err
@@ -81,11 +76,11 @@ func seedDemo(ctx context.Context, d *db.DB, config *access.Config) error {
 	}
 	ids := map[string]string{}
 	for _, rec := range list {
-		owner, err := user.ByEmail(ctx, d.For(config.Tenant.ID), rec.Owner)
+		owner, err := t.user(ctx, rec.Owner)
 		if err != nil {
 			return fmt.Errorf("demo record %s: %w", rec.Key, err)
 		}
-		created, err := all.Create(ctx, rec.Entity, demoMembers(config, rec, string(owner.ID), ids))
+		created, err := all.Create(ctx, rec.Entity, demoMembers(t.config, rec, string(owner.ID), ids))
 		if err != nil {
 			return fmt.Errorf("demo record %s: %w", rec.Key, err)
 		}
@@ -94,14 +89,15 @@ func seedDemo(ctx context.Context, d *db.DB, config *access.Config) error {
 	return nil
 }
 
-// demoMembers is a demo record as a body: references by id, and its owner.
+// demoMembers returns the body that creates a demo record: its owner, and its
+// fields, with ids for references.
 func demoMembers(config *access.Config, rec demo.Record, owner string, ids map[string]string) []records.Member {
 	members := []records.Member{{Name: "owner_id", Value: quote(owner)}}
 	entity := config.Schema.Entity(rec.Entity)
 	for name, value := range rec.Fields {
 		v := jsontext.Value(value)
 		if f := entity.Field(name); f != nil && f.Target != "" {
-			v = quote(ids[strings.Trim(string(value), `"`)])
+			v = quote(ids[schema.Unquote(v)])
 		}
 		members = append(members, records.Member{Name: name, Value: v})
 	}
@@ -110,15 +106,15 @@ func demoMembers(config *access.Config, rec demo.Record, owner string, ids map[s
 
 func quote(s string) jsontext.Value { return wtf8.AppendUTF8(nil, s) }
 
-// demoUser is whom the demo's key acts for.
+// demoUser is the user that the demo's key acts for.
 const demoUser = "sam@demo.example"
 
-// demoKey makes a new key for the demo, as tokens cannot be shown again, in
-// place of the last one, and finds a record to show.
+// demoKey replaces the demo's API key, because a token cannot be shown again, and
+// returns the token and the id of a contact that it may read.
 func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
 	const name = "gatehouse demo"
-	dir := access.NewDirectory(d)
-	keys := apikey.New(d, clock.System(), dir)
+	directory := access.NewDirectory(d)
+	keys := apikey.New(d, clock.System(), directory)
 	old, err := keys.List(ctx, demo.Tenant)
 	if err != nil {
 		return "", "", err
@@ -134,7 +130,7 @@ func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	config, err := dir.Current(ctx, demo.Tenant)
+	config, err := directory.Current(ctx, demo.Tenant)
 	if err != nil {
 		return "", "", err
 	}
@@ -142,7 +138,7 @@ func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	page, err := records.New(d, dir, clock.System(), nil).As(resolved.Viewer).List(ctx, "contact", records.Query{Limit: 1})
+	page, err := records.New(d, directory, clock.System(), nil).As(resolved.Viewer).List(ctx, "contact", records.Query{Limit: 1})
 	if err != nil {
 		return "", "", err
 	}
@@ -152,7 +148,7 @@ func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
 	return made.Reveal(), records.Record(page.Records[1 : len(page.Records)-1]).ID(), nil
 }
 
-// sayDemo prints lines that work as pasted.
+// sayDemo prints commands that work as pasted.
 func (e *env) sayDemo(addr, token, webhook, example string) {
 	base := "http://" + addr + "/public/v1"
 	auth := ` -H "Authorization: Bearer ` + token + `"`

@@ -17,9 +17,8 @@ import (
 	"time"
 )
 
-// TestTheDocumentedExamplesWork runs `gatehouse demo`, gives every curl line of
-// README.md and docs/ to a shell as it stands there, and compares the answers
-// with the ones that stand below the lines.
+// TestTheDocumentedExamplesWork runs `gatehouse demo`, runs every curl line of README.md and
+// docs/ in a shell, unchanged, and compares the answers with the documented ones.
 func TestTheDocumentedExamplesWork(t *testing.T) {
 	sh := newShell(t)
 	files, err := filepath.Glob("../../docs/*.md")
@@ -60,7 +59,7 @@ func TestTheDocumentedExamplesWork(t *testing.T) {
 	}
 }
 
-// TestThePrintedLinesWork gives every line that `gatehouse demo` prints to a shell.
+// TestThePrintedLinesWork runs every curl line that `gatehouse demo` prints in a shell.
 func TestThePrintedLinesWork(t *testing.T) {
 	sh := newShell(t)
 	ran := 0
@@ -77,7 +76,7 @@ func TestThePrintedLinesWork(t *testing.T) {
 	}
 }
 
-// runDemo serves the demo tenant from a fresh folder until the test ends.
+// runDemo serves the demo tenant from a new folder until the test ends.
 func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,7 +94,7 @@ func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	})
 	who := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/public/v1/me -H "Authorization: Bearer (svc_api_[0-9a-f]{64})"`)
 	token := regexp.MustCompile(`X-Webhook-Token: (svc_whk_[0-9a-f]{64})`)
-	for { // as long as it runs; a demo that prints nothing ends with the test's own time
+	for { // until it exits, or the test's own timeout
 		m, hook := who.FindStringSubmatch(errs.String()), token.FindStringSubmatch(errs.String())
 		if m != nil && hook != nil && strings.Contains(out.String(), "server.listening") {
 			return m[1], m[2], hook[1], errs.String()
@@ -136,8 +135,8 @@ type example struct {
 //nolint:gocritic // ^ after (?m) is no redundant anchor
 var fence = regexp.MustCompile("(?ms)^```(\\w+) ?(\\d*)\n(.*?)^```$")
 
-// examples finds the curl lines of a document's shell blocks. Each begins its
-// line: a curl that stands elsewhere would not be run here, and is an error.
+// examples returns the curl lines of a document's shell blocks. A curl that does not begin
+// its line would not be run, and is an error.
 func examples(t *testing.T, file, src string) []example {
 	t.Helper()
 	const continued = "\\\n"
@@ -174,15 +173,15 @@ type answer struct {
 	body   []byte
 }
 
-// shell runs lines as somebody does who pastes them, with the variables that
-// the documents tell them to set.
+// shell runs lines as a reader who pastes them, with the variables that the documents tell
+// the reader to set.
 type shell struct {
 	vars    map[string]string
-	home    string // with a .curlrc that leads to the demo, wherever it listens
+	home    string // with a .curlrc that connects to the demo's address
 	printed string // by the demo
 }
 
-// newShell is a shell beside a demo of its own.
+// newShell starts a demo and returns a shell for it.
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "../../scripts/need", "curl").CombinedOutput(); err != nil {
@@ -221,8 +220,8 @@ func (s *shell) curl(t *testing.T, line string) answer {
 	return answer{status, out[:end]}
 }
 
-// keep sets the variables that an answer gives a value: the created record, and
-// what a login answered.
+// keep sets the variables whose values come from answers: the id of a created record, and
+// the tokens of a login.
 func (s *shell) keep(a answer) {
 	if id := createdID(a.body); a.status == http.StatusCreated && id != "" {
 		s.vars["ID"] = id
@@ -247,8 +246,8 @@ func createdID(body []byte) string {
 	return e.Data.ID
 }
 
-// compare holds an answer against the documented one; "…" stands for any
-// value, and as the last element of a list for any more.
+// compare compares an answer with the documented one, in which "…" stands for any value and,
+// as the last element of a list, for any more elements.
 func compare(t *testing.T, line, want string, got []byte) {
 	t.Helper()
 	var w, g any

@@ -2,27 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"gatehouse/internal/manifest"
 )
 
 // exportCommand prints the manifest of a tenant, and nothing else, on standard output.
-func exportCommand(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("export")
-	tenantID := f.tenant()
-	if err := f.Parse(args, "tenant"); err != nil {
-		return err
+func exportCommand(f *flags) action {
+	f.forTenant()
+	return func(ctx context.Context) error {
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			out, err := manifest.Export(ctx, t.DB, t.config.Tenant.ID)
+			if err != nil {
+				return err
+			}
+			_, err = f.stdout.Write(out)
+			return err
+		})
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	out, err := manifest.Export(ctx, d, *tenantID)
-	if err != nil {
-		return err
-	}
-	_, err = e.stdout.Write(out)
-	return err
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -18,25 +15,28 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-const flagRules = `Flags may stand before or after other arguments. Each has a twin in the environment: GATEHOUSE_DATA for
+const flagRules = `Flags may stand before or after other arguments. Each can also be set in the environment: GATEHOUSE_DATA for
 --data, GATEHOUSE_MASTER_KEY_FILE for --master-key-file. Durations are like 90s, 15m or 720h.`
 
-// flags are the flags of one command, with those that every command has.
+// flags are the flags of one command: its own, and those that every command has.
 type flags struct {
 	*pflag.FlagSet
-	env     *env
-	command string
-	// arguments names what the command takes besides flags, for Parse to demand.
-	arguments []string
+	*env
+	command   command
+	mustHave  []string // flags that must be given and not be empty
+	arguments []string // names of the arguments that must follow the flags
+
+	tenant tenant.ID // of forTenant
+	asJSON bool      // of listing
 
 	data, database, masterKeyFile, cache string
 
-	masterKey *secret.Keyring // once env.masterKey has read it
+	ring *secret.Keyring // set by masterKey
 }
 
-// flags begins the flags of the command of that name; add to them, then Parse.
-func (e *env) flags(name string) *flags {
-	f := &flags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError), env: e, command: name}
+// flags returns the flags that every command has; c.declare adds its own.
+func (e *env) flags(c command) *flags {
+	f := &flags{FlagSet: pflag.NewFlagSet(c.name, pflag.ContinueOnError), env: e, command: c}
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.SetOutput(io.Discard)
@@ -49,23 +49,33 @@ func (e *env) flags(name string) *flags {
 	return f
 }
 
-// tenant adds the flag that names the tenant.
-func (f *flags) tenant() *tenant.ID {
-	id := new(tenant.ID)
-	f.StringVar((*string)(id), "tenant", "", "the `tenant`")
-	return id
-}
-
-// commonFlags are those that every command has.
+// commonFlags names the flags that every command has.
 var commonFlags = []string{"data", "database", "master-key-file", "cache"}
 
-// Parse reads the command's arguments, and the environment for the flags that
-// are not among them. It demands the required flags, which may not be empty,
-// and f.arguments. With --help it explains the command and returns
-// pflag.ErrHelp.
-func (f *flags) Parse(args []string, required ...string) error {
+// required adds a flag that must be given and not be empty.
+func (f *flags) required(name, usage string) *string {
+	f.mustHave = append(f.mustHave, name)
+	return f.String(name, "", usage)
+}
+
+// forTenant adds the flag --tenant, which must be given.
+func (f *flags) forTenant() {
+	f.mustHave = append(f.mustHave, "tenant")
+	f.StringVar((*string)(&f.tenant), "tenant", "", "the `tenant`")
+}
+
+// listing adds the flag --json; more says what JSON shows beyond the table.
+func (f *flags) listing(more string) {
+	f.BoolVar(&f.asJSON, "json", false, "print one JSON object a line"+more)
+}
+
+// parse reads the command's arguments, and the environment for the flags that
+// are not among them. With --help it explains the command and returns
+// pflag.ErrHelp. It returns a usageError for a command line that it does not
+// understand, and for one that lacks a required flag or argument.
+func (f *flags) parse(args []string) error {
 	switch err := f.FlagSet.Parse(args); {
-	case err == pflag.ErrHelp: //nolint:errorlint // pflag returns it as it is
+	case err == pflag.ErrHelp: //nolint:errorlint // pflag does not wrap it
 		if err := f.explain(); err != nil {
 			return err
 		}
@@ -82,7 +92,7 @@ func (f *flags) Parse(args []string, required ...string) error {
 	if failed != nil {
 		return failed
 	}
-	for _, name := range required {
+	for _, name := range f.mustHave {
 		if f.Lookup(name).Value.String() == "" {
 			return f.wrong("--%s is required", name)
 		}
@@ -98,16 +108,16 @@ func (f *flags) Parse(args []string, required ...string) error {
 	return nil
 }
 
-// wrong is a usageError that names the command.
+// wrong returns a usageError that names the command.
 func (f *flags) wrong(format string, args ...any) error {
-	return usagef("%s: %s", f.command, fmt.Sprintf(format, args...))
+	return usagef("%s: %s", f.command.name, fmt.Sprintf(format, args...))
 }
 
-// fromEnv sets a flag that was not given from its twin in the environment; a
-// list is separated by commas there.
+// fromEnv sets a flag that was not given from its environment variable, in which
+// commas separate the values of a list.
 func (f *flags) fromEnv(flag *pflag.Flag) error {
-	twin := "GATEHOUSE_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
-	value := f.env.getenv(twin)
+	variable := "GATEHOUSE_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+	value := f.getenv(variable)
 	if flag.Changed || value == "" {
 		return nil
 	}
@@ -119,13 +129,13 @@ func (f *flags) fromEnv(flag *pflag.Flag) error {
 		err = f.Set(flag.Name, value)
 	}
 	if err != nil {
-		return usagef("%s: %w", twin, err)
+		return usagef("%s: %w", variable, err)
 	}
 	return nil
 }
 
+// explain prints the command's usage, summary and flags.
 func (f *flags) explain() error {
-	c, _ := find(f.command)
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	common := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.SortFlags, common.SortFlags = false, false
@@ -137,12 +147,12 @@ func (f *flags) explain() error {
 			own.AddFlag(flag)
 		}
 	})
-	text := "Usage: " + strings.TrimSpace("gatehouse "+c.name+" "+c.usage) + "\n\n" + c.summary + "\n"
+	text := "Usage: " + strings.TrimSpace("gatehouse "+f.command.name+" "+f.command.usage) + "\n\n" + f.command.summary + "\n"
 	if own.HasFlags() {
 		text += "\nFlags:\n" + own.FlagUsages()
 	}
 	text += "\nFlags of every command:\n" + common.FlagUsages() + "\n" + flagRules + "\n"
-	_, err := io.WriteString(f.env.stdout, text)
+	_, err := io.WriteString(f.stdout, text)
 	return err
 }
 
@@ -151,7 +161,8 @@ func (f *flags) sinceVar(at *time.Time) {
 	f.Var(&instantFlag{at, clock.System()}, "since", "only since an `instant`: 90m or 720h ago, 2026-11-22 (UTC) or 2026-11-22T10:00:00Z")
 }
 
-// instantFlag is an instant, given as such or as how long ago it was.
+// instantFlag is the value of a flag that takes an instant, or a duration back
+// from now.
 type instantFlag struct {
 	at  *time.Time
 	clk clock.Clock
@@ -178,70 +189,4 @@ func (v *instantFlag) String() string {
 		return ""
 	}
 	return v.at.Format(time.RFC3339)
-}
-
-// list prints the rows of a list: with asJSON each value as one JSON object a
-// line, else a table of the cells under the header.
-type list struct {
-	header []string
-	values []any
-	cells  [][]string
-}
-
-func (l *list) add(value any, cells ...string) {
-	l.values = append(l.values, value)
-	l.cells = append(l.cells, cells)
-}
-
-func (l *list) print(w io.Writer, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		for _, v := range l.values {
-			if err := enc.Encode(v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range slices.Concat([][]string{l.header}, l.cells) {
-		for i, cell := range row {
-			row[i] = printable(cell)
-		}
-		if _, err := fmt.Fprintln(tw, strings.Join(row, "\t")); err != nil {
-			return err
-		}
-	}
-	return tw.Flush()
-}
-
-// printable keeps what users wrote from moving the cursor of a terminal.
-func printable(cell string) string {
-	if cell == "" {
-		return "-"
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\ufffd'
-		}
-		return r
-	}, cell)
-}
-
-// instant is a stored time as lists show it; nil where there is none.
-func instant(micros int64) *string {
-	if micros == 0 {
-		return nil
-	}
-	text := string(clock.AppendRFC3339Micro(nil, micros))
-	return &text
-}
-
-// textOf is what a pointer points at, or nothing.
-func textOf(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
 }

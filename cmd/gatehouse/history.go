@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/manifest"
@@ -22,35 +20,33 @@ type changeLine struct {
 	tenant.Change
 }
 
-// historyCommand prints the change history as it is read, newest first.
-func historyCommand(ctx context.Context, e *env, args []string) error {
-	f := e.flags("history")
-	tenantID := f.tenant()
+// historyCommand prints the change history, newest first, while it reads it.
+func historyCommand(f *flags) action {
+	f.forTenant()
 	filter := tenant.ChangeFilter{}
 	f.StringVar(&filter.Kind, "kind", "", "only changes of objects of this `kind`, such as entity, user or api_key")
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many changes (0: all)")
-	asJSON := f.Bool("json", false, "print one JSON object a line, with what was there before and after")
-	if err := f.Parse(args, "tenant"); err != nil {
-		return err
-	}
-	if filter.Limit < 0 {
-		return f.wrong("--limit %d: expected 0 or more", filter.Limit)
-	}
-	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
-		h, out, n := d.For(*tenantID), bufio.NewWriterSize(e.stdout, 64<<10), 0
-		print := printChangeRow
-		if *asJSON {
-			print = printChangeJSON
+	f.listing(", with what was there before and after")
+	return func(ctx context.Context) error {
+		if filter.Limit < 0 {
+			return f.wrong("--limit %d: expected 0 or more", filter.Limit)
 		}
-		err := tenant.EachChange(ctx, h, filter, func(c tenant.Change) error {
-			n++
-			return print(out, c, n == 1)
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			h, out, n := t.handle(), bufio.NewWriterSize(f.stdout, 64<<10), 0
+			print := printChangeRow
+			if f.asJSON {
+				print = printChangeJSON
+			}
+			err := tenant.EachChange(ctx, h, filter, func(c tenant.Change) error {
+				n++
+				return print(out, c, n == 1)
+			})
+			if err == nil && n == 0 && filter.Kind != "" {
+				err = noSuchKind(ctx, h, filter.Kind)
+			}
+			return errors.Join(err, out.Flush())
 		})
-		if err == nil && n == 0 && filter.Kind != "" {
-			err = noSuchKind(ctx, h, filter.Kind)
-		}
-		return errors.Join(err, out.Flush())
-	})
+	}
 }
 
 // noSuchKind returns NOT_FOUND for a kind, perhaps mistyped, that the history does not
@@ -64,13 +60,11 @@ func noSuchKind(ctx context.Context, h db.Handle, kind string) error {
 }
 
 func printChangeJSON(out *bufio.Writer, c tenant.Change, _ bool) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(changeLine{c.ID, instant(c.At), c})
+	return jsonEncoder(out).Encode(changeLine{c.ID, instant(c.At), c})
 }
 
-// printChangeRow prints a row of a table whose columns have fixed widths, as the
-// rows to come are not known.
+// printChangeRow prints a row of a table. Its columns have fixed widths, because
+// the rows that follow are not known yet.
 func printChangeRow(out *bufio.Writer, c tenant.Change, first bool) error {
 	const columns = "%-27s  %-28s  %s\n"
 	if first {

@@ -2,52 +2,43 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
-	"gatehouse/internal/access"
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/clock"
-	"gatehouse/internal/db"
-	"gatehouse/internal/user"
 )
 
-// keyCreate prints the token of a new API key, alone: nothing shows it again.
-func keyCreate(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("key create")
-	tenantID := f.tenant()
-	email := f.String("user", "", "e-mail `address` of the user whom the key acts for")
-	name := f.String("name", "", "`name` of the key in lists")
-	limit := f.Int("rate-limit", apikey.DefaultRateLimit, "at most `N` requests per minute")
-	origins := f.StringArray("cors-origin", nil, "`origin` whose pages may use the key; may be repeated (none: servers only)")
-	ranges := f.StringArray("ip-allow", nil, "IPv4 address or `CIDR` that may use the key; may be repeated (none: any)")
+// keyCreate prints the token of a new API key, alone, because it cannot be shown
+// again.
+func keyCreate(f *flags) action {
+	f.forTenant()
+	var spec apikey.CreateSpec
+	f.StringVar(&spec.Email, "user", "", "e-mail `address` of the user that the key acts for")
+	f.StringVar(&spec.Name, "name", "", "`name` of the key in lists")
+	f.mustHave = append(f.mustHave, "user", "name")
+	f.IntVar(&spec.RateLimitPerMinute, "rate-limit", apikey.DefaultRateLimit, "at most `N` requests per minute")
+	f.StringArrayVar(&spec.Origins, "cors-origin", nil, "`origin` whose pages may use the key; may be repeated (none: servers only)")
+	f.StringArrayVar(&spec.Allowlist, "ip-allow", nil, "IPv4 address or `CIDR` that may use the key; may be repeated (none: any)")
 	expires := f.Duration("expires", 0, "how long the key is valid (not given: until it is deleted)")
-	if err := f.Parse(args, "tenant", "user", "name"); err != nil {
-		return err
+	return func(ctx context.Context) error {
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			clk := clock.System()
+			if f.Changed("expires") {
+				spec.ExpiresAt = clock.Micros(clk.Now().Add(*expires))
+			}
+			key, token, err := apikey.New(t.DB, clk, nil).Create(ctx, actor, t.config.Tenant.ID, spec)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(f.stdout, token.Reveal()); err != nil {
+				return err
+			}
+			f.say("API key %s (%s) acts for %s. Its token is shown only this once.", key.ID, key.Name, strings.TrimSpace(spec.Email))
+			return nil
+		})
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	clk := clock.System()
-	spec := apikey.CreateSpec{
-		Email: *email, Name: *name, RateLimitPerMinute: *limit, Origins: *origins, Allowlist: *ranges,
-	}
-	if f.Changed("expires") {
-		spec.ExpiresAt = clock.Micros(clk.Now().Add(*expires))
-	}
-	key, token, err := apikey.New(d, clk, nil).Create(ctx, actor, *tenantID, spec)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(e.stdout, token.Reveal()); err != nil {
-		return err
-	}
-	e.say("API key %s (%s) acts for %s. Its token is shown only this once.", key.ID, key.Name, strings.TrimSpace(*email))
-	return nil
 }
 
 // keyLine is an API key in a list.
@@ -64,50 +55,45 @@ type keyLine struct {
 	ExpiresAt  *string  `json:"expires_at"`
 }
 
-func keyList(ctx context.Context, e *env, args []string) error {
-	f := e.flags("key list")
-	tenantID := f.tenant()
-	asJSON := f.Bool("json", false, "print one JSON object a line")
-	if err := f.Parse(args, "tenant"); err != nil {
-		return err
-	}
-	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
-		keys, err := apikey.New(d, clock.System(), nil).List(ctx, *tenantID)
-		if err != nil {
-			return err
-		}
-		l := &list{header: []string{"ID", "NAME", "USER", "PREFIX", "RATE/MIN", "ORIGINS", "ALLOWED IPS", "CREATED", "LAST USED", "EXPIRES"}}
-		for _, k := range keys {
-			owner := string(k.UserID)
-			if u, err := user.ByID(ctx, d.For(*tenantID), k.UserID); err == nil {
-				owner = u.Email
-			} else if !errors.Is(err, user.ErrUnknown) {
+func keyList(f *flags) action {
+	f.forTenant()
+	f.listing("")
+	return func(ctx context.Context) error {
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			keys, err := apikey.New(t.DB, clock.System(), nil).List(ctx, t.config.Tenant.ID)
+			if err != nil {
 				return err
 			}
-			line := keyLine{
-				ID: k.ID, Name: k.Name, User: owner, Prefix: k.Prefix, RateLimit: k.RateLimitPerMinute,
-				Origins: k.Origins, Allowlist: k.Allowlist.Strings(),
-				CreatedAt: instant(k.CreatedAt), LastUsedAt: instant(k.LastUsedAt), ExpiresAt: instant(k.ExpiresAt),
+			emailOf := t.emails(ctx)
+			l := &list{header: []string{"ID", "NAME", "USER", "PREFIX", "RATE/MIN", "ORIGINS", "ALLOWED IPS", "CREATED", "LAST USED", "EXPIRES"}}
+			for _, k := range keys {
+				owner, err := emailOf(k.UserID)
+				if err != nil {
+					return err
+				}
+				line := keyLine{
+					ID: k.ID, Name: k.Name, User: owner, Prefix: k.Prefix, RateLimit: k.RateLimitPerMinute,
+					Origins: k.Origins, Allowlist: k.Allowlist.Strings(),
+					CreatedAt: instant(k.CreatedAt), LastUsedAt: instant(k.LastUsedAt), ExpiresAt: instant(k.ExpiresAt),
+				}
+				l.add(line, line.ID, line.Name, line.User, line.Prefix, strconv.Itoa(line.RateLimit), strings.Join(line.Origins, ","),
+					strings.Join(line.Allowlist, ","), orEmpty(line.CreatedAt), orEmpty(line.LastUsedAt), orEmpty(line.ExpiresAt))
 			}
-			l.add(line, line.ID, line.Name, line.User, line.Prefix, strconv.Itoa(line.RateLimit), strings.Join(line.Origins, ","),
-				strings.Join(line.Allowlist, ","), textOf(line.CreatedAt), textOf(line.LastUsedAt), textOf(line.ExpiresAt))
-		}
-		return l.print(e.stdout, *asJSON)
-	})
+			return l.print(f.stdout, f.asJSON)
+		})
+	}
 }
 
-func keyDelete(ctx context.Context, e *env, args []string) error {
-	f := e.flags("key delete")
-	tenantID := f.tenant()
-	id := f.String("id", "", "`id` of the API key, as key list shows it")
-	if err := f.Parse(args, "tenant", "id"); err != nil {
-		return err
+func keyDelete(f *flags) action {
+	f.forTenant()
+	id := f.required("id", "`id` of the API key, as key list shows it")
+	return func(ctx context.Context) error {
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			if err := apikey.New(t.DB, clock.System(), nil).Delete(ctx, actor, t.config.Tenant.ID, *id); err != nil {
+				return err
+			}
+			f.say("API key %s is deleted.", *id)
+			return nil
+		})
 	}
-	return e.onTenant(ctx, f, *tenantID, func(d *db.DB, _ *access.Config) error {
-		if err := apikey.New(d, clock.System(), nil).Delete(ctx, actor, *tenantID, *id); err != nil {
-			return err
-		}
-		e.say("API key %s is deleted.", *id)
-		return nil
-	})
 }

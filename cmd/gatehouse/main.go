@@ -1,9 +1,9 @@
-// Command gatehouse is the whole product: the server, and the commands by which
-// an operator provisions and looks after it (contract S1–S4).
+// Command gatehouse is the whole product: the server, and the commands with which
+// an operator provisions and maintains it (contract S1–S4).
 //
-// Machine output goes to standard output and words for people to standard
-// error; a mistake is one line there and a status other than 0: 2 when the
-// command was not understood, 1 when it failed.
+// Machine output goes to standard output and messages for people to standard
+// error. A mistake is one line there, and a status other than 0: 2 when the
+// command line was not understood, 1 when the command failed.
 package main
 
 import (
@@ -24,8 +24,8 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// version is set by the Makefile, with -ldflags "-X main.version=…", to what git
-// describe says.
+// version is set by the Makefile, with -ldflags "-X main.version=…", to the
+// output of git describe.
 var version = ""
 
 func main() {
@@ -34,14 +34,14 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// env is what a command may touch of the world around it.
+// env is what a command uses of its process's environment.
 type env struct {
 	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// say tells the operator something, in a line on standard error.
+// say writes a message for the operator, one line on standard error.
 func (e *env) say(format string, args ...any) { fmt.Fprintf(e.stderr, format+"\n", args...) }
 
 // command is one command of the program.
@@ -49,10 +49,15 @@ type command struct {
 	name    string // one word or two
 	usage   string // what follows the name
 	summary string
-	run     func(ctx context.Context, e *env, args []string) error
+	// declare adds the command's flags to f and returns what to run once they are
+	// parsed. It is nil for help and version, which take no flags.
+	declare func(f *flags) action
 }
 
-// commands is the whole of what the program can do.
+// action is what a command does when its flags have been parsed.
+type action func(ctx context.Context) error
+
+// commands returns every command of the program.
 func commands() []command {
 	return []command{
 		{"serve", "[--listen ADDR] [--ops-listen ADDR]", "serve every tenant", serveCommand},
@@ -67,8 +72,8 @@ func commands() []command {
 			"user create", "--tenant T --email E --name N [--type external] [--owner] [--role R] [--permission-set P]… [--password-stdin]",
 			"create a user", userCreate,
 		},
-		{"user deactivate", "--tenant T --email E", "shut a user out", userDeactivate},
-		{"user reactivate", "--tenant T --email E", "let a user in again", userReactivate},
+		{"user deactivate", "--tenant T --email E", "deactivate a user", userDeactivate},
+		{"user reactivate", "--tenant T --email E", "reactivate a user", userReactivate},
 		{"user resend", "--tenant T --email E", "send the verification mail again", userResend},
 		{
 			"key create", "--tenant T --user EMAIL --name N [--rate-limit N] [--cors-origin O]… [--ip-allow CIDR]… [--expires 720h]",
@@ -87,7 +92,7 @@ func commands() []command {
 		},
 		{
 			"share remove", "--tenant T --entity E --record ID (--user EMAIL | --role R)",
-			"take a share back", shareRemove,
+			"remove a share", shareRemove,
 		},
 		{"share list", "--tenant T --entity E --record ID [--json]", "list the shares of a record", shareList},
 		{
@@ -97,16 +102,12 @@ func commands() []command {
 		{"history", "--tenant T [--kind K] [--limit N] [--json]", "read the change history, newest first", historyCommand},
 		{"backup", "FILE", "copy an SQLite data folder while it is in use", backupCommand},
 		{"restore", "FILE", "make a data folder from a backup", restoreCommand},
-		{"help", "[COMMAND]", "explain the commands", helpCommand},
-		{"version", "", "print the version", versionCommand},
+		{"help", "[COMMAND]", "explain the commands", nil},
+		{"version", "", "print the version", nil},
 	}
 }
 
-// switches are the flags of all commands that take no value. They are needed
-// to find the command's name behind flags.
-var switches = []string{"json", "without-logs", "errors", "dry-run", "prune", "owner", "password-stdin", "help", "h", "version"}
-
-// usageError is a command that was not understood.
+// usageError says why a command line was not understood.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
@@ -125,22 +126,25 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return 1
 }
 
+// dispatch finds the command that the arguments name, and executes it.
 func (e *env) dispatch(ctx context.Context, args []string) error {
-	words, rest := splitCommand(args)
+	words, rest := e.splitCommand(args)
 	name := strings.Join(words, " ")
-	if c, ok := find(name); ok {
-		return c.run(ctx, e, rest)
-	}
 	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
+	c, known := find(name)
 	switch {
-	case len(words) == 0 && slices.Contains(rest, "--version"):
-		return versionCommand(ctx, e, nil)
+	case name == "help":
+		return e.help(ctx, rest)
+	case name == "version", len(words) == 0 && slices.Contains(rest, "--version"):
+		return e.version()
+	case known:
+		return e.execute(ctx, c, rest)
 	case len(words) == 0 && asksHelp:
-		return helpCommand(ctx, e, nil)
+		return e.help(ctx, nil)
 	case len(words) == 0:
 		return usagef(`no command is given; "gatehouse help" lists them`)
 	case isGroup(name) && asksHelp:
-		return helpCommand(ctx, e, words)
+		return e.help(ctx, words)
 	case isGroup(name):
 		return usagef(`%s needs one more word; "gatehouse help %s" lists them`, name, name)
 	case len(words) == 2:
@@ -149,14 +153,27 @@ func (e *env) dispatch(ctx context.Context, args []string) error {
 	return usagef(`there is no command %q; "gatehouse help" lists them`, name)
 }
 
-// splitCommand takes the words of the command's name out of the arguments,
-// wherever flags stand, and returns all others in order.
-func splitCommand(args []string) (words, rest []string) {
+// execute declares the command's flags, parses the arguments and runs the command.
+func (e *env) execute(ctx context.Context, c command, args []string) error {
+	f := e.flags(c)
+	act := c.declare(f)
+	if err := f.parse(args); err != nil {
+		return err
+	}
+	return act(ctx)
+}
+
+// splitCommand separates the words of the command's name from all other
+// arguments, which it returns in order. Flags may stand before, between and
+// after the words.
+func (e *env) splitCommand(args []string) (words, rest []string) {
+	switches := e.switches()
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if len(a) > 1 && a[0] == '-' {
 			rest = append(rest, a)
-			if takesValue(a) && i+1 < len(args) {
+			takesValue := !strings.Contains(a, "=") && !switches[strings.TrimLeft(a, "-")]
+			if takesValue && i+1 < len(args) {
 				i++
 				rest = append(rest, args[i])
 			}
@@ -170,8 +187,23 @@ func splitCommand(args []string) (words, rest []string) {
 	return words, rest
 }
 
-func takesValue(flag string) bool {
-	return !strings.Contains(flag, "=") && !slices.Contains(switches, strings.TrimLeft(flag, "-"))
+// switches returns the flags that take no value. A flag takes one in every
+// command that has it, or in none.
+func (e *env) switches() map[string]bool {
+	known := map[string]bool{"help": true, "h": true, "version": true}
+	for _, c := range commands() {
+		if c.declare == nil {
+			continue
+		}
+		f := e.flags(c)
+		c.declare(f)
+		f.VisitAll(func(flag *pflag.Flag) {
+			if flag.NoOptDefVal != "" {
+				known[flag.Name] = true
+			}
+		})
+	}
+	return known
 }
 
 func find(name string) (command, bool) {
@@ -183,13 +215,13 @@ func find(name string) (command, bool) {
 	return command{}, false
 }
 
-// isGroup reports whether a word begins commands of two words.
+// isGroup reports whether a word is the first of commands with two words.
 func isGroup(word string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool { return strings.HasPrefix(c.name, word+" ") })
 }
 
-// oneLine is an error as the operator reads it: with the fields that fail, and
-// without line ends.
+// oneLine returns the text of an error for the operator: with the fields that
+// failed, on one line.
 func oneLine(err error) string {
 	text := err.Error()
 	var f *fault.Error
@@ -207,21 +239,17 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-func helpCommand(ctx context.Context, e *env, args []string) error {
-	var words []string
-	for _, a := range args {
-		if !strings.HasPrefix(a, "-") {
-			words = append(words, a)
-		}
-	}
+// help explains the command that args name, or lists a group of commands, or all.
+func (e *env) help(ctx context.Context, args []string) error {
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
 	name := strings.Join(words, " ")
-	if c, ok := find(name); ok && name != "help" && name != "version" {
-		return c.run(ctx, e, []string{"--help"})
-	}
-	if name == "help" || name == "version" {
+	c, known := find(name)
+	switch {
+	case known && c.declare != nil:
+		return e.execute(ctx, c, []string{"--help"})
+	case known:
 		name = ""
-	}
-	if name != "" && !isGroup(name) {
+	case name != "" && !isGroup(name):
 		return usagef(`there is no command %q; "gatehouse help" lists them`, name)
 	}
 	var b strings.Builder
@@ -237,7 +265,7 @@ func helpCommand(ctx context.Context, e *env, args []string) error {
 			fmt.Fprintf(&b, "  gatehouse %s %s\n        %s\n", c.name, c.usage, c.summary)
 		}
 	}
-	fmt.Fprintf(&b, "\nFlags of every command:\n%s\n%s\n", e.flags("").FlagUsages(), flagRules)
+	fmt.Fprintf(&b, "\nFlags of every command:\n%s\n%s\n", e.flags(command{}).FlagUsages(), flagRules)
 	if name == "" {
 		b.WriteString("\"gatehouse help COMMAND\" explains one command.\n")
 	}
@@ -245,14 +273,14 @@ func helpCommand(ctx context.Context, e *env, args []string) error {
 	return err
 }
 
-func versionCommand(_ context.Context, e *env, _ []string) error {
+func (e *env) version() error {
 	info, _ := debug.ReadBuildInfo()
 	_, err := fmt.Fprintf(e.stdout, "gatehouse %s (%s, %s/%s)\n", versionOf(version, info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 
-// versionOf returns the version that the Makefile gave, from the tag; without one
-// the module's version, which go install records; without either the commit.
+// versionOf returns the version given by the Makefile, which takes it from the
+// tag; or else the module's version, which go install records; or else the commit.
 func versionOf(given string, info *debug.BuildInfo) string {
 	if given != "" {
 		return given

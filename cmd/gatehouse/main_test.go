@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 type cli struct {
 	t      *testing.T
 	config db.Config
-	place  []string // the flags that say where
+	place  []string // the flags that name it
 	env    map[string]string
 	stdin  string
 }
@@ -157,12 +157,12 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every command explains itself, and every flag that takes no value is known
-// to the search for the command's name behind flags.
+// Every command has help, and switches knows every flag that takes no value.
 func TestEveryCommandExplainsItself(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
+	switches := (&env{}).switches()
 	for _, c := range commands() {
-		if c.name == "help" || c.name == "version" {
+		if c.declare == nil {
 			continue
 		}
 		stdout, stderr, code := x.raw(append(strings.Fields(c.name), "--help")...)
@@ -179,7 +179,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 			// pflag prints the type of a value after one space, and nothing for a switch.
 			_, rest, _ := strings.Cut(line, "--"+name)
 			isSwitch := strings.HasPrefix(rest, "  ")
-			if isSwitch != slices.Contains(switches, name) {
+			if isSwitch != switches[name] {
 				t.Errorf("%s: --%s takes no value: %v, but switches says %v", c.name, name, isSwitch, !isSwitch)
 			}
 		}
@@ -216,7 +216,7 @@ func TestMistakesAreOneClearLine(t *testing.T) {
 	}
 }
 
-func TestFlagsStandAnywhereAndHaveTwinsInTheEnvironment(t *testing.T) {
+func TestFlagsStandAnywhereAndAreReadFromTheEnvironment(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	x.stdin = acmeManifest
 	x.ok("apply", "-f", "-")
@@ -251,9 +251,9 @@ func TestAListFromTheEnvironmentIsSeparatedByCommas(t *testing.T) {
 	for _, c := range []struct{ args, want []string }{
 		{nil, []string{"10.0.0.1", "10.0.0.2"}}, {[]string{"--ip-allow", "192.0.2.1"}, []string{"192.0.2.1"}},
 	} {
-		f := e.flags("key create")
+		f := e.flags(command{name: "key create"})
 		list := f.StringArray("ip-allow", nil, "")
-		if err := f.Parse(c.args); err != nil || !slices.Equal(*list, c.want) || !f.Changed("ip-allow") {
+		if err := f.parse(c.args); err != nil || !slices.Equal(*list, c.want) || !f.Changed("ip-allow") {
 			t.Errorf("%v: %v, %v", c.args, *list, err)
 		}
 	}
@@ -303,8 +303,7 @@ func TestTheVersionIsTheTagOrElseTheCommit(t *testing.T) {
 	}
 }
 
-// TestMakeNamesTheVersion reads what make would run: the commit, or the tag, is
-// in the program.
+// TestMakeNamesTheVersion checks that make builds the tag or the commit into the program.
 func TestMakeNamesTheVersion(t *testing.T) {
 	for given, want := range map[string]string{"VERSION=v9.8.7": " -X main.version=v9.8.7'", "VERSION=": "-s -w' -o"} {
 		out, err := exec.CommandContext(t.Context(), "make", "-n", "-C", "../..", "server", given).CombinedOutput()
@@ -327,7 +326,7 @@ func TestTenantList(t *testing.T) {
 	})
 }
 
-// open is the database that the commands work on, for a test to look at.
+// open returns the database that the commands work on, for a test to look at.
 func (x *cli) open() *db.DB { return dbtest.OpenConfig(x.t, x.config) }
 
 func (x *cli) ctx() context.Context { return x.t.Context() }

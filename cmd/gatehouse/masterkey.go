@@ -13,19 +13,21 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// checkValue names the master key's check value in the database. It is stored
-// when the database is set up, and goes with every backup of it.
+// checkValue is the name of the master key's check value in the database, where it
+// is stored when the database is set up. Every backup contains it.
 const checkValue = "master_key_check"
 
 var errOtherKey = errors.New("master key: this is another one than the database was set up with; every node and command needs the same: " +
 	"put that key back, or name it with --master-key-file or GATEHOUSE_MASTER_KEY")
 
-// keyring loads the master key of an open database. It must be the one that the
-// database was set up with. With SQLite it is made in the data folder when nothing
-// gives one, but only while there is nothing that another key may have sealed.
-func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring, error) {
-	// The database is asked before the key is looked for: whoever sets it up
-	// makes the key first, so that a check value without a key is no race.
+// keyring returns the keyring of an open database. The master key must be the one
+// that the database was set up with. With SQLite, keyring makes one in the data
+// folder if none is given and the database holds nothing that another key may have
+// sealed.
+func (f *flags) keyring(ctx context.Context, d *db.DB) (*secret.Keyring, error) {
+	// Read the check value before looking for the key: a process that sets the
+	// database up makes the key first, so a check value without a key is not a
+	// race.
 	check, err := d.Value(ctx, checkValue)
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring,
 	if err != nil {
 		return nil, err
 	}
-	keyring, err := e.masterKey(f, check == "" && len(tenants) == 0)
+	keyring, err := f.masterKey(check == "" && len(tenants) == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +51,9 @@ func (e *env) keyring(ctx context.Context, f *flags, d *db.DB) (*secret.Keyring,
 	return keyring, nil
 }
 
-// setUp stores the check value of a database that has none and returns the one
-// that is stored. SQLite had none at first: a key that does not open what such a
-// database holds is refused.
+// setUp stores the check value of a database that has none, and returns the stored
+// one. SQLite databases of early versions have none: setUp returns errOtherKey for
+// a key that does not open the secrets in such a database.
 func setUp(ctx context.Context, d *db.DB, tenants []tenant.ID, keyring *secret.Keyring) (check string, err error) {
 	for _, id := range tenants {
 		h := d.For(id)
@@ -67,18 +69,18 @@ func setUp(ctx context.Context, d *db.DB, tenants []tenant.ID, keyring *secret.K
 	return d.Once(ctx, checkValue, keyring.CheckValue())
 }
 
-// masterKey is the master key that the flags or the environment give, read once: a
-// pipe that gives it has it no second time. With SQLite it may be the folder's,
-// and is made there if create says so.
-func (e *env) masterKey(f *flags, create bool) (*secret.Keyring, error) {
-	if f.masterKey != nil {
-		return f.masterKey, nil
+// masterKey returns the keyring of the master key that the flags, the environment
+// or, with SQLite, the data folder give; create allows it to make one there. It
+// reads the key once, because a pipe gives it only once.
+func (f *flags) masterKey(create bool) (*secret.Keyring, error) {
+	if f.ring != nil {
+		return f.ring, nil
 	}
-	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: e.getenv("GATEHOUSE_MASTER_KEY"), CreateInDir: create}
+	o := secret.MasterKeyOptions{File: f.masterKeyFile, Env: f.getenv("GATEHOUSE_MASTER_KEY"), CreateInDir: create}
 	if f.database == "" {
 		o.Dir = f.data
 	}
 	var err error
-	f.masterKey, err = secret.LoadMasterKey(o)
-	return f.masterKey, err
+	f.ring, err = secret.LoadMasterKey(o)
+	return f.ring, err
 }

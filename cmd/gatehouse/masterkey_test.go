@@ -30,18 +30,18 @@ const (
 	otherKey = "master key: this is another one than the database was set up with"
 )
 
-// keyFile is the file of a master key of one byte, repeated.
-func keyFile(t *testing.T, b string) string {
+// otherKeyFile returns the path of a file with another master key.
+func otherKeyFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte(strings.Repeat(b, 32)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat("ab", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// needingKey are commands that need the master key, each of which the flags that
-// are added must refuse.
+// needingKey runs each command that needs the master key with flags that make it fail
+// with an error that contains why.
 func (x *cli) needingKey(why string, flags ...string) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.ctx(), 20*time.Second) // a server that starts does not end
@@ -62,7 +62,7 @@ func (x *cli) needingKey(why string, flags ...string) {
 
 func (x *cli) key() string { return filepath.Join(x.config.Dir, "master.key") }
 
-// forget takes the check value out, as a folder of the first versions has none.
+// forget deletes the check value, which folders of early versions do not have.
 func (x *cli) forget() {
 	x.t.Helper()
 	d, err := db.Open(x.ctx(), x.config)
@@ -115,14 +115,14 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	x.stdin = hookManifest
 	x.ok("apply", "-f", "-")
-	x.needingKey(otherKey, "--master-key-file", keyFile(t, "ab"))
+	x.needingKey(otherKey, "--master-key-file", otherKeyFile(t))
 	x.env["GATEHOUSE_MASTER_KEY"] = strings.Repeat("cd", 32)
 	x.needingKey(otherKey)
 	delete(x.env, "GATEHOUSE_MASTER_KEY")
 
-	// A folder from before the check value was kept: what is sealed tells.
+	// A folder of an early version has no check value; its sealed values are checked.
 	x.forget()
-	x.needingKey(otherKey, "--master-key-file", keyFile(t, "ab"))
+	x.needingKey(otherKey, "--master-key-file", otherKeyFile(t))
 	x.stdin = hookManifest
 	x.ok("apply", "-f", "-")
 	if check, err := x.open().Value(x.ctx(), checkValue); err != nil || check == "" {
@@ -132,11 +132,11 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.ok("tenant", "rotate-jwt-key", "--tenant", "acme")
 	x.forget()
 	x.stdin = strings.ReplaceAll(acmeManifest, "acme", "globex") // only acme's signing keys tell
-	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", otherKeyFile(t))
 }
 
-// What waits sealed tells too: a mail, and a delivery that failed.
-func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
+// Sealed mails and failed deliveries are checked, too.
+func TestAFolderOfEarlyVersionsIsCheckedByAllThatIsSealed(t *testing.T) {
 	for _, c := range []struct{ what, purpose, insert string }{
 		{"a mail", "waiting mail", `INSERT INTO outbox (tenant_id, mail_id, sealed, attempts, next_at, leased_until, created_at, last_error)
 			VALUES ($1, 'm', $2, 0, 9000000000000000, 0, 0, '')`},
@@ -168,13 +168,13 @@ func TestAFolderOfTheFirstVersionsIsJudgedByAllThatIsSealed(t *testing.T) {
 		}
 		x.forget()
 		x.stdin = acmeManifest
-		x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", keyFile(t, "ab"))
+		x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", otherKeyFile(t))
 		x.stdin = acmeManifest
 		x.ok("apply", "-f", "-")
 	}
 }
 
-// The key and its check value are made once, however many begin at once.
+// If several commands start at once, one makes the key and the check value.
 func TestCommandsThatSetUpAFolderAtOnceAgreeOnTheKey(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: filepath.Join(t.TempDir(), "data")})
 	x.stdin = acmeManifest

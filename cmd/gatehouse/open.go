@@ -12,13 +12,15 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/component"
 	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
-// actor is whom the change history names for what the command line does.
+// actor is the name under which the change history records what commands do.
 const actor = "operator"
 
-// config says which database the flags name.
+// config returns the database that the flags name.
 func (f *flags) config() (db.Config, error) {
 	if f.database == "" {
 		return db.Config{Dir: f.data}, nil
@@ -29,86 +31,122 @@ func (f *flags) config() (db.Config, error) {
 	return db.Config{URL: f.database}, nil
 }
 
-// open opens the database of a command that works on what is there: a data
-// folder without a database is an error, and none is made. The caller closes it.
-func (e *env) open(ctx context.Context, f *flags) (*db.DB, error) {
+// onDatabase calls do with the database that the flags name. A data folder
+// without a database is an error; none is made.
+func (f *flags) onDatabase(ctx context.Context, do func(*db.DB) error) error {
 	c, err := f.config()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if c.URL == "" {
 		switch _, err := os.Stat(filepath.Join(c.Dir, db.FileName)); {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
+			return fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
 		case err != nil:
-			return nil, err
+			return err
 		}
 	}
-	return e.openConfig(ctx, f, c)
+	return f.with(ctx, c, do)
 }
 
-// create is open for a command that may be the first: it makes the database.
-func (e *env) create(ctx context.Context, f *flags) (*db.DB, error) {
-	c, err := f.config()
-	if err != nil {
-		return nil, err
-	}
-	return e.openConfig(ctx, f, c)
-}
-
-// openConfig opens a database. With PostgreSQL the master key must be given,
-// and be the one that the installation began with.
-func (e *env) openConfig(ctx context.Context, f *flags, c db.Config) (*db.DB, error) {
+// with opens a database, making it if it does not exist, calls do with it and
+// closes it. With PostgreSQL the master key must be given, and be the one that
+// the installation began with.
+func (f *flags) with(ctx context.Context, c db.Config, do func(*db.DB) error) (err error) {
 	if c.URL != "" { // before a database is made or migrated
-		if _, err := e.masterKey(f, false); err != nil {
-			return nil, err
+		if _, err := f.masterKey(false); err != nil {
+			return err
 		}
 	}
 	d, err := db.Open(ctx, c)
-	if err != nil || c.URL == "" {
-		return d, err
-	}
-	if _, err := e.keyring(ctx, f, d); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	return d, nil
-}
-
-// tenant is a tenant's configuration now; NOT_FOUND when there is no such tenant.
-func (e *env) tenant(ctx context.Context, d *db.DB, id tenant.ID) (*access.Directory, *access.Config, error) {
-	dir := access.NewDirectory(d)
-	c, err := dir.Current(ctx, id)
-	return dir, c, err
-}
-
-// onTenant opens the database that the flags name and runs do with it and the
-// configuration of a tenant; NOT_FOUND when there is no such tenant.
-func (e *env) onTenant(ctx context.Context, f *flags, id tenant.ID, do func(*db.DB, *access.Config) error) (err error) {
-	d, err := e.open(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	_, config, err := e.tenant(ctx, d, id)
-	if err != nil {
-		return err
+	if c.URL != "" {
+		if _, err := f.keyring(ctx, d); err != nil {
+			return err
+		}
 	}
-	return do(d, config)
+	return do(d)
 }
 
-// engine starts the JavaScript engine, which is compiled in the background. The
-// folder of --cache must be usable; one that nobody named may be missing.
-func (e *env) engine(ctx context.Context, f *flags) (*component.Engine, error) {
+// tenantDB is an open database and the configuration of one of its tenants.
+type tenantDB struct {
+	*db.DB
+	directory *access.Directory
+	config    *access.Config
+}
+
+// onTenant calls do with the database that the flags name and the tenant of
+// --tenant. It returns NOT_FOUND when there is no such tenant.
+func (f *flags) onTenant(ctx context.Context, do func(*tenantDB) error) error {
+	return f.onDatabase(ctx, func(d *db.DB) error {
+		t, err := openTenant(ctx, d, f.tenant)
+		if err != nil {
+			return err
+		}
+		return do(t)
+	})
+}
+
+// openTenant returns a tenant with its current configuration, NOT_FOUND when it
+// does not exist.
+func openTenant(ctx context.Context, d *db.DB, id tenant.ID) (*tenantDB, error) {
+	directory := access.NewDirectory(d)
+	config, err := directory.Current(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &tenantDB{d, directory, config}, nil
+}
+
+// handle returns the database bound to the tenant.
+func (t *tenantDB) handle() db.Handle { return t.For(t.config.Tenant.ID) }
+
+// user returns the user with an e-mail address, NOT_FOUND when there is none.
+func (t *tenantDB) user(ctx context.Context, email string) (*user.User, error) {
+	u, err := user.ByEmail(ctx, t.handle(), email)
+	if errors.Is(err, user.ErrUnknown) {
+		return nil, fault.New(fault.NotFound, "there is no user with the e-mail address %s", strings.TrimSpace(email))
+	}
+	return u, err
+}
+
+// emails returns a function that returns the e-mail address of the user with an
+// id. It reads each user once, and returns the id itself for a deleted user.
+func (t *tenantDB) emails(ctx context.Context) func(user.ID) (string, error) {
+	known := map[user.ID]string{"": ""}
+	return func(id user.ID) (string, error) {
+		if email, ok := known[id]; ok {
+			return email, nil
+		}
+		switch u, err := user.ByID(ctx, t.handle(), id); {
+		case err == nil:
+			known[id] = u.Email
+		case errors.Is(err, user.ErrUnknown):
+			known[id] = string(id)
+		default:
+			return "", err
+		}
+		return known[id], nil
+	}
+}
+
+// engine starts the JavaScript engine, which is compiled in the background. A
+// folder that --cache names must be writable; a default one need not be.
+func (f *flags) engine(ctx context.Context) (*component.Engine, error) {
 	if f.cache != "" {
-		if err := usable(f.cache); err != nil {
+		if err := writable(f.cache); err != nil {
 			return nil, fmt.Errorf("--cache: %w", err)
 		}
 	}
 	return component.NewEngine(ctx, component.Options{CacheDir: f.cacheDir()})
 }
 
-// usable makes the folder dir unless it is there, and writes to it.
-func usable(dir string) error {
+// writable makes a folder if it does not exist, and checks that it can be
+// written to.
+func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -119,8 +157,8 @@ func usable(dir string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// cacheDir is where the compiled engine is kept, "" for nowhere: --cache, or
-// else beside an SQLite database, or else in the user's own cache.
+// cacheDir returns the folder of the compiled engine: --cache, or else a folder
+// next to an SQLite database, or else the user's cache; "" when there is none.
 func (f *flags) cacheDir() string {
 	if f.cache != "" {
 		return f.cache

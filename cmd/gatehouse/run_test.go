@@ -46,8 +46,8 @@ custom_endpoints:
   - {slug: flow, target: {automation: greeting}, auth: token}
 `
 
-// served runs `gatehouse serve` beside the commands of a test and returns its
-// address and what ends it.
+// served runs `gatehouse serve` beside the commands of a test and returns its address, and a
+// function that stops it.
 func (x *cli) served() (url string, stop func()) {
 	x.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.ctx()))
@@ -115,7 +115,7 @@ func deliver(t *testing.T, url, slug, token, key, body string) (status int, answ
 	return res.StatusCode, string(b)
 }
 
-// one is a command's output as one JSON object; it must not be a list's line.
+// one decodes a command's output, which must be one JSON object.
 func one(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -195,7 +195,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 	})
 }
 
-// file is a file with a text.
+// file returns the path of a file with a text.
 func (x *cli) file(text string) string {
 	x.t.Helper()
 	name := filepath.Join(x.t.TempDir(), "file")
@@ -205,7 +205,7 @@ func (x *cli) file(text string) string {
 	return name
 }
 
-// add makes a contact, as the owner would.
+// add creates a contact as the owner.
 func (x *cli) add(name string) {
 	x.t.Helper()
 	url, stop := x.served()
@@ -334,8 +334,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 	})
 }
 
-// sealed fails the test when a text stands in a run's row, or anywhere in the
-// files of an SQLite database.
+// sealed fails the test if a run's row, or any file of an SQLite database, contains a text.
 func (x *cli) sealed(text string) {
 	x.t.Helper()
 	n := 0

@@ -21,16 +21,16 @@ type serveFlags struct {
 	listen, opsListen, proxies, smtp string
 }
 
-func (e *env) serveFlags(name string) *serveFlags {
-	f := &serveFlags{flags: e.flags(name)}
-	f.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the public API")
-	f.StringVar(&f.opsListen, "ops-listen", "", "address of /healthz, /readyz and /metrics; none when empty")
-	f.StringVar(&f.proxies, "trusted-proxies", "", "comma-separated CIDRs or addresses whose X-Forwarded-For is believed")
-	f.StringVar(&f.smtp, "smtp", "", "server that takes mail, smtp://user:pass@host:587; without it each mail is a file in DIR/outbox")
-	return f
+func newServeFlags(f *flags) *serveFlags {
+	s := &serveFlags{flags: f}
+	f.StringVar(&s.listen, "listen", "127.0.0.1:8080", "address of the public API")
+	f.StringVar(&s.opsListen, "ops-listen", "", "address of /healthz, /readyz and /metrics; none when empty")
+	f.StringVar(&s.proxies, "trusted-proxies", "", "comma-separated CIDRs or addresses whose X-Forwarded-For is trusted")
+	f.StringVar(&s.smtp, "smtp", "", "server that takes mail, smtp://user:pass@host:587; without it each mail is a file in DIR/outbox")
+	return s
 }
 
-// mail is where mails go.
+// mail returns the sender of mails that the flags choose.
 func (f *serveFlags) mail() (mail.Sender, error) {
 	if f.smtp == "" {
 		return mail.Files(filepath.Join(f.data, "outbox")), nil
@@ -43,22 +43,22 @@ func (f *serveFlags) mail() (mail.Sender, error) {
 }
 
 // serveCommand serves every tenant until a signal ends it.
-func serveCommand(ctx context.Context, e *env, args []string) error {
-	f := e.serveFlags("serve")
-	if err := f.Parse(args); err != nil {
-		return err
+func serveCommand(f *flags) action {
+	s := newServeFlags(f)
+	return func(ctx context.Context) error {
+		return s.serve(ctx, func(*db.DB, net.Listener) error { return nil })
 	}
-	return e.serve(ctx, f, nil)
 }
 
-// gcPercent lets the heap grow to five times what is live before it is
-// collected: what is live is small, and collecting costs every request.
-// GOGC in the environment has the last word.
+// gcPercent lets the heap grow to five times the live data between collections:
+// the live data is small, and each collection slows requests. GOGC in the
+// environment overrides it.
 const gcPercent = 400
 
-// serve opens the database, calls prepare with it when it is given, and serves.
-func (e *env) serve(ctx context.Context, f *serveFlags, prepare func(context.Context, *db.DB, net.Listener) error) (err error) {
-	if e.getenv("GOGC") == "" {
+// serve opens the database and the listeners, calls prepare, and serves until ctx
+// ends.
+func (f *serveFlags) serve(ctx context.Context, prepare func(*db.DB, net.Listener) error) error {
+	if f.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	proxies, err := httpapi.ParseTrustedProxies(f.proxies)
@@ -74,37 +74,33 @@ func (e *env) serve(ctx context.Context, f *serveFlags, prepare func(context.Con
 		return err
 	}
 	c.Serve = true
-	d, err := e.openConfig(ctx, f.flags, c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	keyring, err := e.keyring(ctx, f.flags, d)
-	if err != nil {
-		return err
-	}
-	public, ops, err := listen(f)
-	if err != nil {
-		return err
-	}
-	if prepare != nil {
-		if err := prepare(ctx, d, public); err != nil {
+	return f.with(ctx, c, func(d *db.DB) (err error) {
+		keyring, err := f.keyring(ctx, d)
+		if err != nil {
 			return err
 		}
-	}
-	engine, err := e.engine(ctx, f.flags)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, engine.Close(context.WithoutCancel(ctx))) }()
-	s := server.New(server.Options{
-		DB: d, Keyring: keyring, Clock: clock.System(), Log: e.stdout, Proxies: proxies, Engine: engine, Mail: sender,
+		public, ops, err := listen(f)
+		if err != nil {
+			return err
+		}
+		if err := prepare(d, public); err != nil {
+			return err
+		}
+		engine, err := f.engine(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, engine.Close(context.WithoutCancel(ctx))) }()
+		s := server.New(server.Options{
+			DB: d, Keyring: keyring, Clock: clock.System(), Log: f.stdout, Proxies: proxies, Engine: engine, Mail: sender,
+		})
+		s.Emit("server.listening", map[string]any{"addr": public.Addr().String(), "ops_addr": addr(ops), "engine": string(d.Engine())})
+		return s.Serve(ctx, public, ops)
 	})
-	s.Emit("server.listening", map[string]any{"addr": public.Addr().String(), "ops_addr": addr(ops), "engine": string(d.Engine())})
-	return s.Serve(ctx, public, ops)
 }
 
-// listen takes the addresses before anything is promised to anybody.
+// listen binds the addresses before the server reports that it is ready. ops is
+// nil without --ops-listen.
 func listen(f *serveFlags) (public, ops net.Listener, err error) {
 	public, err = net.Listen("tcp", f.listen)
 	if err != nil {
@@ -120,6 +116,7 @@ func listen(f *serveFlags) (public, ops net.Listener, err error) {
 	return public, ops, nil
 }
 
+// addr returns the address of a listener, nil if there is none.
 func addr(l net.Listener) any {
 	if l == nil {
 		return nil

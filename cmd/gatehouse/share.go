@@ -2,119 +2,93 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
-	"gatehouse/internal/db"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
-	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
-// shareFlags are the flags of the three share commands.
-type shareFlags struct {
-	*flags
-	tenant                     *tenant.ID
-	entity, record, user, role string
-}
-
-func (e *env) shareFlags(command string, withPrincipal bool) *shareFlags {
-	f := &shareFlags{flags: e.flags(command)}
-	f.tenant = f.flags.tenant()
-	f.StringVar(&f.entity, "entity", "", "`entity` type of the record")
-	f.StringVar(&f.record, "record", "", "`id` of the record")
-	if withPrincipal {
-		f.StringVar(&f.user, "user", "", "e-mail `address` of the user to share with")
-		f.StringVar(&f.role, "role", "", "`role` to share with")
-	}
-	return f
-}
-
-// sharing is an open database with a session that may share any record.
+// sharing is an open tenant with a session that may share any record.
 type sharing struct {
-	d       *db.DB
-	tenant  tenant.ID
+	*tenantDB
 	session *records.Session
 }
 
-// share opens what a share command works on; the caller closes s.d.
-func (e *env) share(ctx context.Context, f *shareFlags) (*sharing, error) {
-	d, err := e.open(ctx, f.flags)
-	if err != nil {
-		return nil, err
-	}
-	dir, config, err := e.tenant(ctx, d, *f.tenant)
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	// No cursor is made here, so none needs authenticating.
-	store := records.New(d, dir, clock.System(), nil)
-	return &sharing{d: d, tenant: *f.tenant, session: store.As(access.System(config, "operator command share"))}, nil
+// onShares calls do with the tenant of --tenant.
+func (f *flags) onShares(ctx context.Context, do func(*sharing) error) error {
+	return f.onTenant(ctx, func(t *tenantDB) error {
+		store := records.New(t.DB, t.directory, clock.System(), nil) // no key: it makes no cursors
+		return do(&sharing{t, store.As(access.System(t.config, "operator command share"))})
+	})
 }
 
-// principal is whom the flags name, exactly one of a user and a role.
-func (s *sharing) principal(ctx context.Context, f *shareFlags) (string, error) {
-	if (f.user == "") == (f.role == "") {
+// recordFlags name the record that a share command is about.
+type recordFlags struct{ entity, id *string }
+
+func (f *flags) forRecord() recordFlags {
+	f.forTenant()
+	return recordFlags{f.required("entity", "`entity` type of the record"), f.required("record", "`id` of the record")}
+}
+
+// principalFlags name the user or the role that a record is shared with.
+type principalFlags struct{ user, role *string }
+
+func (f *flags) forPrincipal() principalFlags {
+	return principalFlags{f.String("user", "", "e-mail `address` of the user to share with"), f.String("role", "", "`role` to share with")}
+}
+
+// principal returns the principal that the flags name, which must be one of a user
+// and a role.
+func (s *sharing) principal(ctx context.Context, f *flags, p principalFlags) (string, error) {
+	if (*p.user == "") == (*p.role == "") {
 		return "", f.wrong("give one of --user and --role")
 	}
-	if f.role != "" {
-		return access.RolePrincipal(f.role), nil
+	if *p.role != "" {
+		return access.RolePrincipal(*p.role), nil
 	}
-	u, err := user.ByEmail(ctx, s.d.For(s.tenant), f.user)
-	if errors.Is(err, user.ErrUnknown) {
-		return "", fault.New(fault.NotFound, "there is no user with the e-mail address %s", strings.TrimSpace(f.user))
-	}
+	u, err := s.user(ctx, *p.user)
 	if err != nil {
 		return "", err
 	}
 	return access.UserPrincipal(u.ID), nil
 }
 
-func shareAdd(ctx context.Context, e *env, args []string) (err error) {
-	f := e.shareFlags("share add", true)
+func shareAdd(f *flags) action {
+	record, with := f.forRecord(), f.forPrincipal()
 	level := f.String("access", string(access.ReadOnly), "`level`: read, or edit, which is read and update")
-	if err := f.Parse(args, "tenant", "entity", "record"); err != nil {
-		return err
+	return func(ctx context.Context) error {
+		return f.onShares(ctx, func(s *sharing) error {
+			principal, err := s.principal(ctx, f, with)
+			if err != nil {
+				return err
+			}
+			err = s.session.Share(ctx, *record.entity, *record.id, records.Share{Principal: principal, Access: access.Level(*level)})
+			if err != nil {
+				return err
+			}
+			f.say("%s %s is shared with %s%s: %s.", *record.entity, *record.id, *with.user, *with.role, *level)
+			return nil
+		})
 	}
-	s, err := e.share(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.d.Close()) }()
-	principal, err := s.principal(ctx, f)
-	if err != nil {
-		return err
-	}
-	err = s.session.Share(ctx, f.entity, f.record, records.Share{Principal: principal, Access: access.Level(*level)})
-	if err != nil {
-		return err
-	}
-	e.say("%s %s is shared with %s%s: %s.", f.entity, f.record, f.user, f.role, *level)
-	return nil
 }
 
-func shareRemove(ctx context.Context, e *env, args []string) (err error) {
-	f := e.shareFlags("share remove", true)
-	if err := f.Parse(args, "tenant", "entity", "record"); err != nil {
-		return err
+func shareRemove(f *flags) action {
+	record, with := f.forRecord(), f.forPrincipal()
+	return func(ctx context.Context) error {
+		return f.onShares(ctx, func(s *sharing) error {
+			principal, err := s.principal(ctx, f, with)
+			if err != nil {
+				return err
+			}
+			if err := s.session.Unshare(ctx, *record.entity, *record.id, principal); err != nil {
+				return err
+			}
+			f.say("%s %s is no longer shared with %s%s.", *record.entity, *record.id, *with.user, *with.role)
+			return nil
+		})
 	}
-	s, err := e.share(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.d.Close()) }()
-	principal, err := s.principal(ctx, f)
-	if err != nil {
-		return err
-	}
-	if err := s.session.Unshare(ctx, f.entity, f.record, principal); err != nil {
-		return err
-	}
-	e.say("%s %s is no longer shared with %s%s.", f.entity, f.record, f.user, f.role)
-	return nil
 }
 
 // shareLine is a share in a list; one of User and Role is set.
@@ -125,38 +99,31 @@ type shareLine struct {
 	CreatedAt *string `json:"created_at"`
 }
 
-func shareList(ctx context.Context, e *env, args []string) (err error) {
-	f := e.shareFlags("share list", false)
-	asJSON := f.Bool("json", false, "print one JSON object a line")
-	if err := f.Parse(args, "tenant", "entity", "record"); err != nil {
-		return err
-	}
-	s, err := e.share(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.d.Close()) }()
-	shares, err := s.session.Shares(ctx, f.entity, f.record)
-	if err != nil {
-		return err
-	}
-	l := &list{header: []string{"USER", "ROLE", "ACCESS", "CREATED"}}
-	for _, share := range shares {
-		line := shareLine{Access: string(share.Access), CreatedAt: instant(share.CreatedAt)}
-		if id, ok := strings.CutPrefix(share.Principal, access.UserPrincipal("")); ok {
-			u, err := user.ByID(ctx, s.d.For(s.tenant), user.ID(id))
-			switch {
-			case err == nil:
-				line.User = &u.Email
-			case errors.Is(err, user.ErrUnknown):
-				line.User = &id
-			default:
+func shareList(f *flags) action {
+	record := f.forRecord()
+	f.listing("")
+	return func(ctx context.Context) error {
+		return f.onShares(ctx, func(s *sharing) error {
+			shares, err := s.session.Shares(ctx, *record.entity, *record.id)
+			if err != nil {
 				return err
 			}
-		} else if role, ok := strings.CutPrefix(share.Principal, access.RolePrincipal("")); ok {
-			line.Role = &role
-		}
-		l.add(line, textOf(line.User), textOf(line.Role), line.Access, textOf(line.CreatedAt))
+			emailOf := s.emails(ctx)
+			l := &list{header: []string{"USER", "ROLE", "ACCESS", "CREATED"}}
+			for _, share := range shares {
+				line := shareLine{Access: string(share.Access), CreatedAt: instant(share.CreatedAt)}
+				if id, ok := strings.CutPrefix(share.Principal, access.UserPrincipal("")); ok {
+					email, err := emailOf(user.ID(id))
+					if err != nil {
+						return err
+					}
+					line.User = &email
+				} else if role, ok := strings.CutPrefix(share.Principal, access.RolePrincipal("")); ok {
+					line.Role = &role
+				}
+				l.add(line, orEmpty(line.User), orEmpty(line.Role), line.Access, orEmpty(line.CreatedAt))
+			}
+			return l.print(f.stdout, f.asJSON)
+		})
 	}
-	return l.print(e.stdout, *asJSON)
 }

@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
 	"gatehouse/internal/identity"
 	"gatehouse/internal/outbox"
 	"gatehouse/internal/ratelimit"
-
 	"gatehouse/internal/tenant"
 )
 
@@ -27,101 +26,86 @@ type tenantLine struct {
 	ExternalIdentity bool     `json:"external_identity"`
 }
 
-func tenantList(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("tenant list")
-	asJSON := f.Bool("json", false, "print one JSON object a line")
-	if err := f.Parse(args); err != nil {
-		return err
+func tenantList(f *flags) action {
+	f.listing("")
+	return func(ctx context.Context) error {
+		return f.onDatabase(ctx, func(d *db.DB) error {
+			ids, err := tenant.List(ctx, d)
+			if err != nil {
+				return err
+			}
+			l := &list{header: []string{"TENANT", "DISPLAY NAME", "HOSTS", "BASE URL", "PUBLIC API", "EXTERNAL IDENTITY"}}
+			for _, id := range ids {
+				t, err := tenant.Load(ctx, d.For(id))
+				if err != nil {
+					return err
+				}
+				line := tenantLine{
+					ID: string(t.ID), DisplayName: t.DisplayName, Hosts: append([]string{}, t.Hosts...), AdminHosts: append([]string{}, t.AdminHosts...),
+					BaseURL: t.BaseURL, PublicAPI: t.Settings.PublicAPI.Enabled, ExternalIdentity: t.Settings.ExternalIdentity.Enabled,
+				}
+				l.add(line, line.ID, line.DisplayName, strings.Join(line.Hosts, ","), line.BaseURL,
+					strconv.FormatBool(line.PublicAPI), strconv.FormatBool(line.ExternalIdentity))
+			}
+			return l.print(f.stdout, f.asJSON)
+		})
 	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	ids, err := tenant.List(ctx, d)
-	if err != nil {
-		return err
-	}
-	l := &list{header: []string{"TENANT", "DISPLAY NAME", "HOSTS", "BASE URL", "PUBLIC API", "EXTERNAL IDENTITY"}}
-	for _, id := range ids {
-		t, err := tenant.Load(ctx, d.For(id))
-		if err != nil {
-			return err
-		}
-		line := tenantLine{
-			ID: string(t.ID), DisplayName: t.DisplayName, Hosts: append([]string{}, t.Hosts...), AdminHosts: append([]string{}, t.AdminHosts...),
-			BaseURL: t.BaseURL, PublicAPI: t.Settings.PublicAPI.Enabled, ExternalIdentity: t.Settings.ExternalIdentity.Enabled,
-		}
-		l.add(line, line.ID, line.DisplayName, strings.Join(line.Hosts, ","), line.BaseURL,
-			strconv.FormatBool(line.PublicAPI), strconv.FormatBool(line.ExternalIdentity))
-	}
-	return l.print(e.stdout, *asJSON)
 }
 
-// tenantDelete deletes a tenant and all that it has, or goes on with that.
-func tenantDelete(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("tenant delete")
-	tenantID := f.tenant()
-	confirm := f.String("confirm", "", "the `tenant` once more: there is no way back but a backup")
-	if err := f.Parse(args, "tenant", "confirm"); err != nil {
-		return err
+// tenantDelete deletes a tenant with all its data, or resumes a deletion.
+func tenantDelete(f *flags) action {
+	f.forTenant()
+	confirm := f.required("confirm", "the `tenant` once more: only a backup undoes this")
+	return func(ctx context.Context) error {
+		if *confirm != string(f.tenant) {
+			return f.wrong("--confirm %s is another name than --tenant %s", *confirm, f.tenant)
+		}
+		return f.onDatabase(ctx, func(d *db.DB) error {
+			done, err := tenant.Delete(ctx, d, f.tenant)
+			if ctx.Err() != nil && err != nil {
+				return fmt.Errorf("%w: the tenant's hosts are unknown already; a server deletes the rest, or this command when it is given again", err)
+			}
+			if err != nil {
+				return err
+			}
+			f.say("Tenant %s is deleted: %s rows.", f.tenant, thousands(done.Rows))
+			if !done.Done {
+				f.say("Requests that had begun before may still write. A server deletes what they write, or this command does when it is given again, after a minute; then the name is free.")
+			}
+			return nil
+		})
 	}
-	if *confirm != string(*tenantID) {
-		return f.wrong("--confirm %s is another name than --tenant %s", *confirm, *tenantID)
-	}
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	done, err := tenant.Delete(ctx, d, *tenantID)
-	if ctx.Err() != nil && err != nil {
-		return fmt.Errorf("%w: nobody reaches the tenant any more; a server deletes the rest, or this command once more", err)
-	}
-	if err != nil {
-		return err
-	}
-	e.say("Tenant %s is deleted: %s rows.", *tenantID, thousands(done.Rows))
-	if !done.Done {
-		e.say("What requests that had begun before still write is deleted by a server, or by this command once more, after a minute; then the name is free.")
-	}
-	return nil
 }
 
 // tenantRotateKey gives a tenant a new key for access tokens. The old one is
 // accepted until its tokens have expired.
-func tenantRotateKey(ctx context.Context, e *env, args []string) (err error) {
-	f := e.flags("tenant rotate-jwt-key")
-	tenantID := f.tenant()
-	if err := f.Parse(args, "tenant"); err != nil {
-		return err
+func tenantRotateKey(f *flags) action {
+	f.forTenant()
+	return func(ctx context.Context) error {
+		return f.onIdentity(ctx, func(t *tenantDB, s *identity.Service) error {
+			if err := s.RotateKey(ctx, actor, t.config.Tenant.ID); err != nil {
+				return err
+			}
+			f.say("New access tokens of %s are signed with a new key; those signed with the old one are valid until they expire.", f.tenant)
+			return nil
+		})
 	}
-	return e.withIdentity(ctx, f, func(s *identity.Service) error {
-		if err := s.RotateKey(ctx, actor, *tenantID); err != nil {
-			return err
-		}
-		e.say("New access tokens of %s are signed with a new key; those signed with the old one are valid until they expire.", *tenantID)
-		return nil
-	})
 }
 
-// withIdentity runs fn with External Identity over the database that the flags
-// name. Mails that fn asks for are sent by a running server.
-func (e *env) withIdentity(ctx context.Context, f *flags, fn func(*identity.Service) error) (err error) {
-	d, err := e.open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	keyring, err := e.keyring(ctx, f, d)
-	if err != nil {
-		return err
-	}
-	clk := clock.System()
-	s := identity.New(identity.Options{
-		DB: d, Directory: access.NewDirectory(d), Clock: clk, Keyring: keyring, Limiter: ratelimit.New(clk.Now, ratelimit.Options{}),
-		Mailer: outbox.New(outbox.Options{DB: d, Keyring: keyring, Clock: clk}),
+// onIdentity is onTenant with External Identity. A running server sends the mails
+// that do requests.
+func (f *flags) onIdentity(ctx context.Context, do func(*tenantDB, *identity.Service) error) error {
+	return f.onTenant(ctx, func(t *tenantDB) (err error) {
+		keyring, err := f.keyring(ctx, t.DB)
+		if err != nil {
+			return err
+		}
+		clk := clock.System()
+		s := identity.New(identity.Options{
+			DB: t.DB, Directory: t.directory, Clock: clk, Keyring: keyring, Limiter: ratelimit.New(clk.Now, ratelimit.Options{}),
+			Mailer: outbox.New(outbox.Options{DB: t.DB, Keyring: keyring, Clock: clk}),
+		})
+		defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+		return do(t, s)
 	})
-	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
-	return fn(s)
 }

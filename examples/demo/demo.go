@@ -1,5 +1,5 @@
-// Package demo is the demo tenant of `gatehouse demo`: a small company's
-// manifest and its records, as files that may be read, copied and applied.
+// Package demo is the demo tenant of `gatehouse demo`: the manifest of a small company and
+// its records, as files that can be read, copied and applied.
 package demo
 
 import (
@@ -11,9 +11,8 @@ import (
 // Tenant is the id of the demo tenant.
 const Tenant = "demo"
 
-// Webhook is the slug of an endpoint that takes a webhook token; Account is the
-// name of an account to ask the endpoint quote about; Customer is an end-user,
-// with their Password.
+// Webhook is the slug of an endpoint that takes a webhook token. Account is the name of an
+// account for calls of the endpoint quote. Customer is an end-user with Password.
 const (
 	Customer = "eva@customer.example"
 	Password = "a-password-to-try"
@@ -31,8 +30,8 @@ var Manifest []byte
 //go:embed records.json
 var RecordsJSON []byte
 
-// Record is a record to be created. The value of a reference field in Fields
-// is the Key of an earlier record; whoever creates them puts its id there.
+// Record is a record to create. The value of a reference field in Fields is the Key of an
+// earlier record; the caller must replace it by that record's id.
 type Record struct {
 	Entity string                     `json:"entity"`
 	Key    string                     `json:"key"`

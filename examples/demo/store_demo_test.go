@@ -22,8 +22,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// TestTheDemoStands makes the demo tenant and every record of it.
-func TestTheDemoStands(t *testing.T) {
+// TestTheDemoCanBeMade provisions the demo tenant and creates every record.
+func TestTheDemoCanBeMade(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, clk := context.Background(), clock.NewFake(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 		noEnv := func(string) string { return "" }
@@ -69,7 +69,7 @@ func TestTheDemoStands(t *testing.T) {
 	})
 }
 
-// membersOf are a record's members, with keys of other records resolved.
+// membersOf returns a record's members, with keys of other records resolved.
 func membersOf(ctx context.Context, d *db.DB, c *access.Config, ids map[string]string, r demo.Record) ([]records.Member, error) {
 	owner, err := user.ByEmail(ctx, d.For(demo.Tenant), r.Owner)
 	if err != nil {

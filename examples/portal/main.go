@@ -1,6 +1,6 @@
 // Command portal serves the sample portal: static files, the two paths that the
-// mails lead to, and a config.json that tells the page where the API is. Any
-// other server of static files does as well; README.md says what it has to do.
+// links in mails have, and a config.json that gives the page the API's address. Any
+// other server of static files can do this; README.md says what it must do.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 //go:embed app
 var app embed.FS
 
-// defaultAPI is also what the Content-Security-Policy in index.html names.
+// defaultAPI is also named by the Content-Security-Policy in index.html.
 const defaultAPI = "http://127.0.0.1:8081"
 
 func main() {
@@ -49,7 +49,7 @@ func run(ctx context.Context, listen, api string) error {
 		return err
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { _ = s.Close() })() // at an interrupt; Serve tells what became of it
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })() // on an interrupt; Serve returns the outcome
 	fmt.Fprintf(os.Stderr, "The portal is at http://%s, its API at %s.\n", l.Addr(), api)
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -57,7 +57,7 @@ func run(ctx context.Context, listen, api string) error {
 	return nil
 }
 
-// handler serves the portal for an API, which is given by its origin.
+// handler returns the handler of the portal for the API at an origin.
 func handler(api string) (http.Handler, error) {
 	u, err := url.Parse(api)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -95,16 +95,16 @@ func handler(api string) (http.Handler, error) {
 	return withHeaders(mux), nil
 }
 
-// file serves one file.
+// file returns a handler that serves one file.
 func file(name string, content []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
 	})
 }
 
-// withHeaders adds what a page with tokens in it should be served with. The rest
-// of the Content-Security-Policy is in index.html; that no other page may put
-// this one into a frame can only be said here.
+// withHeaders adds the headers that a page with tokens should have. The rest of the
+// Content-Security-Policy is in index.html, but frame-ancestors works in a header
+// only.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

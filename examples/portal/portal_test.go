@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -24,12 +23,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatehouse/internal/gatetest/program"
 )
 
-// TestInABrowser drives the portal in a real Chromium, against a real server
-// process at another origin: browser/portal.test.mjs is the story of its users,
-// browser/account.test.mjs that of what goes wrong with an account. With
-// -artifacts their pictures are kept.
+// TestInABrowser uses the portal in a real Chromium, with a real server process at
+// another origin: browser/portal.test.mjs is what its users do,
+// browser/account.test.mjs what goes wrong with an account. With -artifacts the
+// screenshots are kept.
 func TestInABrowser(t *testing.T) {
 	install(t)
 	chromium, err := exec.LookPath("chromium")
@@ -45,18 +46,18 @@ func TestInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"portal", "account"} {
-		t.Run(name, func(t *testing.T) { tell(t, "browser/"+name+".test.mjs", string(setting)) })
+		t.Run(name, func(t *testing.T) { runScript(t, "browser/"+name+".test.mjs", string(setting)) })
 	}
 }
 
-// tell runs a story to its end.
-func tell(t *testing.T, file, setting string) {
+// runScript runs one of the scripts in browser to its end.
+func runScript(t *testing.T, file, setting string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	story := exec.CommandContext(ctx, "node", file)
-	story.Env = append(os.Environ(), "PORTAL_TEST="+setting)
-	out, err := story.CombinedOutput()
+	script := exec.CommandContext(ctx, "node", file)
+	script.Env = append(os.Environ(), "PORTAL_TEST="+setting)
+	out, err := script.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
@@ -66,8 +67,8 @@ func tell(t *testing.T, file, setting string) {
 	}
 }
 
-// world is what runs during the test: the server, the portal, the same portal
-// at an origin that the tenant does not list, and the way to the mails.
+// world is what runs during the test: the server, the portal, the same portal at an
+// origin that the tenant does not list, and a server that shows the mails.
 type world struct {
 	program, data           string
 	api                     string // the tenant's origin
@@ -77,17 +78,16 @@ type world struct {
 
 func begin(t *testing.T) *world {
 	t.Helper()
-	w := &world{data: t.TempDir(), program: filepath.Join(t.TempDir(), "gatehouse")}
-	tool(t, "../..", "go", "build", "-p", "2", "-buildvcs=false", "-o", w.program, "./cmd/gatehouse")
+	w := &world{data: t.TempDir(), program: program.Build(t)}
 
-	pages, strangers := httptest.NewUnstartedServer(nil), httptest.NewUnstartedServer(nil) // they have their addresses already
+	pages, strangers := httptest.NewUnstartedServer(nil), httptest.NewUnstartedServer(nil) // their addresses are known before they start
 	t.Cleanup(pages.Close)
 	t.Cleanup(strangers.Close)
 	mails := httptest.NewServer(outbox(filepath.Join(w.data, "outbox")))
 	t.Cleanup(mails.Close)
 	w.portal, w.stranger, w.mails = "http://"+pages.Listener.Addr().String(), "http://"+strangers.Listener.Addr().String(), mails.URL
 
-	// The tenant's base URL is not used by the pages; only app_url and the origin have to fit.
+	// The pages do not use the tenant's base URL; only app_url and the origin must match.
 	text, err := os.ReadFile("manifest.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func begin(t *testing.T) *world {
 	key := tool(t, "", w.program, "key", "create", "--tenant", "portal", "--user", "robin@fernhill.example", "--name", "test", "--data", w.data)
 	w.staffKey = strings.TrimSpace(key)
 
-	w.api = "http://" + serve(t, w.program, w.data)
+	w.api = "http://" + program.Serve(t, exec.Command(w.program, "serve", "--listen", "127.0.0.1:0", "--data", w.data))
 	h, err := handler(w.api)
 	if err != nil {
 		t.Fatal(err)
@@ -114,59 +114,15 @@ func begin(t *testing.T) *world {
 	return w
 }
 
-// serve runs `gatehouse serve` until the test ends, and sees that it ends well.
-func serve(t *testing.T, program, data string) (address string) {
-	t.Helper()
-	command := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--data", data)
-	var words bytes.Buffer
-	command.Stderr = &words
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	told, drained := make(chan string, 1), make(chan struct{})
-	t.Cleanup(func() {
-		if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		<-drained
-		if err := command.Wait(); err != nil {
-			t.Errorf("gatehouse serve: %v: %s", err, words.String())
-		}
-	})
-	go func() {
-		defer close(drained)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			var line struct{ Event, Addr string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "server.listening" {
-				told <- line.Addr
-			}
-		}
-		_, _ = io.Copy(io.Discard, out) // after a line too long for the scanner: the server must not wait for us
-	}()
-	select {
-	case address = <-told:
-		return address
-	case <-drained:
-	case <-time.After(20 * time.Second):
-	}
-	t.Fatalf("gatehouse serve does not listen: %s", words.String())
-	return ""
-}
-
-// letter is a mail as its reader sees it.
+// letter is a decoded mail.
 type letter struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
 	HTML    string `json:"html"`
 }
 
-// outbox answers GET /?to=ADDRESS&n=N with the N-th mail to an address, from 1,
-// once it is there.
+// outbox returns a handler that waits for the N-th mail to an address, counted from
+// 1, and answers GET /?to=ADDRESS&n=N with it.
 func outbox(dir string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.FormValue("n"))
@@ -181,7 +137,7 @@ func outbox(dir string) http.Handler {
 				return
 			}
 			if len(letters) >= n {
-				_ = json.NewEncoder(w).Encode(letters[n-1]) // the story fails without it
+				_ = json.NewEncoder(w).Encode(letters[n-1]) // the script fails without it
 				return
 			}
 			time.Sleep(50 * time.Millisecond)
@@ -190,13 +146,13 @@ func outbox(dir string) http.Handler {
 	})
 }
 
-// read is every mail to an address, oldest first.
+// read returns every mail to an address, oldest first.
 func read(dir, to string) ([]letter, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.eml"))
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(names) // they begin with the time
+	slices.Sort(names) // names begin with the time
 	var letters []letter
 	for _, name := range names {
 		content, err := os.ReadFile(name)
@@ -248,9 +204,8 @@ func open(m *mail.Message) (l letter, err error) {
 	}
 }
 
-// install brings Node and Chromium where they are missing, and the library of
-// browser/package-lock.json, once; of tests at the same time one does it and the
-// others wait.
+// install installs Node, Chromium and the library of browser/package-lock.json where
+// they are missing. Tests that run at the same time wait for each other.
 func install(t *testing.T) {
 	t.Helper()
 	tool(t, "", "../../scripts/need", "npm", "chromium")
@@ -277,7 +232,7 @@ func install(t *testing.T) {
 	}
 }
 
-// tool runs a command to its end and gives back its standard output.
+// tool runs a command to its end and returns its standard output.
 func tool(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
@@ -291,8 +246,8 @@ func tool(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// TestStaticServer: the page's paths, its headers, and that the addresses of the
-// API in the page are the one it was given.
+// TestStaticServer checks the paths and headers of the page, and that the page names
+// the API that the server was given.
 func TestStaticServer(t *testing.T) {
 	h, err := handler("https://api.fernhill.example/")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// verdictCase is a delivery, an endpoint's secrets, and what must come of them.
+// verdictCase is a delivery, an endpoint's secrets, and the expected outcome.
 type verdictCase struct {
 	name    string
 	d       *delivery
@@ -103,7 +103,7 @@ func (s *suite) secrets(d *delivery, other string) {
 	}
 }
 
-// bodies: whatever is changed in a body, the signature does not fit any more.
+// bodies: after any change of the body the signature does not match.
 func (s *suite) bodies(d, other *delivery) {
 	for range 3 {
 		s.reject("one bit of the body", d.withBody(s.flip(d.Body, 8)))
@@ -184,7 +184,7 @@ func wrongPrefixes(scheme, lead string) []string {
 	}
 }
 
-// otherCase is hex in upper case, and base64 with its cases swapped; it differs.
+// otherCase returns hex in upper case, and base64 with its cases swapped; it differs.
 func otherCase(mac string) string {
 	upper := strings.ToUpper(mac)
 	if upper != mac {
@@ -193,7 +193,7 @@ func otherCase(mac string) string {
 	return strings.ToLower(mac) + "A"
 }
 
-// recoded is a signature in base64 instead of hex, or the other way round.
+// recoded returns a signature in base64 instead of hex, or the other way round.
 func recoded(mac string) string {
 	if sum, err := hex.DecodeString(mac); err == nil {
 		return base64.StdEncoding.EncodeToString(sum)

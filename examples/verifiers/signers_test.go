@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// delivery is what a provider sends, and what its verifier must make of it.
+// delivery is what a provider sends, and what its verifier must return.
 type delivery struct {
 	Scheme  string            `json:"scheme"`
 	Secret  string            `json:"secret"`
@@ -33,7 +33,7 @@ type delivery struct {
 	Event json.RawMessage `json:"event"`
 }
 
-// scheme is what a test has to know of one way of signing.
+// scheme describes one way of signing.
 type scheme struct {
 	file      string // of the verifier
 	signature string // the header with the signature
@@ -73,7 +73,7 @@ func idStampBody(stamp, id string, body []byte) []byte {
 
 func (d *delivery) scheme() scheme { return schemes[d.Scheme] }
 
-// mac is the signature of a delivery by a secret and a hash, without a prefix.
+// mac returns the signature of a delivery by a secret and a hash, without a prefix.
 func (d *delivery) mac(stamp, secret string, sum func() hash.Hash) string {
 	key := []byte(secret)
 	if text, ok := strings.CutPrefix(secret, "whsec_"); ok && d.Scheme != "stripe" {
@@ -88,7 +88,7 @@ func (d *delivery) mac(stamp, secret string, sum func() hash.Hash) string {
 	return s.encode(m.Sum(nil))
 }
 
-// signedBy is the delivery at another time, signed by a secret and a hash.
+// signedBy returns the delivery at another time, signed by a secret and a hash.
 func (d *delivery) signedBy(stamp, secret string, sum func() hash.Hash) *delivery {
 	s, c := d.scheme(), d.clone()
 	if s.time != "" {
@@ -102,7 +102,7 @@ func (d *delivery) signedBy(stamp, secret string, sum func() hash.Hash) *deliver
 	return c
 }
 
-// signed is the delivery with the signature that fits it.
+// signed returns the delivery with the right signature.
 func (d *delivery) signed() *delivery { return d.signedBy(d.stamp(), d.Secret, sha256.New) }
 
 func (d *delivery) stamp() string { return strconv.FormatInt(d.Time, 10) }
@@ -113,7 +113,7 @@ func (d *delivery) clone() *delivery {
 	return &c
 }
 
-// with is the delivery with another header; an empty value leaves it out.
+// with returns the delivery with another header; an empty value leaves it out.
 func (d *delivery) with(header, value string) *delivery {
 	c := d.clone()
 	delete(c.Headers, header)
@@ -129,8 +129,8 @@ func (d *delivery) withBody(body []byte) *delivery {
 	return c
 }
 
-// deliveries runs the providers' libraries. What they sign must be what the
-// documentation says; so the mutants, which are signed here, are true to life.
+// deliveries runs the providers' libraries. Their signatures must be as the documentation
+// says, so that the mutants, which are signed here, are realistic.
 func deliveries(t *testing.T, seed uint64, count int, now int64) []*delivery {
 	t.Helper()
 	install(t)
@@ -164,8 +164,8 @@ func deliveries(t *testing.T, seed uint64, count int, now int64) []*delivery {
 	return list
 }
 
-// install puts the libraries of signers/package-lock.json in their place, once;
-// of tests at the same time, in this process or another, one does it and the others wait.
+// install installs the libraries of signers/package-lock.json if they are missing. Tests that
+// run at the same time, in any process, wait for each other.
 func install(t *testing.T) {
 	t.Helper()
 	lock, err := os.Open("signers/package-lock.json")

@@ -8,7 +8,7 @@ import (
 	"gatehouse/internal/component"
 )
 
-// TestPublishedExamples are the ones that the providers' documentation works out.
+// TestPublishedExamples checks the examples in the providers' documentation.
 func TestPublishedExamples(t *testing.T) {
 	compiled := programs(t)
 	// Slack's is a slash command of 2018.
@@ -37,8 +37,8 @@ func TestPublishedExamples(t *testing.T) {
 	}
 }
 
-// TestUnusualEvents: what is JSON to one parser and not to another, and bodies
-// near the size that a handler may return.
+// TestUnusualEvents checks texts that not every parser accepts as JSON, and bodies near the
+// size that a handler may return.
 func TestUnusualEvents(t *testing.T) {
 	compiled := programs(t)
 	clock.Store(now)
@@ -66,7 +66,7 @@ func TestUnusualEvents(t *testing.T) {
 	}
 }
 
-// outcome is what a verifier returned, or the message of its rejection.
+// outcome returns what a verifier returned, or the message of its rejection.
 func outcome(t *testing.T, p *component.Program, d *delivery, secret string) string {
 	t.Helper()
 	result, err := verify(t.Context(), p, d, config(secret))

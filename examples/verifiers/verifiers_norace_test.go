@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestVerifiers: what the providers' libraries sign is accepted and read right,
-// and whatever was tampered with is rejected.
+// TestVerifiers checks that deliveries signed by the providers' libraries are accepted and
+// read right, and that changed ones are rejected.
 func TestVerifiers(t *testing.T) {
 	began := time.Now()
 	s := &suite{random: rand.New(rand.NewPCG(*seed, 0)), now: now}

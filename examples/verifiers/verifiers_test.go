@@ -1,5 +1,5 @@
-// Package verifiers_test proves the webhook verifiers of this folder, as they
-// run in the product, against deliveries signed by the providers' own libraries.
+// Package verifiers_test tests the webhook verifiers of this folder, as the product runs them,
+// with deliveries signed by the providers' own libraries.
 package verifiers_test
 
 import (
@@ -22,7 +22,7 @@ import (
 
 var seed = flag.Uint64("seed", 1, "of the random deliveries and mutants")
 
-// The size of the proof.
+// The size of the test.
 const (
 	perScheme = 30    // deliveries
 	minCases  = 5_000 // in all
@@ -59,7 +59,7 @@ func programs(t *testing.T) map[string]*component.Program {
 	return compiled
 }
 
-// verify is one run, as a signed endpoint makes it, but with time enough for a busy machine.
+// verify runs a verifier as a signed endpoint does, with time enough for a busy machine.
 func verify(ctx context.Context, p *component.Program, d *delivery, config []byte) (*component.Result, error) {
 	headers, err := json.Marshal(d.Headers)
 	if err != nil {

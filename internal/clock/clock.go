@@ -1,9 +1,9 @@
-// Package clock is where time and the identifiers made from it come from.
+// Package clock provides the time, and identifiers made from it.
 //
-// Nothing in the product calls time.Now for a value that is stored, compared
-// or answered: it asks a Clock, so that a test decides what time it is. Stored
-// times are whole UTC microseconds since 1970; so is every instant a Clock
-// gives, and a value read back equals the one that was written.
+// The product does not call time.Now for a value that is stored, compared or
+// answered. It calls a Clock, so that a test controls the time. A Clock returns
+// whole UTC microseconds, as times are stored, so that a value read back equals
+// the one written.
 package clock
 
 import (
@@ -14,18 +14,18 @@ import (
 // Clock tells the time, in UTC and whole microseconds.
 type Clock interface{ Now() time.Time }
 
-// System is the machine's clock.
+// System returns the machine's clock.
 func System() Clock { return system{} }
 
 type system struct{}
 
-// Now drops the monotonic reading as well: an instant that travels through the
-// database must compare equal to itself.
+// Now also drops the monotonic reading: a time that was stored and read back must
+// equal itself.
 func (system) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// OffsetOf is how far a test has moved a clock from the system's, which such a
-// clock tells by a method Offset; 0 for every other. What counts in database
-// time adds it, so that a test decides that time too.
+// OffsetOf returns how far a test has moved a clock from the system's, which a test's
+// clock reports with a method Offset; it returns 0 for any other clock. Code that
+// uses the database's time adds it, so that a test controls that time, too.
 func OffsetOf(c Clock) time.Duration {
 	if moved, ok := c.(interface{ Offset() time.Duration }); ok {
 		return moved.Offset()
@@ -33,8 +33,8 @@ func OffsetOf(c Clock) time.Duration {
 	return 0
 }
 
-// Fake is a clock that stands still until it is told to move. It may be used
-// by several goroutines at once.
+// Fake is a clock that moves only when it is told to. It may be used by several
+// goroutines at once.
 type Fake struct {
 	mu  sync.Mutex
 	now time.Time
@@ -47,7 +47,7 @@ func NewFake(t time.Time) *Fake {
 	return f
 }
 
-// Now is the instant the clock shows.
+// Now returns the time that the clock shows.
 func (f *Fake) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,8 +68,8 @@ func (f *Fake) Set(t time.Time) {
 	f.now = t.UTC().Truncate(time.Microsecond)
 }
 
-// Micros is t as it is stored: microseconds since 1970, rounded down.
+// Micros returns t as it is stored: in microseconds since 1970, rounded down.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// FromMicros is the UTC instant of a stored time; it undoes Micros.
+// FromMicros returns the UTC time of a stored one; it is the inverse of Micros.
 func FromMicros(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

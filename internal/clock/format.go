@@ -4,15 +4,14 @@ const (
 	microsPerSecond = 1_000_000
 	secondsPerDay   = 86_400
 
-	// The years 0000 to 9999, which four digits can write.
+	// The years 0000 to 9999, which have four digits.
 	minFourDigit = -62_167_219_200 * microsPerSecond
 	maxFourDigit = 253_402_300_800*microsPerSecond - 1
 )
 
-// AppendRFC3339Micro appends a stored time as every answer shows it, in UTC and
-// always with six digits: 2026-11-21T05:38:08.123456Z. It is several times
-// faster than time.Format, which matters because a page of records has four
-// hundred of them.
+// AppendRFC3339Micro appends a stored time in the form that every answer has (contract
+// H14): 2026-11-21T05:38:08.123456Z. It is several times faster than time.Format,
+// which matters because a page of records has four hundred times.
 func AppendRFC3339Micro(dst []byte, micros int64) []byte {
 	if micros < minFourDigit || micros > maxFourDigit {
 		return FromMicros(micros).AppendFormat(dst, "2006-01-02T15:04:05.000000Z07:00")
@@ -33,7 +32,7 @@ func AppendRFC3339Micro(dst []byte, micros int64) []byte {
 
 func digit(n int) byte { return byte('0' + uint(n)%10) }
 
-// floorDiv divides rounding down, so that the remainder is never negative.
+// floorDiv divides and rounds down, so that the remainder is never negative.
 func floorDiv(a, b int64) (quotient, remainder int64) {
 	quotient, remainder = a/b, a%b
 	if remainder < 0 {
@@ -42,10 +41,9 @@ func floorDiv(a, b int64) (quotient, remainder int64) {
 	return quotient, remainder
 }
 
-// civil turns days since 1970-01-01 into a date of the Gregorian calendar. It
-// counts in eras of 400 years that begin on a 1 March, so that the leap day is
-// the last of its year (Howard Hinnant, "chrono-compatible low-level date
-// algorithms").
+// civil converts days since 1970-01-01 into a date of the Gregorian calendar. It
+// counts in eras of 400 years that begin on 1 March, so that a leap day is the last
+// day of its year (Howard Hinnant, "chrono-compatible low-level date algorithms").
 func civil(days int64) (year, month, day int) {
 	era, ofEra := floorDiv(days+719_468, 146_097)
 	d := int(ofEra)

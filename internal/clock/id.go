@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// entropy is a stock of random bytes, so that an identifier does not cost a
-// call into the kernel.
+// entropy is a buffer of random bytes, so that not every identifier needs a system
+// call.
 type entropy struct {
 	bytes [512]byte
 	used  int
 }
 
-var stock = sync.Pool{New: func() any { return &entropy{used: len(entropy{}.bytes)} }}
+var entropies = sync.Pool{New: func() any { return &entropy{used: len(entropy{}.bytes)} }}
 
-// NewID returns a UUIDv7 (RFC 9562) in lower case for a thing that came into
-// being at the given instant. Its 48 bits of milliseconds and 12 bits of rand_a
-// carry the instant to the microsecond, so identifiers of different
-// microseconds sort, as text, like their instants; within one microsecond their
-// order is random (62 bits). An instant before 1970 counts as 1970.
+// NewID returns a UUIDv7 (RFC 9562) in lower case for something created at the given
+// time. Its 48 bits of milliseconds and 12 bits of rand_a hold the time to the
+// microsecond, so identifiers of different microseconds sort, as text, by time;
+// within one microsecond their order is random (62 bits). A time before 1970 counts
+// as 1970.
 //
-// An identifier is unique and hard to guess, but it is no secret: it shows when
-// it was made.
+// An identifier is unique and hard to guess, but not secret: it shows when it was
+// made.
 func NewID(at time.Time) string {
 	micros := max(at.UnixMicro(), 0)
 	ms, rest := uint64(micros)/1000, uint64(micros)%1000
@@ -39,22 +39,22 @@ func NewID(at time.Time) string {
 	return text(&id)
 }
 
-// IDsFrom is what the identifiers of an instant begin with: it sorts before each of
-// them, and after every one of an earlier instant.
+// IDsFrom returns the prefix of the identifiers made at a time. It sorts before all of
+// them, and after all identifiers of earlier times.
 func IDsFrom(at time.Time) string {
 	const instant = len("01234567-89ab-7cde")
 	return NewID(at)[:instant]
 }
 
-// fill takes random bytes from the stock; crypto/rand.Read never fails.
+// fill fills dst with random bytes; crypto/rand.Read never fails.
 func fill(dst []byte) {
-	e := stock.Get().(*entropy)
+	e := entropies.Get().(*entropy)
 	if len(e.bytes)-e.used < len(dst) {
 		_, _ = rand.Read(e.bytes[:])
 		e.used = 0
 	}
 	e.used += copy(dst, e.bytes[e.used:])
-	stock.Put(e)
+	entropies.Put(e)
 }
 
 func text(id *[16]byte) string {
@@ -71,8 +71,8 @@ func text(id *[16]byte) string {
 	return string(out[:])
 }
 
-// TimeOf is the instant, to the millisecond, of an identifier that NewID made;
-// ok is false for any other text.
+// TimeOf returns the time, to the millisecond, of an identifier that NewID made; ok is
+// false for any other text.
 func TimeOf(id string) (at time.Time, ok bool) {
 	if len(id) != 36 || id[8] != '-' || id[14] != '7' {
 		return time.Time{}, false

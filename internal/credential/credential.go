@@ -1,9 +1,9 @@
-// Package credential has the words for how a request authenticated: those by
-// which routes, endpoints, runs and both logs name it.
+// Package credential names the kinds of credential. Routes, endpoints, runs and both
+// logs use these names for how a request authenticated.
 package credential
 
-// Kind is a kind of credential (contract K1), as the request log and the
-// history of runs write it.
+// Kind is a kind of credential (contract K1), in the form that the request log and the
+// history of runs have.
 type Kind string
 
 // The kinds.
@@ -15,7 +15,7 @@ const (
 	None         Kind = "none"
 )
 
-// Label returns the kind as the audit log writes it (contract G6): "" for none.
+// Label returns the form that the audit log has (contract G6), "" for None.
 func (k Kind) Label() string {
 	switch k {
 	case APIKey:

@@ -118,7 +118,7 @@ func TestAnswersComeAfterTheCommit(t *testing.T) {
 	var answered atomic.Int64
 	db.BeforeCommit(d, func() error {
 		time.Sleep(5 * time.Millisecond)
-		if rows := count(t, d, "tenant_hosts"); rows < answered.Load() {
+		if rows := countHosts(t, d); rows < answered.Load() {
 			t.Errorf("%d answered, %d stored", answered.Load(), rows)
 		}
 		return nil
@@ -130,7 +130,7 @@ func TestAnswersComeAfterTheCommit(t *testing.T) {
 				if err := d.For("a").Write(t.Context(), adds(t, fmt.Sprint(i, n), nil)); err != nil {
 					t.Error(err)
 				}
-				if rows, done := count(t, d, "tenant_hosts"), answered.Add(1); rows < done {
+				if rows, done := countHosts(t, d), answered.Add(1); rows < done {
 					t.Errorf("%d answered, %d stored", done, rows)
 				}
 			}
@@ -151,7 +151,7 @@ func TestFailedCommitFailsTheBatch(t *testing.T) {
 		}
 	}
 	db.BeforeCommit(d, nil)
-	if n := count(t, d, "tenant_hosts"); n != 0 {
+	if n := countHosts(t, d); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 	write(t, d.For("a"), adds(t, "1", nil))
@@ -170,7 +170,7 @@ func TestBrokenTransactionIsRunAgain(t *testing.T) {
 	if errs[0] != nil || errs[1] != nil || errs[2] == nil || errs[3] != nil {
 		t.Errorf("%v", errs)
 	}
-	if n := count(t, d, "tenant_hosts"); n != 3 {
+	if n := countHosts(t, d); n != 3 {
 		t.Errorf("%d rows", n)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// closedFile is the file of a database that was filled, changed by the
+// closedFile returns the file of a database that was filled, changed by the
 // statements and closed.
 func closedFile(t *testing.T, statements ...string) string {
 	t.Helper()

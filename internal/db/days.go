@@ -81,7 +81,8 @@ func (y *Days) Read(ctx context.Context, tenant TenantID, day Day, fn func(Queri
 	return done(fn(d.For(tenant)))
 }
 
-// List returns the existing days, the latest first.
+// List returns the existing days, the latest first. Its errors, and those of Read and Write,
+// are those of Handle.
 func (y *Days) List(ctx context.Context) ([]Day, error) { return y.store.list(ctx) }
 
 // Drop deletes a day with all its data, of every tenant. It does not block

@@ -42,7 +42,7 @@ func putMark(ctx context.Context, d *db.DB, tenant db.TenantID, day db.Day, valu
 	})
 }
 
-// marked are the values that a tenant has in a day.
+// marked returns the values that a tenant has in a day.
 func marked(t testing.TB, d *db.DB, tenant db.TenantID, day db.Day) (list []string) {
 	t.Helper()
 	if err := readMarks(t.Context(), d, tenant, day, &list); err != nil {

@@ -68,7 +68,6 @@ type Row interface {
 	// the callback.
 	Bytes(col int) []byte
 	Int(col int) int64
-	Float(col int) float64
 	Bool(col int) bool // an INTEGER 0/1 column
 	Null(col int) bool
 }
@@ -111,7 +110,6 @@ type Handle interface {
 	// early (creations, which draw the tenant's next tick): those of one tenant
 	// run one after another and share commits, on both engines.
 	WriteOrdered(ctx context.Context, fn func(Tx) error) error
-	Dialect() Dialect
 	// Tenant returns the id bound as $1, "" for an unscoped handle.
 	Tenant() TenantID
 }

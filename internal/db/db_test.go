@@ -76,7 +76,7 @@ func TestUnique(t *testing.T) {
 		if !errors.Is(err, db.ErrUnique) {
 			t.Fatalf("err = %v", err)
 		}
-		if n := count(t, d, "tenant_hosts"); n != 0 {
+		if n := countHosts(t, d); n != 0 {
 			t.Errorf("%d rows left", n)
 		}
 	})
@@ -123,7 +123,7 @@ func TestCloseWaits(t *testing.T) {
 				if err := errors.Join(err, <-closed); err != nil {
 					t.Fatal(err)
 				}
-				if n := count(t, dbtest.OpenConfig(t, c), "tenant_hosts"); n != 1 {
+				if n := countHosts(t, dbtest.OpenConfig(t, c)); n != 1 {
 					t.Errorf("%d rows", n)
 				}
 			})

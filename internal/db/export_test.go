@@ -13,7 +13,7 @@ import (
 // BeforeCommit runs in the place of SQLite's COMMIT: an error makes it fail.
 func BeforeCommit(d *DB, fn func() error) { d.engine.(*sqliteEngine).writer.beforeCommit = fn }
 
-// Numbered is the text as SQLite gets it.
+// Numbered returns the text as SQLite gets it.
 func Numbered(sql string) string { return describe(sql).numbered }
 
 // Split cuts a script.
@@ -112,7 +112,7 @@ func Keys(ctx context.Context, d *DB) (list []Key, err error) {
 	return list, err
 }
 
-// BatchTime is how long a shared transaction of PostgreSQL takes writes in when
+// BatchTime returns how long a shared transaction of PostgreSQL takes writes in when
 // the one before took so long beside its writes.
 func BatchTime(around time.Duration) time.Duration {
 	return (&orderedQueue{around: around}).batchTime()

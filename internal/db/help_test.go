@@ -21,7 +21,7 @@ func adds(t *testing.T, host string, then func() error) func(db.Tx) error {
 	}
 }
 
-// writers are both ways to write.
+// writers returns both ways to write.
 func writers(h db.Handle) []func(context.Context, func(db.Tx) error) error {
 	return []func(context.Context, func(db.Tx) error) error{h.Write, h.WriteOrdered}
 }
@@ -48,9 +48,10 @@ func table(t testing.TB, d *db.DB, sql string) {
 	})
 }
 
-func count(t testing.TB, d *db.DB, table string) (n int64) {
+// countHosts counts the rows of tenant_hosts.
+func countHosts(t testing.TB, d *db.DB) (n int64) {
 	t.Helper()
-	read(t, d.Unscoped("test"), `SELECT count(*) FROM `+table, func(r db.Row) error {
+	read(t, d.Unscoped("test"), `SELECT count(*) FROM tenant_hosts`, func(r db.Row) error {
 		n = r.Int(0)
 		return nil
 	})

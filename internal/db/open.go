@@ -38,13 +38,15 @@ type scope struct {
 // programming error, which the first test that runs the statement finds.
 func (to scope) check(st *statement) {
 	if to.bound && st.problem != "" {
-		panic("db: this statement does not keep to its tenant: " + st.problem + ":\n" + st.text)
+		panic("db: this statement is not bound to its tenant: " + st.problem + ":\n" + st.text)
 	}
 }
 
 // Open opens the database, creating and migrating it as needed. If c.Serve is
-// set, it holds the folder's serving lock until Close. It returns ErrServed,
-// ErrLost, ErrTooNew or ErrUnavailable.
+// set, it holds the folder's serving lock until Close. It returns ErrServed
+// if another process serves the folder, ErrLost if the folder has lost its
+// database, ErrTooNew if a newer program has migrated it, ErrBusy if it stays
+// locked, and ErrFull or ErrUnavailable as Handle does.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	open, dialect := openSQLite, sqliteDialect
 	if c.URL != "" {
@@ -115,7 +117,8 @@ func (d *DB) Unscoped(reason string) Handle {
 	return &handle{db: d}
 }
 
-// Value returns a value of the installation that Once stored, "" for none.
+// Value returns a value of the installation that Once stored, "" for none. Its errors, and
+// those of Now, Ping and Once, are those of Handle.
 func (d *DB) Value(ctx context.Context, name string) (value string, err error) {
 	err = d.Unscoped("a value of the installation").Query(ctx, `SELECT value FROM installation WHERE name = $1`, func(r Row) error {
 		value = r.Text(0)
@@ -143,7 +146,8 @@ func (d *DB) Once(ctx context.Context, name, value string) (stored string, err e
 // Backup writes a consistent copy of an SQLite database to destFile, which must
 // not exist, while others read and write. If days is set, the copy includes
 // what is kept by day, each day as it is at an instant of its own; left has the
-// errors of days that could not be read. When err is nil the copy is on disk.
+// errors of days that could not be read. When err is nil the copy is on disk. It returns
+// an error if destFile exists, and for PostgreSQL.
 func (d *DB) Backup(ctx context.Context, destFile string, days bool) (left []error, err error) {
 	err = d.engine.backup(ctx, destFile, func(file string) (err error) {
 		if files, ok := d.days.store.(*dayFiles); ok && days {

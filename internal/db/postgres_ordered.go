@@ -16,7 +16,7 @@ type orderedQueue struct {
 	around time.Duration // what the last transaction took besides its writes
 }
 
-// batchTime is how long a transaction accepts more writes. If beginning and
+// batchTime returns how long a transaction accepts more writes. If beginning and
 // committing take longer than maxBatchTime, on a busy server or a slow disk,
 // batchTime grows with them; otherwise each transaction would carry a write or
 // two, and the tenant's writes would fall behind.

@@ -131,10 +131,6 @@ func (r *pgRow) Int(col int) int64 {
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return n
 	}
-	return int64(r.Float(col)) // a numeric or double, truncated as SQLite does
-}
-
-func (r *pgRow) Float(col int) float64 {
-	f, _ := strconv.ParseFloat(string(r.Bytes(col)), 64) // what is not a number is 0, as in SQLite
-	return f
+	f, _ := strconv.ParseFloat(string(v), 64) // a numeric or double, truncated as SQLite does; 0 for anything else
+	return int64(f)
 }

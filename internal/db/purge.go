@@ -33,7 +33,8 @@ const (
 
 // Purge deletes a tenant's rows from every table that has a column tenant_id,
 // in short transactions, and from every day. It takes the tables from the
-// database, so that none is forgotten. It returns how many rows it deleted.
+// database, so that none is forgotten. It returns how many rows it deleted, also with an
+// error, which is one of Handle, of Guard or of Rest.
 func (d *DB) Purge(ctx context.Context, p Purge) (deleted int64, err error) {
 	h := d.For(p.Tenant)
 	deleted, err = d.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {

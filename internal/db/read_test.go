@@ -111,7 +111,7 @@ func TestEachMayStopInATransaction(t *testing.T) {
 			_, err := tx.Exec(t.Context(), `INSERT INTO tenant_hosts (tenant_id, host, admin) VALUES ($1, 'h', 0)`)
 			return err
 		})
-		if n := count(t, d, "tenant_hosts"); n != 1 {
+		if n := countHosts(t, d); n != 1 {
 			t.Errorf("%d rows", n)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// TestALostDatabaseIsNotBegunAnew: in a folder that was served, an empty or
-// missing file is refused; in a fresh one it is how things begin.
+// TestALostDatabaseIsNotBegunAnew: in a folder that was served, an empty or missing database
+// file is refused; in a new folder it is normal.
 func TestALostDatabaseIsNotBegunAnew(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"missing": os.Remove,

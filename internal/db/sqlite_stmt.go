@@ -235,11 +235,10 @@ func underlying(arg any) (any, bool) {
 
 var _ Row = (*sqliteStmt)(nil)
 
-func (s *sqliteStmt) Text(col int) string   { return s.ColumnText(col) }
-func (s *sqliteStmt) Int(col int) int64     { return s.ColumnInt64(col) }
-func (s *sqliteStmt) Float(col int) float64 { return s.ColumnFloat(col) }
-func (s *sqliteStmt) Bool(col int) bool     { return s.ColumnInt64(col) != 0 }
-func (s *sqliteStmt) Null(col int) bool     { return s.ColumnIsNull(col) }
+func (s *sqliteStmt) Text(col int) string { return s.ColumnText(col) }
+func (s *sqliteStmt) Int(col int) int64   { return s.ColumnInt64(col) }
+func (s *sqliteStmt) Bool(col int) bool   { return s.ColumnInt64(col) != 0 }
+func (s *sqliteStmt) Null(col int) bool   { return s.ColumnIsNull(col) }
 
 // Bytes returns SQLite's own memory: a ColumnReader writes it in one piece.
 func (s *sqliteStmt) Bytes(col int) []byte {

@@ -7,7 +7,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// boundTexts keep to their tenant.
+// boundTexts are bound to their tenant.
 var boundTexts = []string{
 	`SELECT a FROM t WHERE tenant_id = $1`,
 	`select a from t where tenant_id=$1 and b = $2`,
@@ -116,7 +116,7 @@ func TestTextsForSQLite(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, scanning ends.
+// Scanning ends for every input.
 func FuzzTenantProblem(f *testing.F) {
 	f.Add(`SELECT a FROM (t JOIN u ON u.tenant_id = $1) WHERE ')' "x`)
 	f.Add(`INSERT INTO t (tenant_id`)

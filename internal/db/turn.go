@@ -45,7 +45,7 @@ func newTurn(ctx context.Context, to scope, fn func(Tx) error) *turn {
 // errLate is the outcome of a turn that did not come within maxWait.
 var errLate = fmt.Errorf("%w: no turn to write came within %s", ErrBusy, maxWait)
 
-// wait is the caller's side: it runs fn when its turn comes and returns the
+// wait is called by the caller: it runs fn when its turn comes and returns the
 // outcome. It returns early only while fn has not begun: when ctx ends, maxWait
 // has passed or gone is closed. It then calls left.
 func (t *turn) wait(gone <-chan struct{}, left func()) error {
@@ -97,7 +97,7 @@ func (t *turn) run(tx Tx) {
 	t.ran <- ran{err: err, finished: true}
 }
 
-// take is the runner's side: it claims the turn and reports whether the caller
+// take is called by the runner: it claims the turn and reports whether the caller
 // still waits. A turn that was claimed before, and lost with its transaction,
 // stays claimed.
 func (t *turn) take() bool {

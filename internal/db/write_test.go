@@ -60,7 +60,7 @@ func TestCounterUnderConcurrentWrites(t *testing.T) {
 }
 
 // Ticks become visible in order: a reader that sees tick n sees all below.
-// Some writers draw a tick and then fail, or dawdle between tick and row.
+// Some writers draw a tick and then fail, or wait before they write the row.
 func TestOrderedTicksAreVisibleInOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := d.For("a")
@@ -130,7 +130,7 @@ func drawsTick(t *testing.T, end error) func(db.Tx) error {
 	}
 }
 
-// A panic goes on in the caller and leaves the database in order.
+// A panic continues in the caller, and the database stays usable.
 func TestPanicInAWrite(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for i, writer := range writers(d.For("a")) {
@@ -141,7 +141,7 @@ func TestPanicInAWrite(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := count(t, d, "tenant_hosts"); n != 2 {
+		if n := countHosts(t, d); n != 2 {
 			t.Errorf("%d rows", n)
 		}
 	})
@@ -219,13 +219,12 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	if time.Duration(slowest.Load()) > 2*time.Second {
 		t.Error("the second process starves")
 	}
-	if rows := count(t, command, "tenant_hosts"); rows != n.Load()+20 {
+	if rows := countHosts(t, command); rows != n.Load()+20 {
 		t.Errorf("%d rows of %d", rows, n.Load()+20)
 	}
 }
 
-// A failed statement spoils the transaction on both engines, even if fn
-// forgets the error.
+// A failed statement breaks the transaction on both engines, even if fn ignores the error.
 func TestForgottenErrorIsNoCommit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, writer := range writers(d.For("a")) {
@@ -239,7 +238,7 @@ func TestForgottenErrorIsNoCommit(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		}
-		if n := count(t, d, "tenant_hosts"); n != 0 {
+		if n := countHosts(t, d); n != 0 {
 			t.Errorf("%d rows left", n)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// Who waits for the database to take a write hears of the next one, of whomever
-// and wherever, and of none that failed.
+// A caller that waits on Written is notified of the next write that succeeds, by any tenant
+// and also in Days, and of none that failed.
 func TestWrittenTellsOfTheNextWriteThatEndsWell(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := t.Context()

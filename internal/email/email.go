@@ -1,5 +1,5 @@
-// Package email knows what an e-mail address is: which can get mail, and when
-// two texts are one address.
+// Package email checks e-mail addresses, and decides when two texts are the same
+// address.
 package email
 
 import (
@@ -13,38 +13,38 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The longest that an address and the part before its @ may be, in bytes
-// (RFC 5321, 4.5.3.1, and its erratum 1690).
+// The longest address and the longest part before its @, in bytes (RFC 5321,
+// 4.5.3.1, and its erratum 1690).
 const (
 	maxAddress = 254
 	maxLocal   = 64
 )
 
-// maxLooked bounds what is converted: what is longer is nobody's address, and
-// the conversion of domains takes time that grows with the square of a label.
-const maxLooked = 1024
+// maxConverted bounds the addresses that are converted. Nobody has a longer one, and
+// the time to convert a domain grows with the square of its labels.
+const maxConverted = 1024
 
-// domains converts domains as browsers do (UTS #46, nontransitional), and
-// refuses those that no host has.
+// domains converts domains as browsers do (UTS #46, nontransitional), and returns an
+// error for those that no host can have.
 var domains = idna.New(
 	idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(true), idna.BidiRule(),
 	idna.CheckJoiners(true), idna.CheckHyphens(false), idna.VerifyDNSLength(true),
 )
 
-// Clean returns an address as it is stored and shown: as it was entered, but
-// trimmed and in NFC.
+// Clean returns an address in the form that is stored and shown: as it was entered,
+// but trimmed and in NFC.
 func Clean(address string) string {
 	return norm.NFC.String(strings.TrimSpace(address))
 }
 
-// Key returns the one canonical form in which addresses are compared: trimmed,
-// NFC, case folded, the domain in its ASCII form. It has an answer for every
-// text, so that accounts whose address was accepted once are found: where the
-// domain is none, its folded text stands. It folds the domain too: what was
-// typed with a capital and what a browser made of it are one.
+// Key returns the canonical form in which addresses are compared: trimmed, NFC, case
+// folded, the domain in its ASCII form. It accepts every text, so that an account is
+// found whose address would not be accepted today; an invalid domain is only folded.
+// Key folds the domain before it converts it, so that a domain typed with a capital
+// letter equals the form that a browser makes of it.
 func Key(address string) string {
 	address = Clean(address)
-	if plain(address) || len(address) > maxLooked {
+	if plain(address) || len(address) > maxConverted {
 		return strings.ToLower(address)
 	}
 	local, domain, ok := cut(address)
@@ -61,19 +61,19 @@ func Key(address string) string {
 	return fold(local) + "@" + domain
 }
 
-// Former returns the form in which addresses were compared before there was Key:
+// Former returns the form in which addresses were compared before Key existed:
 // trimmed, NFC, lower case.
 func Former(address string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(address))))
 }
 
-// Mailbox returns an address as mail is sent to it: with the domain in its ASCII
-// form, which every server takes. An address that cannot be converted is
-// returned as it is.
+// Mailbox returns an address in the form that mail is sent to: with the domain in its
+// ASCII form, which every mail server accepts. It returns an address that cannot be
+// converted unchanged.
 func Mailbox(address string) string {
 	address = Clean(address)
 	local, domain, ok := cut(address)
-	if !ok || plain(address) || len(address) > maxLooked {
+	if !ok || plain(address) || len(address) > maxConverted {
 		return address
 	}
 	ascii, err := domains.ToASCII(domain)
@@ -83,14 +83,14 @@ func Mailbox(address string) string {
 	return local + "@" + ascii
 }
 
-// fold is the canonical caseless form of a text (Unicode, D145), composed. The
-// lower case at its end is for Cherokee, whose two cases the library swaps.
+// fold returns the canonical caseless form of a text (Unicode, D145), composed. The
+// final ToLower is for Cherokee, whose two cases the library swaps.
 func fold(text string) string {
 	return norm.NFC.String(strings.ToLower(cases.Fold().String(norm.NFD.String(text))))
 }
 
-// plain reports whether an address is ASCII with no label of an international
-// domain in it: then lower case is all there is to it.
+// plain reports whether an address is ASCII without a label of an international
+// domain, so that lower case is its canonical form.
 func plain(address string) bool {
 	for i := range len(address) {
 		if address[i] >= utf8.RuneSelf {
@@ -100,7 +100,7 @@ func plain(address string) bool {
 	return !strings.Contains(strings.ToLower(address), "xn--")
 }
 
-// cut parts an address at its last @.
+// cut splits an address at its last @.
 func cut(address string) (local, domain string, ok bool) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 0 {
@@ -109,20 +109,20 @@ func cut(address string) (local, domain string, ok bool) {
 	return address[:at], address[at+1:], true
 }
 
-// What Check finds wrong with an address.
+// The errors of Check.
 var (
 	errForm      = errors.New("expected an e-mail address like eva@example.com")
 	errText      = errors.New("expected an e-mail address of valid UTF-8 text")
 	errLong      = errors.New("expected an e-mail address of at most 254 bytes, at most 64 of them before the @")
-	errInvisible = errors.New("expected an e-mail address without spaces, control characters and characters that cannot be seen")
-	errDots      = errors.New("expected an e-mail address with no dot at the beginning or end of what stands before the @, and no two in a row")
-	errLocal     = errors.New("expected an e-mail address; before the @ stand letters, digits and .!#$%&'*+-/=?^_`{|}~")
-	errDomain    = errors.New("expected an e-mail address; what stands after the @ is no domain")
+	errInvisible = errors.New("expected an e-mail address without spaces, control characters and invisible characters")
+	errDots      = errors.New("expected an e-mail address whose part before the @ does not begin or end with a dot, and has no two dots in a row")
+	errLocal     = errors.New("expected an e-mail address; the part before the @ has letters, digits and .!#$%&'*+-/=?^_`{|}~")
+	errDomain    = errors.New("expected an e-mail address; the part after the @ is not a domain")
 )
 
-// Check returns why no mail can reach an address, a sentence for who entered it;
-// nil for an address that can get mail, as far as its form tells. Quoted local
-// parts and addresses of hosts in brackets are not taken.
+// Check returns nil if an address has a form that mail can be sent to, or else an error
+// for the person who entered it. It does not accept quoted local parts and
+// bracketed host addresses.
 func Check(address string) error {
 	if !utf8.ValidString(address) {
 		return errText
@@ -160,8 +160,8 @@ func Check(address string) error {
 	return nil
 }
 
-// isHost reports whether no label of a domain begins or ends with a hyphen, and
-// whether it is no IPv4 address: its last label has more than digits in it.
+// isHost reports whether a domain can be a host's: none of its labels begins or ends
+// with a hyphen, and its last label is not a number, as in an IPv4 address.
 func isHost(domain string) bool {
 	last := ""
 	for label := range strings.SplitSeq(domain, ".") {
@@ -173,15 +173,15 @@ func isHost(domain string) bool {
 	return strings.Trim(last, "0123456789") != ""
 }
 
-// invisible reports whether a character shows nothing, or turns the direction
-// of what follows.
+// invisible reports whether a character is not visible, or changes the direction of
+// the text after it.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Z, unicode.White_Space, unicode.Other_Default_Ignorable_Code_Point,
 		unicode.Variation_Selector, unicode.Noncharacter_Code_Point)
 }
 
-// notLocal reports whether a character cannot stand before the @ (RFC 5321,
-// Atom; RFC 6531 adds what is not ASCII).
+// notLocal reports whether a character is not allowed before the @ (RFC 5321, Atom;
+// RFC 6531 allows characters outside ASCII).
 func notLocal(r rune) bool {
 	switch {
 	case r >= utf8.RuneSelf:

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Answer is what came back.
+// Answer is the answer to a call.
 type Answer struct {
 	T      testing.TB
-	Call   string
+	Call   string // the method and path that it answers
 	Status int
 	Header http.Header
 	Body   []byte
@@ -48,7 +48,7 @@ func (a *Answer) Want(status int, code string) *Answer {
 	return a
 }
 
-// Code is the error's code, "" for a success.
+// Code returns the error's code, "" for a success.
 func (a *Answer) Code() string {
 	a.T.Helper()
 	if len(a.Body) == 0 {
@@ -60,7 +60,7 @@ func (a *Answer) Code() string {
 	return ""
 }
 
-// Fields are the names in details.fields, sorted.
+// Fields returns the names in details.fields, sorted.
 func (a *Answer) Fields() []string {
 	a.T.Helper()
 	e := a.envelope()
@@ -76,7 +76,7 @@ func (a *Answer) Fields() []string {
 	return names
 }
 
-// Record is the data of the answer as one object.
+// Record returns the data of the answer as one object.
 func (a *Answer) Record() map[string]any {
 	a.T.Helper()
 	var m map[string]any
@@ -86,7 +86,7 @@ func (a *Answer) Record() map[string]any {
 	return m
 }
 
-// Records is the data of the answer as a list.
+// Records returns the data of the answer as a list.
 func (a *Answer) Records() []map[string]any {
 	a.T.Helper()
 	var m []map[string]any
@@ -96,7 +96,7 @@ func (a *Answer) Records() []map[string]any {
 	return m
 }
 
-// Member is the text of one member of the answer's record, as it was sent.
+// Member returns the text of one member of the answer's record, as it was sent.
 func (a *Answer) Member(name string) string {
 	a.T.Helper()
 	var m map[string]json.RawMessage
@@ -104,14 +104,14 @@ func (a *Answer) Member(name string) string {
 	return string(m[name])
 }
 
-// ID is the id of the answer's record.
+// ID returns the id of the answer's record.
 func (a *Answer) ID() string {
 	a.T.Helper()
 	id, _ := a.Record()["id"].(string)
 	return id
 }
 
-// Meta is the meta of a list.
+// Meta returns the meta of a list.
 func (a *Answer) Meta() (m struct {
 	Count      int     `json:"count"`
 	HasMore    bool    `json:"hasMore"`
@@ -144,7 +144,7 @@ func (b *Buffer) Contains(text string) bool {
 	return bytes.Contains(b.b.Bytes(), []byte(text))
 }
 
-// Lines are the log's lines, each one JSON object.
+// Lines returns the log's lines, each one JSON object.
 func (b *Buffer) Lines(t testing.TB) []map[string]any {
 	t.Helper()
 	b.mu.Lock()

@@ -38,7 +38,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Host is the host at which a World's first tenant answers.
+// Host is the host of a World's first tenant.
 const Host = "acme.localhost"
 
 // World is a database and the nodes that serve it.
@@ -52,7 +52,7 @@ type World struct {
 	keyring *secret.Keyring
 }
 
-// Node is one server process, as far as a test can tell.
+// Node is a server, with a database connection and a log of its own.
 type Node struct {
 	DB     *db.DB
 	Server *server.Server
@@ -61,14 +61,14 @@ type Node struct {
 	stop   func()
 }
 
-// Clock is the system's clock plus an offset that a test may move.
+// Clock is the system's clock plus an offset that a test can change.
 type Clock struct {
 	mu      sync.Mutex
 	offset  time.Duration
-	stopped time.Time // zero while it goes
+	stopped time.Time // zero while it runs
 }
 
-// Now is the present, moved.
+// Now returns the time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,31 +78,30 @@ func (c *Clock) Now() time.Time {
 	return clock.System().Now().Add(c.offset)
 }
 
-// Stop makes the present stand still: from now on it moves by Advance alone, and
-// what a test measures does not depend on how long it takes.
+// Stop stops the clock: from now on only Advance moves it, so that a test does not depend
+// on how long it takes.
 func (c *Clock) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = clock.System().Now()
 }
 
-// Offset is how far the present was moved; those who count in the database's
-// time add it.
+// Offset returns how far the clock was moved; see clock.OffsetOf.
 func (c *Clock) Offset() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.offset
 }
 
-// Advance moves the present.
+// Advance moves the clock by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.offset += d
 }
 
-// engine runs the components of all worlds of a process, more of them at once
-// than a server would.
+// engine runs the components of all worlds of a process, and more of them at once than a
+// server would.
 var engine = sync.OnceValue(func() *component.Engine {
 	e, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir(), PerTenant: 32, MaxWait: 20 * time.Second})
 	if err != nil {
@@ -111,7 +110,7 @@ var engine = sync.OnceValue(func() *component.Engine {
 	return e
 })
 
-// Each runs a test once per engine, with one node.
+// Each runs a test on each engine, with one node.
 func Each(t *testing.T, fn func(t *testing.T, w *World)) {
 	t.Helper()
 	for _, engine := range []db.Engine{db.SQLite, db.Postgres} {
@@ -131,8 +130,8 @@ func New(t testing.TB, engine db.Engine) *World {
 	return w
 }
 
-// AddNode starts another node over the same database (PostgreSQL only, but for
-// the first).
+// AddNode starts another node on the same database, which must be PostgreSQL if there is a
+// node already.
 func (w *World) AddNode() *Node {
 	w.T.Helper()
 	config := w.config
@@ -156,7 +155,7 @@ func (w *World) AddNode() *Node {
 	done := make(chan error, 1)
 	go func() { done <- n.Server.Serve(ctx, l, nil) }()
 	n.stop = sync.OnceFunc(func() {
-		client.CloseIdleConnections() // a drain waits 5 s for one on which nothing was asked yet
+		client.CloseIdleConnections() // a drain waits 5 s for an unused connection
 		cancel()
 		if err := <-done; err != nil {
 			w.T.Errorf("node: %v", err)
@@ -170,8 +169,7 @@ func (w *World) AddNode() *Node {
 	return n
 }
 
-// AuditLog stops every node and returns what the tenant's audit log then holds,
-// by request id.
+// AuditLog stops every node and returns the tenant's audit log, by request id.
 func (w *World) AuditLog(tenant tenant.ID) map[string]*audit.Entry {
 	w.T.Helper()
 	for _, n := range w.Nodes {
@@ -195,11 +193,10 @@ func (w *World) AuditLog(tenant tenant.ID) map[string]*audit.Entry {
 // Stop drains the node, as SIGTERM would.
 func (n *Node) Stop() { n.stop() }
 
-// DB is the first node's database.
+// DB returns the first node's database.
 func (w *World) DB() *db.DB { return w.Nodes[0].DB }
 
-// Apply provisions a tenant as `gatehouse apply` beside the running server
-// would, and waits until every node must have seen it.
+// Apply provisions a tenant as `gatehouse apply` does, and makes every node notice it.
 func (w *World) Apply(src string) *manifest.Result {
 	w.T.Helper()
 	res, err := w.TryApply(src, manifest.Options{})
@@ -222,14 +219,14 @@ func (w *World) TryApply(src string, o manifest.Options) (*manifest.Result, erro
 	return res, err
 }
 
-// Settle makes every node take note of what was changed in the database.
+// Settle makes every node notice what was changed in the database.
 func (w *World) Settle() {
 	for _, n := range w.Nodes {
 		n.Server.Directory().Forget()
 	}
 }
 
-// Config is a tenant's configuration now.
+// Config returns a tenant's current configuration.
 func (w *World) Config(tenant tenant.ID) *access.Config {
 	w.T.Helper()
 	c, err := w.Nodes[0].Server.Directory().Current(context.Background(), tenant)
@@ -239,7 +236,7 @@ func (w *World) Config(tenant tenant.ID) *access.Config {
 	return c
 }
 
-// UserID is the id of the user with an e-mail address.
+// UserID returns the id of the user with an e-mail address.
 func (w *World) UserID(tenant tenant.ID, email string) string {
 	w.T.Helper()
 	u, err := user.ByEmail(context.Background(), w.DB().For(tenant), email)
@@ -249,7 +246,7 @@ func (w *World) UserID(tenant tenant.ID, email string) string {
 	return string(u.ID)
 }
 
-// SetActive deactivates or reactivates a user as the operator would.
+// SetActive deactivates or reactivates a user as an operator does.
 func (w *World) SetActive(tenant tenant.ID, email string, active bool) {
 	w.T.Helper()
 	if _, _, err := config.SetUserActive(context.Background(), w.DB().For(tenant), w.Clock, "test", email, active); err != nil {
@@ -258,7 +255,7 @@ func (w *World) SetActive(tenant tenant.ID, email string, active bool) {
 	w.Settle()
 }
 
-// Share shares a record of the tenant acme as the operator would; principal is
+// Share shares a record of the tenant acme as an operator does; principal is
 // access.UserPrincipal or access.RolePrincipal.
 func (w *World) Share(entity, id, principal string, level access.Level) {
 	w.T.Helper()
@@ -269,13 +266,13 @@ func (w *World) Share(entity, id, principal string, level access.Level) {
 	}
 }
 
-// Key makes an API key for a user of the tenant acme and returns whoever holds it.
+// Key makes an API key for a user of the tenant acme and returns an Actor that uses it.
 func (w *World) Key(email string, change ...func(*apikey.CreateSpec)) *Actor {
 	w.T.Helper()
 	return w.KeyOf("acme", Host, email, change...)
 }
 
-// KeyOf is Key for any tenant and the host it answers at.
+// KeyOf is Key for any tenant, at one of its hosts.
 func (w *World) KeyOf(tenant tenant.ID, host, email string, change ...func(*apikey.CreateSpec)) *Actor {
 	w.T.Helper()
 	spec := apikey.CreateSpec{Email: email, Name: "test", RateLimitPerMinute: 1_000_000}
@@ -292,8 +289,8 @@ func (w *World) KeyOf(tenant tenant.ID, host, email string, change ...func(*apik
 	return a
 }
 
-// Webhook makes a webhook token for an endpoint of the tenant acme and returns
-// whoever holds it.
+// Webhook makes a webhook token for an endpoint of the tenant acme and returns an Actor
+// that uses it.
 func (w *World) Webhook(slug string) *Actor {
 	w.T.Helper()
 	token, err := endpoint.NewToken(context.Background(), w.DB(), w.Clock, "test", "acme", slug)
@@ -306,12 +303,12 @@ func (w *World) Webhook(slug string) *Actor {
 	return a
 }
 
-// Anyone is a caller without a credential.
+// Anyone returns an Actor without a credential.
 func (w *World) Anyone() *Actor {
 	return &Actor{T: w.T, Node: w.Nodes[0], Host: Host, Header: http.Header{}}
 }
 
-// Actor is whoever calls, with their credential.
+// Actor is a caller with a credential.
 type Actor struct {
 	T      testing.TB
 	Node   *Node
@@ -321,7 +318,7 @@ type Actor struct {
 	Header http.Header // sent with every call
 }
 
-// With returns the same caller, who sends one header more.
+// With returns the same caller with one more header.
 func (a *Actor) With(name, value string) *Actor {
 	b := *a
 	b.Header = a.Header.Clone()
@@ -329,7 +326,7 @@ func (a *Actor) With(name, value string) *Actor {
 	return &b
 }
 
-// At returns the same caller, who calls another node.
+// At returns the same caller at another node.
 func (a *Actor) At(n *Node) *Actor {
 	b := *a
 	b.Node = n
@@ -358,7 +355,7 @@ func (a *Actor) Do(method, path, body string) *Answer {
 	return ans
 }
 
-// Try is Do for a call that may not be answered at all.
+// Try is Do for a call that may get no answer.
 func (a *Actor) Try(method, path, body string) (*Answer, error) {
 	r, err := http.NewRequest(method, a.Node.URL+path, strings.NewReader(body))
 	if err != nil {

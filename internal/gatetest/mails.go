@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/mail"
 )
 
-// Mails is where the nodes of a World send mail.
+// Mails collects the mails that the nodes of a World send.
 type Mails struct {
 	mu   sync.Mutex
 	list []mail.Message
@@ -24,7 +24,7 @@ func (m *Mails) Send(_ context.Context, msg mail.Message) error {
 	return nil
 }
 
-// All is every mail sent so far.
+// All returns every mail sent so far.
 func (m *Mails) All() []mail.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,8 +33,8 @@ func (m *Mails) All() []mail.Message {
 
 var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
 
-// Token waits for the n-th mail (from 1) to an address and is the token of the
-// link in it, "" where it has none.
+// Token waits for the n-th mail to an address, counted from 1, and returns the token of
+// the link in it, "" if it has none.
 func (m *Mails) Token(t testing.TB, to string, n int) string {
 	t.Helper()
 	for range 500 {

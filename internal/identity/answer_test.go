@@ -7,7 +7,7 @@ import (
 	"gatehouse/internal/ratelimit"
 )
 
-// answer is what a route answered.
+// answer is the answer of a route.
 type answer struct {
 	t      testing.TB
 	call   string

@@ -36,7 +36,7 @@ const (
 	sam      = "sam@acme.example"
 )
 
-// movedClock is the system's clock, moved.
+// movedClock is the system's clock plus an offset.
 type movedClock struct {
 	mu     sync.Mutex
 	offset time.Duration
@@ -56,8 +56,8 @@ func (c *movedClock) advance(d time.Duration) {
 	c.offset += d
 }
 
-// postbox is a Mailer that keeps what it is given; the mails of a transaction
-// that was rolled back are among them.
+// postbox is a Mailer that keeps all mails, also those of transactions that were rolled
+// back.
 type postbox struct {
 	mu    sync.Mutex
 	mails []mail.Message
@@ -103,7 +103,7 @@ type world struct {
 	ip     string
 }
 
-// cheap stand in for hashes, so that a test takes thousands of steps.
+// cheap replaces password hashing, so that a test can take thousands of steps.
 var cheap = passwords{
 	hash:   func(password string) (string, error) { return "cheap:" + password, nil },
 	verify: func(phc, password string) bool { return phc == "cheap:"+password },
@@ -122,7 +122,7 @@ func newWorld(t testing.TB, d *db.DB) *world {
 	return w
 }
 
-// node is one more node over a database that has its tenants.
+// node returns one more node over a database that has its tenants.
 func node(t testing.TB, d *db.DB, clk *movedClock) *world {
 	t.Helper()
 	ring, err := secret.NewKeyring(bytes.Repeat([]byte{7}, 32))
@@ -135,7 +135,7 @@ func node(t testing.TB, d *db.DB, clk *movedClock) *world {
 		Mailer: w.post, Emit: w.noted,
 	})
 	w.id.passwords = cheap
-	w.id.after.aside = 0
+	w.id.mails.delay = 0
 	t.Cleanup(func() {
 		if err := w.id.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)
@@ -150,8 +150,8 @@ func (w *world) noted(event string, fields map[string]any) {
 	w.events = append(w.events, event+" "+fmt.Sprint(fields))
 }
 
-// newTenant makes a tenant with External Identity on, wide limits, two users of
-// staff, a permission set and three custom fields of users.
+// newTenant makes a tenant with External Identity on, high limits, two internal users, a
+// permission set and three custom fields of users.
 func (w *world) newTenant(id string) {
 	w.t.Helper()
 	settings := tenant.DefaultSettings()
@@ -233,7 +233,7 @@ func (w *world) do(path, body string) answer {
 	return w.call(w.config(), http.MethodPost, path, body, access.Viewer{})
 }
 
-// call calls a route as the server does once its own checks have passed.
+// call calls a route as the server does after its own checks.
 func (w *world) call(cfg *access.Config, method, path, body string, viewer access.Viewer) answer {
 	w.t.Helper()
 	return w.callWith(cfg, method, path, body, viewer, "")
@@ -299,7 +299,7 @@ func matches(pattern, path string, params *httpapi.Params) bool {
 	return true
 }
 
-// viewer is the viewer of a user by e-mail address.
+// viewer returns the viewer of a user by e-mail address.
 func (w *world) viewer(email string) access.Viewer {
 	w.t.Helper()
 	u, err := user.ByEmail(w.ctx, w.d.For(acme), email)
@@ -323,7 +323,7 @@ func (w *world) setActive(email string, active bool) {
 	w.dir.Forget()
 }
 
-// settle waits for what is done after answers.
+// settle waits for the jobs that run after answers.
 func (w *world) settle() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
@@ -331,7 +331,7 @@ func (w *world) settle() {
 	w.must(w.id.Settle(ctx))
 }
 
-// lastMail is the newest mail, which must be to the address, and the token in it.
+// lastMail returns the newest mail, which must be to the address, and the token in it.
 func (w *world) lastMail(to string) (m mail.Message, token string) {
 	w.t.Helper()
 	w.settle()
@@ -383,11 +383,11 @@ func (w *world) logout(token string) {
 }
 
 // rows counts the rows that a statement finds.
-func (w *world) rows(sql string, args ...any) (n int) {
+func (w *world) rows(sql string) (n int) {
 	w.t.Helper()
-	w.must(w.d.For(acme).Query(w.ctx, sql, func(db.Row) error { n++; return nil }, args...))
+	w.must(w.d.For(acme).Query(w.ctx, sql, func(db.Row) error { n++; return nil }))
 	return n
 }
 
-// anyPace lets a session be refreshed as often as it likes.
-var anyPace = pace{ask: func(string) error { return nil }, count: func(string) {}}
+// noSessionLimit does not limit how often a session is refreshed.
+var noSessionLimit = sessionLimit{check: func(string) error { return nil }, count: func(string) {}}

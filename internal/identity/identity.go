@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// Service is External Identity of every tenant. It may be used by several
-// goroutines at once. Close must be called at the end.
+// Service is the External Identity of all tenants. It may be used by several goroutines
+// at once. Close must be called at the end.
 type Service struct {
 	store     store
 	dir       *access.Directory
@@ -22,14 +22,14 @@ type Service struct {
 	mailer    Mailer
 	emit      func(event string, fields map[string]any)
 	keys      keys
-	gate      *admission.Gate // of hashes, by tenant
+	hashGate  *admission.Gate
 	cores     *admission.Cores
 	passwords passwords
-	after     *queue
+	mails     *queue
 	counts    counts
 }
 
-// passwords are the three costly functions; tests put cheap ones in their place.
+// passwords are the three expensive functions, which tests replace by cheap ones.
 type passwords struct {
 	hash   func(password string) (string, error)
 	verify func(phc, password string) bool
@@ -40,20 +40,20 @@ type counts struct {
 	registrations, logins, failures, blocks, refreshes, reuses, resets, changes, overloads atomic.Int64
 }
 
-// Stats counts what happened since the process started.
+// Stats counts events since the process started.
 type Stats struct {
 	Registrations int64
 	Logins        int64 // that succeeded
-	Failures      int64 // logins with credentials that did not hold
-	Blocks        int64 // times an e-mail address was blocked
+	Failures      int64 // logins that failed
+	Blocks        int64 // blocks of an e-mail address
 	Refreshes     int64 // rotations
-	Reuses        int64 // chains ended because a rotated token came back
+	Reuses        int64 // chains that ended because a rotated token was presented
 	Resets        int64 // passwords reset
-	Changes       int64 // passwords changed by who knew the old one
-	Overloads     int64 // requests shed because too many wait for a hash
+	Changes       int64 // passwords changed by users who know the old one
+	Overloads     int64 // requests refused because too many wait for a hash
 }
 
-// Stats is what happened since the process started.
+// Stats returns the counts.
 func (s *Service) Stats() Stats {
 	c := &s.counts
 	return Stats{
@@ -62,10 +62,10 @@ func (s *Service) Stats() Stats {
 	}
 }
 
-// Settle waits until the mails asked for so far are queued or given up, or ctx
-// ends.
-func (s *Service) Settle(ctx context.Context) error { return s.after.settle(ctx) }
+// Settle waits until every mail requested so far is in the outbox or has failed. It
+// returns the error of ctx if ctx ends first.
+func (s *Service) Settle(ctx context.Context) error { return s.mails.settle(ctx) }
 
-// Close takes no more mails to send and finishes those it took; when ctx ends
-// first, what is left is given up. The routes must not be called any more.
-func (s *Service) Close(ctx context.Context) error { return s.after.close(ctx) }
+// Close finishes the mails that were requested. It returns an error if ctx ends first; the
+// remaining mails are then dropped. The routes must not be used after Close was called.
+func (s *Service) Close(ctx context.Context) error { return s.mails.close(ctx) }

@@ -11,44 +11,43 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// What waits at most, altogether and of one tenant, how often a job is tried,
-// and how long one try may take.
+// How many jobs may wait, in all and of one tenant; how long one attempt may take; and
+// how often a job is tried.
 const (
 	maxJobs      = 1024
 	maxJobsOfOne = 256
 	jobTry       = 10 * time.Second
 	tries        = 4
-	// aside is how long a job waits: begun while the answer is on its way, it
-	// would be seen in the time that takes.
-	aside = 50 * time.Millisecond
+	// mailDelay is how long a job waits before it starts: one that ran while the
+	// answer is sent would show in the time that takes.
+	mailDelay = 50 * time.Millisecond
 )
 
-// queue runs what is done after the answer, one job at a time, in turns by
-// tenant: looking whether
-// an address has an account, and writing to it, must not be seen in the time an
-// answer takes. What waits in it is lost when the process is killed; whoever
-// asked for a mail asks again. A drain finishes it.
+// queue runs jobs after the answer was sent, one at a time, with turns by tenant: the
+// time of an answer must not show whether an address has an account, and gets a mail.
+// Jobs that wait are lost if the process is killed, and their users request the mail
+// again. A drain finishes them.
 type queue struct {
-	wake   chan struct{} // has room for one
-	aside  time.Duration
-	ctx    context.Context //nolint:containedctx // it ends with the queue
+	wake   chan struct{} // has a buffer of 1
+	delay  time.Duration
+	ctx    context.Context //nolint:containedctx // ends with the queue
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu     sync.Mutex
 	jobs   admission.Queue[func(context.Context)]
-	busy   bool // with a job
+	busy   bool // a job is running
 	closed bool
 }
 
 func newQueue() *queue {
-	q := &queue{wake: make(chan struct{}, 1), aside: aside, done: make(chan struct{})}
+	q := &queue{wake: make(chan struct{}, 1), delay: mailDelay, done: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	go q.run()
 	return q
 }
 
-// run does the jobs until the queue is closed and empty.
+// run runs jobs until the queue is closed and empty.
 func (q *queue) run() {
 	defer close(q.done)
 	for {
@@ -77,7 +76,7 @@ func (q *queue) wakeUp() {
 
 var errQueueFull = fault.New(fault.Overloaded, "too many mails wait to be written; try again soon").After(5 * time.Second)
 
-// put takes a job of a tenant, or answers OVERLOADED.
+// put adds a job of a tenant. It returns OVERLOADED if too many wait.
 func (q *queue) put(tenant tenant.ID, job func(context.Context)) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,7 +88,7 @@ func (q *queue) put(tenant tenant.ID, job func(context.Context)) error {
 	return nil
 }
 
-// settle waits until nothing is left of what was put before.
+// settle waits until no job is left.
 func (q *queue) settle(ctx context.Context) error {
 	for {
 		q.mu.Lock()
@@ -108,6 +107,8 @@ func (q *queue) settle(ctx context.Context) error {
 	}
 }
 
+// close refuses new jobs and waits for those that were put. If ctx ends first, it drops
+// the rest and returns an error.
 func (q *queue) close(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.closed {
@@ -126,13 +127,14 @@ func (q *queue) close(ctx context.Context) error {
 	}
 }
 
-// later runs do after the answer, again when it fails.
-func (s *Service) later(tenantID tenant.ID, what string, do func(ctx context.Context) error) error {
-	due := time.Now().Add(s.after.aside)
-	return s.after.put(tenantID, func(ctx context.Context) {
+// enqueue adds a job that runs after the answer was sent, and again if it fails. It
+// returns OVERLOADED if too many jobs wait.
+func (s *Service) enqueue(tenantID tenant.ID, what string, do func(ctx context.Context) error) error {
+	due := time.Now().Add(s.mails.delay)
+	return s.mails.put(tenantID, func(ctx context.Context) {
 		select {
 		case <-time.After(time.Until(due)):
-		case <-ctx.Done(): // it is tried all the same, once
+		case <-ctx.Done(): // try once all the same
 		}
 		for try := 1; ; try++ {
 			attempt, cancel := context.WithTimeout(ctx, jobTry)

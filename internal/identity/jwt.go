@@ -17,17 +17,17 @@ import (
 
 const (
 	accessLifetime = time.Hour
-	// maxToken bounds what is looked at of a presented token.
+	// maxToken bounds the length of a token that is parsed.
 	maxToken = 4 << 10
 	audience = "public-api"
-	// tokenType is what keeps these tokens out of the tenant's own web
+	// tokenType distinguishes these tokens from those of the tenant's own web
 	// application (contract I1, T1).
 	tokenType = "external"
-	// clockSkew is how far ahead of this node's clock a token may have been issued.
+	// clockSkew is how far ahead of this node's clock a token's iat may be.
 	clockSkew = time.Minute
 )
 
-// claims are those of contract T1, and nothing else.
+// claims are the claims of contract T1.
 type claims struct {
 	Issuer    string           `json:"iss"`
 	Audience  string           `json:"aud"`
@@ -42,50 +42,49 @@ type claims struct {
 
 var _ jwt.Claims = (*claims)(nil)
 
-// GetExpirationTime is exp.
+// GetExpirationTime returns exp.
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
 
-// GetIssuedAt is iat.
+// GetIssuedAt returns iat.
 func (c *claims) GetIssuedAt() (*jwt.NumericDate, error) { return c.IssuedAt, nil }
 
-// GetNotBefore is nbf.
+// GetNotBefore returns nbf.
 func (c *claims) GetNotBefore() (*jwt.NumericDate, error) { return c.NotBefore, nil }
 
-// GetIssuer is iss.
+// GetIssuer returns iss.
 func (c *claims) GetIssuer() (string, error) { return c.Issuer, nil }
 
-// GetSubject is sub.
+// GetSubject returns sub.
 func (c *claims) GetSubject() (string, error) { return c.Subject, nil }
 
-// GetAudience is aud.
+// GetAudience returns aud.
 func (c *claims) GetAudience() (jwt.ClaimStrings, error) { return jwt.ClaimStrings{c.Audience}, nil }
 
 var (
 	errUnauthorized = fault.New(fault.Unauthorized, "a valid API key or access token is required")
 	errNoKey        = errors.New("identity: the tenant has no signing key")
-	errBadToken     = errors.New("identity: the token does not hold")
+	errBadToken     = errors.New("identity: the token is not valid")
 )
 
-// sign makes the access token of a session, issued at an instant of the
-// database. Its jti is the id of the session's chain, a slash, and an id of the
-// token's own.
-func sign(cfg *access.Config, key *signingKey, of holder) (string, error) {
-	now := clock.FromMicros(of.now)
+// sign returns the access token of a grant. Its jti is the id of the session's chain, a
+// slash, and an id of its own.
+func sign(cfg *access.Config, key *signingKey, g grant) (string, error) {
+	now := clock.FromMicros(g.now)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
-		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: string(of.userID), Tenant: string(cfg.Tenant.ID), Type: tokenType,
+		Issuer: cfg.Tenant.BaseURL, Audience: audience, Subject: string(g.userID), Tenant: string(cfg.Tenant.ID), Type: tokenType,
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(accessLifetime)),
-		ID: of.chainID + "/" + clock.NewID(now),
+		ID: g.chainID + "/" + clock.NewID(now),
 	})
 	token.Header["kid"] = key.kid
 	return token.SignedString(key.secret)
 }
 
-// parser checks form, algorithm and signature; holds checks the claims.
+// parser checks form, algorithm and signature; claims.valid checks the claims.
 var parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
-// Authenticate finds the viewer of an access token: an external user of the
-// tenant, deactivated or not, with the rights they have now (contract T3, A15).
-// Whatever is wrong with the token, it is the same UNAUTHORIZED.
+// Authenticate returns the viewer of an access token: an external user of the tenant,
+// deactivated or not, with the user's current rights (contract T3, A15). It returns the
+// same UNAUTHORIZED for every invalid token.
 func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token string) (access.Viewer, error) {
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return access.Viewer{}, errUnauthorized
@@ -106,9 +105,9 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 	return v, nil
 }
 
-// subject is the user whom a token names, if it holds. What held before under
-// the same configuration is asked only whether it still lives: the key that
-// signed it, and the token itself.
+// subject returns the user that a valid token names. Of a token that was verified before
+// under the same configuration it checks only that the token and its key have not
+// expired.
 func (s *Service) subject(ctx context.Context, cfg *access.Config, token string) (string, error) {
 	held := verifiedTokens.Of(cfg)
 	sum := sha256.Sum256([]byte(token))
@@ -120,18 +119,18 @@ func (s *Service) subject(ctx context.Context, cfg *access.Config, token string)
 	if err != nil {
 		return "", err
 	}
-	if !c.hold(cfg, now) {
+	if !c.valid(cfg, now) {
 		return "", errUnauthorized
 	}
 	held.Put(string(sum[:]), verified{c.Subject, c.ExpiresAt.Time, key})
 	return c.Subject, nil
 }
 
-// parse checks the form of a token, its header and its signature.
+// parse checks the form, header and signature of a token.
 func (s *Service) parse(ctx context.Context, cfg *access.Config, token string) (*claims, *signingKey, error) {
 	var c claims
 	var key *signingKey
-	var trouble error // ours, not the token's
+	var failure error // not the token's fault
 	_, err := parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
 		kid, _ := t.Header["kid"].(string)
 		_, critical := t.Header["crit"]
@@ -141,23 +140,23 @@ func (s *Service) parse(ctx context.Context, cfg *access.Config, token string) (
 		var err error
 		if key, err = s.verifier(ctx, cfg, kid); err != nil {
 			if !errors.Is(err, errBadToken) {
-				trouble = err
+				failure = err
 			}
 			return nil, err
 		}
 		return key.secret, nil
 	})
 	switch {
-	case trouble != nil:
-		return nil, nil, trouble
+	case failure != nil:
+		return nil, nil, failure
 	case err != nil:
 		return nil, nil, errUnauthorized
 	}
 	return &c, key, nil
 }
 
-// chainOf is the chain of the session that an access token was issued in, "" for
-// a token from before they named it. The token has been let in already.
+// chainOf returns the chain of the session that an access token was issued in, "" for an
+// old token that does not name it. The token must have been authenticated.
 func (s *Service) chainOf(ctx context.Context, cfg *access.Config, token string) (string, error) {
 	c, _, err := s.parse(ctx, cfg, token)
 	if err != nil {
@@ -170,9 +169,9 @@ func (s *Service) chainOf(ctx context.Context, cfg *access.Config, token string)
 	return chain, nil
 }
 
-// hold reports whether the claims are those of a token of the tenant that is
-// valid now. To its end a token gets no leeway.
-func (c *claims) hold(cfg *access.Config, now time.Time) bool {
+// valid reports whether the claims are those of a token of the tenant that is valid now.
+// There is no leeway for exp.
+func (c *claims) valid(cfg *access.Config, now time.Time) bool {
 	if c.Issuer != cfg.Tenant.BaseURL || c.Audience != audience || c.Tenant != string(cfg.Tenant.ID) || c.Type != tokenType || c.Subject == "" {
 		return false
 	}

@@ -21,7 +21,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// forge makes tokens that differ from a good one in a point.
+// forge makes tokens that differ from a valid one in one point.
 type forge struct {
 	w       *world
 	subject string
@@ -70,8 +70,8 @@ func (f *forge) header(name string, value any) string {
 	})
 }
 
-// bad are tokens that differ from a good one in one point each, or in form;
-// foreign is the key of another tenant.
+// bad returns tokens that differ from a valid one in one point each, or in form; foreign is
+// the key of another tenant.
 func (f *forge) bad(accessToken string, foreign *signingKey) map[string]string {
 	f.w.t.Helper()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -174,14 +174,15 @@ func TestOnlyAGoodTokenIsLetIn(t *testing.T) {
 	})
 }
 
-// flipped is a base64url digit that differs in the bits that do not count.
+// flipped returns a base64url digit that differs in the bits that do not count.
 func flipped(c byte) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return string(digits[strings.IndexByte(digits, c)^1])
 }
 
-// A token that was let in is let in no more by what is not so any more, and a
-// request that still works with the configuration before lets nobody in later.
+// A token that was accepted before is refused once something has changed that makes it
+// invalid, and a request that still uses the old configuration does not make it accepted
+// again.
 func TestATokenThatWasLetInIsAskedAgain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -236,8 +237,8 @@ func TestTheClaimsAreThoseOfTheDecision(t *testing.T) {
 	})
 }
 
-// An access token outlives its user's deactivation, with live permissions, but
-// not its user.
+// An access token stays valid when its user is deactivated, with current permissions, but not
+// when the user is deleted.
 func TestATokenHasTheRightsItsUserHasNow(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)

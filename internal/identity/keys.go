@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// signingKey is one HS256 key of a tenant. retiredAt is in microseconds, 0
-// while it signs.
+// signingKey is one HS256 key of a tenant. retiredAt is in microseconds, 0 for the
+// current key.
 type signingKey struct {
 	kid       string
 	secret    []byte
@@ -22,60 +22,60 @@ type signingKey struct {
 
 const (
 	keyBytes = 32
-	// stillSigned is how long after a rotation a node that has not heard of it
-	// may sign with the old key, with room for clocks that differ.
-	stillSigned = time.Minute
-	// maxRefuted bounds how many unknown key ids are remembered.
-	maxRefuted = 1000
-	// refutedFor is how long an unknown key id is not asked for again.
-	refutedFor = time.Second
+	// rotationLag is how long after a rotation another node may still sign with the
+	// old key, with room for clocks that differ.
+	rotationLag = time.Minute
+	// maxUnknown bounds the unknown key ids that are remembered.
+	maxUnknown = 1000
+	// unknownFor is how long the database is not asked again for an unknown key id.
+	unknownFor = time.Second
 )
 
-// usable reports whether tokens of the key may still be valid.
+// usable reports whether a token that the key signed may still be valid.
 func (k *signingKey) usable(now time.Time) bool {
-	return k.retiredAt == 0 || now.Before(clock.FromMicros(k.retiredAt).Add(accessLifetime+stillSigned))
+	return k.retiredAt == 0 || now.Before(clock.FromMicros(k.retiredAt).Add(accessLifetime+rotationLag))
 }
 
-// keys holds the signing keys of the tenants that this node has met. A tenant's
-// are read again when its configuration has a new version, as it has after a
-// rotation, and when a token names a key that is not among them.
+// keys caches the signing keys of tenants. A tenant's keys are read again when its
+// configuration has a new version, as after a rotation, and when a token names a key
+// that is not among them.
 type keys struct {
 	mu      sync.RWMutex
 	tenants map[tenant.ID]*tenantKeys
 }
 
-// tenantKeys are one tenant's. One goroutine reads them from the database at a
-// time; those who wait meanwhile take what a read found that began after they
-// asked. So a flood of made-up key ids is one read at a time, and none that is
-// asked for twice within a second.
+// tenantKeys caches the keys of one tenant. One goroutine at a time reads them from the
+// database; those that wait meanwhile use the result of any read that began after they
+// asked. So a flood of invented key ids causes one read at a time, and none for an id
+// that was looked up within the last second.
 type tenantKeys struct {
 	set     atomic.Pointer[keySet]
-	reads   atomic.Int64 // that began
+	reads   atomic.Int64 // how many began
 	reading sync.Mutex
-	refuted map[string]time.Time // guarded by reading
+	unknown map[string]time.Time // guarded by reading
 }
 
-// keySet is what one read found. It does not change.
+// keySet is the result of one read. It does not change.
 type keySet struct {
-	version int64 // of the configuration that was known when it began
-	read    int64 // which one it was
+	version int64 // of the configuration when the read began
+	read    int64 // the number of the read
 	current *signingKey
 	byKid   map[string]*signingKey
 }
 
-// verifiedTokens keeps the tokens that held under a configuration, by their SHA-256:
-// a client sends the same token with every request of an hour. A rotation of keys is
-// a change of configuration.
+// verifiedTokens caches the tokens that were valid under a configuration, by their
+// SHA-256, because a client sends the same token with every request for an hour. A
+// rotation of keys is a change of configuration.
 var verifiedTokens access.Derived[access.Cache[verified]]
 
-// verified is what is left to ask of a token whose signature and claims held.
+// verified is what must be checked again of a token whose signature and claims are valid.
 type verified struct {
 	subject string
 	expires time.Time
 	key     *signingKey
 }
 
-// maxTenantKeys bounds the cache; it holds tenants that exist.
+// maxTenantKeys bounds the cache, which has entries only for tenants that exist.
 const maxTenantKeys = 100_000
 
 func (k *keys) of(tenantID tenant.ID) *tenantKeys {
@@ -91,13 +91,13 @@ func (k *keys) of(tenantID tenant.ID) *tenantKeys {
 		if len(k.tenants) >= maxTenantKeys {
 			clear(k.tenants)
 		}
-		t = &tenantKeys{refuted: map[string]time.Time{}}
+		t = &tenantKeys{unknown: map[string]time.Time{}}
 		k.tenants[tenantID] = t
 	}
 	return t
 }
 
-// readKeys is the set of a read that began after it was called.
+// readKeys returns the result of a read that began after it was called.
 func (s *Service) readKeys(ctx context.Context, cfg *access.Config, t *tenantKeys) (*keySet, error) {
 	seen := t.reads.Load()
 	t.reading.Lock()
@@ -105,8 +105,8 @@ func (s *Service) readKeys(ctx context.Context, cfg *access.Config, t *tenantKey
 	return s.readLocked(ctx, cfg, t, seen)
 }
 
-// readLocked is readKeys for who holds t.reading; seen is how many reads had
-// begun when they asked.
+// readLocked is readKeys for a caller that holds t.reading; seen is how many reads had
+// begun when the caller asked.
 func (s *Service) readLocked(ctx context.Context, cfg *access.Config, t *tenantKeys, seen int64) (*keySet, error) {
 	if set := t.set.Load(); set != nil && set.read > seen && set.version >= cfg.Tenant.Version {
 		return set, nil
@@ -129,7 +129,7 @@ func (s *Service) readLocked(ctx context.Context, cfg *access.Config, t *tenantK
 	return set, nil
 }
 
-// signer is the key that signs now; the tenant's first login makes it.
+// signer returns the current key, which the tenant's first login makes.
 func (s *Service) signer(ctx context.Context, cfg *access.Config) (*signingKey, error) {
 	t := s.keys.of(cfg.Tenant.ID)
 	set := t.set.Load()
@@ -153,14 +153,14 @@ func (s *Service) signer(ctx context.Context, cfg *access.Config) (*signingKey, 
 	return set.current, nil
 }
 
-// verifier is the key that a token names; errBadToken when the tenant has none
-// of that id whose tokens may still be valid.
+// verifier returns the key that a token names. It returns errBadToken if the tenant has no
+// usable key with that id.
 func (s *Service) verifier(ctx context.Context, cfg *access.Config, kid string) (*signingKey, error) {
 	t := s.keys.of(cfg.Tenant.ID)
 	set := t.set.Load()
 	if set == nil || set.version < cfg.Tenant.Version || set.byKid[kid] == nil {
 		var err error
-		if set, err = s.look(ctx, cfg, t, kid); err != nil {
+		if set, err = s.findKey(ctx, cfg, t, kid); err != nil {
 			return nil, err
 		}
 	}
@@ -170,29 +170,29 @@ func (s *Service) verifier(ctx context.Context, cfg *access.Config, kid string) 
 	return nil, errBadToken
 }
 
-// look reads the keys for the sake of one, unless it was asked for in vain a
-// moment ago.
-func (s *Service) look(ctx context.Context, cfg *access.Config, t *tenantKeys, kid string) (*keySet, error) {
+// findKey reads the keys again to find one, unless a read within unknownFor did not find
+// it.
+func (s *Service) findKey(ctx context.Context, cfg *access.Config, t *tenantKeys, kid string) (*keySet, error) {
 	seen := t.reads.Load()
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	now := s.clock.Now()
 	set := t.set.Load()
-	if at, ok := t.refuted[kid]; ok && set != nil && set.version >= cfg.Tenant.Version && now.Sub(at).Abs() < refutedFor {
+	if at, ok := t.unknown[kid]; ok && set != nil && set.version >= cfg.Tenant.Version && now.Sub(at).Abs() < unknownFor {
 		return set, nil
 	}
 	set, err := s.readLocked(ctx, cfg, t, seen)
 	if err != nil || set.byKid[kid] != nil {
 		return set, err
 	}
-	if len(t.refuted) >= maxRefuted {
-		clear(t.refuted)
+	if len(t.unknown) >= maxUnknown {
+		clear(t.unknown)
 	}
-	t.refuted[kid] = now
+	t.unknown[kid] = now
 	return set, nil
 }
 
-// newKey is a fresh key, sealed.
+// newKey returns a new key, sealed.
 func (s *Service) newKey(tenantID tenant.ID) sealedKey {
 	k := sealedKey{signingKey: signingKey{kid: clock.NewID(s.clock.Now()), secret: make([]byte, keyBytes)}}
 	_, _ = rand.Read(k.secret) // never fails
@@ -200,13 +200,13 @@ func (s *Service) newKey(tenantID tenant.ID) sealedKey {
 	return k
 }
 
-// keyPurpose is what a tenant's signing keys are sealed for: a row that was
-// copied to another tenant does not open.
+// keyPurpose returns the purpose that a tenant's signing keys are sealed for. A row that is
+// copied to another tenant cannot be opened.
 func keyPurpose(tenantID tenant.ID) string { return "jwt key/" + string(tenantID) }
 
-// RotateKey gives the tenant a new signing key. The old one is accepted until
-// its tokens have expired. It is a change of configuration, recorded for actor,
-// by which every node learns of it. NOT_FOUND when there is no such tenant.
+// RotateKey gives the tenant a new signing key. The old one is accepted until its tokens
+// have expired. It is a change of configuration, recorded under actor's name, so that
+// every node notices it. It returns NOT_FOUND if the tenant does not exist.
 func (s *Service) RotateKey(ctx context.Context, actor string, tenantID tenant.ID) error {
 	if err := s.store.rotateKey(ctx, actor, tenantID, s.newKey(tenantID)); err != nil {
 		return err

@@ -53,7 +53,7 @@ func TestARotatedKeyIsAcceptedUntilItsTokensHaveExpired(t *testing.T) {
 			}
 			w.clock.advance(3 * time.Minute)
 			key := w.id.keys.of(acme).set.Load().byKid[kid(t, old)]
-			forged, err := sign(w.config(), key, holder{userID: w.user(eva).ID, now: w.clock.Now().UnixMicro()})
+			forged, err := sign(w.config(), key, grant{userID: w.user(eva).ID, now: w.clock.Now().UnixMicro()})
 			w.must(err)
 			if in(w, forged) || in(other, forged) {
 				t.Error("a token of a retired key is accepted")
@@ -127,7 +127,7 @@ func TestAKeyIsSealedAndOpensForItsTenantAlone(t *testing.T) {
 	})
 }
 
-// A flood of made-up key ids is no flood of reads.
+// A flood of invented key ids does not cause a flood of reads.
 func TestUnknownKeyIDsAreLookedUpSparingly(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	id := w.join(eva)
@@ -150,11 +150,11 @@ func TestUnknownKeyIDsAreLookedUpSparingly(t *testing.T) {
 		t.Error("it is never asked for again")
 	}
 	var wg sync.WaitGroup
-	for i := range 2 * maxRefuted {
+	for i := range 2 * maxUnknown {
 		wg.Go(func() { _, _ = w.id.verifier(w.ctx, cfg, fmt.Sprint(i)) })
 	}
 	wg.Wait()
-	if n := len(w.id.keys.of(acme).refuted); n > maxRefuted {
+	if n := len(w.id.keys.of(acme).unknown); n > maxUnknown {
 		t.Errorf("%d are remembered", n)
 	}
 	accessToken, _ := w.login(eva)

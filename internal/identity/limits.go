@@ -12,15 +12,13 @@ import (
 	"gatehouse/internal/user"
 )
 
-// budget is one limit of contract L7, for one address,
-// e-mail address, token or tenant.
+// budget is one limit of contract L7 for one address, e-mail address, token or tenant.
 //
-// Where two apply, a request that one of them refuses is charged to neither:
-// otherwise whoever has used up their own share could go on and use up, with
-// requests that are refused anyway, what everybody shares. A budget of an
-// address is charged by every request, those with a body that cannot be read
-// included; those of an e-mail address and of the tenant by requests that say
-// what they want, whether or not there is such an account.
+// If two budgets apply and one refuses a request, neither is charged. Otherwise a caller
+// that has used up its own budget could use up the tenant's with requests that are
+// refused anyway. Every request is charged to the budget of its address, also one whose
+// body cannot be read. The budgets of an e-mail address and of the tenant are charged by
+// valid requests only, whether or not the account exists.
 type budget struct {
 	key    string
 	limit  int
@@ -31,7 +29,7 @@ func limitsOf(c *httpapi.Call) *tenant.IdentityLimits {
 	return &c.Config.Tenant.Settings.ExternalIdentity.Limits
 }
 
-// budgetOf names a budget; every key carries the tenant.
+// budgetOf returns a budget. Its key includes the tenant.
 func budgetOf(c *httpapi.Call, use, whose string, limit int, window time.Duration) budget {
 	return budget{"identity/" + string(c.Config.Tenant.ID) + "/" + use + "/" + whose, limit, window}
 }
@@ -48,31 +46,31 @@ func ofTenant(c *httpapi.Call, use string, limit int, window time.Duration) budg
 	return budgetOf(c, use, "tenant", limit, window)
 }
 
-// take charges every budget, or none when one of them is used up: then it is
-// TOO_MANY_REQUESTS. The answer's headers tell of the tightest.
+// take charges all budgets, or none if one of them is used up; then it returns
+// TOO_MANY_REQUESTS. The answer's headers show the tightest one.
 func (s *Service) take(c *httpapi.Call, budgets ...budget) error {
 	if err := s.peek(c, budgets...); err != nil {
 		return err
 	}
 	for _, b := range budgets {
 		r := s.charge(c, b)
-		if !r.Allowed { // another request came between
+		if !r.Allowed { // another request came first
 			return refuse(c, r)
 		}
-		tell(c, r)
+		showLimit(c, r)
 	}
 	return nil
 }
 
-// charge counts a request against one budget; the server takes it back where the
-// request is shed with OVERLOADED.
+// charge counts a request against one budget. The server takes the charge back if it
+// answers OVERLOADED.
 func (s *Service) charge(c *httpapi.Call, b budget) ratelimit.Result {
 	r, charge := s.limiter.Charge(b.key, b.limit, b.window)
 	c.Charged(charge)
 	return r
 }
 
-// peek is take without charging.
+// peek is take without the charge.
 func (s *Service) peek(c *httpapi.Call, budgets ...budget) error {
 	for _, b := range budgets {
 		if r := s.limiter.Peek(b.key, b.limit, b.window); !r.Allowed {
@@ -82,35 +80,36 @@ func (s *Service) peek(c *httpapi.Call, budgets ...budget) error {
 	return nil
 }
 
+// refuse returns TOO_MANY_REQUESTS and makes the answer's headers show r.
 func refuse(c *httpapi.Call, r ratelimit.Result) error {
 	c.TellLimit(r)
 	seconds := int(math.Ceil(r.Reset.Seconds()))
 	return fault.New(fault.TooManyRequests, "too many attempts; try again in %d s", seconds).After(r.Reset)
 }
 
-// tell makes the answer's headers tell of r if that is tighter than what they
-// would tell so far.
-func tell(c *httpapi.Call, r ratelimit.Result) {
+// showLimit makes the answer's headers show r if it is tighter than what they show so
+// far.
+func showLimit(c *httpapi.Call, r ratelimit.Result) {
 	if told := c.ToldLimit(); told == nil || told.Allowed && r.Remaining < told.Remaining {
 		c.TellLimit(r)
 	}
 }
 
-// guessed is whose password may be guessed at: an e-mail address, and the epoch
-// of its account, 0 where there is none. With another password guessing begins
-// anew: on every node neither the count nor a block of the time before holds.
-type guessed struct {
+// loginKey identifies a password for the limit of guesses: by the e-mail address and the
+// epoch of its account, 0 if there is none. A new password has a new epoch, so on every
+// node neither the count nor a block of the old password applies to it.
+type loginKey struct {
 	email string
 	epoch int64
 }
 
-func ofLogin(c *httpapi.Call, g guessed) budget {
+func ofLogin(c *httpapi.Call, g loginKey) budget {
 	use := "login/" + strconv.FormatInt(g.epoch, 10)
 	return ofEmail(c, use, g.email, limitsOf(c).LoginPerEmailPer15Minutes, 15*time.Minute)
 }
 
-// blocked refuses a login for an e-mail address that is blocked.
-func (s *Service) blocked(c *httpapi.Call, g guessed) error {
+// blocked returns TOO_MANY_REQUESTS for a login with an e-mail address that is blocked.
+func (s *Service) blocked(c *httpapi.Call, g loginKey) error {
 	b := ofLogin(c, g)
 	if left, blocked := s.limiter.Blocked(b.key); blocked {
 		return refuse(c, ratelimit.Result{Limit: b.limit, Reset: left})
@@ -118,19 +117,20 @@ func (s *Service) blocked(c *httpapi.Call, g guessed) error {
 	return nil
 }
 
-// takeLogin charges an e-mail address with a login. One attempt too many blocks
-// the address for the time the tenant says, whoever the next ones come from.
-// After that time it has all its attempts again, however much longer the window
-// would have run.
-func (s *Service) takeLogin(c *httpapi.Call, g guessed) error {
+// takeLogin charges a login to its e-mail address. The first one over the limit blocks the
+// address, for all callers, for as long as the tenant's settings say; takeLogin then
+// returns TOO_MANY_REQUESTS. After that time the address has all its attempts again,
+// even if the window has not ended. It returns OVERLOADED if too many addresses are
+// blocked.
+func (s *Service) takeLogin(c *httpapi.Call, g loginKey) error {
 	if err := s.blocked(c, g); err != nil {
 		return err
 	}
 	limits, b := limitsOf(c), ofLogin(c, g)
 	r := s.charge(c, b)
 	if r.Allowed {
-		tell(c, r)
-		return s.blocked(c, g) // since a moment ago: the window is a new one by that
+		showLimit(c, r)
+		return s.blocked(c, g) // another request may have blocked it since, and so begun a new window
 	}
 	block := time.Duration(limits.LoginBlockMinutes) * time.Minute
 	if !s.limiter.Block(b.key, s.clock.Now().Add(block)) {

@@ -16,14 +16,14 @@ var (
 	errNotActive   = fault.New(fault.AccountNotActive, "the account is not active")
 )
 
-// What details.reason of ACCOUNT_NOT_ACTIVE says.
+// The values of details.reason of ACCOUNT_NOT_ACTIVE.
 const (
-	reasonPending     = "pending"     // the account waits to be activated
-	reasonDeactivated = "deactivated" // an administrator decides
+	reasonPending     = "pending"     // it was not activated yet
+	reasonDeactivated = "deactivated" // by an administrator
 )
 
-// notActive is ACCOUNT_NOT_ACTIVE with the reason. It is for who has shown the
-// right password.
+// notActive returns ACCOUNT_NOT_ACTIVE with the reason. Only a caller that has shown the
+// right password may see it.
 func notActive(acc user.Account) error {
 	if acc.Pending {
 		return errNotActive.With("reason", reasonPending)
@@ -31,7 +31,7 @@ func notActive(acc user.Account) error {
 	return errNotActive.With("reason", reasonDeactivated)
 }
 
-// epochOf is the epoch of the account with an e-mail address, 0 where there is none.
+// epochOf returns the epoch of the account with an e-mail address, 0 if there is none.
 func (s *Service) epochOf(ctx context.Context, tenantID tenant.ID, email string) (int64, error) {
 	acc, err := s.store.byEmail(ctx, tenantID, email)
 	if errors.Is(err, user.ErrUnknown) {
@@ -40,11 +40,11 @@ func (s *Service) epochOf(ctx context.Context, tenantID tenant.ID, email string)
 	return acc.Epoch, err
 }
 
-// login exchanges an e-mail address and a password for tokens. Staff, addresses
-// without an account and wrong passwords get the same INVALID_CREDENTIALS after
-// the same work: two reads, and one verification of a hash, be it a dummy. Only
-// who knows the password of an account that is not active learns that. The caller
-// has been admitted.
+// login exchanges an e-mail address and a password for tokens. It returns the same
+// INVALID_CREDENTIALS for staff, for an address without an account and for a wrong
+// password, after the same work: two reads, and the verification of one hash, if
+// necessary a dummy. It returns ACCOUNT_NOT_ACTIVE only if the password is right. The
+// caller must hold a place to hash.
 func (s *Service) login(ctx context.Context, cfg *access.Config, email, password string) (*tokens, error) {
 	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
 	if err != nil && !errors.Is(err, user.ErrUnknown) {
@@ -54,7 +54,7 @@ func (s *Service) login(ctx context.Context, cfg *access.Config, email, password
 	if err == nil && acc.Type == user.External && acc.PasswordHash != "" {
 		hash, known = acc.PasswordHash, true
 	}
-	right, err := s.right(ctx, cfg.Tenant.ID, hash, password)
+	right, err := s.verifyPassword(ctx, cfg.Tenant.ID, hash, password)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) login(ctx context.Context, cfg *access.Config, email, password
 	if err != nil {
 		return nil, err
 	}
-	if !ok { // it changed while the password was checked
+	if !ok { // the account changed while the password was checked
 		s.counts.failures.Add(1)
 		if is.PasswordHash == acc.PasswordHash && !is.Active {
 			return nil, notActive(is)

@@ -46,8 +46,8 @@ func TestLoginAnswersTokens(t *testing.T) {
 	})
 }
 
-// Staff, unknown addresses and wrong passwords are the same bytes, after the
-// same work: one verification.
+// Staff, unknown addresses and wrong passwords get the same bytes, after the same work: one
+// verification.
 func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -93,7 +93,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 	})
 }
 
-// What changes while the password is checked counts.
+// A change made while the password is checked has effect.
 func TestALoginThatWasOvertakenDoesNotHold(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -157,8 +157,8 @@ func TestALoginStormIsShed(t *testing.T) {
 	}
 }
 
-// TestALoginStormLeavesTurnsToOthers: with one tenant's queue as long as it may
-// be, another tenant's login is the next or the one after.
+// TestALoginStormLeavesTurnsToOthers: when one tenant's queue is full, another tenant's login
+// is the next one or the one after.
 func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	slots := max(1, runtime.GOMAXPROCS(0)-1)
@@ -182,7 +182,7 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 			leave()
 		})
 	}
-	for w.id.gate.Waiting() < maxQueuedOfOne {
+	for w.id.hashGate.Waiting() < maxQueuedOfOne {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := w.id.admit(t.Context(), acme); fault.CodeOf(err) != fault.Overloaded {
@@ -199,7 +199,7 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 		seen <- before.Load()
 		leave()
 	})
-	for w.id.gate.Waiting() < maxQueuedOfOne+1 {
+	for w.id.hashGate.Waiting() < maxQueuedOfOne+1 {
 		time.Sleep(time.Millisecond)
 	}
 	for _, leave := range leaves {
@@ -211,9 +211,9 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAttemptsThatAreShedBlockNobody: while more logins of one address than the
-// limit allows wait for a turn, and are shed, none of them counts; the next one
-// with the right password succeeds.
+// TestAttemptsThatAreShedBlockNobody: if more logins of one address than its limit wait for a
+// place and are refused with OVERLOADED, none of them counts, and the next login with the
+// right password succeeds.
 func TestAttemptsThatAreShedBlockNobody(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
@@ -275,7 +275,7 @@ var tableOfLimits = []struct {
 		func(w *world, i int) answer { return w.reset(fmt.Sprint(i), "another one") }},
 }
 
-// Each limit of the table, at its edge and over again.
+// Each limit of the table, at its edge and in the next window.
 func TestEachLimitHolds(t *testing.T) {
 	for _, c := range tableOfLimits {
 		t.Run(c.name, func(t *testing.T) {
@@ -342,8 +342,8 @@ func TestTooManyLoginsBlockTheAddress(t *testing.T) {
 	})
 }
 
-// A block that is shorter than the window ends when it says, and the address has
-// all its attempts again.
+// A block that is shorter than the window ends in time, and the address has all its attempts
+// again.
 func TestAShortBlockEndsWhenItSays(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
@@ -400,7 +400,7 @@ func TestAResetEndsTheBlockOfItsAddress(t *testing.T) {
 	}
 }
 
-// Whoever is refused by their own budget cannot use up what all share.
+// A caller whose own budget is used up cannot use up a shared one.
 func TestARefusedRequestIsChargedToNobodyElse(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.settings(func(e *tenant.ExternalIdentity) {

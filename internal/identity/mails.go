@@ -10,9 +10,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// compose fills in the tenant's own template of that name, or the default one.
-// path is the page of the tenant's app that takes the token; "" for none. All
-// addresses in it come from the configuration, never from a request.
+// compose returns a mail made from the tenant's template of that name, or else from the
+// default one. path is the page of the tenant's app that accepts the token, "" for none.
+// All addresses in the mail come from the configuration, never from a request.
 func compose(t *tenant.Tenant, template string, to user.Account, path, token string) mail.Message {
 	form, _ := mail.Default(template)
 	if own, ok := t.Settings.EmailTemplates[template]; ok {
@@ -32,13 +32,14 @@ func compose(t *tenant.Tenant, template string, to user.Account, path, token str
 	return m
 }
 
-// The pages that the customer's app has (contract M3).
+// The pages that a tenant's app must have (contract M3).
 const (
 	verifyPage = "/verify"
 	resetPage  = "/reset-password"
 )
 
-// sender is no-reply at the host of the tenant's base URL, in the tenant's name.
+// sender returns the address no-reply at the host of the tenant's base URL, with the
+// tenant's name.
 func sender(t *tenant.Tenant) string {
 	host := "localhost"
 	if u, err := url.Parse(t.BaseURL); err == nil && u.Hostname() != "" && !strings.Contains(u.Hostname(), ":") {

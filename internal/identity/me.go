@@ -24,9 +24,10 @@ type profile struct {
 	CreatedAt     string                    `json:"createdAt"`
 }
 
-// me is who the caller is. Everybody may know that of themselves; of the custom
-// fields only those are left out that a permission set of theirs, by speaking
-// of users, withholds (contract I14, A6).
+// me returns the caller's own profile. All users may read their own; only custom fields
+// are left out that one of the caller's permission sets, if it has rights on users,
+// does not let them read (contract I14, A6). It returns UNAUTHORIZED if the user is
+// gone.
 func (s *Service) me(ctx context.Context, viewer access.Viewer) (*profile, error) {
 	u, err := s.store.self(ctx, viewer)
 	if err != nil {
@@ -39,8 +40,8 @@ func (s *Service) me(ctx context.Context, viewer access.Viewer) (*profile, error
 	}, err
 }
 
-// shownFields is every declared custom field that the user may read of
-// themselves, null where unset.
+// shownFields returns the declared custom fields that the users may read of themselves,
+// null where unset.
 func shownFields(viewer access.Viewer, u *user.User) (map[string]jsontext.Value, error) {
 	rights, err := viewer.OnUsers()
 	if err != nil {

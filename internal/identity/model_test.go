@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/session"
 )
 
-// model is what one end-user's sessions should be, told in the words of
-// contract T7 and without a database.
+// model is the expected state of one end-user's sessions, written after contract T7 and
+// without a database.
 type model struct {
 	now      time.Duration
 	active   bool
@@ -36,8 +36,8 @@ type modelToken struct {
 	loggedOut bool
 }
 
-// refresh is the token that a refresh answers; nil for 401. fresh is made into
-// the successor where there is none yet.
+// refresh returns the token that a refresh answers, nil for 401. If the token has no
+// successor yet, fresh becomes it.
 func (m *model) refresh(t, fresh *modelToken) *modelToken {
 	if t.chain.revoked || t.chain.sessions != m.sessions || !m.active {
 		return nil
@@ -65,7 +65,7 @@ func (m *model) refresh(t, fresh *modelToken) *modelToken {
 	return t.next
 }
 
-// step is one thing that happens; token picks the one it happens to.
+// step is one event; token selects the token that it is about.
 type step struct {
 	what  string
 	token int
@@ -172,7 +172,7 @@ func (w *world) modelRefresh(t *rapid.T, where string, m *model, token *modelTok
 	}
 }
 
-// The rows of the table that time alone decides, at their edges.
+// The rows of the table that depend on time only, at their edges.
 func TestTheJudgementAtItsEdges(t *testing.T) {
 	day := micros(24 * time.Hour)
 	for name, c := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 
 var errCurrentPassword = fault.New(fault.InvalidCredentials, "the current password is wrong")
 
-// checkNewPassword is VALIDATION for a password that nobody may choose.
+// checkNewPassword returns VALIDATION for a password that is not allowed.
 func checkNewPassword(password string) error {
 	if err := secret.CheckPassword(password); err != nil {
 		return fault.Fields("the new password is not valid", map[string]string{"newPassword": err.Error()})
@@ -20,13 +20,14 @@ func checkNewPassword(password string) error {
 	return nil
 }
 
-// changePassword gives a user who shows their current password another one, and
-// ends every session of theirs but the one they are in. Other ways to a new
-// password, reset mails that wait, end with it. The caller has been admitted. A
-// wrong password is INVALID_CREDENTIALS after the same work as at login: one
-// read, and one verification of a hash, be it a dummy.
-func (s *Service) changePassword(ctx context.Context, cfg *access.Config, of holder, current, password string) error {
-	acc, err := s.store.byID(ctx, cfg.Tenant.ID, of.userID)
+// changePassword sets the password of a user who knows the current one, and ends all of
+// the user's sessions except the one of the request. Reset tokens stop, too. It returns
+// INVALID_CREDENTIALS for a wrong password, after the same work as login: one read, and
+// the verification of one hash, if necessary a dummy. It returns ACCOUNT_NOT_ACTIVE if
+// the password is right and the account is not active, and UNAUTHORIZED if the user is
+// gone. The caller must hold a place to hash.
+func (s *Service) changePassword(ctx context.Context, cfg *access.Config, g grant, current, password string) error {
+	acc, err := s.store.byID(ctx, cfg.Tenant.ID, g.userID)
 	if errors.Is(err, user.ErrUnknown) {
 		return errUnauthorized
 	}
@@ -37,7 +38,7 @@ func (s *Service) changePassword(ctx context.Context, cfg *access.Config, of hol
 	if hash == "" {
 		hash = s.passwords.dummy()
 	}
-	right, err := s.right(ctx, cfg.Tenant.ID, hash, current)
+	right, err := s.verifyPassword(ctx, cfg.Tenant.ID, hash, current)
 	if err != nil {
 		return err
 	}
@@ -53,14 +54,14 @@ func (s *Service) changePassword(ctx context.Context, cfg *access.Config, of hol
 	if err != nil {
 		return err
 	}
-	ok, is, err := s.store.changePassword(ctx, cfg.Tenant.ID, acc, of.chainID, phc)
+	ok, is, err := s.store.changePassword(ctx, cfg.Tenant.ID, acc, g.chainID, phc)
 	switch {
 	case err != nil:
 		return err
 	case ok:
 		s.counts.changes.Add(1)
 		return nil
-	case is.PasswordHash == acc.PasswordHash && !is.Active: // it changed while the password was checked
+	case is.PasswordHash == acc.PasswordHash && !is.Active: // the account changed while the password was checked
 		return notActive(is)
 	}
 	return errCurrentPassword

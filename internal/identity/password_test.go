@@ -18,7 +18,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// change changes a password as the server does for who holds an access token.
+// change changes a password as the server does for the user of an access token.
 func (w *world) change(accessToken, current, next string) answer {
 	w.t.Helper()
 	viewer, err := w.id.Authenticate(w.ctx, w.config(), accessToken)
@@ -60,7 +60,7 @@ func TestAChangedPasswordEndsAllOtherSessions(t *testing.T) {
 	})
 }
 
-// What is refused changes nothing.
+// A refused request changes nothing.
 func TestWhatMayNotChangeAPassword(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -106,8 +106,8 @@ func TestWhatMayNotChangeAPassword(t *testing.T) {
 	})
 }
 
-// Guesses here and at login are counted together: neither is a way round the
-// other's limits.
+// Attempts here and at login are counted together, so that neither evades the other's
+// limits.
 func TestChangingAPasswordIsNoWayRoundTheLimitsOfLogin(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
@@ -138,8 +138,8 @@ func TestChangingAPasswordIsNoWayRoundTheLimitsOfLogin(t *testing.T) {
 	w.change(access, password, "another one").want(200, "")
 }
 
-// Who is not in a session that still lives ends them all: one that was logged
-// out, or an access token from before they named their session.
+// If the session of the request has ended, or the access token does not name one, all
+// sessions end.
 func TestAPasswordChangedFromNoSessionEndsThemAll(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		id := w.join(eva)
@@ -160,7 +160,7 @@ func TestAPasswordChangedFromNoSessionEndsThemAll(t *testing.T) {
 	})
 }
 
-// What changes while the password is checked counts.
+// A change made while the password is checked has effect.
 func TestAChangeThatWasOvertakenDoesNotHold(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -184,8 +184,8 @@ func TestAChangeThatWasOvertakenDoesNotHold(t *testing.T) {
 	})
 }
 
-// Refreshes and logins at the same moment: the session in which the password is
-// changed lives, and none of the others, whoever comes first.
+// Refreshes and logins at the same time: the session in which the password is changed goes
+// on, and no other, in whatever order they come.
 func TestAPasswordIsChangedDuringRefreshesAndLogins(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -208,13 +208,13 @@ func TestAPasswordIsChangedDuringRefreshesAndLogins(t *testing.T) {
 						}
 						return out.RefreshToken
 					case i%3 == 1:
-						out, err := w.id.refresh(context.Background(), cfg, other, anyPace)
+						out, err := w.id.refresh(context.Background(), cfg, other, noSessionLimit)
 						if err != nil {
 							return ""
 						}
 						return out.RefreshToken
 					}
-					if _, err := w.id.refresh(context.Background(), cfg, own.text("refreshToken"), anyPace); err != nil {
+					if _, err := w.id.refresh(context.Background(), cfg, own.text("refreshToken"), noSessionLimit); err != nil {
 						t.Errorf("round %d: the session itself: %v", round, err)
 					}
 					return ""

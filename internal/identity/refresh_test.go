@@ -18,7 +18,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// tokensOf is how many tokens the chain of a token has, and how many of them
+// tokensOf returns how many tokens the chain of a token has, and how many of them
 // are the successor of some other.
 func (w *world) tokensOf(token string) (all, successors int) {
 	w.t.Helper()
@@ -77,8 +77,8 @@ func TestARotatedTokenIsAnsweredAgainFor30Seconds(t *testing.T) {
 	})
 }
 
-// Each rotation brings a token that no limit has seen yet, and a row that stays
-// as long as the session: the limit of a token holds for the session.
+// Each rotation makes a token with a budget of its own, and a row that is kept as long as the
+// session, so the limit of a token also applies to the session.
 func TestTheRotationsOfASessionAreHeldToTheLimitOfAToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.settings(func(e *tenant.ExternalIdentity) { e.Limits.RefreshPerTokenPerMinute = 5 })
@@ -235,7 +235,7 @@ func TestTokensOfAnotherTenantAreUnknown(t *testing.T) {
 	})
 }
 
-// rounds is how often a race is run.
+// rounds returns how often a race is run.
 func rounds() int {
 	if os.Getenv("GATEHOUSE_PROVE") != "" {
 		return 50
@@ -265,7 +265,7 @@ func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 			for round := range rounds() {
 				before, _ := w.tokensOf(token)
 				answers := inParallel(100, func(i int) string {
-					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token, anyPace)
+					out, err := nodes[i%len(nodes)].id.refresh(context.Background(), cfg, token, noSessionLimit)
 					if err != nil {
 						return err.Error()
 					}
@@ -284,8 +284,8 @@ func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 	}
 }
 
-// A theft that is found while the newest token is being rotated leaves nothing
-// alive, whoever comes first.
+// If a stolen token is found while the newest one is being rotated, no token stays valid, in
+// whatever order they come.
 func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 					if i%5 == 4 {
 						presented = stolen
 					}
-					out, err := w.id.refresh(context.Background(), cfg, presented, anyPace)
+					out, err := w.id.refresh(context.Background(), cfg, presented, noSessionLimit)
 					if err != nil {
 						return ""
 					}
@@ -318,7 +318,7 @@ func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 	}
 }
 
-// A reset or deactivation at the same time leaves nothing alive either.
+// After a reset or deactivation at the same time, no token stays valid either.
 func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -343,7 +343,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 						}
 						return out.RefreshToken
 					}
-					out, err := w.id.refresh(w.ctx, cfg, token, anyPace)
+					out, err := w.id.refresh(w.ctx, cfg, token, noSessionLimit)
 					if err != nil {
 						return ""
 					}
@@ -371,7 +371,7 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 	}
 }
 
-// Whatever ends a user's sessions marks the rows of their tokens, and no others.
+// Everything that ends a user's sessions marks the rows of their tokens, and no others.
 func TestSessionsThatEndedLookIt(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		update := func(change func(*user.User)) func() {
@@ -413,7 +413,7 @@ func TestSessionsThatEndedLookIt(t *testing.T) {
 	})
 }
 
-// An old token ends its chain whenever it comes back, swept or not.
+// An old token ends its chain whenever it is presented, before and after a sweep.
 func TestATokenRotatedLongAgoEndsItsChainHoweverOldItIs(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
+	"gatehouse/internal/wtf8"
 )
 
 // The activation modes (contract I6).
@@ -32,21 +33,22 @@ var (
 	errTakenByStaff = fault.New(fault.EmailTaken, "this e-mail address cannot be registered; contact the administrator")
 )
 
-// registration is what a request to register says, checked.
+// registration is a checked request to register.
 type registration struct {
 	email, password, name, locale string
 	custom                        jsontext.Value // the JSON object of custom fields, all text
 }
 
-// registered is the answer to it.
+// registered is the answer to a registration.
 type registered struct {
 	UserID          user.ID `json:"userId"`
 	ActivationMode  string  `json:"activationMode"`
 	ActivationToken string  `json:"activationToken,omitempty"`
 }
 
-// readRegistration takes from a body the hard columns and the declared custom
-// fields; whatever else it names is ignored (contract I4), so that nobody registers as more than an end-user.
+// readRegistration reads the built-in columns and the declared custom fields from a body.
+// It ignores all other members (contract I4), so that nobody registers as more than an
+// end-user. It returns VALIDATION with the fields that fail.
 func readRegistration(body *httpapi.Object, users *schema.Entity) (*registration, error) {
 	r := &registration{}
 	bad := map[string]string{}
@@ -95,15 +97,15 @@ func (r *registration) check() map[string]string {
 	return bad
 }
 
-// customFields is the object of the declared custom fields that a body names,
-// each as text, unchecked (contract I4): numbers and booleans in their text
-// form, objects and lists as JSON text. null is as good as not named. A field
-// with the name of a hard column cannot be reached.
+// customFields returns the object of the declared custom fields in a body, each as text,
+// unchecked (contract I4): numbers and booleans in their text form, objects and lists
+// as JSON text. It leaves out null. A field with the name of a built-in column cannot
+// be set.
 func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, error) {
 	out := []byte{'{'}
 	for _, f := range users.Fields {
 		v, ok := body.Get(f.Name)
-		if !ok || schema.IsNull(v) || hardColumns[f.Name] {
+		if !ok || schema.IsNull(v) || builtIn[f.Name] {
 			continue
 		}
 		text := string(v)
@@ -120,35 +122,32 @@ func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, e
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		var err error
-		if out, err = jsontext.AppendQuote(out, f.MemberName()); err != nil {
-			return nil, err
-		}
-		if out, err = jsontext.AppendQuote(append(out, ':'), text); err != nil {
-			return nil, err
-		}
+		out = append(wtf8.AppendUTF8(out, f.MemberName()), ':')
+		out = wtf8.AppendUTF8(out, text)
 	}
 	return append(out, '}'), nil
 }
 
-var hardColumns = map[string]bool{"email": true, "password": true, "name": true, "locale": true}
+var builtIn = map[string]bool{"email": true, "password": true, "name": true, "locale": true}
 
-// register adds an external user with the default permission set, in the state
-// that the activation mode says. EMAIL_TAKEN when anybody, internal or external,
-// has the e-mail address; SERVICE_UNAVAILABLE when the default permission set is
-// not there any more, since who registered then could do nothing.
+// register adds an external user with the default permission set, in the state that the
+// activation mode says. It returns EMAIL_TAKEN if any user, internal or external, has
+// the e-mail address; FORBIDDEN if registration was closed meanwhile;
+// SERVICE_UNAVAILABLE if the default permission set no longer exists, because such a
+// user could do nothing; and OVERLOADED if there is no place to hash in time, or the
+// configuration keeps changing.
 //
-// The address is looked up once the registration has its turn to hash: an
-// OVERLOADED, which is charged to nobody, must not tell that it is free.
+// It looks the address up once it has a place to hash: OVERLOADED, which is not charged,
+// must not show that the address is free.
 func (s *Service) register(ctx context.Context, cfg *access.Config, r *registration) (*registered, error) {
-	hash, err := s.hashOfNew(ctx, cfg, r)
+	hash, err := s.hashForNew(ctx, cfg, r)
 	if err != nil {
 		return nil, err
 	}
 	u := user.Registration{Email: r.email, Name: r.name, Locale: r.locale, PasswordHash: hash, Custom: r.custom}
 	for range 4 {
 		var out *registered
-		if out, err = s.enter(ctx, cfg, u); !errors.Is(err, errStale) {
+		if out, err = s.tryRegister(ctx, cfg, u); !errors.Is(err, errStale) {
 			return out, err
 		}
 		if cfg, err = s.dir.Current(ctx, cfg.Tenant.ID); err != nil {
@@ -158,23 +157,23 @@ func (s *Service) register(ctx context.Context, cfg *access.Config, r *registrat
 	return nil, fault.New(fault.Overloaded, "the configuration changes too fast; try again")
 }
 
-// hashOfNew is the hash of a registration's password, once admitted;
-// EMAIL_TAKEN, before a hash is spent on it, when somebody has the address.
-func (s *Service) hashOfNew(ctx context.Context, cfg *access.Config, r *registration) (string, error) {
+// hashForNew waits for a place and returns the hash of a registration's password. It
+// returns EMAIL_TAKEN before it hashes if a user has the address.
+func (s *Service) hashForNew(ctx context.Context, cfg *access.Config, r *registration) (string, error) {
 	leave, err := s.admit(ctx, cfg.Tenant.ID)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	if err := s.taken(ctx, cfg, r.email); err != nil {
+	if err := s.checkFree(ctx, cfg, r.email); err != nil {
 		return "", err
 	}
 	return s.hashAdmitted(ctx, cfg.Tenant.ID, r.password)
 }
 
-// enter stores a new user under one version of the configuration; errStale when
-// that is not the present one.
-func (s *Service) enter(ctx context.Context, cfg *access.Config, u user.Registration) (*registered, error) {
+// tryRegister stores a new user under one version of the configuration. It returns errStale
+// if that is not the current one.
+func (s *Service) tryRegister(ctx context.Context, cfg *access.Config, u user.Registration) (*registered, error) {
 	settings := &cfg.Tenant.Settings.ExternalIdentity
 	if !settings.OpenRegistration {
 		return nil, errClosed
@@ -186,9 +185,9 @@ func (s *Service) enter(ctx context.Context, cfg *access.Config, u user.Registra
 	id, err := s.store.register(ctx, cfg, u, token, s.mailer)
 	if err != nil {
 		if fault.CodeOf(err) == fault.Conflict {
-			err = s.taken(ctx, cfg, u.Email)
+			err = s.checkFree(ctx, cfg, u.Email)
 		}
-		if err == nil { // whoever had the address is gone again
+		if err == nil { // the user who had the address is gone again
 			err = errTakenByUser
 		}
 		return nil, err
@@ -204,8 +203,8 @@ func (s *Service) enter(ctx context.Context, cfg *access.Config, u user.Registra
 	return out, nil
 }
 
-// taken is EMAIL_TAKEN when somebody has the e-mail address.
-func (s *Service) taken(ctx context.Context, cfg *access.Config, address string) error {
+// checkFree returns EMAIL_TAKEN if a user has the e-mail address.
+func (s *Service) checkFree(ctx context.Context, cfg *access.Config, address string) error {
 	acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, address)
 	switch {
 	case errors.Is(err, user.ErrUnknown):

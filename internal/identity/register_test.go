@@ -223,7 +223,7 @@ func TestRegistrationThatCannotBe(t *testing.T) {
 	})
 }
 
-// A node that has not heard of a change of configuration registers by it anyway.
+// A node that has not noticed a change of configuration still registers under it.
 func TestRegisterGoesByTheConfigurationThatIs(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		stale := w.config()
@@ -265,8 +265,8 @@ func inParallel[T comparable](n int, fn func(i int) T) map[T]int {
 	return got
 }
 
-// TestAShedRegistrationTellsNothing: what is shed is charged to nobody, so it
-// must not tell apart addresses that are taken and free.
+// TestAShedRegistrationTellsNothing: a request that is refused with OVERLOADED is not
+// charged, so it must not show whether an address is taken.
 func TestAShedRegistrationTellsNothing(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
@@ -284,7 +284,7 @@ func TestAShedRegistrationTellsNothing(t *testing.T) {
 	wg.Wait()
 }
 
-// One address in all its forms is one account, which each of them logs in to.
+// All forms of one address are one account, and each of them logs in to it.
 func TestAnAddressInAnotherFormIsTaken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.settings(func(e *tenant.ExternalIdentity) { e.ActivationMode = noProof })

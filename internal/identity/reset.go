@@ -10,15 +10,16 @@ import (
 	"gatehouse/internal/user"
 )
 
-// success is the answer that tells nothing.
+// success is the answer of routes that reveal nothing.
 type success struct {
 	Success bool `json:"success"`
 }
 
-// requestReset sends a reset mail, after the answer, to a user who exists, is
-// external, active and verified; to nobody else, and nobody can tell.
+// requestReset sends a reset mail, after the answer, to a user who exists and is external,
+// active and verified. Otherwise it sends nothing, and the answer is the same. It returns
+// OVERLOADED if too many mails wait to be written.
 func (s *Service) requestReset(cfg *access.Config, email string) error {
-	return s.later(cfg.Tenant.ID, "password reset", func(ctx context.Context) error {
+	return s.enqueue(cfg.Tenant.ID, "password reset", func(ctx context.Context) error {
 		acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
 		if errors.Is(err, user.ErrUnknown) {
 			return nil
@@ -31,7 +32,7 @@ func (s *Service) requestReset(cfg *access.Config, email string) error {
 		}
 		token := newSecret()
 		m := compose(cfg.Tenant, mail.PasswordReset, acc, resetPage, token)
-		if err := s.store.offer(ctx, cfg.Tenant.ID, acc, forReset, secret.Hash(token), s.mailer, m); err != nil {
+		if err := s.store.mailToken(ctx, cfg.Tenant.ID, acc, forReset, secret.Hash(token), s.mailer, m); err != nil {
 			return err
 		}
 		s.mailer.Wake()
@@ -39,14 +40,16 @@ func (s *Service) requestReset(cfg *access.Config, email string) error {
 	})
 }
 
-// reset spends a reset token on a new password and ends every session of the
-// user. Other reset tokens of theirs are worth nothing from then on.
+// reset uses up a reset token to set a password, and ends all of the user's sessions. The
+// user's other reset tokens stop, too. It returns VALIDATION for a password that is not
+// allowed, TOKEN_INVALID, TOKEN_EXPIRED, and OVERLOADED if there is no place to hash in
+// time.
 func (s *Service) reset(ctx context.Context, cfg *access.Config, token, password string) error {
 	if err := checkNewPassword(password); err != nil {
 		return err
 	}
 	hashed := secret.Hash(token)
-	if err := s.store.holds(ctx, cfg.Tenant.ID, hashed, forReset); err != nil { // before a hash is spent on it
+	if err := s.store.checkToken(ctx, cfg.Tenant.ID, hashed, forReset); err != nil { // before the password is hashed
 		return err
 	}
 	phc, err := s.hash(ctx, cfg.Tenant.ID, password)

@@ -15,9 +15,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Routes is the surface of External Identity. Before a handler runs the server
-// has found the tenant, seen that External Identity is on, and, on the routes
-// that are not anonymous, checked the credential and its rate limit.
+// Routes returns the routes of External Identity. Before a handler runs, the server has
+// found the tenant, checked that External Identity is on and, on routes that are not
+// anonymous, checked the credential and its rate limit.
 func (s *Service) Routes() []httpapi.Route {
 	const base = "/public/v1/auth/"
 	open := func(path string, h func(context.Context, *httpapi.Call) (any, error)) httpapi.Route {
@@ -62,7 +62,7 @@ func (s *Service) Routes() []httpapi.Route {
 	}
 }
 
-// reply makes the answer of what a use case gave.
+// reply returns the answer for the result of a use case.
 func reply(status int, data any, err error) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
@@ -71,14 +71,14 @@ func reply(status int, data any, err error) (httpapi.Reply, error) {
 	return httpapi.Reply{Status: status, Data: b}, err
 }
 
-// text is a required member of a body; the strict decoder has seen to its type.
+// text is a required member of a body; the strict decoder has checked its type.
 type text struct{ name, value string }
 
-// read decodes a body of a fixed form; required members that are missing or
-// empty are named together.
+// read decodes a body strictly. It returns VALIDATION that names all required members that
+// are missing or empty.
 func read[T any](c *httpapi.Call, required func(T) []text) (T, error) {
 	var value T
-	if _, err := c.JSON(); err != nil { // for the content type, and what no body may be
+	if _, err := c.JSON(); err != nil { // checks the content type, and what is wrong in every body
 		return value, err
 	}
 	body, err := c.Body()
@@ -95,7 +95,7 @@ func read[T any](c *httpapi.Call, required func(T) []text) (T, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return value, fault.Fields("the body lacks what is required", missing)
+		return value, fault.Fields("required members are missing", missing)
 	}
 	return value, nil
 }
@@ -156,7 +156,7 @@ func (s *Service) serveRegister(ctx context.Context, c *httpapi.Call) (any, erro
 	perAddress := ofAddress(c, "register", limits.RegisterPerIPPerHour, time.Hour)
 	perTenant := ofTenant(c, "register", limits.RegisterPerTenantPerHour, time.Hour)
 	if !c.Config.Tenant.Settings.ExternalIdentity.OpenRegistration {
-		tell(c, s.limiter.Peek(perAddress.key, perAddress.limit, perAddress.window))
+		showLimit(c, s.limiter.Peek(perAddress.key, perAddress.limit, perAddress.window))
 		return nil, errClosed
 	}
 	if err := s.peek(c, perTenant); err != nil {
@@ -202,7 +202,7 @@ func (s *Service) serveActivate(ctx context.Context, c *httpapi.Authed) (httpapi
 	return reply(http.StatusOK, data, err)
 }
 
-// serveActivationToken takes no body: whom it is about stands in the path.
+// serveActivationToken takes no body: the path names the user.
 func (s *Service) serveActivationToken(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	if !c.Viewer.May(access.ManageExternalUsers) {
 		return httpapi.Reply{}, fault.New(fault.Forbidden, "activating external users needs the permission %s", access.ManageExternalUsers)
@@ -219,7 +219,7 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	g := guessed{email: body.Email}
+	g := loginKey{email: body.Email}
 	if g.epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, body.Email); err != nil {
 		return nil, err
 	}
@@ -231,10 +231,10 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 	return s.login(ctx, c.Config, body.Email, body.Password)
 }
 
-// admitLogin charges an e-mail address with a guess at its password and waits
-// for the turn to check it. The address is charged once the guess has its turn:
-// attempts that wait, and may be shed, must not block an account.
-func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, g guessed) (leave func(), err error) {
+// admitLogin waits for a place to check a password and then charges the attempt to its
+// e-mail address: attempts that wait, and may be refused with OVERLOADED, must not block
+// an account. leave must be called afterwards.
+func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, g loginKey) (leave func(), err error) {
 	if err := s.blocked(c, g); err != nil {
 		return nil, err
 	}
@@ -249,8 +249,8 @@ func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, g guessed) (l
 	return leave, nil
 }
 
-// servePassword changes the password of who is logged in. A guess at the current
-// one counts against the limits of login, in the same budgets.
+// servePassword changes the password of the user of the access token. An attempt at the
+// current password is charged to the same budgets as a login.
 func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	if err := s.take(c.Call, ofAddress(c.Call, "login", limitsOf(c.Call).LoginPerIPPerMinute, time.Minute)); err != nil {
 		return httpapi.Reply{}, err
@@ -266,7 +266,7 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	g := guessed{email: c.Viewer.Email()}
+	g := loginKey{email: c.Viewer.Email()}
 	if g.epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, g.email); err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -275,18 +275,18 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 		return httpapi.Reply{}, err
 	}
 	defer leave()
-	err = s.changePassword(ctx, c.Config, holder{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
+	err = s.changePassword(ctx, c.Config, grant{userID: c.Viewer.UserID(), chainID: chain}, body.CurrentPassword, body.NewPassword)
 	return reply(http.StatusOK, success{true}, err)
 }
 
-// ofToken is the budget of a refresh token.
+// ofToken returns the budget of a refresh token.
 func ofToken(c *httpapi.Call, token string) budget {
 	return budgetOf(c, "refresh", string(secret.Hash(token)), limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
 }
 
-// ofSession is the budget of a session: each rotation leaves a row that stays as
-// long as the session, and a token that no budget knows yet, so that who always
-// presents the newest would never meet the limit of one.
+// ofSession returns the budget of a session. Each rotation adds a row that is kept as long
+// as the session, and makes a token with a budget of its own, so that a caller that
+// always presents the newest token never reaches the limit of one.
 func ofSession(c *httpapi.Call, chainID string) budget {
 	return budgetOf(c, "refresh/session", chainID, limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
 }
@@ -299,35 +299,35 @@ func (s *Service) serveRefresh(ctx context.Context, c *httpapi.Call) (any, error
 	if err := s.take(c, ofToken(c, body.RefreshToken)); err != nil {
 		return nil, err
 	}
-	return s.refresh(ctx, c.Config, body.RefreshToken, pace{
-		ask:   func(chainID string) error { return s.peek(c, ofSession(c, chainID)) },
-		count: func(chainID string) { tell(c, s.charge(c, ofSession(c, chainID))) },
+	return s.refresh(ctx, c.Config, body.RefreshToken, sessionLimit{
+		check: func(chainID string) error { return s.peek(c, ofSession(c, chainID)) },
+		count: func(chainID string) { showLimit(c, s.charge(c, ofSession(c, chainID))) },
 	})
 }
 
-// serveLogout answers 200 to whatever token it is given. It has no limit of its
-// own; its headers tell of the token's at refresh.
+// serveLogout answers 200 for every token. It has no limit of its own; its headers show the
+// token's limit at refresh.
 func (s *Service) serveLogout(ctx context.Context, c *httpapi.Call) (any, error) {
 	body, err := read(c, refreshBody.required)
 	if err != nil {
 		return nil, err
 	}
 	b := ofToken(c, body.RefreshToken)
-	tell(c, s.limiter.Peek(b.key, b.limit, b.window))
+	showLimit(c, s.limiter.Peek(b.key, b.limit, b.window))
 	return success{true}, s.logout(ctx, c.Config, body.RefreshToken)
 }
 
 func (s *Service) serveResend(_ context.Context, c *httpapi.Call) (any, error) {
-	return s.askedByMail(c, "resend", s.resend)
+	return s.requestMail(c, "resend", s.resend)
 }
 
 func (s *Service) serveRequestReset(_ context.Context, c *httpapi.Call) (any, error) {
-	return s.askedByMail(c, "reset", s.requestReset)
+	return s.requestMail(c, "reset", s.requestReset)
 }
 
-// askedByMail answers 200 whether or not a mail is sent; do only notes down
-// what is done after the answer.
-func (s *Service) askedByMail(c *httpapi.Call, use string, do func(cfg *access.Config, email string) error) (any, error) {
+// requestMail answers 200 whether or not a mail is sent; do must only enqueue what is done
+// after the answer.
+func (s *Service) requestMail(c *httpapi.Call, use string, do func(cfg *access.Config, email string) error) (any, error) {
 	body, err := read(c, emailBody.required)
 	if err != nil {
 		return nil, err

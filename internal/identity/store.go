@@ -14,14 +14,14 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// Mailer queues mails. Put does so in the caller's transaction: the mail is
-// sent if that commits. Wake tells that one did.
+// Mailer sends mails. Put adds one in the caller's transaction: it is sent if that
+// commits. Wake must be called after the commit.
 type Mailer interface {
 	Put(ctx context.Context, tx db.Tx, m mail.Message) error
 	Wake()
 }
 
-// Options is what a Service is made of. All but Emit must be set.
+// Options configures a Service. All fields but Cores and Emit must be set.
 type Options struct {
 	DB        *db.DB
 	Directory *access.Directory
@@ -29,35 +29,35 @@ type Options struct {
 	Keyring   *secret.Keyring
 	Limiter   *ratelimit.Limiter
 	Mailer    Mailer
-	Cores     *admission.Cores // that hashes are computed in, nil without bound
-	// Emit takes what an operator should know of: thefts, blocks, mails that
-	// could not be queued. It is told no token, password or e-mail address.
+	Cores     *admission.Cores // whose turns hashing takes; nil for no limit
+	// Emit logs events for the operator: stolen tokens, blocks, mails that could not
+	// be queued. No event has a token, password or e-mail address in it.
 	Emit func(event string, fields map[string]any)
 }
 
-// New returns the service. It writes mails that were asked for until Close, and
-// deletes nothing until RunRetention.
+// New returns a service. It sends the mails that are requested until Close, and deletes
+// nothing until RunRetention is called.
 func New(o Options) *Service {
 	s := &Service{
 		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring, limiter: o.Limiter,
-		mailer: o.Mailer, emit: o.Emit, gate: newGate(), cores: o.Cores, keys: keys{tenants: map[tenant.ID]*tenantKeys{}},
+		mailer: o.Mailer, emit: o.Emit, hashGate: newHashGate(), cores: o.Cores, keys: keys{tenants: map[tenant.ID]*tenantKeys{}},
 		passwords: passwords{hash: secret.HashPassword, verify: secret.VerifyPassword, dummy: secret.DummyHash},
 	}
 	if s.emit == nil {
 		s.emit = func(string, map[string]any) {}
 	}
-	s.after = newQueue()
+	s.mails = newQueue()
 	return s
 }
 
-// store is the database; times in it are the database's own.
+// store reads and writes the database. It uses the database's time.
 type store struct {
 	d     *db.DB
 	clock clock.Clock
 }
 
-// offset is what a test has moved the time by, in microseconds.
+// offset returns how far a test has moved the clock, in microseconds.
 func (s store) offset() int64 { return clock.OffsetOf(s.clock).Microseconds() }
 
-// micros is a lifetime as statements take it.
+// micros returns a duration in microseconds, as statements take it.
 func micros(d time.Duration) int64 { return d.Microseconds() }

@@ -10,13 +10,13 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// sealedKey is a signing key as it is stored.
+// sealedKey is a signing key in its stored form.
 type sealedKey struct {
 	signingKey
 	sealed string
 }
 
-// signingKeys reads the tenant's keys, secrets still sealed.
+// signingKeys returns the tenant's keys with their secrets sealed.
 func (s store) signingKeys(ctx context.Context, tenantID tenant.ID) ([]*sealedKey, error) {
 	var list []*sealedKey
 	err := s.d.For(tenantID).Query(ctx, `SELECT kid, sealed, retired_at FROM jwt_keys WHERE tenant_id = $1`, func(r db.Row) error {
@@ -30,8 +30,8 @@ func (s store) signingKeys(ctx context.Context, tenantID tenant.ID) ([]*sealedKe
 	return list, err
 }
 
-// CheckKeys fails with secret.ErrOpen when a signing key of the tenant that h is
-// bound to was sealed under another master key.
+// CheckKeys returns secret.ErrOpen if a signing key of the tenant of h was sealed with
+// another master key.
 func CheckKeys(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
 	var sealed []string
 	err := h.Query(ctx, `SELECT sealed FROM jwt_keys WHERE tenant_id = $1`, func(r db.Row) error {
@@ -46,10 +46,10 @@ func CheckKeys(ctx context.Context, h db.Handle, keyring *secret.Keyring) error 
 	return err
 }
 
-// firstKey stores the tenant's first key, unless another node just did.
+// firstKey stores the tenant's first key unless it has one already.
 func (s store) firstKey(ctx context.Context, tenantID tenant.ID, k sealedKey) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
-		if _, err := tenant.Fence(ctx, tx); err != nil { // a rotation does not come between
+		if _, err := tenant.Fence(ctx, tx); err != nil { // so that no rotation comes between
 			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO jwt_keys (tenant_id, kid, sealed, created_at, retired_at)
@@ -58,12 +58,13 @@ func (s store) firstKey(ctx context.Context, tenantID tenant.ID, k sealedKey) er
 	})
 }
 
-// pastKey is a signing key as the change history keeps it.
+// pastKey is a signing key in the change history.
 type pastKey struct {
 	Signs bool `json:"signs"`
 }
 
-// rotateKey retires the key that signs and stores the one that signs from now on.
+// rotateKey retires the current key and stores the next one. It returns NOT_FOUND if the
+// tenant does not exist.
 func (s store) rotateKey(ctx context.Context, actor string, tenantID tenant.ID, k sealedKey) error {
 	h, err := s.handle(tenantID)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s store) rotateKey(ctx context.Context, actor string, tenantID tenant.ID, 
 	})
 }
 
-// dropKeys deletes keys that no valid token can name.
+// dropKeys deletes keys whose tokens have all expired.
 func (s store) dropKeys(ctx context.Context, tenantID tenant.ID) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM jwt_keys WHERE tenant_id = $1 AND retired_at < `+tx.Dialect().Now+` + $2`,
@@ -99,7 +100,7 @@ func (s store) dropKeys(ctx context.Context, tenantID tenant.ID) error {
 	})
 }
 
-// handle is the database as the tenant sees it; "" is no tenant's name.
+// handle returns the database bound to a tenant. It returns NOT_FOUND for "".
 func (s store) handle(tenantID tenant.ID) (db.Handle, error) {
 	if tenantID == "" {
 		return nil, errNoTenant(tenantID)

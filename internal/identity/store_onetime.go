@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// purpose is what a one-time token is good for.
+// purpose is what a one-time token can be used for.
 type purpose string
 
 const (
@@ -31,8 +31,8 @@ func (s store) byID(ctx context.Context, tenantID tenant.ID, id user.ID) (user.A
 	return user.AccountByID(ctx, s.d.For(tenantID), id)
 }
 
-// offer stores a one-time token, by its hash, and queues the mail that brings it.
-func (s store) offer(ctx context.Context, tenantID tenant.ID, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
+// mailToken stores the hash of a one-time token and queues the mail with the token.
+func (s store) mailToken(ctx context.Context, tenantID tenant.ID, acc user.Account, p purpose, hash secret.TokenHash, out Mailer, m mail.Message) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if err := s.putToken(ctx, tx, acc.ID, acc.Epoch, p, hash); err != nil {
 			return err
@@ -42,15 +42,14 @@ func (s store) offer(ctx context.Context, tenantID tenant.ID, acc user.Account, 
 	})
 }
 
-// putActivation stores an activation token, by its hash.
+// putActivation stores the hash of an activation token.
 func (s store) putActivation(ctx context.Context, tenantID tenant.ID, acc user.Account, hash secret.TokenHash) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		return s.putToken(ctx, tx, acc.ID, acc.Epoch, forActivate, hash)
 	})
 }
 
-// expiry is when a token that is made now ends, and the mail that brings it is
-// worth nothing any more.
+// expiry returns when a token made now expires, and with it the mail that has it.
 func (s store) expiry(p purpose) time.Time { return s.clock.Now().Add(lifetimes[p]) }
 
 func (s store) putToken(ctx context.Context, tx db.Tx, userID user.ID, epoch int64, p purpose, hash secret.TokenHash) error {
@@ -61,17 +60,18 @@ func (s store) putToken(ctx context.Context, tx db.Tx, userID user.ID, epoch int
 	return err
 }
 
-// holds is nil for a token that could be spent on p now; else it says why not.
-func (s store) holds(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose) error {
+// checkToken returns nil if a token could be used for p now, or else TOKEN_INVALID or
+// TOKEN_EXPIRED.
+func (s store) checkToken(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose) error {
 	h := s.d.For(tenantID)
-	return s.why(ctx, h, h.Dialect(), hash, p)
+	return s.judgeToken(ctx, h, h.Dialect(), hash, p)
 }
 
-// why judges a token that is presented for a purpose: TOKEN_EXPIRED for an old
-// one, TOKEN_INVALID for one that is unknown, spent or for another purpose, nil
-// for one that holds. Verify is asked with activation tokens, too, and tells an
-// old one from one that it does not take (contract I9).
-func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash secret.TokenHash, p purpose) error {
+// judgeToken returns nil for a token that is valid for a purpose, TOKEN_EXPIRED for one
+// that has expired, and TOKEN_INVALID for one that is unknown, used or for another
+// purpose. An expired activation token that is presented for verification is
+// TOKEN_EXPIRED (contract I9).
+func (s store) judgeToken(ctx context.Context, q db.Querier, dialect db.Dialect, hash secret.TokenHash, p purpose) error {
 	verdict := error(errTokenInvalid)
 	err := q.Query(ctx, `SELECT purpose, expires_at, used_at, `+dialect.Now+` + $3 FROM one_time_tokens
 		WHERE tenant_id = $1 AND token_hash = $2`, func(r db.Row) error {
@@ -92,9 +92,9 @@ func (s store) why(ctx context.Context, q db.Querier, dialect db.Dialect, hash s
 	return verdict
 }
 
-// spend uses a token up by one compare-and-set and says whose it was, at which
-// epoch. owner is the user it must belong to, "" for whoever. Of many who
-// present one token at once, one gets it.
+// spend uses up a token by one compare-and-set, and returns its user and epoch. owner is
+// the user whom it must belong to, "" for any. If several requests present one token at
+// once, one succeeds. It returns TOKEN_INVALID and TOKEN_EXPIRED as judgeToken does.
 func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p purpose, owner user.ID) (userID user.ID, epoch int64, err error) {
 	now := tx.Dialect().Now
 	err = tx.Query(ctx, `UPDATE one_time_tokens SET used_at = `+now+` + $5
@@ -106,15 +106,15 @@ func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p pur
 	if err != nil || userID != "" {
 		return userID, epoch, err
 	}
-	err = s.why(ctx, tx, tx.Dialect(), hash, p)
-	if err == nil { // it holds, but for somebody else
+	err = s.judgeToken(ctx, tx, tx.Dialect(), hash, p)
+	if err == nil { // valid, but of another user
 		err = errTokenInvalid
 	}
 	return "", 0, err
 }
 
-// activate spends a token and makes its user active; TOKEN_INVALID when they do
-// not wait for it. The welcome mail is queued with it.
+// activate uses up a token, makes its user active and queues the welcome mail. It returns
+// TOKEN_INVALID if the user is not pending.
 func (s store) activate(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, p purpose, owner user.ID, w welcome) (userID user.ID, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
@@ -143,13 +143,14 @@ func (s store) activate(ctx context.Context, tenantID tenant.ID, hash secret.Tok
 	return userID, err
 }
 
-// welcome is the mail that greets who was activated; compose is nil for none.
+// welcome is the mail to a user who was activated; compose is nil for none.
 type welcome struct {
 	out     Mailer
 	compose func(user.Account) mail.Message
 }
 
-// reset spends a reset token on a password hash and ends the user's sessions.
+// reset uses up a reset token, stores a password hash and ends the user's sessions. It
+// returns TOKEN_INVALID or TOKEN_EXPIRED.
 func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, phc string) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {

@@ -12,11 +12,11 @@ import (
 	"gatehouse/internal/user"
 )
 
-// begin starts a chain for a user whose password was just found right, with
-// the hash of its first token, unless the account has changed since it was
-// read: then it is the account as it is now, and ok is false. The user's row is
-// held: whatever ends their sessions comes before the new one, or sees it.
-func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account, tokenHash secret.TokenHash) (of holder, ok bool, acc user.Account, err error) {
+// begin starts a session for a user whose password was right, with the hash of its first
+// token. If the account has changed since it was seen, ok is false and acc is its current
+// state. It locks the user's row, so that a transaction that ends the user's sessions
+// either comes before it or sees the new one.
+func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account, tokenHash secret.TokenHash) (g grant, ok bool, acc user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		var err error
 		ok = false
@@ -32,43 +32,42 @@ func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account,
 		begun := session.Begin{
 			ChainID: clock.NewID(s.clock.Now()), UserID: acc.ID, Epoch: acc.Epoch, TokenID: clock.NewID(s.clock.Now()), TokenHash: tokenHash,
 		}
-		of = holder{userID: acc.ID, chainID: begun.ChainID}
-		of.now, err = session.Start(ctx, tx, begun, s.offset())
+		g = grant{userID: acc.ID, chainID: begun.ChainID}
+		g.now, err = session.Start(ctx, tx, begun, s.offset())
 		return err
 	})
-	return of, ok, acc, err
+	return g, ok, acc, err
 }
 
-// rotation is what became of a presented token.
+// rotation is the outcome of a presented token.
 type rotation struct {
-	holder
+	grant
 	verdict verdict
 }
 
-// rotate judges the token of a hash and does what the verdict says, in one
-// transaction that holds the chain. A token that does not exist costs one read
-// and no write.
+// rotate judges a token, found by its hash, and does what the verdict says, in one
+// transaction that locks the chain. A token that does not exist costs one read and no
+// write. It returns the error of l if the limit is used up.
 //
-// That the chain is held makes those who present one token at once see each
-// other's work: the first rotates, the others find a token rotated a moment ago.
-// That its end is a mark on the chain, and not only on its tokens, makes a theft
-// end a successor too that is inserted in the same moment.
-func (s store) rotate(ctx context.Context, tenantID tenant.ID, hash, successorHash secret.TokenHash, p pace) (r rotation, err error) {
+// Because of the lock, the first of several requests with one token rotates it, and the
+// others find it just rotated. Because the chain is marked as ended, and not only its
+// tokens, a stolen token also ends a successor that is inserted at the same time.
+func (s store) rotate(ctx context.Context, tenantID tenant.ID, hash, successorHash secret.TokenHash, l sessionLimit) (r rotation, err error) {
 	h := s.d.For(tenantID)
 	t, err := session.Find(ctx, h, hash)
 	if err != nil || t.ID == "" {
 		return rotation{}, err
 	}
 	err = h.Write(ctx, func(tx db.Tx) error {
-		r = rotation{holder: holder{userID: t.UserID, chainID: t.ChainID}}
-		is, userLost, err := s.look(ctx, tx, t)
+		r = rotation{grant: grant{userID: t.UserID, chainID: t.ChainID}}
+		is, userLost, err := s.lockState(ctx, tx, t)
 		if err != nil {
 			return err
 		}
 		r.verdict, r.now = judge(is, userLost), is.Now
 		switch r.verdict {
 		case rotate:
-			if err := p.ask(t.ChainID); err != nil {
+			if err := l.check(t.ChainID); err != nil {
 				return err
 			}
 			return session.Replace(ctx, tx, t, session.Successor{ID: clock.NewID(s.clock.Now()), Hash: successorHash}, is.Now)
@@ -82,10 +81,10 @@ func (s store) rotate(ctx context.Context, tenantID tenant.ID, hash, successorHa
 	return r, err
 }
 
-// look takes the token's chain and reads what decides: how the token stands, and
-// whether its user is lost, gone, deactivated since, or with another password.
-func (s store) look(ctx context.Context, tx db.Tx, t session.Token) (is session.State, userLost bool, err error) {
-	is, err = session.Look(ctx, tx, t, s.offset())
+// lockState locks the token's chain and returns the state of the token. userLost reports
+// whether its user was deleted or deactivated, or has a new password.
+func (s store) lockState(ctx context.Context, tx db.Tx, t session.Token) (is session.State, userLost bool, err error) {
+	is, err = session.Lock(ctx, tx, t, s.offset())
 	if err != nil {
 		return is, false, err
 	}
@@ -96,8 +95,8 @@ func (s store) look(ctx context.Context, tx db.Tx, t session.Token) (is session.
 	return is, !acc.Active || acc.Type != user.External || acc.Epoch != is.Epoch, err
 }
 
-// logout revokes one token. When it is the newest of its chain, the chain is at
-// its end. A hash that is no token's is none of its business.
+// logout revokes the token with a hash, if there is one. If it is the newest of its chain,
+// the session ends.
 func (s store) logout(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash) error {
 	h := s.d.For(tenantID)
 	t, err := session.Find(ctx, h, hash)
@@ -105,7 +104,7 @@ func (s store) logout(ctx context.Context, tenantID tenant.ID, hash secret.Token
 		return err
 	}
 	return h.Write(ctx, func(tx db.Tx) error {
-		is, err := session.Look(ctx, tx, t, s.offset())
+		is, err := session.Lock(ctx, tx, t, s.offset())
 		if err != nil || is.ChainEnded || is.RevokedAt != 0 {
 			return err
 		}

@@ -13,12 +13,12 @@ import (
 	"gatehouse/internal/user"
 )
 
-// errStale says that the configuration is not the one that was worked with.
+// errStale means that the configuration has changed since it was read.
 var errStale = errors.New("identity: the configuration has changed")
 
-// register adds a user, with the token and the mail that the activation mode wants,
-// and returns the user's id. It returns CONFLICT when the e-mail address is taken,
-// and errStale when the configuration is not cfg any more.
+// register adds a user, with the token and the mail that the activation mode needs, and
+// returns the user's id. It returns CONFLICT if the e-mail address is taken, and errStale
+// if cfg is not the current configuration.
 func (s store) register(ctx context.Context, cfg *access.Config, r user.Registration, token string, out Mailer) (id user.ID, err error) {
 	settings := &cfg.Tenant.Settings.ExternalIdentity
 	err = s.d.For(cfg.Tenant.ID).WriteOrdered(ctx, func(tx db.Tx) error {
@@ -55,7 +55,7 @@ func (s store) register(ctx context.Context, cfg *access.Config, r user.Registra
 	return id, err
 }
 
-// self is the viewer's own row; UNAUTHORIZED when it is gone.
+// self returns the viewer's own row, or UNAUTHORIZED if it is gone.
 func (s store) self(ctx context.Context, viewer access.Viewer) (*user.User, error) {
 	u, err := user.ByID(ctx, s.d.For(viewer.Tenant()), viewer.UserID())
 	if errors.Is(err, user.ErrUnknown) {

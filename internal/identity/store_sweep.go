@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// What is kept after it is worth nothing: a one-time token for as long as it
-// had better be called old than unknown.
+// How long expired tokens are kept. While a one-time token is kept, it is reported as
+// expired and not as unknown.
 const (
 	keepRefresh = 24 * time.Hour
 	keepOneTime = 30 * 24 * time.Hour
@@ -24,11 +24,11 @@ func (s store) clashes(ctx context.Context, tenantID tenant.ID) (map[string][]us
 	return user.Clashes(ctx, s.d.For(tenantID))
 }
 
-// sweep deletes what can answer nothing any more, some hundreds of rows at a time.
+// sweep deletes expired tokens, sessions and keys, up to 500 rows at a time.
 func (s store) sweep(ctx context.Context, tenantID tenant.ID) error {
 	refresh, oneTime := micros(keepRefresh)-s.offset(), micros(keepOneTime)-s.offset()
 	for _, group := range [][]deletion{
-		{ // a chain goes after its tokens
+		{ // tokens first, then their chains
 			func(ctx context.Context, tx db.Tx) (int64, error) { return session.DropTokens(ctx, tx, refresh) },
 			func(ctx context.Context, tx db.Tx) (int64, error) { return session.DropChains(ctx, tx, refresh) },
 		},
@@ -41,11 +41,11 @@ func (s store) sweep(ctx context.Context, tenantID tenant.ID) error {
 	return s.dropKeys(ctx, tenantID)
 }
 
-// deletion deletes some hundreds of rows and says how many.
+// deletion deletes up to 500 rows and returns how many it deleted.
 type deletion func(ctx context.Context, tx db.Tx) (gone int64, err error)
 
-// exhaust goes through the deletions, each in a transaction of its own, until
-// none has anything left, and rests as long as each took.
+// exhaust repeats the deletions, each in a transaction of its own, until none finds a row.
+// It rests after each for as long as it took.
 func (s store) exhaust(ctx context.Context, tenantID tenant.ID, group []deletion) error {
 	for left := int64(1); left > 0; {
 		left = 0
@@ -68,7 +68,7 @@ func (s store) exhaust(ctx context.Context, tenantID tenant.ID, group []deletion
 	return nil
 }
 
-// dropOneTime deletes one-time tokens that expired longer ago than keep, in
+// dropOneTime deletes up to 500 one-time tokens that expired longer ago than keep, in
 // microseconds.
 func dropOneTime(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
 	return tx.Exec(ctx, `DELETE FROM one_time_tokens WHERE tenant_id = $1 AND token_hash IN (SELECT token_hash FROM one_time_tokens

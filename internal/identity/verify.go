@@ -23,9 +23,9 @@ type activated struct {
 	Status string  `json:"status"`
 }
 
-// verify activates the user whom a verification mail was sent to, and sends
-// the welcome mail where the tenant wants one. An activation token does nothing
-// here, but an old one is told to be old.
+// verify activates the user whom a verification mail was sent to, and sends the welcome
+// mail if the tenant's settings say so. It returns TOKEN_INVALID for an activation token,
+// or TOKEN_EXPIRED if that has expired.
 func (s *Service) verify(ctx context.Context, cfg *access.Config, token string) (*activated, error) {
 	var w welcome
 	if cfg.Tenant.Settings.ExternalIdentity.WelcomeEmail {
@@ -41,9 +41,9 @@ func (s *Service) verify(ctx context.Context, cfg *access.Config, token string) 
 	return &activated{UserID: id, Status: "active"}, nil
 }
 
-// activate activates the user of an id with the token that their registration
-// answered. Whether the caller may is for the route to ask. A token of somebody
-// else is not spent by it.
+// activate activates a user with the token that the registration returned. The route must
+// check that the caller may do so. It returns TOKEN_INVALID, without using the token up,
+// if the token belongs to another user.
 func (s *Service) activate(ctx context.Context, cfg *access.Config, userID user.ID, token string) (*activated, error) {
 	id, err := s.store.activate(ctx, cfg.Tenant.ID, secret.Hash(token), forActivate, userID, welcome{})
 	if err != nil {
@@ -52,38 +52,37 @@ func (s *Service) activate(ctx context.Context, cfg *access.Config, userID user.
 	return &activated{UserID: id, Status: "active"}, nil
 }
 
-// offered is the answer to who asks for another activation token.
-type offered struct {
+// activationToken is the answer to a request for another activation token.
+type activationToken struct {
 	ActivationToken string `json:"activationToken"`
 }
 
-// newActivation makes another activation token for a user who waits, in mode
-// app_managed; those they have hold until they end. NOT_FOUND when there is no
-// external user of that id; CONFLICT in another mode, or when they do not wait.
-func (s *Service) newActivation(ctx context.Context, cfg *access.Config, userID user.ID) (*offered, error) {
+// newActivation makes another activation token for a pending user, in mode app_managed.
+// The user's other tokens stay valid. It returns NOT_FOUND if there is no external user
+// with the id, and CONFLICT in another mode or if the user is not pending.
+func (s *Service) newActivation(ctx context.Context, cfg *access.Config, userID user.ID) (*activationToken, error) {
 	if mode := cfg.Tenant.Settings.ExternalIdentity.ActivationMode; mode != byApp {
 		return nil, fault.New(fault.Conflict, "activation tokens are for the activation mode app_managed; this tenant's is %s", mode)
 	}
 	acc, err := s.store.byID(ctx, cfg.Tenant.ID, userID)
 	switch {
 	case errors.Is(err, user.ErrUnknown), err == nil && acc.Type != user.External:
-		return nil, fault.New(fault.NotFound, "there is no external user of this id")
+		return nil, fault.New(fault.NotFound, "there is no external user with this id")
 	case err != nil:
 		return nil, err
 	}
-	if err := waits(acc); err != nil {
+	if err := checkPending(acc); err != nil {
 		return nil, err
 	}
 	token := newSecret()
 	if err := s.store.putActivation(ctx, cfg.Tenant.ID, acc, secret.Hash(token)); err != nil {
 		return nil, err
 	}
-	return &offered{token}, nil
+	return &activationToken{token}, nil
 }
 
-// waits is CONFLICT for a user who waits for no activation, being active or
-// deactivated.
-func waits(acc user.Account) error {
+// checkPending returns CONFLICT for a user who is active or was deactivated.
+func checkPending(acc user.Account) error {
 	switch {
 	case acc.Active:
 		return fault.New(fault.Conflict, "the user %s is active already", acc.Email)
@@ -93,11 +92,11 @@ func waits(acc user.Account) error {
 	return nil
 }
 
-// resend sends the verification mail again, after the answer, to a user who
-// waits for it: the same conditions and silence as for a password reset. Only
-// in mode svc_email, for elsewhere it is not a mail that activates.
+// resend sends the verification mail again, after the answer, to a pending external user,
+// in mode svc_email. Otherwise it sends nothing, and the answer is the same. It returns
+// OVERLOADED if too many mails wait to be written.
 func (s *Service) resend(cfg *access.Config, email string) error {
-	return s.later(cfg.Tenant.ID, "verification", func(ctx context.Context) error {
+	return s.enqueue(cfg.Tenant.ID, "verification", func(ctx context.Context) error {
 		acc, err := s.store.byEmail(ctx, cfg.Tenant.ID, email)
 		if errors.Is(err, user.ErrUnknown) {
 			return nil
@@ -114,17 +113,17 @@ func (s *Service) resend(cfg *access.Config, email string) error {
 
 func (s *Service) sendVerification(ctx context.Context, t *tenant.Tenant, acc user.Account) error {
 	token := newSecret()
-	err := s.store.offer(ctx, t.ID, acc, forVerify, secret.Hash(token), s.mailer, compose(t, mail.Verification, acc, verifyPage, token))
+	err := s.store.mailToken(ctx, t.ID, acc, forVerify, secret.Hash(token), s.mailer, compose(t, mail.Verification, acc, verifyPage, token))
 	if err == nil {
 		s.mailer.Wake()
 	}
 	return err
 }
 
-// Resend sends the verification mail again to a user who is not active yet, at
-// an operator's word. NOT_FOUND when there is no external user with the e-mail
-// address; CONFLICT when they wait for no activation, being active or
-// deactivated, and in mode app_managed, where it is the app that activates.
+// Resend sends the verification mail again to a pending user; an operator's command calls
+// it. It returns NOT_FOUND if there is no such tenant or no external user with the e-mail
+// address, and CONFLICT if the user is active or was deactivated, or in mode app_managed,
+// where the app activates users.
 func (s *Service) Resend(ctx context.Context, tenantID tenant.ID, email string) error {
 	cfg, err := s.dir.Current(ctx, tenantID)
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *Service) Resend(ctx context.Context, tenantID tenant.ID, email string) 
 	case err != nil:
 		return err
 	}
-	if err := waits(acc); err != nil {
+	if err := checkPending(acc); err != nil {
 		return err
 	}
 	if cfg.Tenant.Settings.ExternalIdentity.ActivationMode == byApp {

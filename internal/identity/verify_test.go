@@ -16,7 +16,7 @@ import (
 
 const eva = "eva@customer.example"
 
-// pending registers a user who waits, and returns their id and token.
+// pending registers a pending user, and returns the id and token.
 func (w *world) pending(mode, email string) (id, token string) {
 	w.t.Helper()
 	w.settings(func(e *tenant.ExternalIdentity) { e.ActivationMode = mode })
@@ -33,7 +33,7 @@ func (w *world) verify(token string) answer {
 	return w.do("verify", fmt.Sprintf(`{"token":%q}`, token))
 }
 
-// activate calls as the user of staff who may.
+// activate calls the route as an internal user who may activate.
 func (w *world) activate(id, token string) answer {
 	w.t.Helper()
 	return w.call(w.config(), "POST", "users/"+id+"/activate", fmt.Sprintf(`{"activationToken":%q}`, token), w.viewer(sam))
@@ -274,7 +274,7 @@ func TestOfManyUsesOfAOneTimeTokenOneSucceeds(t *testing.T) {
 	})
 }
 
-// Spending alone is once, whatever else would refuse a second use.
+// A token can be used once, even without the other checks of a second use.
 func TestATokenIsSpentOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		id, token := w.pending(byEmail, eva)

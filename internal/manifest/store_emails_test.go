@@ -30,7 +30,7 @@ func TestFormsOfAnAddress(t *testing.T) {
 		p.refused(manifest.Options{}, "tenant: acme\nusers:\n  - {email: a@bücher.example}\n  - {email: a@xn--bcher-kva.example}\n",
 			"acme.yaml:4: user a@xn--bcher-kva.example is declared twice, first on line 3")
 		p.refused(manifest.Options{}, "tenant: acme\nusers:\n  - {email: a..b@x.example}\n",
-			`acme.yaml:3: user "a..b@x.example": email: expected an e-mail address with no dot at the beginning or end of what stands before the @, and no two in a row`)
+			`acme.yaml:3: user "a..b@x.example": email: expected an e-mail address whose part before the @ does not begin or end with a dot, and has no two dots in a row`)
 
 		p.apply("tenant: acme\nusers: [{email: bot@x.example}]\n")
 		err := p.d.For("acme").Write(p.Context(), func(tx db.Tx) error { // accepted once

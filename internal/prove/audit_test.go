@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	window       = 250 * time.Millisecond // what kill -9 may cost of the audit log
-	sharedWindow = 2 * window             // the same where others use the machine too
+	window       = 250 * time.Millisecond // how much of the audit log kill -9 may lose
+	sharedWindow = 2 * window             // the same while other tests run
 )
 
-// requestJournal is what a client was answered, by request id.
+// requestJournal has the answers that a client got, by request id.
 type requestJournal struct {
 	mu      sync.Mutex
 	answers map[string]*answer
@@ -34,7 +34,7 @@ func (j *requestJournal) note(a *answer) {
 	j.answers[a.header.Get("X-Request-Id")] = a
 }
 
-// auditEntry is an entry as the command prints it.
+// auditEntry is an entry in the form that the command prints.
 type auditEntry struct {
 	Time      time.Time       `json:"time"`
 	User      string          `json:"user"`
@@ -47,7 +47,7 @@ type auditEntry struct {
 	Response  json.RawMessage `json:"response"`
 }
 
-// entries reads the audit log; one that is not whole is a failure.
+// entries reads the audit log. An incomplete entry is a failure.
 func (p *proof) entries(w *world) map[string]*auditEntry {
 	p.t.Helper()
 	all := map[string]*auditEntry{}
@@ -68,8 +68,8 @@ func (p *proof) entries(w *world) map[string]*auditEntry {
 	return all
 }
 
-// The audit log and the usage figures have every answered request after
-// SIGTERM, and all but the last moments after kill -9.
+// The audit log and the usage figures have every answered request after SIGTERM, and
+// after kill -9 all but those of the last moments.
 func TestProveAuditOnSIGTERM(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -81,7 +81,7 @@ func TestProveAuditOnSIGTERM(t *testing.T) {
 			n := w.start()
 			j := auditedLoad(p, w, n, f, (*node).terminate)
 			if code := n.end(grace); code != 0 {
-				p.fail("exit %d: %s", code, n.complained())
+				p.fail("exit %d: %s", code, n.stderr())
 			}
 			entries := p.entries(w)
 			for id, a := range j.answers {
@@ -110,7 +110,7 @@ func TestProveAuditOnKill9(t *testing.T) {
 		for trial := range scale(4, 40) {
 			p.tried(1)
 			w, f := fresh(t, engine), newFleet(p, 12)
-			if trial%2 == 1 { // few requests: then no full batch makes the log hurry
+			if trial%2 == 1 { // few requests, so that no full batch is written early
 				f = newFleet(p, 2)
 				f.pause = 10 * time.Millisecond
 			}
@@ -157,12 +157,12 @@ func auditedLoad(p *proof, w *world, n *node, f *fleet, end func(*node)) *reques
 	f.load(context.Background(), c, ending.Load)
 	n.end(grace)
 	if n.panicked() {
-		p.fail("panic: %s%s", n.said(), n.complained())
+		p.fail("panic: %s%s", n.stdout(), n.stderr())
 	}
 	return j
 }
 
-// usage is how many requests the rollups count.
+// usage returns the number of requests in the rollups.
 func usage(t *testing.T, w *world) (total int64) {
 	t.Helper()
 	const sql = `SELECT CAST(coalesce(sum(requests), 0) AS BIGINT) FROM usage_minutes WHERE tenant_id = 'acme'`

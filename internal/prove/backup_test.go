@@ -60,7 +60,7 @@ func TestProveBackup(t *testing.T) {
 	p.add("records_compared", len(is))
 }
 
-// restored is a new world with the data of a backup and the master key of w.
+// restored returns a new world with the data of a backup and the master key of w.
 func (w *world) restored(file string) *world {
 	w.t.Helper()
 	other := bare(w.t, db.SQLite)

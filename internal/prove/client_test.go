@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// client talks to one node as one key.
+// client uses one node with one key.
 type client struct {
 	base  string
 	token string
 	http  *http.Client
-	note  func(*answer) // told of every answer
+	note  func(*answer) // called with every answer
 }
 
-// answer is what came back.
+// answer is an answer to a request.
 type answer struct {
 	method, path string
 	status       int
 	header       http.Header
 	body         []byte
-	sent, at     time.Time // at is when its last byte was there
+	sent, at     time.Time // at is when the last byte arrived
 }
 
 // patience is how long an answer may take before it counts as hung.
@@ -91,7 +91,7 @@ func (a *answer) code() string {
 			Code string `json:"code"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(a.body, &e) // no code is no envelope
+	_ = json.Unmarshal(a.body, &e) // without an envelope there is no code
 	return e.Error.Code
 }
 
@@ -99,7 +99,7 @@ func (a *answer) String() string {
 	return fmt.Sprintf("%s %s: %d %.300s", a.method, a.path, a.status, a.body)
 }
 
-// record is a contact as the API shows it.
+// record is a contact in an answer.
 type record struct {
 	ID        string          `json:"id"`
 	FirstName string          `json:"first_name"`
@@ -141,7 +141,7 @@ func (c *client) page(query string) (*page, error) {
 	return &p, nil
 }
 
-// all is the complete traversal.
+// all returns the complete traversal.
 func (c *client) all() ([]record, error) {
 	var list []record
 	query := "limit=200"
@@ -158,7 +158,7 @@ func (c *client) all() ([]record, error) {
 	}
 }
 
-// raw is the complete traversal as the bytes of its records.
+// raw returns the complete traversal as the bytes of its records.
 func (c *client) raw() ([]string, error) {
 	var list []string
 	query := "limit=200"
@@ -190,7 +190,7 @@ func (c *client) raw() ([]string, error) {
 	}
 }
 
-// filtered is the list of the records with one value.
+// filtered returns the list of the records with one value.
 func (c *client) filtered(field, value string) ([]record, error) {
 	p, err := c.page(url.QueryEscape("filter["+field+"]") + "=" + url.QueryEscape(value))
 	if err != nil {

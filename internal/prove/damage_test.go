@@ -14,12 +14,12 @@ import (
 	"gatehouse/internal/db"
 )
 
-// damage is a way to spoil a data folder.
+// damage is a way to damage a data folder.
 type damage struct {
 	name string
 	do   func(r *rand.Rand, dir string) error
-	// recent: it may cost the newest records, from some moment on: they were only
-	// in the file that it spoils.
+	// recent: the newest records, from some moment on, may be lost, because only the
+	// damaged file had them.
 	recent bool
 	// silent: SQLite keeps no checksums, so garbage inside a value may be served.
 	silent bool
@@ -69,8 +69,7 @@ var damages = []damage{
 	{name: "the audit log gone", do: func(_ *rand.Rand, dir string) error { return os.RemoveAll(filepath.Join(dir, db.DaysFolder)) }},
 }
 
-// eachDay spoils all files of the audit log: it may cost entries, and nothing
-// else. The name it gives is what cut and scribble append to the main file's.
+// eachDay damages all files of the audit log. Entries may be lost, and nothing else.
 func eachDay(dir string, do func(day string) error) error {
 	files, err := filepath.Glob(filepath.Join(dir, db.DaysFolder, "*"))
 	if err != nil || len(files) == 0 {
@@ -87,7 +86,7 @@ func eachDay(dir string, do func(day string) error) error {
 	return nil
 }
 
-// ofMain are those that concern the main file.
+// ofMain are the damages of the main file.
 const ofMain = 7
 
 func zero(int64) int64 { return 0 }
@@ -129,8 +128,8 @@ type specimen struct {
 	old, all []string // records as the API gave them, newest first
 }
 
-// makeSpecimens makes a folder as SIGTERM leaves it, all in the main file, and
-// one as kill -9 does, with newer records in the log alone.
+// makeSpecimens makes two folders: one that was left by SIGTERM, with all records in the
+// main file, and one left by kill -9, with the newest records in the write-ahead log only.
 func makeSpecimens(t *testing.T) (stopped, killed *specimen) {
 	t.Helper()
 	w := fresh(t, db.SQLite)
@@ -150,11 +149,11 @@ func makeSpecimens(t *testing.T) (stopped, killed *specimen) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond) // the audit log is written behind
+		time.Sleep(300 * time.Millisecond) // the audit log is written later
 		if from == 0 {
 			n.terminate()
 			if code := n.end(grace); code != 0 {
-				t.Fatalf("exit %d: %s", code, n.complained())
+				t.Fatalf("exit %d: %s", code, n.stderr())
 			}
 		}
 		return all
@@ -168,8 +167,8 @@ func makeSpecimens(t *testing.T) (stopped, killed *specimen) {
 	return stopped, killed
 }
 
-// A damaged file is refused in a clear line, or what is served is right: never
-// a panic, never an empty database in the place of the damaged one.
+// A damaged file is refused with one clear line, or what is served is right. There is
+// never a panic, and never an empty database in place of the damaged one.
 func TestProveDamagedFiles(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -198,7 +197,7 @@ func TestProveDamagedFiles(t *testing.T) {
 	}
 }
 
-// try damages a copy of the specimen, serves it, and says what came of it.
+// try damages a copy of the specimen, serves it and records the outcome.
 func (s *specimen) try(p *proof, d damage) string {
 	p.t.Helper()
 	w := bare(p.t, db.SQLite)
@@ -215,11 +214,11 @@ func (s *specimen) try(p *proof, d damage) string {
 	outcome := "refused"
 	if n.await(20 * time.Second) {
 		outcome = s.judge(n, d)
-	} else if words := n.complained(); n.running() || strings.Count(words, "\n") != 1 || n.cmd.ProcessState.ExitCode() != 1 {
-		p.fail("%s: neither ready nor refused in one line: %s%s", d.name, n.said(), words)
+	} else if words := n.stderr(); n.running() || strings.Count(words, "\n") != 1 || n.cmd.ProcessState.ExitCode() != 1 {
+		p.fail("%s: neither ready nor refused in one line: %s%s", d.name, n.stdout(), words)
 	}
 	if n.panicked() {
-		p.fail("%s: panic: %s%s", d.name, n.said(), n.complained())
+		p.fail("%s: panic: %s%s", d.name, n.stdout(), n.stderr())
 	}
 	switch outcome {
 	case "refused", "right", "right_but_the_newest", "reads_refused":
@@ -229,11 +228,11 @@ func (s *specimen) try(p *proof, d damage) string {
 			return "wrong_unnoticed"
 		}
 	}
-	p.fail("%s: %s: %s", d.name, outcome, n.complained())
+	p.fail("%s: %s: %s", d.name, outcome, n.stderr())
 	return outcome
 }
 
-// judge says what a server serves of the specimen.
+// judge returns what a server serves of the specimen: "right", or what is wrong.
 func (s *specimen) judge(n *node, d damage) string {
 	c := n.client(s.w.token)
 	defer c.close()
@@ -246,7 +245,7 @@ func (s *specimen) judge(n *node, d damage) string {
 	case err != nil && strings.Contains(err.Error(), ": 503 "):
 		return "reads_refused"
 	case err != nil:
-		return "wrong" // the answer is no JSON any more
+		return "wrong" // the answer is not JSON
 	case slices.Equal(list, s.all):
 		return "right"
 	case d.recent && len(list) >= len(s.old) && slices.Equal(list, s.all[len(s.all)-len(list):]):

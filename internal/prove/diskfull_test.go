@@ -16,8 +16,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// On a full disk writes are refused in the envelope, reads go on, the log stays
-// quiet, and all is well again once there is space.
+// On a full disk writes are refused in the envelope, reads work, the log is not flooded,
+// and everything works again once there is space.
 func TestProveDiskFull(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -41,7 +41,7 @@ func TestProveDiskFull(t *testing.T) {
 	}
 }
 
-// smallDisk is a folder on a disk of its own, with little room.
+// smallDisk returns a folder on a small disk of its own.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,9 +99,9 @@ func fillUp(t *testing.T, p *proof, w *world, refuses bool) {
 		if room := free(t, filepath.Dir(w.dir)); room > 64<<10 {
 			t.Fatalf("%d bytes are free on the full disk", room)
 		}
-		before := strings.Count(n.said(), "\n")
+		before := strings.Count(n.stdout(), "\n")
 		time.Sleep(4 * time.Second)
-		if lines := strings.Count(n.said(), "\n") - before; lines > 3*5 {
+		if lines := strings.Count(n.stdout(), "\n") - before; lines > 3*5 {
 			p.fail("%d lines in the log within 4 s", lines)
 		} else {
 			p.add("log_lines", lines)
@@ -141,11 +141,11 @@ func fillUp(t *testing.T, p *proof, w *world, refuses bool) {
 	}
 	verify(p, n, w, f)
 	if !n.running() || n.panicked() {
-		p.fail("the server did not stay: %s%s", n.said(), n.complained())
+		p.fail("the server did not stay: %s%s", n.stdout(), n.stderr())
 	}
 	n.terminate()
 	if code := n.end(grace); code != 0 {
-		p.fail("exit %d: %s", code, n.complained())
+		p.fail("exit %d: %s", code, n.stderr())
 	}
 	integrity(p, filepath.Join(w.dir, db.FileName))
 }
@@ -165,7 +165,7 @@ func (f *fleet) acknowledged() int {
 	return f.acks
 }
 
-// free is how much room the disk of a folder has.
+// free returns the free space on the disk of a folder.
 func free(t *testing.T, dir string) int64 {
 	t.Helper()
 	var fs syscall.Statfs_t
@@ -175,7 +175,7 @@ func free(t *testing.T, dir string) int64 {
 	return int64(fs.Bavail) * fs.Bsize
 }
 
-// fill writes a file until the disk has no room.
+// fill writes a file until the disk is full.
 func fill(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "filler")

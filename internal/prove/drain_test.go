@@ -14,10 +14,10 @@ import (
 	"gatehouse/internal/db"
 )
 
-// grace is how long a server that was told to stop may take, with some air.
+// grace is how long a server may take to stop, with some tolerance.
 const grace = 35 * time.Second
 
-// A server that is told to stop answers what it has begun, and exits with 0.
+// A server that is told to stop answers the requests that it has begun, and exits with 0.
 func TestProveDrain(t *testing.T) {
 	underRace(t)
 	together(t)
@@ -52,7 +52,7 @@ func drainOnce(t *testing.T, p *proof, w *world, f *fleet) {
 	p.most("stopped", time.Since(at))
 	p.add("acknowledged", f.acks-acks)
 	if code != 0 || n.panicked() {
-		p.fail("exit %d: %s%s", code, n.said(), n.complained())
+		p.fail("exit %d: %s%s", code, n.stdout(), n.stderr())
 	}
 	n = w.start()
 	defer n.kill()
@@ -85,8 +85,8 @@ func afterAcked(w *writer) state {
 	return s
 }
 
-// While a slow request keeps it, a stopping server says that it is not ready,
-// takes nobody new, and still answers that request.
+// A stopping server that waits for a slow request reports that it is not ready, accepts
+// no new connections, and still answers that request.
 func TestProveDrainWaitsForASlowRequest(t *testing.T) {
 	underRace(t)
 	together(t)
@@ -128,12 +128,12 @@ func TestProveDrainWaitsForASlowRequest(t *testing.T) {
 		code := n.end(grace)
 		p.most("exit_after_last_answer", time.Since(finished))
 		if code != 0 || time.Since(finished) > strictly(2*time.Second) {
-			p.fail("exit %d after %s: %s", code, time.Since(finished), n.complained())
+			p.fail("exit %d after %s: %s", code, time.Since(finished), n.stderr())
 		}
 	})
 }
 
-// slowPost sends a request but for the end of its body, which it returns.
+// slowPost sends a request without the end of its body, which it returns.
 func slowPost(t *testing.T, n *node, token string) (net.Conn, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(n.public, "http://"))

@@ -47,7 +47,7 @@ func TestProveCommandsTakeEffect(t *testing.T) {
 		wait.Wait()
 		for _, n := range e.nodes {
 			if n.panicked() {
-				p.fail("panic: %s%s", n.said(), n.complained())
+				p.fail("panic: %s%s", n.stdout(), n.stderr())
 			}
 		}
 	})

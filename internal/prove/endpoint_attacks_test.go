@@ -38,7 +38,7 @@ entities: [{name: contact, fields: [{name: first_name, type: text, required: tru
 users: [{email: olivia@acme.example, name: Olivia Owner, owner: true}]
 `
 
-// neighbour tells whether anything is left of what attacks like to patch.
+// neighbour reports whether anything that attacks patch is still patched.
 const neighbour = `
 const spread = [...[1, 2]].length;
 export default async function handler(inputs) {
@@ -48,7 +48,7 @@ export default async function handler(inputs) {
     records: typeof records.get, stack: typeof Error.prepareStackTrace, state: globalThis.state ?? null };
 }`
 
-// trial is one attack: its endpoint and what came of it.
+// trial is one attack: its endpoint and its outcome.
 type trial struct {
 	name, slug string
 	best       time.Duration // the shortest run, inside
@@ -61,8 +61,8 @@ func (tr *trial) within() bool {
 	return tr.best <= attackTimeout+attackSlack && tr.grown <= attackMemory
 }
 
-// An attack on the sandbox of one component ends in time and takes up its own
-// memory and no more; other requests hardly notice, and the process lives on.
+// An attack in the sandbox of one component ends in time and takes only its own memory.
+// Other requests are hardly delayed, and the process keeps running.
 func TestProveAttacksStayInTheirBox(t *testing.T) {
 	asShipped(t)
 	p := begin(t, "BOX-1", db.SQLite)
@@ -87,11 +87,11 @@ func TestProveAttacksStayInTheirBox(t *testing.T) {
 	b.clean = b.probe()
 	b.measure(trials)
 	if n.panicked() || !n.running() {
-		p.fail("the process did not stay as it was: %s%s", n.said(), n.complained())
+		p.fail("the process did not stay as it was: %s%s", n.stdout(), n.stderr())
 	}
 }
 
-// corpus is some of the attacks that internal/component has, chosen at random,
+// corpus returns some of the attacks that internal/component has, chosen at random,
 // and the manifest that makes endpoints of them.
 func corpus(p *proof, most int) (trials []*trial, manifest string) {
 	p.t.Helper()
@@ -128,7 +128,7 @@ func rank(part string) int {
 	return 1
 }
 
-// quoted is a text as YAML reads it between quotes: what JSON has is YAML too.
+// quoted returns a text as a quoted YAML scalar, which a JSON string is.
 func quoted(s string) string {
 	b, _ := json.Marshal(s) // a text
 	return string(b)
@@ -142,7 +142,7 @@ type box struct {
 	c     *client
 	m     *meter
 	mem   *memory
-	clean string // what the neighbour says when all is well
+	clean string // the neighbour's answer when nothing is patched
 
 	levels        []int64 // of memory, before each turn
 	used          float64 // seconds of CPU, before
@@ -309,7 +309,7 @@ func (b *box) judge(trials []*trial) {
 	if last > middle+2*attackMemory {
 		p.fail("memory: %d MiB before, %d MiB after half of the attacks, %d MiB after all", first>>20, middle>>20, last>>20)
 	}
-	// The tenant that attacks is told by its CPU time.
+	// The CPU time shows which tenant attacks.
 	spent := b.cpu() - b.used
 	p.set("cpu_ms", int64(spent*1000))
 	if spent < 0.2*attackTimeout.Seconds()*float64(len(trials)) {
@@ -317,7 +317,7 @@ func (b *box) judge(trials []*trial) {
 	}
 }
 
-// cpu is the tenant's CPU time in seconds, as /metrics tells it.
+// cpu returns the tenant's CPU time in seconds, as /metrics tells it.
 func (b *box) cpu() float64 {
 	b.p.t.Helper()
 	r, err := opsClient.Get(b.n.ops + "/metrics")
@@ -344,7 +344,7 @@ func (b *box) cpu() float64 {
 	return 0
 }
 
-// set gives a figure of the line.
+// set sets a figure of the line.
 func (p *proof) set(name string, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

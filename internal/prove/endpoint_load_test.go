@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// meter asks for records at a fixed rate, whether or not earlier answers have
-// come, and measures each from the instant it was due.
+// meter sends reads at a fixed rate, whether or not earlier ones were answered, and
+// measures each from the time it was due.
 type meter struct {
 	p     *proof
 	c     *client
@@ -34,7 +34,7 @@ type meter struct {
 // askers bound the requests at once.
 const askers = 64
 
-// capacity is how many reads a second the server answers when it does nothing
+// capacity returns how many reads a second the server answers when it does nothing
 // else, this process's own share of the machine included.
 func (m *meter) capacity(lasts time.Duration) int {
 	var done atomic.Int64
@@ -87,7 +87,7 @@ func (m *meter) run(ctx context.Context, rate int) {
 
 func (m *meter) atOnce() int { return cmp.Or(m.most, askers) }
 
-// due is the instant at which the n-th is due.
+// due returns the time at which the n-th request is due.
 func (m *meter) due(n int) time.Time {
 	return m.begun.Add(time.Duration(n) * time.Second / time.Duration(m.rate))
 }
@@ -115,7 +115,7 @@ func (m *meter) note(due time.Time) {
 	m.took[beside] = append(m.took[beside], time.Since(due))
 }
 
-// turn says whether what is due from now on is beside an attack.
+// turn records whether requests due from now on are beside an attack.
 func (m *meter) turn(attacked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +124,7 @@ func (m *meter) turn(attacked bool) {
 	}
 }
 
-// take returns the times since the last take, of those alone and those beside
+// take returns the times since the last take: of requests alone, and of those beside
 // attacks.
 func (m *meter) take() (alone, beside []time.Duration) {
 	m.mu.Lock()
@@ -134,7 +134,7 @@ func (m *meter) take() (alone, beside []time.Duration) {
 	return alone, beside
 }
 
-// quantile is one of some times, in order.
+// quantile returns a quantile of sorted times.
 func quantile(took []time.Duration, q float64) time.Duration {
 	if len(took) == 0 {
 		return 0
@@ -162,7 +162,7 @@ func (n *node) watch(ctx context.Context) *memory {
 	return m
 }
 
-// now is the present size in bytes, 0 where nobody tells or the process is gone.
+// now returns the current size in bytes, 0 if it is unknown or the process has ended.
 func (m *memory) now() int64 {
 	b, err := os.ReadFile(m.file)
 	if err != nil {
@@ -180,12 +180,12 @@ func (m *memory) now() int64 {
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
-// restart forgets the peak and returns the present size.
+// restart resets the peak and returns the current size.
 func (m *memory) restart() int64 {
 	is := m.now()
 	m.most.Store(is)
 	return is
 }
 
-// peak is the largest size since restart.
+// peak returns the largest size since restart.
 func (m *memory) peak() int64 { return max(m.most.Load(), m.now()) }

@@ -147,7 +147,7 @@ func (s *shop) launchMarked(marked, at string) *node {
 	}()
 	s.t.Cleanup(n.kill)
 	if !n.await(time.Minute) {
-		s.t.Fatalf("the server is not ready; it says: %s%s", n.said(), n.complained())
+		s.t.Fatalf("the server is not ready; it says: %s%s", n.stdout(), n.stderr())
 	}
 	return n
 }
@@ -191,7 +191,7 @@ func (k *killer) killAt(pt point) {
 	}
 	c.CloseIdleConnections()
 	if events[refs[0]] == "" {
-		p.fail("%s: the first delivery was not acknowledged: %s", pt.name, n.complained())
+		p.fail("%s: the first delivery was not acknowledged: %s", pt.name, n.stderr())
 	}
 	p.add("killed_unanswered", len(refs)-len(events))
 	k.died(n, pt)
@@ -214,8 +214,8 @@ func (k *killer) died(n *node, pt point) {
 	k.p.t.Helper()
 	n.end(5 * time.Second)
 	last, _, _ := strings.Cut(pt.at[strings.LastIndex(pt.at, ",")+1:], "#")
-	if n.running() || !strings.Contains(n.complained(), "killed at "+last+"\n") {
-		k.p.fail("%s: the process did not die there: %s", pt.name, n.complained())
+	if n.running() || !strings.Contains(n.stderr(), "killed at "+last+"\n") {
+		k.p.fail("%s: the process did not die there: %s", pt.name, n.stderr())
 		n.kill()
 	}
 }
@@ -263,7 +263,7 @@ func redeliver(p *proof, s *shop, n *node, pt point, ref, event string, stays bo
 	}
 }
 
-// audited is what the books of a serving shop say.
+// audited returns what the books of a serving shop say.
 func audited(p *proof, s *shop, n *node) books {
 	p.t.Helper()
 	c := n.client(s.token)
@@ -292,6 +292,6 @@ func check(p *proof, s *shop, n *node, when string, want books, refs ...string) 
 		}
 	}
 	if n.panicked() {
-		p.fail("%s: panic: %s%s", when, n.said(), n.complained())
+		p.fail("%s: panic: %s%s", when, n.stdout(), n.stderr())
 	}
 }

@@ -123,12 +123,12 @@ func (s *shop) deliver(c *http.Client, base, mode, ref, counter string) (*answer
 	return exchange(c, r)
 }
 
-// provider is an HTTP client of a provider's.
+// provider returns an HTTP client of a provider's.
 func provider() *http.Client {
 	return &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 }
 
-// acknowledged is the event that an answer acknowledges, "" for an answer that
+// acknowledged returns the event that an answer acknowledges, "" for an answer that
 // is no acknowledgement; first says that it is the receipt of the run itself.
 func (a *answer) acknowledged() (event string, first bool) {
 	var body struct {
@@ -187,7 +187,7 @@ func (s *shop) kept(c *client) (books, error) {
 	return b, nil
 }
 
-// and is what the books must be after n more deliveries.
+// and returns what the books must be after n more deliveries.
 func (b books) and(n int) books {
 	m := int64(n)
 	return books{b.events + m, b.keys + m, b.pairs + m, b.records + 2*m, b.total + m}
@@ -225,7 +225,7 @@ type half struct {
 	Half int    `json:"half"`
 }
 
-// effectsPage is one answer of a list of effects.
+// effectsPage returns one answer of a list of effects.
 func effectsPage(c *client, query string) (list []half, next string, err error) {
 	a, err := c.do("GET", "/public/v1/data/effect?"+query, "")
 	if err != nil {
@@ -243,7 +243,7 @@ func effectsPage(c *client, query string) (list []half, next string, err error) 
 	return env.Data, env.Meta.Next, nil
 }
 
-// halves are the effects of one delivery, by its ref.
+// halves returns the effects of one delivery, by its ref.
 func halves(c *client, ref string) (list []int, err error) {
 	found, _, err := effectsPage(c, url.QueryEscape("filter[ref]")+"="+url.QueryEscape(ref))
 	for _, e := range found {
@@ -252,7 +252,7 @@ func halves(c *client, ref string) (list []int, err error) {
 	return list, err
 }
 
-// everyHalf is the effects of all deliveries.
+// everyHalf returns the effects of all deliveries.
 func everyHalf(c *client) (map[string][]int, error) {
 	all := map[string][]int{}
 	for cursor := ""; ; {

@@ -69,7 +69,7 @@ func (st *deliveryStorm) rage(kills int) {
 		i := p.rand.IntN(len(nodes))
 		nodes[i].kill()
 		if nodes[i].panicked() {
-			p.fail("panic: %s%s", nodes[i].said(), nodes[i].complained())
+			p.fail("panic: %s%s", nodes[i].stdout(), nodes[i].stderr())
 		}
 		nodes[i] = st.s.start()
 		st.bases[i].Store(&nodes[i].public)

@@ -26,7 +26,7 @@ type place struct {
 	has     []string
 }
 
-// stored is what the server keeps: on SQLite the files of its folder, and a
+// stored returns what the server keeps: on SQLite the files of its folder, and a
 // backup; on PostgreSQL every row of every table. Mails are let out, and the
 // compiled JavaScript engine.
 func (s *vault) stored(running bool) map[string]place {
@@ -65,7 +65,7 @@ func (s *vault) stored(running bool) map[string]place {
 	return all
 }
 
-// tables is every row of every table, as text; bytes are hex there.
+// tables returns every row of every table, as text; bytes are hex there.
 func (s *vault) tables() map[string]place {
 	s.w.t.Helper()
 	ctx := s.p.t.Context()
@@ -98,7 +98,7 @@ func (s *vault) tables() map[string]place {
 	return all
 }
 
-// printed is what the server and the commands say.
+// printed returns what the server and the commands say.
 func (s *vault) printed() map[string]place {
 	s.w.t.Helper()
 	all := map[string]place{}
@@ -136,7 +136,7 @@ func (s *vault) printed() map[string]place {
 	return all
 }
 
-// forms are the ways in which a text may be written: as it is, as JSON, in a
+// forms returns the ways in which a text may be written: as it is, as JSON, in a
 // URL, in hex, and in base64 wherever in a longer text it stands.
 func forms(secret string) map[string]string {
 	b := []byte(secret)
@@ -157,7 +157,7 @@ func forms(secret string) map[string]string {
 	return all
 }
 
-// inside is a text as JSON has it between the quotes, fit for HTML or not.
+// inside returns a text as JSON has it between the quotes, fit for HTML or not.
 func inside(text string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

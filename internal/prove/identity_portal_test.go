@@ -73,7 +73,7 @@ func newPortal(t testing.TB, engine db.Engine) *portal {
 	return p
 }
 
-// manifest is the tenant with an activation mode and so many logins an address;
+// manifest returns the tenant with an activation mode and so many logins an address;
 // more is what stands below it.
 func (p *portal) manifest(mode string, logins int, more string) string {
 	return fmt.Sprintf(portalManifest, mode, logins, quoted(p.passwords[owner]), quoted(p.passwords[rita]),
@@ -124,7 +124,7 @@ func (v *visitor) send(method, path, body string, headers ...string) (*answer, e
 	return exchange(v.http, r)
 }
 
-// members is a JSON object of names and values.
+// members returns a JSON object of names and values.
 func members(pairs ...string) string {
 	m := map[string]string{}
 	for pair := range slices.Chunk(pairs, 2) {
@@ -163,7 +163,7 @@ type letter struct{ to, token string } // the token of the link in it, "" withou
 
 var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
 
-// outbox are the files of the mails written so far.
+// outbox returns the files of the mails written so far.
 func (p *portal) outbox() []string {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.dir, "outbox", "*.eml"))
@@ -173,7 +173,7 @@ func (p *portal) outbox() []string {
 	return files
 }
 
-// letters are the mails written so far, in order.
+// letters returns the mails written so far, in order.
 func (p *portal) letters() []letter {
 	p.t.Helper()
 	files := p.outbox()

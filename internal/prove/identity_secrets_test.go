@@ -83,7 +83,7 @@ func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 		s.search("running", s.stored(true))
 		s.n.terminate()
 		if code := s.n.end(grace); code != 0 {
-			p.fail("exit %d: %s", code, s.n.complained())
+			p.fail("exit %d: %s", code, s.n.stderr())
 		}
 		s.search("stopped", s.stored(false))
 		s.search("printed", s.printed())
@@ -107,7 +107,7 @@ func (s *vault) keep(what, secret string) string {
 	return secret
 }
 
-// password is a new one, with characters that JSON, HTML and URLs escape.
+// password returns a new one, with characters that JSON, HTML and URLs escape.
 func (s *vault) password(what string) string {
 	return s.keep(what, `Pä"s <`+rand.Text()[:16]+`> \ & +/`)
 }
@@ -133,8 +133,7 @@ func (s *vault) mailed(to string, n int) string {
 	return s.keep(fmt.Sprintf("token in mail %d to %s", n, to), s.w.letter(to, n).token)
 }
 
-// byMail is the life of an end-user who proves the address by mail, with the
-// mistakes that people make.
+// byMail does what an end-user does who verifies the address by mail, mistakes included.
 func (s *vault) byMail() {
 	s.w.t.Helper()
 	const anna = "anna@customer.example"
@@ -203,7 +202,7 @@ func (s *vault) create(email, kind string) {
 	}
 }
 
-// byApp is an end-user whom the tenant's app activates.
+// byApp does what happens to an end-user whom the tenant's app activates.
 func (s *vault) byApp() {
 	s.w.t.Helper()
 	s.apply("app_managed", often)
@@ -223,7 +222,7 @@ func (s *vault) byApp() {
 	}
 }
 
-// withoutProof is an end-user who is active at once.
+// withoutProof registers an end-user who is active at once.
 func (s *vault) withoutProof() {
 	s.w.t.Helper()
 	s.apply("none", often)
@@ -233,7 +232,7 @@ func (s *vault) withoutProof() {
 	s.login("cleo@customer.example", password)
 }
 
-// tooOften is somebody who is blocked.
+// tooOften logs in until the address is blocked.
 func (s *vault) tooOften() {
 	s.w.t.Helper()
 	s.apply("svc_email", 2)
@@ -251,7 +250,7 @@ func (s *vault) key(email string) string {
 	return s.keep("API key of "+email, s.w.key(email))
 }
 
-// keys are API keys that live, are deleted, and never were.
+// keys uses API keys that are valid, deleted and invented.
 func (s *vault) keys() {
 	s.w.t.Helper()
 	token := s.key(owner)
@@ -313,8 +312,8 @@ func (s *vault) signed() {
 	s.apply("svc_email", often)
 }
 
-// mistakes are secrets where they do not belong: bodies that cannot be read,
-// members of a record, a query.
+// mistakes sends secrets where they do not belong: in bodies that cannot be parsed, in
+// members of a record, in a query.
 func (s *vault) mistakes() {
 	s.w.t.Helper()
 	key := []string{"Authorization", "Bearer " + s.w.token}
@@ -334,7 +333,7 @@ func (s *vault) mistakes() {
 	s.v.want(405, "PUT", auth+"login", login)
 }
 
-// theft is a refresh token that comes back after its grace.
+// theft presents a rotated refresh token after its grace.
 func (s *vault) theft() {
 	s.w.t.Helper()
 	_, first := s.login(eva, s.w.passwords[eva])

@@ -72,7 +72,7 @@ func TestProveALoginStormLeavesDataAlone(t *testing.T) {
 	reads.Wait()
 	judgeStorm(p, alone, beside, least, n.peakRSS())
 	if n.panicked() || !n.running() {
-		p.fail("the process did not stay as it was: %s%s", n.said(), n.complained())
+		p.fail("the process did not stay as it was: %s%s", n.stdout(), n.stderr())
 	}
 }
 
@@ -101,7 +101,7 @@ func judgeStorm(p *proof, alone, beside []time.Duration, least time.Duration, pe
 	}
 }
 
-// loginStorm is clients that log in one login after the other, with right and wrong
+// loginStorm runs clients that log in one login after the other, with right and wrong
 // passwords, to accounts and to addresses that have none.
 func loginStorm(p *proof, n *node, w *portal, lasts time.Duration) {
 	p.t.Helper()
@@ -133,7 +133,7 @@ func loginStorm(p *proof, n *node, w *portal, lasts time.Duration) {
 	wait.Wait()
 }
 
-// peakRSS is the most memory that the process ever had resident, in bytes; 0
+// peakRSS returns the most memory that the process ever had resident, in bytes; 0
 // where nobody tells.
 func (n *node) peakRSS() int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))

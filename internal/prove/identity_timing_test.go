@@ -30,7 +30,7 @@ type stranger struct {
 // in whole seconds from some instant between a request and its answer.
 type ending struct{ earliest, latest time.Time }
 
-// endingOf is that of the window of an answer's address.
+// endingOf returns that of the window of an answer's address.
 func endingOf(a *answer) (ending, error) {
 	left, err := strconv.Atoi(a.header.Get("X-Ratelimit-Reset"))
 	ends := time.Duration(left) * time.Second
@@ -85,7 +85,7 @@ func TestProveAskingForAMailTellsNothing(t *testing.T) {
 
 const pending = "paul@customer.example"
 
-// askingPortal is a running portal where Paul waits for activation and Dora was
+// askingPortal returns a running portal where Paul waits for activation and Dora was
 // deactivated.
 func askingPortal(p *proof) (*portal, *visitor) {
 	p.t.Helper()
@@ -130,7 +130,7 @@ func tellNothing(p *proof, v *visitor, use string, status, rounds int, pause tim
 	}
 }
 
-// askEach is one round; its answers must be the same to the byte, but for the
+// askEach runs one round; its answers must be the same to the byte, but for the
 // request's id and the time.
 func askEach(p *proof, v *visitor, use string, status int, pause time.Duration, all []*stranger, round int) {
 	p.t.Helper()
@@ -182,7 +182,7 @@ func fullWindows(p *proof, all []*stranger) {
 	}
 }
 
-// visible is the answer but for what differs between any two.
+// visible returns the answer but for what differs between any two.
 func visible(a *answer) string {
 	h := a.header.Clone()
 	for _, name := range []string{"X-Request-Id", "Date", "X-Ratelimit-Reset"} {
@@ -195,7 +195,7 @@ func visible(a *answer) string {
 	return b.String()
 }
 
-// widest is the largest |t| of all pairs, and of which.
+// widest returns the largest |t| of all pairs, and of which.
 func widest(all []*stranger) (most float64, between string) {
 	for i, a := range all {
 		for _, b := range all[:i] {
@@ -207,14 +207,14 @@ func widest(all []*stranger) (most float64, between string) {
 	return most, between
 }
 
-// welch is Welch's t of two samples.
+// welch returns Welch's t of two samples.
 func welch(a, b []float64) float64 {
 	meanA, varA := moments(a)
 	meanB, varB := moments(b)
 	return (meanA - meanB) / math.Sqrt(varA/float64(len(a))+varB/float64(len(b)))
 }
 
-// moments are the mean and the unbiased variance.
+// moments returns the mean and the unbiased variance.
 func moments(x []float64) (mean, variance float64) {
 	for _, v := range x {
 		mean += v

@@ -17,8 +17,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// A server that is killed at any moment comes back with every change that it
-// acknowledged, each whole, and nothing half done.
+// A server that is killed at any moment has every change that it acknowledged when it is
+// started again, and no half of another.
 func TestProveKill9(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -54,10 +54,10 @@ func killOnce(t *testing.T, p *proof, w *world, f *fleet) {
 	c.close()
 	p.add("acknowledged", f.acks-before)
 	if n.panicked() {
-		p.fail("panic: %s%s", n.said(), n.complained())
+		p.fail("panic: %s%s", n.stdout(), n.stderr())
 	}
 	left := backends(t, w)
-	if p.rand.IntN(4) == 0 { // and once more while it comes back
+	if p.rand.IntN(4) == 0 { // and once more while it starts
 		early := w.launch()
 		time.Sleep(p.between(0, 60*time.Millisecond))
 		early.kill()
@@ -93,7 +93,7 @@ func verify(p *proof, n *node, w *world, f *fleet) {
 	f.adopt(seen, ids)
 }
 
-// agree checks that a record, its unique index and the list tell the same.
+// agree checks that a record, its unique index and the list agree.
 func agree(p *proof, c *client, seen []state, ids map[string]string, email string) {
 	p.t.Helper()
 	number, there := numberOf(seen, email)
@@ -148,7 +148,7 @@ func numberOf(seen []state, email string) (int64, bool) {
 	return 0, false
 }
 
-// backends are the server processes of PostgreSQL that work for the world's
+// backends returns the server processes of PostgreSQL that work for the world's
 // database: after kill -9 they may still be at the last request.
 func backends(t testing.TB, w *world) (pids []int64) {
 	t.Helper()
@@ -161,7 +161,7 @@ func backends(t testing.TB, w *world) (pids []int64) {
 	return pids
 }
 
-// gone waits until these have ended.
+// gone waits until they have ended.
 func gone(t testing.TB, w *world, pids []int64) {
 	t.Helper()
 	for begun := time.Now(); len(pids) > 0 && time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
@@ -198,7 +198,7 @@ func ask(t testing.TB, url, sql string, each func(int64), args ...any) {
 	}
 }
 
-// integrity lets SQLite look through a file.
+// integrity runs SQLite's integrity check on a file.
 func integrity(p *proof, file string) {
 	p.t.Helper()
 	conn, err := sqlite.OpenConn(file, sqlite.OpenReadWrite)

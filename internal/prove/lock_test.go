@@ -10,8 +10,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// A second server on one folder is refused in one clear line, while commands
-// work beside the first; kill -9 leaves no lock behind.
+// A second server on one folder is refused with one clear line, and commands work beside
+// the first one. kill -9 leaves no lock.
 func TestProveSecondServer(t *testing.T) {
 	underRace(t)
 	together(t)
@@ -27,8 +27,8 @@ func TestProveSecondServer(t *testing.T) {
 		p.tried(1)
 		second := w.launch()
 		code := second.end(10 * time.Second)
-		if words := second.complained(); code != 1 || strings.Count(words, "\n") != 1 || !strings.Contains(words, w.dir) || second.said() != "" {
-			p.fail("a second server: exit %d, %q %q", code, second.said(), words)
+		if words := second.stderr(); code != 1 || strings.Count(words, "\n") != 1 || !strings.Contains(words, w.dir) || second.stdout() != "" {
+			p.fail("a second server: exit %d, %q %q", code, second.stdout(), words)
 			second.kill()
 			break
 		}
@@ -47,7 +47,7 @@ func TestProveSecondServer(t *testing.T) {
 		p.tried(1)
 		n.kill()
 		if n = w.launch(); !n.await(10 * time.Second) {
-			p.fail("after kill -9 the folder is not free: %s", n.complained())
+			p.fail("after kill -9 the folder is not free: %s", n.stderr())
 			return
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if built != "" {
-		_ = os.RemoveAll(filepath.Dir(built)) // a folder in /tmp at worst
+		_ = os.RemoveAll(filepath.Dir(built)) // leaves a folder in /tmp if it fails
 	}
 	os.Exit(code)
 }
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // proving is set when the long figures are wanted.
 var proving = os.Getenv("GATEHOUSE_PROVE") != ""
 
-// scale is how many trials a test has: few in "make test", half of them under the
+// scale returns how many trials a test has: few in "make test", half of them under the
 // race detector, many when proving.
 func scale(short, long int) int {
 	switch {
@@ -40,8 +40,7 @@ func scale(short, long int) int {
 	}
 }
 
-// strictly is the bound itself where the machine is the test's own, and a wider
-// one where others share it.
+// strictly returns the bound itself when proving, and a wider one while other tests run.
 func strictly(bound time.Duration) time.Duration {
 	switch {
 	case racing:
@@ -72,9 +71,9 @@ func underRace(t *testing.T) {
 	}
 }
 
-// together lets a test run beside others that say so: most of its time it waits
-// for what it started. Tests whose figures are times run alone, before those,
-// and so does every test when proving.
+// together runs a test in parallel with others that call it: most of the time they wait
+// for what they started. Tests that measure times run alone, before these, and when
+// proving all do.
 func together(t *testing.T) {
 	t.Helper()
 	if !proving {
@@ -95,7 +94,7 @@ var (
 		built = filepath.Join(dir, "gatehouse")
 		args := []string{"build", "-p", "2", "-buildvcs=false", "-o", built}
 		if racing {
-			// As the Makefile does, and for its reasons; what it compiled is used again.
+			// The Makefile's flags, so that what it compiled is used again.
 			args = append(args, "-race", "-gcflags=modernc.org/sqlite/lib=-race=false",
 				"-gcflags=golang.org/x/crypto/argon2=-race=false", "-gcflags=golang.org/x/crypto/blake2b=-race=false")
 		}
@@ -107,7 +106,7 @@ var (
 	})
 )
 
-// program is the path of the program under test.
+// program returns the path of the program under test.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := binary()
@@ -125,7 +124,7 @@ func eachEngine(t *testing.T, fn func(t *testing.T, engine db.Engine)) {
 	}
 }
 
-// proof is one figure in the making.
+// proof collects one figure.
 type proof struct {
 	t      *testing.T
 	id     string
@@ -140,7 +139,7 @@ type proof struct {
 	figures  map[string]any
 }
 
-// begin starts a figure; its line is printed when the test ends.
+// begin starts a figure, whose line is printed when the test ends.
 func begin(t *testing.T, id string, engine db.Engine) *proof {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -176,7 +175,7 @@ func (p *proof) print() {
 	fmt.Printf("PROVE %s\n", b)
 }
 
-// fail counts a failure; the test goes on, so that its line says how many.
+// fail counts a failure. The test continues, so that its line has the count.
 func (p *proof) fail(format string, args ...any) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -188,7 +187,7 @@ func (p *proof) fail(format string, args ...any) {
 	}
 }
 
-// tried counts trials.
+// tried adds to the number of trials.
 func (p *proof) tried(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +202,7 @@ func (p *proof) add(name string, n int) {
 	p.figures[name] = was + n
 }
 
-// most keeps the longest duration of a name, in milliseconds.
+// most keeps the longest duration under a name, in milliseconds.
 func (p *proof) most(name string, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +210,7 @@ func (p *proof) most(name string, d time.Duration) {
 	p.figures[name+"_ms"] = max(was, d.Milliseconds())
 }
 
-// between is a random duration.
+// between returns a random duration.
 func (p *proof) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(p.rand.Int64N(int64(to-from)))
 }

@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// What one tenant's worst may cost another.
+// How much one tenant may delay another.
 const (
 	neighbourWait = 50 * time.Millisecond  // on the p99 of each kind of request
 	neighbourMost = 500 * time.Millisecond // for any request
@@ -107,7 +107,7 @@ var stormParts = []stormPart{
 	{"logins", (*neighbourStorm).logins},
 }
 
-// neighbourStorm is the two tenants and the server they share.
+// neighbourStorm is two tenants and their server.
 type neighbourStorm struct {
 	p      *proof
 	w      *world
@@ -146,7 +146,7 @@ func TestProveANeighboursStorm(t *testing.T) {
 			break
 		}
 		if s.n.panicked() || !s.n.running() {
-			p.fail("the process did not stay as it was: %s%s", s.n.said(), s.n.complained())
+			p.fail("the process did not stay as it was: %s%s", s.n.stdout(), s.n.stderr())
 		}
 	})
 }
@@ -166,7 +166,7 @@ func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
 	return s
 }
 
-// fill gives the tenant its records, past the server, for they are many.
+// fill writes the tenant's records into the database, because they are many.
 func (s *neighbourStorm) fill() {
 	t := s.p.t
 	t.Helper()
@@ -204,7 +204,7 @@ func (s *neighbourStorm) fill() {
 	}
 }
 
-// measure asks as the victim, alone and in the storm.
+// measure sends the victim's requests, alone and in the storm.
 func (s *neighbourStorm) measure() {
 	t := s.p.t
 	t.Helper()
@@ -257,7 +257,7 @@ func (s *neighbourStorm) measure() {
 	asking.Wait()
 }
 
-// rage lets the parts of the storm go on for so long.
+// rage runs the parts of the storm for a time.
 func (s *neighbourStorm) rage(lasts time.Duration) {
 	ctx, cancel := context.WithTimeout(s.p.t.Context(), lasts)
 	defer cancel()
@@ -278,8 +278,8 @@ func (s *neighbourStorm) rage(lasts time.Duration) {
 	parts.Wait()
 }
 
-// judge compares the victim's times alone with those in the storm, and says what
-// is over its bound.
+// judge compares the victim's times alone with those in the storm, and returns what exceeds
+// its bound.
 func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
 	s.p.set("longest_turn_ms", s.longestTurn())
 	for kind, m := range s.meters {
@@ -306,7 +306,7 @@ func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
 	return over
 }
 
-// longestTurn is the longest turn that one write had at the database, in
+// longestTurn returns the longest turn that one write had at the database, in
 // milliseconds, from /metrics.
 func (s *neighbourStorm) longestTurn() int64 {
 	seconds, err := s.n.metric("gatehouse_database_longest_write_seconds")
@@ -332,7 +332,7 @@ func (s *neighbourStorm) send(ctx context.Context, c *http.Client, to, token, me
 	return exchange(c, r)
 }
 
-// crowd is so many clients of the storm that send one request after the other.
+// crowd starts clients that each send one request after the other.
 func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, token, method string, request func(id int) (path, body string)) {
 	var all sync.WaitGroup
 	for id := range clients {
@@ -354,7 +354,7 @@ func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, to
 	all.Wait()
 }
 
-// attack is one request of the storm; its answer is read and dropped.
+// attack sends one request, and reads and drops the answer.
 func (s *neighbourStorm) attack(ctx context.Context, token, method, path, body string) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.n.public+path, strings.NewReader(body))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// hogTenant is a tenant with a component that takes what memory it may, and one
-// that does next to nothing.
+// hogTenant returns the manifest of a tenant with a component that takes all the memory it
+// may, and one that does almost nothing.
 func hogTenant(name string) string {
 	return fmt.Sprintf(`
 tenant: %[1]s
@@ -35,8 +35,8 @@ custom_endpoints:
 `, name)
 }
 
-// Memory hogs of three tenants, as many at once as each may run, do not make a
-// fourth tenant's trivial runs fail as if they were to blame.
+// Components of three tenants that take all memory they may, as many at once as each may
+// run, do not make a fourth tenant's trivial runs fail with an error that blames them.
 func TestProveHogsHarmNoNeighbour(t *testing.T) {
 	underRace(t)
 	p := begin(t, "BOX-2", db.SQLite)
@@ -103,9 +103,8 @@ func TestProveHogsHarmNoNeighbour(t *testing.T) {
 	}
 }
 
-// Valid deliveries of 1 KB to 900 KB, many at once beside loops that take the
-// cores, are accepted or asked to come again; none is told that its signature is
-// wrong.
+// Valid deliveries of 1 KB to 900 KB, many at once beside loops that take the cores, are
+// accepted or told to try again. None is told that its signature is wrong.
 func TestProveValidDeliveriesUnderLoad(t *testing.T) {
 	asShipped(t)
 	p := begin(t, "SIGN-1", db.SQLite)

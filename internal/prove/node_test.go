@@ -52,11 +52,11 @@ const (
 	contact = "/public/v1/data/contact"
 )
 
-// world is a database and the program's view of it.
+// world is a database, and how the program is started on it.
 type world struct {
 	t      testing.TB
 	engine db.Engine
-	dir    string // the data folder; on PostgreSQL nothing is in it
+	dir    string // the data folder, unused on PostgreSQL
 	url    string
 	env    []string
 	token  string // of the tenant's owner
@@ -64,7 +64,7 @@ type world struct {
 	logs   string
 }
 
-// bare is a world with an empty database.
+// bare returns a world with an empty database.
 func bare(t testing.TB, engine db.Engine) *world {
 	t.Helper()
 	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0")}
@@ -79,7 +79,7 @@ func (w *world) onPostgres(url string) {
 	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32), "GATEHOUSE_CACHE="+enginecache.Dir())
 }
 
-// fresh is a world with the tenant and a key of its owner.
+// fresh returns a world with the tenant and a key of its owner.
 func fresh(t testing.TB, engine db.Engine) *world {
 	t.Helper()
 	w := bare(t, engine)
@@ -177,7 +177,7 @@ func (w *world) launch(args ...string) *node {
 		w.t.Fatal(err)
 	}
 	go func() {
-		_ = n.cmd.Wait() // ProcessState has what it says
+		_ = n.cmd.Wait() // ProcessState has the outcome
 		close(n.exited)
 	}()
 	w.t.Cleanup(n.kill)
@@ -189,12 +189,12 @@ func (w *world) start(args ...string) *node {
 	w.t.Helper()
 	n := w.launch(args...)
 	if !n.await(time.Minute) {
-		w.t.Fatalf("the server is not ready; it says: %s%s", n.said(), n.complained())
+		w.t.Fatalf("the server is not ready; it says: %s%s", n.stdout(), n.stderr())
 	}
 	return n
 }
 
-// await waits until the server is ready; false when it ended, or time is up.
+// await waits until the server is ready, and reports whether it became so in time.
 func (n *node) await(limit time.Duration) bool {
 	for time.Since(n.started) < limit {
 		if n.ops == "" {
@@ -234,7 +234,7 @@ func (n *node) readAddresses() {
 
 var opsClient = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// readyz is the status of /readyz, 0 without an answer.
+// readyz returns the status of /readyz, 0 without an answer.
 func (n *node) readyz() int {
 	r, err := opsClient.Get(n.ops + "/readyz")
 	if err != nil {
@@ -252,8 +252,8 @@ func (n *node) kill() {
 
 func (n *node) terminate() { _ = n.cmd.Process.Signal(syscall.SIGTERM) }
 
-// end waits for the process to end and returns its exit status, -1 when it has
-// not after the limit.
+// end waits for the process to end and returns its exit status, -1 if it does not end in
+// time.
 func (n *node) end(limit time.Duration) int {
 	select {
 	case <-n.exited:
@@ -272,8 +272,8 @@ func (n *node) running() bool {
 	}
 }
 
-// said is what it wrote to standard output but for the request log.
-func (n *node) said() string {
+// stdout returns its standard output without the request log.
+func (n *node) stdout() string {
 	b, _ := os.ReadFile(n.out)
 	var other []string
 	for line := range strings.Lines(string(b)) {
@@ -284,7 +284,7 @@ func (n *node) said() string {
 	return strings.Join(other, "")
 }
 
-// metric is a figure without labels that /metrics tells.
+// metric returns a figure without labels from /metrics.
 func (n *node) metric(name string) (value float64, err error) {
 	res, err := opsClient.Get(n.ops + "/metrics")
 	if err != nil {
@@ -299,14 +299,15 @@ func (n *node) metric(name string) (value float64, err error) {
 	return 0, fmt.Errorf("/metrics has no %s", name)
 }
 
-func (n *node) complained() string {
+// stderr returns its standard error.
+func (n *node) stderr() string {
 	b, _ := os.ReadFile(n.errors)
 	return string(b)
 }
 
-// panicked reports whether the process wrote of a panic, contained or not.
+// panicked reports whether the output has a panic, contained or not.
 func (n *node) panicked() bool {
-	all := n.complained() + n.said()
+	all := n.stderr() + n.stdout()
 	return strings.Contains(all, "panic:") || strings.Contains(all, "goroutine ") || strings.Contains(all, "server.panic") ||
 		strings.Contains(all, "DATA RACE") || strings.Contains(all, "SIGSEGV") || strings.Contains(all, "SIGBUS")
 }

@@ -32,8 +32,8 @@ users: [{email: olivia@acme.example, name: Olivia Owner, owner: true}]
 // the audit log keeps has bounds of its own, and is off here.
 const mostPages = 320 << 20
 
-// Clients that list large records, and clients that do not read what they asked
-// for, take a bounded memory, and another tenant is served meanwhile.
+// Clients that list large records, and clients that do not read their answers, take
+// bounded memory, and another tenant is served meanwhile.
 func TestProveLargePages(t *testing.T) {
 	asShipped(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
@@ -66,7 +66,7 @@ func TestProveLargePages(t *testing.T) {
 			p.fail("the program took %d MiB of its own", most>>20)
 		}
 		if !n.running() || n.panicked() {
-			p.fail("the server did not stay: %s%s", n.said(), n.complained())
+			p.fail("the server did not stay: %s%s", n.stdout(), n.stderr())
 		}
 	})
 }
@@ -117,7 +117,7 @@ func (s *pageStorm) run(ctx context.Context, c *client) {
 	}
 }
 
-// list asks for as much as there may be and reads it.
+// list requests the largest page and reads it.
 func (s *pageStorm) list(c *client) {
 	s.p.tried(1)
 	a, err := c.do("GET", contact+"?limit=200", "")
@@ -131,7 +131,7 @@ func (s *pageStorm) list(c *client) {
 	}
 }
 
-// unread asks for as much as there may be, and reads nothing.
+// unread requests the largest page and does not read it.
 func (s *pageStorm) unread(ctx context.Context) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.n.public, "http://"))
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *pageStorm) unread(ctx context.Context) {
 		return
 	}
 	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4096) // or the system reads for it
+	_ = conn.(*net.TCPConn).SetReadBuffer(4096) // or the system would buffer the answer
 	s.p.tried(1)
 	if _, err := fmt.Fprintf(conn, "GET %s?limit=200 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", contact, host, s.token); err != nil {
 		s.p.fail("a client that does not read: %v", err)

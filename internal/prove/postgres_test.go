@@ -19,8 +19,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// PostgreSQL that crashes and comes back under load: what was acknowledged is
-// there, nobody waits for ever, and the node goes on by itself.
+// When PostgreSQL crashes and restarts under load, acknowledged changes are there, no
+// request waits for ever, and the node recovers by itself.
 func TestProvePostgresRestart(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -42,7 +42,7 @@ func TestProvePostgresRestart(t *testing.T) {
 		verify(p, n, w, f)
 	}
 	if !n.running() || n.panicked() {
-		p.fail("the node did not stay: %s%s", n.said(), n.complained())
+		p.fail("the node did not stay: %s%s", n.stdout(), n.stderr())
 	}
 }
 
@@ -92,7 +92,7 @@ type postgresServer struct {
 	identity      *syscall.Credential
 }
 
-// startPostgres starts it, or skips the test where its programs are missing.
+// startPostgres starts a server, or skips the test if PostgreSQL is not installed.
 func startPostgres(t *testing.T) *postgresServer {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -141,7 +141,7 @@ func (s *postgresServer) run(name string, args ...string) (string, error) {
 	c.Dir = s.dir
 	c.Env = []string{"PATH=" + s.bin + ":/usr/bin:/bin", "LC_ALL=C", "HOME=" + s.dir}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.identity}
-	// To a file: a pipe would be held open by the server that pg_ctl leaves behind.
+	// To a file, because the server that pg_ctl starts would keep a pipe open.
 	file, err := os.CreateTemp("", "gatehouse-prove-out-")
 	if err != nil {
 		return "", err
@@ -150,11 +150,11 @@ func (s *postgresServer) run(name string, args ...string) (string, error) {
 	defer file.Close()
 	c.Stdout, c.Stderr = file, file
 	err = c.Run()
-	out, _ := os.ReadFile(file.Name()) // words for the error alone
+	out, _ := os.ReadFile(file.Name()) // for the error only
 	return strings.TrimSpace(string(out)), err
 }
 
-// control is pg_ctl, waiting for what it does.
+// control runs pg_ctl and waits for it.
 func (s *postgresServer) control(verb string, args ...string) (string, error) {
 	args = append([]string{verb, "-w", "-s", "-D", "data", "-l", "server.log"}, args...)
 	if verb != "stop" {

@@ -15,7 +15,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// The server's time-outs for what a peer sends and takes.
+// The server's timeouts for reading and writing.
 const (
 	headerLimit = 10 * time.Second
 	bodyLimit   = 30 * time.Second
@@ -23,14 +23,14 @@ const (
 	idleLimit   = 120 * time.Second
 )
 
-// peers is a crowd of slow connections to one node.
+// peers is a set of slow connections to one node.
 type peers struct {
 	p    *proof
 	n    *node
 	wait sync.WaitGroup
 }
 
-// Peers that send slowly, take slowly or say nothing are cut off in time, and
+// Connections of peers that send slowly, read slowly or do nothing are closed in time, and
 // others are served meanwhile.
 func TestProveSlowPeers(t *testing.T) {
 	asShipped(t)
@@ -69,7 +69,7 @@ func TestProveSlowPeers(t *testing.T) {
 		_ = conn.Close() // the server may have done so
 	}
 	if !n.running() || n.panicked() {
-		p.fail("the server did not stay: %s%s", n.said(), n.complained())
+		p.fail("the server did not stay: %s%s", n.stdout(), n.stderr())
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *peers) dial() net.Conn {
 	return conn
 }
 
-// used is a connection on which one request has been answered.
+// used returns a connection on which one request has been answered.
 func (s *peers) used(token string) net.Conn {
 	s.p.t.Helper()
 	conn := s.dial()
@@ -101,7 +101,7 @@ func (s *peers) used(token string) net.Conn {
 	return conn
 }
 
-// legitimate asks for small things until done, and wants them served.
+// legitimate sends small requests until done, all of which must be served.
 func (s *peers) legitimate(c *client, done chan struct{}) {
 	var times []time.Duration
 	for {
@@ -169,7 +169,7 @@ func (s *peers) slowBody(token string) {
 	s.closed("slow_body", conn, since, bodyLimit)
 }
 
-// slowReaders ask for a long list and do not take it; the server must let go.
+// slowReaders request a long list and do not read it. The server must close them.
 func (s *peers) slowReaders(c *client, token string, count int) {
 	s.p.t.Helper()
 	for i := range 40 {
@@ -190,7 +190,7 @@ func (s *peers) slowReaders(c *client, token string, count int) {
 			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // without it the test hangs, and says so
 			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
-				return // reset: the server has let go
+				return // reset: the server has closed it
 			}
 			defer r.Body.Close()
 			n, err := io.Copy(io.Discard, r.Body)
@@ -201,7 +201,7 @@ func (s *peers) slowReaders(c *client, token string, count int) {
 	}
 }
 
-// idle checks that connections on which nothing happens end in time.
+// idle checks that idle connections are closed in time.
 func (s *peers) idle(conns []net.Conn, quiet time.Time) {
 	for _, conn := range conns {
 		s.wait.Go(func() { s.closed("idle", conn, quiet, idleLimit) })

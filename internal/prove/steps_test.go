@@ -16,8 +16,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// stepPoints are the places at which an apply that is made ready in steps is
-// killed, and whether the change is in force then.
+// stepPoints are the points at which an apply that is prepared in steps is killed, and
+// whether the change has effect then.
 var stepPoints = []struct {
 	at      string
 	inForce bool
@@ -40,8 +40,8 @@ const (
 	stepAfter   = "{name: score, type: number, indexed: true}\n      - {name: stage, type: select, options: [new, won], indexed: true}"
 )
 
-// An apply that is killed, wherever, changes nothing or everything, and the next
-// one ends as if it had not been.
+// An apply that is killed at any point changes nothing or everything, and the next one
+// ends as if it had not been killed.
 func TestProveAKilledApplyGoesOn(t *testing.T) {
 	together(t)
 	asShipped(t)
@@ -76,8 +76,8 @@ func TestProveAKilledApplyGoesOn(t *testing.T) {
 	})
 }
 
-// stepManifest is the tenant, and what becomes of it: a field gets another type
-// and an index, a rule is new, and a user with all of the records another role.
+// stepManifest returns the manifest before and after the change: a field gets another type
+// and an index, a rule is added, and the user who owns all records gets another role.
 func stepManifest(after bool) string {
 	text := strings.Replace(manifest, "{name: score, type: number, indexed: true}", "{name: score, type: number}\n      - {name: stage, type: text}", 1)
 	if !after {
@@ -126,7 +126,7 @@ func (w *world) database(fn func(h db.Handle) error) {
 	}
 }
 
-// applyKilled applies what the records become, and dies.
+// applyKilled runs an apply that is killed at a point.
 func (w *world) applyKilled(marked, at string) {
 	w.t.Helper()
 	file := filepath.Join(w.logs, "after.yaml")
@@ -136,13 +136,13 @@ func (w *world) applyKilled(marked, at string) {
 	like := w.command(context.Background(), "apply", "-f", file)
 	c := exec.CommandContext(context.Background(), marked, like.Args[1:]...)
 	c.Env = append(slices.Clone(w.env), "GATEHOUSE_KILL_AT="+at)
-	out, _ := c.CombinedOutput() // that it fails is what is asked for
+	out, _ := c.CombinedOutput() // it must fail
 	if !bytes.Contains(out, []byte("killed at")) {
 		w.t.Fatalf("the apply did not come to %s: %s", at, out)
 	}
 }
 
-// found counts what stands under the names in use.
+// found counts the rows under the names in use.
 func (w *world) found() string {
 	var counts []string
 	ctx := context.Background()

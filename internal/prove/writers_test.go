@@ -95,7 +95,7 @@ func newFleet(p *proof, n int) *fleet {
 	return f
 }
 
-// values are the record of an address at a number. They differ in length.
+// values returns the record of an address at a number. They differ in length.
 func values(email string, number int64) string {
 	return fmt.Sprintf(`{"first_name":"name %d","email":%q,"score":%d,"extra":{"n":%d,"pad":%q}}`,
 		number, email, number, number, strings.Repeat("x", padding(number)))
@@ -103,7 +103,7 @@ func values(email string, number int64) string {
 
 func padding(number int64) int { return int(number*7919) % 1500 }
 
-// whole is the number of a record, or why it is none that a writer wrote.
+// whole returns the number of a record, or why no writer wrote it.
 func whole(r record) (int64, error) {
 	if r.Score == nil {
 		return 0, fmt.Errorf("%s has no score", r.Email)
@@ -280,7 +280,7 @@ func (w *writer) settled(ch change, found []record) {
 	w.happened(ch, func() string { return found[0].ID })
 }
 
-// mark is how far each writer is.
+// mark returns the position of each writer.
 func (f *fleet) mark(acked bool) []int {
 	marks := make([]int, len(f.writers))
 	for i, w := range f.writers {
@@ -369,7 +369,7 @@ func (f *fleet) adopt(seen []state, ids map[string]string) {
 	}
 }
 
-// touched are the last changes of each writer, and all not acknowledged.
+// touched returns the last changes of each writer, and all not acknowledged.
 func (f *fleet) touched(last int) []change {
 	var list []change
 	for _, w := range f.writers {

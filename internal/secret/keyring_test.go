@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -163,6 +164,28 @@ func TestAMissingOrWrongMasterKeyIsOneClearLine(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "master.key")); err == nil {
 		t.Error("a key was made though nobody asked for it")
+	}
+}
+
+// A pipe that nobody writes to must not hang the program that reads its key there.
+func TestAMasterKeyInAPipe(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "master.key")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []secret.MasterKeyOptions{{File: path}, {Dir: dir, CreateInDir: true}} {
+		if k, err := secret.LoadMasterKey(o); k != nil || err == nil || !strings.Contains(err.Error(), "found 0 characters") {
+			t.Errorf("without a writer: %v", err)
+		}
+	}
+	go func() { // it waits in open until the key is read
+		if err := os.WriteFile(path, []byte(hex.EncodeToString(masterBytes)), 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	if k, err := secret.LoadMasterKey(secret.MasterKeyOptions{File: path}); err != nil || k.CheckValue() != ring(t, masterBytes).CheckValue() {
+		t.Errorf("with a writer: %v", err)
 	}
 }
 

@@ -12,28 +12,29 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // MasterKeyFile is the name of the master key in a data folder.
 const MasterKeyFile = "master.key"
 
-// MasterKeyOptions says where the master key may come from, in the order in
-// which it is looked for.
+// MasterKeyOptions says where the master key may come from. LoadMasterKey uses the first
+// of File, Env and Dir that is set.
 type MasterKeyOptions struct {
 	File string // --master-key-file
 	Env  string // the value of GATEHOUSE_MASTER_KEY, not its name
 	Dir  string // the data folder; empty with --database
 
-	// CreateInDir makes DIR/master.key, and DIR, when nothing gives a key. It is
-	// for a folder without data: no new key reads what another one has sealed.
+	// CreateInDir makes Dir and Dir/master.key if no key is given. It must be false
+	// for a folder with data, because a new key cannot open what is sealed there.
 	CreateInDir bool
 }
 
-// LoadMasterKey finds or makes the master key: 32 bytes as 64 hex digits or as
-// base64, with white space around it ignored. Of several processes that start
-// at once in an empty folder, one makes the key and all return it. Its errors
-// are one line for the operator and never show any of the key.
+// LoadMasterKey reads or makes the master key: 32 bytes as 64 hex digits or as base64;
+// white space around it is ignored. If several processes start at once in an empty
+// folder, one makes the key and all return it. Errors are one line for the operator
+// and never contain any of the key.
 func LoadMasterKey(o MasterKeyOptions) (*Keyring, error) {
 	switch {
 	case o.File != "":
@@ -55,13 +56,12 @@ func LoadMasterKey(o MasterKeyOptions) (*Keyring, error) {
 	if err := createMasterKey(o.Dir, path); err != nil {
 		return nil, fmt.Errorf("master key: cannot make %s: %w", path, err)
 	}
-	return readMasterKey(path) // not necessarily the key just made: another process may have been first
+	return readMasterKey(path) // perhaps another process was first, and this is its key
 }
 
-// createMasterKey puts a fresh key at path unless something is there. The key
-// is complete and on the disk before it gets its name, and the name is given by
-// a link, which like O_EXCL fails when it is taken: nobody reads half a key,
-// and a crash leaves none.
+// createMasterKey writes a new key to path unless the file exists. It writes and syncs
+// the key under a temporary name and then links it to path, which fails if path
+// exists: no process reads half a key, and a crash leaves none.
 func createMasterKey(dir, path string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -85,8 +85,8 @@ func createMasterKey(dir, path string) error {
 	return syncDir(dir)
 }
 
-// writeNew writes a file that must not exist, readable by its owner alone, and
-// returns when it is on the disk.
+// writeNew writes a file that must not exist, readable by its owner only, and returns
+// once it is on disk.
 func writeNew(path string, content []byte) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -112,8 +112,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readMasterKey reads a key file. An empty one may be another process's at its
-// birth (on a file system without links), so it is given two seconds.
+// readMasterKey reads a key file. It waits up to two seconds for an empty one: on a
+// file system without links another process may have created it and not written
+// it yet, and a pipe may not have a writer yet.
 func readMasterKey(path string) (*Keyring, error) {
 	for attempt := 0; ; attempt++ {
 		content, err := readHead(path)
@@ -127,13 +128,21 @@ func readMasterKey(path string) (*Keyring, error) {
 	}
 }
 
-// readHead reads no more than a key file can hold: the path may be anything.
+// pipeTimeout bounds how long readHead waits for what is written to a pipe. It is
+// long enough for a command that fetches the key from a vault.
+const pipeTimeout = 30 * time.Second
+
+// readHead reads the first 4 KiB of a file, which is more than a key needs. Opening
+// a pipe does not wait for a writer: one without a writer reads as empty.
 func readHead(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := f.SetReadDeadline(time.Now().Add(pipeTimeout)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+		return nil, err
+	}
 	return io.ReadAll(io.LimitReader(f, 4096))
 }
 

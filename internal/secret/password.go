@@ -15,9 +15,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The cost of a password hash: OWASP's recommendation for argon2id with 19 MiB.
-// One hash takes that much memory while it is computed, so whoever lets
-// strangers cause hashes limits how many run at once.
+// The cost of a password hash: OWASP's recommendation for argon2id with 19 MiB. A hash
+// takes that much memory while it is computed, so a caller that hashes for strangers
+// must limit how many run at once.
 const (
 	argonMemoryKiB = 19_456
 	argonTime      = 2
@@ -35,8 +35,8 @@ var (
 	errTooLong  = fmt.Errorf("the password must have at most %d characters", maxPassword)
 )
 
-// CheckPassword is the rule for a new password: 8 to 128 characters, counted in
-// NFC. Its error is a sentence for the person who chose the password.
+// CheckPassword checks a new password: it must have 8 to 128 characters, counted in
+// NFC. The error is meant for the person who chose the password.
 func CheckPassword(password string) error {
 	switch n := utf8.RuneCountInString(norm.NFC.String(password)); {
 	case !utf8.ValidString(password):
@@ -49,8 +49,8 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// HashPassword returns the argon2id hash of a password in NFC with a fresh salt,
-// as a PHC string. It refuses what CheckPassword refuses.
+// HashPassword returns the argon2id hash of a password in NFC, with a new salt, as a PHC
+// string. It returns the error of CheckPassword, if any.
 func HashPassword(password string) (string, error) {
 	if err := CheckPassword(password); err != nil {
 		return "", err
@@ -60,13 +60,13 @@ func HashPassword(password string) (string, error) {
 	return phc(salt, argon2.IDKey([]byte(norm.NFC.String(password)), salt, argonTime, argonMemoryKiB, argonThreads, argonKeyBytes)), nil
 }
 
-// VerifyPassword reports whether password is the one phc was made from, in
-// whatever normal form either was typed. A phc that is no argon2id hash of ours
-// matches nothing. How long it takes tells of the password that is tried, and
-// not whether it is right.
+// VerifyPassword reports whether phc is the hash of password, whichever Unicode normal
+// form either was typed in. A phc that is not an argon2id hash of this package matches
+// no password. The time it takes depends on the password that is tried, but not on
+// whether it is right.
 func VerifyPassword(phc, password string) bool { return verify(phc, password, argon2.IDKey) }
 
-// derive is argon2.IDKey, or what counts its work in its place.
+// derive is argon2.IDKey, or a function of a test that counts calls.
 type derive func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
 
 func verify(phc, password string, derive derive) bool {
@@ -82,10 +82,9 @@ func verify(phc, password string, derive derive) bool {
 	return right == 1
 }
 
-// forms are the texts that a hash of the password may have been made from: its
-// NFC, and, for hashes from before passwords were normalised, what was typed on
-// a machine that decomposes, and what is typed now. Of most passwords they are
-// one.
+// forms returns the texts that the hash of a password may have been made from: its
+// NFC; and, for hashes made before passwords were normalized, its NFD and the text as
+// typed. For most passwords these are the same.
 func forms(password string) []string {
 	list := []string{norm.NFC.String(password)}
 	for _, form := range []string{norm.NFD.String(password), password} {
@@ -96,8 +95,8 @@ func forms(password string) []string {
 	return list
 }
 
-// DummyHash is a hash that no password has, at the cost of a real one: login
-// verifies against it where there is no user, so that both take as long.
+// DummyHash returns a hash that matches no password and costs as much to verify as a
+// real one. Login verifies it where there is no user, so that both take equally long.
 func DummyHash() string { return dummyHash() }
 
 var dummyHash = sync.OnceValue(func() string {
@@ -118,8 +117,8 @@ type phcParams struct {
 	salt, key    []byte
 }
 
-// parsePHC reads a hash and bounds its cost: a stored string must not be able to
-// ask for gigabytes or minutes.
+// parsePHC parses a hash. It refuses a hash whose parameters would take gigabytes of
+// memory, or minutes.
 func parsePHC(phc string) (p phcParams, ok bool) {
 	parts := strings.Split(phc, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {

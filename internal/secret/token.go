@@ -1,17 +1,14 @@
-// Package secret makes, hides, compares and seals what must not leak: API and
-// webhook tokens, the secrets a tenant stores, passwords, and the master key
-// everything at rest is sealed with.
+// Package secret handles secrets: API and webhook tokens, the secrets that a tenant
+// stores, passwords, and the master key that seals everything at rest.
 //
-// Three rules run through it. A secret prints as "[secret]" whatever prints it;
-// the one way to its text is a call named Reveal. What only has to be
-// recognised is stored as a hash. What has to be read again is sealed for one
-// purpose, and opens for no other.
+// It follows three rules. A secret prints as "[secret]", and only a method named Reveal
+// returns its text. A secret that only has to be recognized is stored as a hash. A
+// secret that has to be read again is sealed for one purpose, and opens for no other.
 package secret
 
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -21,27 +18,27 @@ import (
 )
 
 const (
-	// APITokenPrefix begins every API key's token.
+	// APITokenPrefix is the prefix of the token of every API key.
 	APITokenPrefix = "svc_api_"
-	// WebhookTokenPrefix begins every webhook token.
-	WebhookTokenPrefix = "svc_whk_"
+	// webhookTokenPrefix is the prefix of every webhook token.
+	webhookTokenPrefix = "svc_whk_"
 
 	tokenBytes   = 32 // 64 hex digits
 	prefixLength = 12
 	redacted     = "[secret]"
 )
 
-// Token is a bearer secret in the clear, on its way to the one person who may
-// see it. Printed, logged or marshalled it shows "[secret]"; Reveal is its text.
-// Package fmt cannot hide it in an unexported field of a struct that is printed
-// whole, so keep it out of those.
+// Token is a bearer token in clear text, for the one person who may see it. Printed,
+// logged or marshaled it shows "[secret]"; Reveal returns its text. It must not be
+// kept in an unexported field of a struct that is printed, where package fmt cannot
+// hide it.
 type Token string
 
-// NewAPIToken returns a fresh API key token: svc_api_ and 64 hex digits.
+// NewAPIToken returns a new token for an API key: svc_api_ and 64 hex digits.
 func NewAPIToken() Token { return newToken(APITokenPrefix) }
 
-// NewWebhookToken returns a fresh webhook token: svc_whk_ and 64 hex digits.
-func NewWebhookToken() Token { return newToken(WebhookTokenPrefix) }
+// NewWebhookToken returns a new webhook token: svc_whk_ and 64 hex digits.
+func NewWebhookToken() Token { return newToken(webhookTokenPrefix) }
 
 func newToken(prefix string) Token {
 	var random [tokenBytes]byte
@@ -49,7 +46,7 @@ func newToken(prefix string) Token {
 	return Token(prefix + hex.EncodeToString(random[:]))
 }
 
-// Reveal is the token's text: for the answer that shows it once, and for tests.
+// Reveal returns the token's text, for the answer that shows it once, and for tests.
 func (t Token) Reveal() string { return string(t) }
 
 // String hides the token.
@@ -70,34 +67,34 @@ func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`)
 // MarshalText hides the token from YAML and XML.
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// TokenHash is what is stored of a token: its SHA-256 in hex. Its type keeps it
-// apart from the token and from everything else that is text.
+// TokenHash is the stored form of a token: its SHA-256 in hex. It has a type of its own
+// so that it cannot be confused with the token or with other text.
 type TokenHash string
 
-// Hash returns the hash of a token. A plain SHA-256 is enough for a random token of
-// 256 bits, and too little for anything a person chose.
+// Hash returns the hash of a token. A plain SHA-256 is enough for a random token of 256
+// bits, but not for anything that a person chose.
 func Hash(token string) TokenHash {
-	var in [128]byte // room for any token of ours, off the heap: this runs on every request
+	var in [128]byte // fits every token of ours, so that nothing is allocated: this runs on every request
 	sum := sha256.Sum256(append(in[:0], token...))
 	var out [2 * sha256.Size]byte
 	hex.Encode(out[:], sum[:])
 	return TokenHash(out[:])
 }
 
-// Prefix is the first 12 characters of a presented token, for lists and logs.
-// The result is always valid UTF-8 without U+0000, whatever was presented, so
-// that any log and any database column takes it; what is not is shown as
-// U+FFFD.
+// Prefix returns the beginning of a presented token, for lists and logs: its first
+// 12 characters, but no more than a third of it, because a short text may be a
+// person's password. The result is always valid UTF-8 without U+0000, which
+// U+FFFD replaces, so that every log and database column accepts it.
 func Prefix(token string) string {
-	end, count, clean := 0, 0, true
-	for end < len(token) && count < prefixLength {
+	length := min(prefixLength, utf8.RuneCountInString(token)/3)
+	end, clean := 0, true
+	for range length {
 		r, size := utf8.DecodeRuneInString(token[end:])
 		clean = clean && r != 0 && (r != utf8.RuneError || size > 1)
 		end += size
-		count++
 	}
 	if clean {
-		return strings.Clone(token[:end]) // a log entry must not keep a long header alive
+		return strings.Clone(token[:end]) // a log entry must not keep a long header in memory
 	}
 	return strings.Map(func(r rune) rune {
 		if r == 0 {
@@ -105,11 +102,4 @@ func Prefix(token string) string {
 		}
 		return r
 	}, token[:end])
-}
-
-// Equal compares two secrets in a time that depends on neither's content nor on
-// whether their lengths agree.
-func Equal(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }

@@ -83,7 +83,7 @@ func TestWhatTheTenantsToggleKeeps(t *testing.T) {
 	})
 }
 
-// stored is an entry as `gatehouse audit --json` prints it.
+// stored returns an entry as `gatehouse audit --json` prints it.
 func stored(t *testing.T, e *audit.Entry) map[string]any {
 	t.Helper()
 	var m map[string]any

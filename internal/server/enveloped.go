@@ -36,8 +36,8 @@ type envelopedConn struct {
 	s *Server
 }
 
-// CloseWrite is what net/http calls after an answer to a request that it did
-// not read to its end, so that the answer arrives before the reset.
+// CloseWrite is called by net/http after it has answered a request that it did not read
+// to its end, so that the answer arrives before the reset.
 func (c *envelopedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -226,7 +226,7 @@ func TestGoldenCredentials(t *testing.T) {
 	golden(t, "testdata/credentials.golden", b.String())
 }
 
-// forged are tokens that look like our access tokens and are invalid.
+// forged returns tokens that look like our access tokens and are invalid.
 func forged(t *testing.T, w *gatetest.World, good string) map[string]string {
 	t.Helper()
 	var claims jwt.MapClaims

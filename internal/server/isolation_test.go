@@ -49,7 +49,7 @@ users:
   - {email: rita@CANARY.example, name: Rita CANARY, role: sales, permission_sets: [reader]}
 `
 
-// canary is the mark that every text of a tenant contains.
+// canary returns the mark that every text of a tenant contains.
 func canary(tenant string) string { return "canary-of-" + tenant }
 
 // call is a request that was made with one tenant's key at its own host.

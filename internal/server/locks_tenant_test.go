@@ -12,15 +12,15 @@ import (
 // tenant.ID of a string. Nothing that a request says becomes one.
 func TestLockTenantIDs(t *testing.T) {
 	all := allow("making a tenant.ID of a string", map[string]string{
-		"tenant.Load":                "a row of tenants",
-		"tenant.ByHost":              "a row of tenants, found by the request's host",
-		"tenant.List":                "rows of tenants",
-		"tenant.Deletions":           "rows of tenants that are being deleted",
-		"access.Unfinished":          "rows of builds",
-		"outbox.store.tenants":       "rows of mails",
-		"db.handle.Tenant":           "the id that For was given",
-		"config.decoder.tenantID":    "the manifest that an operator applies",
-		"cmd/gatehouse.flags.tenant": "the command line of an operator",
+		"tenant.Load":                   "a row of tenants",
+		"tenant.ByHost":                 "a row of tenants, found by the request's host",
+		"tenant.List":                   "rows of tenants",
+		"tenant.Deletions":              "rows of tenants that are being deleted",
+		"access.Unfinished":             "rows of builds",
+		"outbox.store.tenants":          "rows of mails",
+		"db.handle.Tenant":              "the id that For was given",
+		"config.decoder.tenantID":       "the manifest that an operator applies",
+		"cmd/gatehouse.flags.forTenant": "the command line of an operator",
 	})
 	ids := []string{"tenant.ID", "db.TenantID"}
 	named := func(n node, e ast.Expr) bool { // e is the type tenant.ID, or a pointer to it

@@ -15,15 +15,15 @@ import (
 // where nobody's request decides it, or where a tenant's own definition says so.
 func TestLockViewersOfTheSystem(t *testing.T) {
 	all := allow("a viewer that may do everything (access.System, access.SystemAs)", map[string]string{
-		"access.Directory.Viewer": "makes a viewer of a row of users",
-		"access.Directory.Renew":  "renews a viewer that was one already",
-		"access.Loses":            "compares the rights of two users, and hands out neither viewer",
-		"access.System":           "the constructor",
-		"access.SystemAs":         "the constructor in a user's name",
-		"records.clearPage":       "a deleted record's references go, whoever may see the records that hold them",
-		"endpoint.Service.under":  "execution_context: system, which a tenant's admin declared",
-		"cmd/gatehouse.env.share": "an operator's command",
-		"cmd/gatehouse.seedDemo":  "an operator's command: the demo's records",
+		"access.Directory.Viewer":      "makes a viewer of a row of users",
+		"access.Directory.Renew":       "renews a viewer that was one already",
+		"access.Loses":                 "compares the rights of two users, and hands out neither viewer",
+		"access.System":                "the constructor",
+		"access.SystemAs":              "the constructor in a user's name",
+		"records.clearPage":            "a deleted record's references go, whoever may see the records that hold them",
+		"endpoint.Service.under":       "execution_context: system, which a tenant's admin declared",
+		"cmd/gatehouse.flags.onShares": "an operator's command",
+		"cmd/gatehouse.seedDemo":       "an operator's command: the demo's records",
 	})
 	walk(t, func(n node) bool {
 		switch x := n.Node.(type) {

@@ -62,8 +62,7 @@ custom_endpoints:
 // share is what one tenant may hold of a budget.
 const share = 32 << 20
 
-// crowd is a world of two tenants with large records; olga belongs to the
-// second.
+// crowd provisions two tenants with large records, and returns an owner of each.
 func crowd(t *testing.T, w *gatetest.World) (olivia, olga *gatetest.Actor) {
 	t.Helper()
 	w.Apply(fmt.Sprintf(large, "acme", gatetest.Host))
@@ -80,7 +79,7 @@ func crowd(t *testing.T, w *gatetest.World) (olivia, olga *gatetest.Actor) {
 
 func record(size int) string { return `{"extra": {"pad": "` + strings.Repeat("p", size) + `"}}` }
 
-// stuck is a connection whose client reads the status of its answer and nothing
+// stuck returns a connection whose client reads the status of its answer and nothing
 // more; the status is 0 if none came in time.
 func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length int, patience time.Duration) (c net.Conn, status int) {
 	t.Helper()

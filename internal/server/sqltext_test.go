@@ -47,7 +47,7 @@ type sqlText struct {
 	text string
 }
 
-// tables are the tables that exist after all migrations.
+// tables returns the tables that exist after all migrations.
 func tables(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../db/migrations/*.sql")

@@ -1,11 +1,12 @@
-// Package session holds the rows of end-users' sessions: a chain for each login,
-// and in it one refresh token after the other. Whoever changes a token holds its
-// chain, which End, Replace and Revoke expect of their caller after Look.
+// Package session stores the sessions of end-users. A session is a chain of refresh
+// tokens that begins with a login. A transaction that changes a token must hold the
+// lock of its chain: Lock takes it, and must be called before End, Replace and Revoke.
 //
-// A session belongs to the epoch that its user was at when it began. Whatever
-// raises a user's epoch calls EndOthers in the same transaction: package user,
-// which has the epoch, therefore stands above this one, and package identity,
-// which judges the tokens, above both.
+// A session belongs to the epoch that its user had when it began. A transaction that
+// raises a user's epoch must call EndOthers. That is why package user, which stores
+// the epoch, imports this one, and package identity, which judges tokens, imports both.
+//
+// Functions return the errors of package db unless they say otherwise.
 package session
 
 import (
@@ -18,10 +19,10 @@ import (
 // so that the compiler tells it from other ids, roles and e-mail addresses.
 type UserID string
 
-// Lifetime is how long a refresh token lives, from its issue.
-const Lifetime = 30 * 24 * time.Hour
+// lifetime is how long a refresh token is valid from its issue.
+const lifetime = 30 * 24 * time.Hour
 
-// Reason is why a session ended, as refresh_chains.end_reason has it.
+// Reason is why a session ended, in the form that refresh_chains.end_reason stores.
 type Reason string
 
 // The reasons.
@@ -30,26 +31,26 @@ const (
 	ByTheft  Reason = "reuse"
 	ByReset  Reason = "reset"
 	ByChange Reason = "password" // changed by the user in another session
-	ByUser   Reason = "user"     // deactivated, gone, or with a password given by an operator
+	ByUser   Reason = "user"     // deactivated or deleted, or an operator set a password
 )
 
-// Token is what never changes of a refresh token. Its ID is "" where there is none.
+// Token is what never changes about a refresh token. Its ID is "" if there is no token.
 type Token struct {
 	ID, ChainID string
 	UserID      UserID
 }
 
-// State is how a token and its chain stand at one instant, all by the database's
-// clock, in microseconds; 0 is "not".
+// State is the state of a token and its chain at one time. Times are the database's, in
+// microseconds; 0 means never.
 type State struct {
 	Now, ExpiresAt, RotatedAt, RevokedAt int64
 
-	Epoch            int64 // of the user when the session began, or has been taken over to since
+	Epoch            int64 // of the user when the session began, or the one that TakeOver gave it
 	ChainEnded       bool
 	SuccessorRevoked bool
 }
 
-// Begin is a session to begin.
+// Begin describes a session that begins.
 type Begin struct {
 	ChainID   string
 	UserID    UserID
@@ -58,7 +59,7 @@ type Begin struct {
 	TokenHash secret.TokenHash // of its first token
 }
 
-// Successor is the token that takes another one's place.
+// Successor is the token that replaces another one.
 type Successor struct {
 	ID   string
 	Hash secret.TokenHash

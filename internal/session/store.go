@@ -8,29 +8,29 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// Start adds a session and its first token, and returns when it began. offset is
-// what a test has moved the time by, in microseconds; so it is below.
+// Start adds a session with its first token, and returns the time it began. offset, here
+// and below, is how far a test has moved the clock, in microseconds.
 func Start(ctx context.Context, tx db.Tx, b Begin, offset int64) (now int64, err error) {
 	err = tx.Query(ctx, `INSERT INTO refresh_chains (tenant_id, chain_id, user_id, session_epoch, started_at, expires_at, ended_at, end_reason)
 		VALUES ($1, $2, $3, $4, `+tx.Dialect().Now+` + $5, `+tx.Dialect().Now+` + $6, NULL, '') RETURNING started_at`,
 		func(r db.Row) error { now = r.Int(0); return nil },
-		b.ChainID, b.UserID, b.Epoch, offset, offset+micros(Lifetime))
+		b.ChainID, b.UserID, b.Epoch, offset, offset+micros(lifetime))
 	if err != nil {
 		return 0, err
 	}
 	return now, insert(ctx, tx, Token{b.TokenID, b.ChainID, b.UserID}, nil, b.TokenHash, now)
 }
 
-// insert adds a token to a chain whose row the caller holds; parent is nil for
-// the first.
+// insert adds a token to a chain, which the caller has locked. parent is nil for the
+// first token.
 func insert(ctx context.Context, tx db.Tx, t Token, parent any, hash secret.TokenHash, now int64) error {
 	_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, token_id, parent_token_id, chain_id, user_id, token_hash,
 		issued_at, expires_at, rotated_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, NULL)`,
-		t.ID, parent, t.ChainID, t.UserID, hash, now, now+micros(Lifetime))
+		t.ID, parent, t.ChainID, t.UserID, hash, now, now+micros(lifetime))
 	return err
 }
 
-// Find finds a token by its hash.
+// Find returns the token with a hash, or the zero Token.
 func Find(ctx context.Context, q db.Querier, hash secret.TokenHash) (t Token, err error) {
 	err = q.Query(ctx, `SELECT token_id, chain_id, user_id FROM refresh_tokens WHERE tenant_id = $1 AND token_hash = $2`,
 		func(r db.Row) error {
@@ -40,10 +40,10 @@ func Find(ctx context.Context, q db.Querier, hash secret.TokenHash) (t Token, er
 	return t, err
 }
 
-// Look takes the token's chain and reads how both stand. The time is read after
-// the chain was waited for.
-func Look(ctx context.Context, tx db.Tx, t Token, offset int64) (s State, err error) {
-	s.ChainEnded = true // of a chain that was swept meanwhile
+// Lock locks the token's chain and returns the state of both. It reads the time once it
+// has the lock. A chain that was deleted meanwhile counts as ended.
+func Lock(ctx context.Context, tx db.Tx, t Token, offset int64) (s State, err error) {
+	s.ChainEnded = true // unless the chain is found
 	err = tx.Query(ctx, `SELECT session_epoch, ended_at FROM refresh_chains WHERE tenant_id = $1 AND chain_id = $2`+tx.Dialect().ForUpdate,
 		func(r db.Row) error {
 			s.Epoch, s.ChainEnded = r.Int(0), !r.Null(1)
@@ -68,7 +68,7 @@ func Look(ctx context.Context, tx db.Tx, t Token, offset int64) (s State, err er
 	return s, err
 }
 
-// instant is a column's time, 0 where there is none.
+// instant returns the time in a column, 0 for NULL.
 func instant(r db.Row, col int) int64 {
 	if r.Null(col) {
 		return 0
@@ -76,7 +76,8 @@ func instant(r db.Row, col int) int64 {
 	return r.Int(col)
 }
 
-// Replace puts a successor in a token's place: one compare-and-set.
+// Replace marks a token as rotated and adds its successor to the chain. It returns an
+// error if the token was rotated or revoked before, which Lock would have shown.
 func Replace(ctx context.Context, tx db.Tx, t Token, by Successor, now int64) error {
 	n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3
 		WHERE tenant_id = $1 AND token_id = $2 AND rotated_at IS NULL AND revoked_at IS NULL`, t.ID, now)
@@ -90,11 +91,11 @@ func Replace(ctx context.Context, tx db.Tx, t Token, by Successor, now int64) er
 		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE refresh_chains SET expires_at = $3 WHERE tenant_id = $1 AND chain_id = $2`,
-		t.ChainID, now+micros(Lifetime))
+		t.ChainID, now+micros(lifetime))
 	return err
 }
 
-// End ends a session and revokes every token of it.
+// End ends a session and revokes all its tokens.
 func End(ctx context.Context, tx db.Tx, chainID string, why Reason, now int64) error {
 	if err := endChain(ctx, tx, chainID, why, now); err != nil {
 		return err
@@ -110,8 +111,7 @@ func endChain(ctx context.Context, tx db.Tx, chainID string, why Reason, now int
 	return err
 }
 
-// Revoke revokes one token. When it is the newest of its session, that is at its
-// end.
+// Revoke revokes one token. If it is the newest of its session, the session ends.
 func Revoke(ctx context.Context, tx db.Tx, t Token, s State, why Reason) error {
 	_, err := tx.Exec(ctx, `UPDATE refresh_tokens SET revoked_at = $3 WHERE tenant_id = $1 AND token_id = $2`, t.ID, s.Now)
 	if err != nil || s.RotatedAt != 0 {
@@ -120,7 +120,7 @@ func Revoke(ctx context.Context, tx db.Tx, t Token, s State, why Reason) error {
 	return endChain(ctx, tx, t.ChainID, why, s.Now)
 }
 
-// TakeOver brings a session of a user, if it goes on, from one epoch to another.
+// TakeOver moves a user's session, unless it has ended, from one epoch to another.
 func TakeOver(ctx context.Context, tx db.Tx, chainID string, userID UserID, from, to int64) error {
 	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET session_epoch = $5
 		WHERE tenant_id = $1 AND chain_id = $2 AND user_id = $3 AND session_epoch = $4 AND ended_at IS NULL`,
@@ -128,10 +128,10 @@ func TakeOver(ctx context.Context, tx db.Tx, chainID string, userID UserID, from
 	return err
 }
 
-// EndOthers marks every session of a user that is not at the user's epoch as
-// ended, and its tokens as revoked. Whatever raises the epoch calls it after
-// that: the epoch alone makes them worth nothing, the marks make them look it. A
-// login that commits meanwhile holds the user's row, so that its session is seen.
+// EndOthers marks every session of a user that is not at the user's epoch as ended, and
+// its tokens as revoked. It must be called after the epoch was raised. The epoch alone
+// already makes the tokens invalid; the marks show it. A login locks the user's row, so
+// EndOthers sees its session.
 func EndOthers(ctx context.Context, tx db.Tx, userID UserID, epoch int64, why Reason, now int64) error {
 	_, err := tx.Exec(ctx, `UPDATE refresh_chains SET ended_at = $4, end_reason = $5
 		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch <> $3 AND ended_at IS NULL`, userID, epoch, now, string(why))
@@ -144,21 +144,21 @@ func EndOthers(ctx context.Context, tx db.Tx, userID UserID, epoch int64, why Re
 	return err
 }
 
-// oldChains are the sessions that ended longer ago than $2 by themselves, some
-// hundreds of them: their newest token has expired.
+// oldChains selects up to 500 sessions whose newest token expired longer ago than $2.
 func oldChains(tx db.Tx) string {
 	return `SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND expires_at < ` + tx.Dialect().Now + ` - $2 ORDER BY expires_at LIMIT 500`
 }
 
-// DropTokens deletes tokens of sessions whose newest one expired longer ago than
-// keep, in microseconds, some hundreds at most, and says how many. A token stays
-// as long as its session: whenever an old one comes back, it ends that.
+// DropTokens deletes up to 500 tokens of sessions whose newest token expired longer ago
+// than keep, in microseconds, and returns how many it deleted. A token is kept as long
+// as its session, because an old token that is presented again ends the session.
 func DropTokens(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
 	return tx.Exec(ctx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND token_id IN (SELECT token_id FROM refresh_tokens
 		WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`) LIMIT 500)`, keep)
 }
 
-// DropChains deletes sessions that DropTokens has left no token of.
+// DropChains deletes up to 500 of these sessions that have no tokens left, and returns
+// how many it deleted.
 func DropChains(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
 	return tx.Exec(ctx, `DELETE FROM refresh_chains WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`)
 		AND chain_id NOT IN (SELECT chain_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`))`, keep)

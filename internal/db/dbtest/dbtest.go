@@ -1,8 +1,8 @@
-// Package dbtest gives each test a fresh, migrated database of each engine.
+// Package dbtest gives each test a new, migrated database of each engine.
 //
-// PostgreSQL is the server GATEHOUSE_TEST_POSTGRES names (a superuser's URL),
-// or else a private one that the test process starts and that ends with it. A
-// machine without PostgreSQL fails the tests: both engines are the product.
+// The PostgreSQL server is the one that GATEHOUSE_TEST_POSTGRES names (a superuser's URL),
+// or else a private one that the test process starts and that ends with it. Without
+// PostgreSQL tests fail, because the product supports both engines.
 package dbtest
 
 import (
@@ -19,10 +19,10 @@ import (
 	"gatehouse/internal/db"
 )
 
-// Engines are all engines a test runs on.
+// Engines are the engines that tests run on.
 var Engines = []db.Engine{db.SQLite, db.Postgres}
 
-// Each runs fn as a subtest for each engine, on a fresh database.
+// Each runs fn as a subtest for each engine, on a new database.
 func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	for _, engine := range Engines {
@@ -30,14 +30,14 @@ func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// Open opens a fresh database that is closed when the test ends.
+// Open opens a new database, which is closed when the test ends.
 func Open(t testing.TB, engine db.Engine) *db.DB {
 	t.Helper()
 	return OpenConfig(t, Config(t, engine))
 }
 
-// OpenConfig opens a database until the test ends: with one Config twice, two
-// nodes or processes that share it.
+// OpenConfig opens a database until the test ends. Two calls with one Config are like two
+// nodes or processes that share the database.
 func OpenConfig(t testing.TB, c db.Config) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), c)
@@ -52,7 +52,7 @@ func OpenConfig(t testing.TB, c db.Config) *db.DB {
 	return d
 }
 
-// Config names a fresh database, dropped when the test ends.
+// Config names a new database, which is dropped when the test ends.
 func Config(t testing.TB, engine db.Engine) db.Config {
 	t.Helper()
 	if engine == db.SQLite {
@@ -63,9 +63,9 @@ func Config(t testing.TB, engine db.Engine) db.Config {
 	})
 }
 
-// folder is an empty folder, removed when the test ends. It is in memory where
-// there is room: to wait for the disk at each commit proves nothing but in
-// package prove, which has folders of its own.
+// folder returns an empty folder, which is removed when the test ends. It is in memory if
+// there is room, because only package prove, which has folders of its own, needs commits
+// that wait for the disk.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(roomyMemory(), "gatehouse-sqlite-")
@@ -86,7 +86,7 @@ func Empty(t testing.TB) db.Config {
 	return fresh(t, (*server).create)
 }
 
-// fresh names a PostgreSQL database that create makes, dropped when the test ends.
+// fresh names a PostgreSQL database that create makes. It is dropped when the test ends.
 func fresh(t testing.TB, create func(s *server, name string) error) db.Config {
 	t.Helper()
 	s, err := postgres()
@@ -105,8 +105,8 @@ func fresh(t testing.TB, create func(s *server, name string) error) db.Config {
 	return db.Config{URL: s.url(name)}
 }
 
-// admin runs one statement on the server's own database. With patience it
-// waits while another process uses the template.
+// admin runs one statement on the server's default database. With patience it waits while
+// another process uses the template.
 func (s *server) admin(sql string, patience bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -128,8 +128,8 @@ func (s *server) admin(sql string, patience bool) error {
 	}
 }
 
-// create makes an empty database whose locale does not sort bytewise, so that
-// a column without COLLATE "C" shows.
+// create makes an empty database whose locale does not sort by bytes, so that tests fail
+// for a column without COLLATE "C".
 func (s *server) create(name string) error {
 	err := s.admin("CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", false)
 	if err != nil { // a server without ICU, or before PostgreSQL 15
@@ -138,7 +138,7 @@ func (s *server) create(name string) error {
 	return err
 }
 
-// makeTemplate makes the migrated database that tests copy, once for each set
+// makeTemplate makes the migrated database that tests copy, unless it exists for this set
 // of migrations.
 func (s *server) makeTemplate() error {
 	s.template = "gatehouse_template_" + db.MigrationsHash()

@@ -23,7 +23,7 @@ type server struct {
 	template string
 	mu       sync.Mutex
 	conn     *pgx.Conn
-	lifeline *os.File // its closing, at the latest by the system, ends the private server
+	lifeline *os.File // closing it, which the system does when the process ends, ends the private server
 }
 
 func (s *server) url(database string) string {
@@ -76,9 +76,9 @@ func binaries() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
-// startPrivate starts a server in a temporary folder. A watchdog of its own
-// session waits for this process to end, however that happens, stops the
-// server and removes the folder.
+// startPrivate starts a server in a temporary folder. A watchdog in a session of its own
+// waits until this process ends, even if it is killed, stops the server and removes the
+// folder.
 func (s *server) startPrivate(bin string) error {
 	identity, err := unprivileged()
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *server) startPrivate(bin string) error {
 	return nil
 }
 
-// unprivileged is the user to run the server as, nil for the present one:
-// PostgreSQL refuses to run as root.
+// unprivileged returns the user to run the server as, nil for the current one. PostgreSQL
+// refuses to run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -151,8 +151,8 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("neither user postgres nor nobody exists, and the server refuses to run as root")
 }
 
-// roomyMemory is a folder in memory with space for a server, "" if there is
-// none: making a database there takes a tenth of the time.
+// roomyMemory returns a folder in memory with space for a server, "" if there is none.
+// Making a database there takes a tenth of the time.
 func roomyMemory() string {
 	const dir, enough = "/dev/shm", 1 << 30
 	var fs syscall.Statfs_t

@@ -1,6 +1,6 @@
-// Package enginecache names the folder in which all test processes keep the
-// compiled JavaScript engine. To compile it takes each of them a fraction of a
-// second, and several seconds under the race detector.
+// Package enginecache names the folder in which all test processes keep the compiled
+// JavaScript engine. Compiling it takes a fraction of a second, and several seconds with
+// the race detector.
 package enginecache
 
 import (
@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Dir is the folder, for component.Options.CacheDir: the user's own, because
-// what is in it is run as machine code. It is "", which means no cache, where
-// there can be none.
+// Dir returns the folder, for component.Options.CacheDir. It is in the user's own cache,
+// because its files are executed. Dir returns "", which means no cache, if the folder
+// cannot be made.
 func Dir() string {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -30,9 +30,9 @@ func Dir() string {
 	return dir
 }
 
-// sums is the go.sum of the module that is tested, nil where it is not found.
-// The folder is named by it because the compiler's version must be known, and
-// a test binary does not carry that.
+// sums returns the go.sum of the tested module, nil if it is not found. It is part of the
+// folder's name because the cache depends on the compiler's version, which a test binary
+// does not know.
 func sums() []byte {
 	dir, err := os.Getwd() // of the tested package, as go test starts it
 	for err == nil && dir != filepath.Dir(dir) {

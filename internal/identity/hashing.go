@@ -11,18 +11,19 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// A hash takes a core for tens of milliseconds and 19 MiB. So many may wait for
-// their turn, altogether and of one tenant, and so long: a login storm must not
-// take the cores and the memory of all other requests, nor the turns of another
-// tenant's logins.
+// A password hash takes a core for tens of milliseconds, and 19 MiB. These bound how
+// many may wait, in all and of one tenant, and for how long, so that a storm of logins
+// does not take the cores and the memory from all other requests, or the places from
+// another tenant's logins.
 const (
 	maxQueued      = 256
 	maxQueuedOfOne = 64
 	maxQueueTime   = 2 * time.Second
 )
 
-// newGate admits as many hashes at once as leave a core to the rest, by tenant.
-func newGate() *admission.Gate {
+// newHashGate returns a gate that admits one hash fewer at once than there are cores,
+// with turns by tenant.
+func newHashGate() *admission.Gate {
 	n := max(1, runtime.GOMAXPROCS(0)-1)
 	return admission.NewGate(admission.Limits{
 		Running: n, PerKey: n, Waiting: maxQueued, WaitingPerKey: maxQueuedOfOne, MaxWait: maxQueueTime,
@@ -31,7 +32,8 @@ func newGate() *admission.Gate {
 
 var errOverloaded = fault.New(fault.Overloaded, "too many requests wait for a password check; try again soon").After(maxQueueTime)
 
-// hash is the hash of a new password, once admitted.
+// hash waits for a place and returns the hash of a new password. It returns
+// OVERLOADED if there is no place in time.
 func (s *Service) hash(ctx context.Context, tenant tenant.ID, password string) (string, error) {
 	leave, err := s.admit(ctx, tenant)
 	if err != nil {
@@ -41,7 +43,7 @@ func (s *Service) hash(ctx context.Context, tenant tenant.ID, password string) (
 	return s.hashAdmitted(ctx, tenant, password)
 }
 
-// hashAdmitted is hash for a caller who has been admitted.
+// hashAdmitted is hash for a caller that holds a place.
 func (s *Service) hashAdmitted(ctx context.Context, tenant tenant.ID, password string) (string, error) {
 	work, err := s.cores.Start(ctx, string(tenant))
 	if err != nil {
@@ -51,10 +53,10 @@ func (s *Service) hashAdmitted(ctx context.Context, tenant tenant.ID, password s
 	return s.passwords.hash(password)
 }
 
-// right reports whether the password is that of the hash; the caller has been
-// admitted. The turn at the cores is shared with everything else that computes:
-// a hash beside a run would leave no core to those who need one briefly.
-func (s *Service) right(ctx context.Context, tenant tenant.ID, hash, password string) (bool, error) {
+// verifyPassword reports whether a password matches a hash. The caller must hold a place.
+// It also takes a turn at the cores, which runs of components share: a hash and a run at
+// once could leave no core to short requests.
+func (s *Service) verifyPassword(ctx context.Context, tenant tenant.ID, hash, password string) (bool, error) {
 	work, err := s.cores.Start(ctx, string(tenant))
 	if err != nil {
 		return false, err
@@ -63,10 +65,10 @@ func (s *Service) right(ctx context.Context, tenant tenant.ID, hash, password st
 	return s.passwords.verify(hash, password), nil
 }
 
-// admit waits for a tenant's turn to hash; leave ends it. It fails with
-// OVERLOADED when too many wait already or the turn does not come in time.
+// admit waits for a place to hash; leave gives it back. It returns OVERLOADED if too many
+// wait, or none becomes free in time.
 func (s *Service) admit(ctx context.Context, tenant tenant.ID) (leave func(), err error) {
-	leave, err = s.gate.Enter(ctx, string(tenant))
+	leave, err = s.hashGate.Enter(ctx, string(tenant))
 	if errors.Is(err, admission.ErrFull) {
 		s.counts.overloads.Add(1)
 		err = errOverloaded

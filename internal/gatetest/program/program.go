@@ -1,0 +1,87 @@
+// Package program builds the program and runs its server, for tests that need it as
+// a process of its own.
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Build returns the path of the program, built from this clone. All test processes
+// share the file: the first one builds it, and the others find it up to date.
+func Build(t testing.TB) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("find the module: %v", err)
+	}
+	folder := filepath.Join(strings.TrimSpace(string(out)), ".tools", "test")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, "gatehouse.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "gatehouse")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-buildvcs=false", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, out)
+	}
+	return path
+}
+
+// Serve starts a command that becomes a server and returns the address that it
+// listens on. When the test ends, Serve sends SIGTERM and the server must exit with
+// status 0.
+func Serve(t testing.TB, command *exec.Cmd) (address string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	listening, drained := make(chan string, 1), make(chan struct{})
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM) // fails if it has exited, which Wait reports
+		<-drained
+		if err := command.Wait(); err != nil {
+			t.Errorf("%s: %v: %s", command, err, stderr.String())
+		}
+	})
+	go func() {
+		defer close(drained)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var line struct{ Event, Addr string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "server.listening" {
+				listening <- line.Addr
+			}
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line too long for the scanner: the server must not block
+	}()
+	select {
+	case address = <-listening:
+		return address
+	case <-drained:
+	case <-time.After(time.Minute):
+	}
+	t.Fatalf("%s does not listen: %s", command, stderr.String())
+	return ""
+}
