@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
 	"gatehouse/internal/tenant"
 )
@@ -33,7 +33,7 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 		var long *records.Long
 		switch {
 		case err == nil || errors.Is(err, errDryRun):
-			mark.At("apply.committed")
+			failpoint.At("apply.committed")
 			return nil
 		case errors.Is(err, errRaced):
 			continue

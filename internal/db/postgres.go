@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"gatehouse/internal/mark"
+	"gatehouse/internal/failpoint"
 )
 
 const (
@@ -245,7 +245,7 @@ func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) 
 		p.reset()
 	}
 	if err == nil {
-		mark.At("tx.begun")
+		failpoint.At("tx.begun")
 	}
 	return again, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"gatehouse/internal/mark"
+	"gatehouse/internal/failpoint"
 )
 
 // commitTimeout bounds COMMIT, which must not end with a caller's ctx: nobody
@@ -145,13 +145,13 @@ func (c pgConn) control(ctx context.Context, sql string) error {
 func (c pgConn) commit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	mark.At("tx.before-commit")
+	failpoint.At("tx.before-commit")
 	results, err := c.PgConn().Exec(ctx, "commit").ReadAll()
 	if err == nil && (len(results) == 0 || results[0].CommandTag.String() != "COMMIT") {
 		return errors.New("commit ended in a rollback")
 	}
 	if err == nil {
-		mark.At("tx.committed")
+		failpoint.At("tx.committed")
 		return nil
 	}
 	if _, answered := errors.AsType[*pgconn.PgError](err); !answered {

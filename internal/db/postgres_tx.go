@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"gatehouse/internal/mark"
+	"gatehouse/internal/failpoint"
 )
 
 // pgTx is the transaction as one write sees it.
@@ -64,7 +64,7 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 		tx.fail(err)
 		return 0, err
 	}
-	mark.At("tx.statement")
+	failpoint.At("tx.statement")
 	if st.reads {
 		return 0, nil
 	}

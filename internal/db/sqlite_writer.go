@@ -10,7 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"gatehouse/internal/mark"
+	"gatehouse/internal/failpoint"
 )
 
 const (
@@ -130,7 +130,7 @@ func (w *sqliteWriter) batch(t *turn) time.Duration {
 					return 0
 				}
 				b.open, b.begun = true, time.Now()
-				mark.At("tx.begun")
+				failpoint.At("tx.begun")
 			}
 			w.place(&b, t, w.runOne(t, len(b.good) > 0))
 		}
@@ -224,7 +224,7 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 		err = w.beforeCommit()
 	}
 	if err == nil {
-		mark.At("tx.before-commit")
+		failpoint.At("tx.before-commit")
 		begun := time.Now()
 		err = w.control("COMMIT")
 		w.queue.share(good, time.Since(begun))
@@ -234,7 +234,7 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 		w.fail(append(good, bad...), err)
 		return
 	}
-	mark.At("tx.committed")
+	failpoint.At("tx.committed")
 	w.commits.Add(1)
 	w.writes.Add(uint64(len(good)))
 	answer(good)
@@ -323,7 +323,7 @@ func (tx *sqliteTx) Exec(ctx context.Context, sql string, args ...any) (int64, e
 		tx.broken = err
 		return 0, err
 	}
-	mark.At("tx.statement")
+	failpoint.At("tx.statement")
 	if st.reads {
 		return 0, nil
 	}

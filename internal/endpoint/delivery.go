@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/wtf8"
 )
 
@@ -83,7 +83,7 @@ func (k *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err e
 			own := &keyHolder{done: make(chan struct{})}
 			k.m[key] = own
 			k.mu.Unlock()
-			mark.At("delivery.locked")
+			failpoint.At("delivery.locked")
 			return func() {
 				k.mu.Lock()
 				defer k.mu.Unlock()

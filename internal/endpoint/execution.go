@@ -9,8 +9,8 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
 	"gatehouse/internal/user"
 )
@@ -47,9 +47,9 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 		defer release()
 		x.unit = x.s.records.Begin(x.j.config)
 		defer x.unit.Close()
-		mark.At("run.begun")
+		failpoint.At("run.begun")
 		err = x.run(ctx, out)
-		mark.At("run.ended")
+		failpoint.At("run.ended")
 		out.Console, out.CPU, out.UserID = x.console, x.cpu, x.userID
 		touched = x.touched()
 	}

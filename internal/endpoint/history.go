@@ -17,9 +17,9 @@ import (
 	"gatehouse/internal/component"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -259,8 +259,8 @@ func (h *history) write(closing context.Context, tenant tenant.ID, runs []*Run) 
 func (h *history) try(tenant tenant.ID, runs []*Run) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	mark.At("history.before-row")
-	defer mark.At("history.after-row")
+	failpoint.At("history.before-row")
+	defer failpoint.At("history.after-row")
 	return h.store.putRuns(ctx, tenant, runs)
 }
 

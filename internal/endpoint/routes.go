@@ -15,10 +15,10 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/wtf8"
 )
@@ -179,7 +179,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 		return httpapi.Reply{}, r.checks.Refuse(errToken)
 	}
 	r.checks.Admitted(credential.WebhookToken)
-	mark.At("token.found")
+	failpoint.At("token.found")
 	if err := r.checks.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -190,7 +190,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if _, err := r.call.Body(); err != nil { // read before other deliveries of the key wait for this one
 		return httpapi.Reply{}, err
 	}
-	mark.At("token.body-read")
+	failpoint.At("token.body-read")
 	e := &event{ID: clock.NewID(r.s.clock.Now())}
 	if key != "" {
 		e.KeyHash = string(secret.Hash("idempotency-key\x00" + key))
@@ -239,7 +239,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 			return nil, duplicate, err
 		}
 	}
-	mark.At("delivery.is-new")
+	failpoint.At("delivery.is-new")
 	given, err := read()
 	if err != nil {
 		return nil, nil, err
@@ -249,7 +249,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 		j.holder = r.call
 	}
 	out = r.s.execute(ctx, j)
-	mark.At("delivery.before-answer")
+	failpoint.At("delivery.before-answer")
 	if errors.Is(out.Err, errSeen) {
 		duplicate, err = r.seen(ctx, e)
 		return nil, duplicate, err
@@ -301,7 +301,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	mark.At("signed.body-read")
+	failpoint.At("signed.body-read")
 	v, err := r.verify(ctx, body)
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return httpapi.Reply{}, r.checks.Refuse(err)
@@ -313,7 +313,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if err := r.checks.Take(budget, perMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
-	mark.At("signed.verified")
+	failpoint.At("signed.verified")
 	read := func() (inputs.Object, error) {
 		decls, keep, err := r.catalog.declared(r.endpoint.Target)
 		if err != nil {

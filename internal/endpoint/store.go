@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
@@ -82,17 +82,17 @@ func (s store) commit(ctx context.Context, unit *records.Unit, j *job, now int64
 // deliver writes a run's event and its deduplication key.
 func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	e := j.event
-	mark.At("commit.records-done")
+	failpoint.At("commit.records-done")
 	_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.ID, j.slug, string(j.auth), strings.ReplaceAll(strings.ToValidUTF8(e.Kind, "\uFFFD"), "\x00", "\uFFFD"), now)
-	mark.At("commit.event-written")
+	failpoint.At("commit.event-written")
 	if err != nil || e.KeyHash == "" {
 		return orSeen(err)
 	}
 	// The unique index decides which of two deliveries was first.
 	_, err = tx.Exec(ctx, `INSERT INTO event_keys (tenant_id, slug, key_hash, event_id, seen_at) VALUES ($1, $2, $3, $4, $5)`,
 		j.slug, e.KeyHash, e.ID, now)
-	mark.At("commit.key-written")
+	failpoint.At("commit.key-written")
 	return orSeen(err)
 }
 

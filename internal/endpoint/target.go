@@ -14,8 +14,8 @@ import (
 	"gatehouse/internal/automation"
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/mark"
 )
 
 // run runs the job's target.
@@ -43,7 +43,7 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 	if err != nil {
 		return nil, err
 	}
-	mark.At("run.component")
+	failpoint.At("run.component")
 	host, release := x.host(viewer, component.ErrHostBytes)
 	defer release()
 	res, err := program.Run(ctx, component.Run{

@@ -6,6 +6,6 @@
 // measure the figures of docs/reliability.md. Each test prints a line: "PROVE " and a
 // JSON object with id, engine, trials, failures and seed. GATEHOUSE_PROVE_SEED repeats
 // the random choices of a run. GATEHOUSE_PROVE_BINARY names another binary to test, such
-// as one with a fault; the kills at named points (package mark) need one that was built
-// with -tags marks.
+// as one with a fault; the kills at named points (package failpoint) need one that was built
+// with -tags failpoints.
 package prove

@@ -45,7 +45,7 @@ const (
 func TestProveAKilledApplyGoesOn(t *testing.T) {
 	together(t)
 	asShipped(t)
-	marked := markedProgram(t)
+	failing := failingProgram(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "STEPS-1", engine)
 		for range scale(1, 10) {
@@ -58,7 +58,7 @@ func TestProveAKilledApplyGoesOn(t *testing.T) {
 				}
 				p.tried(1)
 				before := w.must("export", "--tenant", "acme")
-				w.applyKilled(marked, pt.at)
+				w.applyKilled(failing, pt.at)
 				if after := w.must("export", "--tenant", "acme"); (after != before) != pt.inForce {
 					p.fail("killed at %s: the change is in force: %v", pt.at, after != before)
 				}
@@ -127,14 +127,14 @@ func (w *world) database(fn func(h db.Handle) error) {
 }
 
 // applyKilled runs an apply that is killed at a point.
-func (w *world) applyKilled(marked, at string) {
+func (w *world) applyKilled(failing, at string) {
 	w.t.Helper()
 	file := filepath.Join(w.logs, "after.yaml")
 	if err := os.WriteFile(file, []byte(stepManifest(true)), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 	like := w.command(context.Background(), "apply", "-f", file)
-	c := exec.CommandContext(context.Background(), marked, like.Args[1:]...)
+	c := exec.CommandContext(context.Background(), failing, like.Args[1:]...)
 	c.Env = append(slices.Clone(w.env), "GATEHOUSE_KILL_AT="+at)
 	out, _ := c.CombinedOutput() // it must fail
 	if !bytes.Contains(out, []byte("killed at")) {

@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
-	"gatehouse/internal/mark"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/tenant"
 )
 
@@ -49,7 +49,7 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 	if err := p.begin(ctx, clk); err != nil {
 		return err
 	}
-	mark.At("build.begun")
+	failpoint.At("build.begun")
 	for {
 		begun := time.Now()
 		done, err := p.step(ctx)
@@ -57,7 +57,7 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 			return err
 		}
 		if done {
-			mark.At("build.walked")
+			failpoint.At("build.walked")
 			break
 		}
 		if err := background.Rest(ctx, time.Since(begun)); err != nil {
@@ -167,13 +167,13 @@ func (p *preparation) step(ctx context.Context) (done bool, err error) {
 			}
 		}
 		took = time.Since(begun)
-		mark.At("build.visited")
+		failpoint.At("build.visited")
 		return access.MoveBuild(ctx, tx, b)
 	})
 	if err != nil {
 		return false, err
 	}
-	mark.At("build.stepped")
+	failpoint.At("build.stepped")
 	switch {
 	case took > 2*stepTime:
 		p.limit = max(p.limit/2, 8)

@@ -10,8 +10,8 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/mark"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 )
@@ -187,12 +187,12 @@ func (t *Transition) enforce(ctx context.Context, tx tenant.ConfigTx, b *access.
 			return err
 		}
 	}
-	mark.At("build.checked")
+	failpoint.At("build.checked")
 	if err := access.DeleteBuild(ctx, tx); err != nil {
 		return err
 	}
 	err = t.use(ctx, tx, b.Work)
-	mark.At("build.named")
+	failpoint.At("build.named")
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/background"
 	"gatehouse/internal/db"
-	"gatehouse/internal/mark"
+	"gatehouse/internal/failpoint"
 )
 
 // Sweep removes, in short transactions, what the tenant's configuration no
@@ -53,7 +53,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 				return false, err
 			}
 		}
-		mark.At("build.swept")
+		failpoint.At("build.swept")
 		return more, errors.Join(err, background.Rest(ctx, time.Since(begun)))
 	}
 	var err error

@@ -22,7 +22,7 @@ type ban struct {
 }
 
 var (
-	leaves   = []string{"fault", "clock", "credential", "email", "secret", "ratelimit", "admission", "background", "mail", "mark", "number", "wtf8"}
+	leaves   = []string{"fault", "clock", "credential", "email", "secret", "ratelimit", "admission", "background", "mail", "failpoint", "number", "wtf8"}
 	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
 	base     = []string{"user", "session", "schema", "tenant", "custom"}
 	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config"}, base)

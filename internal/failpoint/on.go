@@ -1,6 +1,6 @@
-//go:build marks
+//go:build failpoints
 
-package mark
+package failpoint
 
 import (
 	"fmt"

@@ -65,11 +65,11 @@ var points = []point{
 func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
 	together(t)
 	asShipped(t)
-	marked := markedProgram(t)
+	failing := failingProgram(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "ONCE-1", engine)
 		s := newShop(t, engine, 1)
-		k := &killer{p: p, s: s, marked: marked}
+		k := &killer{p: p, s: s, failing: failing}
 		if engine == db.Postgres && !proving {
 			k.standing = s.start()
 		}
@@ -88,25 +88,25 @@ func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
 	})
 }
 
-// markedProgram builds the program with its marks. A broken one that is given
+// failingProgram builds the program with its failpoints. A broken one that is given
 // in its place must have them too.
-func markedProgram(t *testing.T) string {
+func failingProgram(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("GATEHOUSE_PROVE_BINARY"); given != "" {
 		return given
 	}
-	path := filepath.Join(t.TempDir(), "gatehouse-marked")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-buildvcs=false", "-tags", "marks", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput()
+	path := filepath.Join(t.TempDir(), "gatehouse-failing")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-buildvcs=false", "-tags", "failpoints", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput()
 	if err != nil {
-		t.Fatalf("build the program with its marks: %v: %s", err, out)
+		t.Fatalf("build the program with its failpoints: %v: %s", err, out)
 	}
-	hasMarks(t, path, true)
-	hasMarks(t, program(t), false)
+	hasFailpoints(t, path, true)
+	hasFailpoints(t, program(t), false)
 	return path
 }
 
-// hasMarks checks that all of the marks are in a program, or nothing of them.
-func hasMarks(t *testing.T, path string, want bool) {
+// hasFailpoints checks that all of the failpoints are in a program, or nothing of them.
+func hasFailpoints(t *testing.T, path string, want bool) {
 	t.Helper()
 	code, err := os.ReadFile(path)
 	if err != nil {
@@ -126,13 +126,13 @@ func hasMarks(t *testing.T, path string, want bool) {
 	}
 }
 
-// launchMarked starts the program with its marks, to die at one of them.
-func (s *shop) launchMarked(marked, at string) *node {
+// launchFailing starts the program with its failpoints, to die at one of them.
+func (s *shop) launchFailing(failing, at string) *node {
 	s.t.Helper()
 	like := s.command(context.Background(), "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
-	base := filepath.Join(s.logs, "marked")
+	base := filepath.Join(s.logs, "failing")
 	n := &node{w: s.world, exited: make(chan struct{}), out: base + ".out", errors: base + ".err", started: time.Now()}
-	n.cmd = exec.CommandContext(context.Background(), marked, like.Args[1:]...)
+	n.cmd = exec.CommandContext(context.Background(), failing, like.Args[1:]...)
 	n.cmd.Env = append(slices.Clone(s.env), "GATEHOUSE_KILL_AT="+at)
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err1 := os.Create(n.out)
@@ -156,7 +156,7 @@ func (s *shop) launchMarked(marked, at string) *node {
 type killer struct {
 	p      *proof
 	s      *shop
-	marked string
+	failing string
 	count  int // of deliveries
 	// standing is another node, which gets what is sent again; nil to start the
 	// killed one anew. A start is dear on PostgreSQL, where nothing keeps the
@@ -175,7 +175,7 @@ func (k *killer) killAt(pt point) {
 		refs = refs[:1]
 	}
 	events := map[string]string{}
-	n := s.launchMarked(k.marked, pt.at)
+	n := s.launchFailing(k.failing, pt.at)
 	was := audited(p, s, n)
 	c := provider()
 	for _, ref := range refs {
