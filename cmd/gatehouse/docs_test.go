@@ -82,8 +82,8 @@ func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs lockedBuffer
 	done := make(chan int, 1)
+	args := []string{"demo", "--listen", "127.0.0.1:0", "--data", t.TempDir()} // whose clean-up must come after the end of the server
 	go func() {
-		args := []string{"demo", "--listen", "127.0.0.1:0", "--data", t.TempDir()}
 		done <- run(ctx, args, func(string) string { return "" }, strings.NewReader(""), &out, &errs)
 	}()
 	t.Cleanup(func() {

@@ -154,10 +154,10 @@ func (s *shop) launchFailing(failing, at string) *node {
 
 // killer kills at points.
 type killer struct {
-	p      *proof
-	s      *shop
+	p       *proof
+	s       *shop
 	failing string
-	count  int // of deliveries
+	count   int // of deliveries
 	// standing is another node, which gets what is sent again; nil to start the
 	// killed one anew. A start is dear on PostgreSQL, where nothing keeps the
 	// compiled engine, and all that a node knows is in the database.
