@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/subtle"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,7 +24,8 @@ type Effect struct {
 	// Keys are the valid API keys whose user is deactivated.
 	Keys Affected `json:"keys"`
 	// Endpoints are custom endpoints that are removed, run as a user who is
-	// deactivated, or take other credentials than before.
+	// deactivated, or take other credentials than before: another auth, no external
+	// users any more, or no longer what is signed with the secret of before.
 	Endpoints Affected `json:"endpoints"`
 }
 
@@ -120,11 +122,29 @@ func (p *plan) stopping() (list Affected) {
 			continue
 		}
 		by, will := p.before.actor(was), p.after.actor(is)
-		if was.Auth != is.Auth || will != "" && !active(p.after, will) && (by == "" || active(p.before, by)) {
+		if p.refuses(was, is) || will != "" && !active(p.after, will) && (by == "" || active(p.before, by)) {
 			list.add(slug)
 		}
 	}
 	return list
+}
+
+// refuses reports whether an endpoint takes other credentials than before.
+func (p *plan) refuses(was, is *custom.Endpoint) bool {
+	switch {
+	case was.Auth != is.Auth, was.ExternalUsers && !is.ExternalUsers:
+		return true
+	case was.SealedSecret == "", is.SealedSecret == was.SealedSecret:
+		return false
+	case is.SealedPrevious == "":
+		return true
+	}
+	secret, err := p.keyring.Open(custom.SecretPurpose, was.SealedSecret)
+	if err != nil {
+		return true
+	}
+	previous, err := p.keyring.Open(custom.SecretPurpose, is.SealedPrevious)
+	return err != nil || subtle.ConstantTimeCompare(secret, previous) == 0
 }
 
 // actor returns the e-mail key of the user that an endpoint of a state runs as; "" when

@@ -282,6 +282,44 @@ func TestAVersionSeesSecrets(t *testing.T) {
 	})
 }
 
+// TestADryRunNamesEndpointsWithOtherCredentials: whoever signs with the secret of
+// before, or calls as an external user, is refused after the change.
+func TestADryRunNamesEndpointsWithOtherCredentials(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ring, err := secret.NewKeyring(make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Unix(1_800_000_000, 0)), opts: config.Options{
+			Keyring: ring, Compile: func(context.Context, tenant.ID, string) error { return nil },
+		}}
+		hook := func(auth string, members ...any) config.Edit {
+			return config.Edit{Kind: "custom_endpoint", Value: object(append([]any{"slug", auth, "auth", auth, "target", object("component", "hello")}, members...)...)}
+		}
+		const first, second = "correct horse battery", "another horse battery"
+		p.done(config.Edit{Kind: "tenant", Value: object()}, config.Edit{Kind: "logic_component", Value: object("name", "hello", "source", "x")},
+			config.Edit{Kind: "user", Value: object("email", "olivia@acme.example", "owner", true)},
+			hook("signed", "verifier", "hello", "webhook_secret", first), hook("api_key", "external_users", true))
+		for _, c := range []struct {
+			name  string
+			edit  config.Edit
+			stops string
+		}{
+			{"the same secret", hook("signed", "verifier", "hello", "webhook_secret", first), ""},
+			{"the secret is kept", hook("signed", "verifier", "hello"), ""},
+			{"a rotated secret", hook("signed", "verifier", "hello", "webhook_secret", second, "previous_webhook_secret", first), ""},
+			{"another secret", hook("signed", "verifier", "hello", "webhook_secret", second), "signed"},
+			{"a wrong one before", hook("signed", "verifier", "hello", "webhook_secret", second, "previous_webhook_secret", "no horse at all, is it"), "signed"},
+			{"external users as before", hook("api_key", "external_users", true, "log_requests", false), ""},
+			{"no external users", hook("api_key", "external_users", false), "api_key"},
+		} {
+			if got := strings.Join(p.plan(c.edit).Effect.Endpoints.Names, " "); got != c.stops {
+				t.Errorf("%s: %q stops, want %q", c.name, got, c.stops)
+			}
+		}
+	})
+}
+
 // TestMistakesOfEditsCarryAPath, and are all told of at once.
 func TestMistakesOfEditsCarryAPath(t *testing.T) {
 	each(t, func(p *house) {

@@ -61,6 +61,12 @@ var (
 // that reads a row, a command (TestLockTenantIDs).
 type TenantID string
 
+// UnmarshalText always returns an error: an id that is decoded, for example from a
+// JSON body, is what a request says.
+func (*TenantID) UnmarshalText([]byte) error {
+	return errors.New("db: a tenant's id is not decoded: decode a string, and compare it")
+}
+
 // Row is one row of a result. It is valid only inside the callback.
 type Row interface {
 	Text(col int) string

@@ -1,6 +1,7 @@
 package tenant_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -39,5 +40,14 @@ func TestANewTenantIsClosed(t *testing.T) {
 		if limits.Field(i).Int() < 1 {
 			t.Errorf("%s has no limit", limits.Type().Field(i).Name)
 		}
+	}
+}
+
+// TestAnIDIsNotDecoded: json.Unmarshal makes no ID of what a request says, with or
+// without a tag.
+func TestAnIDIsNotDecoded(t *testing.T) {
+	var body struct{ Tenant tenant.ID }
+	if err := json.Unmarshal([]byte(`{"tenant": "other"}`), &body); err == nil || body.Tenant != "" {
+		t.Errorf("a body made the id %q: %v", body.Tenant, err)
 	}
 }
