@@ -212,6 +212,16 @@ func (r *Roles) Principal(stored string) (principal string, ok bool) {
 	return RolePrincipal(name), r.shares[name] == stored
 }
 
+// within reports whether a role is another one or below it. The time it takes
+// does not depend on the other one.
+func (r *Roles) within(name, other string) bool {
+	found := false
+	for at := name; at != ""; at = r.parent[at] {
+		found = found || at == other
+	}
+	return found
+}
+
 // Below returns every descendant of a role, without the role itself.
 func (r *Roles) Below(name string) []string {
 	var list []string

@@ -139,6 +139,32 @@ func (w Viewer) May(permission string) bool {
 	return w.v != nil && slices.Contains(w.v.system, permission)
 }
 
+// MayNameUsers reports whether the viewer may name any user when they share a
+// record (contract A17): whom the entity type user shows them. All others may
+// name themselves.
+func (w Viewer) MayNameUsers() bool {
+	return w.v != nil && !w.v.external && w.v.entities[schema.UserEntity].May(Read)
+}
+
+// MayNameByAddress reports whether the viewer may name those users by e-mail
+// address, which a permission set may hide.
+func (w Viewer) MayNameByAddress() bool {
+	return w.MayNameUsers() && w.v.entities[schema.UserEntity].Column("email").Read
+}
+
+// MayNameRole reports whether the viewer may name a role, which need not exist,
+// when they share a record (contract A17): an external user their own and its
+// ancestors, all others any.
+func (w Viewer) MayNameRole(role string) bool {
+	switch {
+	case w.v == nil:
+		return false
+	case !w.v.external:
+		return true
+	}
+	return w.v.config.Roles.within(w.v.role, role)
+}
+
 // EntityRights is a viewer's rights on one entity type: verbs, fields and which
 // records. It is shared and must not be changed.
 type EntityRights struct {

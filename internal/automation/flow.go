@@ -20,8 +20,9 @@ type Host interface {
 	// Record performs one operation on records, with the rights of the user that the
 	// flow runs as. It returns a record's JSON object for Get, Create and Update, null
 	// for a Get of one that is absent or hidden, an object with records and hasMore
-	// for List, {"id": …, "deleted": true} for Delete. The result must be valid JSON
-	// and must not change afterwards.
+	// for List, {"id": …, "deleted": true} for Delete, the share for Share, {"user": …,
+	// "role": …, "deleted": true} for Unshare. The result must be valid JSON and must
+	// not change afterwards.
 	Record(ctx context.Context, call RecordCall) (jsontext.Value, error)
 	// Component runs a logic component. inputs is a JSON object that is not yet
 	// checked against what the component declares. It returns what the component's
@@ -32,23 +33,29 @@ type Host interface {
 // Op is the operation of a RecordCall.
 type Op string
 
-// The five operations on records.
+// The operations on records.
 const (
 	Get    Op = "get"
 	List   Op = "list"
 	Create Op = "create"
 	Update Op = "update"
 	Delete Op = "delete"
+	// Share and Unshare are of shares of a record.
+	Share   Op = "share"
+	Unshare Op = "unshare"
 )
 
 // RecordCall is one operation on records of one entity type.
 type RecordCall struct {
 	Op     Op
 	Entity string
-	// ID is the record's, for Get, Update and Delete; it is not empty.
+	// ID is the record's, for all but List and Create; it is not empty.
 	ID string
 	// Fields are what Create and Update set. Their values are valid JSON.
 	Fields []inputs.Member
+	// User or Role, of which one is set, is whom the record is shared with, for
+	// Share and Unshare; Access is read or edit, for Share.
+	User, Role, Access string
 	// Where are the equalities of a List; no value is null, an object or a list.
 	Where []inputs.Member
 	// Limit of a List, 1 to 200.

@@ -168,6 +168,9 @@ type host struct {
 
 func (h *host) Record(ctx context.Context, call automation.RecordCall) (jsontext.Value, error) {
 	h.calls = append(h.calls, fmt.Sprintf("%s %s %s %s %s %d", call.Op, call.Entity, call.ID, inputs.Object(call.Fields).JSON(), inputs.Object(call.Where).JSON(), call.Limit))
+	if call.Op == automation.Share || call.Op == automation.Unshare {
+		h.calls[len(h.calls)-1] += fmt.Sprintf(" %s %s %s", call.User, call.Role, call.Access)
+	}
 	if h.wait {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -6,13 +6,15 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// The five record nodes differ in the members that they take.
+// The record nodes differ in the members that they take.
 var (
-	recordCreate = nodeType{"record.create", []string{"entity", "fields"}, true, declareRecord(Create)}
-	recordGet    = nodeType{"record.get", []string{"entity", "record_id"}, true, declareRecord(Get)}
-	recordList   = nodeType{"record.list", []string{"entity", "where", "limit"}, true, declareRecord(List)}
-	recordUpdate = nodeType{"record.update", []string{"entity", "record_id", "fields"}, true, declareRecord(Update)}
-	recordDelete = nodeType{"record.delete", []string{"entity", "record_id"}, true, declareRecord(Delete)}
+	recordCreate  = nodeType{"record.create", []string{"entity", "fields"}, true, declareRecord(Create)}
+	recordGet     = nodeType{"record.get", []string{"entity", "record_id"}, true, declareRecord(Get)}
+	recordList    = nodeType{"record.list", []string{"entity", "where", "limit"}, true, declareRecord(List)}
+	recordUpdate  = nodeType{"record.update", []string{"entity", "record_id", "fields"}, true, declareRecord(Update)}
+	recordDelete  = nodeType{"record.delete", []string{"entity", "record_id"}, true, declareRecord(Delete)}
+	recordShare   = nodeType{"record.share", []string{"entity", "record_id", "user", "role", "access"}, true, declareRecord(Share)}
+	recordUnshare = nodeType{"record.unshare", []string{"entity", "record_id", "user", "role"}, true, declareRecord(Unshare)}
 )
 
 func declareRecord(op Op) func() declaration {
@@ -25,6 +27,7 @@ type recordDecl struct {
 	fields *object // of create and update
 	where  *object // of list
 	limit  int
+	with   sharing // of share and unshare
 }
 
 func (d *recordDecl) decode(m members, _ *node, _ int) {
@@ -35,6 +38,8 @@ func (d *recordDecl) decode(m members, _ *node, _ int) {
 	case List:
 		d.where = m.object("where", "an object of fields and values", false)
 		d.limit = min(m.whole("limit", 1, 1_000_000, defaultListLimit), maxListLimit)
+	case Share, Unshare:
+		d.with.decode(m, d.op == Share)
 	}
 }
 
@@ -44,6 +49,7 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 		c.problems.add(member(n.path, "entity"), "there is no entity type %s", show(d.entity))
 	}
 	made := &recordNode{op: d.op, entity: d.entity, limit: d.limit}
+	made.with = d.with.compile(c, n)
 	if n.record != nil {
 		made.id = c.template(n.record, member(n.path, "record_id"))
 	}
@@ -64,13 +70,14 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 	return made
 }
 
-// recordNode runs the five record nodes. For a list, fields is where.
+// recordNode runs the record nodes. For a list, fields is where.
 type recordNode struct {
 	op     Op
 	entity string
 	id     template
 	fields objectOf
 	limit  int
+	with   sharedWith
 }
 
 func (n *recordNode) execute(r *run) (any, error) {
@@ -88,6 +95,9 @@ func (n *recordNode) execute(r *run) (any, error) {
 			return nil, mistakef("expected the id of a record, found %s", describe(v))
 		}
 		call.ID = id
+	}
+	if err := n.with.evaluate(r, &call); err != nil {
+		return nil, err
 	}
 	members, null, err := r.members(n.fields)
 	if err != nil {

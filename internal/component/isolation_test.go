@@ -90,15 +90,17 @@ func TestRecords(t *testing.T) {
 	p := compile(t, `export default async () => {
 		const got = await records.get('contact', '1'), list = records.list('contact', { where: { a: 1 }, limit: 5 });
 		let refused; try { records.create('contact', { email: 'x' }) } catch (e) { refused = [e instanceof Error, e.message, e.code, e.status, e.details] }
-		return [got.name, list.id, refused, records.delete('contact', '1'), records.update('contact', '2', { a: null }).id] }`)
+		return [got.name, list.id, refused, records.delete('contact', '1'), records.update('contact', '2', { a: null }).id,
+			records.share('contact', '2', { role: 'r', access: 'read' }).id, records.unshare('contact', '2', { user: 'u' }).id] }`)
 	r := run(t, p, component.Run{Host: host})
-	const want = `["Ana ü 😀","1",[true,"taken","CONFLICT",409,{"field":"email"}],null,"1"]`
+	const want = `["Ana ü 😀","1",[true,"taken","CONFLICT",409,{"field":"email"}],null,"1","1","1"]`
 	if r.Failed != nil || string(r.Value) != want {
 		t.Errorf("%s %+v", r.Value, r.Failed)
 	}
 	wantCalls := []string{`records.get {"entity":"contact","id":"1"}`, `records.list {"entity":"contact","where":{"a":1},"limit":5}`,
 		`records.create {"entity":"contact","fields":{"email":"x"}}`, `records.delete {"entity":"contact","id":"1"}`,
-		`records.update {"entity":"contact","id":"2","fields":{"a":null}}`}
+		`records.update {"entity":"contact","id":"2","fields":{"a":null}}`,
+		`records.share {"entity":"contact","id":"2","with":{"role":"r","access":"read"}}`, `records.unshare {"entity":"contact","id":"2","with":{"user":"u"}}`}
 	if fmt.Sprint(calls) != fmt.Sprint(wantCalls) {
 		t.Errorf("calls %q", calls)
 	}

@@ -302,6 +302,8 @@
     create: (entity, fields) => call('records.create', { entity, fields }),
     update: (entity, id, fields) => call('records.update', { entity, id, fields }),
     delete: (entity, id) => call('records.delete', { entity, id }),
+    share: (entity, id, to) => call('records.share', { entity, id, with: to }),
+    unshare: (entity, id, from) => call('records.unshare', { entity, id, with: from }),
   };
   hidden(G, 'records', records);
 

@@ -1,5 +1,5 @@
 // Package data serves records over HTTP: /public/v1/data and /public/v1/me
-// (contract U1, R1–R14, P1–P9). The rules are in package records.
+// (contract U1, R1–R14, P1–P9, A16, A17). The rules are in package records.
 package data
 
 import (
@@ -28,7 +28,7 @@ func New(store *records.Store) *Service { return &Service{store} }
 
 // Routes returns the routes of the standard endpoints.
 func (s *Service) Routes() []httpapi.Route {
-	const list, one = "/public/v1/data/{entity}", "/public/v1/data/{entity}/{id}"
+	const list, one, shares = "/public/v1/data/{entity}", "/public/v1/data/{entity}/{id}", "/public/v1/data/{entity}/{id}/shares"
 	standard := func(method, pattern string, bodyCap int64, h func(context.Context, *httpapi.Authed) (httpapi.Reply, error)) httpapi.Route {
 		return httpapi.Route{
 			Method: method, Pattern: pattern, Auth: httpapi.KeyOrJWT, Limit: httpapi.PerCredential,
@@ -42,6 +42,9 @@ func (s *Service) Routes() []httpapi.Route {
 		standard(http.MethodGet, one, 0, s.get),
 		standard(http.MethodPatch, one, httpapi.DataBodyCap, s.update),
 		standard(http.MethodDelete, one, 0, s.delete),
+		standard(http.MethodGet, shares, 0, s.shares),
+		standard(http.MethodPost, shares, httpapi.DataBodyCap, s.share),
+		standard(http.MethodDelete, shares, httpapi.DataBodyCap, s.unshare),
 	}
 }
 
@@ -127,12 +130,17 @@ func (s *Service) write(c *httpapi.Authed, status int, do func(string, []records
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
+	rec, err := do(entity, membersOf(body))
+	return httpapi.Reply{Status: status, Data: rec}, err
+}
+
+// membersOf returns the members of a body as package records takes them.
+func membersOf(body *httpapi.Object) []records.Member {
 	members := make([]records.Member, len(body.Members))
 	for i, m := range body.Members {
 		members[i] = records.Member{Name: m.Name, Value: m.Value}
 	}
-	rec, err := do(entity, members)
-	return httpapi.Reply{Status: status, Data: rec}, err
+	return members
 }
 
 func (s *Service) delete(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {

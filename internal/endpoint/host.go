@@ -79,13 +79,15 @@ const defaultLimit = 50
 
 // call is one operation on records, for components and flows alike.
 type call struct {
-	op            string // get, list, create, update, delete
+	op            string // get, list, create, update, delete, share, unshare
 	entity, id    string
 	fields        []records.Member
 	where         []records.Filter
 	limit         int
 	cursor        string
 	withoutCursor bool // list answers hasMore instead
+	with          records.With
+	access        access.Level
 }
 
 // Call serves records.* of a component, as component.Host says. It returns
@@ -103,7 +105,7 @@ func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]b
 		return nil, err
 	}
 	switch c.op {
-	case "get", "delete", "update":
+	case "get", "delete", "update", "share", "unshare":
 		if c.id, err = text(given, "id", true); err != nil {
 			return nil, err
 		}
@@ -112,20 +114,37 @@ func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]b
 			return nil, err
 		}
 	}
-	if c.op == "create" || c.op == "update" {
-		fields, _ := given.Get("fields")
-		if fields.Kind() != '{' {
-			return nil, fault.New(fault.Validation, "records.%s: expected the fields as an object", c.op)
-		}
-		o, err := httpapi.ParseObject(fields)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range o.Members {
-			c.fields = append(c.fields, records.Member(m))
+	switch c.op {
+	case "create", "update":
+		c.fields, err = c.object(given, "fields", "the fields as an object")
+	case "share", "unshare":
+		var members []records.Member
+		if members, err = c.object(given, "with", "{user} or {role}"); err == nil {
+			c.with, c.access, err = records.ParseWith(members, c.op == "share")
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
 	return h.do(ctx, c)
+}
+
+// object returns the members of an argument that is an object. It returns
+// VALIDATION for any other.
+func (c *call) object(given *httpapi.Object, name, expected string) ([]records.Member, error) {
+	v, _ := given.Get(name)
+	if v.Kind() != '{' {
+		return nil, fault.New(fault.Validation, "records.%s: expected %s", c.op, expected)
+	}
+	o, err := httpapi.ParseObject(v)
+	if err != nil {
+		return nil, err
+	}
+	var members []records.Member
+	for _, m := range o.Members {
+		members = append(members, records.Member(m))
+	}
+	return members, nil
 }
 
 // list parses the arguments of records.list. It returns VALIDATION for arguments
@@ -209,7 +228,8 @@ func text(given *httpapi.Object, name string, required bool) (string, error) {
 // records.UnitSession.
 func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
 	h.quota.room = c.Room
-	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true}
+	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true,
+		with: records.With{User: c.User, Role: c.Role}, access: access.Level(c.Access)}
 	for _, m := range c.Fields {
 		own.fields = append(own.fields, records.Member(m))
 	}
@@ -282,6 +302,12 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 			return nil, err
 		}
 		return append(wtf8.AppendUTF8([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
+	case "share":
+		share, err := h.session.ShareWith(ctx, c.entity, c.id, c.with, c.access)
+		return share, err
+	case "unshare":
+		gone, err := h.session.UnshareWith(ctx, c.entity, c.id, c.with)
+		return gone, err
 	}
 	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
 }

@@ -6,69 +6,44 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/user"
 )
 
-// Share is one record shared with one principal (access.UserPrincipal,
-// access.RolePrincipal).
-type Share struct {
-	Principal string
-	Access    access.Level
-	CreatedAt int64 // microseconds UTC
-	CreatedBy string
-}
-
 // Share shares a record, or changes the access of an existing share. Only the
 // record's owner, users with an ancestor role, all_entity_access and the tenant
-// owner may (contract A1). It returns VALIDATION for an unknown access or
-// principal, NOT_FOUND for a record that the viewer may not see, and FORBIDDEN
-// for one that they may not share.
+// owner may (contract A1). It takes any user and role of the tenant; ShareWith
+// is for what a viewer names. It returns VALIDATION for an unknown access or
+// principal, NOT_FOUND for a record that the viewer may not see, FORBIDDEN for
+// one that they may not share, and CONFLICT beyond MaxShares.
 func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
-	if share.Access != access.ReadOnly && share.Access != access.Edit {
-		return fault.Fields("access: expected read or edit", map[string]string{"access": "expected read or edit"})
+	if err := checkLevel(share.Access); err != nil {
+		return err
 	}
-	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
-		principal, err := s.principal(ctx, tx, share.Principal)
-		if err != nil {
-			return err
+	return s.shared(ctx, entity, id, func(v *txView, r *access.EntityRights, rec *row) error {
+		to, err := v.s.anyPrincipal(ctx, v.tx, share.Principal)
+		if err == nil {
+			_, _, err = v.s.share(ctx, v, r, rec, to, share.Access)
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO shares
-			(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
-			e.StoredAs(), id, principal, string(share.Access), rec.createdAt, clock.Micros(s.store.clock.Now()), s.viewer.UserID())
-		if err != nil {
-			return err
-		}
-		return insertEntries(ctx, tx, e, rec.createdAt, entriesOf(s.viewer.Config(), e, rec.data, access.ByShare, principal))
+		return err
 	})
 }
 
 // Unshare removes a share. It returns NOT_FOUND when there is none with the
 // principal, and NOT_FOUND and FORBIDDEN as Share does.
 func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
-	return s.shared(ctx, entity, id, func(s *Session, tx db.Tx, e *schema.Entity, rec *row) error {
-		name, _ := s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
-		n, err := tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
-			e.StoredAs(), id, name)
-		if err == nil && n == 0 {
-			err = fault.New(fault.NotFound, "the record is not shared with %s", principal)
-		}
-		if err != nil {
-			return err
-		}
-		return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, entriesOf(s.viewer.Config(), e, rec.data, access.ByShare, name))
+	return s.shared(ctx, entity, id, func(v *txView, r *access.EntityRights, rec *row) error {
+		to, _ := v.s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
+		return v.s.unshare(ctx, v, r, rec, to)
 	})
 }
 
 // shared runs fn on a record whose shares the viewer may change: they must be
 // allowed to read the entity type and to delete the record (contract A1).
-func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Session, db.Tx, *schema.Entity, *row) error) error {
-	if _, err := s.viewer.On(entity); err != nil { // users are not shared
+func (s *Session) shared(ctx context.Context, entity, id string, fn func(*txView, *access.EntityRights, *row) error) error {
+	if err := s.MayShare(entity); err != nil {
 		return err
 	}
 	return s.within(ctx, entity, id, access.Read, func(v *txView, r *access.EntityRights) error {
@@ -76,15 +51,51 @@ func (s *Session) shared(ctx context.Context, entity, id string, fn func(*Sessio
 		if err != nil {
 			return err
 		}
-		return fn(v.s, v.tx, r.Entity, rec)
+		return fn(v, r, rec)
 	})
 }
 
-// Shares returns the explicit shares of a record that the viewer may see. It
-// returns NOT_FOUND when they may not, and FORBIDDEN when they may not read the
-// entity type.
+// ShareWith shares a record as Share does, with a principal that the viewer may
+// name (contract A17). It returns the share and whether it is new. Besides
+// Share's errors, it returns VALIDATION for a principal that the viewer may not
+// name: the one for a principal that does not exist.
+func (s *Session) ShareWith(ctx context.Context, entity, id string, with With, level access.Level) (share Share, isNew bool, err error) {
+	if err := s.MayShare(entity); err != nil {
+		return Share{}, false, err
+	}
+	if err := checkGiven(with, level); err != nil {
+		return Share{}, false, err
+	}
+	err = s.within(ctx, entity, id, access.Read, func(v *txView, r *access.EntityRights) (err error) {
+		share, isNew, err = v.s.shareNamed(ctx, v, r, id, with, level)
+		return err
+	})
+	return share, isNew, err
+}
+
+// UnshareWith removes a share with a principal that the viewer may name, and
+// returns {"user", "role", "deleted": true}. It returns NOT_FOUND when there is
+// no such share, VALIDATION for a With of the wrong form, and NOT_FOUND and
+// FORBIDDEN as Share does.
+func (s *Session) UnshareWith(ctx context.Context, entity, id string, with With) (out Record, err error) {
+	if err := s.MayShare(entity); err != nil {
+		return nil, err
+	}
+	if err := checkWith(with); err != nil {
+		return nil, err
+	}
+	err = s.within(ctx, entity, id, access.Read, func(v *txView, r *access.EntityRights) (err error) {
+		out, err = v.s.unshareNamed(ctx, v, r, id, with)
+		return err
+	})
+	return out, err
+}
+
+// Shares returns the shares of a record whose principals the viewer may name
+// (contract A17). It returns NOT_FOUND for a record that they may not see, and
+// FORBIDDEN when they may not read the entity type.
 func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error) {
-	rights, err := s.on(entity, access.Read)
+	rights, err := s.sharable(entity)
 	if err != nil {
 		return nil, err
 	}
@@ -98,30 +109,129 @@ func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error
 	var list []Share
 	err = s.h.Query(ctx, `SELECT principal, access, created_at, created_by FROM shares
 		WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`, func(r db.Row) error {
-		if principal, ok := s.viewer.Config().Roles.Principal(r.Text(0)); ok {
+		if principal, ok := s.viewer.Config().Roles.Principal(r.Text(0)); ok && s.mayName(principal) {
 			list = append(list, Share{Principal: principal, Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)})
+			return s.hold(maxShareBytes * len(list))
 		}
 		return nil
 	}, rights.Entity.StoredAs(), id)
 	return list, err
 }
 
-// principal returns the stored form of the principal of a new share. An unknown
-// one is VALIDATION.
-func (s *Session) principal(ctx context.Context, q db.Querier, principal string) (stored string, err error) {
-	kind, name, _ := strings.Cut(principal, ":")
-	switch kind {
+// splitPrincipal returns the kind of a principal, user or role, and its name.
+func splitPrincipal(principal string) (kind, name string) {
+	kind, name, _ = strings.Cut(principal, ":")
+	return kind, name
+}
+
+// mayName reports whether the viewer may name a principal that exists.
+func (s *Session) mayName(principal string) bool {
+	kind, name := splitPrincipal(principal)
+	if kind == "role" {
+		return s.viewer.MayNameRole(name)
+	}
+	return s.viewer.MayNameUsers() || name == string(s.viewer.UserID())
+}
+
+var (
+	errNoRole = fault.Fields("there is no such role", map[string]string{"role": "there is no such role"})
+	errNoUser = fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
+)
+
+// principalOf returns the stored form of a principal that the viewer names. One
+// that does not exist, and one that they may not name, is VALIDATION. For the
+// latter nothing is looked up, so that the time does not tell the two apart.
+func (s *Session) principalOf(ctx context.Context, q db.Querier, with With) (stored string, err error) {
+	if with.Role != "" {
+		if !s.viewer.MayNameRole(with.Role) {
+			return "", errNoRole
+		}
+		return s.anyPrincipal(ctx, q, access.RolePrincipal(with.Role))
+	}
+	own, isAddress := s.viewer.UserID(), strings.Contains(with.User, "@")
+	switch {
+	case strings.IndexByte(with.User, 0) >= 0:
+		return "", errNoUser // PostgreSQL texts cannot contain U+0000
+	case !isAddress && (with.User == string(own) || s.viewer.MayNameUsers()):
+		return s.anyPrincipal(ctx, q, access.UserPrincipal(user.ID(with.User)))
+	case isAddress && s.viewer.MayNameByAddress():
+		u, err := user.ByEmail(ctx, q, with.User)
+		if errors.Is(err, user.ErrUnknown) {
+			return "", errNoUser
+		}
+		if err != nil {
+			return "", err
+		}
+		return access.UserPrincipal(u.ID), nil
+	case isAddress && own != "" && user.EmailKey(with.User) == user.EmailKey(s.viewer.Email()):
+		return access.UserPrincipal(own), nil
+	}
+	return "", errNoUser
+}
+
+// anyPrincipal returns the stored form of a principal that exists. It returns
+// VALIDATION for any other.
+func (s *Session) anyPrincipal(ctx context.Context, q db.Querier, principal string) (stored string, err error) {
+	switch kind, name := splitPrincipal(principal); kind {
 	case "role":
 		if stored, ok := s.viewer.Config().Roles.Stored(principal); ok {
 			return stored, nil
 		}
-		return "", fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
+		return "", errNoRole
 	case "user":
 		_, err := user.RoleOf(ctx, q, user.ID(name))
 		if errors.Is(err, user.ErrUnknown) {
-			return "", fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
+			return "", errNoUser
 		}
 		return principal, err
 	}
 	return "", fault.Fields("expected a user or a role to share with", map[string]string{"principal": "expected a user or a role"})
+}
+
+// shareWith returns the share of a record with a principal in its stored form,
+// without access where there is none, and how many shares the record has.
+func shareWith(ctx context.Context, q db.Querier, c *access.Config, e *schema.Entity, id, to string) (share Share, n int, err error) {
+	err = q.Query(ctx, `SELECT count(*), COALESCE(max(CASE WHEN s.principal = $4 THEN s.access END), ''),
+		COALESCE(max(CASE WHEN s.principal = $4 THEN s.created_at END), 0),
+		COALESCE(max(CASE WHEN s.principal = $4 THEN s.created_by END), '')
+		FROM shares s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.record_id = $3`, func(r db.Row) error {
+		n = int(r.Int(0))
+		share = Share{Access: access.Level(r.Text(1)), CreatedAt: r.Int(2), CreatedBy: r.Text(3)}
+		return nil
+	}, e.StoredAs(), id, to)
+	share.Principal, _ = c.Roles.Principal(to)
+	return share, n, err
+}
+
+// ---- view ----
+
+func (v *txView) principal(ctx context.Context, with With) (string, error) {
+	return v.s.principalOf(ctx, v.tx, with)
+}
+
+func (v *txView) shareWith(ctx context.Context, e *schema.Entity, rec *row, to string) (Share, int, error) {
+	return shareWith(ctx, v.tx, v.s.viewer.Config(), e, rec.id, to)
+}
+
+func (v *txView) putShare(ctx context.Context, r *access.EntityRights, rec *row, to string, share Share) error {
+	e := r.Entity
+	_, err := v.tx.Exec(ctx, `INSERT INTO shares
+		(tenant_id, entity, record_id, principal, access, record_created_at, created_at, created_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (tenant_id, entity, record_id, principal) DO UPDATE SET access = excluded.access`,
+		e.StoredAs(), rec.id, to, string(share.Access), rec.createdAt, share.CreatedAt, share.CreatedBy)
+	if err != nil {
+		return err
+	}
+	return insertEntries(ctx, v.tx, e, rec.createdAt, entriesOf(v.s.viewer.Config(), e, rec.data, access.ByShare, to))
+}
+
+func (v *txView) dropShare(ctx context.Context, r *access.EntityRights, rec *row, to string) error {
+	e := r.Entity
+	_, err := v.tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 AND principal = $4`,
+		e.StoredAs(), rec.id, to)
+	if err != nil {
+		return err
+	}
+	return deleteEntries(ctx, v.tx, e.StoredAs(), rec.createdAt, entriesOf(v.s.viewer.Config(), e, rec.data, access.ByShare, to))
 }

@@ -22,8 +22,8 @@ var ErrLost = errors.New("a record that the run used was changed meanwhile")
 // that its commit takes, and the memory until then, must not depend on how long
 // a flow loops.
 const (
-	// MaxChanged is how many changes a unit may make, each create, update and
-	// delete counted. MaxWritten is the total size of the documents of all
+	// MaxChanged is how many changes a unit may make, each create, update,
+	// delete and change of a share counted. MaxWritten is the total size of the documents of all
 	// changes, in bytes. A change counts the larger of the document before and
 	// after it: the commit reads what it replaces or deletes, and holds it to
 	// the end.
@@ -39,7 +39,7 @@ const (
 )
 
 var (
-	errChanged = fault.New(fault.ExecutionError, "a run may change at most %d records (each create, update and delete counts)", MaxChanged)
+	errChanged = fault.New(fault.ExecutionError, "a run may change at most %d records (each create, update, delete, share and unshare counts)", MaxChanged)
 	errWritten = fault.New(fault.ExecutionError,
 		"a run may change at most %d MiB of records (the larger of what a record was and becomes, deleted ones too)", MaxWritten>>20)
 	errRead   = fault.New(fault.ExecutionError, "a run may read at most %d records by their ids", MaxRead)
@@ -76,7 +76,10 @@ type Unit struct {
 	records map[ref]*row
 	users   map[user.ID]*user.User
 	gone    map[ref]bool
-	unique  uniqueValues
+	// shares are those that the unit made, changed or removed (without access),
+	// by the stored principal. Their records are in records.
+	shares map[ref]map[string]unitShare
+	unique uniqueValues
 }
 
 // ref identifies a record.
@@ -105,7 +108,7 @@ func (s *Store) Begin(config *access.Config) *Unit {
 	return &Unit{
 		store: s, config: config, h: s.d.For(config.Tenant.ID),
 		read: map[ref]int64{}, records: map[ref]*row{}, users: map[user.ID]*user.User{}, gone: map[ref]bool{},
-		unique: newUniqueValues(),
+		shares: map[ref]map[string]unitShare{}, unique: newUniqueValues(),
 	}
 }
 
@@ -171,6 +174,7 @@ func (u *Unit) drop(e *schema.Entity, rec *row) {
 	at := ref{e.Name, rec.id}
 	u.unique.remove(e, u.records[at], rec)
 	delete(u.records, at)
+	delete(u.shares, at)
 	u.gone[at] = true
 }
 

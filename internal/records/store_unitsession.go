@@ -113,8 +113,8 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 }
 
 // inScope reports whether a scope reaches a record that the unit changed. What
-// only other tables tell does not change inside a unit, so the stored record is
-// asked for it.
+// only other tables tell changes inside a unit by its shares alone, so the
+// stored record is asked for the rest.
 func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *access.Scope, rec *row) (bool, error) {
 	st := standing{owner: rec.owner, ownerRole: rec.ownerRole}
 	if st.reachedBy(scope, ofRow) {
@@ -126,7 +126,10 @@ func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *acce
 	if st.reachedBy(scope, ofValues) {
 		return true, nil
 	}
-	others := waysOf(scope, ofOthers)
+	others, reached := p.u.byShares(ref{e.Name, rec.id}, waysOf(scope, ofOthers))
+	if reached {
+		return true, nil
+	}
 	if rec.version == 0 || len(others.Ways) == 0 {
 		return false, nil
 	}

@@ -35,6 +35,16 @@ type view interface {
 	put(ctx context.Context, r *access.EntityRights, rec *row, p *patch) error
 	// drop deletes a record.
 	drop(ctx context.Context, r *access.EntityRights, rec *row) error
+	// principal returns the stored form of a principal that the viewer may name,
+	// or VALIDATION.
+	principal(ctx context.Context, with With) (string, error)
+	// shareWith returns the share of a record with a stored principal, without
+	// access where there is none, and how many shares the record has.
+	shareWith(ctx context.Context, e *schema.Entity, rec *row, to string) (Share, int, error)
+	// putShare stores a share of a record with a stored principal, new or changed.
+	putShare(ctx context.Context, r *access.EntityRights, rec *row, to string, share Share) error
+	// dropShare deletes a share.
+	dropShare(ctx context.Context, r *access.EntityRights, rec *row, to string) error
 	// findUser returns a user, or errUnseen. The caller may change it.
 	findUser(ctx context.Context, id user.ID) (*user.User, error)
 	// putUser stores the profile of a user that a body has changed. before is the
