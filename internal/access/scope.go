@@ -39,7 +39,7 @@ type Way struct {
 }
 
 // Kind is a kind of way. A new one needs an entry in package records, too
-// (its way.go), and a place in Viewer.scope.
+// (its way.go), and a source (viewer.sources).
 type Kind uint8
 
 const (
