@@ -86,7 +86,7 @@ func (d *decoder) identified(m *Spec, n *Value, what, key, name string) bool {
 	return true
 }
 
-// context reads an execution context; its user stands by e-mail key.
+// context reads an execution context; it has the e-mail key of its user.
 func (d *decoder) context(n *Value) custom.Context {
 	caller := custom.Context{Kind: custom.Caller}
 	if n.Kind == Mapping {
@@ -141,5 +141,5 @@ func (s *state) email(key string) string {
 	return key
 }
 
-// lineOf is the line, from 1, on which the byte at offset stands.
+// lineOf returns the line, from 1, of the byte at offset.
 func lineOf(s string, offset int) int { return 1 + strings.Count(s[:offset], "\n") }

@@ -189,7 +189,7 @@ func cmpOr(a, b any) any {
 	return b
 }
 
-// worded is a JSON value in a line for people.
+// worded returns a JSON value as a text that fits on one line.
 func worded(v any) string {
 	switch v := v.(type) {
 	case nil:

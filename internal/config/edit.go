@@ -228,7 +228,7 @@ func (k kind) object(s *state, key string) Object {
 	return o
 }
 
-// templateKind tells of e-mail templates.
+// templateKind describes e-mail templates.
 var templateKind = kind{
 	name: kindTemplate, section: "email_templates",
 	keys: func(s *state) []string { return sortedKeys(s.tenant.Settings.EmailTemplates) },

@@ -127,7 +127,7 @@ func (p *plan) stopping() (list Affected) {
 	return list
 }
 
-// actor is the e-mail key of the user whom an endpoint of a state runs as; "" when
+// actor returns the e-mail key of the user that an endpoint of a state runs as; "" when
 // that is its caller (contract X2).
 func (s *state) actor(e *custom.Endpoint) string {
 	var c custom.Context

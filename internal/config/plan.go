@@ -59,8 +59,8 @@ type plan struct {
 	before, after *state
 	schema        *schema.Schema // of after
 	holders       holders
-	// people are stored users whom definitions name, by e-mail key. They need not
-	// be part of the plan.
+	// people has the stored users that definitions name, by e-mail key. They need
+	// not be part of the plan.
 	people  map[string]*user.User
 	renames renames
 	keyring *secret.Keyring

@@ -83,8 +83,7 @@ func (s *state) loadDefinitions(ctx context.Context, q db.Querier) error {
 	})
 }
 
-// loadDefinitions completes the state that the manifest is held against, with
-// the users whom its own definitions name.
+// loadDefinitions adds to the stored state the users that its definitions name.
 func (w *writer) loadDefinitions() error {
 	p := w.p
 	p.people, w.keys = map[string]*user.User{}, map[string]string{}
@@ -178,8 +177,8 @@ func (w *writer) defineEndpoints() error {
 	return nil
 }
 
-// oldestOwner is the e-mail key of the active owner whom the tenant has longest
-// once the plan is done; "" when it has none.
+// oldestOwner returns the e-mail key of the active owner that the tenant has had
+// longest, as of after the plan; "" when there is none.
 func (w *writer) oldestOwner() (key string, err error) {
 	p := w.p
 	if !w.fresh {

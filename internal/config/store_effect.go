@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// effect counts what a dry run found, after its transaction: it reads every user
-// when the change may narrow the rights of users whom it does not name.
+// effect counts what a dry run found, after its transaction. It reads every user
+// when the change may narrow the rights of users that it does not name.
 func (a *application) effect(ctx context.Context, h db.Handle, fields []GoneField) (*Effect, error) {
 	e := &Effect{Reindexed: slices.Concat([]records.Visit{}, a.visits), Fields: slices.Concat([]GoneField{}, fields), Endpoints: a.stopping}
 	if len(a.changes) == 0 {
@@ -60,8 +60,8 @@ func (a *application) effect(ctx context.Context, h db.Handle, fields []GoneFiel
 	return e, err
 }
 
-// narrows reports whether the change touches what gives rights to users whom it
-// does not name.
+// narrows reports whether the change concerns an object that gives rights to users
+// that the change does not name.
 func (a *application) narrows() bool {
 	return a.configBefore != nil && slices.ContainsFunc(a.changes, func(c change) bool {
 		return c.before != nil && slices.Contains([]string{kindEntity, kindUserFields, kindRole, kindSet, kindRule}, c.kind)

@@ -11,8 +11,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// maxTries bounds how often an apply plans anew, because what it had found was
-// not so any more.
+// maxTries bounds how often an apply plans again because the state changed after
+// it was read.
 const maxTries = 20
 
 func (a *application) inline() int {
@@ -60,7 +60,7 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 func (a *application) prepare(ctx context.Context, h db.Handle, long *records.Long) error {
 	err := records.Prepare(ctx, h, a.clk, long.Work, a.opts.Pace)
 	if errors.Is(err, records.ErrGone) {
-		return nil // somebody else finished or undid it: plan anew
+		return nil // somebody else finished or undid it: plan again
 	}
 	return err
 }

@@ -18,8 +18,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// load reads the state the manifest is held against: the whole configuration,
-// and of the users those it is about.
+// load reads the stored state with which the manifest is compared: the whole
+// configuration, and those users that the manifest concerns.
 func (w *writer) load() (err error) {
 	w.config, err = access.Load(w.ctx, w.tx)
 	switch {
@@ -110,8 +110,8 @@ func (p *plan) refuseClashes(clashes map[string][]user.ID) {
 	}
 }
 
-// loadStaff adds every internal user: those the manifest does not name are
-// pruned, but for those whom it cannot name.
+// loadStaff adds every internal user. Those that the manifest does not name are
+// pruned, except those that it cannot name.
 func (w *writer) loadStaff(clashes map[string][]user.ID) error {
 	sets, err := user.Assignments(w.ctx, w.tx)
 	if err != nil {
@@ -155,9 +155,9 @@ func (w *writer) loadHolders() error {
 	})
 }
 
-// checkUserData refuses a new type of a custom field of users while it would
-// break data, with how many: values that fit the old type and not the new one.
-// What registration stored unchecked fits neither, and stands against nothing.
+// checkUserData refuses a new type of a custom field of users while stored values
+// fit the old type and not the new one, and says how many. Values that registration
+// stored unchecked fit neither type, and do not prevent the change.
 func (w *writer) checkUserData() error {
 	p := w.p
 	type pair struct{ was, is *schema.Field }

@@ -10,8 +10,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// templateNames and templateVariables are the mails that can be written anew
-// and what can stand in them (contract M1, M2).
+// templateNames are the mails whose texts can be replaced, and templateVariables
+// the variables that those may contain (contract M1, M2).
 var (
 	templateNames     = []string{"external-user-email-verification", "external-user-password-reset", "external-user-welcome"}
 	templateVariables = []string{"{{name}}", "{{verify_url}}", "{{reset_url}}", "{{app_url}}", "{{tenant_name}}"}

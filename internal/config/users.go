@@ -68,7 +68,8 @@ var userTable = table[userDecl]{
 	{key: "id", past: func(u, _ *userDecl) *Value { return str(string(u.ID)) }, show: inHistory},
 }
 
-// sealedText is how the change history tells of a secret that prev was before.
+// sealedText returns what the change history shows for a secret; prev is its earlier
+// value.
 func sealedText(sealed, prev string) *Value {
 	switch {
 	case sealed == "":
@@ -192,8 +193,9 @@ func mergeUsers(p *plan) {
 	}
 }
 
-// checkAddress refuses a new user whom no mail can reach. One who is stored
-// already stays: an export must apply, whatever was taken for an address before.
+// checkAddress refuses a new user with an address that no mail can reach. A stored
+// user is not checked: an export must apply, also if it has an address that an earlier
+// version accepted.
 func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
 	at := p.m.place("users", decl.Key, "email")
 	if prev != nil || p.has(at.Path) {

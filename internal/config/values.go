@@ -12,8 +12,8 @@ import (
 
 // json makes JSON of a value of the author's choice: texts, numbers, true and
 // false, null, lists and objects stay what they are, in their order, and
-// nothing is taken from the environment. places takes note of where each path
-// stands. Of what is not right, null is made.
+// nothing is taken from the environment. It records the place of each path in
+// places. An invalid value becomes null, with a problem.
 func (d *decoder) json(n *Value, path string, places map[string]Place) jsontext.Value {
 	if _, noted := places[path]; !noted {
 		places[path] = n.Place

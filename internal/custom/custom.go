@@ -13,7 +13,7 @@ import (
 	"gatehouse/internal/inputs"
 )
 
-// ContextKind says as whom a component or automation runs.
+// ContextKind says under which user's permissions a component or automation runs.
 type ContextKind string
 
 // The kinds of execution context.
@@ -99,7 +99,7 @@ type Endpoint struct {
 	Auth               Auth   `json:"auth"`
 	Reply              Reply  `json:"reply"`
 	RunAs              string `json:"run_as"`     // a user's id, "" for none
-	DefinedBy          string `json:"defined_by"` // the id of the user whom a webhook runs as where nothing else says
+	DefinedBy          string `json:"defined_by"` // the id of the user that a webhook runs as by default
 	LogRequests        bool   `json:"log_requests"`
 	ExternalUsers      bool   `json:"external_users"`
 	RateLimitPerMinute int    `json:"rate_limit_per_minute"` // of a webhook

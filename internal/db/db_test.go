@@ -47,10 +47,10 @@ func TestTenantIsBound(t *testing.T) {
 		if !slices.Equal(hosts, []string{"b.example"}) {
 			t.Errorf("b sees %v", hosts)
 		}
-		mustPanic(t, "keep to its tenant", func() {
+		mustPanic(t, "not bound to its tenant", func() {
 			_ = d.For("b").Query(t.Context(), `SELECT host FROM tenant_hosts`, func(db.Row) error { return nil })
 		})
-		mustPanic(t, "keep to its tenant", func() {
+		mustPanic(t, "not bound to its tenant", func() {
 			_ = d.For("b").Write(t.Context(), func(tx db.Tx) error {
 				_, err := tx.Exec(t.Context(), `DELETE FROM tenant_hosts`)
 				return err

@@ -58,8 +58,9 @@ func TestLostRacesAreRunAgain(t *testing.T) {
 				}
 				return nil
 			})
-			if runs.Load() != 3 {
-				t.Errorf("%d runs", runs.Load())
+			// On a busy machine the loser may be back before the winner has noticed, and lose again.
+			if n := runs.Load(); n < 3 {
+				t.Errorf("%d runs", n)
 			}
 		})
 	}

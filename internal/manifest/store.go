@@ -22,7 +22,7 @@ type Result = config.Result
 // Change is one object that an apply created, updated or deleted.
 type Change = config.Change
 
-// actor is whom the change history names.
+// actor is the name that the change history records.
 const actor = "operator: apply"
 
 // Apply makes a tenant what the manifest src says, all or nothing. file names

@@ -13,7 +13,7 @@ import (
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntax tells of a text that is not YAML. The parser's own words do not help with
+// syntax explains why a text is not YAML. The parser's own words do not help with
 // the mistakes that are made most often: those are looked for in the lines around
 // the one that it names: the one before, or those after it where a value takes several.
 func (d *document) syntax(src []byte, err error) {

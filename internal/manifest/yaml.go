@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/config"
 )
 
-// node is an exported value as YAML, in the style in which people would write it.
+// node is an exported value as YAML, in the style in which it would be written by hand.
 func node(v *config.Value) *yaml.Node {
 	switch v.Kind {
 	case config.Mapping:
@@ -153,7 +153,7 @@ func fromTokens(dec *jsontext.Decoder, all jsontext.Value) *yaml.Node {
 }
 
 // long is a text in which nothing is a variable: of several lines where it can
-// be, in a literal block, so that people can read it.
+// be, in a literal block, so that it is easy to read.
 func long(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch {

@@ -47,7 +47,7 @@ type Field struct {
 	IndexName string
 	// Index is the field's place in its entity type; masks are indexed by it.
 	Index int `json:"-"`
-	// Label is the member name as it stands in a record's JSON: `"name":`.
+	// Label is the member name as it is written in a record's JSON: `"name":`.
 	Label string `json:"-"`
 	// StoredLabel is Label in stored data.
 	StoredLabel []byte `json:"-"`
@@ -63,7 +63,7 @@ func (f *Field) MemberName() string { return cmp.Or(f.Member, f.Name) }
 func (f *Field) TargetAs() string { return cmp.Or(f.TargetStored, f.Target) }
 
 // StoredAs returns the name of the field's index rows. It changes when they are
-// made anew: the new ones are filled beside those in use.
+// rebuilt: the new rows are added while the old ones are in use.
 func (f *Field) StoredAs() string { return cmp.Or(f.IndexName, f.Name) }
 
 // Keyed reports whether each value has an index row.

@@ -86,7 +86,7 @@ func DeleteEntity(ctx context.Context, tx tenant.ConfigTx, name string) error {
 }
 
 // SetIndexName sets the name of the index rows that are in use for a field; ""
-// stands for the field's own name. The error is one of the database.
+// means the field's own name. The error is one of the database.
 func SetIndexName(ctx context.Context, tx tenant.ConfigTx, entity, field, name string) error {
 	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, field, name)
 	return err

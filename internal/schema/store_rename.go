@@ -51,7 +51,7 @@ func renameEntity(ctx context.Context, tx tenant.ConfigTx, from, to string) erro
 }
 
 // freeStorage returns the name under which a new entity type's records are stored;
-// "" stands for its own.
+// "" means its own.
 func freeStorage(ctx context.Context, tx db.Tx, name string) (string, error) {
 	var taken []string
 	err := tx.Query(ctx, `SELECT stored_as FROM entities WHERE tenant_id = $1 AND stored_as <> '' AND name <> $2`,

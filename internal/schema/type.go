@@ -22,8 +22,8 @@ type fieldType struct {
 	// literal says that a value's text form is its JSON, as true and 1.5 are. That
 	// of other types is the inside of their JSON string.
 	literal bool
-	// key returns what equal values have in common, given their text. nil stands
-	// for the text itself.
+	// key returns what equal values have in common, given their text. nil means
+	// the text itself.
 	key func(text string) (key string, ok bool)
 	// options and target say which of these a declaration must have; types without
 	// them must not have them.

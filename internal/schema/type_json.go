@@ -46,7 +46,7 @@ type jsonWriter struct {
 	out []byte
 }
 
-// value copies the next value, which stands within depth lists and objects. It
+// value copies the next value, which is nested in depth lists and objects. It
 // returns why it cannot be stored, "" if it can.
 func (w *jsonWriter) value(depth int) string {
 	token, err := w.in.ReadToken()
@@ -125,7 +125,7 @@ func (w *jsonWriter) end(c byte) string {
 	return ""
 }
 
-// jsonMember is a member of an object in out: its name and where it stands.
+// jsonMember is a member of an object in out: its name and its position.
 type jsonMember struct {
 	name       string
 	start, end int

@@ -63,7 +63,7 @@ func (f *Field) Key(v jsontext.Value) (key string, ok bool) {
 	return key, true
 }
 
-// ellipsis stands in a key before the digest of a long text.
+// ellipsis precedes the digest of a long text in its key.
 const ellipsis = "…"
 
 // digested reports whether a text has the form of the key of a long one. Key gives
@@ -73,7 +73,7 @@ func digested(text string) bool {
 	return at >= len(ellipsis) && text[at-len(ellipsis):at] == ellipsis && strings.Trim(text[at:], "0123456789abcdef") == ""
 }
 
-// ParseText reads the text form of a value, as it stands in a filter of a list,
+// ParseText reads the text form of a value, as it is given in a filter of a list,
 // and returns the value as Canonical does: a text is taken as it is, a number or
 // boolean is written as in JSON (contract P7).
 func (f *Field) ParseText(s string) (canonical jsontext.Value, reason string) {

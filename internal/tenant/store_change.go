@@ -172,7 +172,7 @@ type ChangeFilter struct {
 	Limit int    // 0 for all
 }
 
-// EachChange hands the change history to each, newest first, a few changes in memory
+// EachChange calls each with the entries of the change history, newest first, a few changes in memory
 // at a time. Nothing of the database is held while each runs: its reader may be a
 // terminal, and a long read would keep SQLite's log of writes from being cut.
 func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Change) error) error {
