@@ -71,8 +71,8 @@ func whyCommand(f *flags) action {
 			return f.wrong("--verb %s: expected read, update or delete", *verb)
 		}
 		return f.onShares(ctx, func(s *sharing) error {
-			e, err := s.explain(ctx, *email, *entity, *record)
-			if err != nil {
+			e := &explanation{entity: *entity, record: *record}
+			if err := s.explain(ctx, *email, e); err != nil {
 				return err
 			}
 			if *verb != "" {
@@ -94,23 +94,21 @@ type explanation struct {
 	why            *records.Why
 }
 
-// explain returns NOT_FOUND for a user, an entity type or a record that does not
-// exist, and names which.
-func (s *sharing) explain(ctx context.Context, email, entity, record string) (*explanation, error) {
-	u, err := s.user(ctx, email)
-	if err != nil {
-		return nil, err
+// explain fills in an explanation of a record. It returns NOT_FOUND for a user, an
+// entity type or a record that does not exist, and names which.
+func (s *sharing) explain(ctx context.Context, email string, e *explanation) (err error) {
+	if e.user, err = s.user(ctx, email); err != nil {
+		return err
 	}
-	viewer, err := s.directory.Viewer(ctx, s.config, u.ID, true)
+	viewer, err := s.directory.Viewer(ctx, s.config, e.user.ID, true)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	why, err := s.session.Why(ctx, viewer, entity, record)
-	if err != nil {
-		return nil, err
+	if e.why, err = s.session.Why(ctx, viewer, e.entity, e.record); err != nil {
+		return err
 	}
-	owner, err := s.emails(ctx)(why.Owner)
-	return &explanation{u, entity, record, owner, why}, err
+	e.owner, err = s.emails(ctx)(e.why.Owner)
+	return err
 }
 
 func (e *explanation) line() whyLine {
