@@ -96,6 +96,10 @@ func commands() []command {
 		},
 		{"share list", "--tenant T --entity E --record ID [--json]", "list the shares of a record", shareList},
 		{
+			"why", "--tenant T --user E --entity E --record ID [--verb read|update|delete] [--json]",
+			"explain what a user may do with a record, and why", whyCommand,
+		},
+		{
 			"audit", "--tenant T [--user EMAIL] [--endpoint PATTERN] [--request-id ID] [--since WHEN] [--errors] [--limit N] [--json]",
 			"read the audit log, newest first", auditCommand,
 		},

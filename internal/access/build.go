@@ -160,17 +160,6 @@ func (c *Config) OwnerRole(userID user.ID, role string) string {
 	return role
 }
 
-// ownerRoles adds the further names that roles have while users move.
-func (c *Config) ownerRoles(roles []string) []string {
-	if len(c.roleNames) == 0 {
-		return roles
-	}
-	for _, role := range roles[:len(roles):len(roles)] {
-		roles = append(roles, c.roleNames[role]...)
-	}
-	return roles
-}
-
 func (c *Config) nameRole(role, name string) {
 	if c.roleNames == nil {
 		c.roleNames = map[string][]string{}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
@@ -38,7 +39,7 @@ type Way struct {
 }
 
 // Kind is a kind of way. A new one needs an entry in package records, too
-// (its way.go), and a place in Viewer.scope.
+// (its way.go), and a source (viewer.sources).
 type Kind uint8
 
 const (
@@ -46,7 +47,7 @@ const (
 	ByOwner Kind = iota
 	// ByOwnerRole reaches the records whose owner has one of the named roles. A
 	// role has further names while a change of users' roles is in progress
-	// (Config.ownerRoles).
+	// (Config.ownedBy).
 	ByOwnerRole
 	// ByShare reaches the records that are shared with one of the named
 	// principals. The names are those that the table shares has (Roles.Stored).
@@ -56,11 +57,17 @@ const (
 	ByRule
 )
 
-// add adds a way, unless it has no names.
-func (s *Scope) add(w Way) {
-	if len(w.Names) > 0 {
-		s.Ways = append(s.Ways, w)
+// add adds the name that a source gives.
+func (s *Scope) add(src Source) {
+	if src.known {
+		return
 	}
+	i := slices.IndexFunc(s.Ways, func(w Way) bool { return w.Kind == src.Kind })
+	if i < 0 {
+		i = len(s.Ways)
+		s.Ways = append(s.Ways, Way{Kind: src.Kind, EditOnly: src.EditOnly})
+	}
+	s.Ways[i].Names = append(s.Ways[i].Names, src.Name)
 }
 
 // Statement is an SQL text and those of its arguments that the scope decides.
@@ -75,77 +82,16 @@ func UserPrincipal(id user.ID) string { return "user:" + string(id) }
 // RolePrincipal is UserPrincipal for the users with a role or an ancestor of it.
 func RolePrincipal(role string) string { return "role:" + role }
 
-// scope returns the records of an entity type that a verb reaches (contract A7
-// to A11): the owner and users with an ancestor of the owner's role do all;
-// shares and sharing rules let read, or read and update; the entity's default
-// is for internal users.
+// scope returns the records of an entity type that a verb reaches: all of them, or
+// what its sources name.
 func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 	if verb == Create {
 		return &Scope{}
 	}
-	if v.all {
+	if len(v.whole(e, verb)) > 0 {
 		return &Scope{All: true}
 	}
-	if !v.external && verb != Delete {
-		if e.Sharing == schema.PublicReadWrite || e.Sharing == schema.PublicRead && verb == Read {
-			return &Scope{All: true}
-		}
-	}
-	var below []string
-	if v.role != "" {
-		below = v.config.Roles.Below(v.role)
-	}
 	s := &Scope{}
-	s.add(Way{Kind: ByOwner, Names: []string{string(v.userID)}})
-	if verb == Delete {
-		s.add(Way{Kind: ByOwnerRole, Names: v.config.ownerRoles(below)})
-		return s
-	}
-	editOnly := verb == Update
-	owners, rules := v.ruled(e, below, editOnly)
-	s.add(Way{Kind: ByOwnerRole, Names: v.config.ownerRoles(owners)})
-	s.add(Way{Kind: ByShare, Names: v.principals(below), EditOnly: editOnly})
-	s.add(Way{Kind: ByRule, Names: rules})
+	v.sources(e, verb, s.add)
 	return s
-}
-
-// principals returns the principals whose shares reach the viewer: the viewer,
-// their role and those below it.
-func (v *viewer) principals(below []string) []string {
-	list := []string{UserPrincipal(v.userID)}
-	if v.role == "" {
-		return list
-	}
-	list = append(list, v.config.Roles.shares[v.role])
-	for _, role := range below {
-		list = append(list, v.config.Roles.shares[role])
-	}
-	return list
-}
-
-// ruled returns what sharing rules open to the viewer: roles of owners, which
-// begin with those below the viewer's own, and names of rules by field value.
-func (v *viewer) ruled(e *schema.Entity, below []string, editOnly bool) (owners, rules []string) {
-	if v.role == "" {
-		return nil, nil
-	}
-	mine := map[string]bool{v.role: true} // the roles whose rules reach the viewer
-	known := map[string]bool{}            // the roles in owners
-	for _, role := range below {
-		mine[role], known[role] = true, true
-	}
-	owners = append(owners, below...)
-	for _, rule := range v.config.Rules {
-		if rule.Entity != e.Name || !mine[rule.ShareWithRole] || editOnly && rule.Access != Edit {
-			continue
-		}
-		switch {
-		case rule.OwnedByRole == "":
-			rules = append(rules, rule.StoredAs())
-		case !known[rule.OwnedByRole]:
-			known[rule.OwnedByRole] = true
-			owners = append(owners, rule.OwnedByRole)
-		}
-	}
-	return owners, rules
 }

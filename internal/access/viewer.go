@@ -33,8 +33,10 @@ type viewer struct {
 	email    string
 	external bool
 	role     string
-	owner    bool // of the tenant
-	all      bool // every type, record and field
+	owner    bool     // of the tenant
+	all      bool     // every type, record and field
+	allBy    []string // permission sets by which it is all
+	sets     []*PermissionSet
 	system   []string
 	entities map[string]*EntityRights
 	// evenInactive is set when the credential outlives its user's deactivation.
@@ -59,28 +61,29 @@ type Identity struct {
 func viewerOf(c *Config, id Identity) Viewer {
 	v := &viewer{config: c, userID: id.UserID, email: id.Email, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
 	v.owner = id.Owner && !id.External
-	v.all = v.owner
-	var sets []*PermissionSet
 	for _, name := range id.Sets {
 		set := c.Sets[name]
 		if set == nil {
 			continue // a dangling assignment grants nothing
 		}
-		sets = append(sets, set)
+		v.sets = append(v.sets, set)
+		if v.takes(set) {
+			v.allBy = append(v.allBy, set.Name)
+		}
 		if !id.External {
-			v.all = v.all || set.AllEntityAccess
 			v.system = append(v.system, set.System...)
 		}
 	}
+	v.all = v.owner || len(v.allBy) > 0
 	if v.owner {
 		v.system = slices.Clone(SystemPermissions)
 	}
 	slices.Sort(v.system)
 	v.system = slices.Compact(v.system)
 	for _, e := range c.Schema.Entities {
-		v.entities[e.Name] = v.rights(e, sets)
+		v.entities[e.Name] = v.rights(e)
 	}
-	v.entities[schema.UserEntity] = v.rights(c.Schema.User, sets)
+	v.entities[schema.UserEntity] = v.rights(c.Schema.User)
 	return Viewer{v}
 }
 
@@ -217,21 +220,16 @@ func (w Viewer) OnUsers() (*EntityRights, error) {
 	return w.v.entities[schema.UserEntity], nil
 }
 
+// takes reports whether a permission set gives the viewer everything.
+func (v *viewer) takes(set *PermissionSet) bool { return set.AllEntityAccess && !v.external }
+
 // rights returns the union of the sets' permissions on e (contract A5).
-func (v *viewer) rights(e *schema.Entity, sets []*PermissionSet) *EntityRights {
-	r := &EntityRights{
-		Entity: e, ReadField: make([]bool, len(e.Fields)), EditField: make([]bool, len(e.Fields)),
-	}
+func (v *viewer) rights(e *schema.Entity) *EntityRights {
+	r := noRights(e)
 	if v.all {
-		r.verbs = [4]bool{true, true, true, true}
-		for i := range e.Fields {
-			r.ReadField[i], r.EditField[i] = true, true
-		}
+		r.full()
 	} else {
-		if e.Name == schema.UserEntity {
-			r.columns = map[string]FieldGrant{}
-		}
-		for _, set := range sets {
+		for _, set := range v.sets {
 			if g, ok := set.Entities[e.Name]; ok {
 				r.unite(g)
 			}
@@ -240,6 +238,27 @@ func (v *viewer) rights(e *schema.Entity, sets []*PermissionSet) *EntityRights {
 	for verb := range r.scopes {
 		r.scopes[verb] = v.scope(e, Verb(verb))
 	}
+	return r
+}
+
+// noRights returns rights without any permission.
+func noRights(e *schema.Entity) *EntityRights {
+	r := &EntityRights{
+		Entity: e, ReadField: make([]bool, len(e.Fields)), EditField: make([]bool, len(e.Fields)),
+	}
+	if e.Name == schema.UserEntity {
+		r.columns = map[string]FieldGrant{}
+	}
+	return r
+}
+
+// full adds every permission.
+func (r *EntityRights) full() *EntityRights {
+	r.verbs = [4]bool{true, true, true, true}
+	for i := range r.Entity.Fields {
+		r.ReadField[i], r.EditField[i] = true, true
+	}
+	r.columns = nil
 	return r
 }
 

@@ -92,3 +92,13 @@ func WalkPage(ctx context.Context, tx db.Tx, entity string) (int, error) {
 	list, _, err := page(ctx, tx, `entity = $4`, 0, everAfter, walkPage, "", entity)
 	return len(list), err
 }
+
+// IncompleteWays returns the kinds of ways that lack a part, as their "why".
+func IncompleteWays() (list []int) {
+	for i, k := range ways {
+		if k.prefix == "" || k.names == nil || k.condition == nil || k.ranges == nil || k.why == nil {
+			list = append(list, i)
+		}
+	}
+	return list
+}

@@ -20,6 +20,7 @@ type question struct {
 	about  string
 	ask    func() string
 	expect func(o *oracle) string
+	why    bool // whether it asks for an explanation
 }
 
 // exam asks a provisioned world everything and counts the answers that differ
@@ -30,13 +31,13 @@ type exam struct {
 	oracle *oracle
 	faulty map[string]*oracle
 
-	cells, differences int
-	caught             map[string]string // the first difference by fault
-	examples           []string
+	cells, differences, whys int               // whys: differences of explanations
+	caught, caughtByWhy      map[string]string // the first difference by fault
+	examples                 []string
 }
 
 func newExam(h *house, w *world) *exam {
-	return &exam{h: h, w: w, oracle: newOracle(w), faulty: map[string]*oracle{}, caught: map[string]string{}}
+	return &exam{h: h, w: w, oracle: newOracle(w), faulty: map[string]*oracle{}, caught: map[string]string{}, caughtByWhy: map[string]string{}}
 }
 
 // take asks the questions, several at once, and marks the answers.
@@ -61,11 +62,16 @@ func (x *exam) mark(q question, got string) {
 	x.cells += q.cells
 	if want := q.expect(x.oracle); got != want {
 		x.differences++
+		if q.why {
+			x.whys++
+		}
 		x.examples = append(x.examples, fmt.Sprintf("%s\n   got  %s\n   want %s", q.about, got, want))
 	}
 	for name, o := range x.faulty {
-		if want := q.expect(o); x.caught[name] == "" && got != want {
-			x.caught[name] = fmt.Sprintf("%s: %s, not %s", q.about, got, want)
+		if by := x.by(q); by[name] == "" {
+			if want := q.expect(o); got != want {
+				by[name] = fmt.Sprintf("%s: %s, not %s", q.about, got, want)
+			}
 		}
 	}
 }
@@ -87,11 +93,11 @@ func (x *exam) everything(there *world) {
 	for _, p := range x.w.viewers() {
 		s := x.h.as(p.id)
 		for _, r := range x.w.things {
-			calm = append(calm, x.aboutRecord(s, p, r)...)
+			calm = append(append(calm, x.aboutRecord(s, p, r)...), x.aboutWhy(p, r))
 		}
 		for i, r := range there.things {
 			if i%4 == 0 {
-				calm = append(calm, x.aboutForeign(s, p, r)...)
+				calm = append(append(calm, x.aboutForeign(s, p, r)...), x.aboutWhy(p, r))
 			}
 		}
 		for _, entity := range typeNames {

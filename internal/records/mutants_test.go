@@ -13,26 +13,26 @@ import (
 type mutant struct{ name, file, from, to string }
 
 var mutants = []mutant{
-	{"peers of the same role see", "../access/scope.go", "below = v.config.Roles.Below(v.role)", "below = append(v.config.Roles.Below(v.role), v.role)"},
-	{"ancestors are missing", "../access/scope.go", "below = v.config.Roles.Below(v.role)", "below = nil"},
+	{"peers of the same role see", "../access/source.go", "below = v.config.Roles.Below(v.role)", "below = append(v.config.Roles.Below(v.role), v.role)"},
+	{"ancestors are missing", "../access/source.go", "below = v.config.Roles.Below(v.role)", "below = nil"},
 	{"descendants instead of ancestors", "../access/access.go", "r.children[role.Parent] = append(r.children[role.Parent], role.Name)",
 		"r.children[role.Name] = append(r.children[role.Name], role.Parent)"},
 	{"only the parent", "../access/access.go", "next = append(next[1:], r.children[at]...)", "next = next[1:]"},
-	{"the default applies to externals", "../access/scope.go", "if !v.external && verb != Delete", "if verb != Delete"},
-	{"delete by the default", "../access/scope.go", "if !v.external && verb != Delete", "if !v.external"},
-	{"public_read lets update", "../access/scope.go", "e.Sharing == schema.PublicRead && verb == Read", "e.Sharing == schema.PublicRead"},
-	{"a share lets delete", "../access/scope.go", "if verb == Delete {", "if verb == Delete && v.userID == \"\" {"},
-	{"EditOnly is not set", "../access/scope.go", "editOnly := verb == Update", "editOnly := false"},
+	{"the default applies to externals", "../access/source.go", "if !v.external && verb != Delete", "if verb != Delete"},
+	{"delete by the default", "../access/source.go", "if !v.external && verb != Delete", "if !v.external"},
+	{"public_read lets update", "../access/source.go", "e.Sharing == schema.PublicRead && verb == Read", "e.Sharing == schema.PublicRead"},
+	{"a share lets delete", "../access/source.go", "if verb == Delete {", "if verb == Delete && v.userID == \"\" {"},
+	{"EditOnly is not set", "../access/source.go", "editOnly := verb == Update", "editOnly := false"},
 	{"EditOnly is ignored", "way.go", "if w.EditOnly {", "if false {"},
-	{"rules of level read let update", "../access/scope.go", "|| editOnly && rule.Access != Edit", ""},
-	{"rules do not reach ancestors", "../access/scope.go", "mine[role], known[role] = true, true", "mine[role], known[role] = false, true"},
-	{"shares do not reach ancestors", "../access/scope.go", "list = append(list, v.config.Roles.shares[role])", "_ = role"},
-	{"shares reach descendants", "../access/scope.go", "list = append(list, v.config.Roles.shares[v.role])",
-		"list = append(list, v.config.Roles.shares[v.role], v.config.Roles.shares[v.config.Roles.parent[v.role]])"},
-	{"rules of every type", "../access/scope.go", "rule.Entity != e.Name ||", ""},
-	{"owned_by_role reaches descendants", "../access/scope.go", "owners = append(owners, rule.OwnedByRole)",
-		"owners = append(append(owners, rule.OwnedByRole), v.config.Roles.Below(rule.OwnedByRole)...)"},
-	{"externals keep all_entity_access", "../access/viewer.go", "if !id.External {\n\t\t\tv.all", "if true {\n\t\t\tv.all"},
+	{"rules of level read let update", "../access/source.go", "|| editOnly && rule.Access != Edit", ""},
+	{"rules do not reach ancestors", "../access/source.go", "mine[role] = true", "_ = role"},
+	{"shares do not reach ancestors", "../access/source.go", "src.Role, src.Name = role, v.config.Roles.shares[role]\n\t\tadd(src)", "_ = role"},
+	{"shares reach descendants", "../access/source.go", "src.Role, src.Name = v.role, v.config.Roles.shares[v.role]\n\tadd(src)",
+		"src.Role, src.Name = v.role, v.config.Roles.shares[v.role]\n\tadd(src)\n\tsrc.Name = v.config.Roles.shares[v.config.Roles.parent[v.role]]\n\tadd(src)"},
+	{"rules of every type", "../access/source.go", "rule.Entity != e.Name ||", ""},
+	{"owned_by_role reaches descendants", "../access/source.go", "v.config.ownedBy(rule.OwnedByRole, Source{",
+		"for _, role := range v.config.Roles.Below(rule.OwnedByRole) {\n\t\t\t\tv.config.ownedBy(role, Source{Cause: RuleByOwnerRole, Rule: rule}, add)\n\t\t\t}\n\t\t\tv.config.ownedBy(rule.OwnedByRole, Source{"},
+	{"externals keep all_entity_access", "../access/viewer.go", "return set.AllEntityAccess && !v.external", "return set.AllEntityAccess"},
 	{"edit does not imply read", "../access/viewer.go", "fg.Read = fg.Read || fg.Edit", ""},
 	{"a field not named is closed", "../access/viewer.go", "if !named {\n\t\treturn FieldGrant{Read: true, Edit: true}", "if !named {\n\t\treturn FieldGrant{}"},
 	{"field rights intersect", "../access/viewer.go", "r.EditField[i] = r.EditField[i] || fg.Edit", "r.EditField[i] = r.EditField[i] && fg.Edit"},
@@ -62,6 +62,11 @@ var mutants = []mutant{
 	{"a closed required field is no matter", "validate.go", "if f.Required && !r.EditField[i] {", "if false {"},
 	{"create shows what may not be read", "verbs.go", "if !r.May(access.Read) {", "if false {"},
 	{"anybody sets the owner", "verbs.go", "if !s.viewer.AllEntityAccess() {", "if false {"},
+	{"explanations take read for edit", "../access/source.go", "EditOnly: s.EditOnly}", "EditOnly: false}"},
+	{"explanations leave sets out", "../access/source.go", "} else if g, ok := set.Entities[e.Name]; ok {", "} else if g, ok := set.Entities[e.Name]; ok && len(list) == 0 {"},
+	{"explanations leave permissions out", "store_why.go", "case !r.May(v):", "case false:"},
+	{"explanations leave conditions out", "store_why.go", "ways[w.Kind].condition(st, &w)", "st.WriteString(\"1 = 1\")"},
+	{"explanations forget the default", "store_why.go", "why.add(&all[i], v, whole(e))", "_ = whole"},
 	{"no entity permission is needed", "records.go", "if !r.May(verb) {", "if !r.May(verb) && verb != access.Update {"},
 }
 
@@ -81,15 +86,25 @@ func TestProveMatrixCatchesMutants(t *testing.T) {
 	if os.Getenv("GATEHOUSE_PROVE") == "" {
 		t.Skip("a build for each mutant; GATEHOUSE_PROVE=1")
 	}
-	caught := 0
+	caught, explained := 0, 0
 	for _, m := range mutants {
 		if out := m.run(t); strings.Contains(out, "differences, seed") && strings.Contains(out, "--- FAIL: TestAuthorizationMatrixAtLength") {
 			caught++
+			if differs := !strings.Contains(out, "; 0 differences of explanations"); differs {
+				explained++
+			} else if m.misleads() {
+				t.Errorf("%s: not caught by an explanation", m.name)
+			}
 		} else {
 			t.Errorf("%s: not caught\n%s", m.name, out)
 		}
 	}
-	t.Logf("matrix: %d of %d mutants of the product caught", caught, len(mutants))
+	t.Logf("matrix: %d of %d mutants of the product caught, %d by an explanation", caught, len(mutants), explained)
+}
+
+// misleads reports whether the mutant is of what explanations are made of.
+func (m mutant) misleads() bool {
+	return m.file == "../access/source.go" || m.file == "../access/access.go" || m.file == "store_why.go"
 }
 
 // run is the output of the matrix against the mutant.

@@ -211,31 +211,45 @@ func (o *oracle) may(u *person, entity string, v verb) bool {
 }
 
 // reaches says whether the record itself lets u do v with it (2.14, 2.15).
-func (o *oracle) reaches(u *person, r *thing, v verb) bool {
+func (o *oracle) reaches(u *person, r *thing, v verb) bool { return len(o.causes(u, r, v)) > 0 }
+
+// causes names what lets u do v with the record.
+func (o *oracle) causes(u *person, r *thing, v verb) (list []string) {
 	if !o.sameTenant(u, r) {
-		return false
+		return nil
 	}
-	if o.everything(u) || o.owns(u, r) {
-		return true
+	if o.everything(u) {
+		list = append(list, "everything")
+	}
+	if o.owns(u, r) {
+		list = append(list, "owner")
 	}
 	if role := o.roleOf(r.owner); role != "" && o.above(u, role) {
-		return true
+		list = append(list, "hierarchy")
 	}
 	for _, s := range r.shares {
-		reached := s.user == u.id
+		cause, reached := "share_with_user", s.user == u.id
 		if s.role != "" {
-			reached = o.reachedBy(u, s.role)
+			cause, reached = "share_with_role", o.reachedBy(u, s.role)
 		}
 		if reached && o.shareAllows(s, v) {
-			return true
+			list = append(list, cause)
 		}
 	}
 	for _, q := range o.rules() {
 		if o.ruleMatches(q, r) && o.reachedBy(u, q.shareWith) && o.ruleAllows(q, v) {
-			return true
+			cause := "rule_by_value"
+			if q.ownedByRole != "" {
+				cause = "rule_by_owner_role"
+			}
+			list = append(list, cause)
 		}
 	}
-	return o.defaultAllows(u, r.entity, v)
+	if o.defaultAllows(u, r.entity, v) {
+		list = append(list, "default")
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // judge is the answer to a verb on a record that stands in a table of u's tenant.

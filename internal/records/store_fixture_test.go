@@ -169,6 +169,11 @@ func (h *house) config() *access.Config {
 // as is the store as the user with that name, or that id, may use it.
 func (h *house) as(name string) *records.Session {
 	h.t.Helper()
+	return h.store.As(h.viewer(name))
+}
+
+func (h *house) viewer(name string) access.Viewer {
+	h.t.Helper()
 	id := name
 	if known := h.ids[name]; known != "" {
 		id = known
@@ -177,7 +182,7 @@ func (h *house) as(name string) *records.Session {
 	if err != nil {
 		h.t.Fatalf("viewer %s: %v", name, err)
 	}
-	return h.store.As(v)
+	return v
 }
 
 func (h *house) system() *records.Session { return h.store.As(access.System(h.config(), "test")) }

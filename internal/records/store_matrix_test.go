@@ -26,13 +26,13 @@ func TestProveAuthorizationMatrix(t *testing.T) {
 
 func matrix(t *testing.T, enough int) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		cells, differences, first := 0, 0, uint64(1)
+		cells, differences, whys, first := 0, 0, 0, uint64(1)
 		if os.Getenv("GATEHOUSE_PROVE") != "" {
 			first = uint64(time.Now().UnixNano() % 1_000_000)
 		}
 		for seed := first; cells < enough && differences == 0; seed++ {
 			x := examine(t, d, seed, nil)
-			cells, differences = cells+x.cells, differences+x.differences
+			cells, differences, whys = cells+x.cells, differences+x.differences, whys+x.whys
 			for i, example := range x.examples {
 				if i == 5 {
 					break
@@ -40,7 +40,7 @@ func matrix(t *testing.T, enough int) {
 				t.Errorf("seed %d: %s", seed, example)
 			}
 		}
-		t.Logf("matrix: %d cells, %d differences, seed %d", cells, differences, first)
+		t.Logf("matrix: %d cells, %d differences, seed %d; %d differences of explanations", cells, differences, first, whys)
 	})
 }
 

@@ -32,10 +32,16 @@ func (s *Session) rightsOnUsers(id string, verb access.Verb) (*access.EntityRigh
 	if !r.May(verb) {
 		return nil, fault.New(fault.Forbidden, "you may not %s records of user", verb)
 	}
-	if id != "" && s.viewer.External() && user.ID(id) != s.viewer.UserID() {
+	if id != "" && !s.reachesUser(user.ID(id)) {
 		return nil, errUnseen
 	}
 	return r, nil
+}
+
+// reachesUser reports whether the viewer reaches a user: an external user only
+// their own row (contract U4).
+func (s *Session) reachesUser(id user.ID) bool {
+	return !s.viewer.External() || id == s.viewer.UserID()
 }
 
 // emailFilter returns the value of the only filter that user has (contract U6).

@@ -2,6 +2,7 @@ package records
 
 import (
 	"slices"
+	"strings"
 
 	"gatehouse/internal/access"
 )
@@ -22,6 +23,8 @@ type way struct {
 	condition func(s *statement, w *access.Way)
 	// ranges writes the index ranges of the records that w reaches.
 	ranges func(a *armWriter, w *access.Way)
+	// why says in words why the records of a source of this way are reached.
+	why func(why *Why, r *Reason) string
 }
 
 // source is what decides whether a record is reached in a way.
@@ -46,6 +49,7 @@ var ways = [...]way{
 		ranges: func(a *armWriter, w *access.Way) {
 			a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", w.Names, nil)
 		},
+		why: func(*Why, *Reason) string { return "the user owns it" },
 	},
 	access.ByOwnerRole: {
 		prefix: "r:",
@@ -63,6 +67,12 @@ var ways = [...]way{
 		ranges: func(a *armWriter, w *access.Way) {
 			a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", w.Names, nil)
 		},
+		why: func(why *Why, r *Reason) string {
+			if r.Cause == access.Hierarchy {
+				return "its owner has role " + r.Role + why.above(r.Role)
+			}
+			return "a rule shares records owned by role " + r.Rule.OwnedByRole + why.ruled(r)
+		},
 	},
 	access.ByShare: {
 		prefix: "s:",
@@ -78,6 +88,17 @@ var ways = [...]way{
 		ranges: func(a *armWriter, w *access.Way) {
 			a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", w.Names, func() { a.level(w) })
 		},
+		why: func(why *Why, r *Reason) string {
+			with := "shared with the user"
+			if r.Cause == access.ShareWithRole {
+				with = "shared with role " + r.Role
+			}
+			level := access.ReadOnly
+			if r.Opens(access.Update) {
+				level = access.Edit
+			}
+			return with + " (" + string(level) + ")" + why.above(r.Role)
+		},
 	},
 	access.ByRule: {
 		prefix: "m:",
@@ -91,6 +112,13 @@ var ways = [...]way{
 		},
 		ranges: func(a *armWriter, w *access.Way) {
 			a.write("rule_matches", "s.record_created_at", "s.rule_id", w.Names, nil)
+		},
+		why: func(why *Why, r *Reason) string {
+			var where []string
+			for _, c := range r.Rule.Where {
+				where = append(where, c.Field+" = "+string(c.Value))
+			}
+			return "a rule shares records where " + strings.Join(where, " and ") + why.ruled(r)
 		},
 	},
 }

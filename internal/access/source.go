@@ -1,0 +1,185 @@
+package access
+
+import "gatehouse/internal/schema"
+
+// Source is one reason for which a verb reaches records of a viewer. A Scope is
+// made of sources, and an explanation of it lists them.
+type Source struct {
+	Cause Cause
+	// Kind, Name and EditOnly are the way that the source adds to a scope, with
+	// its only name. A cause that gives all records has none.
+	Kind     Kind
+	Name     string
+	EditOnly bool
+	// Role is the owner's role (Hierarchy), or the role of the share (ShareWithRole).
+	Role string
+	Rule *SharingRule // of RuleByOwnerRole and RuleByValue
+	Set  string       // of AllEntityAccess, a permission set
+	// known is set when an earlier source gave the name.
+	known bool
+}
+
+// Way returns the way that the source is.
+func (s *Source) Way() Way {
+	return Way{Kind: s.Kind, Names: []string{s.Name}, EditOnly: s.EditOnly}
+}
+
+// Cause is what kind of reason a source is.
+type Cause string
+
+// The causes, in the order of the contract's table (A1).
+const (
+	Ownership       Cause = "owner"
+	Hierarchy       Cause = "hierarchy"
+	ShareWithUser   Cause = "share_with_user"
+	ShareWithRole   Cause = "share_with_role"
+	RuleByOwnerRole Cause = "rule_by_owner_role"
+	RuleByValue     Cause = "rule_by_value"
+	EntityDefault   Cause = "default"
+	AllEntityAccess Cause = "all_entity_access"
+	TenantOwner     Cause = "tenant_owner"
+)
+
+// Causes lists them all.
+var Causes = []Cause{
+	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, EntityDefault, AllEntityAccess, TenantOwner,
+}
+
+// Sources returns everything for which a verb reaches records of an entity type:
+// the reasons for which it reaches all of them, and those that name some.
+// Scope is made of the same list. Create has none.
+func (w Viewer) Sources(e *schema.Entity, verb Verb) (all, some []Source) {
+	if w.v == nil || verb == Create {
+		return nil, nil
+	}
+	w.v.sources(e, verb, func(src Source) { some = append(some, src) })
+	return w.v.whole(e, verb), some
+}
+
+// whole returns the reasons for which a verb reaches all records of an entity type
+// (contract A3, A4, A10): the default is for internal users.
+func (v *viewer) whole(e *schema.Entity, verb Verb) (list []Source) {
+	if v.owner {
+		list = append(list, Source{Cause: TenantOwner})
+	}
+	for _, set := range v.allBy {
+		list = append(list, Source{Cause: AllEntityAccess, Set: set})
+	}
+	if !v.external && verb != Delete {
+		if e.Sharing == schema.PublicReadWrite || e.Sharing == schema.PublicRead && verb == Read {
+			list = append(list, Source{Cause: EntityDefault})
+		}
+	}
+	return list
+}
+
+// sources calls add for each name under which a verb reaches records of an entity
+// type (contract A7 to A9), in the order of kinds: the owner and users with an
+// ancestor of the owner's role do all; shares and sharing rules let read, or read
+// and update.
+func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
+	var below []string
+	if v.role != "" {
+		below = v.config.Roles.Below(v.role)
+	}
+	add(Source{Cause: Ownership, Kind: ByOwner, Name: string(v.userID)})
+	for _, role := range below {
+		v.config.ownedBy(role, Source{Cause: Hierarchy, Role: role}, add)
+	}
+	if verb == Delete {
+		return
+	}
+	editOnly := verb == Update
+	rules := v.rules(e, below, editOnly)
+	owners := map[string]bool{} // whose records the viewer reaches already
+	for _, role := range below {
+		owners[role] = true
+	}
+	for _, rule := range rules {
+		if rule.OwnedByRole != "" {
+			known := owners[rule.OwnedByRole]
+			owners[rule.OwnedByRole] = true
+			v.config.ownedBy(rule.OwnedByRole, Source{Cause: RuleByOwnerRole, Rule: rule, known: known}, add)
+		}
+	}
+	v.shares(below, editOnly, add)
+	for _, rule := range rules {
+		if rule.OwnedByRole == "" {
+			add(Source{Cause: RuleByValue, Kind: ByRule, Name: rule.StoredAs(), Rule: rule})
+		}
+	}
+}
+
+// ownedBy adds a source under each name that a role has in owner_role.
+func (c *Config) ownedBy(role string, src Source, add func(Source)) {
+	src.Kind, src.Name = ByOwnerRole, role
+	add(src)
+	for _, name := range c.roleNames[role] { // while users move from it
+		src.Name = name
+		add(src)
+	}
+}
+
+// shares adds the principals whose shares reach the viewer: the viewer, their role
+// and those below it.
+func (v *viewer) shares(below []string, editOnly bool, add func(Source)) {
+	src := Source{Cause: ShareWithUser, Kind: ByShare, Name: UserPrincipal(v.userID), EditOnly: editOnly}
+	add(src)
+	src.Cause = ShareWithRole
+	if v.role == "" {
+		return
+	}
+	src.Role, src.Name = v.role, v.config.Roles.shares[v.role]
+	add(src)
+	for _, role := range below {
+		src.Role, src.Name = role, v.config.Roles.shares[role]
+		add(src)
+	}
+}
+
+// rules returns the sharing rules of an entity type that reach the viewer.
+func (v *viewer) rules(e *schema.Entity, below []string, editOnly bool) (list []*SharingRule) {
+	if v.role == "" {
+		return nil
+	}
+	mine := map[string]bool{v.role: true} // the roles whose rules reach the viewer
+	for _, role := range below {
+		mine[role] = true
+	}
+	for _, rule := range v.config.Rules {
+		if rule.Entity != e.Name || !mine[rule.ShareWithRole] || editOnly && rule.Access != Edit {
+			continue
+		}
+		list = append(list, rule)
+	}
+	return list
+}
+
+// Grant is what one permission set gives by itself, or, where Set is "", what the
+// ownership of the tenant does.
+type Grant struct {
+	Set string
+	*EntityRights
+}
+
+// Grants returns what each of the viewer's permission sets gives on an entity
+// type, users included: their union is the viewer's rights. The rights of a grant
+// have no scopes.
+func (w Viewer) Grants(e *schema.Entity) (list []Grant) {
+	if w.v == nil {
+		return nil
+	}
+	if w.v.owner {
+		list = append(list, Grant{"", noRights(e).full()})
+	}
+	for _, set := range w.v.sets {
+		r := noRights(e)
+		if w.v.takes(set) {
+			r.full()
+		} else if g, ok := set.Entities[e.Name]; ok {
+			r.unite(g)
+		}
+		list = append(list, Grant{set.Name, r})
+	}
+	return list
+}
