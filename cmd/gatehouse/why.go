@@ -184,9 +184,9 @@ func (e *explanation) note() string {
 func (e *explanation) sentences(v records.VerbWhy) []string {
 	reasons := e.reasons(v)
 	if v.Code == "" {
-		list := append(reasons, named(v.Sets)+" allows "+v.Verb.String()+" on "+e.entity)
-		list[0] = "yes — " + list[0]
-		return list
+		reasons = append(reasons, named(v.Sets)+" allows "+v.Verb.String()+" on "+e.entity)
+		reasons[0] = "yes — " + reasons[0]
+		return reasons
 	}
 	var missing []string
 	if e.entity == schema.UserEntity && v.Verb == access.Delete {
