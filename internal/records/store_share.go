@@ -133,12 +133,10 @@ func (s *Session) mayName(principal string) bool {
 	return s.viewer.MayNameUsers() || name == string(s.viewer.UserID())
 }
 
-// noRole is VALIDATION for a role that does not exist or may not be named.
-func noRole(name string) error {
-	return fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
-}
-
-var errNoUser = fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
+var (
+	errNoRole = fault.Fields("there is no such role", map[string]string{"role": "there is no such role"})
+	errNoUser = fault.Fields("there is no such user", map[string]string{"user": "there is no such user"})
+)
 
 // principalOf returns the stored form of a principal that the viewer names. One
 // that does not exist, and one that they may not name, is VALIDATION. For the
@@ -146,7 +144,7 @@ var errNoUser = fault.Fields("there is no such user", map[string]string{"user": 
 func (s *Session) principalOf(ctx context.Context, q db.Querier, with With) (stored string, err error) {
 	if with.Role != "" {
 		if !s.viewer.MayNameRole(with.Role) {
-			return "", noRole(with.Role)
+			return "", errNoRole
 		}
 		return s.anyPrincipal(ctx, q, access.RolePrincipal(with.Role))
 	}
@@ -179,7 +177,7 @@ func (s *Session) anyPrincipal(ctx context.Context, q db.Querier, principal stri
 		if stored, ok := s.viewer.Config().Roles.Stored(principal); ok {
 			return stored, nil
 		}
-		return "", noRole(name)
+		return "", fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
 	case "user":
 		_, err := user.RoleOf(ctx, q, user.ID(name))
 		if errors.Is(err, user.ErrUnknown) {
