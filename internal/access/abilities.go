@@ -32,14 +32,16 @@ func (w Viewer) Abilities() []Ability {
 	return list
 }
 
-// Ability is one CASL raw rule. Fields is set only where some are left out.
+// Ability is one CASL raw rule. Fields is set only if it leaves out some
+// fields.
 type Ability struct {
 	Action  string   `json:"action"`
 	Subject string   `json:"subject"`
 	Fields  []string `json:"fields,omitempty"`
 }
 
-// fieldsOf names the fields a verb reaches, or nil when it reaches them all.
+// fieldsOf returns the names of the fields that a verb reaches, or nil when it
+// reaches all of them.
 func (r *EntityRights) fieldsOf(v Verb) []string {
 	mask := r.EditField
 	switch v {
@@ -62,14 +64,14 @@ func (r *EntityRights) fieldsOf(v Verb) []string {
 		return nil
 	}
 	if names == nil {
-		return []string{"id"} // CASL refuses an empty list; nothing but the id is left
+		return []string{"id"} // CASL refuses an empty list; only the id remains
 	}
 	slices.Sort(names)
 	return names
 }
 
-// columnsOf names the built-in members of 'user' that a verb reaches: of an
-// update, name and locale at most (contract U5).
+// columnsOf returns the names of the built-in members of 'user' that a verb
+// reaches: for an update, at most name and locale (contract U5).
 func (r *EntityRights) columnsOf(v Verb) []string {
 	var names []string
 	if r.Entity.Name != schema.UserEntity {

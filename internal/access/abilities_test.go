@@ -8,7 +8,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// abilitiesOf is /me's list for a user with the one permission set.
+// abilitiesOf returns the abilities in the answer of /me for a user with one
+// permission set.
 func abilitiesOf(t *testing.T, id Identity, set *PermissionSet) string {
 	t.Helper()
 	roles, err := NewRoles(nil)

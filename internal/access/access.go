@@ -57,7 +57,7 @@ type PermissionSet struct {
 	Entities        map[string]EntityGrant `json:"entities"`
 }
 
-// Check returns the first mistake in the set, in words for its author, or nil.
+// Check returns the first mistake in the set, worded for its author, or nil.
 func (p *PermissionSet) Check(s *schema.Schema) error {
 	for _, name := range p.System {
 		if !slices.Contains(SystemPermissions, name) {
@@ -102,7 +102,7 @@ type Condition struct {
 }
 
 // SharingRule shares records with the users of a role and of its ancestors:
-// those whose owner has exactly the role OwnedByRole, or those that fulfil
+// those whose owner has exactly the role OwnedByRole, or those that satisfy
 // every condition of Where. Exactly one of the two is set.
 type SharingRule struct {
 	Entity        string
@@ -145,7 +145,7 @@ type Role struct {
 
 // principal returns the name of the role in shares.
 func (r Role) principal() string {
-	if r.Since == 0 { // from before roles had it
+	if r.Since == 0 { // the role was created before Since existed
 		return RolePrincipal(r.Name)
 	}
 	return "role#" + strconv.FormatInt(r.Since, 10) + ":" + r.Name
@@ -159,8 +159,8 @@ type Roles struct {
 	shares   map[string]string // Role.principal by name
 }
 
-// NewRoles builds the tree. It returns an error, in words for the author, for a name
-// that is there twice, a missing parent or a cycle.
+// NewRoles builds the tree. It returns an error, worded for the author, for a
+// duplicate name, a missing parent or a cycle.
 func NewRoles(list []Role) (*Roles, error) {
 	r := &Roles{List: list, parent: map[string]string{}, children: map[string][]string{}, shares: map[string]string{}}
 	for _, role := range list {
@@ -191,9 +191,10 @@ func NewRoles(list []Role) (*Roles, error) {
 // Has reports whether there is a role of that name.
 func (r *Roles) Has(name string) bool { _, ok := r.parent[name]; return ok }
 
-// Stored returns a principal in the form of the table shares; false for a role that
-// does not exist. A principal names a role by its name, the table by name and Since:
-// a role that has the name of a deleted one does not inherit its shares.
+// Stored returns a principal in the form that the table shares uses, and false
+// for a role that does not exist. A principal names a role by its name, and the
+// table by its name and Since, so that a role with the name of a deleted one
+// does not inherit its shares.
 func (r *Roles) Stored(principal string) (stored string, ok bool) {
 	name, isRole := strings.CutPrefix(principal, RolePrincipal(""))
 	if !isRole {
@@ -203,7 +204,7 @@ func (r *Roles) Stored(principal string) (stored string, ok bool) {
 	return stored, ok
 }
 
-// Principal reverses Stored; false for a role that no longer exists.
+// Principal reverses Stored. It returns false for a role that no longer exists.
 func (r *Roles) Principal(stored string) (principal string, ok bool) {
 	kind, name, _ := strings.Cut(stored, ":")
 	if kind != "role" && !strings.HasPrefix(kind, "role#") {
@@ -212,8 +213,8 @@ func (r *Roles) Principal(stored string) (principal string, ok bool) {
 	return RolePrincipal(name), r.shares[name] == stored
 }
 
-// within reports whether a role is another one or below it. The time it takes
-// does not depend on the other one.
+// within reports whether a role is the other role or below it. The time that it
+// takes does not depend on the other role.
 func (r *Roles) within(name, other string) bool {
 	found := false
 	for at := name; at != ""; at = r.parent[at] {

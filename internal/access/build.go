@@ -9,11 +9,11 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Build is a change of configuration that would take one long transaction, while it
-// is prepared in short ones. Once it is stored, every writer of records maintains the
-// new index rows beside those in use, and a walk adds the rows of the records that
-// were there before. Then one short transaction puts the change into force. Until it
-// commits, readers see nothing of the change.
+// Build is a change of configuration that would take one long transaction,
+// while it is prepared in short ones. Once the build is stored, every writer of
+// records maintains the new index rows in addition to those in use, and a walk
+// adds the rows of existing records. Then one short transaction puts the change
+// into force. Until it commits, readers see nothing of the change.
 type Build struct {
 	ID   string
 	Work *Work
@@ -22,7 +22,7 @@ type Build struct {
 	// need no visit.
 	Walk       int
 	After, Top int64
-	// Done and Total count records, to show progress.
+	// Done and Total count records, for display of progress.
 	Done, Total int64
 	// Idle is how long the build has made no progress.
 	Idle time.Duration
@@ -32,47 +32,49 @@ type Build struct {
 type Work struct {
 	Shapes []*Shape `json:"shapes,omitempty"`
 	Moves  []*Move  `json:"moves,omitempty"`
-	// Entities are what the records that the moves go through are stored as.
+	// Entities are the stored names of the entity types whose records the moves
+	// visit.
 	Entities []string `json:"entities,omitempty"`
 }
 
 // Shape is the work on the records of one entity type.
 type Shape struct {
-	Entity *schema.Entity `json:"entity"` // as it is going to be
+	Entity *schema.Entity `json:"entity"` // as it will be
 	Fields []*Index       `json:"fields,omitempty"`
-	Rules  []*ShapeRule   `json:"rules,omitempty"` // by field value, as they are going to be
+	Rules  []*ShapeRule   `json:"rules,omitempty"` // by field value, as they will be
 }
 
-// ShapeRule is a sharing rule by field value, and whether it is a new one whose
-// matches must be found.
+// ShapeRule is a sharing rule by field value, and whether it is new, so that
+// its matches must be found.
 type ShapeRule struct {
 	Rule *SharingRule `json:"rule"`
 	New  bool         `json:"new,omitempty"`
 }
 
-// Index is a field whose values are looked at, and whose index rows are made.
+// Index is a field whose values are checked, or whose index rows are built.
 type Index struct {
 	Field string `json:"field"`
-	// Name is what its rows stand under.
+	// Name is the name under which its rows are stored.
 	Name string `json:"name,omitempty"`
-	// Check: stored values must fit what they did not have to fit so far.
+	// Check: stored values must satisfy requirements that they did not have to
+	// satisfy before.
 	Check bool `json:"check,omitempty"`
-	// Rows: index rows are made.
+	// Rows: index rows are built.
 	Rows bool `json:"rows,omitempty"`
-	// Back: the field is new, and may find data from before its removal.
+	// Back: the field is new, and may have stored data from before its removal.
 	Back bool `json:"back,omitempty"`
 }
 
-// Misfits is a name whose rows are no index: they mark the records whose value
-// does not fit. No field's name holds such a sign.
+// Misfits returns a name whose rows are not an index: they mark the records
+// whose value does not fit. No field's name contains such a character.
 func (x *Index) Misfits() string { return x.Name + "!" }
 
-// Doubles is Misfits for records whose value is another's too.
+// Doubles is like Misfits, for records whose value another record also has.
 func (x *Index) Doubles() string { return x.Name + "=" }
 
-// Move is users who get another role. Their records get Token in place of the
-// owner's role, one after another: it is a further name of From until the change
-// takes effect, and from then on one of To.
+// Move is users whose role changes. In their records, one after another, Token
+// replaces the owner's role. Token is a further name of From until the change
+// takes effect, and one of To from then on.
 type Move struct {
 	Token string    `json:"token,omitempty"`
 	From  string    `json:"from"`
@@ -123,8 +125,8 @@ func (w *Work) Key() string {
 // Ready reports whether every record was visited.
 func (b *Build) Ready() bool { return b.Walk >= b.Work.Walks() }
 
-// Shape returns the work that writers must maintain for an entity type, by the name
-// under which its records are stored; nil for none.
+// Shape returns the work that writers must maintain for an entity type, which
+// is named as its records are stored, or nil for none.
 func (c *Config) Shape(entity string) *Shape {
 	if c.Build == nil {
 		return nil
@@ -137,7 +139,7 @@ func (c *Config) Shape(entity string) *Shape {
 	return nil
 }
 
-// Index returns the work on a field; nil for none.
+// Index returns the work on a field, or nil for none.
 func (s *Shape) Index(field string) *Index {
 	for _, x := range s.Fields {
 		if x.Field == field {
@@ -147,7 +149,7 @@ func (s *Shape) Index(field string) *Index {
 	return nil
 }
 
-// OwnerRole returns the owner_role of a record whose owner has a role.
+// OwnerRole returns the owner_role to store in a record whose owner has a role.
 func (c *Config) OwnerRole(userID user.ID, role string) string {
 	if c.Build == nil {
 		return role

@@ -32,7 +32,7 @@ type Cache[T any] struct {
 
 const maxCache = 50_000
 
-// Get returns what was put under key, and whether there is anything.
+// Get returns the value stored under key, and whether there is one.
 func (c *Cache[T]) Get(key string) (T, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -40,7 +40,7 @@ func (c *Cache[T]) Get(key string) (T, bool) {
 	return v, ok
 }
 
-// Put keeps v under key.
+// Put stores v under key.
 func (c *Cache[T]) Put(key string, v T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

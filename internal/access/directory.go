@@ -22,7 +22,7 @@ type Config struct {
 	Roles  *Roles
 	Sets   map[string]*PermissionSet
 	Rules  []*SharingRule
-	// Build is the change of configuration that is being prepared, nil for none. It
+	// Build is the change of configuration that is being prepared, or nil. It
 	// affects what writers write, never what readers see.
 	Build *Build
 	// roleNames are further names that a role has in owner_role; see Move.
@@ -67,8 +67,8 @@ type answer struct {
 const maxHosts = 100_000
 
 // ByHost returns the configuration of the tenant that a canonical host belongs
-// to, and which of the tenant's lists has the host. It returns NOT_FOUND, always
-// with the same words, when there is none, and errors of the database.
+// to, and which of the tenant's lists contains the host. It returns NOT_FOUND,
+// always with the same message, when there is none, and errors of the database.
 func (d *Directory) ByHost(ctx context.Context, host string) (*Config, tenant.HostKind, error) {
 	d.mu.RLock()
 	e := d.hosts[host]
@@ -109,8 +109,8 @@ func (d *Directory) ByHost(ctx context.Context, host string) (*Config, tenant.Ho
 	return a.config, a.kind, nil
 }
 
-// fresh returns the entry's answer while it may be used without asking again,
-// else nil.
+// fresh returns the entry's answer while it may be used without asking the
+// database again, and nil otherwise.
 func (d *Directory) fresh(e *entry) *answer {
 	a := e.answer.Load()
 	if a == nil || a.generation != d.generation.Load() || time.Since(a.asked) >= confirmEvery {
@@ -184,8 +184,8 @@ func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenI
 	return v, nil
 }
 
-// Renew returns the viewer with the current configuration, for a write that found
-// its own outdated. Its errors are those of Current and Viewer.
+// Renew returns the viewer with the current configuration, for a write whose
+// viewer is outdated. Its errors are those of Current and Viewer.
 func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
 	c, err := d.Current(ctx, w.Tenant())
 	if err != nil {
@@ -201,9 +201,9 @@ func (d *Directory) Renew(ctx context.Context, w Viewer) (Viewer, error) {
 	return fresh, err
 }
 
-// System returns a viewer that may do everything with the tenant's records and acts
-// for no user. It is for the operator's commands. reason says why it is needed; it
-// must not be empty, and is for readers of the source alone.
+// System returns a viewer that may do everything with the tenant's records and
+// acts for no user. It is for the operator's commands. reason says why it is
+// needed. It must not be empty, and only documents the call in the source.
 func System(c *Config, reason string) Viewer {
 	if reason == "" {
 		panic("access.System needs a reason")
@@ -211,9 +211,10 @@ func System(c *Config, reason string) Viewer {
 	return viewerOf(c, Identity{Owner: true})
 }
 
-// SystemAs returns a viewer like System's that acts for w's user: what it creates is
-// that user's. It is for components and automations that declare execution_context:
-// system. It panics for the zero Viewer, and without a reason.
+// SystemAs returns a viewer like System's that acts for w's user: that user
+// owns what it creates. It is for components and automations that declare
+// execution_context: system. It panics for the zero Viewer, and without a
+// reason.
 func SystemAs(w Viewer, reason string) Viewer {
 	if reason == "" || w.v == nil {
 		panic("access.SystemAs needs a user and a reason")

@@ -30,7 +30,7 @@ func Loses(before *Config, was Identity, after *Config, is Identity) bool {
 	return false
 }
 
-// exceeds reports whether r has a right that other has not.
+// exceeds reports whether r has a right that other does not have.
 func (r *EntityRights) exceeds(other *EntityRights) bool {
 	for verb := Create; verb <= Delete; verb++ {
 		if r.May(verb) && (!other.May(verb) || r.scopes[verb].exceeds(other.scopes[verb])) {
@@ -57,7 +57,7 @@ func (r *EntityRights) columnExceeds(other *EntityRights) bool {
 	})
 }
 
-// exceeds reports whether s reaches records by a way that other does not have.
+// exceeds reports whether s reaches records in a way that other does not.
 func (s *Scope) exceeds(other *Scope) bool {
 	if s.All || other.All {
 		return !other.All

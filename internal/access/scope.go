@@ -8,29 +8,29 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Scope says which records of one entity type a verb reaches: all of them, or
-// the union of its ways. It is the only description of that; package records
+// Scope describes which records of one entity type a verb reaches: all of them,
+// or the union of its ways. It is the only description of that; package records
 // turns it into SQL and into checks (its way.go).
 type Scope struct {
 	All  bool
 	Ways []Way // in the order of their kinds
 
-	// Dense and Lists are for records to remember, from one list to the next,
-	// whether the scope reaches most of the newest records. They decide how a
-	// page is read, never what it holds.
+	// Dense and Lists are used by package records to remember, from one list to
+	// the next, whether the scope reaches most of the newest records. They
+	// decide how a page is read, never what it contains.
 	Dense atomic.Bool
 	Lists atomic.Uint32
-	// RowSize and ReadSize are for records to remember about how many bytes a
-	// listed record takes where it is shown, and where it is stored, if that is
-	// much; else 0.
+	// RowSize and ReadSize are used by package records to remember the
+	// approximate size in bytes of a listed record, as rendered and as stored,
+	// if it is large; otherwise they are 0.
 	RowSize, ReadSize atomic.Int64
-	// PointRead is for records to keep the statement that reads one record
-	// within the scope.
+	// PointRead is used by package records to keep the statement that reads one
+	// record within the scope.
 	PointRead atomic.Pointer[Statement]
 }
 
-// Way is one way in which a viewer reaches records: those that are reached in
-// this way under one of the names.
+// Way is one way in which a viewer reaches records: the records reached in this
+// way under one of the names.
 type Way struct {
 	Kind  Kind
 	Names []string
@@ -50,14 +50,15 @@ const (
 	// (Config.ownedBy).
 	ByOwnerRole
 	// ByShare reaches the records that are shared with one of the named
-	// principals. The names are those that the table shares has (Roles.Stored).
+	// principals. The names are those in the table shares (Roles.Stored).
 	ByShare
-	// ByRule reaches the records that a sharing rule by field value matches. The
-	// names are those that its matches are stored under (SharingRule.StoredAs).
+	// ByRule reaches the records that a sharing rule by field value matches.
+	// The names are those under which its matches are stored
+	// (SharingRule.StoredAs).
 	ByRule
 )
 
-// add adds the name that a source gives.
+// add adds the name of a source.
 func (s *Scope) add(src Source) {
 	if src.known {
 		return
@@ -70,20 +71,21 @@ func (s *Scope) add(src Source) {
 	s.Ways[i].Names = append(s.Ways[i].Names, src.Name)
 }
 
-// Statement is an SQL text and those of its arguments that the scope decides.
+// Statement is an SQL text and those of its arguments that depend on the scope.
 type Statement struct {
 	SQL  string
 	Args []any
 }
 
-// UserPrincipal returns the name of a user as one whom records are shared with.
+// UserPrincipal returns the principal that represents a user in shares.
 func UserPrincipal(id user.ID) string { return "user:" + string(id) }
 
-// RolePrincipal is UserPrincipal for the users with a role or an ancestor of it.
+// RolePrincipal returns the principal that represents the users with a role or
+// an ancestor of it.
 func RolePrincipal(role string) string { return "role:" + role }
 
-// scope returns the records of an entity type that a verb reaches: all of them, or
-// what its sources name.
+// scope returns the records of an entity type that a verb reaches: all of them,
+// or those that its sources name.
 func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 	if verb == Create {
 		return &Scope{}

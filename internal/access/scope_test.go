@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// said writes a scope in one line: all, or the ways to a record.
+// said returns a scope in one line: all, or the ways to a record.
 func said(s *Scope) string {
 	if s.All {
 		return "all"
@@ -25,8 +25,8 @@ func said(s *Scope) string {
 	return strings.Join(ways, ", ")
 }
 
-// TestScopesByRole holds contract A7 to A11: what each verb reaches for each place
-// in the role tree ceo > (sales > junior, support).
+// TestScopesByRole checks contract A7 to A11: what each verb reaches from each
+// place in the role tree ceo > (sales > junior, support).
 func TestScopesByRole(t *testing.T) {
 	c := configOf(t)
 	open := &schema.Entity{Name: "wiki", Sharing: schema.PublicReadWrite}
@@ -34,7 +34,7 @@ func TestScopesByRole(t *testing.T) {
 	byValue := &SharingRule{Entity: "contact", ShareWithRole: "junior", Access: Edit, Where: []Condition{{"name", []byte(`"a"`)}}}
 	c.Rules = []*SharingRule{
 		{Entity: "contact", OwnedByRole: "support", ShareWithRole: "sales", Access: ReadOnly},
-		{Entity: "contact", OwnedByRole: "junior", ShareWithRole: "sales", Access: Edit}, // whom the tree gives already
+		{Entity: "contact", OwnedByRole: "junior", ShareWithRole: "sales", Access: Edit}, // the role tree already grants this
 		{Entity: "contact", OwnedByRole: "ceo", ShareWithRole: "support", Access: Edit},
 		{Entity: "news", OwnedByRole: "ceo", ShareWithRole: "support", Access: Edit},
 		byValue,
@@ -50,7 +50,7 @@ func TestScopesByRole(t *testing.T) {
 			"own, shared with role:junior, shared with user:u" + rule,
 			"own, shared to edit with role:junior, shared to edit with user:u" + rule, "own",
 		}},
-		{Identity{Role: "sales"}, "contact", [3]string{ // what reaches a role reaches those above it; a role's equals are not below it
+		{Identity{Role: "sales"}, "contact", [3]string{ // what reaches a role also reaches its ancestors; users of the same role are not below it
 			"own, owned by junior, owned by support, shared with role:junior, shared with role:sales, shared with user:u" + rule,
 			"own, owned by junior, shared to edit with role:junior, shared to edit with role:sales, shared to edit with user:u" + rule,
 			"own, owned by junior",
@@ -86,8 +86,9 @@ func TestScopesByRole(t *testing.T) {
 	}
 }
 
-// TestAFurtherNameOfARole: while users move from one role to another, their records
-// stand under a name of the move, which is one of the role that they had.
+// TestAFurtherNameOfARole checks records while users move from one role to
+// another: their owner_role is a name of the move, which is a further name of
+// the users' previous role.
 func TestAFurtherNameOfARole(t *testing.T) {
 	c := configOf(t)
 	c.Build = &Build{Work: &Work{Moves: []*Move{{Token: "junior>support.0#2", From: "junior", To: "support", Users: []user.ID{"a", "b"}}}}}
@@ -104,7 +105,8 @@ func TestAFurtherNameOfARole(t *testing.T) {
 	}
 }
 
-// TestARoleOfTheNameOfOneThatIsGone inherits no shares (contract A9).
+// TestARoleOfTheNameOfOneThatIsGone checks that a role with the name of a
+// deleted one inherits no shares (contract A9).
 func TestARoleOfTheNameOfOneThatIsGone(t *testing.T) {
 	roles, err := NewRoles([]Role{{Name: "old"}, {Name: "sales", Since: 7}})
 	if err != nil {
@@ -126,8 +128,8 @@ func TestARoleOfTheNameOfOneThatIsGone(t *testing.T) {
 	}
 }
 
-// TestSetsUnite holds contract A5: the rights of several sets are those of all of
-// them, and an assignment that leads nowhere grants nothing.
+// TestSetsUnite checks contract A5: several sets grant the union of their
+// rights, and an assignment to a set that does not exist grants nothing.
 func TestSetsUnite(t *testing.T) {
 	c := configOf(t,
 		&PermissionSet{Name: "read", System: []string{ManageUsers}, Entities: map[string]EntityGrant{
@@ -174,7 +176,8 @@ func TestSetsUnite(t *testing.T) {
 	}
 }
 
-// TestWhoLosesRights: a change is weighed by every right that it may take.
+// TestWhoLosesRights checks that Loses considers every right that a change may
+// remove.
 func TestWhoLosesRights(t *testing.T) {
 	set := func(g EntityGrant, system ...string) *PermissionSet {
 		return &PermissionSet{Name: "set", System: system, Entities: map[string]EntityGrant{"contact": g}}

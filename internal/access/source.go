@@ -2,29 +2,29 @@ package access
 
 import "gatehouse/internal/schema"
 
-// Source is one reason for which a verb reaches records of a viewer. A Scope is
-// made of sources, and an explanation of it lists them.
+// Source is one reason why a verb reaches records for a viewer. A Scope is
+// built from sources, and an explanation of the scope lists them.
 type Source struct {
 	Cause Cause
 	// Kind, Name and EditOnly are the way that the source adds to a scope, with
-	// its only name. A cause that gives all records has none.
+	// its only name. A cause that grants all records has none.
 	Kind     Kind
 	Name     string
 	EditOnly bool
 	// Role is the owner's role (Hierarchy), or the role of the share (ShareWithRole).
 	Role string
-	Rule *SharingRule // of RuleByOwnerRole and RuleByValue
-	Set  string       // of AllEntityAccess, a permission set
-	// known is set when an earlier source gave the name.
+	Rule *SharingRule // for RuleByOwnerRole and RuleByValue
+	Set  string       // for AllEntityAccess, a permission set
+	// known is set when an earlier source added the name.
 	known bool
 }
 
-// Way returns the way that the source is.
+// Way returns the way that the source adds to a scope.
 func (s *Source) Way() Way {
 	return Way{Kind: s.Kind, Names: []string{s.Name}, EditOnly: s.EditOnly}
 }
 
-// Cause is what kind of reason a source is.
+// Cause is the kind of a source.
 type Cause string
 
 // The causes, in the order of the contract's table (A1).
@@ -45,9 +45,9 @@ var Causes = []Cause{
 	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, EntityDefault, AllEntityAccess, TenantOwner,
 }
 
-// Sources returns everything for which a verb reaches records of an entity type:
-// the reasons for which it reaches all of them, and those that name some.
-// Scope is made of the same list. Create has none.
+// Sources returns every reason why a verb reaches records of an entity type:
+// the reasons why it reaches all of them, and those that name some. Scope is
+// built from the same list. Create has no sources.
 func (w Viewer) Sources(e *schema.Entity, verb Verb) (all, some []Source) {
 	if w.v == nil || verb == Create {
 		return nil, nil
@@ -56,8 +56,9 @@ func (w Viewer) Sources(e *schema.Entity, verb Verb) (all, some []Source) {
 	return w.v.whole(e, verb), some
 }
 
-// whole returns the reasons for which a verb reaches all records of an entity type
-// (contract A3, A4, A10): the default is for internal users.
+// whole returns the reasons why a verb reaches all records of an entity type
+// (contract A3, A4, A10). The default of the entity type applies to internal
+// users.
 func (v *viewer) whole(e *schema.Entity, verb Verb) (list []Source) {
 	if v.owner {
 		list = append(list, Source{Cause: TenantOwner})
@@ -73,10 +74,10 @@ func (v *viewer) whole(e *schema.Entity, verb Verb) (list []Source) {
 	return list
 }
 
-// sources calls add for each name under which a verb reaches records of an entity
-// type (contract A7 to A9), in the order of kinds: the owner and users with an
-// ancestor of the owner's role do all; shares and sharing rules let read, or read
-// and update.
+// sources calls add for each name under which a verb reaches records of an
+// entity type (contract A7 to A9), in the order of kinds: the owner and users
+// with an ancestor of the owner's role may do everything; shares and sharing
+// rules allow read, or read and update.
 func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 	var below []string
 	if v.role != "" {
@@ -91,7 +92,7 @@ func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 	}
 	editOnly := verb == Update
 	rules := v.rules(e, below, editOnly)
-	owners := map[string]bool{} // whose records the viewer reaches already
+	owners := map[string]bool{} // the roles whose records the viewer already reaches
 	for _, role := range below {
 		owners[role] = true
 	}
@@ -114,14 +115,14 @@ func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 func (c *Config) ownedBy(role string, src Source, add func(Source)) {
 	src.Kind, src.Name = ByOwnerRole, role
 	add(src)
-	for _, name := range c.roleNames[role] { // while users move from it
+	for _, name := range c.roleNames[role] { // names used while users move from the role
 		src.Name = name
 		add(src)
 	}
 }
 
-// shares adds the principals whose shares reach the viewer: the viewer, their role
-// and those below it.
+// shares adds the principals whose shares reach the viewer: the viewer, the
+// viewer's role and the roles below it.
 func (v *viewer) shares(below []string, editOnly bool, add func(Source)) {
 	src := Source{Cause: ShareWithUser, Kind: ByShare, Name: UserPrincipal(v.userID), EditOnly: editOnly}
 	add(src)
@@ -155,16 +156,16 @@ func (v *viewer) rules(e *schema.Entity, below []string, editOnly bool) (list []
 	return list
 }
 
-// Grant is what one permission set gives by itself, or, where Set is "", what the
-// ownership of the tenant does.
+// Grant is what one permission set grants by itself or, if Set is "", what
+// ownership of the tenant grants.
 type Grant struct {
 	Set string
 	*EntityRights
 }
 
-// Grants returns what each of the viewer's permission sets gives on an entity
-// type, users included: their union is the viewer's rights. The rights of a grant
-// have no scopes.
+// Grants returns what each of the viewer's permission sets grants on an entity
+// type, users included. The union of the grants is the viewer's rights. The
+// rights of a grant have no scopes.
 func (w Viewer) Grants(e *schema.Entity) (list []Grant) {
 	if w.v == nil {
 		return nil

@@ -29,8 +29,8 @@ func (s store) version(ctx context.Context, id tenant.ID) (int64, bool, error) {
 	return tenant.Version(ctx, s.d.For(id))
 }
 
-// load reads a configuration at one version: it reads again when the version changed
-// meanwhile.
+// load reads a configuration at one version. It reads again if the version
+// changed meanwhile.
 func (s store) load(ctx context.Context, id tenant.ID) (*Config, error) {
 	h := s.d.For(id)
 	for range 20 {
@@ -60,9 +60,9 @@ func (s store) identity(ctx context.Context, tenantID tenant.ID, userID user.ID)
 	return Identity{UserID: u.ID, Email: u.Email, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
 }
 
-// Load reads a tenant's configuration. Outside a transaction its parts may be of
-// different versions, for which the Directory checks. It returns NOT_FOUND when there
-// is no such tenant.
+// Load reads a tenant's configuration. Outside a transaction its parts may have
+// different versions; the Directory checks for that. It returns NOT_FOUND when
+// there is no such tenant.
 func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	t, err := tenant.Load(ctx, q)
 	if err != nil {
@@ -116,8 +116,8 @@ func PutRole(ctx context.Context, tx tenant.ConfigTx, r Role) error {
 	return err
 }
 
-// DeleteRole deletes a role. Its shares reach nobody any more, even if a role of the
-// same name is created later; the sweep deletes them.
+// DeleteRole deletes a role. Its shares no longer reach any user, even if a
+// role of the same name is created later. The sweep deletes them.
 func DeleteRole(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	var gone []Role
 	err := tx.Query(ctx, `DELETE FROM roles WHERE tenant_id = $1 AND name = $2 RETURNING since`, func(r db.Row) error {
@@ -152,8 +152,8 @@ func DeletePermissionSet(ctx context.Context, tx tenant.ConfigTx, name string) e
 // PutRule creates or changes a sharing rule. records.Transition writes the matches of
 // a rule by field value, in the same transaction.
 func PutRule(ctx context.Context, tx tenant.ConfigTx, r *SharingRule) error {
-	// Values must come back byte for byte, as the rule's ID is made of them:
-	// encoding/json would escape <, > and &.
+	// Values must be read back byte for byte, because the rule's ID is made of
+	// them: encoding/json would escape <, > and &.
 	b, err := jsonv2.Marshal(r.Where)
 	if err != nil {
 		return err

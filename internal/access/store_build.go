@@ -33,8 +33,8 @@ func (c *Config) loadBuild(ctx context.Context, q db.Querier) (err error) {
 	return err
 }
 
-// LockBuild reads the tenant's build and locks it until tx ends; nil when there is
-// none.
+// LockBuild reads the tenant's build and locks it until tx ends. It returns nil
+// when there is none.
 func LockBuild(ctx context.Context, tx db.Tx) (*Build, error) {
 	return loadBuild(ctx, tx, tx.Dialect().ForUpdate)
 }
@@ -53,7 +53,7 @@ func loadBuild(ctx context.Context, q db.Querier, suffix string) (*Build, error)
 		return nil, err
 	}
 	for _, s := range b.Work.Shapes {
-		schema.New([]*schema.Entity{s.Entity}, nil) // makes its fields findable
+		schema.New([]*schema.Entity{s.Entity}, nil) // indexes its fields by name
 	}
 	return b, nil
 }
@@ -86,15 +86,15 @@ func DeleteBuild(ctx context.Context, tx tenant.ConfigTx) error {
 // The kinds of leftovers.
 const (
 	LeftValues  = "values"  // index rows of an entity type's field
-	LeftMatches = "matches" // of a sharing rule by field value
+	LeftMatches = "matches" // matches of a sharing rule by field value
 	LeftRole    = "role"    // a further name of the role Becomes
-	LeftShares  = "shares"  // with a role that is gone, by what the table shares calls it
-	// LeftReferences are references to a deleted record, in a field of an entity
-	// type: package records says what Name and Becomes hold.
+	LeftShares  = "shares"  // shares with a deleted role, by its name in the table shares
+	// LeftReferences are references to a deleted record, in a field of an
+	// entity type. Package records defines what Name and Becomes contain.
 	LeftReferences = "references"
 )
 
-// Leftover is stored data that no configuration names any more.
+// Leftover is stored data that no configuration names any longer.
 type Leftover struct {
 	Kind, Entity, Name, Becomes string
 	// Due is set once no reader can still use an older configuration.
@@ -121,14 +121,15 @@ func Leftovers(ctx context.Context, q db.Querier) ([]Leftover, error) {
 	return list, err
 }
 
-// LockLeftover locks a leftover until tx ends; false when it no longer exists.
+// LockLeftover locks a leftover until tx ends. It returns false when the
+// leftover no longer exists.
 func LockLeftover(ctx context.Context, tx db.Tx, l Leftover) (there bool, err error) {
 	err = tx.Query(ctx, `SELECT 1 FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`+tx.Dialect().ForUpdate,
 		func(db.Row) error { there = true; return nil }, l.Kind, l.Entity, l.Name)
 	return there, err
 }
 
-// DeleteLeftover deletes the record of a leftover.
+// DeleteLeftover deletes the stored entry of a leftover.
 func DeleteLeftover(ctx context.Context, tx db.Tx, l Leftover) error {
 	_, err := tx.Exec(ctx, `DELETE FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 AND name = $4`, l.Kind, l.Entity, l.Name)
 	return err

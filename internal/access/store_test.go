@@ -60,8 +60,9 @@ func TestWhatDecidesComesBackAsItWas(t *testing.T) {
 	})
 }
 
-// TestADirectoryKnowsOneVersion: a viewer and all that is derived is kept while the
-// version stays, and no longer.
+// TestADirectoryKnowsOneVersion checks that a viewer and all values derived
+// from the configuration are kept as long as the version does not change, and
+// no longer.
 func TestADirectoryKnowsOneVersion(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, h, dir := t.Context(), d.For("acme"), access.NewDirectory(d)

@@ -22,9 +22,9 @@ const (
 
 func (v Verb) String() string { return [...]string{"create", "read", "update", "delete"}[v] }
 
-// Viewer is a user together with their rights under one configuration. Records can
-// only be asked for through a Viewer. A Directory makes it; it never changes. The
-// zero Viewer may do nothing.
+// Viewer is a user together with their rights under one configuration. Records
+// can only be read or changed through a Viewer. A Directory makes it, and it
+// never changes. The zero Viewer may do nothing.
 type Viewer struct{ v *viewer }
 
 type viewer struct {
@@ -33,9 +33,9 @@ type viewer struct {
 	email    string
 	external bool
 	role     string
-	owner    bool     // of the tenant
-	all      bool     // every type, record and field
-	allBy    []string // permission sets by which it is all
+	owner    bool     // the user owns the tenant
+	all      bool     // access to every type, record and field
+	allBy    []string // the permission sets that set all
 	sets     []*PermissionSet
 	system   []string
 	entities map[string]*EntityRights
@@ -55,16 +55,16 @@ type Identity struct {
 	Sets     []string // names of permission sets
 }
 
-// viewerOf is the only function that makes a Viewer of a user. It ignores the
-// ownership, system permissions and all_entity_access of external users (contract
-// A11).
+// viewerOf is the only function that makes a Viewer from a user. It ignores the
+// ownership, system permissions and all_entity_access of external users
+// (contract A11).
 func viewerOf(c *Config, id Identity) Viewer {
 	v := &viewer{config: c, userID: id.UserID, email: id.Email, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
 	v.owner = id.Owner && !id.External
 	for _, name := range id.Sets {
 		set := c.Sets[name]
 		if set == nil {
-			continue // a dangling assignment grants nothing
+			continue // an assignment to a set that does not exist grants nothing
 		}
 		v.sets = append(v.sets, set)
 		if v.takes(set) {
@@ -87,7 +87,8 @@ func viewerOf(c *Config, id Identity) Viewer {
 	return Viewer{v}
 }
 
-// UserID returns the id of the user who acts; "" for the zero Viewer and for System's.
+// UserID returns the id of the user for whom the viewer acts, or "" for the
+// zero Viewer and the viewer of System.
 func (w Viewer) UserID() user.ID {
 	if w.v == nil {
 		return ""
@@ -95,7 +96,8 @@ func (w Viewer) UserID() user.ID {
 	return w.v.userID
 }
 
-// Email returns the e-mail address of the user who acts; "" where UserID is.
+// Email returns the e-mail address of the user for whom the viewer acts, or ""
+// where UserID is "".
 func (w Viewer) Email() string {
 	if w.v == nil {
 		return ""
@@ -103,7 +105,7 @@ func (w Viewer) Email() string {
 	return w.v.email
 }
 
-// Tenant returns the tenant of the viewer; "" for the zero Viewer.
+// Tenant returns the tenant of the viewer, or "" for the zero Viewer.
 func (w Viewer) Tenant() tenant.ID {
 	if w.v == nil {
 		return ""
@@ -111,8 +113,8 @@ func (w Viewer) Tenant() tenant.ID {
 	return w.v.config.Tenant.ID
 }
 
-// Config returns the configuration that the viewer was made with; nil for the zero
-// Viewer.
+// Config returns the configuration that the viewer was made with, or nil for
+// the zero Viewer.
 func (w Viewer) Config() *Config {
 	if w.v == nil {
 		return nil
@@ -120,7 +122,7 @@ func (w Viewer) Config() *Config {
 	return w.v.config
 }
 
-// Role returns the role of the user, "" for none.
+// Role returns the role of the user, or "" for none.
 func (w Viewer) Role() string {
 	if w.v == nil {
 		return ""
@@ -143,21 +145,21 @@ func (w Viewer) May(permission string) bool {
 }
 
 // MayNameUsers reports whether the viewer may name any user when they share a
-// record (contract A17): whom the entity type user shows them. All others may
-// name themselves.
+// record (contract A17), which only an internal user who may read the entity
+// type user may do. All other viewers may name themselves.
 func (w Viewer) MayNameUsers() bool {
 	return w.v != nil && !w.v.external && w.v.entities[schema.UserEntity].May(Read)
 }
 
-// MayNameByAddress reports whether the viewer may name those users by e-mail
-// address, which a permission set may hide.
+// MayNameByAddress reports whether the viewer may name users by e-mail address,
+// which a permission set may hide.
 func (w Viewer) MayNameByAddress() bool {
 	return w.MayNameUsers() && w.v.entities[schema.UserEntity].Column("email").Read
 }
 
 // MayNameRole reports whether the viewer may name a role, which need not exist,
-// when they share a record (contract A17): an external user their own and its
-// ancestors, all others any.
+// when they share a record (contract A17): an external user may name their own
+// role and its ancestors, all others any role.
 func (w Viewer) MayNameRole(role string) bool {
 	switch {
 	case w.v == nil:
@@ -168,8 +170,8 @@ func (w Viewer) MayNameRole(role string) bool {
 	return w.v.config.Roles.within(w.v.role, role)
 }
 
-// EntityRights is a viewer's rights on one entity type: verbs, fields and which
-// records. It is shared and must not be changed.
+// EntityRights is a viewer's rights on one entity type: verbs, fields and
+// scopes. It is shared and must not be changed.
 type EntityRights struct {
 	Entity *schema.Entity
 	verbs  [4]bool
@@ -193,7 +195,7 @@ func (r *EntityRights) Column(name string) FieldGrant {
 	return r.columns[name]
 }
 
-// Scope returns which records a verb reaches. The scope of Create is empty.
+// Scope returns the records that a verb reaches. The scope of Create is empty.
 func (r *EntityRights) Scope(v Verb) *Scope { return r.scopes[v] }
 
 // On returns the viewer's rights on an entity type of records. It returns NOT_FOUND
@@ -220,7 +222,7 @@ func (w Viewer) OnUsers() (*EntityRights, error) {
 	return w.v.entities[schema.UserEntity], nil
 }
 
-// takes reports whether a permission set gives the viewer everything.
+// takes reports whether a permission set grants the viewer everything.
 func (v *viewer) takes(set *PermissionSet) bool { return set.AllEntityAccess && !v.external }
 
 // rights returns the union of the sets' permissions on e (contract A5).
@@ -281,8 +283,8 @@ func (r *EntityRights) unite(g EntityGrant) {
 	}
 }
 
-// field returns the permissions on one field: everything when the field is not named,
-// and Read wherever there is Edit.
+// field returns the permissions on one field: everything when the field is not
+// named. Edit implies Read.
 func (g EntityGrant) field(name string) FieldGrant {
 	fg, named := g.Fields[name]
 	if !named {

@@ -24,7 +24,7 @@ func configOf(t *testing.T, sets ...*PermissionSet) *Config {
 	return c
 }
 
-// What makes staff powerful makes nothing of an external user (lock 1).
+// What gives an internal user power gives none to an external user (lock 1).
 func TestAnExternalUserHasNoPower(t *testing.T) {
 	c := configOf(t, &PermissionSet{
 		Name: "all", System: SystemPermissions, AllEntityAccess: true, Entities: map[string]EntityGrant{"contact": {Read: true}},

@@ -175,7 +175,8 @@ users:
 	})
 }
 
-// ruleGone is the line for a deleted rule; the two of acme go in the order of their ids.
+// ruleGone returns the line for a deleted rule. The two rules of acme are
+// printed in the order of their IDs.
 func (p *place) ruleGone(what string) string {
 	return "delete sharing rule contact " + what + " → support"
 }

@@ -38,7 +38,8 @@ func TestDataStandsAgainstAChange(t *testing.T) {
 		if one := asProblems(p, mustFail(p, contact("      - {name: first_name, type: date}\n"))); fault.CodeOf(one) != fault.Conflict {
 			p.Errorf("the refusal of the records is lost: %v", one)
 		}
-		// A removed field keeps its data, which is back when the field is.
+		// A removed field keeps its data, which is visible again when the field
+		// is restored.
 		p.apply("tenant: acme\nentities: [{name: contact, fields: [{name: first_name, type: text}]}]\n")
 		p.refused(manifest.Options{}, "tenant: acme\nentities:\n  - name: contact\n    fields:\n"+
 			"      - {name: first_name, type: text}\n      - {name: score, type: boolean}\n",

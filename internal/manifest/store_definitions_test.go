@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// flows defines one of each, for the tenant acme.
+// flows defines one object of each kind for the tenant acme.
 const flows = `tenant: acme
 dedup_retention_days: 90
 logic_components:

@@ -8,7 +8,7 @@ import (
 	"gatehouse/internal/manifest"
 )
 
-// TestTheReferenceIsRight applies every manifest of docs/manifest.md, in order.
+// TestTheReferenceIsRight applies every manifest in docs/manifest.md, in order.
 func TestTheReferenceIsRight(t *testing.T) {
 	b, err := os.ReadFile("../../docs/manifest.md")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawDefinitions draws components, automations and the endpoints that lead to
-// them; webhooks only where there is somebody whom they can run as.
+// drawDefinitions draws components, automations and the endpoints that call
+// them. It draws webhooks only where there is a user that they can run as.
 func drawDefinitions(r *rapid.T, m yamlMap, users []any) {
 	context := func() any {
 		if len(users) > 0 && rapid.Bool().Draw(r, "specific") {
@@ -60,7 +60,7 @@ func drawDefinitions(r *rapid.T, m yamlMap, users []any) {
 		"subject": "s" + oneLine.Replace(drawText(r, "subject")), "text": "t" + drawSource(r), "html": "{{name}}" + drawSource(r)}}
 }
 
-// drawSource draws several lines of anything.
+// drawSource draws several lines of arbitrary text.
 func drawSource(r *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom([]string{"", " ", "\t", "  x", "x  ", "${HOME}", "\r"}),
 		rapid.StringMatching(`[A-Za-z0-9 .,:;#\[\]&*!|>'"%@äß→\t-]{1,20}`)), 0, 5).Draw(r, "source"), "\n")
@@ -75,7 +75,7 @@ func drawDeclarations(r *rapid.T) []any {
 	return list
 }
 
-// drawJSON draws what can stand in a node.
+// drawJSON draws a value that a node may contain.
 func drawJSON(r *rapid.T, depth int) any {
 	switch kind := rapid.IntRange(0, 7).Draw(r, "kind"); {
 	case kind == 0:
@@ -94,13 +94,13 @@ func drawJSON(r *rapid.T, depth int) any {
 	return strings.ReplaceAll(drawText(r, "text"), "{{", "")
 }
 
-// flowText is a value as YAML on one line: the library's own encoder writes some
-// texts so that nobody can read them back.
+// flowText returns a value as YAML on one line. The library's own encoder
+// writes some texts in a form that no parser can read back.
 func flowText(v any) string {
 	var parts []string
 	switch v := v.(type) {
 	case string:
-		return strconv.QuoteToASCII(v) // whose escapes are YAML's too
+		return strconv.QuoteToASCII(v) // YAML has the same escapes
 	case yamlMap:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			parts = append(parts, flowText(key)+": "+flowText(v[key]))

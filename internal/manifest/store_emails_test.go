@@ -8,7 +8,7 @@ import (
 	"gatehouse/internal/manifest"
 )
 
-// rekey stores another key for the address of a user, as older versions did.
+// rekey stores another key for a user's address, as older versions did.
 func (p *place) rekey(id, key string) {
 	p.Helper()
 	err := p.d.For("acme").Write(p.Context(), func(tx db.Tx) error {
@@ -20,8 +20,8 @@ func (p *place) rekey(id, key string) {
 	}
 }
 
-// TestFormsOfAnAddress: one address is one user in whatever form a manifest has
-// it, and no user is new whom no mail can reach.
+// TestFormsOfAnAddress checks that all forms of one address name the same user,
+// and that a user whose address cannot receive mail is not created.
 func TestFormsOfAnAddress(t *testing.T) {
 	each(t, func(p *place) {
 		p.apply("tenant: acme\nusers: [{email: eva@bücher.example, name: Eva}]\n")
@@ -33,7 +33,7 @@ func TestFormsOfAnAddress(t *testing.T) {
 			`acme.yaml:3: user "a..b@x.example": email: expected an e-mail address whose part before the @ does not begin or end with a dot, and has no two dots in a row`)
 
 		p.apply("tenant: acme\nusers: [{email: bot@x.example}]\n")
-		err := p.d.For("acme").Write(p.Context(), func(tx db.Tx) error { // accepted once
+		err := p.d.For("acme").Write(p.Context(), func(tx db.Tx) error { // older versions accepted it
 			_, err := tx.Exec(p.Context(), `UPDATE users SET email = 'b..t@x.example', email_key = 'b..t@x.example' WHERE tenant_id = $1 AND email = 'bot@x.example'`)
 			return err
 		})
@@ -44,8 +44,9 @@ func TestFormsOfAnAddress(t *testing.T) {
 	})
 }
 
-// TestTwoUsersWithOneAddress: of two users from before there was one form, a
-// manifest can name neither, takes neither for the other, and prunes neither.
+// TestTwoUsersWithOneAddress checks two users with one address, created before
+// addresses had a single canonical form: a manifest can name neither, does not
+// mistake one for the other, and prunes neither.
 func TestTwoUsersWithOneAddress(t *testing.T) {
 	each(t, func(p *place) {
 		p.apply("tenant: acme\nusers: [{email: eva@xn--bcher-kva.example, name: Old}, {email: sam@acme.example, owner: true}]\n")

@@ -23,15 +23,16 @@ import (
 	"gatehouse/internal/user"
 )
 
-// place is a database with an operator in front of it.
+// place is a database and an operator who applies manifests to it.
 type place struct {
 	*testing.T
 	d     *db.DB
 	clock *clock.Fake
 	vars  map[string]string
-	// phased has every change that visits a record made ready first, a record a step.
+	// phased prepares every change that visits a record in advance, one record
+	// a step.
 	phased bool
-	// compiled are the sources that apply had compiled.
+	// compiled lists the sources that apply compiled.
 	compiled []string
 }
 
@@ -64,7 +65,8 @@ func (p *place) try(src string, opts manifest.Options) (*manifest.Result, error)
 		func(name string) string { return p.vars[name] }, opts)
 }
 
-// compile stands in for the engine: !!error is what it does not understand.
+// compile replaces the engine in tests: it rejects a source that contains
+// !!error or !!placeless.
 func (p *place) compile(_ context.Context, _ tenant.ID, source string) error {
 	p.compiled = append(p.compiled, source)
 	if at := strings.Index(source, "!!error"); at >= 0 {
@@ -98,14 +100,15 @@ func (p *place) with(opts manifest.Options, src string) []string {
 	return lines
 }
 
-// apply applies a manifest and answers with what it printed.
+// apply applies a manifest and returns what it printed.
 func (p *place) apply(src string) []string { p.Helper(); return p.with(manifest.Options{}, src) }
 func (p *place) prune(src string) []string {
 	p.Helper()
 	return p.with(manifest.Options{Prune: true}, src)
 }
 
-// refused applies a manifest that must be refused with exactly these words.
+// refused applies a manifest and checks that it is refused with exactly these
+// messages.
 func (p *place) refused(opts manifest.Options, src string, want ...string) {
 	p.Helper()
 	_, err := p.try(src, opts)
@@ -117,7 +120,7 @@ func (p *place) refused(opts manifest.Options, src string, want ...string) {
 	}
 }
 
-// printed compares what was printed with the lines expected.
+// printed compares the printed lines with the expected ones.
 func (p *place) printed(got []string, want ...string) {
 	p.Helper()
 	if !slices.Equal(got, want) {
@@ -161,14 +164,15 @@ func (p *place) history(id string) []tenant.Change {
 	return list
 }
 
-// session is the record store as the operator's own commands use it.
+// session returns the record store as the operator's own commands use it.
 func (p *place) session(id string) *records.Session {
 	dir := access.NewDirectory(p.d)
 	return records.New(p.d, dir, p.clock, []byte("a key for cursors, in a test only")).
 		As(access.System(p.config(id), "a test"))
 }
 
-// record creates a record, as JSON members in pairs.
+// record creates a record. pairs are its JSON members: names and values in
+// turn.
 func (p *place) record(id, entity string, pairs ...string) {
 	p.Helper()
 	if err := p.tryRecord(id, entity, pairs...); err != nil {
@@ -194,7 +198,7 @@ func asProblems(p *place, err error) *manifest.Problems {
 	return problems
 }
 
-// acme is a whole tenant.
+// acme is a complete tenant.
 const acme = `tenant: acme
 display_name: Acme GmbH
 hosts: [acme.localhost, Shop.Acme.Example.]
@@ -233,7 +237,7 @@ users:
   - {email: eva@customer.example, type: external, role: support, permission_sets: [portal], locale: de}
 `
 
-// acmePlace has the tenant acme.
+// acmePlace applies the tenant acme to p and returns p.
 func acmePlace(p *place) *place {
 	p.Helper()
 	p.vars["OLIVIA_PASSWORD"] = "correct horse battery"
@@ -241,7 +245,7 @@ func acmePlace(p *place) *place {
 	return p
 }
 
-// ownerRole is the role that the only record of an entity type is filed under.
+// ownerRole returns the stored owner role of the only record of an entity type.
 func ownerRole(p *place, id, entity string) (role string) {
 	p.Helper()
 	makeDue(p, id)

@@ -13,12 +13,13 @@ import (
 	"gatehouse/internal/manifest"
 )
 
-// TestExportIsWhatWasApplied: for any tenant, apply of its export changes
-// nothing, and makes another tenant that exports alike.
+// TestExportIsWhatWasApplied checks, for random tenants, that applying an
+// export changes nothing, and that applying it to another tenant produces the
+// same export.
 func TestExportIsWhatWasApplied(t *testing.T) {
 	each(t, func(p *place) {
 		n := 0
-		p.vars["HOME"] = "${HOME}" // so that drawn texts come to be stored as they are
+		p.vars["HOME"] = "${HOME}" // so that drawn texts are stored unchanged
 		rapid.Check(t, func(r *rapid.T) {
 			n++
 			id := fmt.Sprintf("t-%d", n)

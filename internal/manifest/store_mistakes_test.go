@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestMistakes applies every bad manifest of testdata/mistakes.txt, where each
-// is followed by what its author is told. All are held against the tenant acme.
-// With -update the file is written anew; read the difference.
+// TestMistakes applies every invalid manifest in testdata/mistakes.txt to the
+// tenant acme and compares the messages with those that follow it in the file.
+// With -update it rewrites the file; review the diff.
 func TestMistakes(t *testing.T) {
 	const golden = "testdata/mistakes.txt"
 	b, err := os.ReadFile(golden)

@@ -21,9 +21,9 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// dealsBefore and dealsAfter are a configuration and what becomes of it: fields
-// that get an index, become unique or another type, come back or go, rules that
-// come and go, and two users who change their role.
+// dealsBefore and dealsAfter are a configuration before and after a change:
+// fields gain an index, become unique, change their type, are restored or are
+// removed; rules are added and removed; and two users change their role.
 const dealsBefore = `tenant: deals
 hosts: [deals.localhost]
 entities:
@@ -60,7 +60,7 @@ var dealsAfter = strings.NewReplacer(
 	"nora@x.example, role: north", "nora@x.example, role: south",
 ).Replace(dealsBefore)
 
-// deals is a place with that configuration and some records.
+// deals is a place with the configuration dealsBefore and some records.
 type deals struct {
 	*place
 	dir   *access.Directory
@@ -85,7 +85,7 @@ func newDeals(t *testing.T, d *db.DB, n int) *deals {
 	return x
 }
 
-// as is the records as a user sees them with the configuration of this moment.
+// as returns the records as a user sees them under the current configuration.
 func (x *deals) as(name string) *records.Session {
 	x.Helper()
 	s, err := x.session(name)
@@ -123,8 +123,9 @@ func (x *deals) create(name string) string {
 	return r.ID()
 }
 
-// sees counts the deals of a viewer, in all and with a place: by a list, and by
-// asking for each page of a list filtered by an index that stays.
+// sees counts the deals that a user sees: all of them, and those in each of two
+// places. It reads every page of a list, unfiltered or filtered by an index
+// that the change keeps.
 func (x *deals) sees(name string) [3]int {
 	x.Helper()
 	var n [3]int
@@ -144,8 +145,9 @@ func (x *deals) sees(name string) [3]int {
 	return n
 }
 
-// stands is every index row and match that the configuration names, in its own
-// words, and the owners' roles: what an apply leaves, whatever way it went.
+// stands returns every index row and match that the configuration names, under
+// the plain names of fields and rules, and the owners' roles. The result of an
+// apply does not depend on how the apply was carried out.
 func (x *deals) stands() []string {
 	x.Helper()
 	ctx, h := x.Context(), x.d.For("deals")
@@ -190,7 +192,8 @@ func (x *deals) stands() []string {
 	return list
 }
 
-// settled removes everything that no configuration names.
+// settled sweeps everything that no configuration names, and checks that
+// nothing else is left.
 func (x *deals) settled() {
 	x.Helper()
 	makeDue(x.place, "deals")
@@ -205,7 +208,7 @@ func (x *deals) settled() {
 	}
 }
 
-// rows counts what stands in the tables of stands.
+// rows counts the rows of the tables that stands reads.
 func (x *deals) rows() (n int) {
 	for _, table := range []string{"field_values", "rule_matches", "records"} {
 		err := x.d.For("deals").Query(x.Context(), `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`,
@@ -217,7 +220,8 @@ func (x *deals) rows() (n int) {
 	return n
 }
 
-// makeDue sweeps what a tenant does not name any more, however fresh it is.
+// makeDue makes all leftovers of a tenant due and sweeps them, however recent
+// they are.
 func makeDue(p *place, id string) {
 	p.Helper()
 	ctx, h := context.Background(), p.d.For(tenant.ID(id))
@@ -230,7 +234,8 @@ func makeDue(p *place, id string) {
 	}
 }
 
-// rebuilt is what stands after everything was made anew in one transaction.
+// rebuilt rebuilds everything in one transaction and returns the result of
+// stands.
 func (x *deals) rebuilt() []string {
 	x.Helper()
 	plain := strings.NewReplacer(", unique: true", "", ", indexed: true", "").Replace(dealsAfter)
@@ -265,8 +270,8 @@ func (x *deals) same(got, want []string) {
 
 var errStop = errors.New("stop here")
 
-// phased are the options of an apply that makes everything ready in steps of a
-// few records; step runs before each.
+// phased returns the options of an apply that prepares everything in steps of a
+// few records. step is called before each.
 func phased(step func(n int) error) manifest.Options {
 	n := 0
 	return manifest.Options{Prune: true, Inline: -1, Pace: records.Pace{Records: 3, Step: func() error {
@@ -275,9 +280,9 @@ func phased(step func(n int) error) manifest.Options {
 	}}}
 }
 
-// An apply that is stopped, wherever, changes nothing, and goes on from there
-// when it is made again: it ends as one that was never stopped, and as one in a
-// single transaction.
+// An apply that is stopped at any step changes nothing, and continues from
+// there when it is run again. Its result is that of an apply that was never
+// stopped, and that of one in a single transaction.
 func TestAStoppedApplyGoesOn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 30)
@@ -325,9 +330,9 @@ func TestAStoppedApplyGoesOn(t *testing.T) {
 	})
 }
 
-// Until the transaction that puts a change in force, everybody sees exactly what
-// they saw; from it on, exactly what they are to see, whatever is renamed and
-// removed afterwards.
+// Until the transaction that puts a change into force, every user sees exactly
+// what they saw before. From then on they see exactly the new state, whatever
+// is renamed and removed afterwards.
 func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 24)
@@ -347,7 +352,7 @@ func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
 			if _, err := x.as("sam").List(t.Context(), "deal", records.Query{Limit: 5, Filter: []records.Filter{{Field: "stage", Value: "won"}}}); fault.CodeOf(err) != fault.Validation {
 				t.Errorf("a filter that is not there yet: %v", err)
 			}
-			if n%3 == 0 { // a moving user writes: seen through the old role
+			if n%3 == 0 { // a user whose role changes writes: the record is visible through the old role
 				x.create("ned")
 				extra++
 				was = look()
@@ -364,7 +369,8 @@ func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
 		if is[3][0] != 6 || is[4][0] != 24+extra-6 && is[4][0] < 18+extra {
 			t.Errorf("afterwards sam sees %v, sue %v", is[3], is[4])
 		}
-		// ned and nora stand below sue now; sam's that are won are shared with her.
+		// The roles of ned and nora are now below sue's; sam's won deals are
+		// shared with her.
 		if p, err := x.as("sam").List(t.Context(), "deal", records.Query{Limit: 200, Filter: []records.Filter{{Field: "stage", Value: "won"}}}); err != nil || p.Count != 2 {
 			t.Errorf("sam finds %d that are won, %v", p.Count, err)
 		}
@@ -377,7 +383,7 @@ func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
 }
 
 // A node that has not seen a change yet finds by an index what it found before,
-// also when the change was short and made the index anew.
+// even if the change was short and rebuilt the index.
 func TestANodeReadsWithTheConfigurationBefore(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 24)
@@ -399,8 +405,8 @@ func TestANodeReadsWithTheConfigurationBefore(t *testing.T) {
 	})
 }
 
-// Writers who change, share, delete and create records while a change is made
-// ready leave nothing wrong in what is being made.
+// Concurrent writers that change, share, delete and create records while a
+// change is prepared leave no errors in what is being prepared.
 func TestWritersTakePartInWhatIsBeingMade(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 100)
@@ -461,12 +467,12 @@ func (x *deals) disturb(name string, i, n int) error {
 		err = s.Delete(ctx, "deal", id)
 	}
 	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Forbidden {
-		return nil // it went, or is not theirs
+		return nil // the record was deleted, or the user may not change it
 	}
 	return err
 }
 
-// run creates a record as a run of a component does.
+// run creates a record as a component run does.
 func (x *deals) run(name, code string) error {
 	ctx := context.Background()
 	c, err := x.dir.Current(ctx, "deals")
@@ -484,11 +490,11 @@ func (x *deals) run(name, code string) error {
 	if err := unit.Commit(ctx, nil); !errors.Is(err, records.ErrLost) {
 		return err
 	}
-	return nil // the configuration moved on: a run would begin anew
+	return nil // the configuration has changed: a run would start again
 }
 
-// What stands against a change is found also when it comes after the walk was
-// there, and forgiven when it goes again.
+// A value that conflicts with a change is found even if it is written after the
+// walk has passed, and no longer counts once it is gone.
 func TestWhatComesMeanwhileStandsAgainstTheChange(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 12)
@@ -522,7 +528,7 @@ func TestWhatComesMeanwhileStandsAgainstTheChange(t *testing.T) {
 			if x.export("deals") != before {
 				t.Fatal("a refused apply changed the configuration")
 			}
-			put(c.bad) // it stands there from the beginning, and goes while the change is made ready
+			put(c.bad) // stored from the beginning, and replaced while the change is prepared
 			_, err = x.try(dealsAfter, manifest.Options{Prune: true, DryRun: true, Inline: -1})
 			if err == nil || err.Error() != c.problem {
 				t.Errorf("the dry run said %v, want %s", err, c.problem)
@@ -548,7 +554,7 @@ func TestWhatComesMeanwhileStandsAgainstTheChange(t *testing.T) {
 	})
 }
 
-// A dry run writes nothing at all.
+// A dry run writes nothing.
 func TestADryRunOfALongChangeWritesNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 12)
@@ -561,8 +567,9 @@ func TestADryRunOfALongChangeWritesNothing(t *testing.T) {
 	})
 }
 
-// One change at a time: another is refused while somebody goes on with the
-// first, and undoes it when nobody does. The same is taken part in.
+// Only one change may be prepared at a time. While the first apply makes
+// progress, another change is refused; once the first is idle, another change
+// undoes it. A second apply of the same change joins the first.
 func TestTwoAppliesOfOneTenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 12)
@@ -612,8 +619,8 @@ func TestTwoAppliesOfOneTenant(t *testing.T) {
 	})
 }
 
-// No step visits many records, and between two steps everybody else writes: the
-// same tenant and another.
+// No step visits many records. Between two steps, the same tenant and another
+// one can write.
 func TestOthersWriteBetweenTheSteps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 60)

@@ -16,7 +16,8 @@ import (
 	"gatehouse/internal/records"
 )
 
-// column is what a field holds, by record, whatever the field is called.
+// column holds the values of a field by record, whatever the field's current
+// name.
 type column map[string]string
 
 // namedField and namedEntity are the model of what a manifest declares.
@@ -30,7 +31,7 @@ type namedField struct {
 type namedEntity struct {
 	name, from string
 	fields     []*namedField
-	kept       map[string]column // what removed fields held
+	kept       map[string]column // values of removed fields
 	owners     map[string]string // of its records
 	shared     map[string]bool   // with support
 }
@@ -42,7 +43,8 @@ func (e *namedEntity) field(name string) *namedField {
 	return nil
 }
 
-// renamesModel draws a sequence of manifests, and says what records hold after each.
+// renamesModel draws a sequence of manifests and predicts what records hold
+// after each.
 type renamesModel struct {
 	*deals
 	rand     *rand.Rand
@@ -56,7 +58,8 @@ var (
 	modelPlaces   = []string{"rome", "oslo", "bern"}
 )
 
-// unused is one of names that used does not say yes to; "" when there is none.
+// unused returns one of names for which used returns false, or "" when there is
+// none.
 func (m *renamesModel) unused(names []string, used func(string) bool) string {
 	for _, i := range m.rand.Perm(len(names)) {
 		if !used(names[i]) {
@@ -68,7 +71,7 @@ func (m *renamesModel) unused(names []string, used func(string) bool) string {
 
 func (m *renamesModel) chance(percent int) bool { return m.rand.IntN(100) < percent }
 
-// next draws what the next manifest declares.
+// next draws the declarations of the next manifest.
 func (m *renamesModel) next() {
 	before := map[string]bool{}
 	for _, e := range m.entities {
@@ -134,7 +137,8 @@ func valuesOf(c column) map[string]bool {
 	return set
 }
 
-// manifest writes it down. The first field of each entity type leads to support.
+// manifest writes the declarations as YAML. The first field of each entity type
+// has a rule that shares records with support.
 func (m *renamesModel) manifest() string {
 	var entities, rules, rights strings.Builder
 	from := func(s string) string {
@@ -257,7 +261,7 @@ func (m *renamesModel) list(name, entity string, filter ...records.Filter) (ids 
 	}
 }
 
-// check holds all that callers see against the model.
+// check compares everything that callers see with the model.
 func (m *renamesModel) check() {
 	m.Helper()
 	for _, e := range m.entities {
@@ -306,8 +310,9 @@ func (m *renamesModel) check() {
 	}
 }
 
-// TestRenamesAgainstAModel: whatever is renamed, removed, given back and made anew
-// in a row of applies, records hold what the model says, and each viewer sees theirs.
+// TestRenamesAgainstAModel checks that after a series of applies that rename,
+// remove, restore and recreate fields and types, records hold what the model
+// predicts and each viewer sees their own.
 func TestRenamesAgainstAModel(t *testing.T) {
 	for _, seed := range []uint64{2, 20} {
 		dbtest.Each(t, func(t *testing.T, d *db.DB) {

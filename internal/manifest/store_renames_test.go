@@ -15,8 +15,9 @@ import (
 	"gatehouse/internal/records"
 )
 
-// dealsNamed is the configuration of deals with references, and ordersNamed what
-// becomes of it when nearly everything gets another name, and some of it more.
+// dealsNamed is the configuration of deals with references. ordersNamed is the
+// same configuration after nearly everything is renamed and some of it changed
+// further.
 var (
 	dealsNamed  = strings.Replace(dealsBefore, "{name: firm, type: text}", "{name: firm, type: reference, entity: firm}", 1)
 	ordersNamed = strings.NewReplacer(
@@ -53,7 +54,7 @@ func (x *deals) count(name, entity string, filter ...records.Filter) int {
 	return p.Count
 }
 
-// has compares one member of a record, as JSON.
+// has checks one member of a record, as JSON.
 func (x *deals) has(entity, id, member, want string) {
 	x.Helper()
 	r, err := x.as("olivia").Get(x.Context(), entity, id)
@@ -108,7 +109,8 @@ func TestARenameKeepsTheData(t *testing.T) {
 		if _, err := x.as("ned").List(ctx, "deal", records.Query{Limit: 1}); x.code(err) != fault.NotFound {
 			x.Errorf("the old name: %v", err)
 		}
-		// A value that is taken is named by the field's new name, and a reference leads to the renamed type.
+		// A conflict names the field by its new name, and a reference points to
+		// the renamed type.
 		_, err := x.as("ned").Create(ctx, "order", values("number", "c3"))
 		if f, ok := err.(*fault.Error); !ok || f.Code != fault.Conflict || fmt.Sprint(f.Details["fields"]) != "map[number:the value is taken]" { //nolint:errorlint // as it is
 			x.Errorf("a number that is taken: %v", err)
@@ -133,8 +135,8 @@ func TestARenameKeepsTheData(t *testing.T) {
 		_, tail, _ := strings.Cut(rest, "users:")
 		x.with(manifest.Options{Prune: true, Inline: 1 << 30}, head+"sharing_rules: []\nusers:"+tail)
 		x.with(manifest.Options{Prune: true, Inline: 1 << 30}, ordersNamed)
-		x.same(before, x.stands()) // what was made anew is what stood
-		// Applied again, and exported, it is nothing new.
+		x.same(before, x.stands()) // the rebuilt rows equal those stored before
+		// Applying the same manifest again, or its export, changes nothing.
 		x.printed(x.with(opts, ordersNamed))
 		x.printed(x.with(opts, x.export("deals")))
 		if strings.Contains(x.export("deals"), "renamed_from") {
@@ -149,7 +151,8 @@ func TestARenameKeepsTheData(t *testing.T) {
 	})
 }
 
-// TestANameThatBecameFreeIsNew: nothing of what had the name before is found by it.
+// TestANameThatBecameFreeIsNew checks that a reused name finds nothing of what
+// had it before.
 func TestANameThatBecameFreeIsNew(t *testing.T) {
 	eachWay(t, func(x *deals, opts manifest.Options) {
 		ctx := x.Context()
@@ -159,7 +162,8 @@ func TestANameThatBecameFreeIsNew(t *testing.T) {
 		renamed := strings.NewReplacer("    renamed_from: deal\n", "", "renamed_from: code, ", "", "renamed_from: place, ", "", "renamed_from: firm, ", "").Replace(ordersNamed)
 		both := strings.Replace(renamed, "{name: old, type: text}\n",
 			"{name: old, type: text}\n      - {name: place, type: text, indexed: true}\n      - {name: code, type: text, unique: true}\n  - {name: deal, fields: [{name: code, type: text, unique: true}]}\n", 1)
-		// The deal's fields came between those of the order: the rest of them belongs to the deal.
+		// The deal's fields were inserted between those of the order: the
+		// remaining ones belong to the deal.
 		both = strings.Replace(both, "  - {name: deal, fields: [{name: code, type: text, unique: true}]}\n      - {name: company,", "      - {name: company,", 1)
 		both = strings.Replace(both, "roles:", "  - {name: deal, fields: [{name: code, type: text, unique: true}]}\nroles:", 1)
 		x.with(opts, both)
@@ -189,11 +193,12 @@ func TestANameThatBecameFreeIsNew(t *testing.T) {
 			x.Errorf("a deal among the orders: %v", err)
 		}
 		x.settled()
-		// A field that is left out is back with what it held, whatever it is stored under.
+		// A field that is removed and restored has its old values, whatever its
+		// stored name.
 		x.with(opts, strings.Replace(both, "      - {name: number, type: text, unique: true}\n", "", 1))
 		x.with(opts, both)
 		x.has("order", id, "number", `"c1"`)
-		// And back to the first names, once they are free again.
+		// Rename everything back to the first names, once they are free again.
 		if err := x.as("olivia").Delete(ctx, "deal", deal.ID()); err != nil {
 			x.Fatal(err)
 		}
@@ -214,7 +219,9 @@ func TestANameThatBecameFreeIsNew(t *testing.T) {
 	})
 }
 
-// TestDataOfARemovedFieldStaysGone once another field had its name, whoever has it next.
+// TestDataOfARemovedFieldStaysGone checks that a removed field's data stays
+// inaccessible once another field has had its name, whichever field gets the
+// name next.
 func TestDataOfARemovedFieldStaysGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 0)
@@ -224,16 +231,17 @@ func TestDataOfARemovedFieldStaysGone(t *testing.T) {
 			x.apply("tenant: deals\nentities: [{name: deal, fields: [{name: place, type: text}, " + fields + "]}]\n")
 		}
 		with("{name: title, type: text}")                     // code is removed,
-		with("{name: code, type: text, renamed_from: title}") // title has its name,
-		with("{name: title, type: text, renamed_from: code}") // and has it not any more
+		with("{name: code, type: text, renamed_from: title}") // title takes its name,
+		with("{name: title, type: text, renamed_from: code}") // and gives it up again
 		with("{name: title, type: text}, {name: code, type: text}")
 		x.has("deal", id, "title", `"t"`)
 		x.has("deal", id, "code", "null")
 	})
 }
 
-// TestARenameFromNothingIsToldOf, as the name may be mistyped; not on a new tenant,
-// nor once it was renamed.
+// TestARenameFromNothingIsToldOf checks that apply reports a renamed_from that
+// names nothing, because the name may be mistyped, but not for a new tenant,
+// nor once the rename was applied.
 func TestARenameFromNothingIsToldOf(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		p := newPlace(t, d)
@@ -306,13 +314,15 @@ func TestAFieldOfUsersIsRenamed(t *testing.T) {
 		set("town", "Biel")
 		x.has("user", string(id), "city", `"Basel"`)
 		x.has("user", string(id), "town", `"Biel"`)
-		// A new type is held against what the field holds, by whatever name.
+		// A new type is checked against the values that the field holds,
+		// whatever its name.
 		x.refused(manifest.Options{}, with("{name: place, renamed_from: city, type: number}, {name: town, type: text}"),
 			"acme.yaml:3: user_fields: field place cannot become number: 1 user(s) hold a value that does not fit")
 	})
 }
 
-// TestApplySaysWhatGoes, and how many hold a value; the manual says that it is kept.
+// TestApplySaysWhatGoes checks that apply reports what it removes and how many
+// records hold a value. The manual says that the values are kept.
 func TestApplySaysWhatGoes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 5)

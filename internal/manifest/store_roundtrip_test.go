@@ -25,7 +25,7 @@ func (p *place) exportFor(r *rapid.T, id string) string {
 
 type yamlMap = map[string]any
 
-// drawText draws texts that YAML, JSON or the environment might take for something else.
+// drawText draws texts that YAML, JSON or the environment might misread.
 func drawText(r *rapid.T, name string) string {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -35,7 +35,8 @@ func drawText(r *rapid.T, name string) string {
 		rapid.StringMatching(`[A-Za-z0-9 .,:;#{}\[\]&*!|>'"%@\x60äß→$-]{1,20}`)).Draw(r, name)
 }
 
-// drawName draws a user's name: such a text that is one line and not blank.
+// drawName draws a user's name: a text as from drawText that is one line and
+// not blank.
 func drawName(r *rapid.T) string {
 	return rapid.Custom(func(r *rapid.T) string { return drawText(r, "name") }).
 		Filter(func(name string) bool { return user.CheckName(name) == nil }).Draw(r, "name")
@@ -52,7 +53,8 @@ var (
 	})
 )
 
-// drawManifest draws a manifest of every section; what it names is in it.
+// drawManifest draws a manifest with every section. It declares everything that
+// it refers to.
 func drawManifest(r *rapid.T, id string) yamlMap {
 	m := yamlMap{"tenant": id}
 	entities, fields := drawEntities(r)
@@ -85,7 +87,8 @@ func drawManifest(r *rapid.T, id string) yamlMap {
 	return m
 }
 
-// drawEntities returns entities and, by entity, its fields of a type that can be compared.
+// drawEntities returns entities and, by entity, the fields whose type can be
+// compared.
 func drawEntities(r *rapid.T) ([]any, map[string][]yamlMap) {
 	names := drawNames(r, "entities", 4, identifiers)
 	list, comparable := []any{}, map[string][]yamlMap{}
@@ -217,7 +220,7 @@ func drawUsers(r *rapid.T, roles, sets []string) []any {
 	return list
 }
 
-// TestExportReadsWell is the export of acme, as an operator sees it.
+// TestExportReadsWell checks the export of acme as an operator sees it.
 func TestExportReadsWell(t *testing.T) {
 	each(t, func(p *place) {
 		acmePlace(p)
@@ -303,8 +306,8 @@ email_templates: {}
 	})
 }
 
-// TestNamesAreNotTheEnvironment: a user who is called like a variable does not
-// become its value when the export is applied.
+// TestNamesAreNotTheEnvironment checks that a user whose name looks like a
+// variable keeps that name when the export is applied.
 func TestNamesAreNotTheEnvironment(t *testing.T) {
 	each(t, func(p *place) {
 		acmePlace(p)
@@ -317,7 +320,8 @@ func TestNamesAreNotTheEnvironment(t *testing.T) {
 	})
 }
 
-// TestRuleValuesOfHTML: a rule's value is stored as it is, whatever JSON does for HTML.
+// TestRuleValuesOfHTML checks that a rule's value is stored unchanged, although
+// JSON encoding would escape HTML.
 func TestRuleValuesOfHTML(t *testing.T) {
 	each(t, func(p *place) {
 		acmePlace(p)

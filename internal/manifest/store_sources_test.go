@@ -20,7 +20,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// TestAnySourceIsExportedAsItIs: what no literal block can hold included.
+// TestAnySourceIsExportedAsItIs checks that every source is exported unchanged,
+// including those that no literal block can represent.
 func TestAnySourceIsExportedAsItIs(t *testing.T) {
 	each(t, func(p *place) {
 		acmePlace(p)
@@ -31,7 +32,7 @@ func TestAnySourceIsExportedAsItIs(t *testing.T) {
 		}
 		src := "tenant: acme\nlogic_components:\n"
 		for i, s := range sources {
-			src += fmt.Sprintf("  - {name: c%d, source: %s}\n", i, strconv.QuoteToASCII(s)) // whose escapes are YAML's too
+			src += fmt.Sprintf("  - {name: c%d, source: %s}\n", i, strconv.QuoteToASCII(s)) // YAML has the same escapes
 		}
 		p.apply(src)
 		out := p.export("acme")
@@ -96,7 +97,8 @@ func TestSourceFiles(t *testing.T) {
 	}
 }
 
-// TestTheEngineTellsOfTheAuthorsLine holds apply against the real thing.
+// TestTheEngineTellsOfTheAuthorsLine checks apply with the real engine: its
+// errors name the line in the author's source.
 func TestTheEngineTellsOfTheAuthorsLine(t *testing.T) {
 	engine, err := component.NewEngine(context.Background(), component.Options{CacheDir: enginecache.Dir()})
 	if err != nil {

@@ -98,8 +98,8 @@ custom_endpoints:
 	})
 }
 
-// TestAStoredWebhookLosesItsUser: it ran as its component's user, and the
-// component names nobody any more.
+// TestAStoredWebhookLosesItsUser checks a webhook that ran as its component's
+// user after the component no longer names a user.
 func TestAStoredWebhookLosesItsUser(t *testing.T) {
 	each(t, func(p *place) {
 		const x = "tenant: new\nlogic_components:\n  - {name: x, source: \"export default () => 1\"%}\n"
@@ -114,8 +114,8 @@ func TestAStoredWebhookLosesItsUser(t *testing.T) {
 	})
 }
 
-// TestAUserWhoIsGone: an endpoint that runs as somebody who was deleted is
-// exported so that nobody takes their place.
+// TestAUserWhoIsGone checks that an endpoint that runs as a deleted user is
+// exported in a form that lets no other user take their place.
 func TestAUserWhoIsGone(t *testing.T) {
 	each(t, func(p *place) {
 		flowsPlace(p)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMistakesOfYAMLAreToldWithTheirRemedy: the line is that of the mistake, not
-// the one at which the parser gives up.
+// TestMistakesOfYAMLAreToldWithTheirRemedy checks that an error names the line
+// of the mistake, not the line at which the parser gives up.
 func TestMistakesOfYAMLAreToldWithTheirRemedy(t *testing.T) {
 	const tab, quotes = "the line is indented with a tab: YAML takes spaces alone", `needs quotes inside of {…} and […]: write "${OLIVIA}"`
 	for src, want := range map[string]string{

@@ -14,8 +14,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// BenchmarkCreate makes records of the fields that make bench uses, with none,
-// one and three of them indexed, by 16 callers at once.
+// BenchmarkCreate creates records with the fields that make bench uses, with
+// none, one and three of them indexed, from 16 goroutines at once.
 func BenchmarkCreate(b *testing.B) {
 	fields := []string{
 		"stage select", "score number", "city text", "first_name text", "last_name text", "email text", "phone text",

@@ -40,8 +40,8 @@ func (c cursor) encode(key []byte, scope string) string {
 var errCursor = fault.New(fault.Validation, "cursor: expected a nextCursor of this list, unchanged, with the same filter").
 	With("fields", map[string]string{"cursor": "not a cursor of this list"})
 
-// decodeCursor decodes what encode returned for the same scope. Anything else
-// is VALIDATION.
+// decodeCursor decodes a text that encode returned for the same scope. Anything
+// else is VALIDATION.
 func decodeCursor(key []byte, scope, text string) (cursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) < macSize || strings.ContainsAny(text, "\r\n") { // line breaks, which base64 skips

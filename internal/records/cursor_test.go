@@ -21,7 +21,8 @@ func TestACursorSaysWhatWasWritten(t *testing.T) {
 	want(t, err, fault.Validation, "cursor")
 }
 
-// FuzzCursor: decoding never panics, and accepts nothing but what encode wrote.
+// FuzzCursor checks that decoding never panics and accepts only what encode
+// wrote.
 func FuzzCursor(f *testing.F) {
 	const scope = "acme\x00contact"
 	whole := records.EncodeCursor(cursorKey, scope, 1_795_000_000_000_000, "019b76da-a048-7000-9a2e-0e8b3818d56b", 0, 1_795_000_000_000_900)

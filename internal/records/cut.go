@@ -30,15 +30,15 @@ type cut struct {
 	rows  int   // rows returned by the current statement
 	read  int   // bytes of the page's records as stored
 	first int64 // created_at of the first record
-	last  row   // in the page, without its data
+	last  row   // the last record in the page, without its data
 	more  bool  // there are records after the last
 
-	cores *admission.Cores // that long pages are built on, in turns
+	cores *admission.Cores // the cores on which long pages are built, in turns
 	long  bool
 	work  *admission.Work // nil before its first turn
 
 	leave  func() // gives back the heavy-read place, nil without one
-	parted bool   // the statement was ended to wait for that place
+	parted bool   // whether the statement was ended to wait for that place
 }
 
 // fill reads the page that starts at a cursor. Usually one statement reads the
@@ -92,7 +92,7 @@ func (c *cut) large() bool {
 }
 
 // compute takes a turn on the cores: a long page is milliseconds of work, and
-// many at once would leave no core to others. Short pages do without.
+// many at once would leave no core to other work. Short pages take no turn.
 func (c *cut) compute() (err error) {
 	if c.work != nil {
 		if err := c.work.Resume(); err != nil {
@@ -145,8 +145,7 @@ func (c *cut) add(rec *row) error {
 	return nil
 }
 
-// aroundRecord is more than the members of most records take besides their
-// data.
+// aroundRecord is larger than the system members of most rendered records.
 const aroundRecord = 1 << 10
 
 // addNext appends a record to a page that has some, and reports whether it
@@ -169,8 +168,8 @@ func (c *cut) addNext(rec *row) bool {
 	return false
 }
 
-// size returns how much memory to allocate for a page: what it will take, where
-// that is known, and its envelope.
+// size returns how much memory to allocate for a page: its estimated length, if
+// known, plus its envelope.
 func (c *cut) size() int {
 	usual := 512 + c.limit*320
 	if large := c.scope.RowSize.Load(); large > 0 {
@@ -201,10 +200,10 @@ func note(size *atomic.Int64, n, large int) {
 }
 
 // chunk returns how many of the rest of a page's rows one statement asks for,
-// given about how large a row is (0: not large) and how many bytes the page has
-// left. It returns one of a few numbers, because each is a statement of its
-// own, and not much more than fits, because the server would send the excess
-// for nothing.
+// given the approximate size of a row (0: not large) and how many bytes the
+// page has left. It returns one of a few numbers, because each needs its own
+// statement, and not many more than fit, because the server would send the
+// excess for nothing.
 func chunk(size int64, rest, left int) int {
 	if size == 0 || size*int64(rest) <= int64(left) {
 		return rest

@@ -7,8 +7,8 @@ import (
 	"gatehouse/internal/records"
 )
 
-// TestAPageReadsTheRowsItNeeds: small records are read in one statement, of large
-// ones no more than the page can hold and a few beside.
+// TestAPageReadsTheRowsItNeeds checks that small records are read in one
+// statement, and that of large ones few more are read than the page can hold.
 func TestAPageReadsTheRowsItNeeds(t *testing.T) {
 	of := func(n, size int) []int { return slices.Repeat([]int{size}, n) }
 	for name, c := range map[string]struct {
@@ -45,8 +45,8 @@ func TestAPageReadsTheRowsItNeeds(t *testing.T) {
 	}
 }
 
-// TestALargeEntityIsAskedForInSmallPieces: what a statement asks for when records
-// are large, whatever there is.
+// TestALargeEntityIsAskedForInSmallPieces checks how many rows a statement asks
+// for when records are large.
 func TestALargeEntityIsAskedForInSmallPieces(t *testing.T) {
 	for _, c := range []struct {
 		size       int64

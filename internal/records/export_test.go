@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Spy is a session that tells of each statement it reads with.
+// Spy returns a session that calls tell with each statement it reads with.
 func Spy(s *Session, tell func(sql string, args []any)) *Session {
 	return &Session{store: s.store, viewer: s.viewer, h: spy{s.h, tell}}
 }
@@ -26,28 +26,28 @@ func (s spy) Query(ctx context.Context, sql string, each func(db.Row) error, arg
 	return s.Handle.Query(ctx, sql, each, args...)
 }
 
-// ClearFor sets how long whoever deletes a record stays for its references, and
-// returns what undoes it.
+// ClearFor sets how long a deletion clears references itself, and returns a
+// function that restores the previous value.
 func ClearFor(d time.Duration) (undo func()) {
 	was := clearFor
 	clearFor = d
 	return func() { clearFor = was }
 }
 
-// EncodeCursor and DecodeCursor are the cursor's two halves, for its own tests.
+// EncodeCursor encodes a cursor.
 func EncodeCursor(key []byte, scope string, before int64, id string, after, top int64) string {
 	return cursor{before: before, beforeID: id, after: after, top: top}.encode(key, scope)
 }
 
-// DecodeCursor reads the cursor back.
+// DecodeCursor decodes a cursor.
 func DecodeCursor(key []byte, scope, text string) (before int64, id string, after, top int64, err error) {
 	c, err := decodeCursor(key, scope, text)
 	return c.before, c.beforeID, c.after, c.top, err
 }
 
-// FillPage fills a page from records of the given sizes, newest first, as often
-// as it is asked to, and returns how many rows each of the last page's
-// statements read.
+// FillPage fills a page from records of the given sizes, newest first, the
+// given number of times. It returns the number of records of the last page, and
+// how many rows each of its statements read.
 func FillPage(limit, bytes, times int, sizes []int) (count int, statements []int, err error) {
 	var scope access.Scope
 	for range times {
@@ -72,19 +72,19 @@ func FillPage(limit, bytes, times int, sizes []int) (count int, statements []int
 	return count, statements, err
 }
 
-// Reshape is a Transition of entity types, fields and sharing rules in one
+// Reshape runs a Transition of entity types, fields and sharing rules in one
 // transaction, however long that takes.
 func Reshape(ctx context.Context, tx tenant.ConfigTx, before, after *access.Config) error {
 	return (&Transition{Before: before, After: after, Inline: math.MaxInt}).Run(ctx, tx)
 }
 
-// ReassignRole is what a Transition does with the records of a user who gets
-// another role.
+// ReassignRole runs what a Transition does to the records of a user whose role
+// changes.
 func ReassignRole(ctx context.Context, tx tenant.ConfigTx, config *access.Config, userID user.ID, role string) error {
 	return reassignRole(ctx, tx, config, userID, role)
 }
 
-// Chunk is how many rows a statement asks for.
+// Chunk returns how many rows a statement asks for.
 func Chunk(size int64, rest, left int) int { return chunk(size, rest, left) }
 
 // WalkPage counts the records of the first page of a walk over an entity type.
@@ -93,7 +93,7 @@ func WalkPage(ctx context.Context, tx db.Tx, entity string) (int, error) {
 	return len(list), err
 }
 
-// IncompleteWays returns the kinds of ways that lack a part, as their "why".
+// IncompleteWays returns the kinds of ways that lack a part, such as "why".
 func IncompleteWays() (list []int) {
 	for i, k := range ways {
 		if k.prefix == "" || k.names == nil || k.condition == nil || k.ranges == nil || k.why == nil {

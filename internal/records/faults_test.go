@@ -6,8 +6,9 @@ import (
 )
 
 // seededFault misreads one rule of the oracle. The product and the oracle agree
-// on every cell, so a cell that tells the misread oracle from the product is
-// one by which the matrix would catch a product that misreads the rule so.
+// on every cell, so a cell on which the misread oracle and the product differ
+// is one in which the matrix would catch a product that misreads the rule in
+// the same way.
 type seededFault struct {
 	name    string
 	misread func(o *oracle)
@@ -180,7 +181,7 @@ var seededFaults = []seededFault{
 	}},
 }
 
-// below: role a stands under role b in the tree.
+// below reports whether role a is below role b in the tree.
 func below(w *world, a, b string) bool {
 	for at := w.parentOf[a]; at != ""; at = w.parentOf[at] {
 		if at == b {

@@ -14,17 +14,17 @@ import (
 )
 
 // question is one call, or one page of calls, whose answer the oracle knows.
-// Asking leaves the world as it was.
+// Asking it leaves the world unchanged.
 type question struct {
-	cells  int // viewer × record × verb: how many it stands for
+	cells  int // viewer × record × verb: how many it covers
 	about  string
 	ask    func() string
 	expect func(o *oracle) string
 	why    bool // whether it asks for an explanation
 }
 
-// exam asks a provisioned world everything and counts the answers that differ
-// from the oracle's, and from those of oracles that misread a rule.
+// exam asks every question about a provisioned world and counts the answers
+// that differ from the oracle's, and from those of oracles that misread a rule.
 type exam struct {
 	h      *house
 	w      *world
@@ -40,7 +40,7 @@ func newExam(h *house, w *world) *exam {
 	return &exam{h: h, w: w, oracle: newOracle(w), faulty: map[string]*oracle{}, caught: map[string]string{}, caughtByWhy: map[string]string{}}
 }
 
-// take asks the questions, several at once, and marks the answers.
+// take asks the questions, several at once, and checks the answers.
 func (x *exam) take(questions []question) {
 	answers := make([]string, len(questions))
 	var next atomic.Int64
@@ -86,8 +86,8 @@ func outcome(shows string, err error) string {
 	return err.Error()
 }
 
-// everything is asked in the order that disturbs least: what reads and what
-// writes back the present values, then creations, then deletions, each undone.
+// everything asks all questions, the least disruptive first: reads and writes
+// of the present values, then creations, then deletions, each undone.
 func (x *exam) everything(there *world) {
 	var calm, creations []question
 	for _, p := range x.w.viewers() {
@@ -138,7 +138,7 @@ func (x *exam) aboutRecord(s *records.Session, p *person, r *thing) []question {
 	return list
 }
 
-// shows is the answer to a verb as shown writes it.
+// shows returns the oracle's answer to a verb, in the form of shown.
 func (o *oracle) shows(p *person, r *thing, v verb) string {
 	if verdict := o.judge(p, r, v); verdict != ok {
 		return string(verdict)
@@ -158,7 +158,8 @@ func (o *oracle) shows(p *person, r *thing, v verb) string {
 	return "ok " + strings.Join(parts, " ")
 }
 
-// aboutForeign asks for another tenant's record under this one's name.
+// aboutForeign asks for another tenant's record through a session of this
+// tenant.
 func (x *exam) aboutForeign(s *records.Session, p *person, r *thing) []question {
 	ctx := context.Background()
 	var list []question
@@ -178,7 +179,8 @@ func (x *exam) aboutForeign(s *records.Session, p *person, r *thing) []question 
 	return list
 }
 
-// aboutLists: a list shows exactly what point reads show, newest first.
+// aboutLists checks that a list shows exactly what point reads show, newest
+// first.
 func (x *exam) aboutLists(s *records.Session, p *person, entity string) []question {
 	whole := func(o *oracle) string { return o.lists(p, entity, nil) }
 	list := []question{
@@ -201,8 +203,7 @@ func (x *exam) aboutLists(s *records.Session, p *person, entity string) []questi
 	return list
 }
 
-// aboutFilter asks for the records that have a value in each of some fields,
-// two to a page.
+// aboutFilter filters by a value for each of some fields, two records a page.
 func (x *exam) aboutFilter(s *records.Session, p *person, entity string, fields []field, values []string) question {
 	var filter []records.Filter
 	wanted := map[string]string{}
@@ -250,7 +251,7 @@ func (o *oracle) lists(p *person, entity string, wanted map[string]string) strin
 	return ids
 }
 
-// traverse walks a list to its end and names what it showed.
+// traverse reads a list to its end and returns the records that it showed.
 func traverse(s *records.Session, entity string, limit int, filter ...records.Filter) string {
 	got, cursor := "ok", ""
 	for range 1000 {
@@ -272,8 +273,8 @@ func traverse(s *records.Session, entity string, limit int, filter ...records.Fi
 	return "no end"
 }
 
-// aboutCreations: with the required fields alone, with each field besides, with
-// an owner. What was created is removed again.
+// aboutCreations creates records with only the required fields, with each other
+// field added, and with an owner. It deletes what was created.
 func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []question {
 	ctx := context.Background()
 	create := func(extra records.Member) string {
@@ -337,7 +338,7 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 	return list
 }
 
-// required is a body with the required fields, but for one.
+// required returns a body with the required fields except one.
 func (x *exam) required(entity, but string) (members []records.Member) {
 	for _, f := range x.w.types[entity].fields {
 		if f.required && f.name != but {
@@ -358,7 +359,8 @@ func names(shown string) string {
 	return strings.Join(list, " ")
 }
 
-// deletions: every viewer tries each record; what is deleted is made anew.
+// deletions lets every viewer try to delete each record. Deleted records are
+// recreated.
 func (x *exam) deletions() {
 	var wait sync.WaitGroup
 	var mu sync.Mutex

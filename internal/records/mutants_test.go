@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// mutant is a fault in the product's own text.
+// mutant is a fault to be made in the product's source text.
 type mutant struct{ name, file, from, to string }
 
 var mutants = []mutant{
@@ -70,8 +70,8 @@ var mutants = []mutant{
 	{"no entity permission is needed", "records.go", "if !r.May(verb) {", "if !r.May(verb) && verb != access.Update {"},
 }
 
-// TestMutantsAreInTheText checks that the product's text still has what each
-// mutant replaces.
+// TestMutantsAreInTheText checks that the product's text still contains what
+// each mutant replaces.
 func TestMutantsAreInTheText(t *testing.T) {
 	for _, m := range mutants {
 		if text, err := os.ReadFile(m.file); err != nil || strings.Count(string(text), m.from) != 1 {
@@ -81,7 +81,7 @@ func TestMutantsAreInTheText(t *testing.T) {
 }
 
 // TestProveMatrixCatchesMutants builds the product with each fault in its text,
-// through an overlay, and sees the matrix fail.
+// through an overlay, and checks that the matrix fails.
 func TestProveMatrixCatchesMutants(t *testing.T) {
 	if os.Getenv("GATEHOUSE_PROVE") == "" {
 		t.Skip("a build for each mutant; GATEHOUSE_PROVE=1")
@@ -102,12 +102,13 @@ func TestProveMatrixCatchesMutants(t *testing.T) {
 	t.Logf("matrix: %d of %d mutants of the product caught, %d by an explanation", caught, len(mutants), explained)
 }
 
-// misleads reports whether the mutant is of what explanations are made of.
+// misleads reports whether the mutant is in code that explanations are made
+// from.
 func (m mutant) misleads() bool {
 	return m.file == "../access/source.go" || m.file == "../access/access.go" || m.file == "store_why.go"
 }
 
-// run is the output of the matrix against the mutant.
+// run returns the output of the matrix run against the mutant.
 func (m mutant) run(t *testing.T) string {
 	path, err := filepath.Abs(m.file)
 	if err != nil {
@@ -133,6 +134,6 @@ func (m mutant) run(t *testing.T) string {
 	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", filepath.Join(dir, "overlay.json"),
 		"-run", "^TestAuthorizationMatrixAtLength$/sqlite", ".")
 	c.Env = append(os.Environ(), "GATEHOUSE_PROVE=")
-	out, _ := c.CombinedOutput() // that it fails is what is hoped for
+	out, _ := c.CombinedOutput() // a failure is expected
 	return string(out)
 }

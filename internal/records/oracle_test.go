@@ -9,8 +9,8 @@ import (
 // by walking the whole world each time, without SQL and without precomputed
 // scopes. It was written from the rules, not from the product's code.
 
-// world is one tenant as plain data: what the oracle judges, and what
-// provision writes into a database.
+// world is one tenant as plain data: the oracle judges it, and provision writes
+// it into a database.
 type world struct {
 	tenant   string
 	parentOf map[string]string // every role; "" at a root
@@ -85,7 +85,7 @@ const (
 	toShare  verb = "share"
 )
 
-// verdict is what a call comes to: ok, or the code of its error.
+// verdict is the result of a call: ok, or the code of its error.
 type verdict string
 
 const (
@@ -95,8 +95,8 @@ const (
 	invalid   verdict = "VALIDATION"
 )
 
-// oracle is the rule book, one function a rule, so that a seeded fault can
-// misread exactly one of them.
+// oracle holds the rules, one function each, so that a seeded fault can misread
+// exactly one of them.
 type oracle struct {
 	w *world
 
@@ -167,8 +167,8 @@ func newOracle(w *world) *oracle {
 		}
 		return false
 	}
-	// Sets unite: one that names the entity type and leaves the field alone
-	// gives it whole.
+	// Sets are united: one that names the entity type but not the field grants
+	// the whole field.
 	o.readsField = func(u *person, entity, field string) bool {
 		return o.someSetSays(u, entity, field, func(g fieldGrant) bool { return g.read || g.edit })
 	}
@@ -200,9 +200,9 @@ func (w *world) roleOf(id string) string {
 	return ""
 }
 
-// may is the entity permission that every verb needs. Contract A1 names none
-// for sharing: a viewer who may read the type may share what is theirs, since
-// the other still needs permissions of their own.
+// may reports whether u has the entity permission that the verb needs. Contract
+// A1 names none for sharing: a viewer who may read the type may share the
+// records they own, since the recipient still needs permissions of their own.
 func (o *oracle) may(u *person, entity string, v verb) bool {
 	if v == toShare {
 		v = toRead
@@ -210,10 +210,11 @@ func (o *oracle) may(u *person, entity string, v verb) bool {
 	return o.everything(u) || o.entityAllows(u, entity, v)
 }
 
-// reaches says whether the record itself lets u do v with it (2.14, 2.15).
+// reaches reports whether the record itself lets u perform v on it (2.14,
+// 2.15).
 func (o *oracle) reaches(u *person, r *thing, v verb) bool { return len(o.causes(u, r, v)) > 0 }
 
-// causes names what lets u do v with the record.
+// causes returns the names of what lets u perform v on the record.
 func (o *oracle) causes(u *person, r *thing, v verb) (list []string) {
 	if !o.sameTenant(u, r) {
 		return nil
@@ -252,7 +253,7 @@ func (o *oracle) causes(u *person, r *thing, v verb) (list []string) {
 	return slices.Compact(list)
 }
 
-// judge is the answer to a verb on a record that stands in a table of u's tenant.
+// judge returns the result of a verb on a record of u's tenant.
 func (o *oracle) judge(u *person, r *thing, v verb) verdict {
 	switch {
 	case !o.may(u, r.entity, v):
@@ -265,7 +266,8 @@ func (o *oracle) judge(u *person, r *thing, v verb) verdict {
 	return ok
 }
 
-// judgePatch is the answer to a PATCH of one field to a value it may have.
+// judgePatch returns the result of a PATCH that sets one field to a value it
+// may have.
 func (o *oracle) judgePatch(u *person, r *thing, field string) verdict {
 	if v := o.judge(u, r, toUpdate); v != ok {
 		return v
@@ -283,8 +285,8 @@ func (o *oracle) judgeMember(u *person, entity, field string) verdict {
 	return ok
 }
 
-// judgeCreate is the answer to a creation whose body holds every required
-// field that u may edit, and extra ("" for none).
+// judgeCreate returns the result of a creation whose body contains every
+// required field that u may edit, and extra ("" for none).
 func (o *oracle) judgeCreate(u *person, entity, extra string) verdict {
 	if !o.may(u, entity, toCreate) {
 		return forbidden
@@ -308,8 +310,8 @@ func (o *oracle) mayEditField(u *person, entity, field string) bool {
 	return o.w.has(entity, field) && (o.everything(u) || o.editsField(u, entity, field))
 }
 
-// members are the names in the answer to a verb that went well, sorted: whoever
-// may not read the type learns the id alone.
+// members returns the names in the answer to a successful verb, sorted. A user
+// who may not read the type gets the id alone.
 func (o *oracle) members(u *person, entity string) []string {
 	if !o.may(u, entity, toRead) {
 		return []string{"id"}
@@ -328,7 +330,7 @@ func (w *world) has(entity, name string) bool {
 	return slices.ContainsFunc(w.types[entity].fields, func(f field) bool { return f.name == name })
 }
 
-// listed is what a full traversal of the type shows u, newest first.
+// listed returns what a full traversal of the type shows u, newest first.
 func (o *oracle) listed(u *person, entity string) []*thing {
 	var all []*thing
 	for i := len(o.w.things) - 1; i >= 0; i-- {

@@ -85,7 +85,7 @@ type window struct {
 	limit         int
 }
 
-// everAfter is later than any record.
+// everAfter is later than the creation of any record.
 const everAfter = math.MaxInt64
 
 // rest writes that every filter but the first matches the record of the index
@@ -200,6 +200,6 @@ func (a *armWriter) ranged(distinct, table, at, condition string, values, also f
 }
 
 // maxArms bounds the ranges of one statement (SQLite takes at most 500 in a
-// union). A viewer who reaches records in more ways sees so many that walk
-// finds most pages.
+// union). A viewer who reaches records in more ways sees so many records that
+// walk fills most pages.
 const maxArms = 400

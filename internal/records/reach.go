@@ -25,7 +25,7 @@ func ranged(f *schema.Field) bool { return f.Indexed && !f.Unique }
 func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ranged) }
 
 // standing is everything that the index rows of a record are derived from. The
-// zero standing is that of a record that does not exist.
+// zero standing represents a record that does not exist.
 type standing struct {
 	values    []jsontext.Value // by schema.Field.Index
 	data      jsontext.Value   // all of it, including fields that were removed
@@ -73,7 +73,7 @@ func appendEntries(dst []entry, name, key string, reaches []string) []entry {
 }
 
 // entriesOf returns the index rows of a record for one name of a way: those in
-// use, and those under the shape that is being prepared.
+// use, and those of the shape that is being prepared.
 func entriesOf(c *access.Config, e *schema.Entity, data jsontext.Value, kind access.Kind, name string) []entry {
 	reaches := []string{ways[kind].reach(name)}
 	list := wayEntries(e, stored(e, data), reaches, nil)

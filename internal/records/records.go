@@ -1,16 +1,17 @@
 // Package records is the permission-checked store of records.
 //
 // The only way in is Store.As(viewer), which returns a Session that does only
-// what its viewer may. access.Scope decides which records a verb reaches, as a
-// union of ways (way.go), and one predicate turns it into SQL (predicate.go);
-// one mask decides which fields (render.go, validate.go). A record that the
-// viewer may not see gets exactly the answer of one that does not exist
-// (contract E2). The verbs that change records are written once, for a
-// transaction and for a unit of work (verbs.go).
+// what its viewer is allowed to do. access.Scope decides which records a verb
+// reaches, as a union of ways (way.go), and one predicate turns it into SQL
+// (predicate.go); one mask decides which fields (render.go, validate.go). A
+// record that the viewer may not see gets exactly the answer of one that does
+// not exist (contract E2). The verbs that change records are written once, for
+// a transaction and for a unit of work (verbs.go).
 //
 // Records are listed by created_at and id, newest first. created_at strictly
-// grows per tenant in commit order (contract R15). So no two records share it,
-// it is that order by itself, and paging by it is stable and complete.
+// grows per tenant in commit order (contract R15). So no two records share a
+// created_at, it determines the order by itself, and paging by it is stable and
+// complete.
 package records
 
 import (
@@ -33,7 +34,7 @@ type Member struct {
 // R2).
 type Record jsontext.Value
 
-// ID returns the record's id, which every form of a record begins with.
+// ID returns the record's id, with which every form of a record begins.
 func (r Record) ID() string {
 	const before = `{"id":"`
 	if len(r) < len(before)+idLength {
@@ -52,10 +53,10 @@ type row struct {
 	createdAt, updatedAt int64 // microseconds UTC
 	version              int64
 	data                 jsontext.Value
-	allowed              bool // the verb in question reaches it, not only read
+	allowed              bool // whether the verb in question, not only read, reaches it
 }
 
-// standing returns what the row says of a record's standing.
+// standing returns the part of a record's standing that the row determines.
 func (rec *row) standing(values []jsontext.Value, shares []string) standing {
 	return standing{values: values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
 }
@@ -80,9 +81,9 @@ func (s *Session) on(entity string, verb access.Verb) (*access.EntityRights, err
 	return r, nil
 }
 
-// May reports by its error whether the viewer may do verb with an entity type
-// at all: NOT_FOUND when there is no such type, FORBIDDEN when the viewer may
-// not.
+// May checks whether the viewer may perform verb on an entity type at all. It
+// returns NOT_FOUND when there is no such type, and FORBIDDEN when the viewer
+// may not.
 func (s *Session) May(entity string, verb access.Verb) error {
 	_, err := s.rights(entity, "", verb)
 	return err

@@ -59,8 +59,8 @@ func renderFields(dst []byte, r *access.EntityRights, data jsontext.Value) []byt
 	return dst
 }
 
-// renderID returns what a viewer who may not read gets of a record they wrote
-// (contract R12).
+// renderID returns the record that a viewer gets who wrote it but may not read
+// it (contract R12).
 func renderID(id string) Record { return Record(`{"id":` + strconv.Quote(id) + `}`) }
 
 // split sets values to the stored value of each declared field, by

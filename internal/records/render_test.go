@@ -8,9 +8,9 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// TestStoredObjectsAreSplitAlike holds the quick way, which reads an object as
-// we write it, against the general one: PostgreSQL keeps members in an order of
-// its own, with white space, and removed fields stay behind.
+// TestStoredObjectsAreSplitAlike compares the fast path, which reads an object
+// as this package writes it, with the general one: PostgreSQL stores members in
+// its own order, with white space, and removed fields remain.
 func TestStoredObjectsAreSplitAlike(t *testing.T) {
 	e := schema.New([]*schema.Entity{{Name: "thing", Fields: []*schema.Field{
 		{Name: "a", Type: schema.Text}, {Name: "ab", Type: schema.JSON}, {Name: "c", Type: schema.Number},

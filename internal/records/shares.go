@@ -19,15 +19,15 @@ type Share struct {
 	CreatedBy string
 }
 
-// With names whom a record is shared with: a user, by id or e-mail address, or
-// a role. Exactly one of the two is set.
+// With names the principal that a record is shared with: a user, by id or
+// e-mail address, or a role. Exactly one of the two is set.
 type With struct{ User, Role string }
 
-// MaxShares is how many shares a record may have (contract A17): whoever reads
-// the list gets all of it, and so does a deletion.
+// MaxShares is how many shares a record may have (contract A17). A list of
+// shares returns all of them, and a deletion reads all of them.
 const MaxShares = 1000
 
-// maxShareBytes is more than a rendered share has.
+// maxShareBytes is larger than any rendered share.
 const maxShareBytes = 256
 
 var errShares = fault.New(fault.Conflict, "a record may have at most %d shares; share it with a role instead", MaxShares)
@@ -40,7 +40,7 @@ func (sh Share) AppendJSON(dst []byte) []byte {
 	return append(clock.AppendRFC3339Micro(dst, sh.CreatedAt), `"}`...)
 }
 
-// appendUnshared appends what is answered for a share that was removed.
+// appendUnshared appends the answer for a removed share.
 func appendUnshared(dst []byte, principal string) []byte {
 	return append(appendPrincipal(dst, principal), `,"deleted":true}`...)
 }
@@ -87,22 +87,22 @@ func checkGiven(with With, level access.Level) error {
 	return checkLevel(level)
 }
 
-// sharable returns the viewer's rights on an entity type whose records they may
-// share if those are theirs (contract A1).
+// sharable returns the viewer's rights on an entity type if they may share the
+// records of it that are theirs (contract A1).
 func (s *Session) sharable(entity string) (*access.EntityRights, error) {
 	return s.on(entity, access.Read) // not for users, which are not shared
 }
 
-// MayShare reports by its error whether the viewer may see and change shares of
-// records of an entity type at all: NOT_FOUND when there is no such type or it
-// is user, FORBIDDEN when they may not read the type.
+// MayShare checks whether the viewer may see and change shares of records of an
+// entity type at all. It returns NOT_FOUND when there is no such type or it is
+// user, and FORBIDDEN when they may not read the type.
 func (s *Session) MayShare(entity string) error {
 	_, err := s.sharable(entity)
 	return err
 }
 
 // share shares a record with a principal in its stored form, or changes the
-// access of the share that it has. It reports whether the share is new.
+// access of an existing share. It reports whether the share is new.
 func (s *Session) share(ctx context.Context, v view, r *access.EntityRights, rec *row, to string, level access.Level) (Share, bool, error) {
 	was, n, err := v.shareWith(ctx, r.Entity, rec, to)
 	switch {
@@ -135,8 +135,8 @@ func (s *Session) unshare(ctx context.Context, v view, r *access.EntityRights, r
 	return v.dropShare(ctx, r, rec, to)
 }
 
-// errNotShared does not tell a principal that does not exist, or that the
-// viewer may not name, from one that has no share.
+// errNotShared is the same for a principal that does not exist, one that the
+// viewer may not name, and one that has no share.
 var errNotShared = fault.New(fault.NotFound, "the record is not shared with them")
 
 // shareNamed is share for a principal that the viewer names.
@@ -155,8 +155,8 @@ func (s *Session) shareNamed(ctx context.Context, v view, r *access.EntityRights
 	return s.share(ctx, v, r, rec, to, level)
 }
 
-// unshareNamed is unshare for a principal that the viewer names. It returns
-// what is answered.
+// unshareNamed is unshare for a principal that the viewer names. It returns the
+// answer.
 func (s *Session) unshareNamed(ctx context.Context, v view, r *access.EntityRights, id string, with With) (Record, error) {
 	rec, err := findFor(ctx, v, r, id, access.Delete, "share")
 	if err != nil {
@@ -178,7 +178,8 @@ func (s *Session) unshareNamed(ctx context.Context, v view, r *access.EntityRigh
 
 // ParseWith reads the members of {user | role}, and access if withAccess is
 // set. It returns VALIDATION, with the fields, for any other member, a member
-// that is missing, and a value that is no text. null is as if left out.
+// that is missing, and a value that is not a text. A null member counts as
+// missing.
 func ParseWith(members []Member, withAccess bool) (with With, level access.Level, err error) {
 	bad := map[string]string{}
 	var given string

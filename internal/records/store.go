@@ -12,14 +12,14 @@ import (
 	"gatehouse/internal/fault"
 )
 
-// Store holds the records of every tenant. As is the only way to them.
+// Store holds the records of every tenant. They are reached only through As.
 type Store struct {
 	d         *db.DB
 	dir       *access.Directory
 	clock     clock.Clock
 	cursorKey []byte
 	written   *admission.Budget // bytes that units hold, by tenant
-	cores     *admission.Cores  // that long pages are built on; nil without a bound
+	cores     *admission.Cores  // the cores on which long pages are built; nil means no bound
 	remote    bool              // a database server reads the rows, not this process
 	heavy     *admission.Gate   // admits reads of large records, by tenant; nil where this process reads them
 }
@@ -32,13 +32,13 @@ func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *St
 	}
 }
 
-// Share makes long pages take turns on the cores with everything else that
-// computes there. It returns the store, and must be called before the store is
-// used.
+// Share makes long pages take turns on the cores with all other work on them.
+// It returns the store, and must be called before the store is used.
 //
-// A database server that reads large records works longer than this process
-// does with them, and serves all its connections alike. So one tenant gets no
-// more such reads at a time than there are cores to build their answers.
+// A database server spends more time reading large records than this process
+// spends on them, and treats all its connections alike. So one tenant may have
+// at most as many such reads at a time as there are cores to build their
+// answers.
 func (s *Store) Share(cores *admission.Cores) *Store {
 	s.cores = cores
 	if cores != nil && s.remote {
@@ -55,9 +55,9 @@ const (
 	maxHeavyWait = 10 * time.Second
 )
 
-// heavyRead takes a place to make a database server read large records; leave
-// gives it back. It returns OVERLOADED when too many wait. Without a database
-// server there is no limit.
+// heavyRead acquires a slot for a read of large records on a database server;
+// leave releases it. It returns OVERLOADED when too many reads wait. Without a
+// database server there is no limit.
 func (s *Session) heavyRead(ctx context.Context) (leave func(), err error) {
 	if s.store.heavy == nil {
 		return func() {}, nil
@@ -74,22 +74,22 @@ func (s *Store) As(viewer access.Viewer) *Session {
 	return &Session{store: s, viewer: viewer, h: s.d.For(viewer.Tenant())}
 }
 
-// Session is the store as one viewer may use it. Its methods return a
-// *fault.Error for what the viewer may know, and name its codes. Besides those
-// they return the error of the session's Holder; a write returns UNAUTHORIZED
-// when the viewer was deactivated meanwhile, and OVERLOADED when the
-// configuration keeps changing. Any other error is db's.
+// Session is the store as one viewer may use it. Errors that the viewer may see
+// are of type *fault.Error; each method names their codes. Methods also return
+// the error of the session's Holder. A write returns UNAUTHORIZED when the
+// viewer was deactivated meanwhile, and OVERLOADED when the configuration keeps
+// changing. Any other error is db's.
 type Session struct {
 	store  *Store
 	viewer access.Viewer
 	h      db.Handle
-	holder Holder // nil bounds nothing
+	holder Holder // nil means no bound
 }
 
 // Holder bounds what is built for one caller.
 type Holder interface {
 	// Hold is called with the size so far of one answer in bytes. Its error
-	// ends the call, which then has changed nothing.
+	// ends the call, which in that case has changed nothing.
 	Hold(n int) error
 }
 

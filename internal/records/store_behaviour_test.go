@@ -26,7 +26,8 @@ import (
 func TestARecordIsFlatAndWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
-		// Far ahead: the house was furnished by the machine's clock, and a tenant's never steps back.
+		// Far ahead: the fixture was created by the machine's clock, and a
+		// tenant's clock never moves back.
 		fake := clock.NewFake(time.Date(2126, 11, 21, 12, 0, 0, 5000, time.UTC))
 		h.clk, h.store = fake, records.New(d, h.dir, fake, cursorKey)
 		made := h.create(h.as("sam"), "contact", `{"name": "Ana", "score": 3}`)
@@ -37,7 +38,7 @@ func TestARecordIsFlatAndWhole(t *testing.T) {
 		if !reflect.DeepEqual(made, wanted) {
 			t.Fatalf("created %v, want %v", made, wanted)
 		}
-		fake.Advance(-time.Hour) // a clock that steps back does not show
+		fake.Advance(-time.Hour) // a clock that moves back has no visible effect
 		second := h.create(h.as("sam"), "contact", `{}`)
 		if second["created_at"] != "2126-11-21T12:00:00.000006Z" || id(second) <= id(made) {
 			t.Errorf("the second is of %v", second["created_at"])
@@ -89,7 +90,8 @@ func TestEveryFailingFieldIsNamedAtOnce(t *testing.T) {
 		if after := h.get(ada, "form", id(made)); !reflect.DeepEqual(after, made) {
 			t.Errorf("a refused patch left %v of %v", after, made)
 		}
-		// On PATCH the system members may stand there exactly as stored.
+		// On PATCH the body may contain the system members with exactly the
+		// stored values.
 		text := `{"id": "` + id(made) + `", "created_at": "` + made["created_at"].(string) + `", "updated_at": "` + made["updated_at"].(string) + `", "n": 5}`
 		if r := h.update(ada, "form", id(made), text); r["n"] != 5.0 {
 			t.Errorf("patched to %v", r)
@@ -103,7 +105,7 @@ func TestAUniqueValueIsTakenOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
 		sam := h.as("sam")
-		h.create(h.as("sue"), "contact", `{"email": "ana@example.com"}`) // sam may not even see it
+		h.create(h.as("sue"), "contact", `{"email": "ana@example.com"}`) // sam cannot see this record
 		_, err := sam.Create(t.Context(), "contact", body(t, `{"email": "ana@example.com"}`))
 		want(t, err, fault.Conflict, "email")
 		mine := id(h.create(sam, "contact", `{"email": "bo@example.com"}`))
@@ -113,7 +115,7 @@ func TestAUniqueValueIsTakenOnce(t *testing.T) {
 		h.update(sam, "contact", mine, `{"email": null}`)
 		h.update(sam, "contact", id(h.create(sam, "contact", `{}`)), `{"email": "bo@example.com"}`)
 		for range 2 {
-			h.create(sam, "contact", `{"email": null}`) // no value is no conflict
+			h.create(sam, "contact", `{"email": null}`) // null values do not conflict
 		}
 	})
 }
@@ -130,7 +132,7 @@ func TestOwnerIDIsTheActingUser(t *testing.T) {
 		want(t, err, fault.Forbidden, "owner_id")
 		_, err = sam.Update(t.Context(), "contact", id(made), body(t, owner("sue")))
 		want(t, err, fault.Forbidden, "owner_id")
-		h.update(sam, "contact", id(made), owner("sam")) // as it is
+		h.update(sam, "contact", id(made), owner("sam")) // the present owner
 		for _, who := range []string{"olivia", "ada"} {
 			h.create(h.as(who), "contact", owner("sue"))
 			if r := h.update(h.as(who), "contact", id(made), owner("eva")); r["owner_id"] != h.ids["eva"] {
@@ -151,7 +153,8 @@ func TestOwnerIDIsTheActingUser(t *testing.T) {
 	})
 }
 
-// grants are what a test gives the user kim, who has nothing else.
+// kim creates the user kim with the given grant and no other rights, and
+// returns a session for kim.
 func (h *house) kim(g access.EntityGrant) *records.Session {
 	h.t.Helper()
 	if h.ids["kim"] == "" {
@@ -192,8 +195,8 @@ func TestFieldsAreMasked(t *testing.T) {
 	})
 }
 
-// A viewer who may create and not read gets the id alone (contract R12); a
-// required field that the viewer may not edit refuses the create (contract
+// A viewer who may create but not read gets only the id (contract R12). A
+// required field that the viewer may not edit makes the create fail (contract
 // R13).
 func TestCreateWithoutReadAndWithClosedFields(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -233,7 +236,7 @@ func TestCreateWithoutReadAndWithClosedFields(t *testing.T) {
 	})
 }
 
-// The zero viewer is a mistake of the program: it has no rights and gets no session.
+// The zero viewer is a programming error: it has no rights and gets no session.
 func TestTheZeroViewerGetsNoSession(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -248,7 +251,8 @@ func TestTheZeroViewerGetsNoSession(t *testing.T) {
 	})
 }
 
-// Who reaches records in hundreds of ways reads them like anybody else.
+// A viewer who reaches records in hundreds of ways reads them like any other
+// viewer.
 func TestAWideRoleTreeIsReadWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

@@ -16,16 +16,17 @@ import (
 	"gatehouse/internal/user"
 )
 
-// pageBytes is where a page ends, as the reference says.
+// pageBytes is the size at which a page ends, as the reference documents it.
 const pageBytes = 2 << 20
 
-// bodyOf is a record whose rendered form is longer than size by less than 400 bytes.
+// bodyOf returns a body whose record, rendered, is longer than size by less
+// than 400 bytes.
 func bodyOf(size int, more string) string {
 	return `{"extra": {"pad": "` + strings.Repeat("p", size) + `"}` + more + `}`
 }
 
-// viewersOfLarge are ways to see all of sam's records, each of which is read in
-// a way of its own.
+// viewersOfLarge returns viewers who see all of sam's records, each read in a
+// different way.
 func viewersOfLarge(h *house) map[string]*records.Session {
 	h.user("cleo", user.User{Role: "ceo", Sets: []string{"work"}})
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
@@ -35,7 +36,7 @@ func viewersOfLarge(h *house) map[string]*records.Session {
 	return map[string]*records.Session{"all access": h.as("ada"), "the owner": h.as("sam"), "an ancestor": h.as("cleo"), "a rule": h.as("eva")}
 }
 
-// TestUsersArePagedByBytesToo: 30 users with 200 KB each.
+// TestUsersArePagedByBytesToo lists 30 users with 200 KB each.
 func TestUsersArePagedByBytesToo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -68,7 +69,7 @@ func TestUsersArePagedByBytesToo(t *testing.T) {
 	})
 }
 
-// counted is a holder that refuses an answer longer than most.
+// counted is a Holder that refuses an answer longer than most bytes.
 type counted struct{ most, largest int }
 
 var errTooLong = errors.New("too long")
@@ -81,8 +82,8 @@ func (c *counted) Hold(n int) error {
 	return nil
 }
 
-// TestAHolderIsAskedBeforeAnythingHappens: what it refuses is not read on, not
-// created and not changed.
+// TestAHolderIsAskedBeforeAnythingHappens checks that what a Holder refuses is
+// not read further, created or changed.
 func TestAHolderIsAskedBeforeAnythingHappens(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -151,11 +152,12 @@ type walker struct {
 	started map[string]bool // the records that were there when it began
 }
 
-// caughtUp checks that a traversal of several pages ends when it has seen all.
+// caughtUp checks that a traversal of several pages has seen every live record
+// when it ends.
 func (w *walker) caughtUp(t *testing.T, seed uint64, alive []string) {
 	t.Helper()
 	if w.pages == 1 {
-		return // it saw one instant, and this is one
+		return // a single page shows one instant
 	}
 	for _, name := range alive {
 		if w.seen[name] != 1 {

@@ -14,7 +14,7 @@ import (
 )
 
 // Check returns a CONFLICT, with counts, if stored records do not fit work. It
-// only reads and locks nothing: it serves a dry run.
+// only reads, and takes no locks, for use in a dry run.
 func Check(ctx context.Context, h db.Handle, work *access.Work, pace Pace) error {
 	for _, s := range work.Shapes {
 		c := &checking{h: h, shape: s, misfits: map[string]int64{}, seen: map[string]map[uint64]int64{}}

@@ -17,9 +17,9 @@ import (
 
 // References to a deleted record are cleared in the transaction that deletes it
 // or, if there are many, in short ones after it (contract R10). Until the last
-// of them a record may still name the deleted one. What is left to do is stored
-// in that transaction (access.LeftReferences), so that a server continues it if
-// the deleting process does not.
+// of them a record may still name the deleted one. That transaction stores the
+// remaining work (access.LeftReferences), so that a server completes it if the
+// deleting process does not.
 
 const (
 	// maxCleared is how many references the deleting transaction clears.
@@ -33,9 +33,9 @@ const (
 var clearFor = 5 * time.Second
 
 // clearLeft clears references that a deletion left, for as long as the caller
-// can wait. The record is gone whatever happens here, and a server clears the
-// rest: a failure here is not a failure of the deletion, and the server will
-// meet and report it.
+// can wait. The record is already deleted, and a server clears the rest: a
+// failure here does not make the deletion fail, and the server will encounter
+// and report it.
 func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 	ctx, cancel := context.WithTimeout(ctx, clearFor)
 	defer cancel()
@@ -47,8 +47,8 @@ func clearLeft(ctx context.Context, h db.Handle, left []access.Leftover) {
 }
 
 // clearPage clears some of the references of a leftover, starting after a
-// record; last is 0 when there are no more. No new ones appear: nobody can
-// refer to a deleted record.
+// record; last is 0 when there are no more. No new references appear, because a
+// record cannot be made to refer to a deleted one.
 func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Leftover, after int64) (last int64, err error) {
 	name, id, _ := strings.Cut(l.Name, "=")
 	e := config.Schema.StoredAs(l.Entity)
@@ -86,7 +86,7 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 // clearing is the condition for clearRows records. It lists their keys, so that
 // PostgreSQL reads no others, whatever the table's statistics.
 var clearing = func() string {
-	st := &statement{args: make([]any, 2)} // of page
+	st := &statement{args: make([]any, 2)} // set by page
 	st.WriteString("entity = ")
 	st.arg(nil)
 	st.WriteString(" AND created_at IN ")
@@ -94,8 +94,8 @@ var clearing = func() string {
 	return st.String()
 }()
 
-// clearOne clears a reference of one locked record. by is when and by whom the
-// referenced record was deleted.
+// clearOne clears a reference of one locked record. by says when and by which
+// user the referenced record was deleted.
 func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *schema.Field, rec *row, id, by string) error {
 	before := stored(e, rec.data)
 	if v := before[f.Index]; v == nil || schema.IsNull(v) || schema.Unquote(v) != id {
@@ -156,8 +156,8 @@ func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.
 }
 
 // clearAtOnce clears the field f of all records that refer to id, in one
-// transaction. It also checks the data: a record that was given another target
-// meanwhile is still in the index as PostgreSQL's statement saw it.
+// transaction. It also checks the data: PostgreSQL's statement may still see an
+// index row of a record whose reference was changed meanwhile.
 func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6

@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// referred is an account that n contacts refer to, and a rule that shares those
-// contacts with support.
+// referred creates an account that n contacts refer to, and a rule that shares
+// those contacts with support.
 func referred(t *testing.T, d *db.DB, n int) (h *house, account string) {
 	h = acme(t, d)
 	account = id(h.create(h.as("sam"), "account", `{"name": "wide"}`))
@@ -31,7 +31,7 @@ func referred(t *testing.T, d *db.DB, n int) (h *house, account string) {
 	return h, account
 }
 
-// tableRows counts the rows of a table of the tenant that meet a condition.
+// tableRows counts the tenant's rows in a table that satisfy a condition.
 func (h *house) tableRows(table, where string, args ...any) (n int64) {
 	h.t.Helper()
 	err := h.d.For(h.tenant).Query(context.Background(), `SELECT count(*) FROM `+table+` WHERE tenant_id = $1 AND `+where,

@@ -13,9 +13,9 @@ import (
 	"gatehouse/internal/records"
 )
 
-// TestALongPageWaitsForACore: a page of large records is built in a turn at the
-// cores, so that a crowd of them leaves one to everybody else; a short page and a
-// single record need none.
+// TestALongPageWaitsForACore checks that a page of large records is built in
+// turn on the cores, so that many concurrent pages leave a core to other work,
+// and that a short page and a single record need no turn.
 func TestALongPageWaitsForACore(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -40,14 +40,14 @@ func TestALongPageWaitsForACore(t *testing.T) {
 		if p, err := page(3, time.Minute); err != nil || p.Count != 3 {
 			t.Fatalf("a short page: %d records, %v", p.Count, err)
 		}
-		for range 2 { // the second knows how large they are
+		for range 2 { // the second round knows the record size
 			if p, err := page(50, 50*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("a long page was built without a core: %d records, %v", p.Count, err)
 			}
 		}
 		busy.Stop()
 		var all sync.WaitGroup
-		for range 16 { // more than there are connections: all come to their end
+		for range 16 { // more than there are connections: all must complete
 			all.Go(func() {
 				if p, err := page(50, time.Minute); err != nil || p.Count != 9 {
 					t.Errorf("a long page: %d records, %v", p.Count, err)
@@ -63,11 +63,12 @@ func TestALongPageWaitsForACore(t *testing.T) {
 	})
 }
 
-// TestAsManyLargePagesAreReadAsCoresBuild: where a database server reads the
-// records, a tenant's crowd makes it read no more pages of large ones at once than
-// there are cores to build them; whoever waits holds no connection. In this
-// process the cores themselves are the bound. A page whose records turn out to
-// be large waits too, and is whole.
+// TestAsManyLargePagesAreReadAsCoresBuild checks that where a database server
+// reads the records, one tenant's concurrent requests read at most as many
+// pages of large records at once as there are cores to build them, and that
+// waiting requests hold no connection. Where this process reads the records,
+// the cores themselves are the bound. A page whose records turn out to be large
+// waits, too, and is complete.
 func TestAsManyLargePagesAreReadAsCoresBuild(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

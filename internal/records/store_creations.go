@@ -12,11 +12,11 @@ import (
 // maxTogether is how many records one statement adds.
 const maxTogether = 32
 
-// creations are new records, of any types, that are written together.
+// creations are new records, of any type, that are written together.
 type creations struct {
 	records []any // the arguments of newRecords, by columns
-	values  []any // of newValues
-	matches []any // of newMatches
+	values  []any // the arguments of newValues
+	matches []any // the arguments of newMatches
 	shaped  []newlyShaped
 }
 
@@ -44,11 +44,11 @@ func (w *creations) add(c *creation, rec *row) {
 	}
 }
 
-// full reports whether write must be called before more are added.
+// full reports whether write must be called before more records are added.
 func (w *creations) full() bool { return len(w.records) >= maxTogether*newRecords.columns }
 
-// write writes what was added. It returns db.ErrUnique for a unique value that
-// is taken, which ends the transaction.
+// write writes the added records. It returns db.ErrUnique for a unique value
+// that is taken, which ends the transaction.
 func (w *creations) write(ctx context.Context, tx db.Tx) error {
 	if len(w.records) == 0 {
 		return nil

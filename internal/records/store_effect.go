@@ -8,18 +8,18 @@ import (
 	"gatehouse/internal/db"
 )
 
-// Visit is how many records of an entity type a change must look at: those whose
-// values are checked or indexed anew, that are matched with a new sharing rule, or
-// whose owner gets another role.
+// Visit is how many records of an entity type a change must look at: those
+// whose values must be checked or indexed again, those to be matched against a
+// new sharing rule, and those whose owner's role changes.
 type Visit struct {
 	Entity  string `json:"entity"`
 	Records int64  `json:"records"`
-	// More is set when there are more than Records, which is the limit then.
+	// More is set when there are more than Records, which then is the limit.
 	More bool `json:"more,omitempty"`
 }
 
-// Visits returns what the transition must look at, by entity type. It counts at
-// most limit records of each.
+// Visits returns how many records the transition must look at, by entity type.
+// It counts at most limit records of each.
 func (t *Transition) Visits(ctx context.Context, q db.Querier, limit int) ([]Visit, error) {
 	var list []Visit
 	w := t.work()

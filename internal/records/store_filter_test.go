@@ -24,7 +24,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// seers is a tenant in which each user but olivia and ada sees records in one way.
+// seers creates a tenant in which each user but olivia and ada sees records in
+// one way.
 func seers(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 	h := likeAcme(t, d, tenantID)
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
@@ -51,12 +52,12 @@ func seers(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 	return h
 }
 
-// ways of seeing, each with the viewer who has it alone and how many they see.
+// seenBy lists the viewers, one for each way of seeing records.
 var seenBy = []string{"owning", "sharing", "leading", "rita", "mat", "wanda"}
 
-// scatter makes n records with stage won and score 1 that only olivia sees, and 20
-// among them for each viewer. The hidden ones are written as the product writes
-// them, but many at once.
+// scatter creates n records with stage won and score 1 that only olivia sees
+// and, among them, 20 for each viewer. It writes the hidden records as the
+// product does, but many at once.
 func (h *house) scatter(n int) {
 	const parts = 20
 	ctx := context.Background()
@@ -111,19 +112,19 @@ func (h *house) hide(part, n int) {
 	}
 }
 
-// statement is one that a session read with.
+// statement is a statement that a session read with.
 type statement struct {
 	sql  string
 	args []any
 }
 
-// read are the statements that a call reads with.
+// read returns the statements that a call reads with.
 func (h *house) read(name string, call func(*records.Session)) (list []statement) {
 	call(records.Spy(h.as(name), func(sql string, args []any) { list = append(list, statement{sql, slices.Clone(args)}) }))
 	return list
 }
 
-// onPostgres is how many rows PostgreSQL touches for statements.
+// onPostgres returns how many rows PostgreSQL touches for the statements.
 func (h *house) onPostgres(list []statement) (rows int) {
 	for _, st := range list {
 		err := h.d.For(h.tenant).Query(context.Background(), "EXPLAIN (ANALYZE, TIMING OFF) "+st.sql, func(row db.Row) error {
@@ -152,10 +153,10 @@ var (
 	parameter   = regexp.MustCompile(`\$(\d+)`)
 )
 
-// rowCounter is a connection to a SQLite file on which every row that a
-// statement looks at is counted: a view stands before each table, whose only
-// condition is a function that counts. SQLite merges views into the statement,
-// so that its indexes serve it as they do without them.
+// rowCounter is a connection to a SQLite file that counts every row that a
+// statement looks at: each table is hidden by a view whose only condition is a
+// function that counts. SQLite merges the views into the statement, so that it
+// uses its indexes as it does without them.
 type rowCounter struct {
 	t    *testing.T
 	conn *sqlite.Conn
@@ -197,7 +198,7 @@ func newRowCounter(t *testing.T, dir string) *rowCounter {
 	return c
 }
 
-// count is how many rows SQLite looks at for statements of a tenant.
+// count returns how many rows SQLite looks at for a tenant's statements.
 func (c *rowCounter) count(tenant tenant.ID, list []statement) int {
 	c.rows = 0
 	for _, st := range list {
@@ -231,8 +232,8 @@ func (c *rowCounter) run(sql string, args []any) error {
 	return errors.Join(err, stmt.Finalize())
 }
 
-// A filtered list costs what its viewer sees: with twenty times as many hidden
-// matches neither engine looks at more rows.
+// The cost of a filtered list depends on what its viewer sees: with twenty
+// times as many hidden matches neither engine looks at more rows.
 func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -259,7 +260,8 @@ func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
 	}
 }
 
-// filteredCosts compares what lists cost those who see the same of two tenants.
+// filteredCosts compares the costs of lists in two tenants for viewers who see
+// the same records.
 func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []statement) int) {
 	won, one := records.Filter{Field: "stage", Value: "won"}, records.Filter{Field: "score", Value: "1"}
 	for _, name := range seenBy {
@@ -280,8 +282,8 @@ func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []s
 	}
 }
 
-// A filter on a unique field asks the same of the database whether the record
-// that has the value is seen, hidden or not there.
+// A filter on a unique field sends the database the same query whether the
+// record that has the value is visible, hidden or absent.
 func TestAUniqueFilterAsksTheSameOfHiddenAndAbsent(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -305,7 +307,8 @@ func TestAUniqueFilterAsksTheSameOfHiddenAndAbsent(t *testing.T) {
 	})
 }
 
-// The migration that added the ways to the index derives them from what is there.
+// The migration that added the ways to the index derives them from the stored
+// records.
 func TestTheMigrationDerivesTheWays(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := seers(t, d, "acme")

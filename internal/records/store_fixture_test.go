@@ -22,8 +22,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// house is the records of a database as the product serves them, with one
-// tenant that tests configure.
+// house is the record store over a test database, with one tenant that tests
+// configure.
 type house struct {
 	t      testing.TB
 	d      *db.DB
@@ -31,7 +31,7 @@ type house struct {
 	dir    *access.Directory
 	store  *records.Store
 	tenant tenant.ID
-	ids    map[string]string // of users, by name
+	ids    map[string]string // user ids, by name
 }
 
 func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID tenant.ID) *house {
@@ -42,8 +42,9 @@ func newHouse(t testing.TB, d *db.DB, clk clock.Clock, tenantID tenant.ID) *hous
 	}
 }
 
-// acme is a house with a role tree (ceo over sales over junior, and over
-// support), the types account and contact, and a set for each way to work.
+// acme creates a house with a role tree (ceo over sales over junior, and ceo
+// over support), the types account and contact, and permission sets for several
+// kinds of work.
 func acme(t testing.TB, d *db.DB) *house { return likeAcme(t, d, "acme") }
 
 func likeAcme(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
@@ -127,7 +128,7 @@ func (h *house) configure(fn func(context.Context, tenant.ConfigTx) error) {
 	}
 }
 
-// user adds a user of the given role, type and sets.
+// user adds a user with the role, type and sets of u.
 func (h *house) user(name string, u user.User) {
 	h.t.Helper()
 	u.ID, u.Name, u.Email, u.Active = user.ID(clock.NewID(h.clk.Now())), name, name+"@acme.example", true
@@ -143,7 +144,7 @@ func (h *house) user(name string, u user.User) {
 	h.ids[name] = string(u.ID)
 }
 
-// set makes a permission set and gives it to a user, beside what they have.
+// set creates a permission set and adds it to those of a user.
 func (h *house) set(name string, p access.PermissionSet) {
 	h.t.Helper()
 	p.Name = "set of " + name
@@ -166,7 +167,7 @@ func (h *house) config() *access.Config {
 	return c
 }
 
-// as is the store as the user with that name, or that id, may use it.
+// as returns the store as the user with that name or id may use it.
 func (h *house) as(name string) *records.Session {
 	h.t.Helper()
 	return h.store.As(h.viewer(name))
@@ -187,7 +188,7 @@ func (h *house) viewer(name string) access.Viewer {
 
 func (h *house) system() *records.Session { return h.store.As(access.System(h.config(), "test")) }
 
-// body is a JSON object as the members of a request.
+// body returns a JSON object as the members of a request.
 func body(t testing.TB, text string) []records.Member {
 	t.Helper()
 	var members []records.Member
@@ -205,7 +206,8 @@ func body(t testing.TB, text string) []records.Member {
 	return members
 }
 
-// create, update and remove are calls that go well; they return the record.
+// create, update, get and delete make a call that must succeed. All but delete
+// return the record.
 func (h *house) create(s *records.Session, entity, text string) map[string]any {
 	h.t.Helper()
 	r, err := s.Create(context.Background(), entity, body(h.t, text))
@@ -240,7 +242,7 @@ func (h *house) delete(s *records.Session, entity, id string) {
 	}
 }
 
-// list is every record of one page, for lists that fit one.
+// list returns all records of a list that fits one page.
 func (h *house) list(s *records.Session, entity string, filter ...records.Filter) []map[string]any {
 	h.t.Helper()
 	p, err := s.List(context.Background(), entity, records.Query{Limit: 200, Filter: filter})
@@ -272,7 +274,7 @@ func objects(t testing.TB, list []byte) []map[string]any {
 	return m
 }
 
-// want checks a failure: its code and, where given, the names in details.fields.
+// want checks an error: its code and, if given, the names in details.fields.
 func want(t testing.TB, err error, code fault.Code, fields ...string) {
 	t.Helper()
 	var e *fault.Error
@@ -297,7 +299,7 @@ func describe(err error) string {
 	return fmt.Sprint(err)
 }
 
-// keys counts the values of a field that are indexed.
+// keys counts the indexed values of a field.
 func (h *house) keys(entity, field string) (n int64) {
 	h.t.Helper()
 	err := h.d.For(h.tenant).Query(context.Background(), `SELECT count(*) FROM field_values

@@ -7,9 +7,9 @@ import (
 )
 
 // Holding counts the records of an entity type that have a value under a stored
-// name, and all of its records; stored and member are those of
-// schema.Entity.StoredAs and schema.Field.MemberName. It reads all of them, and
-// so must not be called in a transaction.
+// name, and all of its records. stored and member are results of
+// schema.Entity.StoredAs and schema.Field.MemberName. Holding reads every
+// record, and must not be called in a transaction.
 func Holding(ctx context.Context, h db.Handle, stored, member string) (holding, all int64, err error) {
 	err = h.Query(ctx, `SELECT count(data -> CAST($3 AS TEXT)), count(*) FROM records WHERE tenant_id = $1 AND entity = $2`,
 		func(r db.Row) error { holding, all = r.Int(0), r.Int(1); return nil }, stored, member)

@@ -103,7 +103,8 @@ func insertUnique(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int
 	return err
 }
 
-// deleteEntries removes index rows. Rows of one field must be adjacent in list.
+// deleteEntries removes index rows. The rows of one field must be adjacent in
+// list.
 func deleteEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, list []entry) error {
 	most := entryDeletes[len(entryDeletes)-1].n
 	for len(list) > 0 {

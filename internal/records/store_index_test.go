@@ -19,16 +19,16 @@ import (
 	"gatehouse/internal/user"
 )
 
-// indexed is a tenant whose writes are drawn at random.
+// indexed is a tenant that receives random writes.
 type indexed struct {
 	*house
 	t         *rapid.T
 	rules     []*access.SharingRule
 	accountIn bool // account is indexed
-	noteIn    bool // note is
+	noteIn    bool // note is indexed
 }
 
-// declare writes the entity type contact and the rules as they are now.
+// declare stores the entity type contact and the rules as they are now.
 func (x *indexed) declare() {
 	x.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		account, note := "account reference:account", "note text"
@@ -60,7 +60,7 @@ func (x *indexed) draw(label string, list ...string) string {
 
 func (x *indexed) person() string { return x.draw("person", "sam", "sue", "eva", "ada") }
 
-// any is the id of a record of a type, "" where there is none.
+// any returns the id of some record of a type, "" when there is none.
 func (x *indexed) any(entity string) string {
 	list := x.list(x.as("olivia"), entity)
 	if len(list) == 0 {
@@ -100,7 +100,7 @@ func (x *indexed) step() {
 	}
 }
 
-// may lets pass that a unique value is taken.
+// may ignores an error that says that a unique value is taken.
 func (x *indexed) may(_ records.Record, err error) {
 	if err != nil && fault.CodeOf(err) != fault.Conflict {
 		x.t.Fatal(describe(err))
@@ -115,7 +115,7 @@ func (x *indexed) write(kind string) {
 	x.may(x.as("olivia").Create(context.Background(), kind, body(x.house.t, text)))
 }
 
-// fields draws a body of contact.
+// fields draws a body for contact.
 func (x *indexed) fields(fresh bool) string {
 	text := fmt.Sprintf(`{"stage": %s, "score": %s, "note": %s`, x.draw("stage", `"new"`, `"won"`, "null"),
 		x.draw("score", "1", "2", "null"), x.draw("note", `"a"`, `"b"`, "null"))
@@ -191,7 +191,7 @@ func (x *indexed) changeRules() {
 	x.declare()
 }
 
-// unit changes several records in one transaction, deletions among them.
+// unit changes several records in one transaction, including deletions.
 func (x *indexed) unit() {
 	ctx, config := context.Background(), x.config()
 	v, err := x.dir.Viewer(ctx, config, user.ID(x.ids["olivia"]), false)
@@ -217,7 +217,7 @@ func (x *indexed) unit() {
 }
 
 // compare derives the index rows and rule matches of all contacts and compares
-// them with those that are there.
+// them with the stored ones.
 func (x *indexed) compare() {
 	ctx, h, want := context.Background(), x.d.For(x.tenant), map[string]bool{}
 	add := func(format string, args ...any) { want[fmt.Sprintf(format, args...)] = true }

@@ -20,9 +20,9 @@ const (
 )
 
 // RunHousekeeping undoes forgotten builds and sweeps what configurations no
-// longer name, now and every minute, until ctx ends. Any number of nodes may
-// run it at once. A tenant that fails does not stop the others; tell is called
-// with the error.
+// longer name, at once and then every minute, until ctx ends. Any number of
+// nodes may run it at once. An error of one tenant does not stop the others;
+// tell is called with it.
 func RunHousekeeping(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
 	background.Sweep(ctx, keepEvery, func(ctx context.Context) error { return housekeep(ctx, d, clk) }, tell)
 }

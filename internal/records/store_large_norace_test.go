@@ -16,8 +16,9 @@ import (
 	"gatehouse/internal/records"
 )
 
-// TestAPageEndsAtItsBytes: large records come in pages of at most 2 MiB, each as
-// full as it can be, and one that is larger than a page may be comes alone.
+// TestAPageEndsAtItsBytes checks that large records are returned in pages of at
+// most 2 MiB, each as full as possible, and that a record larger than that is a
+// page by itself.
 func TestAPageEndsAtItsBytes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -29,7 +30,7 @@ func TestAPageEndsAtItsBytes(t *testing.T) {
 		viewers := viewersOfLarge(h)
 		for name, s := range viewers {
 			for _, filter := range [][]records.Filter{nil, {{Field: "stage", Value: "won"}}} {
-				for round := range 2 { // the second knows how large they are
+				for round := range 2 { // the second round knows the record size
 					what := fmt.Sprintf("%s, filter %v, round %d", name, filter, round)
 					cursor, seen := "", 0
 					for {
@@ -60,8 +61,8 @@ func TestAPageEndsAtItsBytes(t *testing.T) {
 	})
 }
 
-// TestAPageReadsNotMuchMoreThanItHolds: what a page of large records costs in
-// memory does not grow with how many there are.
+// TestAPageReadsNotMuchMoreThanItHolds checks that the memory for a page of
+// large records does not grow with the number of records.
 func TestAPageReadsNotMuchMoreThanItHolds(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -87,9 +88,9 @@ func TestAPageReadsNotMuchMoreThanItHolds(t *testing.T) {
 	})
 }
 
-// TestPagesOfBytesMissAndRepeatNothing: records of random sizes come and go
-// between the pages of traversals of random limits, in number and in bytes. Each
-// record that stays is seen once, none twice.
+// TestPagesOfBytesMissAndRepeatNothing creates and deletes records of random
+// sizes between the pages of traversals with random limits, in number and in
+// bytes. Each record that remains is seen exactly once, no record twice.
 func TestPagesOfBytesMissAndRepeatNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seed := rand.Uint64()
@@ -152,12 +153,12 @@ func TestPagesOfBytesMissAndRepeatNothing(t *testing.T) {
 	})
 }
 
-// The transaction that deletes a record clears few of the references to it. The
-// others are cleared in short ones, by whoever deleted it or else by a server,
-// and leave the same behind.
+// The transaction that deletes a record clears only a few of the references to
+// it. Short transactions clear the others, run by the deleting process or by a
+// server, with the same result.
 func TestADeletionThatManyReferToIsSplit(t *testing.T) {
 	const n = 1100
-	t.Cleanup(records.ClearFor(time.Minute)) // it stays to the end, on a slow machine too
+	t.Cleanup(records.ClearFor(time.Minute)) // the call clears all references itself, even on a slow machine
 	for _, run := range []bool{false, true} {
 		t.Run(fmt.Sprint("run=", run), func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -205,7 +206,8 @@ func TestADeletionThatManyReferToIsSplit(t *testing.T) {
 				if seen := len(h.list(eva, "contact", one)) + len(h.list(eva, "contact")); seen != 0 {
 					t.Errorf("eva still sees %d contacts", seen)
 				}
-				// '' and the ways of the owner and the owner's role, for each score.
+				// A row for '' and one each for the owner and the owner's role,
+				// for each score.
 				if rows := h.tableRows("field_values", "field = 'score'"); rows != 3*n {
 					t.Errorf("%d index rows of score, want %d", rows, 3*n)
 				}
@@ -214,7 +216,7 @@ func TestADeletionThatManyReferToIsSplit(t *testing.T) {
 	}
 }
 
-// A page of a walk is bounded in bytes, and holds one record at least.
+// A page of a walk is bounded in bytes, and contains at least one record.
 func TestAWalkHoldsFewLargeRecords(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -235,7 +237,8 @@ func TestAWalkHoldsFewLargeRecords(t *testing.T) {
 	})
 }
 
-// TestAUnitChangesAtMost1000Records, and what was done before the refusal stands.
+// TestAUnitChangesAtMost1000Records also checks that what was done before the
+// refusal remains.
 func TestAUnitChangesAtMost1000Records(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()
@@ -268,7 +271,7 @@ func TestAUnitChangesAtMost1000Records(t *testing.T) {
 		if n := stored(t, d); n != records.MaxChanged-1 {
 			t.Fatalf("%d records", n)
 		}
-		for n, r := range h.list(h.as("sam"), "contact") { // newest first: in the order in which they were made
+		for n, r := range h.list(h.as("sam"), "contact") { // newest first
 			if want := fmt.Sprintf("e%d@x", records.MaxChanged-2-n); r["email"] != want {
 				t.Fatalf("record %d is %v, want %s", n, r["email"], want)
 			}
@@ -291,7 +294,7 @@ func TestAUnitWritesAtMost8MiB(t *testing.T) {
 		if n != 9 {
 			t.Errorf("the %dth create of a MiB was refused", n)
 		}
-		made, err := p.Create(ctx, "contact", body(t, `{"note": "small"}`)) // what still fits
+		made, err := p.Create(ctx, "contact", body(t, `{"note": "small"}`)) // this one still fits
 		small := id(must(t, made, err))
 		_, err = p.Update(ctx, "contact", small, body(t, `{"note": "`+note+`"}`))
 		refusedFor(t, err, "8 MiB")
@@ -304,8 +307,8 @@ func TestAUnitWritesAtMost8MiB(t *testing.T) {
 	})
 }
 
-// TestAUnitReplacesAndDeletesAtMost8MiB: the commit holds what it replaces or
-// deletes, so that counts like what it writes.
+// TestAUnitReplacesAndDeletesAtMost8MiB checks that what a unit replaces or
+// deletes counts like what it writes, because the commit holds it in memory.
 func TestAUnitReplacesAndDeletesAtMost8MiB(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()
@@ -376,7 +379,7 @@ func TestAUnitReadsAtMost2000RecordsByID(t *testing.T) {
 				refusedFor(t, err, "at most 2000 records")
 			}
 		}
-		r, err := p.Get(ctx, "account", ids[0]) // which it has read
+		r, err := p.Get(ctx, "account", ids[0]) // already read in this unit
 		must(t, r, err)
 		if err := u.Commit(ctx, nil); err != nil {
 			t.Fatal(describe(err))

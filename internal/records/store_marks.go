@@ -28,8 +28,8 @@ func giveWay(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	return undo(ctx, tx, b)
 }
 
-// undo deletes a build and leaves what it made to be swept. The caller must
-// hold the configuration and raise its version, so that writers stop
+// undo deletes a build and leaves the rows it made to the sweep. The caller
+// must hold the configuration and raise its version, so that writers stop
 // maintaining the build.
 func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	var list []access.Leftover
@@ -48,7 +48,7 @@ func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	}
 	for _, l := range list {
 		after := leaveFor
-		if l.Kind != access.LeftRole { // no reader ever asked for them
+		if l.Kind != access.LeftRole { // no reader uses them
 			after = 0
 		}
 		if err := access.Leave(ctx, tx, l, after); err != nil {
@@ -86,7 +86,7 @@ func marks(ctx context.Context, q db.Querier, s *access.Shape, name string, afte
 	return list, err
 }
 
-// settleShape checks every mark again: its cause may be gone.
+// settleShape checks every mark again, because its cause may be gone.
 func settleShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 	for _, x := range s.Fields {
 		for _, settle := range settlers(s, x) {
@@ -106,10 +106,10 @@ type settler func(ctx context.Context, tx db.Tx, after marking) (last marking, m
 
 const marksPage = 50
 
-// settlers returns what can be done about the marks of a field. A reference in
-// a field that was removed and is back is cleared when it names no record:
-// deleting the record could not clear it meanwhile. A value that no other
-// record has any more is unique.
+// settlers returns the settlers for the marks of a field. A reference in a
+// field that was removed and restored is cleared if it names no record, because
+// deleting that record could not clear it while the field was removed. A value
+// that no other record has any longer becomes unique.
 func settlers(s *access.Shape, x *access.Index) (list []settler) {
 	f := s.Entity.Field(x.Field)
 	each := func(name string, one func(ctx context.Context, tx db.Tx, m marking) error) settler {
@@ -133,7 +133,8 @@ func settlers(s *access.Shape, x *access.Index) (list []settler) {
 	return list
 }
 
-// clearMarked clears a reference to no record, in a field that nobody sees yet.
+// clearMarked clears a reference to a record that does not exist, in a field
+// that is not visible yet.
 func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index, f *schema.Field, m marking) error {
 	if len(m.value) != idLength {
 		return nil
@@ -163,7 +164,7 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 	return deleteEntries(ctx, tx, s.Entity.StoredAs(), m.createdAt, []entry{{x.Misfits(), m.value, everybody, false}})
 }
 
-// singleMarked makes a value unique that no other record has any more.
+// singleMarked makes a value unique that no other record has any longer.
 func singleMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index, m marking) error {
 	if _, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.StoredAs()); err != nil {
 		return err
@@ -182,7 +183,7 @@ func singleMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Inde
 	return deleteEntries(ctx, tx, s.Entity.StoredAs(), m.createdAt, []entry{{x.Doubles(), m.value, everybody, false}})
 }
 
-// settle is settleShape in short transactions, for every shape.
+// settle runs settleShape in short transactions, for every shape.
 func (p *preparation) settle(ctx context.Context) error {
 	for _, s := range p.work.Shapes {
 		for _, x := range s.Fields {
@@ -197,7 +198,7 @@ func (p *preparation) settle(ctx context.Context) error {
 						return err
 					})
 					if errors.Is(err, db.ErrUnique) {
-						break // a concurrent writer was faster: the next step sees what it wrote
+						break // a concurrent writer took the value first: the next step sees its row
 					}
 					if err != nil {
 						return err
@@ -219,7 +220,7 @@ func shapeOf(w *access.Work, entity string) *access.Shape {
 }
 
 // Refusal returns a CONFLICT, with counts, if stored records do not fit what
-// was prepared; nil if all fit.
+// was prepared, and nil if all fit.
 func Refusal(ctx context.Context, h db.Handle) error {
 	c, err := access.Load(ctx, h)
 	if err != nil || c.Build == nil {
@@ -251,7 +252,7 @@ func refusal(ctx context.Context, q db.Querier, s *access.Shape) error {
 	return nil
 }
 
-// counted returns the error that tell makes of a count, nil for 0.
+// counted returns the error that tell makes from a count, or nil for 0.
 func counted(ctx context.Context, q db.Querier, s *access.Shape, x *access.Index,
 	tell func(entity string, f *schema.Field, n, total int64) error, sql string, names ...any) error {
 	var n int64

@@ -15,9 +15,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMatrixCatchesSeededFaults: each fault shows in at least one cell, and if it is
-// about verbs and records in one that asks why, too. Explanations list the fields
-// of each set by themselves, so that faults of fields show elsewhere.
+// TestMatrixCatchesSeededFaults checks that each fault shows in at least one
+// cell and, if it concerns verbs on records, also in one that asks why.
+// Explanations list the fields of each set separately, so faults that concern
+// fields show in other cells.
 func TestMatrixCatchesSeededFaults(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	caught, byWhy := map[string]string{}, map[string]string{}
@@ -49,11 +50,13 @@ func TestMatrixCatchesSeededFaults(t *testing.T) {
 	t.Logf("matrix: %d of %d seeded faults caught, %d of them by an explanation", len(caught), len(seededFaults), len(byWhy))
 }
 
-// TestAuthorizationMatrixAtLength is TestAuthorizationMatrix over several tenants.
+// TestAuthorizationMatrixAtLength is TestAuthorizationMatrix over several
+// tenants.
 func TestAuthorizationMatrixAtLength(t *testing.T) { matrix(t, 30_000) }
 
-// TestIndexRowsAreThoseOfTheRecords draws writes of every kind and then derives
-// all index rows anew from what records, shares and rules say.
+// TestIndexRowsAreThoseOfTheRecords makes random writes of every kind, then
+// derives all index rows from the records, shares and rules and compares them
+// with the stored ones.
 func TestIndexRowsAreThoseOfTheRecords(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := 0

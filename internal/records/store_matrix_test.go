@@ -11,12 +11,12 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// TestAuthorizationMatrix puts every viewer × record × verb of a generated tenant
-// to the product and to the oracle, changes the tenant, and asks again.
-// TestAuthorizationMatrixAtLength goes on to more tenants.
+// TestAuthorizationMatrix compares the answers of the product and the oracle
+// for every viewer × record × verb of a generated tenant, changes the tenant,
+// and asks again. TestAuthorizationMatrixAtLength does this for more tenants.
 func TestAuthorizationMatrix(t *testing.T) { matrix(t, 1) }
 
-// TestProveAuthorizationMatrix is the matrix at the length that is reported.
+// TestProveAuthorizationMatrix runs the matrix at the length that is reported.
 func TestProveAuthorizationMatrix(t *testing.T) {
 	if os.Getenv("GATEHOUSE_PROVE") == "" {
 		t.Skip("a million cells an engine; GATEHOUSE_PROVE=1")
@@ -44,7 +44,7 @@ func matrix(t *testing.T, enough int) {
 	})
 }
 
-// examine takes one world through three exams with changes in between.
+// examine gives one world three exams, with changes in between.
 func examine(t *testing.T, d *db.DB, seed uint64, faults []seededFault) *exam {
 	here, there := generate(seed)
 	provision(t, d, there)

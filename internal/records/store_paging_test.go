@@ -18,19 +18,19 @@ import (
 	"gatehouse/internal/user"
 )
 
-// reader is one traversal while records come and go.
+// reader is one traversal while records are inserted and deleted.
 type reader struct {
 	name   string
 	s      *records.Session
 	filter []records.Filter
-	sees   func(i int, won bool) bool // which of sam's records
+	sees   func(i int, won bool) bool // which of sam's records the reader sees
 	order  []shownAt                  // in the order shown
 }
 
 type shownAt struct{ id, at string }
 
-// TestPagingMissesAndRepeatsNothing: at limits 1, 2, 199 and 200, five readers
-// traverse while others insert and delete (contract P6).
+// TestPagingMissesAndRepeatsNothing runs five readers at each of the limits 1,
+// 2, 199 and 200, while others insert and delete (contract P6).
 func TestPagingMissesAndRepeatsNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, c := range []struct{ limit, existing, pages int }{{1, 60, 15}, {2, 80, 12}, {199, 1100, 2}, {200, 1100, 2}} {
@@ -39,10 +39,11 @@ func TestPagingMissesAndRepeatsNothing(t *testing.T) {
 	})
 }
 
-// dbFor is a fresh database of the same engine.
+// dbFor opens a new database of the same engine.
 func dbFor(t *testing.T, d *db.DB) *db.DB { return dbtest.Open(t, d.Engine()) }
 
-// mostInserts bounds what one writer inserts, however slow the readers are.
+// mostInserts bounds the number of records that one writer inserts, however
+// slow the readers are.
 const mostInserts = 5000
 
 func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
@@ -86,16 +87,16 @@ func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
 			crowd.delete(id)
 		}
 	})
-	var underway, through sync.WaitGroup // every reader has seen its first pages
+	var underway, through sync.WaitGroup // underway: every reader has seen its first pages
 	underway.Add(len(readers))
 	through.Add(1)
 	for _, r := range readers {
 		walkers.Go(func() {
 			reached := sync.OnceFunc(underway.Done)
-			defer reached() // a reader that is through early must hold nobody up
+			defer reached() // a reader that finishes early must not block the others
 			r.walk(t, limit, func(page int) {
 				if page == 1 {
-					begun.Wait() // something comes while every reader reads
+					begun.Wait() // records are inserted while every reader reads
 				}
 				if page == pages {
 					reached()
@@ -117,7 +118,7 @@ func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
 	}
 }
 
-// walk reads on until there is no more.
+// walk reads until there are no more pages.
 func (r *reader) walk(t *testing.T, limit int, between func(page int)) {
 	cursor, size := "", 0
 	for page := 1; ; page++ {
@@ -143,12 +144,12 @@ func (r *reader) walk(t *testing.T, limit int, between func(page int)) {
 	}
 }
 
-// crowd are those who insert and delete, and what they know of it.
+// crowd is the goroutines that insert and delete, and the records they wrote.
 type crowd struct {
 	h       *house
 	s       *records.Session
 	mu      sync.Mutex
-	expect  map[string]func(*reader) bool // who should see a record, by id
+	expect  map[string]func(*reader) bool // which readers should see a record, by id
 	deleted map[string]bool
 	made    int
 }
@@ -173,7 +174,7 @@ func (c *crowd) fill(n int) {
 	wait.Wait()
 }
 
-// create makes the i-th record; -1 while readers read.
+// create creates the i-th record; i is -1 while readers read.
 func (c *crowd) create(i int) string {
 	c.mu.Lock()
 	c.made++
@@ -195,7 +196,7 @@ func (c *crowd) create(i int) string {
 	return name
 }
 
-// victims are every so-manieth record, which will be deleted.
+// victims returns n of the records, to be deleted.
 func (c *crowd) victims(n int) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +220,7 @@ func (c *crowd) check(t *testing.T, r *reader) {
 	ended, newest, previous := "", "", "9999"
 	for _, record := range r.order {
 		times[record.id]++
-		if record.at > previous { // a new round: all of it is newer than all before
+		if record.at > previous { // a new round: its records are newer than all earlier ones
 			ended = newest
 		}
 		if record.at <= ended {
@@ -244,9 +245,9 @@ func (c *crowd) check(t *testing.T, r *reader) {
 	}
 }
 
-// created_at strictly grows in the order of commits, whichever node creates:
-// whoever polls the newest page never sees a record turn up below one that was
-// there before.
+// created_at strictly increases in commit order, whichever node creates the
+// record: a client that polls the newest page never sees a new record appear
+// below an older one.
 func TestCreatedAtGrowsInTheOrderOfCommits(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		c := dbtest.Config(t, d.Engine())
@@ -293,7 +294,7 @@ func TestCreatedAtGrowsInTheOrderOfCommits(t *testing.T) {
 	})
 }
 
-// A traversal that catches up ends; a list of one page is one instant.
+// A traversal ends once it has caught up. A list of one page shows one instant.
 func TestPagingEndsWhenItHasCaughtUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -326,7 +327,7 @@ func TestPagingEndsWhenItHasCaughtUp(t *testing.T) {
 		same(ids, []string{"c", "b"})
 		make("d")
 		make("e")
-		h.delete(sam, "contact", made["b"]) // the mark itself
+		h.delete(sam, "contact", made["b"]) // the record at the cursor
 		ids, next = page(2, next)
 		same(ids, []string{"a"})
 		make("f")
@@ -335,18 +336,19 @@ func TestPagingEndsWhenItHasCaughtUp(t *testing.T) {
 		make("g")
 		ids, next = page(2, next)
 		same(ids, []string{"d"})
-		h.delete(sam, "contact", made["g"]) // what was promised is gone again
+		h.delete(sam, "contact", made["g"]) // the only newer record is deleted
 		if ids, next = page(2, next); len(ids) != 0 || next != "" {
 			t.Fatalf("the end shows %v, more %q", ids, next)
 		}
-		// The page that ends exactly at the oldest record says so.
+		// A page that ends exactly at the oldest record has no next cursor.
 		if ids, next = page(5, ""); len(ids) != 5 || next != "" {
 			t.Fatalf("a page of everything shows %v, more %q", ids, next)
 		}
 	})
 }
 
-// A cursor is good for its tenant, entity type and filter, as it was given.
+// A cursor is valid only for its own tenant, entity type and filter, and only
+// unchanged.
 func TestPagingRefusesOtherCursors(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

@@ -15,7 +15,7 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// maxProbes bounds the walks that one step tries: most find nothing.
+// maxProbes bounds the walks that one step tries, because most find no records.
 const maxProbes = 50
 
 // Pace controls how a build proceeds.
@@ -31,18 +31,18 @@ type Pace struct {
 
 // Progress is the progress of a build.
 type Progress struct {
-	Entity      string // "" while the roles of owners change
+	Entity      string // "" while owners' roles are being changed
 	Done, Total int64
 }
 
 const (
 	firstStep = 50
-	stepTime  = 5 * time.Millisecond // of one step, about
+	stepTime  = 5 * time.Millisecond // approximate time of one step
 )
 
-// Prepare makes work ready, continuing where an earlier call stopped:
-// afterwards the transition that needs it is short, as long as nothing else
-// changes. It returns CONFLICT while other work is being made ready, and
+// Prepare makes work ready, continuing where an earlier call stopped.
+// Afterwards the transition that needs it is short, as long as nothing else
+// changes. Prepare returns CONFLICT while other work is being prepared, and
 // ErrGone when the build was undone meanwhile.
 func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Work, pace Pace) error {
 	p := &preparation{h: h, work: work, pace: pace, limit: firstStep}
@@ -67,8 +67,8 @@ func Prepare(ctx context.Context, h db.Handle, clk clock.Clock, work *access.Wor
 	return p.settle(ctx)
 }
 
-// configure changes what writers write. It has no actor, since it is no change
-// of configuration that the history should show.
+// configure changes what writers write. It has no actor, because this is not a
+// configuration change that the history should show.
 func configure(ctx context.Context, h db.Handle, clk clock.Clock, fn func(tx tenant.ConfigTx, keep func()) error) error {
 	return tenant.Configure(ctx, h, "", clk, func(tx tenant.ConfigTx, log *tenant.History) error { return fn(tx, log.Keep) })
 }
@@ -82,7 +82,7 @@ type preparation struct {
 	config *access.Config
 }
 
-// begin stores the work, so that every writer maintains it from then on.
+// begin stores the work, so that every writer maintains it from now on.
 func (p *preparation) begin(ctx context.Context, clk clock.Clock) error {
 	total, err := p.total(ctx)
 	if err != nil {

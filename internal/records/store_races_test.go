@@ -18,7 +18,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// together runs fn n times at once and returns what each came to.
+// together runs fn n times at once and returns the errors.
 func together(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -89,7 +89,7 @@ func TestOfManyCreatorsOfOneUniqueValueOneWins(t *testing.T) {
 				}
 			}
 			found := h.list(sam, "contact", records.Filter{Field: "email", Value: fmt.Sprintf("%d@example.com", round)})
-			// Of the four patches of one record each may win after another.
+			// Each of the four patches of one record may succeed after another.
 			if len(found) != 1 || won != 1 && (won != 4 || id(found[0]) != spare) {
 				t.Errorf("round %d: %d won, %d records have the value", round, won, len(found))
 			}
@@ -97,8 +97,9 @@ func TestOfManyCreatorsOfOneUniqueValueOneWins(t *testing.T) {
 	})
 }
 
-// Whoever refers to a record while it is deleted is refused or cleared: no
-// dangling reference is left, in the data or in the index.
+// A write that refers to a record while it is deleted is refused or its
+// reference is cleared: no dangling reference remains, in the data or in the
+// index.
 func TestNoReferenceDanglesAfterADelete(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -148,8 +149,8 @@ func TestNoReferenceDanglesAfterADelete(t *testing.T) {
 	})
 }
 
-// A reference that is turned elsewhere while its old target is deleted stays
-// where it was turned to.
+// A reference that is changed to another record while its old target is deleted
+// keeps its new target.
 func TestADeleteClearsOnlyReferencesToItsRecord(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -184,8 +185,8 @@ func TestADeleteClearsOnlyReferencesToItsRecord(t *testing.T) {
 	})
 }
 
-// A rule that is made, or a role that changes, while records are written holds
-// for all of them (tenant.Fence).
+// A rule that is created, or a role that changes, while records are written
+// applies to all of them (tenant.Fence).
 func TestConfigurationAndRecordsAgreeAfterARace(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

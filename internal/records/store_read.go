@@ -30,7 +30,7 @@ var columnsOf sync.Map
 // callback.
 func scanRow(r db.Row, rec *row) {
 	owner := rec.owner
-	if b := r.Bytes(1); user.ID(b) != owner { // neighbours in a list often have the same owner
+	if b := r.Bytes(1); user.ID(b) != owner { // adjacent records in a list often have the same owner
 		owner = user.ID(b)
 	}
 	*rec = row{id: r.Text(0), owner: owner, createdAt: r.Int(2), updatedAt: r.Int(3), data: r.Bytes(4)}
@@ -79,7 +79,7 @@ func (s *Session) Get(ctx context.Context, entity, id string) (Record, error) {
 }
 
 // pointRead returns the statement that reads one record within a scope; $2 is
-// its entity type, $3 its id. It is built once for a scope.
+// its entity type, $3 its id. It is built once per scope.
 func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 	if st := scope.PointRead.Load(); st != nil {
 		return st
@@ -94,8 +94,8 @@ func pointRead(q db.Querier, scope *access.Scope) *access.Statement {
 }
 
 // fetch reads the rows of a window that the viewer may see and the filters
-// match, newest first. Its cost does not depend on how much the viewer may not
-// see (contract P9), except for a number of rows that the limit bounds.
+// match, newest first. Its cost does not depend on how many records the viewer
+// may not see (contract P9), except for a number of rows that the limit bounds.
 func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	if w.before == 0 {
 		w.before = everAfter
@@ -132,7 +132,7 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 }
 
 // gather reads a window as a union of index ranges (arms): its cost does not
-// depend on how much the viewer may not see.
+// depend on how many records the viewer may not see.
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
 	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.StoredAs(), w.before, w.after)
@@ -197,7 +197,7 @@ func newest(st *statement, filters []filter, limit int) {
 const recheck = 128
 
 // weigh stores whether the viewer sees at least half of the records between two
-// that they saw: then walk reads the next pages.
+// that they saw. If so, walk reads the next pages.
 func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last int64, limit int) error {
 	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
 		AND r.created_at <= $3 AND r.created_at >= $4 ORDER BY r.created_at DESC`, r.Entity.StoredAs(), first, last)
@@ -212,7 +212,7 @@ func (s *Session) weigh(ctx context.Context, r *access.EntityRights, first, last
 // walk reads a window for a viewer who sees most of it: it reads the records in
 // order, at most twice as many as asked for, and checks for each whether the
 // scope reaches it. Where that fills the page, it costs a third of gather.
-// Otherwise w becomes what is left to gather.
+// Otherwise it reduces w to the part that gather must still read.
 func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, filters []filter, each func(*row) error) (done bool, err error) {
 	st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.StoredAs(), w.before, w.after)
 	st.reached(r.Scope(access.Read))

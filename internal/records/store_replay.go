@@ -16,9 +16,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Commit makes all changes of the unit in one transaction, and calls also in
-// it, which may be nil and may run more than once. It returns ErrLost, the
-// error of also, or ctx's error; then nothing was done.
+// Commit makes all changes of the unit in one transaction. It calls also in
+// that transaction, if not nil, possibly more than once. It returns ErrLost,
+// the error of also, or ctx's error; in that case nothing was changed.
 func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	if len(u.changes) == 0 && also == nil {
 		return nil
@@ -31,7 +31,7 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 		if err := u.replay(ctx, tx); err != nil {
 			var refused *fault.Error
 			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
-				return ErrLost // it was possible when the run did it
+				return ErrLost // the change was possible during the run
 			}
 			return err
 		}
@@ -46,8 +46,8 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 type replay struct {
 	u     *Unit
 	tx    db.Tx
-	held  map[ref]*row // what the unit reads, changes or creates
-	gone  map[ref]bool // what was deleted so far
+	held  map[ref]*row // the records that the unit reads, changes or creates
+	gone  map[ref]bool // the records deleted so far
 	kept  map[ref]bool // records that are referred to: they exist and are locked
 	roles map[user.ID]string
 	tick  int64 // the created_at of the next record
@@ -89,7 +89,8 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	return r.next.write(ctx, tx)
 }
 
-// record returns a record that the unit read or made, as it is at this point.
+// record returns a record that the unit read or created, in its state at this
+// point of the replay.
 func (r *replay) record(e *schema.Entity, at ref) *row {
 	rec := r.held[at]
 	rec.data = without(e, rec.data, r.gone)
@@ -106,8 +107,8 @@ type creation struct {
 	data   jsontext.Value
 }
 
-// create makes a creation, like txView.put; the record is written together
-// with those that follow. The unique index checks its values.
+// create makes a creation, like txView.put. The record is written together with
+// those that follow. The unique index checks its values.
 func (r *replay) create(ctx context.Context, c *creation) error {
 	role, known := r.roles[c.owner]
 	if !known {

@@ -25,8 +25,8 @@ func (*Long) Error() string { return "the change takes long and was not made rea
 var ErrMarked = errors.New("records are marked as not fitting the change")
 
 const (
-	// leaveFor is how long rows stay that the configuration no longer names:
-	// every read that began under the old configuration has ended by then.
+	// leaveFor is how long rows remain that the configuration no longer names.
+	// By its end, every read that began under the old configuration has ended.
 	leaveFor = 60 * time.Second
 	// abandoned is how long a build must be idle before other work may undo it.
 	abandoned = 30 * time.Second
@@ -94,9 +94,9 @@ func broken(entity, field string, n int64, format string, args ...any) error {
 }
 
 // name chooses the names of the rows that the work makes: names that no other
-// rows have, nor had while rows of them may be left. configs are the tenant's
-// configurations, the current one first; the names of their fields' index rows
-// are taken, too.
+// rows have, or have had as long as some of those rows may remain. configs are
+// the tenant's configurations, the current one first; the names of their
+// fields' index rows are taken, too.
 func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Config) error {
 	left, err := access.Leftovers(ctx, tx)
 	if err != nil {
@@ -106,7 +106,7 @@ func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Conf
 	for _, l := range left {
 		taken[[3]string{l.Kind, l.Entity, l.Name}] = true
 	}
-	others := func(e *schema.Entity, f *schema.Field) bool { // whether another field's rows have f's name
+	others := func(e *schema.Entity, f *schema.Field) bool { // reports whether another field's rows have f's name
 		those := slices.Clone(e.Fields)
 		for _, c := range configs {
 			if had := c.Schema.StoredAs(e.StoredAs()); had != nil {
@@ -219,8 +219,8 @@ func (t *Transition) inline(ctx context.Context, tx tenant.ConfigTx, w *access.W
 	return t.use(ctx, tx, w)
 }
 
-// use makes the configuration name the new rows, and leaves the old ones to be
-// swept.
+// use makes the configuration name the new rows, and leaves the old ones to the
+// sweep.
 func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	for _, s := range w.Shapes {
 		for _, x := range s.Fields {
@@ -250,10 +250,11 @@ func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work
 }
 
 // leave records what the configuration no longer names: index rows that were
-// replaced or are no longer kept, and matches of removed rules. Index rows stay
-// for a time, however few they are: a node may read with the old configuration
-// until it sees the change, and would find nothing. A few matches are removed
-// at once, because such a node may see less.
+// replaced or are no longer needed, and matches of removed rules. Index rows
+// remain for some time, even if there are few: until a node sees the change, it
+// may read with the old configuration, and without those rows would find
+// nothing. If there are only a few matches, they are removed at once, because
+// such a node may see less.
 func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Work) error {
 	anew := map[[2]string]bool{}
 	for _, s := range w.Shapes {

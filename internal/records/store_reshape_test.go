@@ -16,15 +16,15 @@ import (
 	"gatehouse/internal/user"
 )
 
-// reshape declares the type anew.
+// reshape declares the type again, with other fields.
 func (h *house) reshape(name string, fields ...string) error {
 	return h.change(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return schema.PutEntity(ctx, tx, entity(name, fields...))
 	})
 }
 
-// refused checks that a change of configuration is a CONFLICT that counts the
-// records that stand against it.
+// refused checks that a change of configuration returns a CONFLICT that counts
+// the records that conflict with it.
 func refused(t *testing.T, err error, entity, field string, n int64) {
 	t.Helper()
 	want(t, err, fault.Conflict)
@@ -99,7 +99,8 @@ func TestAChangeThatWouldBreakDataIsRefusedWithCounts(t *testing.T) {
 			}
 		}
 		refused(t, h.change(func(ctx context.Context, tx tenant.ConfigTx) error { return schema.DeleteEntity(ctx, tx, "thing") }), "thing", "", 6)
-		// What fits may change: text to one of the options, ids to references.
+		// Values that fit allow the change: text to one of the options, ids to
+		// references.
 		if err := h.reshape("thing", "a text unique", "b number indexed", "c select indexed", "ref text"); err != nil {
 			t.Fatal(describe(err))
 		}
@@ -119,7 +120,7 @@ func TestAChangeThatWouldBreakDataIsRefusedWithCounts(t *testing.T) {
 	})
 }
 
-// A reference field that comes back finds what it referred to, or nothing.
+// A restored reference field refers to the same record as before, or to none.
 func TestAReferenceThatComesBackDoesNotDangle(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -131,7 +132,7 @@ func TestAReferenceThatComesBackDoesNotDangle(t *testing.T) {
 			t.Fatal(describe(err))
 		}
 		h.delete(h.as("ada"), "account", gone)
-		// Words are no ids: they are never cleared, also not in a field that is back.
+		// Words are not ids: they are never cleared, even in a restored field.
 		if err := h.reshape("contact", "account reference:account"); err != nil {
 			t.Fatal(describe(err))
 		}
@@ -149,8 +150,8 @@ func TestAReferenceThatComesBackDoesNotDangle(t *testing.T) {
 	})
 }
 
-// Rules by field value are kept true: when they are made, changed and removed,
-// and when records are created, changed and deleted.
+// Matches of rules by field value are kept up to date when rules are created,
+// changed and removed, and when records are created, changed and deleted.
 func TestRulesByFieldValueAreKeptTrue(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -191,7 +192,7 @@ func TestRulesByFieldValueAreKeptTrue(t *testing.T) {
 		put(&edit)
 		h.update(h.as("eva"), "contact", moved, `{"name": "seen"}`)
 		want(t, h.as("eva").Delete(t.Context(), "contact", moved), fault.Forbidden)
-		h.update(h.as("eva"), "contact", moved, `{"stage": null}`) // out of her own sight
+		h.update(h.as("eva"), "contact", moved, `{"stage": null}`) // eva can no longer see it
 		sees("won0", "won1", "won2")
 		h.update(h.as("sam"), "contact", moved, `{"stage": "won"}`)
 		h.delete(h.as("sam"), "contact", moved)
@@ -208,7 +209,7 @@ func TestRulesByFieldValueAreKeptTrue(t *testing.T) {
 	})
 }
 
-// Records follow their owner's role.
+// The owner role of records follows their owner's role.
 func TestRecordsFollowTheirOwnersRole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

@@ -15,16 +15,16 @@ import (
 
 // While a change of configuration is prepared (access.Build), a record has
 // index rows of two kinds: those in use, and those of the Shape that its entity
-// type is going to have. The latter are derived here, both for the walk over
-// existing records and for transactions that write one meanwhile, and have
-// names that no reader asks for. A value that does not fit the shape has a row
-// that marks it. The change is refused while there are such rows.
+// type will have. The latter are derived here, both for the walk over existing
+// records and for transactions that write one meanwhile, and have names that no
+// reader uses. A value that does not fit the shape has a row that marks it. The
+// change is refused while there are such rows.
 
 // indexName returns another name for the index rows of a field or the matches
 // of a rule. n must not be used twice for the same plain name.
 func indexName(plain string, n int64) string { return plain + "#" + strconv.FormatInt(n, 10) }
 
-// anyValue is a field under which every value has a key.
+// anyValue is a field for which every value has a key.
 var anyValue = &schema.Field{Type: schema.Text}
 
 // shaped is what the rows of a record under a shape are derived from.

@@ -14,10 +14,11 @@ import (
 
 // Share shares a record, or changes the access of an existing share. Only the
 // record's owner, users with an ancestor role, all_entity_access and the tenant
-// owner may (contract A1). It takes any user and role of the tenant; ShareWith
-// is for what a viewer names. It returns VALIDATION for an unknown access or
-// principal, NOT_FOUND for a record that the viewer may not see, FORBIDDEN for
-// one that they may not share, and CONFLICT beyond MaxShares.
+// owner may (contract A1). It accepts any user and role of the tenant;
+// ShareWith is for a principal that a viewer names. It returns VALIDATION for
+// an unknown access or principal, NOT_FOUND for a record that the viewer may
+// not see, FORBIDDEN for one that they may not share, and CONFLICT beyond
+// MaxShares.
 func (s *Session) Share(ctx context.Context, entity, id string, share Share) error {
 	if err := checkLevel(share.Access); err != nil {
 		return err
@@ -58,7 +59,7 @@ func (s *Session) shared(ctx context.Context, entity, id string, fn func(*txView
 // ShareWith shares a record as Share does, with a principal that the viewer may
 // name (contract A17). It returns the share and whether it is new. Besides
 // Share's errors, it returns VALIDATION for a principal that the viewer may not
-// name: the one for a principal that does not exist.
+// name, the same as for one that does not exist.
 func (s *Session) ShareWith(ctx context.Context, entity, id string, with With, level access.Level) (share Share, isNew bool, err error) {
 	if err := s.MayShare(entity); err != nil {
 		return Share{}, false, err
@@ -139,8 +140,9 @@ var (
 )
 
 // principalOf returns the stored form of a principal that the viewer names. One
-// that does not exist, and one that they may not name, is VALIDATION. For the
-// latter nothing is looked up, so that the time does not tell the two apart.
+// that does not exist, and one that they may not name, is VALIDATION. Nothing
+// is looked up for a principal that the viewer may not name, so that the
+// response time does not reveal whether it exists.
 func (s *Session) principalOf(ctx context.Context, q db.Querier, with With) (stored string, err error) {
 	if with.Role != "" {
 		if !s.viewer.MayNameRole(with.Role) {

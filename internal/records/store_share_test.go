@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// moves gives a user another role, as long as they own no records.
+// moves changes a user's role. The user must not own any records.
 func (h *house) moves(name, role string) {
 	h.t.Helper()
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
@@ -29,8 +29,8 @@ func (h *house) moves(name, role string) {
 	})
 }
 
-// Whoever gets a role of the name of one that is gone gets none of its shares:
-// neither before they are swept, nor after, nor while new ones come.
+// A role with the name of a deleted role does not inherit its shares, neither
+// before nor after they are swept, nor while new ones are created.
 func TestARoleInheritsNoSharesFromOneOfItsName(t *testing.T) {
 	const n = 120
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -126,8 +126,9 @@ func TestARoleInheritsNoSharesFromOneOfItsName(t *testing.T) {
 
 func want404(t *testing.T, err error) { t.Helper(); want(t, err, fault.NotFound) }
 
-// A role that was there before roles were told apart keeps its shares; what such
-// a one leaves is not a later one's.
+// A role created before roles were distinguished (access.Role.Since) keeps its
+// shares. A later role of the same name does not inherit those it leaves
+// behind.
 func TestSharesOfOlderRolesStay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -143,7 +144,7 @@ func TestSharesOfOlderRolesStay(t *testing.T) {
 			t.Errorf("%d shares", n)
 		}
 		h.get(h.as("eva"), "contact", one)
-		// A new parent leaves a role what it is.
+		// Changing a role's parent does not make it a new role.
 		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return access.PutRole(ctx, tx, access.Role{Name: "support", Parent: "sales"})
 		})
@@ -159,7 +160,7 @@ func TestSharesOfOlderRolesStay(t *testing.T) {
 	})
 }
 
-// Shares of roles that were removed before roles were told apart are swept.
+// Shares of roles that were removed before roles were distinguished are swept.
 func TestTheMigrationLeavesDanglingSharesToTheSweep(t *testing.T) {
 	text, err := os.ReadFile("../db/migrations/0010_role_since.sql")
 	if err != nil {

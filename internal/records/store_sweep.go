@@ -40,7 +40,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 				if err != nil {
 					return err
 				}
-				if !there { // another node was faster
+				if !there { // another node has removed it
 					return ErrGone
 				}
 				more, err = fn(tx)
@@ -124,9 +124,9 @@ func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, e
 
 // sweepRule removes the matches of a rule, and the index rows of the records
 // that it made visible. Such rows may be anywhere in the entity type's index,
-// also under values that their records no longer have. So it reads the whole
-// index, outside of the transactions that delete. No row may stay, because a
-// rule with the same name may come back.
+// even under values that their records no longer have. So it reads the whole
+// index, outside the transactions that delete. No row may remain, because a
+// rule with the same name may be created again.
 func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(func(tx db.Tx) (bool, error)) (bool, error)) error {
 	reach := ways[access.ByRule].reach(l.Name)
 	type key struct {

@@ -16,8 +16,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// txView is the view of a transaction, which must be fenced: what it finds is
-// locked until the transaction ends, and what it puts is written.
+// txView is the view of a transaction, which must be fenced. The records that
+// it finds are locked until the transaction ends, and the records that it puts
+// are written.
 type txView struct {
 	s    *Session
 	tx   db.Tx
@@ -41,7 +42,7 @@ func (v *txView) find(ctx context.Context, r *access.EntityRights, id string, ve
 		return rec, err
 	case err == nil && byRow(sees, rec) && byRow(reaches, rec):
 		return rec, nil
-	case errors.Is(err, errUnseen): // perhaps only by the old shares and matches
+	case errors.Is(err, errUnseen): // the old shares and matches may be the reason
 		if _, err := find(ctx, tx, r, id, verb, ""); err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func rangedChanges(e *schema.Entity, p *patch) bool {
 }
 
 // drop deletes a record with its shares, index rows and the references to it.
-// Where many records refer to it, it adds to left what is left to clear.
+// If many records refer to it, it adds the remaining references to left.
 func (v *txView) drop(ctx context.Context, r *access.EntityRights, rec *row) error {
 	e, tx := r.Entity, v.tx
 	shares, err := v.s.principals(ctx, tx, e, rec.id)

@@ -13,20 +13,20 @@ import (
 	"gatehouse/internal/user"
 )
 
-// ErrLost means that a unit of work lost a race: what it read by id has
-// changed, or what it did is no longer possible. Nothing was changed; the
-// caller may start again.
+// ErrLost means that a unit of work lost a race: a record that it read by id
+// has changed, or a change that it made is no longer possible. Nothing was
+// changed; the caller may start again.
 var ErrLost = errors.New("a record that the run used was changed meanwhile")
 
-// Limits of one unit of work (contract X6). The turn at the database writer
-// that its commit takes, and the memory until then, must not depend on how long
+// Limits of one unit of work (contract X6). The time that its commit holds the
+// database writer, and the memory used until then, must not depend on how long
 // a flow loops.
 const (
 	// MaxChanged is how many changes a unit may make, each create, update,
-	// delete and change of a share counted. MaxWritten is the total size of the documents of all
-	// changes, in bytes. A change counts the larger of the document before and
-	// after it: the commit reads what it replaces or deletes, and holds it to
-	// the end.
+	// delete and change of a share counted. MaxWritten is the total size of the
+	// documents of all changes, in bytes. A change counts the larger of the
+	// document before and after it: the commit reads what it replaces or
+	// deletes, and keeps it in memory to the end.
 	MaxChanged = 1000
 	MaxWritten = 8 << 20
 	// MaxRead is how many records it may read by id, including those it
@@ -47,18 +47,20 @@ var (
 )
 
 // Unit is work on records that takes effect as a whole or not at all: the
-// changes of one run of a component or automation (contract X1). As returns it
-// as one viewer may use it; several viewers may share one unit. Reads by id see
-// what the unit has done so far, lists see what is stored (contract X4). Commit
-// does everything in one transaction. Close must be called at the end.
+// changes of one run of a component or automation (contract X1). As returns the
+// unit for one viewer; several viewers may share one unit. Reads by id see the
+// changes that the unit has made so far; lists see what is stored (contract
+// X4). Commit does everything in one transaction. Close must be called at the
+// end.
 //
 // Each change is checked twice: at once, so that the run can handle a refusal,
 // and again in the transaction, where a refusal means a lost race. The
-// created_at of a record inside the unit is only close to the one that it gets.
+// created_at of a record inside the unit only approximates the one that it gets
+// when it is committed.
 //
 // A change beyond MaxChanged or MaxWritten and a read beyond MaxRead are
 // refused with EXECUTION_ERROR, and with OVERLOADED where all units together
-// hold too much; what was done before remains.
+// hold too much; earlier changes remain.
 //
 // A Unit must not be used by several goroutines at once.
 type Unit struct {
@@ -86,8 +88,8 @@ type Unit struct {
 type ref struct{ entity, id string }
 
 // change is one change of a unit, to be made in its transaction: a creation, or
-// what do does to the records that are held there. needs is what is required to
-// hold its record.
+// do, which changes the records held there. needs says what is required to hold
+// its record.
 type change struct {
 	ref
 	needs    need
@@ -169,7 +171,7 @@ func (u *Unit) put(e *schema.Entity, rec *row) {
 	u.records[at] = rec
 }
 
-// drop records that the unit deleted a record.
+// drop marks a record as deleted by the unit.
 func (u *Unit) drop(e *schema.Entity, rec *row) {
 	at := ref{e.Name, rec.id}
 	u.unique.remove(e, u.records[at], rec)

@@ -8,8 +8,8 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// BenchmarkCommit is the turn at the writer of a run that creates as many
-// records as a run may: plain ones, and ones with a unique and an indexed field.
+// BenchmarkCommit measures the commit of a run that creates as many records as
+// a run may: plain ones, and ones with a unique and an indexed field.
 func BenchmarkCommit(b *testing.B) {
 	bodies := map[string]func(n int) (entity, text string){
 		"plain":   func(n int) (string, string) { return "account", fmt.Sprintf(`{"name": "A%d"}`, n) },

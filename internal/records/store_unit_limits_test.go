@@ -24,7 +24,8 @@ func refusedFor(t *testing.T, err error, limit string) {
 	}
 }
 
-// stored is how many records there are, each of which was weighed.
+// stored returns the number of records, and checks that the size of each is
+// stored.
 func stored(t *testing.T, d *db.DB) (n int64) {
 	t.Helper()
 	weighed := int64(0)
@@ -39,8 +40,8 @@ func stored(t *testing.T, d *db.DB) (n int64) {
 	return n
 }
 
-// TestUnitsShareTheirMemory: what all of them hold is bounded, and a tenant
-// leaves room for another.
+// TestUnitsShareTheirMemory checks that the memory of all units together is
+// bounded, and that one tenant leaves room for another.
 func TestUnitsShareTheirMemory(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	h, ctx := acme(t, d), t.Context()
@@ -55,7 +56,7 @@ func TestUnitsShareTheirMemory(t *testing.T) {
 		}
 	}
 	want(t, err, fault.Overloaded)
-	if len(units) != 9 { // of 8 MiB each, in the half of 128 MiB
+	if len(units) != 9 { // units of 8 MiB each, in half of 128 MiB
 		t.Errorf("unit %d was refused", len(units))
 	}
 	for _, u := range units {
@@ -65,11 +66,13 @@ func TestUnitsShareTheirMemory(t *testing.T) {
 	r, err := p.Create(ctx, "contact", body(t, note))
 	must(t, r, err)
 	u.Close()
-	u.Close() // which gives nothing back twice
+	u.Close() // which must not release the memory twice
 }
 
-// TestAChangeCostsTheSameHoweverManyCameBefore it. (Memory allocated stands for
-// work: the check of a unique value once read every record of the unit.)
+// TestAChangeCostsTheSameHoweverManyCameBefore checks that the cost of a change
+// does not depend on the number of earlier ones. It measures allocated memory
+// in place of work: the check of a unique value once read every record of the
+// unit.
 func TestAChangeCostsTheSameHoweverManyCameBefore(t *testing.T) {
 	h, ctx := acme(t, dbtest.Open(t, db.SQLite)), t.Context()
 	u, p := h.part("sam")
@@ -104,8 +107,9 @@ func TestAChangeCostsTheSameHoweverManyCameBefore(t *testing.T) {
 	}
 }
 
-// TestChangesKeepTheirOrder although creations are written together: values
-// that become free and are taken again, records that refer to deleted ones.
+// TestChangesKeepTheirOrder checks that changes keep their order although
+// creations are written together: values become free and are taken again, and
+// records refer to deleted ones.
 func TestChangesKeepTheirOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()
@@ -170,8 +174,9 @@ func TestChangesKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// TestACommitEndsInTimeOrIsToldAsItIs: over its deadline a transaction that is
-// not complete is rolled back, and one that is complete is committed.
+// TestACommitEndsInTimeOrIsToldAsItIs checks that at its deadline a transaction
+// that is not complete is rolled back, and that one that is complete is
+// committed.
 func TestACommitEndsInTimeOrIsToldAsItIs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

@@ -22,14 +22,14 @@ import (
 	"gatehouse/internal/user"
 )
 
-// part is a fresh unit of work as one user may use it.
+// part starts a unit of work and returns it, and its session for one user.
 func (h *house) part(name string) (*records.Unit, *records.UnitSession) {
 	h.t.Helper()
 	u := h.store.Begin(h.config())
 	return u, h.join(u, name)
 }
 
-// join is the same unit as another user may use it.
+// join returns a session of the same unit for another user.
 func (h *house) join(u *records.Unit, name string) *records.UnitSession {
 	h.t.Helper()
 	v, err := h.dir.Viewer(context.Background(), h.config(), user.ID(h.ids[name]), false)
@@ -73,7 +73,7 @@ func TestAUnitTakesEffectAsAWholeOrNotAtAll(t *testing.T) {
 		_, err = p.Get(ctx, "account", account)
 		want(t, err, fault.NotFound)
 
-		// Outside nothing has happened.
+		// Nothing has changed outside the unit.
 		if got := h.get(sam, "contact", contact); got["email"] != "ann@x" || got["account"] != account {
 			t.Errorf("before the commit: %v", got)
 		}
@@ -206,8 +206,8 @@ func TestAUnitThatLostARaceDoesNothing(t *testing.T) {
 	}
 }
 
-// Without the versions that Commit checks, this loses increments: with hold's
-// comparison taken out, 400 increments came to 58 on SQLite.
+// Without the versions that Commit checks, increments are lost: without the
+// comparison in hold, 400 increments resulted in 58 on SQLite.
 func TestCountersInUnitsLoseNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -258,8 +258,9 @@ func increment(t testing.TB, u *records.Unit, viewer access.Viewer, counter stri
 	return u.Commit(t.Context(), nil)
 }
 
-// TestAUnitIsTheSameWorkAtOnce does the same random work on two tenants, in
-// one step by step, in the other in units, and compares each answer and the end.
+// TestAUnitIsTheSameWorkAtOnce does the same random work in two tenants, step
+// by step in one and in units in the other, and compares each answer and the
+// final state.
 func TestAUnitIsTheSameWorkAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -284,7 +285,7 @@ func TestAUnitIsTheSameWorkAtOnce(t *testing.T) {
 	})
 }
 
-// twin is acme again, as another tenant.
+// twin creates acme again, as another tenant.
 func twin(t testing.TB, d *db.DB) *house {
 	h := newHouse(t, d, clock.System(), "twin")
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
@@ -295,8 +296,8 @@ func twin(t testing.TB, d *db.DB) *house {
 	return h
 }
 
-// twoWays does work on records both ways; ids are those of live records, in
-// the same order in both.
+// twoWays does the same work on records in both ways. ids are those of live
+// records, in the same order in both.
 type twoWays struct {
 	t            testing.TB
 	steps, whole *house
@@ -355,7 +356,7 @@ func (w *twoWays) step(random *rand.Rand) {
 	}
 }
 
-// same compares two records in what is not the tenant's own.
+// same compares two records, except for values that differ between tenants.
 func (w *twoWays) same(a, b map[string]any) {
 	for _, own := range []string{"id", "owner_id", "created_at", "updated_at", "account"} {
 		delete(a, own)

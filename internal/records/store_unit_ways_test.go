@@ -16,7 +16,7 @@ import (
 )
 
 // unitWays are contacts that ada changes in a unit, and what sam, who has the
-// role sales, may do with them from then on: the codes of a read and an update.
+// role sales, may do with them afterwards: the codes of a read and an update.
 var unitWays = []struct {
 	name, body, edit string
 	owner, becomes   string       // becomes is the owner that the unit sets, "" for none
@@ -35,8 +35,8 @@ var unitWays = []struct {
 	{name: "no longer a rule by value", owner: "sue", body: `{"stage": "won"}`, edit: `{"stage": "new"}`, get: fault.NotFound, update: fault.NotFound},
 }
 
-// What a viewer reaches of the records that a unit changed is what they reach
-// once it is committed, in each kind of way.
+// A viewer reaches the same changed records within the unit as after its
+// commit, in each kind of way.
 func TestAUnitReachesRecordsInEachWay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()

@@ -11,11 +11,11 @@ import (
 	"gatehouse/internal/user"
 )
 
-// UnitSession is a unit of work as one viewer may use it. Its methods return
-// the same results and errors as those of a Session, and change nothing before
-// the unit's Commit. Besides, those that read by id or change return ErrLost
-// when an earlier read of the record saw another version, and EXECUTION_ERROR
-// or OVERLOADED at the limits of a unit.
+// UnitSession is a unit of work for one viewer. Its methods return the same
+// results and errors as those of a Session, and change nothing before the
+// unit's Commit. In addition, methods that read by id or change records return
+// ErrLost when an earlier read of the record saw another version, and
+// EXECUTION_ERROR or OVERLOADED at the limits of a unit.
 type UnitSession struct {
 	u *Unit
 	s *Session
@@ -47,7 +47,7 @@ func (p *UnitSession) Get(ctx context.Context, entity, id string) (Record, error
 	return p.s.held(render(nil, r, rec))
 }
 
-// List reads one page of what is stored, without the changes of the unit.
+// List reads one page of the stored records, without the changes of the unit.
 func (p *UnitSession) List(ctx context.Context, entity string, q Query) (Page, error) {
 	return p.s.List(ctx, entity, q)
 }
@@ -112,9 +112,9 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 	return rec, nil
 }
 
-// inScope reports whether a scope reaches a record that the unit changed. What
-// only other tables tell changes inside a unit by its shares alone, so the
-// stored record is asked for the rest.
+// inScope reports whether a scope reaches a record that the unit changed. Of
+// the ways that depend on other tables, a unit changes only shares, so the
+// others are checked on the stored record.
 func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *access.Scope, rec *row) (bool, error) {
 	st := standing{owner: rec.owner, ownerRole: rec.ownerRole}
 	if st.reachedBy(scope, ofRow) {
@@ -178,7 +178,7 @@ func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Fiel
 }
 
 // put adds a change to the unit, which repeats the checks of a patch when it is
-// committed: they are of what is stored then.
+// committed, against the records stored at that time.
 func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row, e *patch) error {
 	at := ref{r.Entity.Name, rec.id}
 	c, size := change{ref: at}, len(rec.data)
@@ -204,7 +204,7 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 	return nil
 }
 
-// except returns members without those of some names, which the unit has
+// except returns members without those of the given names, which the unit has
 // checked and the commit sets again.
 func except(members []Member, names ...string) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return slices.Contains(names, m.Name) })
@@ -213,8 +213,7 @@ func except(members []Member, names ...string) []Member {
 func (p *UnitSession) drop(_ context.Context, r *access.EntityRights, rec *row) error {
 	at := ref{r.Entity.Name, rec.id}
 	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
-		// A server clears what is left of the references: a run does not wait
-		// for it.
+		// A server clears the remaining references: a run does not wait for it.
 		v := &txView{s: p.s, tx: rp.tx}
 		if err := v.drop(ctx, r, rp.record(r.Entity, at)); err != nil {
 			return err

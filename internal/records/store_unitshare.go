@@ -8,10 +8,11 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// unitShare is what a unit made of the share of a record with a principal.
+// unitShare is the state, within a unit, of the share of a record with a
+// principal.
 type unitShare struct {
 	Share
-	stored bool // there is a stored one
+	stored bool // whether there is a stored share
 }
 
 // ShareWith shares a record. It returns the share as Share.AppendJSON writes it.
@@ -96,8 +97,8 @@ func (p *UnitSession) dropShare(ctx context.Context, r *access.EntityRights, rec
 }
 
 // changeShare adds a change of a share to the unit; do makes it in the
-// transaction. From then on the unit has the record as its own: what reads it
-// by id asks the unit about its shares.
+// transaction. From then on the unit has its own version of the record, and
+// reads by id use the unit's shares.
 func (p *UnitSession) changeShare(ctx context.Context, r *access.EntityRights, rec *row, to string, share Share,
 	do func(context.Context, *txView, *row) error,
 ) error {
@@ -125,8 +126,8 @@ func (p *UnitSession) changeShare(ctx context.Context, r *access.EntityRights, r
 }
 
 // byShares reports whether a share that the unit made reaches a record, and
-// returns the part of a scope that is left to ask the store for: that without
-// the shares that the unit made, changed or removed.
+// returns the part of a scope that must be checked in the store: the scope
+// without the shares that the unit made, changed or removed.
 func (u *Unit) byShares(at ref, scope *access.Scope) (left *access.Scope, reached bool) {
 	own := u.shares[at]
 	if len(own) == 0 {

@@ -13,8 +13,9 @@ import (
 	"gatehouse/internal/records"
 )
 
-// Shares of a unit are seen by its later reads by id, and are stored with it or
-// not at all, together with the index rows of what the record became.
+// Shares made in a unit are visible to its later reads by id. They are stored
+// with the unit or not at all, together with the index rows that follow from
+// them.
 func TestAUnitSharesRecords(t *testing.T) {
 	support := records.With{Role: "support"}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -88,7 +89,8 @@ func TestAUnitSharesRecords(t *testing.T) {
 	})
 }
 
-// What another takes back meanwhile is a lost race; nothing of the unit stays.
+// A share that another user removes meanwhile is a lost race; nothing of the
+// unit is stored.
 func TestAUnitLosesARaceForAShare(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()
@@ -114,8 +116,8 @@ func TestAUnitLosesARaceForAShare(t *testing.T) {
 	})
 }
 
-// A record has at most MaxShares shares, in a unit as well; each change of one
-// counts to the changes of a run.
+// A record has at most MaxShares shares, in a unit as well. Each change of a
+// share counts as a change of the run.
 func TestSharesAreBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, ctx := acme(t, d), t.Context()

@@ -21,7 +21,7 @@ func (s *Session) Self(ctx context.Context) (*user.User, error) {
 }
 
 // unseen returns errUnseen for a user that does not exist, and any other error
-// as it is.
+// unchanged.
 func unseen(err error) error {
 	if errors.Is(err, user.ErrUnknown) {
 		return errUnseen

@@ -21,8 +21,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// directory is acme with custom fields of users, and three who may work with
-// users: ian of the staff, and the end-users ext and ann.
+// directory returns acme with custom user fields and three users who may work
+// with users: ian, an internal user, and the external users ext and ann.
 func directory(t *testing.T, d *db.DB) *house {
 	h := acme(t, d)
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
@@ -109,7 +109,7 @@ func TestUsersAreChangedInNameLocaleAndCustomFieldsAlone(t *testing.T) {
 			}
 			_, err := s.Update(t.Context(), "user", h.ids["ext"], body(t, `{"level": "3", "name": "", "company": 1}`))
 			want(t, err, fault.Validation, "level", "name", "company")
-			for name, value := range map[string]string{ // as register and the manifest judge them
+			for name, value := range map[string]string{ // refused like by register and the manifest
 				"locale": `"` + strings.Repeat("a", 36) + `"`, "name": `"a\u0000b"`,
 			} {
 				_, err := s.Update(t.Context(), "user", h.ids["ext"], body(t, `{"`+name+`": `+value+`}`))
@@ -125,7 +125,7 @@ func TestUsersAreChangedInNameLocaleAndCustomFieldsAlone(t *testing.T) {
 		if r["name"] != "Eve" || r["userType"] != "external" || r["isOwner"] != false || r["active"] != true || r["email"] != "ext@acme.example" {
 			t.Errorf("is %v now", r)
 		}
-		// As it stands, what cannot be changed may be in the body.
+		// The body may contain read-only members with their present values.
 		h.update(h.as("ian"), "user", h.ids["ext"], fmt.Sprintf(`{"id": %q, "email": "ext@acme.example", "isOwner": false, "active": true,
 			"userType": "external", "created_at": %q, "company": null}`, h.ids["ext"], r["created_at"]))
 		config := h.config()

@@ -17,8 +17,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// values are what each type of field accepts and refuses (contract V1, V2). An
-// accepted value is shown unchanged, unless a second text says how.
+// values lists what each type of field accepts and refuses (contract V1, V2).
+// An accepted value is shown unchanged unless a second text is given.
 var values = []struct {
 	kind      schema.Type
 	good, bad []string
@@ -85,7 +85,7 @@ func TestEachTypeOfFieldTakesItsValues(t *testing.T) {
 				if !sameJSON(t, made["f"], shows) || !reflect.DeepEqual(made, read) {
 					t.Errorf("%s %.80s: created %.200v, read %.200v, want %.80s", c.kind, given, made, read, shows)
 				}
-				// Written again it is the same; null clears.
+				// Writing the value again changes nothing; null clears it.
 				if again := h.update(ada, name, id(made), fmt.Sprintf(`{"f": %s}`, given)); !reflect.DeepEqual(again["f"], made["f"]) {
 					t.Errorf("%s %.80s: again %.200v", c.kind, given, again)
 				}
@@ -104,7 +104,7 @@ func TestEachTypeOfFieldTakesItsValues(t *testing.T) {
 	})
 }
 
-// digestOf is what the key of a long text looks like.
+// digestOf returns the index key of a long text.
 func digestOf(text string) string {
 	return fmt.Sprintf("%s…%x", text[:330], sha256.Sum256([]byte(text)))
 }
@@ -118,8 +118,8 @@ func sameJSON(t *testing.T, got any, text string) bool {
 	return reflect.DeepEqual(got, want)
 }
 
-// Two values are equal when they mean the same: that is what unique and filters
-// go by. Index rows go with the value, on both engines.
+// Two values are equal when they mean the same; unique fields and filters
+// compare by meaning. Index rows follow the value, on both engines.
 func TestUniqueAndFiltersGoByMeaning(t *testing.T) {
 	for kind, groups := range map[schema.Type][][]string{
 		schema.Text:     {{`"a"`}, {`"A"`}, {`" a"`}, {`""`}, {`"` + strings.Repeat("x", 3000) + `"`}, {`"` + digestOf(strings.Repeat("x", 3000)) + `"`}, {`"` + strings.Repeat("x", 3001) + `"`}},
@@ -149,7 +149,7 @@ func TestUniqueAndFiltersGoByMeaning(t *testing.T) {
 			if n := h.keys("thing", "f"); n != int64(len(groups)) {
 				t.Errorf("%s: %d index rows for %d values", kind, n, len(groups))
 			}
-			for _, r := range h.list(ada, "thing") { // an unrelated change, the same value again, another value, the old one for others
+			for _, r := range h.list(ada, "thing") { // an unrelated change, the same value again, another value, the old one in other records
 				h.update(ada, "thing", id(r), `{"n": 1}`)
 				text, err := json.Marshal(r["f"])
 				if err != nil {
@@ -166,8 +166,8 @@ func TestUniqueAndFiltersGoByMeaning(t *testing.T) {
 	}
 }
 
-// A reference takes the id of a record that is there and that the viewer may
-// see; what they may not see is refused like what does not exist.
+// A reference accepts the id of an existing record that the viewer may see. A
+// record that they may not see is refused like one that does not exist.
 func TestAReferenceIsToARecordTheViewerMaySee(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
@@ -196,12 +196,14 @@ func TestAReferenceIsToARecordTheViewerMaySee(t *testing.T) {
 			_, err := sam.Create(t.Context(), "contact", body(t, `{"account": `+bad+`}`))
 			want(t, err, fault.Validation, "account")
 		}
-		// What is referred to already may stay, though it cannot be seen any more.
+		// An existing reference may remain, even if the viewer can no longer
+		// see its target.
 		theirs := id(h.create(h.as("ada"), "contact", `{"account": "`+hers+`", "owner_id": "`+h.ids["sam"]+`"}`))
 		if r := h.update(sam, "contact", theirs, `{"account": "`+hers+`", "name": "n"}`); r["account"] != hers {
 			t.Errorf("refers to %v", r["account"])
 		}
-		// Deleting the target clears the reference, whoever may see it.
+		// Deleting the target clears the reference, whichever viewers can see
+		// it.
 		h.delete(sue, "account", hers)
 		h.delete(sam, "account", mine)
 		for _, name := range []string{theirs, id(contact)} {

@@ -18,9 +18,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// queued runs calls that change one record while another transaction holds it:
-// each begins when the one before waits for the record, so that they get it in
-// their order. It returns what they came to.
+// queued runs calls that change one record while another transaction holds it.
+// Each call starts once the previous one waits for the record, so that they get
+// the record in order. It returns the errors of the calls.
 func (h *house) queued(entity, id string, calls ...func() error) []error {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -64,8 +64,8 @@ func (h *house) waiting(ctx context.Context) (n int) {
 	return n
 }
 
-// What a viewer may do is decided as it is when the record is theirs to change,
-// not as it was when they began to wait for it.
+// Permissions are checked when the viewer's transaction has locked the record,
+// not when it began to wait for it.
 func TestWhoWaitsForARecordIsHeldToTheNewState(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)

@@ -13,9 +13,10 @@ import (
 )
 
 // Why explains what a viewer may do with a record, or with a user. It returns
-// FORBIDDEN unless the session's own viewer may do everything in the same tenant,
-// and NOT_FOUND when there is no such entity type, or no such record. It locks
-// nothing: what it says holds at one instant if nothing changes meanwhile.
+// FORBIDDEN unless the session's own viewer may do everything in the same
+// tenant, and NOT_FOUND when there is no such entity type, or no such record.
+// It takes no locks: the explanation is consistent only if nothing changes
+// meanwhile.
 func (s *Session) Why(ctx context.Context, of access.Viewer, entity, id string) (*Why, error) {
 	if !s.viewer.AllEntityAccess() || of.Tenant() != s.viewer.Tenant() {
 		return nil, fault.New(fault.Forbidden, "only the tenant owner or a user with all_entity_access may ask this")
@@ -42,7 +43,7 @@ func (s *Session) Why(ctx context.Context, of access.Viewer, entity, id string) 
 		}
 		at := VerbWhy{Verb: v, Reached: reached, Sets: setsAllowing(grants, func(g *access.EntityRights) bool { return g.May(v) })}
 		seen = seen || v == access.Read && reached
-		switch { // as Session.on and findFor answer
+		switch { // the same answers as Session.on and findFor
 		case !r.May(v):
 			at.Code = fault.Forbidden
 		case !seen:
@@ -87,7 +88,7 @@ func (s *Session) sourcesOf(ctx context.Context, why *Why, of access.Viewer, e *
 	return nil
 }
 
-// ask puts some probes to the record, in one statement: each is the condition
+// ask runs some probes on the record, in one statement. Each is the condition
 // that its way has in the visibility predicate.
 func (s *Session) ask(ctx context.Context, why *Why, e *schema.Entity, id string, probes []probe) error {
 	st := newStatement("SELECT r.owner_id", e.StoredAs(), id)
@@ -135,7 +136,7 @@ func (s *Session) whyUser(ctx context.Context, of access.Viewer, id string) (*Wh
 	for _, v := range verbsOfRecords {
 		_, refused := asks.rightsOnUsers(id, v)
 		at := VerbWhy{Verb: v, Code: fault.CodeOf(refused), Sets: []string{}}
-		if v != access.Delete { // nobody deletes users here
+		if v != access.Delete { // users cannot be deleted through records
 			at.Sets = setsAllowing(grants, func(g *access.EntityRights) bool { return g.May(v) })
 			at.Reached = asks.reachesUser(user.ID(id))
 		}

@@ -15,8 +15,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// TestWhyIsBounded explains a record with 1,000 shares that reach the viewer, and
-// asks only those who may do everything.
+// TestWhyIsBounded explains a record with 1,000 shares that reach the viewer,
+// and checks that only viewers who may do everything may ask.
 func TestWhyIsBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const many = 1000
@@ -68,7 +68,7 @@ func TestWhyIsBounded(t *testing.T) {
 	})
 }
 
-// TestEachWayIsExplained: a new kind of way brings its words.
+// TestEachWayIsExplained checks that each kind of way has its own explanation.
 func TestEachWayIsExplained(t *testing.T) {
 	if list := records.IncompleteWays(); len(list) > 0 {
 		t.Errorf("these kinds of access.Kind have no complete entry in ways: %v", list)

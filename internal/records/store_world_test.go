@@ -46,7 +46,7 @@ func provision(t testing.TB, d *db.DB, w *world) *house {
 	return h
 }
 
-// put creates a thing as a record, with its shares; the thing takes its id.
+// put creates r as a record, with its shares, and stores the record's id in r.
 func (h *house) put(r *thing) {
 	text := fmt.Sprintf(`{"owner_id": %q`, r.owner)
 	for name, value := range r.data {
@@ -80,7 +80,7 @@ func level(edit bool) access.Level {
 	return access.ReadOnly
 }
 
-// follow brings the database in line with one change of the world.
+// follow applies one change of the world to the database.
 func (h *house) follow(w *world, c change) {
 	h.t.Helper()
 	switch {
@@ -180,8 +180,8 @@ func (q *rule) product() *access.SharingRule {
 	return r
 }
 
-// shown is a record as the matrix compares it: its declared fields and owner
-// by value, what the service sets by name.
+// shown returns a record in the form in which the matrix compares it: declared
+// fields and owner by value, members that the service sets by name only.
 func shown(r []byte) string {
 	var parts []string
 	dec := jsontext.NewDecoder(strings.NewReader(string(r)))

@@ -11,10 +11,10 @@ import (
 )
 
 // Transition is what a change of configuration means for records. It keeps
-// data: the values of a removed field stay in its records and are back when the
-// field is (contract D6). A change that stored data does not permit is
-// CONFLICT, which says how many records stand against it (details: entity,
-// field, records).
+// data: the values of a removed field remain in its records and are visible
+// again when the field is restored (contract D6). A change that stored data
+// does not permit returns CONFLICT, which says how many records conflict with
+// it (details: entity, field, records).
 type Transition struct {
 	Before, After *access.Config
 	Roles         []RoleChange
@@ -61,8 +61,8 @@ func (t *Transition) work() *access.Work {
 	return w
 }
 
-// shape returns the work on one entity type, nil for none. A new field may find
-// values from before it was removed.
+// shape returns the work on one entity type, nil for none. A field that is new
+// may have stored values from before it was removed.
 func (t *Transition) shape(e *schema.Entity) *access.Shape {
 	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Stored: e.Stored, Fields: e.Fields}}
 	s.Entity.Index()

@@ -7,9 +7,9 @@ import (
 )
 
 // uniqueValues are the values of unique fields that a unit's records have in
-// the unit, so that one look-up tells whether a value is taken there. A
-// reference to a deleted record may remain among them: nobody can refer to it
-// any more.
+// the unit, so that one look-up finds whether a value is taken there. A
+// reference to a deleted record may remain among them, because no record can
+// refer to it any longer.
 type uniqueValues struct {
 	owner map[uniqueValue]string // the id of the record that has it
 	// stale are the stored records that the unit changed or deleted, by
@@ -23,14 +23,15 @@ func newUniqueValues() uniqueValues {
 	return uniqueValues{owner: map[uniqueValue]string{}, stale: map[int64]bool{}}
 }
 
-// replace records that a record is now is; was is what the unit had of it, nil
-// for nothing.
+// replace replaces the values of was, the unit's previous version of a record,
+// with those of is; was is nil if there is none.
 func (v *uniqueValues) replace(e *schema.Entity, was, is *row) {
 	v.remove(e, was, is)
 	eachUnique(e, is, func(u uniqueValue) { v.owner[u] = is.id })
 }
 
-// remove records that a record has no values in the unit any more.
+// remove removes the values of was, the previous version of the record in the
+// unit.
 func (v *uniqueValues) remove(e *schema.Entity, was, is *row) {
 	eachUnique(e, was, func(u uniqueValue) {
 		if v.owner[u] == is.id {

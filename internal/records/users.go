@@ -147,8 +147,8 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	return nil
 }
 
-// profile sets a user's name or locale; null is no locale. What a user has
-// already may be sent back, whatever was taken when it was set.
+// profile sets a user's name or locale; a null locale removes it. The present
+// value may be sent back unchanged, even if it would not be accepted today.
 func (in *input) profile(u *user.User, m Member) {
 	column, check := &u.Name, user.CheckName
 	if m.Name == "locale" {

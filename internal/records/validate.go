@@ -152,14 +152,14 @@ func (in *input) checkGiven(rec *row) {
 
 // MaxDocument bounds the JSON of all fields of a record together, as it is
 // stored and shown: texts with their escapes, numbers without exponents, and
-// what is kept of removed fields (contract V4). The same holds for the custom
-// fields of a user. No answer about one record is much longer.
+// the kept values of removed fields (contract V4). The same limit applies to
+// the custom fields of a user. No answer about one record is much longer.
 const MaxDocument = 1 << 20
 
 // weigh fails the largest field of the body if the body makes the record larger
 // than MaxDocument. A record that was larger before there was a limit may be
 // changed as long as it does not grow. before is nil for a new record; kept is
-// its stored data, for what that has of removed fields.
+// its stored data, which may contain values of removed fields.
 func (in *input) weigh(e *schema.Entity, before, after []jsontext.Value, kept jsontext.Value) {
 	size := documentSize(e, after, kept)
 	if size <= MaxDocument || before != nil && size <= documentSize(e, before, kept) {
@@ -193,7 +193,7 @@ func documentSize(e *schema.Entity, values []jsontext.Value, before jsontext.Val
 }
 
 // document returns values as the object to store: the fields that are set, in
-// declared order, then what before has of removed fields.
+// declared order, then the values of removed fields in before.
 func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) jsontext.Value {
 	dst := make([]byte, 0, 256+len(before))
 	dst = append(dst, '{')
@@ -219,7 +219,7 @@ func document(e *schema.Entity, values []jsontext.Value, before jsontext.Value) 
 	return append(dst, '}')
 }
 
-// eachKept calls each for what stored data has of removed fields.
+// eachKept calls each for the values of removed fields in stored data.
 func eachKept(e *schema.Entity, data jsontext.Value, each func(name, value []byte)) {
 	eachMember(data, func(name, value []byte) {
 		if e.OfMemberBytes(name) == nil {

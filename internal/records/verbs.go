@@ -14,9 +14,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// view is what the verbs work on: the records and users that are stored, in a
-// transaction (txView), or those of a unit of work (UnitSession). It is of one
-// viewer.
+// view is what the verbs work on: the stored records and users, in a
+// transaction (txView), or those of a unit of work (UnitSession). A view
+// belongs to one viewer.
 type view interface {
 	// find returns a record that the viewer may see, and in row.allowed whether
 	// verb reaches it. It returns errUnseen for any other. The caller may change
@@ -31,7 +31,7 @@ type view interface {
 	visible(ctx context.Context, entity, id string) (bool, error)
 	// free reports whether no record but rec has a value of a unique field.
 	free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error)
-	// put stores rec, which is what p makes of a record.
+	// put stores rec, which is a record after the patch p.
 	put(ctx context.Context, r *access.EntityRights, rec *row, p *patch) error
 	// drop deletes a record.
 	drop(ctx context.Context, r *access.EntityRights, rec *row) error
@@ -47,8 +47,8 @@ type view interface {
 	dropShare(ctx context.Context, r *access.EntityRights, rec *row, to string) error
 	// findUser returns a user, or errUnseen. The caller may change it.
 	findUser(ctx context.Context, id user.ID) (*user.User, error)
-	// putUser stores the profile of a user that a body has changed. before is the
-	// size of the custom fields until then.
+	// putUser stores the profile of a user that a body has changed. before is
+	// the size of the custom fields before the change.
 	putUser(ctx context.Context, r *access.EntityRights, u *user.User, before int, members []Member) error
 }
 
@@ -197,7 +197,7 @@ func (s *Session) remove(ctx context.Context, v view, r *access.EntityRights, id
 }
 
 // findFor returns a record that verb reaches. It returns NOT_FOUND where the
-// viewer may not see it, and FORBIDDEN, with a word for what they may not do,
+// viewer may not see it, and FORBIDDEN, with word for what they may not do,
 // where they see it and verb does not reach it.
 func findFor(ctx context.Context, v view, r *access.EntityRights, id string, verb access.Verb, word string) (*row, error) {
 	rec, err := v.find(ctx, r, id, verb)

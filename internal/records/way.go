@@ -8,8 +8,8 @@ import (
 )
 
 // way is what a kind of way to reach records (access.Kind) means for stored
-// ones. From ways come the visibility predicate (statement.reached), the index
-// ranges of lists (statement.arms), the index rows of filtered lists
+// records. From ways come the visibility predicate (statement.reached), the
+// index ranges of lists (statement.arms), the index rows of filtered lists
 // (standing.entries), and the checks of a record in memory
 // (standing.reachedBy).
 type way struct {
@@ -23,17 +23,18 @@ type way struct {
 	condition func(s *statement, w *access.Way)
 	// ranges writes the index ranges of the records that w reaches.
 	ranges func(a *armWriter, w *access.Way)
-	// why says in words why the records of a source of this way are reached.
+	// why returns a text that says why the records of a source of this way are
+	// reached.
 	why func(why *Why, r *Reason) string
 }
 
-// source is what decides whether a record is reached in a way.
+// source is the data that decides whether a record is reached in a way.
 type source uint8
 
 const (
-	ofRow    source = iota // columns of the record: whoever holds the row knows it
+	ofRow    source = iota // columns of the record, known from the row alone
 	ofValues               // the values of its fields, under the configuration
-	ofOthers               // rows of other tables: only the condition tells
+	ofOthers               // rows of other tables: known only from the condition in SQL
 )
 
 // ways has an entry for each kind of way.

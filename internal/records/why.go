@@ -9,26 +9,26 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Why explains what a user may do with a record. It is computed from what decides
-// a request: the sources of the scopes, the conditions of the ways (way.go), and
-// each permission set by itself.
+// Why explains what a user may do with a record. It is computed from the data
+// that decides requests: the sources of the scopes, the conditions of the ways
+// (way.go), and each permission set by itself.
 type Why struct {
 	Owner  user.ID   // of the record; "" for a user
 	Verbs  []VerbWhy // of Read, Update and Delete
 	Ways   []WayWhy  // every cause, whether it opens the record or not
 	Fields []FieldWhy
 
-	role string // the user's
+	role string // the user's role
 }
 
 // VerbWhy explains one verb.
 type VerbWhy struct {
 	Verb access.Verb
-	// Code is what a request for the verb is answered with; "" where it succeeds.
+	// Code is the error code of a request for the verb, "" where it succeeds.
 	Code fault.Code
 	// Sets are the permission sets that allow the verb on the entity type.
 	Sets []string
-	// Reached is whether the verb reaches the record.
+	// Reached reports whether the verb reaches the record.
 	Reached bool
 }
 
@@ -41,13 +41,13 @@ type WayWhy struct {
 	More    int
 }
 
-// Reason is one thing that opens the record.
+// Reason is one cause that opens the record.
 type Reason struct {
 	Cause access.Cause
 	Verbs []access.Verb
 	Role  string              // the owner's, or that of the share; "" otherwise
 	Rule  *access.SharingRule // nil for others
-	Set   string              // that has all_entity_access
+	Set   string              // the permission set that has all_entity_access
 	Text  string              // in words
 
 	words func(*Why, *Reason) string
@@ -59,10 +59,11 @@ type FieldWhy struct {
 	Read, Edit []string
 }
 
-// OwnerSet stands among names of permission sets for the ownership of the tenant.
+// OwnerSet represents the ownership of the tenant among names of permission
+// sets.
 const OwnerSet = ""
 
-// What reaches a user (contract U4).
+// The causes by which a user is reached (contract U4).
 const (
 	ReachInternal access.Cause = "internal" // an internal user reaches every user
 	ReachSelf     access.Cause = "self"     // an external user reaches their own row
@@ -77,8 +78,8 @@ const maxReasons = 10
 // Opens reports whether the reason opens the record for a verb.
 func (r *Reason) Opens(v access.Verb) bool { return slices.Contains(r.Verbs, v) }
 
-// of reports whether the reason is a source's: two sources that differ in verb or
-// name alone are one reason.
+// of reports whether the reason describes a source. Two sources that differ
+// only in verb or name are one reason.
 func (r *Reason) of(src *access.Source) bool {
 	return r.Cause == src.Cause && r.Role == src.Role && r.Rule == src.Rule && r.Set == src.Set
 }
@@ -129,7 +130,8 @@ func (why *Why) finish() {
 	}
 }
 
-// whole returns what says in words why every record of an entity type is reached.
+// whole returns a function that explains why every record of an entity type is
+// reached.
 func whole(e *schema.Entity) func(*Why, *Reason) string {
 	return func(_ *Why, r *Reason) string {
 		switch r.Cause {
@@ -143,7 +145,8 @@ func whole(e *schema.Entity) func(*Why, *Reason) string {
 	}
 }
 
-// above says which role of the user makes a role theirs; "" for their own.
+// above returns a clause that names the user's role as an ancestor of role, or
+// "" for the user's own role.
 func (why *Why) above(role string) string {
 	if role == "" || role == why.role {
 		return ""
@@ -166,8 +169,8 @@ func setsAllowing(grants []access.Grant, allows func(*access.EntityRights) bool)
 	return sets
 }
 
-// fields explains the fields of an entity type, and of a user the built-in members,
-// of which name and locale alone can be edited (contract U5).
+// fields explains the fields of an entity type, and for a user also the
+// built-in members, of which only name and locale can be edited (contract U5).
 func (why *Why) fields(e *schema.Entity, grants []access.Grant) {
 	if e.Name == schema.UserEntity {
 		for _, name := range access.UserColumns {

@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/records"
 )
 
-// aboutWhy asks why a viewer may do, or may not do, each verb with a record, and
+// aboutWhy asks why a viewer may or may not perform each verb on a record, and
 // which permission sets open its fields.
 func (x *exam) aboutWhy(p *person, r *thing) question {
 	asker, of := x.h.system(), x.h.viewer(p.id)
@@ -30,7 +30,7 @@ func (x *exam) aboutWhy(p *person, r *thing) question {
 
 const whyVerb = "asks why about"
 
-// explained is an explanation as the matrix compares it.
+// explained returns an explanation in the form in which the matrix compares it.
 func explained(why *records.Why) string {
 	var parts []string
 	for _, v := range why.Verbs {
@@ -64,7 +64,7 @@ func explained(why *records.Why) string {
 	return strings.Join(parts, "; ")
 }
 
-// explains is what the rules say of it.
+// explains returns the explanation that the rules give.
 func (o *oracle) explains(p *person, r *thing) string {
 	if !o.sameTenant(p, r) {
 		return string(notFound)
@@ -87,8 +87,8 @@ func (o *oracle) explains(p *person, r *thing) string {
 	return strings.Join(parts, "; ")
 }
 
-// setsOf names what gives p something on an entity type: "" is being owner of the
-// tenant.
+// setsOf returns the names of what gives p something on an entity type; "" is
+// ownership of the tenant.
 func (o *oracle) setsOf(p *person, entity string, gives func(*grant) bool) []string {
 	sets := []string{}
 	if p.owner {
@@ -103,7 +103,7 @@ func (o *oracle) setsOf(p *person, entity string, gives func(*grant) bool) []str
 	return sets
 }
 
-// by returns where a question notes the faults that it catches.
+// by returns the map in which a question records the faults that it catches.
 func (x *exam) by(q question) map[string]string {
 	if q.why {
 		return x.caughtByWhy

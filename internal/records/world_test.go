@@ -10,7 +10,7 @@ import (
 	"gatehouse/internal/clock"
 )
 
-// kinds are the fields a generated type draws from.
+// kinds are the fields that a generated type draws from.
 var kinds = []field{
 	{name: "title", kind: "text", values: []string{`"red"`, `"green"`, `"O'Hara \"x\""`}},
 	{name: "amount", kind: "number", indexed: true, values: []string{`1`, `2.5`, `-7`}},
@@ -21,8 +21,8 @@ var kinds = []field{
 
 var typeNames = []string{"asset", "case_file", "deal"}
 
-// generate makes two tenants from one seed that share the names of everything:
-// users' ids, roles, sets and types. What tells them apart is the tenant alone.
+// generate makes two tenants from one seed. They have the same names of users,
+// roles, sets and types, so only the tenant distinguishes them.
 func generate(seed uint64) (here, there *world) {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -66,7 +66,7 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 			for range rnd.IntN(4) {
 				p.sets = append(p.sets, fmt.Sprintf("s%d", rnd.IntN(6)))
 			}
-			if i == len(ids)-1 { // an external user with everything forged
+			if i == len(ids)-1 { // an external user with every privilege forged
 				p.sets = append(p.sets, "s0")
 			}
 			slices.Sort(p.sets)
@@ -83,8 +83,9 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 	return w
 }
 
-// witness is the place of a user without any rights, whom records are shared
-// with to see whether they may be: it changes nothing for anybody else.
+// witness is the index of a user without any rights. Records are shared with
+// this user to check whether sharing is allowed, which changes nothing for
+// other users.
 const witness = 1
 
 func (w *world) viewers() []*person { return slices.Delete(slices.Clone(w.people), witness, witness+1) }
@@ -144,7 +145,7 @@ func generateRule(rnd *rand.Rand, w *world) *rule {
 	return q
 }
 
-// sameRule: the level aside, two rules that say the same are one.
+// sameRule reports whether two rules are the same apart from their level.
 func sameRule(a, b *rule) bool {
 	return a.entity == b.entity && a.ownedByRole == b.ownedByRole && a.shareWith == b.shareWith && maps.Equal(a.where, b.where)
 }
@@ -182,8 +183,9 @@ func (r *thing) addShare(s share) {
 	r.shares = append(r.shares, s)
 }
 
-// mutate draws a change of the world, the first two of a stage of a given kind,
-// makes it, and says what it was; apply brings a database in line.
+// mutate draws a change of the world, makes it, and describes it; the first two
+// changes of a stage are of a given kind. apply says what to change in a
+// database.
 func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 	kind := rnd.IntN(12)
 	switch i {
@@ -237,7 +239,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		r := pick(rnd, w.things)
 		names := []string{pick(rnd, w.types[r.entity].fields).name}
 		value := func(f field) string { return pick(rnd, f.values) }
-		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // let it hold from now on, or no more
+		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // make the rule match, or no longer match
 			names = slices.Sorted(maps.Keys(q.where))
 			meet := chance(rnd, 60)
 			value = func(f field) string {
@@ -262,7 +264,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 	}
 }
 
-// valueRule is a rule by field value of the type, if there is one.
+// valueRule returns a rule by field value of the type, or nil if there is none.
 func (w *world) valueRule(rnd *rand.Rand, entity string) *rule {
 	for _, i := range rnd.Perm(len(w.rules)) {
 		if q := w.rules[i]; q.entity == entity && q.where != nil {
@@ -272,7 +274,7 @@ func (w *world) valueRule(rnd *rand.Rand, entity string) *rule {
 	return nil
 }
 
-// change says which part of a world is to be written again.
+// change says which part of a world must be written again.
 type change struct {
 	types, rules, roles, sets bool
 	noRule                    *rule
