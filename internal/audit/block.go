@@ -42,7 +42,7 @@ type block struct {
 	packed       *packed       // set once it is full; head and bodies are then gone
 }
 
-// mark is a property that a block is found by. Its value in block.marks reports
+// mark is a property by which a block is found. Its value in block.marks reports
 // whether any entry with the mark is an error.
 type mark struct{ kind, value string }
 

@@ -19,8 +19,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkEntry measures what one entry costs from Record to the disk, in
-// processor time, whoever spends it.
+// BenchmarkEntry measures the processor time that one entry costs from Record to
+// the disk, on all goroutines.
 func BenchmarkEntry(b *testing.B) {
 	record := strings.TrimSuffix(strings.TrimPrefix(oneRecord, `{"data":`), `,"meta":{}}`)
 	records := func(size int) string {

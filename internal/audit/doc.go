@@ -1,4 +1,4 @@
-// Package audit records what was asked of the service and what it answered.
+// Package audit records the requests to the service and its answers.
 //
 // The server makes one Event for each request, when the answer is known, and
 // passes it to three consumers:

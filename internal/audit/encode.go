@@ -79,8 +79,8 @@ func (e *encoder) done() {
 	}
 }
 
-// reason returns why a request was answered as it was. An author has written
-// this text, and it may contain anything.
+// reason returns the reason of an answer. The author of a component may have
+// written this text, so it may contain anything.
 func reason(ev *Event) string { return cut(maskTokens(ev.Reason), maxReason) }
 
 func short(s string) string { return storable(cut(s, maxShort)) }

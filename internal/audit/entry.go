@@ -72,7 +72,7 @@ func (f Filter) bounds() (from, below string) {
 	return from, below
 }
 
-// Check returns a VALIDATION for a filter that is wrong.
+// Check returns VALIDATION if the filter is invalid.
 func (f Filter) Check() error {
 	if f.Limit < 0 {
 		return fault.New(fault.Validation, "limit %d: expected 0 or more", f.Limit)

@@ -9,7 +9,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Event is one request and its answer. Empty strings are what does not apply;
+// Event is one request and its answer. A string that does not apply is empty;
 // the zero value of a member is always safe.
 //
 // No consumer keeps an event or what it refers to: its header and bodies may be

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Contract G5, told the other way round: for each class and each setting of the
+// Contract G5 from the other side: for each class and each setting of the
 // toggles, the statuses that are kept.
 func TestWhatIsPersisted(t *testing.T) {
 	statuses := func(keep func(int) bool) (list []int) {

@@ -7,7 +7,7 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// memory is a store in memory; before may make a write fail or stand still.
+// memory is a store in memory; before may make a write fail or block.
 type memory struct {
 	mu        sync.Mutex
 	before    func(ctx context.Context, tenant tenant.ID, blocks []packed) error
@@ -106,7 +106,7 @@ func (m *memory) written() <-chan struct{} {
 	return m.news
 }
 
-// tell says that the database has taken a write of somebody else.
+// tell signals that the database has accepted another caller's write.
 func (m *memory) tell() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// BenchmarkMillion measures what is asked of a log of 1,000,000 entries of one
-// tenant and day: the newest 50 by user, endpoint or status, where there are few
-// and where there are many, and how long it takes to drop the day, while another
-// day is written. `make bench` prints its figures. GATEHOUSE_AUDIT_ENTRIES makes
-// the log smaller, for a look at the test itself.
+// BenchmarkMillion measures queries of a log of 1,000,000 entries of one tenant
+// and day: the newest 50 by user, endpoint or status, with few and with many
+// matches, and how long it takes to drop the day while another day is written.
+// `make bench` prints its figures. GATEHOUSE_AUDIT_ENTRIES makes the log smaller,
+// to try the benchmark itself.
 func BenchmarkMillion(b *testing.B) {
 	entries := 1_000_000
 	if given := os.Getenv("GATEHOUSE_AUDIT_ENTRIES"); given != "" {
@@ -88,7 +88,7 @@ func fillMillion(b *testing.B, d *db.DB, entries int) {
 }
 
 // dropMillion drops the full day while entries of the next day are written, and
-// tells how long that took, and the longest of the writes.
+// returns how long that took and how long the slowest write took.
 func dropMillion(b *testing.B, d *db.DB) (drop, stall time.Duration) {
 	b.Helper()
 	s := dbStore{d: d, writer: "bench"}

@@ -98,7 +98,7 @@ type store interface {
 	// remember stores the e-mail addresses of users that have entries.
 	remember(ctx context.Context, tenant tenant.ID, users []string, at int64) error
 	// written returns a channel that is closed when the database next accepts a
-	// write of anybody.
+	// write from any caller.
 	written() <-chan struct{}
 	// lasting reports whether a failure would be the same for any entry: the
 	// database is unavailable or full, rather than refusing this entry.

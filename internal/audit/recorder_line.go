@@ -9,7 +9,7 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// maxWriters is how many tenants are written at once.
+// maxWriters is how many tenants' entries are written at the same time.
 const maxWriters = 16
 
 // keptBuffers is how many blocks' buffers a line keeps for the next blocks.

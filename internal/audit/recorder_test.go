@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// entry is an event of its own, small enough to make many.
+// entry returns a distinct event, small enough to make many.
 func entry(tenant tenant.ID, n int64) *Event {
 	return &Event{
 		Tenant: tenant, RequestID: fmt.Sprint(n), Method: "GET", Path: "/public/v1/me", Endpoint: "/me", Status: 200,
@@ -75,7 +75,7 @@ func TestCloseLosesNothing(t *testing.T) {
 	}
 }
 
-// Close begins while callers wait for room; they were there first.
+// Close begins while callers wait for room; their entries must be written.
 func TestCloseTakesThoseThatWait(t *testing.T) {
 	free := make(chan struct{})
 	m := &memory{before: func(context.Context, tenant.ID, []packed) error { <-free; return nil }}
@@ -156,8 +156,8 @@ func TestAStalledDatabaseSlowsCallersAndDropsNothing(t *testing.T) {
 	}
 }
 
-// An age over maxAge means that more than that may be lost to kill -9, so
-// nobody may add to it.
+// If the oldest entry is older than maxAge, kill -9 may lose more than that, so
+// no more entries are accepted.
 func TestNoEntryIsHeldForLongWhileOthersAreTaken(t *testing.T) {
 	free := make(chan struct{})
 	m := &memory{before: func(context.Context, tenant.ID, []packed) error { <-free; return nil }}
@@ -198,7 +198,7 @@ func TestAnEntryIsWrittenSoon(t *testing.T) {
 	}
 }
 
-// flaky fails at random, after the write took place as often as before.
+// flaky fails at random, as often after the write took place as before.
 type flaky struct {
 	memory
 	n atomic.Int64

@@ -155,10 +155,10 @@ func (e *Entry) bare() *Entry {
 	return &Entry{ID: e.ID, At: e.At, Auth: e.Auth, Status: e.Status, Duration: e.Duration, Request: "{}", Response: "{}"}
 }
 
-// backoff returns the pauses after failed writes, each of which ends early when
-// the database accepts any other write: what was missing may be there again,
-// requests that change something succeed from then on, and must not be refused
-// because of a pause.
+// backoff returns the pauses after failed writes. A pause ends early when the
+// database accepts any other write: the cause of the failure may be gone, and
+// requests that change something, which succeed from then on, must not be
+// refused because of a pause.
 func (r *Recorder) backoff() background.Backoff {
 	return background.Backoff{First: r.opts.backoff, Last: lastBackoff}
 }

@@ -14,8 +14,8 @@ import (
 //     depth, in JSON that is itself inside a string;
 //   - whatever looks like one of our tokens, wherever it occurs.
 //
-// Most bodies have neither, which a scan for a few bytes finds out; only the
-// others are read token by token.
+// Most bodies have neither, which a scan for a few bytes shows; only the others
+// are read token by token.
 
 const redacted = "[redacted]"
 

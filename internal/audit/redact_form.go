@@ -68,7 +68,7 @@ func segments(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' || r == '.' })
 }
 
-// unescape undoes %XX and +; a % that begins no escape stands for itself.
+// unescape decodes %XX and +; a % that begins no escape is kept.
 func unescape(s string) string {
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return s

@@ -14,7 +14,7 @@ import (
 //     the id of something;
 //   - the value of a pair with a secret's name, as in ;token=… or %3Ftoken=….
 //
-// A path without any of them, which is nearly every one, is returned as it is.
+// A path without any of them, which is nearly every path, is returned unchanged.
 func RedactPath(path string) string {
 	if !suspiciousPath(path) {
 		return path

@@ -88,7 +88,7 @@ func TestSecretsAreTakenOutOfQueries(t *testing.T) {
 	}
 }
 
-// Not only the line of a request has its path.
+// Other log lines than a request's also have paths.
 func TestOtherLinesHaveNoSecretsToo(t *testing.T) {
 	var out bytes.Buffer
 	l := NewRequestLog(&out, clock.NewFake(noon))

@@ -85,7 +85,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// JSON in strings is looked into so far; beyond it nothing that may be secret stays.
+// JSON in strings is read to a limited depth; below it nothing that may be secret is kept.
 func TestASecretInJSONInStringsIsTakenOutHoweverDeep(t *testing.T) {
 	for _, inner := range []string{`{"password":"` + canary + `"}`, `{"a":"svc_api_0123456789abcdef ` + canary + `"}`, `{"a":"plain"}`} {
 		body := inner
@@ -291,8 +291,8 @@ func TestNoSecretOfAJSONBodySurvivesAndAllElseDoes(t *testing.T) {
 	})
 }
 
-// The scan sees every word, in any case and at any place, and nothing where
-// there is none.
+// The scan finds every word, in any case and at any place, and nothing in texts
+// without one.
 func TestTheScanSeesWhatMayBeSecret(t *testing.T) {
 	plain := `{"id":"0193a1b2-0000-7000-8000-000000000000","stage":"contacted","notes":"asked for the passport, took, sector, svelte, svc","c":1}`
 	if suspicious([]byte(plain)) {
@@ -302,7 +302,7 @@ func TestTheScanSeesWhatMayBeSecret(t *testing.T) {
 		for at := range len(plain) + 1 {
 			for _, spelled := range []string{word, strings.ToUpper(word), strings.ToUpper(word[:1]) + word[1:]} {
 				if spelled != word && strings.ContainsAny(word, "_\\ſ\u212a") {
-					continue // these are as they are
+					continue // in another case these would be something else
 				}
 				for _, text := range []string{plain[:at] + spelled + plain[at:], plain[:at] + spelled, spelled} {
 					if !suspicious([]byte(text)) {

@@ -70,7 +70,8 @@ func TestALineHasTheMembersOfTheContract(t *testing.T) {
 	}
 }
 
-// checkLine demands one valid JSON object on one line that steers no terminal.
+// checkLine fails the test unless out is one valid JSON object on one line without
+// characters that control a terminal.
 func checkLine(t testing.TB, out []byte) {
 	t.Helper()
 	body, ok := bytes.CutSuffix(out, []byte("\n"))
@@ -169,7 +170,7 @@ func TestEveryLineOfManyCallersArrivesWhole(t *testing.T) {
 	}
 }
 
-// stuck blocks every write until it is let go.
+// stuck blocks every write until it is released.
 type stuck struct {
 	free  chan struct{}
 	lines atomic.Int64
@@ -211,7 +212,7 @@ func TestAStuckWriterSlowsCallersDownWithinBounds(t *testing.T) {
 	}
 }
 
-// settle waits until a counter stands still, and returns it.
+// settle waits until a counter no longer changes, and returns its value.
 func settle(t *testing.T, n *atomic.Int64) int64 {
 	t.Helper()
 	for last, still := int64(-1), 0; ; time.Sleep(10 * time.Millisecond) {

@@ -19,7 +19,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// noise is JSON that hardly becomes smaller.
+// noise returns JSON that hardly compresses.
 func noise(size int) []byte {
 	b := make([]byte, size/2)
 	_, _ = rand.Read(b)
@@ -27,9 +27,9 @@ func noise(size int) []byte {
 }
 
 // One tenant's entries cannot be written, and it records as many and as large
-// ones as it can: it waits, nobody else does, and nothing of anybody is lost. In
-// the time of the test, which stands still while anything computes, not even one
-// of the others waits.
+// ones as it can: only this tenant waits, and no tenant loses entries. In the
+// test's synthetic time, which does not advance while a goroutine runs, no other
+// tenant waits at all.
 func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -64,7 +64,7 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 		const calm, each = 5, 40
 		for i := range each {
 			for n := range calm {
-				r.Record(entry(tenant.ID(fmt.Sprint("calm", n)), int64(i))) // would hang where a backlog is everybody's
+				r.Record(entry(tenant.ID(fmt.Sprint("calm", n)), int64(i))) // would hang if tenants shared one backlog
 			}
 			time.Sleep(10 * time.Millisecond) // written meanwhile, several times over
 		}
@@ -88,8 +88,8 @@ func TestOneTenantsBacklogMakesOnlyThatTenantWait(t *testing.T) {
 	})
 }
 
-// While the disk is full a tenant is refused once its own share is used up, and
-// not for another's.
+// While the disk is full, a tenant is refused once its own share is used up, and
+// never because of another tenant's share.
 func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 	var full sync.Mutex
 	failing := true
@@ -128,8 +128,8 @@ func TestATenantIsRefusedForItsOwnShareAlone(t *testing.T) {
 	}
 }
 
-// What was recorded is a copy: the buffers of request and answer go on to others
-// as soon as Record returns.
+// Record copies what it keeps: the buffers of request and answer are reused as
+// soon as Record returns.
 func TestNothingOfARequestIsKeptAfterRecord(t *testing.T) {
 	m := &memory{}
 	r := newRecorder(m, clock.System(), Options{})
@@ -158,7 +158,7 @@ func TestNothingOfARequestIsKeptAfterRecord(t *testing.T) {
 	}
 }
 
-// Entries of two days that are recorded at once are written apart.
+// Entries of two days that are recorded at the same time are written separately.
 func TestAtMidnightADayEnds(t *testing.T) {
 	m := &memory{} // which panics at a block of another day
 	r := newRecorder(m, clock.System(), Options{})
@@ -210,7 +210,7 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// Whatever a damaged file holds: an error, and neither a panic nor much memory.
+// A damaged block is an error, whatever it contains; it causes no panic and takes little memory.
 func FuzzBlock(f *testing.F) {
 	b := blockOf(readOne(), readOne())
 	p := b.pack()

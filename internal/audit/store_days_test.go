@@ -18,9 +18,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Requests end in another order than they begin in, so blocks overlap in time,
-// those of several nodes all the more; the log is in the order of beginnings,
-// over blocks and days.
+// Requests end in another order than they begin, so blocks overlap in time,
+// especially those of several nodes; the log is in the order in which requests
+// began, across blocks and days.
 func TestBlocksThatOverlapAreReadInOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := makeTenant(t, d, "acme")
@@ -98,8 +98,8 @@ func TestBlocksThatOverlapAreReadInOrder(t *testing.T) {
 	})
 }
 
-// A day whose file is damaged is told of and left out; the server sets it aside
-// and goes on in a new one.
+// A day whose file is damaged is reported and left out; the server sets the file
+// aside and continues in a new one.
 func TestADamagedDayStopsNeitherQueryNorRecorder(t *testing.T) {
 	c := dbtest.Config(t, db.SQLite)
 	record := func(d *db.DB, from, to int) *Recorder {
@@ -143,7 +143,7 @@ func TestADamagedDayStopsNeitherQueryNorRecorder(t *testing.T) {
 	if n, skipped := query(); n != 8+5 || len(skipped) != 0 {
 		t.Errorf("%d entries without %v", n, skipped)
 	}
-	// Of a day whose blocks are all damaged nothing is left.
+	// A day whose blocks are all damaged has no entries left.
 	err := d.Days().Write(t.Context(), "acme", today, func(tx db.Tx) error {
 		_, err := tx.Exec(t.Context(), `UPDATE audit_blocks SET head = $3 WHERE tenant_id = $1 AND day = $2`, int64(today), []byte("garbage"))
 		return err
@@ -156,7 +156,7 @@ func TestADamagedDayStopsNeitherQueryNorRecorder(t *testing.T) {
 	}
 }
 
-// A damaged block costs its own entries, and no others of its day.
+// A damaged block loses its own entries, and no others of its day.
 func TestADamagedBlockIsLeftOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		makeTenant(t, d, "acme")
@@ -195,7 +195,7 @@ func TestADamagedBlockIsLeftOut(t *testing.T) {
 	})
 }
 
-// A tenant reads its own blocks alone, whatever it asks for.
+// A tenant reads only its own blocks, whatever it asks for.
 func TestATenantsLogHasNothingOfAnothers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := NewRecorder(d, clock.System(), Options{})

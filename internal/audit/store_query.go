@@ -80,7 +80,7 @@ type query struct {
 	names       db.Handle
 	emails      map[string]string
 	each        func(*Entry) error
-	ended       bool // it has all that were asked for
+	ended       bool // it has returned as many entries as the filter allows
 	failed      bool // for another reason than a day's data
 }
 

@@ -66,7 +66,7 @@ func TestQueryFilters(t *testing.T) {
 	})
 }
 
-// expected is what a filter asks for, found the slow way.
+// expected returns what a filter selects, found by a linear search.
 func expected(events []*Event, f Filter) (list []string) {
 	for _, ev := range slices.Backward(events) {
 		matches := f.Endpoint == "" || f.Endpoint == ev.Endpoint ||
@@ -119,7 +119,7 @@ func TestOneRequestAndWhatCameSince(t *testing.T) {
 		if fault.CodeOf(err) != fault.Validation {
 			t.Errorf("no id of a request: %v", err)
 		}
-		// A day that is not asked for is not opened: one whose blocks are damaged says nothing.
+		// A day outside the filter is not opened: damaged blocks of such a day cause no error.
 		spoil := func(tx db.Tx) error {
 			_, err := tx.Exec(t.Context(), `UPDATE audit_blocks SET head = $3 WHERE tenant_id = $1 AND day = $2`, int64(db.DayOf(noon)), []byte("no block"))
 			return err

@@ -44,7 +44,7 @@ func makeUser(t testing.TB, h db.Handle, id, email string) {
 	}
 }
 
-// number is the one number a question for numbers answers with.
+// number returns the single number that a query selects.
 func number(t *testing.T, h db.Handle, sql string, args ...any) (n int64) {
 	t.Helper()
 	if err := h.Query(t.Context(), sql, func(r db.Row) error { n = r.Int(0); return nil }, args...); err != nil {
@@ -272,7 +272,7 @@ func blockOf(events ...*Event) *block {
 	return b
 }
 
-// refusing fails writes that it is told to.
+// refusing fails the writes that it is told to fail.
 type refusing struct {
 	dbStore
 	fails func(blocks []packed) error
@@ -296,8 +296,8 @@ func TestSalvageGoesOnWhereItFailed(t *testing.T) {
 			if blocks[0].entries == 1 {
 				singles++
 			}
-			// The block is refused until three of its entries are written, then for a
-			// time everything is, then nothing.
+			// The block is refused until three of its entries are written; then
+			// everything is refused for a time, and then nothing.
 			if tries < 11 && (blocks[0].entries > 1 || singles > 3) {
 				return errors.New("refused")
 			}

@@ -9,7 +9,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// plain are the bytes that stand for themselves in a JSON string.
+// plain has the bytes that need no escape in a JSON string.
 var plain = func() (table [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		table[c] = c != '"' && c != '\\'

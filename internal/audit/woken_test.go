@@ -11,9 +11,9 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// The disk was full and is not any more: another's write succeeds, and what the
-// recorder has failed to write is tried again, however long it was to wait. A
-// tenant that may change its records again is not refused for its audit log.
+// The disk was full and no longer is: another caller's write succeeds, and the
+// recorder tries its failed write again, however long its pause was. A tenant
+// that can change its records again is not refused because of its audit log.
 func TestAnyWriteThatSucceedsEndsThePause(t *testing.T) { synctest.Test(t, anyWriteEndsThePause) }
 
 func anyWriteEndsThePause(t *testing.T) {
@@ -50,7 +50,7 @@ func anyWriteEndsThePause(t *testing.T) {
 	closeRecorder(t, r)
 }
 
-// While others' writes go on and this one's do not, it is tried at a bounded rate.
+// A write that fails while other writes succeed is tried at a bounded rate.
 func TestOthersWritesDoNotMakeAFailingOneBusy(t *testing.T) {
 	synctest.Test(t, othersWritesAtABoundedRate)
 }
@@ -64,7 +64,7 @@ func othersWritesAtABoundedRate(t *testing.T) {
 	r := newRecorder(m, clock.System(), Options{backoff: time.Hour})
 	r.Record(entry("t", 1))
 	eventually(t, "it has failed", func() bool { return tries.Load() > 0 })
-	const least = 100 * time.Millisecond // of a pause that is woken
+	const least = 100 * time.Millisecond // the least length of a pause that another write ends
 	begun := time.Now()
 	for time.Since(begun) < 5*least {
 		m.tell()
@@ -80,7 +80,7 @@ func othersWritesAtABoundedRate(t *testing.T) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until so reports true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {

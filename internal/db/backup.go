@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// packedPart is how much of a day's file is in one row of a backup.
+// packedPart is the number of bytes of a day's file in one row of a backup.
 const packedPart = 1 << 20
 
 // packedDays is the table with the days' files in a backup; a database in use
 // does not have it.
 const packedDays = `CREATE TABLE packed_days (name TEXT NOT NULL, part INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (name, part))`
 
-// backup copies the database as it is at one instant, with VACUUM INTO, to a
-// temporary file next to destFile, calls add for it, and renames it once it is
-// complete and on disk.
+// backup copies a snapshot of the database with VACUUM INTO to a temporary file
+// next to destFile, calls add with that file, and renames it to destFile once it
+// is complete and on disk.
 func (e *sqliteEngine) backup(ctx context.Context, destFile string, add func(file string) error) (err error) {
 	if _, err := os.Lstat(destFile); err == nil {
 		return fmt.Errorf("backup: %s exists already", destFile)
 	}
-	// VACUUM INTO accepts an empty file; one made here is not readable by
-	// others.
+	// VACUUM INTO accepts an existing empty file. Creating it here keeps it
+	// unreadable for other users.
 	f, err := os.CreateTemp(filepath.Dir(destFile), filepath.Base(destFile)+".part-*")
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
@@ -58,13 +58,13 @@ func vacuumInto(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	// It counts as a read, so that the end of ctx interrupts it.
+	// The statement counts as a read, so the end of ctx interrupts it.
 	return errors.Join(c.run(ctx, scope{}, describe("VACUUM INTO $1"), nil, []any{to}), c.Close())
 }
 
-// pack adds the files of the days to a copy of the main database, each as it is
-// at an instant of its own. It returns the errors of those that cannot be read
-// and leaves them out.
+// pack adds the days' files to a copy of the main database, each as a snapshot
+// of its own. It leaves out the days that cannot be read and returns their
+// errors in left.
 func (f *dayFiles) pack(ctx context.Context, file string) (left []error, err error) {
 	days, err := f.list(ctx)
 	if err != nil || len(days) == 0 {
@@ -119,9 +119,9 @@ func packFile(ctx context.Context, c *sqliteConn, name, path string) error {
 	}
 }
 
-// Unpack moves the days out of a copy made by Backup into dir, and leaves the
-// main database; days is how many there were. Nobody else may use the file
-// meanwhile. After an error the file is unusable.
+// Unpack moves the days from a copy made by Backup into dir, so that only the
+// main database remains in file, and returns the number of days. Nothing else
+// may use the file during the call. After an error the file is unusable.
 func Unpack(ctx context.Context, file, dir string) (days int, err error) {
 	c, err := (&sqliteEngine{path: file}).open("journal_mode = OFF", "synchronous = OFF")
 	if err != nil {

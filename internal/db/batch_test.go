@@ -69,8 +69,8 @@ func TestWritesThatWaitShareACommit(t *testing.T) {
 	})
 }
 
-// In one batch: failing, panicking and exiting writes leave nothing behind and
-// take nobody with them.
+// Writes of a batch that fail, panic or exit leave nothing behind and do not
+// affect the other writes of the batch.
 func TestBatchKeepsWritesApart(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		failed := errors.New("failed")
@@ -112,7 +112,7 @@ func TestBatchKeepsWritesApart(t *testing.T) {
 	})
 }
 
-// Nobody is answered before the commit they share.
+// No caller is answered before the commit of the shared transaction.
 func TestAnswersComeAfterTheCommit(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	var answered atomic.Int64
@@ -139,7 +139,7 @@ func TestAnswersComeAfterTheCommit(t *testing.T) {
 	wg.Wait()
 }
 
-// A commit that fails acknowledges nobody's write.
+// When the commit fails, no write of the batch is acknowledged.
 func TestFailedCommitFailsTheBatch(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	broken := fmt.Errorf("%w: injected", db.ErrUnavailable)
@@ -157,8 +157,8 @@ func TestFailedCommitFailsTheBatch(t *testing.T) {
 	write(t, d.For("a"), adds(t, "1", nil))
 }
 
-// A write that ends the shared transaction under the others fails alone; they
-// are run again.
+// Only the write that ends the shared transaction fails; the other writes of
+// the batch are run again.
 func TestBrokenTransactionIsRunAgain(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	breaks := func(tx db.Tx) error {

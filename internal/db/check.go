@@ -14,11 +14,11 @@ import (
 
 var errForeign = errors.New("it is not a gatehouse database")
 
-// Check returns why an SQLite file is not a complete database that this program
-// can open: it is something else, it is damaged, or a newer program has
-// migrated it (ErrTooNew). It reads only the file itself, without the -wal and
-// -shm of one in use; it migrates nothing and leaves no files. Nobody may write
-// to the file meanwhile.
+// Check returns an error if an SQLite file is not a complete database that this
+// program can open: it is something else, it is damaged, or a newer program has
+// migrated it (ErrTooNew). It reads only the file itself, not the -wal and -shm
+// files of a database in use; it migrates nothing and leaves no files. Nothing
+// may write to the file during the check.
 func Check(ctx context.Context, file string) (err error) {
 	path, err := filepath.Abs(file)
 	if err != nil {

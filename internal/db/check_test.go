@@ -45,7 +45,7 @@ func content(t *testing.T, file string) []byte {
 	return b
 }
 
-// What it lets pass it leaves as it was, with nothing beside it.
+// Check leaves a file that it accepts unchanged and creates no files next to it.
 func TestCheckLetsPass(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	write(t, d.For("a"), adds(t, "h", nil))

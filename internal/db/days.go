@@ -85,9 +85,9 @@ func (y *Days) Read(ctx context.Context, tenant TenantID, day Day, fn func(Queri
 // are those of Handle.
 func (y *Days) List(ctx context.Context) ([]Day, error) { return y.store.list(ctx) }
 
-// Drop deletes a day with all its data, of every tenant. It does not block
-// others. It returns ErrBusy, having done nothing, when others keep it from the
-// lock for too long.
+// Drop deletes a day with all its data, for every tenant. It does not block
+// other callers. It returns ErrBusy, having done nothing, if it cannot get the
+// lock in time.
 func (y *Days) Drop(ctx context.Context, day Day) error {
 	if err := y.store.drop(ctx, day); err != nil {
 		return fmt.Errorf("drop %s: %w", day, err)

@@ -17,16 +17,16 @@ var dayTables = []string{"audit_blocks", "audit_marks"}
 
 const (
 	partitionFormat = "20060102"
-	// dropPatience is how long a drop waits for the lock of the tables, because
-	// others queue behind it meanwhile.
+	// dropPatience is how long a drop waits for the lock on the tables. It is
+	// short because other statements queue behind a waiting drop.
 	dropPatience = 50 * time.Millisecond
 	dropTries    = 20
-	// partitionLock is the advisory lock for making and dropping partitions.
+	// partitionLock is the advisory lock for creating and dropping partitions.
 	partitionLock = 7233716121
 )
 
 // partitions keeps the days in partitions of dayTables. Any number of nodes may
-// make and drop them at once.
+// create and drop them at the same time.
 type partitions struct {
 	db *DB
 
@@ -47,7 +47,7 @@ func (p *partitions) open(ctx context.Context, day Day, write bool) (*DB, func(e
 	return p.db, func(err error) error { return p.done(day, err) }, nil
 }
 
-// done forgets a day that another node has dropped meanwhile.
+// done removes the day from known if err shows that another node dropped it.
 func (p *partitions) done(day Day, err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" { // no partition of relation found for row
 		p.learn(day, false)
@@ -66,7 +66,7 @@ func (p *partitions) learn(day Day, there bool) {
 	}
 }
 
-// ensure makes a day's partitions if they do not exist. It creates a table and
+// ensure creates a day's partitions if they do not exist. It creates a table and
 // then attaches it, because that does not block readers and writers of other
 // days.
 func (p *partitions) ensure(ctx context.Context, day Day) error {
@@ -121,8 +121,8 @@ func (p *partitions) list(ctx context.Context) ([]Day, error) {
 	return days, err
 }
 
-// drop drops a day's partitions. It needs the lock of the whole tables for a
-// moment: it waits for it briefly, and tries again.
+// drop drops a day's partitions. It needs a lock on the whole tables for a
+// moment, so it waits for the lock only briefly and then tries again.
 func (p *partitions) drop(ctx context.Context, day Day) error {
 	var names []string
 	for _, table := range dayTables {

@@ -39,7 +39,7 @@ type dayFiles struct {
 	written *written // the main database's
 
 	mu     sync.Mutex
-	freed  sync.Cond // on mu: a file that is to be closed was given back or closed
+	freed  sync.Cond // on mu: a file that is to be closed was released or closed
 	files  []*dayFile
 	clock  int // counts uses
 	closed bool
@@ -52,9 +52,9 @@ type dayFile struct {
 	db     *DB
 	file   os.FileInfo
 	users  int
-	used   int    // clock when it was last given back
-	doomed bool   // to be closed when nobody uses it
-	aside  string // its new name after that, "" to keep its name
+	used   int    // clock when it was last released
+	doomed bool   // to be closed once it has no users
+	aside  string // its new name once closed, "" to keep its name
 }
 
 func newDayFiles(dir string, w *written) *dayFiles {
@@ -76,8 +76,9 @@ func (f *dayFiles) open(ctx context.Context, day Day, write bool) (*DB, func(err
 	return file.db, func(err error) error { return f.done(file, err) }, nil
 }
 
-// find returns the open file of a day, or nil if it is only to be read and none
-// is open. mu must be held; find releases it while it waits.
+// find returns the open file of a day, opening it if necessary, or nil if write
+// is not set and the day has no file. mu must be held; find releases it while it
+// waits.
 func (f *dayFiles) find(ctx context.Context, day Day, write bool) (*dayFile, error) {
 	for {
 		if f.closed {
@@ -94,7 +95,7 @@ func (f *dayFiles) find(ctx context.Context, day Day, write bool) (*dayFile, err
 		switch {
 		case !file.doomed:
 			return file, nil
-		case file.users > 0: // two writers of one name would delete each other's log
+		case file.users > 0: // two writers of files with one name would delete each other's log
 			f.freed.Wait()
 		default:
 			if err := f.shut(file); err != nil {
@@ -104,8 +105,8 @@ func (f *dayFiles) find(ctx context.Context, day Day, write bool) (*dayFile, err
 	}
 }
 
-// begin opens a day's file. If the file is damaged and is to be written, begin
-// sets it aside and fails this time.
+// begin opens a day's file. If write is set and the file is damaged, begin sets
+// it aside and returns an error; the next call creates a new file.
 func (f *dayFiles) begin(ctx context.Context, day Day, write bool) (*dayFile, error) {
 	path := f.path(day)
 	if write {
@@ -162,7 +163,7 @@ func openDay(ctx context.Context, path string, write bool, w *written) (*DB, err
 	return d, nil
 }
 
-// done gives a file back.
+// done releases a file.
 func (f *dayFiles) done(file *dayFile, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +194,7 @@ func (f *dayFiles) thin() error {
 	return f.shut(slices.MinFunc(idle, func(a, b *dayFile) int { return a.used - b.used }))
 }
 
-// shut closes an unused file and sets it aside if it must.
+// shut closes an unused file and renames it to file.aside if that is set.
 func (f *dayFiles) shut(file *dayFile) error {
 	f.files = slices.DeleteFunc(f.files, func(other *dayFile) bool { return other == file })
 	err := file.db.Close()
@@ -257,8 +258,8 @@ func (f *dayFiles) list(context.Context) ([]Day, error) {
 	return days, nil
 }
 
-// drop deletes a day's files, including those that were set aside. Those who
-// have a file open can read on.
+// drop deletes a day's files, including those that were set aside. Readers that
+// have a file open can continue to read it.
 func (f *dayFiles) drop(_ context.Context, day Day) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

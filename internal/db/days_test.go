@@ -113,7 +113,7 @@ func TestDaysAreApartFromOneAnotherAndTenantsToo(t *testing.T) {
 				t.Errorf("day %d has %v", n, got)
 			}
 		}
-		put(t, d, "a", aDay+1, "anew") // one that was dropped begins again
+		put(t, d, "a", aDay+1, "anew") // a dropped day can be created again
 		if got := marked(t, d, "a", aDay+1); !slices.Equal(got, []string{"anew"}) {
 			t.Errorf("%v", got)
 		}
@@ -130,7 +130,7 @@ func TestDaysAreApartFromOneAnotherAndTenantsToo(t *testing.T) {
 	})
 }
 
-// Nodes begin a day at once, and drop one while others write.
+// Several nodes create a day at the same time, and drop one while others write.
 func TestManyNodesMakeAndDropDaysAtOnce(t *testing.T) {
 	c := dbtest.Config(t, db.Postgres)
 	var nodes []*db.DB
@@ -164,16 +164,17 @@ func TestManyNodesMakeAndDropDaysAtOnce(t *testing.T) {
 	if list := days(t, nodes[0]); len(list) != 2 {
 		t.Errorf("left: %v", list)
 	}
-	// A node that knows the day from before finds it dropped: the first write
-	// says so, the next one makes it anew.
+	// This node still assumes that the dropped day exists: its first write may
+	// return ErrBusy, and the next one creates the day again.
 	if err := putMark(t.Context(), nodes[1], "a", aDay, "late"); err != nil && !errors.Is(err, db.ErrBusy) {
 		t.Error(err)
 	}
 	put(t, nodes[1], "a", aDay, "later")
 }
 
-// What drops a day never waits long for the tables' lock, because others queue
-// behind it; a reader that holds it makes the drop give up, and it alone.
+// Drop never waits long for the lock on the tables, because other statements
+// queue behind it. If a reader holds the lock, the drop gives up and nothing
+// else does.
 func TestADropKeepsNobodyWaiting(t *testing.T) {
 	c := dbtest.Config(t, db.Postgres)
 	d, other := dbtest.OpenConfig(t, c), dbtest.OpenConfig(t, c)
@@ -200,7 +201,7 @@ func TestADropKeepsNobodyWaiting(t *testing.T) {
 	dropping := make(chan error)
 	go func() { dropping <- d.Days().Drop(t.Context(), aDay) }()
 	for i := range 20 {
-		put(t, d, "a", aDay+1, fmt.Sprint("meanwhile", i)) // the lock's timeout is 10 s, were the drop to wait for it
+		put(t, d, "a", aDay+1, fmt.Sprint("meanwhile", i)) // would take up to the lock's timeout of 10 s if the drop waited for it
 	}
 	if err := <-dropping; !errors.Is(err, db.ErrBusy) {
 		t.Errorf("the drop ended with %v", err)
@@ -262,8 +263,8 @@ func TestADamagedDayIsSetAside(t *testing.T) {
 	}
 }
 
-// A file that was deleted or replaced under a running server is begun anew: what
-// is written from then on can be read by others.
+// A day's file that is deleted or replaced while a server runs is created again:
+// other processes can read what is written from then on.
 func TestAMissingDayIsBegunAnew(t *testing.T) {
 	c := dbtest.Config(t, db.SQLite)
 	d, reader := dbtest.OpenConfig(t, c), dbtest.OpenConfig(t, c)
@@ -287,7 +288,7 @@ func TestABackupHasTheDaysOrNot(t *testing.T) {
 	c := dbtest.Config(t, db.SQLite)
 	d := dbtest.OpenConfig(t, c)
 	put(t, d, "a", aDay, "one")
-	put(t, d, "a", aDay+1, strings.Repeat("x", 3<<20)) // of several parts
+	put(t, d, "a", aDay+1, strings.Repeat("x", 3<<20)) // packed in several parts
 	put(t, d, "a", aDay+2, "damaged")
 	if err := os.WriteFile(filepath.Join(c.Dir, db.DaysFolder, (aDay+3).String()+".db"), []byte(strings.Repeat("garbage ", 5000)), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,13 @@
-// Package db is one small handle over two engines: SQLite embedded, and
+// Package db provides one small handle for two engines: embedded SQLite and
 // PostgreSQL.
 //
 // The same SQL text runs on both: $1…$n, RETURNING, ON CONFLICT, row values
-// and ->> mean the same in each. What must differ is a named fragment of
-// Dialect. Times are BIGINT microseconds UTC, booleans INTEGER 0/1, ids text.
+// and ->> mean the same in each. Where the text must differ, Dialect has a named
+// fragment. Times are BIGINT microseconds UTC, booleans INTEGER 0/1, ids text.
 //
 // Every statement is bound to a tenant: For(tenant) passes the tenant as $1 and
-// refuses a text that does not bind it. Unscoped is for the few queries that
-// come before a tenant is known; its caller gives the reason.
+// rejects a statement that does not bind it. Unscoped is for the few queries
+// that run before a tenant is known; its caller gives the reason.
 //
 // Only files named store*.go may import this package.
 package db
@@ -41,7 +41,7 @@ type Config struct {
 	Serve bool
 }
 
-// Errors that callers tell apart. Test with errors.Is.
+// Errors that callers distinguish. Test for them with errors.Is.
 var (
 	// ErrServed: another process serves this SQLite folder.
 	ErrServed = errors.New("another gatehouse process serves this data folder")
@@ -55,14 +55,14 @@ var (
 	ErrBusy = errors.New("database is busy")
 )
 
-// TenantID is the id of a tenant, which tenant.ID is an alias of. It is a type of
-// its own so that the compiler refuses what a request says where a tenant is
-// meant. Only what finds a tenant makes one of a string: the directory, the code
-// that reads a row, a command (TestLockTenantIDs).
+// TenantID is the id of a tenant; tenant.ID is an alias for it. It is a distinct
+// type so that the compiler rejects a string from a request where a tenant id is
+// required. Only code that looks up a tenant converts a string to a TenantID: the
+// directory, the code that reads a row, and the commands (TestLockTenantIDs).
 type TenantID string
 
-// UnmarshalText always returns an error: an id that is decoded, for example from a
-// JSON body, is what a request says.
+// UnmarshalText always returns an error, because a decoded id, for example one
+// in a JSON body, comes from a request.
 func (*TenantID) UnmarshalText([]byte) error {
 	return errors.New("db: a tenant's id is not decoded: decode a string, and compare it")
 }
@@ -129,8 +129,8 @@ type Dialect struct {
 	// JSON casts a text parameter to the engine's JSON type: "$5" + JSON.
 	JSON string
 	// JSONText is an expression for the text of the JSON object column doc,
-	// bounded in size. JSONB keeps in a few bytes a number that takes 16,000
-	// digits as text. Such numbers are no longer accepted; members that still
+	// bounded in size. JSONB stores in a few bytes a number whose text takes
+	// 16,000 digits. Such numbers are no longer accepted; members that still
 	// have one, or that are over 16 MiB because of other numbers, are left out.
 	// weight is an expression that is positive where doc is known to have none.
 	JSONText func(doc, weight string) string
@@ -140,6 +140,6 @@ type Dialect struct {
 	// Greatest is the scalar maximum of two expressions.
 	Greatest func(a, b string) string
 	// Now is an expression for the database's time as microseconds since 1970.
-	// It is the time of the clock, not of the transaction.
+	// It is the current time, not the start time of the transaction.
 	Now string
 }

@@ -82,7 +82,7 @@ func TestUnique(t *testing.T) {
 	})
 }
 
-// What an acknowledged write rests on.
+// The settings that make an acknowledged write durable.
 func TestSQLiteIsDurable(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	write(t, d.Unscoped("test"), func(tx db.Tx) error {
@@ -100,7 +100,7 @@ func TestSQLiteIsDurable(t *testing.T) {
 	})
 }
 
-// Close lets a write that has begun end, and begins no other.
+// Close waits for a write that has begun, and starts no other.
 func TestCloseWaits(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		for i, name := range []string{"Write", "WriteOrdered"} {

@@ -23,11 +23,11 @@ var postgresDialect = Dialect{
 	Now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
 
-// postgresJSONText is JSONText for JSONB. Data of unknown weight is returned as
-// it is where it is small (768 bytes hold at most 64 numbers), is converted
-// once more where it is of medium size, and is walked through where it is
-// large, because PostgreSQL cannot make a text over 1 GB. JSONB || '{}' is the
-// document before compression.
+// postgresJSONText is JSONText for JSONB. Data of unknown weight is returned
+// unchanged if it is small (768 bytes hold at most 64 numbers), converted once
+// more if it is of medium size, and traversed if it is large, because PostgreSQL
+// cannot build a text over 1 GB. JSONB || '{}' is the document before
+// compression.
 func postgresJSONText(doc, weight string) string {
 	return strings.NewReplacer("{doc}", doc, "{weight}", weight, "{size}", "pg_column_size("+doc+" || '{}')", "{foreign}", foreignNumber).Replace(
 		`CASE WHEN {weight} > 0 OR {size} < 768 THEN {doc}
@@ -37,6 +37,6 @@ func postgresJSONText(doc, weight string) string {
 			WHERE NOT jsonb_path_exists(m.value, {foreign}) AND octet_length(CAST(m.value AS TEXT)) < 16777216) END`)
 }
 
-// foreignNumber is a JSON path that finds the numbers that no IEEE double
-// holds.
+// foreignNumber is a JSON path that finds the numbers outside the range of an
+// IEEE double.
 const foreignNumber = `'$.** ? (@.type() == "number" && (@ >= 1.8e308 || @ <= -1.8e308 || (@ < 2e-324 && @ > -2e-324 && @ != 0)))'`

@@ -10,20 +10,20 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// BeforeCommit runs in the place of SQLite's COMMIT: an error makes it fail.
+// BeforeCommit makes fn run before SQLite's COMMIT; an error of fn fails the commit.
 func BeforeCommit(d *DB, fn func() error) { d.engine.(*sqliteEngine).writer.beforeCommit = fn }
 
-// Numbered returns the text as SQLite gets it.
+// Numbered returns the text that is passed to SQLite.
 func Numbered(sql string) string { return describe(sql).numbered }
 
-// Split cuts a script.
+// Split splits a script into its statements, joined by |.
 func Split(sql string) string { return strings.Join(split(sql), "|") }
 
-// EndTransaction rolls SQLite's open transaction back behind the writer's
-// back, as SQLite itself does after some errors. Call it inside a write.
+// EndTransaction rolls back SQLite's open transaction without telling the
+// writer, as SQLite itself does after some errors. Call it inside a write.
 func EndTransaction(d *DB) { d.engine.(*sqliteEngine).writer.rollback() }
 
-// LimitPages makes the disk full, as far as the writer can see, at n pages.
+// LimitPages limits the database to n pages, which the writer sees as a full disk.
 func LimitPages(d *DB, n int) {
 	c := d.engine.(*sqliteEngine).writer.conn.Conn
 	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf("PRAGMA max_page_count = %d", n), nil); err != nil {
@@ -31,18 +31,18 @@ func LimitPages(d *DB, n int) {
 	}
 }
 
-// LongBatches makes SQLite's transactions take in whatever waits, however long
-// their first writes took.
+// LongBatches makes SQLite's transactions accept all waiting writes, however
+// long their first writes took.
 func LongBatches(d *DB) {
 	if e, ok := d.engine.(*sqliteEngine); ok {
 		e.writer.batchTime = time.Minute
 	}
 }
 
-// MaxWaiting is how many may wait of one kind.
+// MaxWaiting is the limit on the waiting calls of one kind.
 const MaxWaiting = maxWaiting
 
-// RekeyEmails is what migration 11 computes.
+// RekeyEmails is the function that migration 11 runs.
 var RekeyEmails = rekeyEmails
 
 // Column is a column of a table that has a column tenant_id, as the test of Purge fills it.
@@ -65,7 +65,7 @@ func TenantColumns(ctx context.Context, d *DB) (map[string][]Column, error) {
 	return columns, err
 }
 
-// OfDay runs fn with the database that has a day.
+// OfDay runs fn with the database that holds a day.
 func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) error {
 	of, done, err := d.days.store.open(ctx, day, true)
 	if err != nil {
@@ -81,8 +81,8 @@ type Key struct {
 	Columns     []string // in their order; "" is an expression
 }
 
-// Keys lists the keys and indexes of all tables; a table without a primary key has
-// one of no column.
+// Keys lists the keys and indexes of all tables; a table without a primary key is
+// listed with a key that has no columns.
 func Keys(ctx context.Context, d *DB) (list []Key, err error) {
 	sql := `SELECT m.name, '', 1, COALESCE(c.name, '') FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ON c.pk > 0
 			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.pk`
@@ -112,8 +112,8 @@ func Keys(ctx context.Context, d *DB) (list []Key, err error) {
 	return list, err
 }
 
-// BatchTime returns how long a shared transaction of PostgreSQL takes writes in when
-// the one before took so long beside its writes.
+// BatchTime returns how long a shared transaction on PostgreSQL accepts writes if
+// the previous one spent the duration around on anything but its writes.
 func BatchTime(around time.Duration) time.Duration {
 	return (&orderedQueue{around: around}).batchTime()
 }

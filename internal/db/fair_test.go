@@ -14,7 +14,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// hold begins a write of the tenant and returns what ends it.
+// hold begins a write of the tenant and returns a function that ends it.
 func hold(t *testing.T, d *db.DB, tenant db.TenantID) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -28,8 +28,8 @@ func hold(t *testing.T, d *db.DB, tenant db.TenantID) (release func()) {
 	return func() { close(end); wait.Wait() }
 }
 
-// Behind 500 writes of one tenant another's only write waits for two of their
-// turns at most. (In order of arrival it waits for all of them.)
+// Behind 500 writes of one tenant, the only write of another tenant waits for at
+// most two of their turns. (In order of arrival it would wait for all of them.)
 func TestACrowdOfOneTenantDoesNotDelayAnother(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		release := hold(t, d, "crowd")
@@ -65,8 +65,8 @@ func TestACrowdOfOneTenantDoesNotDelayAnother(t *testing.T) {
 	})
 }
 
-// While one tenant has an endless row of long transactions, another's short
-// write waits for one of them at most, and is not committed with the next.
+// While one tenant runs long transactions without end, a short write of another
+// tenant waits for at most one of them, and is not committed with the next.
 func TestShortWritesComeBetweenLongTurns(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	ctx, stop := context.WithCancel(t.Context())
@@ -102,8 +102,8 @@ func TestShortWritesComeBetweenLongTurns(t *testing.T) {
 	}
 }
 
-// What waits of one tenant is bounded, and leaves room for another; what has left
-// or failed leaves nothing behind.
+// The waiting writes of one tenant are bounded and leave room for another
+// tenant's. Writes that failed or stopped waiting leave nothing behind.
 func TestWaitingWritesAreBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		release := hold(t, d, "crowd")
@@ -142,7 +142,7 @@ func TestWaitingWritesAreBounded(t *testing.T) {
 		}
 		for _, end := range []func(){func() { panic("boom") }, runtime.Goexit} {
 			all.Go(func() {
-				defer func() { _ = recover() }() // the panic goes on here, as it must
+				defer func() { _ = recover() }() // the panic must continue in the caller
 				_ = d.For("crowd").WriteOrdered(t.Context(), func(db.Tx) error { end(); return nil })
 			})
 		}
@@ -152,8 +152,8 @@ func TestWaitingWritesAreBounded(t *testing.T) {
 	})
 }
 
-// One tenant's reads that never end leave a connection for another, on both
-// engines; and what waits ends with its context.
+// One tenant's reads that never end leave a connection for another tenant, on
+// both engines, and a waiting call ends with its context.
 func TestATenantLeavesConnectionsToOthers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -195,7 +195,7 @@ func TestATenantLeavesConnectionsToOthers(t *testing.T) {
 	})
 }
 
-// A place that falls free goes to the next tenant, not to the next of the crowd.
+// A released place goes to the next tenant, not to the next call of the same tenant.
 func TestConnectionsAreGivenInTurns(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -226,8 +226,7 @@ func TestConnectionsAreGivenInTurns(t *testing.T) {
 	}
 }
 
-// Reads inside reads, more than there are connections, of two tenants: all get
-// through.
+// Nested reads of two tenants, more than there are connections, all complete.
 func TestNestedReadsOfManyDoNotStandStill(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		size := d.Stats().Connections

@@ -15,8 +15,8 @@ var notByTenant = map[string]string{
 	"tenant_hosts pkey":      "the host is what the tenant is found by, and belongs to one tenant",
 }
 
-// TestEachKeyBeginsWithTheTenant asks both engines which keys and indexes the
-// migrations made, those of a day's database included (lock 4).
+// TestEachKeyBeginsWithTheTenant checks, on both engines, the keys and indexes
+// that the migrations created, including those of a day's database (lock 4).
 func TestEachKeyBeginsWithTheTenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := 0

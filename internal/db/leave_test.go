@@ -10,7 +10,7 @@ import (
 )
 
 // TestARestThatNobodyWantsIsNotRead: a read that is stopped at its first row ends
-// soon, however much comes behind it, and the connection is good for more.
+// soon, however many rows follow, and the connection stays usable.
 func TestARestThatNobodyWantsIsNotRead(t *testing.T) {
 	c := dbtest.Config(t, db.Postgres)
 	c.Readers = 1

@@ -39,8 +39,8 @@ type migration struct {
 	sql    string
 }
 
-// computed are functions that run after the text of a migration of the main
-// database, where SQL cannot compute what is to be stored.
+// computed has the functions that run after the text of a migration of the main
+// database, for values that SQL cannot compute.
 var computed = map[int]func(context.Context, Tx) error{11: rekeyEmails}
 
 // bookkeeping creates the tables that this package owns.
@@ -60,7 +60,7 @@ func migrations(folder string, engine Engine) ([]migration, error) {
 		return nil, err
 	}
 	var all []migration
-	for _, file := range names { // the order of names is that of numbers
+	for _, file := range names { // names sort in the order of their numbers
 		base := strings.TrimSuffix(path.Base(file), ".sql")
 		name, only, _ := strings.Cut(base, ".")
 		if only != "" && only != string(engine) {
@@ -97,8 +97,9 @@ func MigrationsHash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// migrate applies what is pending in one transaction. Nodes and processes may
-// start at the same time: one applies it, the others wait and find it done.
+// migrate applies the pending migrations in one transaction. Nodes and processes
+// may start at the same time: one applies the migrations, and the others wait
+// and find none pending.
 func (d *DB) migrate(ctx context.Context, folder string) error {
 	all, err := migrations(folder, d.dialect.Engine)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // does not grow with the number of users.
 const rekeyAtOnce = 1000
 
-// unlikely is the condition on an address whose canonical form may have
-// changed: it is not ASCII, or names an international domain.
+// unlikely is the SQL condition that selects addresses whose canonical form may
+// have changed: those that are not ASCII or name an international domain.
 const unlikely = `(octet_length(email) <> length(email) OR lower(email) LIKE '%xn--%')`
 
 // keyedRow is a row with an e-mail address and its key.
@@ -20,9 +20,10 @@ type keyedRow struct{ tenant, user, email, key string }
 
 // rekeyEmails recomputes the keys of e-mail addresses in their canonical form.
 //
-// Two accounts of a tenant whose addresses turn out to be the same stay two.
-// One gets the canonical key: the account that has it already, else the older.
-// The other keeps the key that it was made with (user.Clashes).
+// Two accounts of a tenant whose addresses have the same canonical form stay
+// separate. One gets the canonical key: the account that already has it, else
+// the older one. The other keeps the key that it was created with
+// (user.Clashes).
 func rekeyEmails(ctx context.Context, tx Tx) error {
 	err := inPages(ctx, tx, `SELECT tenant_id, user_id, email, email_key FROM users
 		WHERE (tenant_id > $1 OR tenant_id = $1 AND user_id > $2) AND `+unlikely+` ORDER BY tenant_id, user_id LIMIT $3`,
@@ -40,7 +41,7 @@ func rekeyEmails(ctx context.Context, tx Tx) error {
 }
 
 // inPages calls each for the rows of a statement, page by page. $1 and $2 are the
-// tenant and user that a page begins after, $3 is its length.
+// tenant and user after which a page begins, $3 is its length.
 func inPages(ctx context.Context, tx Tx, sql string, each func(keyedRow) error) error {
 	last := keyedRow{}
 	for {
@@ -64,8 +65,8 @@ func inPages(ctx context.Context, tx Tx, sql string, each func(keyedRow) error) 
 	}
 }
 
-// rekeyUser gives an account the canonical key of its address, or its former
-// key behind a space if another account has the canonical one.
+// rekeyUser sets an account's key to the canonical key of its address or, if
+// another account has that key, to a space followed by its former key.
 func rekeyUser(ctx context.Context, tx Tx, row keyedRow) error {
 	key := email.Key(row.email)
 	if key == row.key || strings.HasPrefix(row.key, " ") {

@@ -10,8 +10,8 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// Accounts of before there was one canonical form are found by it afterwards,
-// and of two with one address none becomes the other.
+// Accounts that are older than the canonical form are found by it after the
+// migration, and two accounts with the same address stay separate.
 func TestKeysOfEmailsAreBroughtIntoTheCanonicalForm(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := t.Context()
@@ -25,7 +25,7 @@ func TestKeysOfEmailsAreBroughtIntoTheCanonicalForm(t *testing.T) {
 			{"other", "01", "eva@xn--bcher-kva.example", "eva@xn--bcher-kva.example", "eva@xn--bcher-kva.example"},
 			{"other", "02", "bot@foö_bar.example", "bot@foö_bar.example", "bot@foö_bar.example"},
 		}
-		stored[2].want = " σοφος@x.example" // the form is another account's already
+		stored[2].want = " σοφος@x.example" // another account already has the canonical form
 		for i := range 2500 {
 			id := fmt.Sprintf("9%04d", i)
 			stored = append(stored, struct{ tenant, id, email, key, want string }{

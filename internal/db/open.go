@@ -28,7 +28,7 @@ type engine interface {
 	close() error
 }
 
-// scope says whose statements these are: bound to a tenant as $1, or to none.
+// scope is what statements are bound to: a tenant, passed as $1, or none.
 type scope struct {
 	tenant string
 	bound  bool
@@ -108,8 +108,8 @@ func (d *DB) For(tenantID TenantID) Handle {
 }
 
 // Unscoped returns the whole database; $1 is the first argument. It is for
-// queries that come before a tenant is known or concern all tenants; reason
-// says which.
+// queries that run before a tenant is known or concern all tenants; reason says
+// which.
 func (d *DB) Unscoped(reason string) Handle {
 	if reason == "" {
 		panic("db: Unscoped needs a reason")
@@ -127,8 +127,9 @@ func (d *DB) Value(ctx context.Context, name string) (value string, err error) {
 	return value, err
 }
 
-// Once stores a value for the installation unless the name has one, and returns
-// the stored one: concurrent callers, on any node, all get the same.
+// Once stores a value for the installation under name unless there is one
+// already, and returns the stored value: concurrent callers, on any node, all
+// get the same value.
 func (d *DB) Once(ctx context.Context, name, value string) (stored string, err error) {
 	err = d.Unscoped("a value of the installation").Write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO installation (name, value) VALUES ($1, $2)
@@ -145,9 +146,9 @@ func (d *DB) Once(ctx context.Context, name, value string) (stored string, err e
 
 // Backup writes a consistent copy of an SQLite database to destFile, which must
 // not exist, while others read and write. If days is set, the copy includes
-// what is kept by day, each day as it is at an instant of its own; left has the
-// errors of days that could not be read. When err is nil the copy is on disk. It returns
-// an error if destFile exists, and for PostgreSQL.
+// what is kept by day, each day as a snapshot of its own; left has the errors of
+// the days that could not be read. When err is nil, the copy is on disk. Backup
+// returns an error if destFile exists, and always on PostgreSQL.
 func (d *DB) Backup(ctx context.Context, destFile string, days bool) (left []error, err error) {
 	err = d.engine.backup(ctx, destFile, func(file string) (err error) {
 		if files, ok := d.days.store.(*dayFiles); ok && days {

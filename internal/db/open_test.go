@@ -122,7 +122,7 @@ func TestBackup(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	wg.Go(func() { // pairs of rows: a consistent copy has no half of one
+	wg.Go(func() { // writes pairs of rows: a consistent copy has both rows of a pair or none
 		for {
 			select {
 			case <-stop:
@@ -168,13 +168,13 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// Nothing listens: the error says so, and soon.
+// Open returns when ctx ends, even if the server never answers.
 func TestUnreachableServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() // it accepts and never answers
+	defer l.Close() // it accepts connections and never answers
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err = db.Open(ctx, db.Config{URL: "postgres://x@" + l.Addr().String() + "/x?sslmode=disable"})

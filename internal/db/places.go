@@ -13,9 +13,9 @@ const (
 	// maxWait bounds every wait of this package, for a connection and for the
 	// writer's turn. A call that waits longer fails with ErrBusy.
 	maxWait = 10 * time.Second
-	// maxWaiting bounds the calls that wait, for each kind of wait. A tenant
-	// may have no more waiting than it leaves free: one alone gets half, and
-	// another always finds room.
+	// maxWaiting bounds the waiting calls, for each kind of wait. A tenant may
+	// have no more calls waiting than there is room left: a tenant alone gets
+	// half of it, and another tenant always finds room.
 	maxWaiting = 4096
 	// overflowAfter is how long all connections of a tenant may stay in use before
 	// one of its calls gets an extra one: a read inside the row callback of another
@@ -24,14 +24,14 @@ const (
 	overflowAfter = 250 * time.Millisecond
 )
 
-// room reports whether a tenant with own calls waiting, of all that wait, may
-// have one more.
+// room reports whether a tenant may have one more waiting call, where own is the
+// number of its waiting calls and all is the number of all tenants'.
 func room(own, all int) bool { return own < maxWaiting-all }
 
 // places decides who gets the next connection. A tenant holds at most its
 // share, so that others usually find one free; otherwise tenants take turns.
-// Unscoped calls take turns too, and have no share, because everybody's work
-// waits for them.
+// Unscoped calls take turns too, but are not limited to a share, because the
+// work of all tenants waits for them.
 type places struct {
 	size, share, spare int // of all; of one tenant; extra ones beyond size
 
@@ -40,13 +40,13 @@ type places struct {
 	extra int
 	holds map[string]holding         // by tenant; has only tenants that hold something
 	queue admission.Queue[chan bool] // receives whether the place is an extra one; each channel has room for it
-	gives uint64                     // places given back so far
+	gives uint64                     // places released so far
 }
 
-// holding is what a tenant holds.
+// holding describes the places that a tenant holds.
 type holding struct {
 	places, extra int
-	last          uint64 // the number of its latest give
+	last          uint64 // gives after its latest release
 }
 
 // newPlaces returns size places, and spare ones against deadlock.
@@ -75,7 +75,7 @@ func (p *places) enter(ctx context.Context, key string) (extra bool, err error) 
 	return p.wait(ctx, key, turn, seen)
 }
 
-// wait waits for the turn; seen is the tenant's latest give so far.
+// wait waits for a place on turn; seen is the tenant's holding.last so far.
 func (p *places) wait(ctx context.Context, key string, turn chan bool, seen uint64) (extra bool, err error) {
 	ticks := time.NewTicker(overflowAfter)
 	defer ticks.Stop()
@@ -99,11 +99,11 @@ func (p *places) wait(ctx context.Context, key string, turn chan bool, seen uint
 	}
 }
 
-// overflow gives an extra place to a tenant none of whose connections came back
-// since seen, and returns its latest give. It gives one at a time, so that it
-// stops as soon as that helps, and gives it to the last call: the first in the
-// queue are more likely to hold no connection yet, and would then need a second
-// one, too.
+// overflow gives an extra place to a tenant that has released no connection
+// since seen, and returns the tenant's holding.last. It gives one place at a
+// time, so that it stops as soon as that helps, and gives it to the last call:
+// the first calls in the queue are more likely to hold no connection yet, and
+// would then need a second one, too.
 func (p *places) overflow(key string, seen uint64) (last uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +141,7 @@ func (p *places) admit(key string) {
 	p.holds[key] = h
 }
 
-// leave gives a place back; the next tenant in turn gets it.
+// leave releases a place; the next tenant in turn gets it.
 func (p *places) leave(key string, extra bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

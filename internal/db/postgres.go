@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// maxRaces is how often a transaction is tried that loses races.
+	// maxRaces is how often a transaction that loses races is tried.
 	maxRaces = 5
-	// connectTimeout and pingTimeout bound what the pool continues after the
-	// caller has left: a server that does not answer must not occupy its slots.
+	// connectTimeout and pingTimeout bound the work that the pool continues
+	// after the caller has left: a server that does not answer must not occupy
+	// the pool's slots.
 	connectTimeout = 10 * time.Second
 	pingTimeout    = 5 * time.Second
 	// maxSpare bounds the connections beyond the pool; see places.
@@ -38,13 +39,13 @@ var sessionSettings = map[string]string{
 	"statement_timeout":                   "0",
 	"lock_timeout":                        "10s",
 	"idle_in_transaction_session_timeout": "30s",
-	// Every statement is a few index ranges, whatever its arguments. By default
-	// PostgreSQL plans again with them on large tables, which costs more than
-	// reading.
+	// Every statement reads a few index ranges, whatever its arguments. By
+	// default PostgreSQL plans a statement on large tables again for its
+	// arguments, which costs more than reading.
 	"plan_cache_mode": "force_generic_plan",
 }
 
-// postgres is the engine of many nodes.
+// postgres is the engine for installations with many nodes.
 type postgres struct {
 	pool    *pgxpool.Pool
 	places  *places       // decides who gets the pool's next connection
@@ -69,7 +70,7 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 	}
 	few := config.Copy()
 	few.MaxConns, few.MinConns, few.MinIdleConns, few.MaxConnIdleTime = maxSpare, 0, 0, time.Minute
-	spare, err := pgxpool.NewWithConfig(ctx, few) // connects when it must
+	spare, err := pgxpool.NewWithConfig(ctx, few) // connects on demand
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -115,15 +116,15 @@ func postgresConfig(c Config) (*pgxpool.Config, error) {
 			params[name] = value
 		}
 	}
-	// The end of a ctx cancels the statement at the server and keeps the
-	// connection: a client that hangs up must not cost a reconnection.
+	// When a ctx ends, the statement is canceled at the server and the
+	// connection is kept: a client that hangs up must not cost a reconnection.
 	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 	}
 	return config, nil
 }
 
-// acquire borrows, when it is the tenant's turn, a connection that was alive a
+// acquire waits for the tenant's turn and borrows a connection that was alive a
 // moment ago.
 func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 	p.waiting.Add(1)
@@ -147,8 +148,8 @@ func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 	return pgConn{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// query runs a read, and once more if the connection was dead. A server that
-// has restarted leaves no idle connection alive, so all are closed.
+// query runs a read, and runs it once more if the connection was dead. A server
+// that has restarted leaves no idle connection alive, so query then closes all.
 func (p *postgres) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
 	for attempt := 0; ; attempt++ {
 		rows := 0
@@ -178,7 +179,7 @@ func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each 
 	return c.rows(ctx, to, st, each, args)
 }
 
-// write runs fn in one transaction, and again when it lost a race.
+// write runs fn in one transaction, and runs it again if it lost a race.
 func (p *postgres) write(ctx context.Context, to scope, fn func(Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		again, err := p.writeOnce(ctx, to, fn)
@@ -198,7 +199,8 @@ func backoff(attempt int) time.Duration {
 	return most/4 + rand.N(most) //nolint:gosec // a spread, not a secret
 }
 
-// writeOnce reports whether nothing has happened and another try may help.
+// writeOnce tries a write once. again reports whether nothing has happened and
+// another try may help.
 func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (again bool, err error) {
 	c, err := p.acquire(ctx, to.tenant)
 	if err != nil {
@@ -237,8 +239,8 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 	return false, nil
 }
 
-// begin begins a transaction and reports whether another connection may do
-// better, as in query.
+// begin begins a transaction. again reports whether another connection may
+// succeed, as in query.
 func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
 	err = c.control(ctx, "begin")
 	if again = errors.Is(err, ErrUnavailable); again {

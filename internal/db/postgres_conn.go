@@ -15,8 +15,8 @@ import (
 	"gatehouse/internal/failpoint"
 )
 
-// commitTimeout bounds COMMIT, which must not end with a caller's ctx: nobody
-// could tell whether it happened.
+// commitTimeout bounds COMMIT, which must not end with a caller's ctx: it would
+// be unknown whether the commit happened.
 const commitTimeout = 30 * time.Second
 
 // pgConn is a connection borrowed from the pool.
@@ -64,8 +64,8 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 // own, and pgx waits 100 ms for statements that it may still hit.
 const maxUnread = 2 << 20
 
-// leave ends a result early. The connection is usable only when the rest has
-// been read; if that is much, leave stops the server.
+// leave ends a result early. The connection is usable only once the rest has
+// been read; if there is much of it, leave stops the server.
 func leave(rows pgx.Rows, stop func()) {
 	for unread := 0; unread <= maxUnread && rows.Next(); {
 		for _, v := range rows.RawValues() {
@@ -141,7 +141,7 @@ func (c pgConn) control(ctx context.Context, sql string) error {
 }
 
 // commit ends the transaction. It is never retried: if the connection is lost
-// meanwhile, nobody knows whether the commit happened.
+// meanwhile, it is unknown whether the commit happened.
 func (c pgConn) commit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()

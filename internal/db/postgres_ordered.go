@@ -13,7 +13,7 @@ import (
 type orderedQueue struct {
 	p      *postgres
 	turns  []*turn       // guarded by p.mu
-	around time.Duration // what the last transaction took besides its writes
+	around time.Duration // what the last transaction took in addition to its writes
 }
 
 // batchTime returns how long a transaction accepts more writes. If beginning and
@@ -152,7 +152,7 @@ func (b *orderedBatch) runOne(t *turn) error {
 			sql = "release savepoint op; savepoint op"
 		}
 		if err := b.conn.control(context.Background(), sql); err != nil {
-			b.good = append(b.good, t) // not the cause, like the others
+			b.good = append(b.good, t) // not the cause, so treated like the others
 			return err
 		}
 		b.savepoint = true
@@ -179,8 +179,9 @@ func (b *orderedBatch) runOne(t *turn) error {
 	return b.conn.control(context.Background(), "rollback to savepoint op")
 }
 
-// end commits and answers. Failed writes are answered after the commit, too:
-// they may have failed because of what the others wrote.
+// end commits the transaction and answers the callers. Failed writes are also
+// answered after the commit: they may have failed because of what the others
+// wrote.
 func (q *orderedQueue) end(b *orderedBatch) {
 	if len(b.good) == 0 {
 		b.conn.rollback()

@@ -115,7 +115,7 @@ func TestDeadIdleConnections(t *testing.T) {
 		func() error { return h.Write(t.Context(), func(db.Tx) error { return nil }) },
 		func() error { return h.WriteOrdered(t.Context(), func(db.Tx) error { return nil }) },
 	}
-	const idle = 7 // more than any call has tries
+	const idle = 7 // more than the tries of any call
 	for i, call := range use {
 		var met sync.WaitGroup
 		met.Add(idle)
@@ -189,7 +189,7 @@ func TestPoolSizeOfTheURL(t *testing.T) {
 	}
 }
 
-// Of one connection: who waits is counted, and leaves when its ctx ends.
+// With one connection, waiting calls are counted, and stop waiting when their ctx ends.
 func TestWaitingForAConnection(t *testing.T) {
 	c := dbtest.Config(t, db.Postgres)
 	c.URL += "&pool_max_conns=1"
@@ -238,8 +238,9 @@ func TestWrongPoolSettingsInTheURL(t *testing.T) {
 	}
 }
 
-// TestASlowCommitIsSharedByMore: where it takes long to begin and commit, a shared
-// transaction takes writes in for as long, or a tenant's writes could not keep up.
+// TestASlowCommitIsSharedByMore: if beginning and committing take long, a shared
+// transaction accepts writes for as long; otherwise a tenant's writes would fall
+// behind.
 func TestASlowCommitIsSharedByMore(t *testing.T) {
 	for around, want := range map[time.Duration]time.Duration{
 		0: 5 * time.Millisecond, time.Millisecond: 5 * time.Millisecond, 30 * time.Millisecond: 30 * time.Millisecond, time.Second: 50 * time.Millisecond,

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Purge describes the deletion of everything that a tenant has.
+// Purge describes the deletion of all data of a tenant.
 type Purge struct {
 	Tenant TenantID
 	// First are the tables to begin with, in order; Keep are those to leave
 	// alone.
 	First, Keep []string
 	// Guard runs first in the transaction of each step, on the main database,
-	// and its error ends the purge. It must hold what marks the tenant as being
-	// deleted.
+	// and its error ends the purge. It must lock the state that marks the tenant
+	// as being deleted.
 	Guard func(ctx context.Context, tx Tx) error
 	// Rest is called between two steps with the time that the last one took.
 	Rest func(ctx context.Context, took time.Duration) error
@@ -32,9 +32,9 @@ const (
 )
 
 // Purge deletes a tenant's rows from every table that has a column tenant_id,
-// in short transactions, and from every day. It takes the tables from the
-// database, so that none is forgotten. It returns how many rows it deleted, also with an
-// error, which is one of Handle, of Guard or of Rest.
+// in short transactions, and from every day. It reads the list of tables from
+// the database, so that none is forgotten. It returns the number of rows that it
+// deleted, also with an error. The error is one of Handle, of Guard or of Rest.
 func (d *DB) Purge(ctx context.Context, p Purge) (deleted int64, err error) {
 	h := d.For(p.Tenant)
 	deleted, err = d.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {
@@ -68,9 +68,9 @@ func (d *DB) purgeDay(ctx context.Context, p Purge, h Handle, day Day) (int64, e
 	}
 	days := file.For(p.Tenant)
 	n, err := file.purge(ctx, p, func(ctx context.Context, fn func(Tx) error) error {
-		// The guard is held until the day's step is committed: the main
-		// database waits for it, and the day's writer waits for nothing in the
-		// main database.
+		// The guard's transaction stays open until the day's step is committed.
+		// The main database waits for the day's writer, which never waits for
+		// the main database.
 		return h.Write(ctx, func(tx Tx) error {
 			if err := p.Guard(ctx, tx); err != nil {
 				return err
@@ -138,7 +138,7 @@ type tenantTable struct {
 }
 
 // deletion returns the statement that deletes the first rows of the tenant, up
-// to the one at limit, or none if there are fewer. It is a range of the primary
+// to the one at limit, or none if there are fewer. It uses a range of the primary
 // key, so that PostgreSQL reads no more, whatever the table's statistics.
 func (t tenantTable) deletion(limit int) string {
 	if len(t.key) == 0 {

@@ -13,14 +13,14 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// day is one that tests keep something for.
+// day is a day for which the tests store data.
 var day = db.DayOf(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
 // oneRow are the tables that have a single row of a tenant.
 var oneRow = []string{"tenants", "tenant_clocks", "builds", "tenant_deletions"}
 
-// fillTables gives a tenant rows in every table of a database that has tenants, whatever
-// tables there will be.
+// fillTables inserts rows of a tenant into every table that has a tenant_id column,
+// including tables that are added later.
 func fillTables(t *testing.T, d *db.DB, tenant db.TenantID, rows int) (tables []string) {
 	t.Helper()
 	all, err := db.TenantColumns(t.Context(), d)
@@ -81,8 +81,8 @@ func rowsOf(t *testing.T, d *db.DB, tenant db.TenantID, table string) (n int64) 
 	return n
 }
 
-// TestAPurgeLeavesNothingOfATenantAndAllOfAnother asks every table that the database
-// has, so that one that is made later is asked too.
+// TestAPurgeLeavesNothingOfATenantAndAllOfAnother checks every table of the database, so
+// that it also covers tables that are added later.
 func TestAPurgeLeavesNothingOfATenantAndAllOfAnother(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const rows = 130
@@ -92,7 +92,7 @@ func TestAPurgeLeavesNothingOfATenantAndAllOfAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		onDays(func(of *db.DB) error { // which makes its tables, or partitions
+		onDays(func(of *db.DB) error { // creates the day's tables or partitions
 			for _, tenant := range []string{"acme", "umbrella"} {
 				tables[of] = fillTables(t, of, db.TenantID(tenant), rows)
 				if of != d {

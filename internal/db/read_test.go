@@ -63,7 +63,7 @@ func TestManyRowsInATransaction(t *testing.T) {
 	})
 }
 
-// More nested reads than there are connections get through all the same.
+// More nested reads than there are connections still complete.
 func TestNestedQueriesExhaustReaders(t *testing.T) {
 	d := dbtest.OpenConfig(t, db.Config{Dir: t.TempDir(), Readers: 1})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -89,7 +89,7 @@ func TestEachStopsTheRead(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		enough := errors.New("enough")
 		h := d.Unscoped("test")
-		for range 30 { // no connection is lost by it
+		for range 30 { // must not lose connections
 			if err := h.Query(t.Context(), `SELECT 1 UNION ALL SELECT 2`, func(db.Row) error { return enough }); !errors.Is(err, enough) {
 				t.Fatalf("err = %v", err)
 			}

@@ -28,8 +28,8 @@ func markServed(dir string) error {
 	return os.WriteFile(path, []byte(servedMark), 0o600)
 }
 
-// notLost returns ErrLost instead of letting an empty database begin where
-// there was one.
+// notLost returns ErrLost if the folder had a database that is now missing or
+// empty, so that no empty one is created in its place.
 func notLost(dir string) error {
 	size := func(name string) int64 {
 		info, err := os.Stat(filepath.Join(dir, name))

@@ -135,7 +135,7 @@ func (e *sqliteEngine) query(ctx context.Context, to scope, st *statement, each 
 	return c.run(ctx, to, st, each, args)
 }
 
-// take borrows a reader when it is the tenant's turn: an idle one, a new one
+// take waits for the tenant's turn and borrows a reader: an idle one, a new one
 // while there are few, or an extra one, which give closes.
 func (e *sqliteEngine) take(ctx context.Context, tenant string) (c *sqliteConn, extra bool, err error) {
 	if extra, err = e.readers.enter(ctx, tenant); err != nil {

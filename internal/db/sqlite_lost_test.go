@@ -17,7 +17,7 @@ func TestALostDatabaseIsNotBegunAnew(t *testing.T) {
 		"empty":   func(path string) error { return os.Truncate(path, 0) },
 	} {
 		dir := t.TempDir()
-		for range 2 { // twice: what was begun goes on
+		for range 2 { // twice: the second time opens the database that the first created
 			d, err := db.Open(t.Context(), db.Config{Dir: dir, Serve: true})
 			if err != nil {
 				t.Fatal(err)

@@ -14,8 +14,8 @@ const (
 	// holds the tenant's row, for which other nodes wait. A turn that takes
 	// longer counts as long.
 	maxBatchTime = 5 * time.Millisecond
-	// maxCharge bounds what one turn is charged, so that a tenant does not have
-	// to wait for minutes after a transaction of minutes.
+	// maxCharge bounds the time charged for one turn, so that a tenant does not
+	// have to wait for minutes after a transaction that took minutes.
 	maxCharge = 250 * time.Millisecond
 )
 
@@ -57,9 +57,9 @@ func (q *writeQueue) remove(t *turn) {
 	q.turns.Remove(t.to.tenant, func(other *turn) bool { return other == t })
 }
 
-// pop returns the next write, or nil. If others is not empty, the write is to
+// pop returns the next write, or nil. If others is not empty, the write would
 // share their transaction; pop then returns nil if the next write may take long
-// and would delay them.
+// and delay them.
 func (q *writeQueue) pop(others company) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()

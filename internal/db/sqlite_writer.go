@@ -22,10 +22,10 @@ const (
 	// pollEvery is how often begin checks whether another process has released
 	// the file's lock: often enough to find the gap between two of its commits.
 	pollEvery = 300 * time.Microsecond
-	// restShare is the share of a long transaction's time for which the writer
-	// then leaves the file's lock to other processes, which poll for it like
-	// begin: a sixteenth, and no more than they need to find the gap. Between
-	// short transactions they find enough gaps.
+	// restShare sets how long the writer leaves the file's lock free after a
+	// long transaction, so that other processes, which poll for it like begin,
+	// can take it: a sixteenth of the transaction's time, and no more than they
+	// need to find the gap. Between short transactions they find enough gaps.
 	restShare = 16
 	maxRest   = 5 * time.Millisecond
 )
@@ -88,7 +88,7 @@ func (w *sqliteWriter) loop() {
 			}
 		}
 		select {
-		case <-w.quit: // what has begun is finished, nothing else begins
+		case <-w.quit: // a write that has begun is finished, and no other begins
 			w.fail(append(w.again, t), fmt.Errorf("%w: it is closed", ErrUnavailable))
 			return
 		default:
@@ -216,8 +216,8 @@ func (w *sqliteWriter) begin() error {
 	}
 }
 
-// commit makes the good writes durable and answers all. If it fails, no write
-// happened, and what the bad ones saw was never committed.
+// commit makes the good writes durable and answers all callers. If it fails, no
+// write happened, and what the bad ones saw was never committed.
 func (w *sqliteWriter) commit(good, bad []*turn) {
 	var err error
 	if w.beforeCommit != nil {

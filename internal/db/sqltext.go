@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// statement is what is known of one SQL text, computed once per process.
+// statement has the properties of one SQL text, computed once per process.
 type statement struct {
 	text string
 	// numbered is the text with ?n for $n. SQLite takes $1 for a name and
@@ -19,8 +19,8 @@ type statement struct {
 	problem string
 }
 
-// maxStatements bounds the cache of texts: a program that builds texts without
-// end pays with scanning, not with memory.
+// maxStatements bounds the cache of texts: a program that keeps building new
+// texts pays with scanning, not with memory.
 const maxStatements = 8192
 
 var statements struct {
@@ -80,7 +80,7 @@ type token struct {
 func (t token) is(upper string) bool { return t.kind == word && t.text == upper }
 func (t token) op(s string) bool     { return t.kind == punct && t.text == s }
 
-// name returns the name that a word or quoted name stands for, in lower case.
+// name returns the name that a word or quoted name denotes, in lower case.
 func (t token) name() string {
 	if t.kind == word || t.kind == quoted {
 		return strings.ToLower(t.text)
@@ -156,7 +156,7 @@ func end(s string, from int, mark string) int {
 }
 
 // closing returns the index after the quote that closes the one at i; a doubled
-// quote stands for itself.
+// quote is an escaped one.
 func closing(s string, i int, quote byte, escapes bool) int {
 	for i++; i < len(s); i++ {
 		switch {

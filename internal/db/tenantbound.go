@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// TenantProblem returns why a handle of a tenant refuses a statement, "" if it
-// does not. It is for the test that reads the statements of all packages.
+// TenantProblem returns the reason why a tenant's handle rejects a statement, or
+// "" if it does not. It is for the test that reads the statements of all packages.
 func TenantProblem(sql string) string { return tenantProblem(scan(sql)) }
 
-// tenantProblem returns why a statement is not bound to its tenant, "" if it
-// is.
+// tenantProblem returns the reason why a statement is not bound to its tenant, or
+// "" if it is.
 //
 // Each table after FROM, JOIN, a comma of FROM, USING or UPDATE needs tenant_id
 // = $1 among the conditions that must hold (WHERE or ON, not under OR, NOT,
@@ -19,8 +19,8 @@ func TenantProblem(sql string) string { return tenantProblem(scan(sql)) }
 // as its first value. Names of WITH, derived tables and table functions do not
 // count as tables.
 //
-// It is a net for mistakes, not a parser: a statement can be written to deceive
-// it.
+// It catches mistakes and is not a full parser: a statement can be written to
+// deceive it.
 func tenantProblem(tokens []token) string {
 	s := tenantScan{tokens: tokens, ctes: cteNames(tokens)}
 	s.frames = []*frame{{query: true}}

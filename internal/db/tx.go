@@ -8,7 +8,7 @@ var errOver = errors.New("the transaction is over")
 type txState struct {
 	to     scope
 	over   bool  // the function that it was passed to has ended
-	broken error // the first statement that failed: PostgreSQL refuses all others, so SQLite must
+	broken error // error of the first statement that failed: PostgreSQL refuses all later ones, so SQLite must, too
 }
 
 // usable returns the description of a statement, or an error if the transaction

@@ -6,11 +6,11 @@ import (
 )
 
 // written notifies waiters that the database accepts writes again. It costs a
-// write nothing while nobody waits.
+// write nothing while there are no waiters.
 type written struct {
 	awaited atomic.Bool
 	mu      sync.Mutex
-	next    chan struct{} // nil while nobody waits
+	next    chan struct{} // nil while there are no waiters
 }
 
 // Written returns a channel that is closed when the next write succeeds, of any

@@ -29,7 +29,7 @@ func TestWrittenTellsOfTheNextWriteThatEndsWell(t *testing.T) {
 			"a write of none":  func(err error) error { return d.Unscoped("a test").Write(ctx, func(db.Tx) error { return err }) },
 			"a write of a day": func(err error) error { return d.Days().Write(ctx, "t", aDay, func(db.Tx) error { return err }) },
 		} {
-			if err := d.Days().Write(ctx, "t", aDay, nothing); err != nil { // what it is made of is there
+			if err := d.Days().Write(ctx, "t", aDay, nothing); err != nil { // creates the day, if needed
 				t.Fatal(err)
 			}
 			first, second := d.Written(), d.Written()

@@ -11,13 +11,13 @@ import (
 	"gatehouse/internal/httpapi"
 )
 
-// buffers pools the buffers that answers are built in. A buffer larger than
-// keepBuffer does not go back.
+// buffers pools the buffers in which answers are built. A buffer larger than
+// keepBuffer is not returned to the pool.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
 
 const keepBuffer = 64 << 10
 
-// Header values that never change are shared: nobody writes to them.
+// Header values that never change are shared and must not be modified.
 var (
 	typeJSON   = []string{"application/json"}
 	noStore    = []string{"no-store"}
@@ -65,8 +65,8 @@ func (x *exchange) succeed(h http.Header, reply *httpapi.Reply) (status int) {
 	return status
 }
 
-// fail builds the body of an error and returns the error that is answered:
-// OVERLOADED where the error itself is too large for what the tenant may hold.
+// fail builds the body of an error and returns the error that is answered, which
+// is OVERLOADED if the error itself exceeds what the tenant may hold.
 func (x *exchange) fail(h http.Header, err error) *fault.Error {
 	e := httpapi.Public(err)
 	x.body = httpapi.AppendError(buffer(), e)
@@ -86,13 +86,12 @@ func (x *exchange) fail(h http.Header, err error) *fault.Error {
 	return e
 }
 
-// send writes the answer. It must be called after everything else is done for
-// the request: net/http passes a long body on at once, so the client has it
-// before send returns. Work after that would give a quick client the time to
-// have its next request ready when this one ends. Its connection would then
-// never wait for input, and the runtime, which switches goroutines where one
-// waits, would serve that connection for whole time slices while all others
-// queue.
+// send writes the answer. It must be called after all other work for the
+// request: net/http passes a long body on at once, so the client has it before
+// send returns. If work followed, a quick client could have its next request
+// ready when this one ends. Its connection would then never wait for input, and
+// the runtime, which switches goroutines when one waits, would serve that
+// connection for whole time slices while all others queue.
 func (x *exchange) send(status int) {
 	x.w.WriteHeader(status)
 	if len(x.body) > 0 {

@@ -155,8 +155,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return err1 == nil && err2 == nil && string(p) == string(q)
 }
 
-// TestSecretsAreTakenOutBeforeAnythingIsStored: out of the request and of the
-// answer that repeats it.
+// TestSecretsAreTakenOutBeforeAnythingIsStored: secrets are removed from the
+// request and from an answer that repeats it.
 func TestSecretsAreTakenOutBeforeAnythingIsStored(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
@@ -199,7 +199,7 @@ func TestSecretsAreTakenOutBeforeAnythingIsStored(t *testing.T) {
 	})
 }
 
-// TestALongBodyIsCutAndMarked: at most 64 KiB of each.
+// TestALongBodyIsCutAndMarked: at most 64 KiB of each body are stored.
 func TestALongBodyIsCutAndMarked(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)

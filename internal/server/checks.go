@@ -38,7 +38,7 @@ func checkIdentityOn(_ context.Context, x *exchange) error {
 
 var errIdentityOff = fault.New(fault.ServiceUnavailable, "External Identity of this tenant is switched off")
 
-// checkPreflight lets a CORS preflight be answered, which is for no route.
+// checkPreflight makes answerPreflight answer a CORS preflight, which has no route.
 func checkPreflight(_ context.Context, x *exchange) error {
 	if x.preflight() {
 		x.match, x.respond = nil, (*exchange).answerPreflight
@@ -74,9 +74,9 @@ func (x *exchange) refuseRoute() error {
 
 var errNoPath = fault.New(fault.NotFound, "there is nothing at this path")
 
-// checkCredential finds the viewer of the request's credential. The credential
-// decides from there on whose pages may read the answer, errors of the other
-// checks included.
+// checkCredential finds the viewer of the request's credential. From then on the
+// credential decides which origins' pages may read the answer, including errors
+// of later checks.
 func checkCredential(ctx context.Context, x *exchange) error {
 	viewer, err := x.authenticate(ctx)
 	if err != nil {
@@ -108,9 +108,9 @@ func checkAllowlist(_ context.Context, x *exchange) error {
 	return x.refuse(fault.New(fault.IPDenied, "this API key may not be used from the address %s", x.ip))
 }
 
-// checkOrigin refuses a key in pages of an origin that it does not list (contract
-// O2). It does not refuse an access token there: pages of that origin cannot read
-// the answer (contract O3).
+// checkOrigin refuses a key that is used by pages of an origin that it does not
+// list (contract O2). It does not refuse an access token from such an origin,
+// because pages of that origin cannot read the answer (contract O3).
 func checkOrigin(_ context.Context, x *exchange) error {
 	if x.key == nil || x.origin == "" || x.corsOrigin != "" {
 		return nil

@@ -2,8 +2,8 @@ package server
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// collector exposes to /metrics what the features count themselves. It reads
-// their counts when /metrics is read.
+// collector exposes the features' own counts to /metrics. It reads them when
+// /metrics is read.
 type collector struct{ s *Server }
 
 func described(name, help string, labels ...string) *prometheus.Desc {

@@ -45,8 +45,8 @@ var (
 	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id"}
 )
 
-// readableBy returns the request's origin if its pages may read an answer for
-// which no key is known, else "" (contract O5).
+// readableBy returns the request's origin if its pages may read an answer to a
+// request without a known key, else "" (contract O5).
 func (x *exchange) readableBy(ctx context.Context) string {
 	if x.origin == "" || x.surface == nil || x.surface.readers == nil || x.key != nil {
 		return ""
@@ -57,12 +57,14 @@ func (x *exchange) readableBy(ctx context.Context) string {
 	return x.origin
 }
 
-// originsOfKeys goes by the origins that answer a preflight.
+// originsOfKeys reports whether an active key of the tenant, or External Identity,
+// lists the request's origin.
 func originsOfKeys(ctx context.Context, x *exchange) (bool, error) {
 	return x.s.keys.AllowsOrigin(ctx, x.config, x.origin)
 }
 
-// originsOfIdentity goes by the origins of External Identity (contract O3).
+// originsOfIdentity reports whether External Identity lists the request's origin
+// (contract O3).
 func originsOfIdentity(_ context.Context, x *exchange) (bool, error) {
 	return slices.Contains(x.config.Tenant.IdentityOrigins(), x.origin), nil
 }

@@ -16,7 +16,7 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// neighbour is acme under another name and host.
+// neighbour is the manifest of acme with another name and host.
 var neighbour = strings.NewReplacer("tenant: acme", "tenant: umbrella", "acme.localhost", "umbrella.localhost").Replace(acme)
 
 // restedDeletion backdates the start of a deletion, so that its waiting time is
@@ -56,7 +56,7 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
 		w.Apply(neighbour)
-		for range 5 { // so that the new tenant comes to the versions that the old one had
+		for range 5 { // so that the new tenant reaches the versions that the old one had
 			w.Key("sam@acme.example")
 		}
 		sam, other := w.Key("sam@acme.example"), w.KeyOf("umbrella", "umbrella.localhost", "sam@acme.example")
@@ -87,7 +87,7 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 		if _, err := tenant.Delete(t.Context(), w.DB(), "acme"); err != nil { // before the waiting time is over: nothing is deleted yet
 			t.Error(err)
 		}
-		// What a request writes that had begun before is deleted, too.
+		// Rows written by a request that began before are deleted, too.
 		err = w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
 			_, err := tx.Exec(t.Context(), `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, 'late', 's', 'token', '', 1)`)
 			return err
@@ -115,7 +115,7 @@ func TestADeletedTenantIsGoneAndItsNeighbourIsNot(t *testing.T) {
 			t.Errorf("the neighbour's audit log has %d entries", n)
 		}
 		w.Apply(strings.ReplaceAll(acme, "first_name", "given_name")) // the name is free, and nothing of the old tenant is left,
-		// not even in what the server remembered of it, such as whose keys there were.
+		// not even in the server's caches, such as the one of keys.
 		if r := sam.Get("/public/v1/data/contact"); r.Status != 401 {
 			t.Errorf("a key of the old tenant: %v", r)
 		}

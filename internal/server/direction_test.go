@@ -129,7 +129,7 @@ func shortName(folder string) string { return strings.TrimPrefix(folder, "intern
 
 func (f goFile) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
 
-// reached returns the folders that are part of a binary.
+// reached returns the folders that are part of the binary built from a folder.
 func reached(files []goFile, from string) map[string]bool {
 	imports := map[string][]string{}
 	for _, f := range files {

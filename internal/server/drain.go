@@ -10,8 +10,8 @@ import (
 
 // drainingListener is a listener that closes without losing a connection.
 // Closing a TCP listener resets the connections that the kernel has completed
-// and nobody has accepted, though their clients may have sent a request. Once
-// drain was called, Accept first returns those.
+// but that have not been accepted, although their clients may have sent a
+// request. After drain is called, Accept returns those connections first.
 type drainingListener struct {
 	net.Listener
 	draining bool
@@ -60,7 +60,7 @@ func closeAndTake(l *net.TCPListener) (conns []net.Conn) {
 	}
 	_ = l.Close()
 	for _, f := range files {
-		if c, err := net.FileConn(f); err == nil { // a duplicate; a client that has left by now is no loss
+		if c, err := net.FileConn(f); err == nil { // duplicates the descriptor; if the client has left by now, nothing is lost
 			conns = append(conns, c)
 		}
 		_ = f.Close()

@@ -17,9 +17,9 @@ type endpointChecks struct{ x *exchange }
 
 var _ httpapi.Checks = endpointChecks{}
 
-// Caller returns the viewer of an API key or of a JWT, and which of the two it
-// is. An external user is FORBIDDEN unless external is set, whichever of the two
-// they present.
+// Caller returns the viewer of an API key or of a JWT, and which of the two was
+// presented. An external user is FORBIDDEN unless external is set, with either
+// kind of credential.
 func (c endpointChecks) Caller(ctx context.Context, external bool) (access.Viewer, credential.Kind, error) {
 	if err := c.x.run(ctx, c.x.surface.admission); err != nil {
 		return access.Viewer{}, credential.None, err

@@ -35,8 +35,8 @@ type exchange struct {
 	match   *matched       // nil if no pattern of the surface matches
 	params  httpapi.Params // of the match
 	route   *httpapi.Route // nil if none of the match's routes has the method
-	// respond answers the request once it has passed the surface's checks, of
-	// which one chooses it.
+	// respond answers the request once it has passed the surface's checks. One
+	// of the checks sets it.
 	respond func(*exchange, context.Context) (httpapi.Reply, error)
 	call    *httpapi.Call
 	viewer  access.Viewer // of the credential
@@ -56,7 +56,7 @@ type exchange struct {
 	limit      ratelimit.Result
 	limited    bool // limit is set
 	charges    []ratelimit.Charge
-	returned   bool // the charges were given back
+	returned   bool // uncharge has taken the charges back
 
 	reason string // why the request was refused; for the logs only
 
@@ -78,7 +78,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.send(status)
 }
 
-// release gives back what the request holds of the budgets.
+// release returns to the budgets what the request holds of them.
 func (x *exchange) release() {
 	if x.call != nil {
 		x.call.Release()
@@ -111,8 +111,8 @@ func (x *exchange) contained() (reply httpapi.Reply, err error) {
 
 var errPanicked = errors.New("panic")
 
-// serve finds the surface that the request is for and runs its checks in their
-// order, then what they chose to answer it.
+// serve finds the request's surface, runs its checks in order, and then calls
+// respond, which one of them has set.
 func (x *exchange) serve(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.findClient(); err != nil {
 		return httpapi.Reply{}, err
@@ -147,8 +147,8 @@ var errNoHost = fault.New(fault.NotFound, "there is nothing at this host")
 
 // findSurface finds the tenant by the request's host (contract H2), the surface
 // by host and path, and its route. It does not refuse a request without a route,
-// because other checks come first; but the logs name the route of whatever they
-// refuse.
+// because other checks come first; the route is found here so that the logs name
+// it for requests that these checks refuse.
 func (x *exchange) findSurface(ctx context.Context) error {
 	host, ok := httpapi.CanonicalHost(x.r.Host)
 	if !ok {

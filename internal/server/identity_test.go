@@ -73,8 +73,8 @@ func member(t *testing.T, w *gatetest.World, email string) (who *gatetest.Actor,
 	return who, data.RefreshToken
 }
 
-// TestAnEndUsersLife goes from registration to a record, like a customer's
-// portal.
+// TestAnEndUsersLife makes the calls of a customer's portal, from registration to
+// a record.
 func TestAnEndUsersLife(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(portal)

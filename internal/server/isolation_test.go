@@ -12,8 +12,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// Two tenants with the same manifest and data, except that every text of the
-// one contains one canary and every text of the other another.
+// Two tenants have the same manifest and data, except that every text of each
+// tenant contains that tenant's canary.
 
 const twin = `
 tenant: NAME
@@ -186,8 +186,8 @@ func TestATenantSeesNothingOfAnother(t *testing.T) {
 				}
 			}
 		}
-		// In B's words: with B's canary in place of A's, but A's ids and
-		// cursors.
+		// As B would send it: with B's canary in place of A's, but with A's
+		// ids and cursors.
 		inBeta := strings.NewReplacer(canary("alpha"), canary("beta"))
 		for _, c := range a.calls {
 			path, body := inBeta.Replace(c.path), inBeta.Replace(c.body)

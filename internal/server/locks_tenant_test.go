@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestLockTenantIDs is the other half of lock 4. What db.For is given is a
-// tenant.ID, so the compiler refuses a string there; this test lists who makes a
-// tenant.ID of a string. Nothing that a request says becomes one.
+// TestLockTenantIDs is the other half of lock 4. The argument of db.For is a
+// tenant.ID, so the compiler rejects a string; this test lists the functions that
+// convert a string to a tenant.ID. No text from a request is converted to one.
 func TestLockTenantIDs(t *testing.T) {
 	all := allow("making a tenant.ID of a string", map[string]string{
 		"tenant.Load":                   "a row of tenants",

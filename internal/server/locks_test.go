@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// The tests in this file hold the locks of docs/architecture.md over the syntax
+// The tests in this file check the locks of docs/architecture.md in the syntax
 // tree: each lists the functions that may do what is locked, with the reason.
 
-// TestLockViewersOfTheSystem is lock 1: a viewer that may do everything is made
-// where nobody's request decides it, or where a tenant's own definition says so.
+// TestLockViewersOfTheSystem is lock 1: a viewer that may do everything is created
+// only where no request decides it, or where a tenant's own definition says so.
 func TestLockViewersOfTheSystem(t *testing.T) {
 	all := allow("a viewer that may do everything (access.System, access.SystemAs)", map[string]string{
 		"access.Directory.Viewer":      "makes a viewer of a row of users",
@@ -45,15 +45,15 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 	all.end(t)
 }
 
-// configuration lists the tables that a request is decided by. Only tenant.Configure
-// writes them.
+// configuration lists the tables that decide what a request may do. Only
+// tenant.Configure writes them.
 var configuration = []string{
 	"tenants", "tenant_hosts", "config_changes", "entities", "fields", "field_members", "roles", "permission_sets", "sharing_rules", "builds",
 	"users", "user_permission_sets", "logic_components", "automations", "custom_endpoints", "api_keys", "jwt_keys",
 }
 
-// TestLockConfigurationIsWrittenByConfigure: what writes configuration takes a
-// tenant.ConfigTx, which only tenant.Configure makes.
+// TestLockConfigurationIsWrittenByConfigure: a function that writes configuration
+// takes a tenant.ConfigTx, which only tenant.Configure creates.
 func TestLockConfigurationIsWrittenByConfigure(t *testing.T) {
 	all := allow("writing configuration without a tenant.ConfigTx", map[string]string{
 		"tenant.Delete":           "deletes the tenant with all that it has",
@@ -79,8 +79,8 @@ func TestLockConfigurationIsWrittenByConfigure(t *testing.T) {
 }
 
 // TestLockNoHTTPWhereStorageIs: a file that imports db has no handlers. The
-// composition root opens the database and serves, in files that are listed with
-// what they take of HTTP.
+// composition root opens the database and serves; its files are listed with what
+// they use of HTTP.
 func TestLockNoHTTPWhereStorageIs(t *testing.T) {
 	may := map[string][]string{
 		"apikey/store.go":        {"httpapi.ParseAllowlist"},
@@ -111,8 +111,8 @@ func TestLockNoHTTPWhereStorageIs(t *testing.T) {
 	}
 }
 
-// TestLockEachAnswerIsRecorded: ServeHTTP has one path, and what it answers is
-// written by send alone, after record.
+// TestLockEachAnswerIsRecorded: ServeHTTP has one path, and only send writes its
+// answer, after record.
 func TestLockEachAnswerIsRecorded(t *testing.T) {
 	writes := allow("the answer to a request (http.ResponseWriter)", map[string]string{
 		"server.exchange":                 "holds it",
@@ -159,8 +159,8 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 	}
 }
 
-// TestLockRecordsAreBehindAViewer is lock 3: what package records offers beside
-// Session and Part, which have a viewer, shows nobody a record.
+// TestLockRecordsAreBehindAViewer is lock 3: apart from Session and Part, which
+// have a viewer, nothing that package records exports returns a record.
 func TestLockRecordsAreBehindAViewer(t *testing.T) {
 	all := allow("offering something of records without a viewer", map[string]string{
 		"records.Store.As":          "returns the store as a viewer may use it",
@@ -205,7 +205,7 @@ var threeStrings = map[string]int{
 	"cmd/gatehouse": 2, "config": 10, "mail": 2, "records": 5, "schema": 3,
 }
 
-// TestLockNoThreeStringsInARow: two of them change places and nobody notices.
+// TestLockNoThreeStringsInARow: a call that swaps two of them compiles unnoticed.
 func TestLockNoThreeStringsInARow(t *testing.T) {
 	found := map[string][]string{}
 	walk(t, func(n node) bool {

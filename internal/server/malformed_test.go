@@ -9,8 +9,8 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// Requests that no client library sends: wherever HTTP allows an answer, it is
-// in the envelope, with the headers of contract H7.
+// These are requests that no client library sends. Wherever HTTP allows an
+// answer, it is in the envelope, with the headers of contract H7.
 
 func TestMalformedRequestsAreAnsweredInTheEnvelope(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)

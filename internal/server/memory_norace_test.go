@@ -128,8 +128,8 @@ func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string
 	}
 }
 
-// fill uses up what a crowd left: unread answers of each path, until one is
-// refused.
+// fill uses up what is left of the budget with unread answers of each path, until
+// one is refused.
 func fill(t *testing.T, who *gatetest.Actor, paths ...string) (leave func()) {
 	t.Helper()
 	var conns []net.Conn
@@ -269,8 +269,8 @@ func TestErrorsThatNobodyReadsAreBounded(t *testing.T) {
 	emptied(t, "errors", budget.Used)
 }
 
-// TestTheMembersOfAnEventAreCharged: of many small ones the members take far more
-// memory than the text that they were read from.
+// TestTheMembersOfAnEventAreCharged: many small members take far more memory than
+// the text from which they were read.
 func TestTheMembersOfAnEventAreCharged(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(fmt.Sprintf(large, "acme", gatetest.Host))

@@ -25,8 +25,8 @@ func twoNodes(t *testing.T) (w *gatetest.World, first, second *gatetest.Node) {
 	return w, w.Nodes[0], second
 }
 
-// applyAt applies a manifest through one node's database, as a command beside
-// it would.
+// applyAt applies a manifest through one node's database, as a command on the
+// same machine would.
 func applyAt(t *testing.T, w *gatetest.World, n *gatetest.Node, src string) {
 	t.Helper()
 	_, err := manifest.Apply(t.Context(), n.DB, w.Clock, "test.yaml", []byte(src), func(string) string { return "" }, manifest.Options{})

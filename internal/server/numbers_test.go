@@ -58,7 +58,7 @@ const thing = "/public/v1/data/thing"
 // calls.
 var ofItsOwn = regexp.MustCompile(`^(\{"data":\[?)\{"id":"[^"]*"(?:,"owner_id":"[^"]*","created_at":"[^"]*","updated_at":"[^"]*")?`)
 
-// told returns what an answer says, without those members.
+// told returns the text of an answer without those members.
 func told(a *gatetest.Answer) string {
 	return fmt.Sprintf("%d %s", a.Status, ofItsOwn.ReplaceAll(a.Body, []byte("$1{")))
 }

@@ -96,8 +96,8 @@ func TestOfTwoFlawsTheEarlierIsAnswered(t *testing.T) {
 	})
 }
 
-// TestWhatTheSwitchesAsk: /auth depends on External Identity only, everything
-// else on the API switch only, and a JWT on both.
+// TestWhatTheSwitchesAsk: /auth depends only on External Identity, everything
+// else only on the API switch, and a JWT on both.
 func TestWhatTheSwitchesAsk(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		switches := map[bool]string{false: "false", true: "true"}

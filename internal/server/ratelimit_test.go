@@ -120,7 +120,7 @@ func TestEveryKeyHasABudgetOfItsOwn(t *testing.T) {
 	one.Get(me).Want(429, "RATE_LIMITED")
 	from(one, "198.51.100.1").Get(me).Want(429, "RATE_LIMITED") // from any address
 	two.Get(me).Want(200, "")
-	// Requests count that passed the earlier checks, whatever their answer.
+	// Requests that passed the earlier checks count, whatever their answer.
 	three := w.Key("sam@acme.example", gatetest.RateLimit(3), origins(app), allowlist("127.0.0.1"))
 	three.With("Origin", evil).Get(me).Want(403, "CORS_DENIED")
 	from(three, "198.51.100.1").Get(me).Want(403, "IP_DENIED")
@@ -150,8 +150,8 @@ func TestEveryKeyHasABudgetOfItsOwn(t *testing.T) {
 	from(three, "198.51.100.1").Get(me).Want(429, "RATE_LIMITED")
 	w.Clock.Advance(time.Minute)
 	three.Get(me).Want(200, "")
-	// A deleted key leaves its budget to nobody; the headers describe the
-	// address's.
+	// The budget of a deleted key is no longer used; the headers describe
+	// the address's budget.
 	w.Apply("tenant: acme\nunauthenticated_per_ip_per_minute: 77\n")
 	if err := w.Nodes[0].Server.Keys().Delete(t.Context(), "test", "acme", two.KeyID); err != nil {
 		t.Fatal(err)

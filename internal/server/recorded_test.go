@@ -11,9 +11,9 @@ import (
 	"gatehouse/internal/gatetest"
 )
 
-// An answer is sent after everything else is done for its request: its entry is
-// recorded by then, and a client that has the whole answer cannot have its next
-// request arrive before this one is over, however long the answer is.
+// An answer is sent after all other work for its request: its entry is recorded
+// by then, and a client that has the whole answer cannot make its next request
+// arrive before this one is over, however long the answer is.
 func TestAnAnswerIsRecordedBeforeItsFirstByteIsSent(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(acme)

@@ -77,11 +77,11 @@ type background struct {
 	cancel context.CancelFunc
 }
 
-// What all requests together may hold in memory of their answers and of their
-// bodies; one tenant gets half at most. Each has its own budget, so that
-// clients who do not read answers keep nobody from sending, and the other way
-// round. 64 MiB are 16 of the longest pages for one tenant (and as many waiting
-// clients), and little beside what a server has.
+// The limits on the memory that the answers and the bodies of all requests may
+// take; one tenant gets at most half. Each has its own budget, so that clients
+// that do not read answers do not keep others from sending, and vice versa.
+// 64 MiB are 16 of the longest pages for one tenant (and as many waiting
+// clients), and little compared with a server's memory.
 const (
 	answerBytes = 64 << 20
 	bodyBytes   = 64 << 20
@@ -194,9 +194,9 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	listener.drain()
 	<-served
 	// Shutdown closes a connection between two requests, and leaves a request
-	// unanswered that has just been read. So each connection first gets a last
-	// answer, which says that the connection closes; a connection that sends
-	// nothing is not waited for.
+	// that has just been read unanswered. So each connection first gets a last
+	// answer, which says that the connection closes; the wait for connections
+	// that send nothing ends after lastAnswers.
 	for begun := time.Now(); open.Load() > 0 && time.Since(begun) < lastAnswers; {
 		time.Sleep(5 * time.Millisecond)
 	}

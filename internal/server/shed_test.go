@@ -12,8 +12,8 @@ import (
 )
 
 // TestShedLoginsAreChargedToNobody: in a storm of logins some are shed with
-// OVERLOADED. Exactly the others count against their address, and an account
-// with only shed attempts is not blocked.
+// OVERLOADED. Only the others count against their address, and an account with
+// only shed attempts is not blocked.
 func TestShedLoginsAreChargedToNobody(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	const limit = 5000

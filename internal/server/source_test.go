@@ -53,9 +53,9 @@ func product(t *testing.T) []parsedFile {
 	return parsed.files
 }
 
-// constants notes the file's string constants. Those of functions are noted too:
-// a name that stands for two texts in one package makes the tests stricter, not
-// laxer, as each text is read where it is written.
+// constants records the file's string constants, including those of functions: a
+// name that denotes two texts in one package makes the tests stricter, not laxer,
+// because each text is read where it is written.
 func (f parsedFile) constants() {
 	ast.Inspect(f.tree, func(n ast.Node) bool {
 		decl, ok := n.(*ast.GenDecl)
@@ -75,7 +75,7 @@ func (f parsedFile) constants() {
 	})
 }
 
-// hole stands in a text for what is put there at run time. To SQL it is a comment.
+// hole replaces the parts of a text that are inserted at run time. To SQL it is a comment.
 const hole = "/*?*/"
 
 // folded returns a string literal, a constant, or several of them put together with +.
@@ -106,7 +106,7 @@ func (f parsedFile) folded(e ast.Expr) (text string, ok bool) {
 	return "", false
 }
 
-// node is a piece of a source file and the function it stands in.
+// node is a syntax node of a source file and the function that contains it.
 type node struct {
 	ast.Node
 	file     parsedFile
@@ -210,7 +210,7 @@ func allow(what string, list map[string]string) *allowed {
 	return &allowed{what, list, map[string]bool{}}
 }
 
-// at notes that it is done at n, which fails the test unless n's function may.
+// at records that it is done at n, and fails the test unless n's function may do it.
 func (a *allowed) at(t *testing.T, n node) {
 	t.Helper()
 	if a.list[n.function] == "" {
@@ -219,7 +219,7 @@ func (a *allowed) at(t *testing.T, n node) {
 	a.used[n.function] = true
 }
 
-// end fails the test for who is on the list and does not do it any more.
+// end fails the test for each function on the list that no longer does it.
 func (a *allowed) end(t *testing.T) {
 	t.Helper()
 	for f := range a.list {

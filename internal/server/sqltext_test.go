@@ -14,8 +14,8 @@ import (
 )
 
 // Lock 4 (docs/architecture.md): db.For(tenant) passes the tenant as $1 and refuses
-// a text that does not bind it for every table. This test asks the same function
-// (db.TenantProblem) about the texts that no test runs, too.
+// a text that does not bind it for every table. This test applies the same function
+// (db.TenantProblem) to all texts, including those that no test runs.
 
 // unscoped are the functions that work on all tenants, with the reason.
 var unscoped = map[string]string{

@@ -14,8 +14,8 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// surface is a part of what tenants' hosts serve: which requests are for it,
-// which checks they pass and in which order, and its routes.
+// surface is a part of what tenants' hosts serve. It defines which requests are
+// for it, which checks they pass in which order, and its routes.
 type surface struct {
 	name   string
 	hosts  tenant.HostKind // of the tenant
@@ -33,7 +33,7 @@ type surface struct {
 	// a valid credential.
 	perAddress func(*tenant.Settings) int
 	// readers reports whether pages of the request's origin may read an answer
-	// of which no credential decides that. If nil, no page may.
+	// if no credential decides that. If readers is nil, no page may.
 	readers func(context.Context, *exchange) (bool, error)
 	class   audit.Class // of requests to none of the routes
 
@@ -91,7 +91,8 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 	}.made()
 }
 
-// made makes the router of each surface. It panics on what lacks a policy.
+// made creates the router of each surface. It panics on a surface or a route that
+// lacks a policy.
 func (list surfaces) made() surfaces {
 	for _, sf := range list {
 		if err := list.check(sf); err != nil {

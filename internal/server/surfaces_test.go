@@ -29,7 +29,7 @@ func TestAnAdminRouteIsServedAtAdminHostsOnly(t *testing.T) {
 	whole(t, olivia.Post(ping, "{}")).Want(405, "METHOD_NOT_ALLOWED")
 	olivia.Get(me).Want(404, "NOT_FOUND")
 	olivia.Post("/public/v1/auth/login", "{}").Want(404, "NOT_FOUND")
-	// It has no switch, and its answers are for no page of another origin.
+	// It has no switch, and pages of other origins cannot read its answers.
 	w.Apply(hosted + "external_identity: {enabled: false}\n")
 	a := olivia.With("Origin", "https://app.example").Get(ping).Want(200, "")
 	if origin := a.Header.Get("Access-Control-Allow-Origin"); origin != "" {

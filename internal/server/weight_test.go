@@ -135,8 +135,8 @@ func spoil(t *testing.T, w *gatetest.World, table, column, key, id string, n int
 	}
 }
 
-// Old invalid data does not get in the way: the record can be read, listed,
-// filtered, changed and deleted, and the tenant keeps working.
+// Old invalid data does no harm: the record can be read, listed, filtered,
+// changed and deleted, and the tenant keeps working.
 func TestOldBadDataCanBeDealtWith(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(scales)

@@ -105,8 +105,8 @@ func fresh(t testing.TB, create func(s *server, name string) error) db.Config {
 	return db.Config{URL: s.url(name)}
 }
 
-// admin runs one statement on the server's default database. With patience it waits while
-// another process uses the template.
+// admin runs one statement on the server's default database. If patience is set, it waits
+// while another process uses the template.
 func (s *server) admin(sql string, patience bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -161,7 +161,7 @@ func (s *server) makeTemplate() error {
 	if err := d.Close(); err != nil {
 		return err
 	}
-	// Of several processes one wins; the others use its template.
+	// If several processes do this, one wins and the others use its template.
 	if err := s.admin("ALTER DATABASE "+making+" RENAME TO "+s.template, true); err != nil {
 		if !strings.Contains(err.Error(), "42P04") {
 			return err

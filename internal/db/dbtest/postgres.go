@@ -121,7 +121,7 @@ func (s *server) startPrivate(bin string) error {
 		"-c shared_buffers=32MB", "-c autovacuum=off", "-c max_wal_senders=0", "-c wal_level=minimal",
 		"-c log_min_messages=fatal",
 	}, " ")
-	// The output goes to a file: go test waits for whoever holds its own.
+	// The output goes to a file, because go test waits for every process that holds its own.
 	out, err := sh(`(initdb -D data --no-sync -A trust -U postgres -E UTF8 --locale=C.UTF-8 || ` +
 		`{ rm -rf data; initdb -D data --no-sync -A trust -U postgres -E UTF8 --locale=C; }) >init.log 2>&1 && ` +
 		`pg_ctl start -w -s -D data -l server.log -o "` + options + `" >start.log 2>&1 || ` +
