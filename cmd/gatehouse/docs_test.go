@@ -246,7 +246,7 @@ func createdID(body []byte) string {
 	return e.Data.ID
 }
 
-// compare compares an answer with the documented one, in which "…" stands for any value and,
+// compare compares an answer with the documented one, in which "…" matches any value and,
 // as the last element of a list, for any more elements.
 func compare(t *testing.T, line, want string, got []byte) {
 	t.Helper()
