@@ -101,7 +101,7 @@ func load(t *testing.T, folder string) *example {
 		if data["trigger"] != "http.request" {
 			t.Errorf("%v: trigger %v", data["name"], data["trigger"])
 		}
-		delete(data, "trigger") // these are the manifest's own
+		delete(data, "trigger") // only manifests have these members
 		delete(data, "execution_context")
 		definition, problems := automation.Decode(data)
 		if len(problems) > 0 {
@@ -148,7 +148,8 @@ func (x *example) file(t *testing.T, name string) []byte {
 	return b
 }
 
-// field reports whether an entity type has a field, and whether lists may be filtered by it.
+// field reports whether an entity type has a field, whether lists may be filtered by it,
+// and whether it is unique and required.
 func (x *example) field(entity, name string) (known, filter, unique, required bool) {
 	for _, e := range x.Entities {
 		for _, f := range e.Fields {
@@ -176,7 +177,7 @@ func (x *example) names() automation.Names {
 	}
 }
 
-// Call answers a component's calls of records.
+// Call executes a component's calls on records.
 func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]byte, error) {
 	var a struct {
 		Entity, ID    string
@@ -192,7 +193,7 @@ func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]by
 	return json.Marshal(answer)
 }
 
-// Record answers a flow's calls of records.
+// Record executes a flow's calls on records.
 func (x *example) Record(_ context.Context, call automation.RecordCall) (jsontext.Value, error) {
 	object := func(members []inputs.Member) map[string]any {
 		m := map[string]any{}
@@ -217,7 +218,8 @@ func (x *example) Component(context.Context, string, jsontext.Value) (jsontext.V
 	return nil, fault.New(fault.NotFound, "no component is called here")
 }
 
-// do runs a call on records in memory. It checks fields, required and unique values.
+// do executes a call on the records in memory. It checks the fields, and required and
+// unique values.
 func (x *example) do(op, entity, id string, where, fields map[string]any) (any, error) {
 	switch op {
 	case "list":

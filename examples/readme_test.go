@@ -70,8 +70,8 @@ func shellBlocks(readme string) []shellBlock {
 	return list
 }
 
-// customer does with curl what a customer does in the pages of the portal. LINE
-// stands for the README's command that finds the link in the newest mail.
+// customer is a script that does with curl what a customer does in the pages of the
+// portal. LINE is replaced by the README's command that finds the link in the newest mail.
 const customer = `
 api() { curl -s "http://127.0.0.1:8081/public/v1$1" -H 'Content-Type: application/json' "${@:2}"; }
 member() { grep -o "\"$1\":\"[^\"]*" | cut -d'"' -f4; }
@@ -83,7 +83,7 @@ api /auth/verify -d '{"token": "'"${LINK#*token=}"'"}'
 JO=$(api /auth/login -d '{"email": "jo@customer.example", "password": "a bell, a basket"}' | member accessToken)
 ID=$(api /data/ticket -H "Authorization: Bearer $JO" -d '{"title": "Chain slips"}' | member id)`
 
-// portalBlocks replaces the block that starts the pages with the customer's part.
+// portalBlocks replaces the block that starts the pages with the customer's script.
 func portalBlocks(t *testing.T, blocks []shellBlock) []shellBlock {
 	t.Helper()
 	if len(blocks) != 4 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") {
@@ -139,8 +139,8 @@ func lastJSON(t *testing.T, text string) (last any) {
 	}
 }
 
-// serveAsTyped runs the block that serves an example until the test ends. It leaves
-// out `make server`, because the program is built already.
+// serveAsTyped runs the block that serves an example until the test ends. It omits
+// `make server`, because the program is already built.
 func serveAsTyped(t *testing.T, project, block string) (address string) {
 	t.Helper()
 	rest, built := strings.CutPrefix(block, "make server\n")

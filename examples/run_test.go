@@ -42,7 +42,7 @@ func object(t *testing.T, body string) []inputs.Member {
 	return list
 }
 
-// call runs a component as its endpoint does; the answer is the envelope.
+// call runs a component as its endpoint does and returns the envelope of the answer.
 func (x *example) call(t *testing.T, name, body string) any {
 	t.Helper()
 	given, err := inputs.FromJSON(x.declared[name], object(t, body), true)
@@ -95,7 +95,7 @@ func failed(t *testing.T, err error) any {
 	return map[string]any{"status": float64(f.HTTPStatus()), "error": map[string]any{"code": string(f.Code), "message": f.Message, "details": details}}
 }
 
-// want compares an answer with JSON in which "…" stands for anything.
+// want compares an answer with JSON in which "…" matches any value.
 func want(t *testing.T, what string, got any, text string) {
 	t.Helper()
 	expected := decoded(t, []byte(text)).(map[string]any)

@@ -13,8 +13,8 @@ import (
 	"gatehouse/internal/clock"
 )
 
-// auditCommand prints the audit log, newest first, while it reads it, so that
-// little of a long log is in memory.
+// auditCommand prints the audit log, newest first, while it reads it, so that a
+// long log takes little memory.
 func auditCommand(f *flags) action {
 	f.forTenant()
 	filter := audit.Filter{}

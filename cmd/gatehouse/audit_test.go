@@ -20,10 +20,10 @@ func TestTheAuditLogIsAskedForOneRequestAndSinceWhen(t *testing.T) {
 			if err != nil {
 				x.t.Fatal(err)
 			}
-			_ = res.Body.Close() // nothing of it is read
+			_ = res.Body.Close() // the body is not needed
 			ids = append(ids, res.Header.Get("X-Request-Id"))
 		}
-		stop() // which writes what waits
+		stop() // writes the entries that are still buffered
 		for _, id := range ids {
 			if list := x.lines("audit", "--tenant", "acme", "--request-id", strings.ToUpper(id)); len(list) != 1 {
 				x.t.Errorf("an id in capital letters: %v", list)

@@ -62,9 +62,9 @@ func restoreCommand(f *flags) action {
 }
 
 // restore makes dir a data folder with the database and the audit log of a backup,
-// and returns how many days the audit log has. dir must not exist, or hold
-// nothing but a master key and a free lock. Even if the process is killed, dir has
-// the whole database or none.
+// and returns how many days the audit log has. dir must not exist, or must contain
+// only a master key and a free lock. Even if the process is killed, dir has the
+// whole database or none.
 func restore(ctx context.Context, file, dir string) (days int, err error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -78,7 +78,7 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err
 	}
-	lock, err := db.Lock(dir) // so that no server starts meanwhile
+	lock, err := db.Lock(dir) // so that no server can start meanwhile
 	if err != nil {
 		return 0, err
 	}

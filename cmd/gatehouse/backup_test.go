@@ -108,7 +108,7 @@ func TestABackupHoldsTheLogsUnlessItIsToldNotTo(t *testing.T) {
 	}
 }
 
-// A day that cannot be read is reported, by the log and by the backup.
+// Both the log and the backup report a day that cannot be read.
 func TestADamagedDayIsLeftOutAndTold(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	x.stdin = acmeManifest

@@ -28,7 +28,7 @@ func TestTheDocumentedExamplesWork(t *testing.T) {
 	ran := map[string]int{}
 	for _, file := range append([]string{"../../docs/api.md"}, append(files, "../../README.md")...) {
 		if ran[file] > 0 {
-			continue // docs/api.md goes first: it makes what others read
+			continue // docs/api.md runs first: it creates what the others read
 		}
 		src, err := os.ReadFile(file)
 		if err != nil {
@@ -82,7 +82,7 @@ func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs lockedBuffer
 	done := make(chan int, 1)
-	args := []string{"demo", "--listen", "127.0.0.1:0", "--data", t.TempDir()} // whose clean-up must come after the end of the server
+	args := []string{"demo", "--listen", "127.0.0.1:0", "--data", t.TempDir()} // the folder must be removed after the server has ended
 	go func() {
 		done <- run(ctx, args, func(string) string { return "" }, strings.NewReader(""), &out, &errs)
 	}()
@@ -94,7 +94,7 @@ func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	})
 	who := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/public/v1/me -H "Authorization: Bearer (svc_api_[0-9a-f]{64})"`)
 	token := regexp.MustCompile(`X-Webhook-Token: (svc_whk_[0-9a-f]{64})`)
-	for { // until it exits, or the test's own timeout
+	for { // until the server exits or the test times out
 		m, hook := who.FindStringSubmatch(errs.String()), token.FindStringSubmatch(errs.String())
 		if m != nil && hook != nil && strings.Contains(out.String(), "server.listening") {
 			return m[1], m[2], hook[1], errs.String()
@@ -173,12 +173,12 @@ type answer struct {
 	body   []byte
 }
 
-// shell runs lines as a reader who pastes them, with the variables that the documents tell
+// shell runs lines as if a reader pasted them, with the variables that the documents tell
 // the reader to set.
 type shell struct {
 	vars    map[string]string
 	home    string // with a .curlrc that connects to the demo's address
-	printed string // by the demo
+	printed string // the output of the demo
 }
 
 // newShell starts a demo and returns a shell for it.
@@ -246,7 +246,7 @@ func createdID(body []byte) string {
 	return e.Data.ID
 }
 
-// compare compares an answer with the documented one, in which "…" stands for any value and,
+// compare compares an answer with the documented one, in which "…" matches any value and,
 // as the last element of a list, for any more elements.
 func compare(t *testing.T, line, want string, got []byte) {
 	t.Helper()

@@ -45,7 +45,7 @@ func TestAWebhookTokenIsPrintedOnce(t *testing.T) {
 		x.fails(1, "takes no webhook token", "endpoint", "token", "--tenant", "acme", "--slug", "key")
 		x.fails(1, `there is no tenant "globex"`, "endpoint", "token", "--tenant", "globex", "--slug", "hook")
 		x.fails(2, "--slug is required", "endpoint", "token", "--tenant", "acme")
-		x.ok("apply", "-f", "-") // makes none, and takes none
+		x.ok("apply", "-f", "-") // neither makes a token nor removes one
 		if stored() != before {
 			t.Error("the token was changed")
 		}

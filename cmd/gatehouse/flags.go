@@ -26,8 +26,8 @@ type flags struct {
 	mustHave  []string // flags that must be given and not be empty
 	arguments []string // names of the arguments that must follow the flags
 
-	tenant tenant.ID // of forTenant
-	asJSON bool      // of listing
+	tenant tenant.ID // set by forTenant
+	asJSON bool      // set by listing
 
 	data, database, masterKeyFile, cache string
 
@@ -64,7 +64,7 @@ func (f *flags) forTenant() {
 	f.StringVar((*string)(&f.tenant), "tenant", "", "the `tenant`")
 }
 
-// listing adds the flag --json; more says what JSON shows beyond the table.
+// listing adds the flag --json; more describes what JSON shows in addition to the table.
 func (f *flags) listing(more string) {
 	f.BoolVar(&f.asJSON, "json", false, "print one JSON object a line"+more)
 }

@@ -49,8 +49,8 @@ func historyCommand(f *flags) action {
 	}
 }
 
-// noSuchKind returns NOT_FOUND for a kind, perhaps mistyped, that the history does not
-// have. It names the kinds that the history has.
+// noSuchKind returns NOT_FOUND for a kind that the history does not have, perhaps
+// mistyped. The error names the kinds that the history has.
 func noSuchKind(ctx context.Context, h db.Handle, kind string) error {
 	kinds, err := tenant.ChangedKinds(ctx, h)
 	if err != nil {

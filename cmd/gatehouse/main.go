@@ -1,9 +1,9 @@
 // Command gatehouse is the whole product: the server, and the commands with which
 // an operator provisions and maintains it (contract S1–S4).
 //
-// Machine output goes to standard output and messages for people to standard
-// error. A mistake is one line there, and a status other than 0: 2 when the
-// command line was not understood, 1 when the command failed.
+// Machine-readable output goes to standard output, and messages for the operator go
+// to standard error. A failure is reported there on one line, with exit status 2 if
+// the command line was not understood and 1 if the command failed.
 package main
 
 import (
@@ -168,7 +168,7 @@ func (e *env) execute(ctx context.Context, c command, args []string) error {
 }
 
 // splitCommand separates the words of the command's name from all other
-// arguments, which it returns in order. Flags may stand before, between and
+// arguments, which it returns in order. Flags may appear before, between and
 // after the words.
 func (e *env) splitCommand(args []string) (words, rest []string) {
 	switches := e.switches()
@@ -224,8 +224,8 @@ func isGroup(word string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool { return strings.HasPrefix(c.name, word+" ") })
 }
 
-// oneLine returns the text of an error for the operator: with the fields that
-// failed, on one line.
+// oneLine returns the text of an error, with the fields that failed, on one line
+// for the operator.
 func oneLine(err error) string {
 	text := err.Error()
 	var f *fault.Error

@@ -22,7 +22,7 @@ var errOtherKey = errors.New("master key: this is another one than the database 
 
 // keyring returns the keyring of an open database. The master key must be the one
 // that the database was set up with. With SQLite, keyring makes one in the data
-// folder if none is given and the database holds nothing that another key may have
+// folder if none is given and the database contains nothing that another key may have
 // sealed.
 func (f *flags) keyring(ctx context.Context, d *db.DB) (*secret.Keyring, error) {
 	// Read the check value before looking for the key: a process that sets the
@@ -69,9 +69,9 @@ func setUp(ctx context.Context, d *db.DB, tenants []tenant.ID, keyring *secret.K
 	return d.Once(ctx, checkValue, keyring.CheckValue())
 }
 
-// masterKey returns the keyring of the master key that the flags, the environment
-// or, with SQLite, the data folder give; create allows it to make one there. It
-// reads the key once, because a pipe gives it only once.
+// masterKey returns the keyring of the master key from the flags, the environment or,
+// with SQLite, the data folder; create allows it to make one there. It reads the key
+// once, because a pipe can be read only once.
 func (f *flags) masterKey(create bool) (*secret.Keyring, error) {
 	if f.ring != nil {
 		return f.ring, nil

@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/secret"
 )
 
-// hookManifest has a secret that is sealed.
+// hookManifest is a manifest with a secret, which is stored sealed.
 const hookManifest = acmeManifest + `
 logic_components:
   - {name: check, source: "export default () => ({providerEventId: '1', eventKind: 'k', canonicalEvent: {}})"}
@@ -100,7 +100,7 @@ func TestNoMasterKeyIsMadeForAFolderThatHasData(t *testing.T) {
 		if _, err := os.Stat(at.key()); err == nil {
 			t.Error("a key was made")
 		}
-		at.ok("user", "list", "--tenant", "acme") // what needs no secret works, so that nothing is lost
+		at.ok("user", "list", "--tenant", "acme") // commands that need no secret still work, so that no data is lost
 		at.ok("export", "--tenant", "acme")
 		if err := os.WriteFile(at.key(), key, 0o600); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestAnotherMasterKeyIsRefusedOnSQLiteToo(t *testing.T) {
 	x.forget()
 	x.ok("tenant", "rotate-jwt-key", "--tenant", "acme")
 	x.forget()
-	x.stdin = strings.ReplaceAll(acmeManifest, "acme", "globex") // only acme's signing keys tell
+	x.stdin = strings.ReplaceAll(acmeManifest, "acme", "globex") // only acme's signing keys show that the key is wrong
 	x.failsRaw(1, otherKey, "apply", "-f", "-", "--data", x.config.Dir, "--master-key-file", otherKeyFile(t))
 }
 
@@ -202,7 +202,7 @@ func TestTheMasterKeyIsCheckedOnBothEngines(t *testing.T) {
 	}
 }
 
-// A key may come out of a pipe, as in --master-key-file <(…), which gives it once.
+// A key may come from a pipe, as in --master-key-file <(…), which can be read once.
 func TestTheMasterKeyMayComeOutOfAPipe(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {

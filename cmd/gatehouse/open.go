@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// actor is the name under which the change history records what commands do.
+// actor is the name under which the change history records changes by commands.
 const actor = "operator"
 
 // config returns the database that the flags name.
@@ -50,8 +50,8 @@ func (f *flags) onDatabase(ctx context.Context, do func(*db.DB) error) error {
 }
 
 // with opens a database, making it if it does not exist, calls do with it and
-// closes it. With PostgreSQL the master key must be given, and be the one that
-// the installation began with.
+// closes it. With PostgreSQL the master key must be given, and must be the one that
+// the database was set up with.
 func (f *flags) with(ctx context.Context, c db.Config, do func(*db.DB) error) (err error) {
 	if c.URL != "" { // before a database is made or migrated
 		if _, err := f.masterKey(false); err != nil {

@@ -42,8 +42,8 @@ func (f *flags) onRuntime(ctx context.Context, do func(*tenantDB, *endpoint.Serv
 	})
 }
 
-// runExec tries a component or an automation as a user, prints what it did and
-// keeps nothing.
+// runExec tries a component or an automation as a user and prints what it did. It
+// stores nothing.
 func runExec(f *flags) action {
 	f.forTenant()
 	componentName := f.String("component", "", "`name` of a logic component")
@@ -127,7 +127,7 @@ type runLine struct {
 	Kind       string  `json:"kind"` // component or automation
 	Target     string  `json:"target"`
 	Auth       string  `json:"auth"`
-	User       *string `json:"user"` // that it ran as
+	User       *string `json:"user"` // the user it ran as
 	EventID    *string `json:"event_id"`
 	RequestID  string  `json:"request_id"`
 	Tries      int     `json:"tries"`

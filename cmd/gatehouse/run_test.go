@@ -57,7 +57,7 @@ func (x *cli) served() (url string, stop func()) {
 	go func() {
 		code := run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, x.place...), func(name string) string { return x.env[name] },
 			strings.NewReader(""), in, &words)
-		_ = in.Close() // it cannot fail
+		_ = in.Close() // closing it cannot fail
 		done <- code
 	}()
 	address := make(chan string, 1)
@@ -66,7 +66,7 @@ func (x *cli) served() (url string, stop func()) {
 		for {
 			var line struct{ Event, Addr string }
 			if err := lines.Decode(&line); err != nil {
-				_, _ = io.Copy(io.Discard, out) // so that the server can go on
+				_, _ = io.Copy(io.Discard, out) // so that the server does not block
 				return
 			}
 			if line.Event == "server.listening" {
@@ -150,7 +150,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 		exec := func(kind, name string, more ...string) []string {
 			return append([]string{"run", "exec", "--tenant", "acme", kind, name, "--as", "sam@acme.example"}, more...)
 		}
-		// Lists see what is stored: so Ada is not there yet.
+		// Lists read what is stored, so they do not include Ada yet.
 		stdout, words, code := x.raw(append(exec("--component", "greet", "--input", input), x.place...)...)
 		m := one(t, stdout)
 		if text := fmt.Sprint(m["error"]); code != 1 || !strings.HasPrefix(text, "RangeError: there is no Ada (greet:5:") || m["code"] != "EXECUTION_ERROR" {
@@ -165,7 +165,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 			t.Errorf("status %d: %s", code, stdout)
 		}
 		x.fails(1, "--cache: ", exec("--component", "greet", "--input", input, "--cache", "/dev/null/no")...)
-		// From standard input, with success.
+		// A run from standard input succeeds.
 		x.add("Ada")
 		x.stdin = `{"name": "Bob"}`
 		stdout, words = x.ok(exec("--component", "greet", "--input", "-", "--as", "olivia@acme.example")...)
@@ -227,7 +227,8 @@ func (x *cli) add(name string) {
 	}
 }
 
-// TestAFailedDeliveryIsFoundExplainedAndRunAgain, once.
+// TestAFailedDeliveryIsFoundExplainedAndRunAgain checks that a failed delivery is listed
+// with its error and can be run again, once.
 func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 	each(t, func(x *cli) {
 		t := x.t
@@ -235,7 +236,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 		x.ok("apply", "-f", "-")
 		url, stop := x.served()
 		slugs := []string{"hook", "flow"}
-		if x.config.URL != "" { // each command starts an engine, for which nothing is kept beside PostgreSQL
+		if x.config.URL != "" { // each command starts an engine, whose compiled code is not cached with PostgreSQL
 			slugs = slugs[:1]
 		}
 		n := len(slugs)
@@ -247,7 +248,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 				}
 			}
 		}
-		stop() // which writes what waits
+		stop() // writes the runs that are still buffered
 		x.sealed("Zacharias")
 		runs := x.lines("run", "list", "--tenant", "acme", "--errors")
 		const members = "auth cpu_ms duration_ms endpoint error error_code event_id id kind request_id started_at status target tries user"
@@ -292,7 +293,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 			if i%2 == 1 {
 				continue
 			}
-			// The cause is still there.
+			// The cause of the failure still exists.
 			if _, words, code := x.raw(append([]string{"run", "retry", "--tenant", "acme", "--id", fmt.Sprint(r["id"])}, x.place...)...); code != 1 ||
 				!strings.Contains(words, "the run failed") {
 				t.Errorf("status %d: %s", code, words)
@@ -316,7 +317,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 		if r, e, k := x.rows("records"), x.rows("events"), x.rows("event_keys"); r != 1+2*n || e != 2*n || k != n {
 			t.Errorf("%d records, %d events, %d keys", r, e, k)
 		}
-		// The provider's own next try is a duplicate.
+		// The provider's own retry is a duplicate.
 		url, stop = x.served()
 		token, _ := x.ok("endpoint", "token", "--tenant", "acme", "--slug", "hook")
 		if status, answer := deliver(t, url, "hook", strings.TrimSpace(token), "k1", `{"name": "Zacharias Zuckmantel"}`); status != 200 || answer != `{"duplicate":true}` {

@@ -19,7 +19,7 @@ type sharing struct {
 // onShares calls do with the tenant of --tenant.
 func (f *flags) onShares(ctx context.Context, do func(*sharing) error) error {
 	return f.onTenant(ctx, func(t *tenantDB) error {
-		store := records.New(t.DB, t.directory, clock.System(), nil) // no key: it makes no cursors
+		store := records.New(t.DB, t.directory, clock.System(), nil) // no key, because it makes no cursors
 		return do(&sharing{t, store.As(access.System(t.config, "operator command share"))})
 	})
 }

@@ -138,7 +138,7 @@ func setActive(f *flags, active bool) action {
 	}
 }
 
-// userResend sends the verification mail again to a user who has not verified the
+// userResend resends the verification mail to a user who has not verified the
 // address yet.
 func userResend(f *flags) action {
 	f.forTenant()

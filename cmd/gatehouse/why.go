@@ -154,7 +154,7 @@ func (e *explanation) print(f *flags) error {
 	return out.Flush()
 }
 
-// about says which user and which record the explanation is about.
+// about returns a text that names the user and the record of the explanation.
 func (e *explanation) about() string {
 	text := fmt.Sprintf("%s (%s", e.user.Email, e.user.Type)
 	if e.user.Role != "" {
@@ -167,7 +167,7 @@ func (e *explanation) about() string {
 	return text
 }
 
-// note says what else decides about the user's requests; "" for nothing.
+// note returns a sentence on what else decides about the user's requests, or "".
 func (e *explanation) note() string {
 	switch external := e.user.Type == user.External; {
 	case !e.user.Active && external:
@@ -180,7 +180,8 @@ func (e *explanation) note() string {
 	return ""
 }
 
-// sentences explain a verb: yes, with each reason, or no, with what is missing.
+// sentences returns the explanation of a verb: yes, with each reason, or no, with what
+// is missing.
 func (e *explanation) sentences(v records.VerbWhy) []string {
 	reasons := e.reasons(v)
 	if v.Code == "" {
@@ -246,7 +247,7 @@ func (e *explanation) unreached(v access.Verb) string {
 	return fmt.Sprintf("the user does not own the record, and no role, share, rule or default opens it for %s", v)
 }
 
-// named names permission sets.
+// named returns a text that names permission sets.
 func named(sets []string) string {
 	if len(sets) == 0 {
 		return "no permission set"

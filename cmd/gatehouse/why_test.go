@@ -33,7 +33,7 @@ users:
   - {email: eve@acme.example, name: Eve, type: external, permission_sets: [admin, clerk]}
 `
 
-// TestWhy reads like the explanations: who asks about which record, what is said.
+// TestWhy lists the users and records that are asked about, with the expected text.
 func TestWhy(t *testing.T) {
 	each(t, func(x *cli) {
 		x.stdin = whyManifest

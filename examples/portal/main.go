@@ -1,6 +1,6 @@
 // Command portal serves the sample portal: static files, the two paths that the
 // links in mails have, and a config.json that gives the page the API's address. Any
-// other server of static files can do this; README.md says what it must do.
+// other static file server can do this; README.md lists the requirements.
 package main
 
 import (
@@ -103,8 +103,8 @@ func file(name string, content []byte) http.Handler {
 }
 
 // withHeaders adds the headers that a page with tokens should have. The rest of the
-// Content-Security-Policy is in index.html, but frame-ancestors works in a header
-// only.
+// Content-Security-Policy is in index.html, but frame-ancestors works only in a
+// header.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

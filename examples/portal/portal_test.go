@@ -28,9 +28,9 @@ import (
 )
 
 // TestInABrowser uses the portal in a real Chromium, with a real server process at
-// another origin: browser/portal.test.mjs is what its users do,
-// browser/account.test.mjs what goes wrong with an account. With -artifacts the
-// screenshots are kept.
+// another origin. browser/portal.test.mjs tests what users do, and
+// browser/account.test.mjs tests what can go wrong with an account. With -artifacts
+// the screenshots are kept.
 func TestInABrowser(t *testing.T) {
 	install(t)
 	chromium, err := exec.LookPath("chromium")
@@ -67,8 +67,8 @@ func runScript(t *testing.T, file, setting string) {
 	}
 }
 
-// world is what runs during the test: the server, the portal, the same portal at an
-// origin that the tenant does not list, and a server that shows the mails.
+// world has the servers that run during the test: the product, the portal, the same
+// portal at an origin that the tenant does not list, and a server that shows the mails.
 type world struct {
 	program, data           string
 	api                     string // the tenant's origin

@@ -21,13 +21,13 @@ type verdictCase struct {
 	file    string // of the verifier
 	config  []byte
 	accept  bool
-	id      string // of the event, where accepted
+	id      string // of the event, if accepted
 	message string // a part of the rejection's message; "" for any
-	// thrown: may be rejected by an error rather than by fail().
+	// thrown is set if the verifier may reject by an error rather than by fail().
 	thrown bool
 }
 
-// suite derives cases from deliveries.
+// suite collects cases derived from deliveries.
 type suite struct {
 	random *rand.Rand
 	now    int64
@@ -46,7 +46,8 @@ func config(secrets ...any) []byte {
 	return text
 }
 
-// accept: the event's id is the delivery's, else the signature's hex.
+// accept adds a delivery that must be accepted. The event's id is the delivery's or, if
+// that is empty, the signature in hex.
 func (s *suite) accept(name string, d *delivery, secrets ...any) {
 	id := d.ID
 	if id == "" {
@@ -55,7 +56,8 @@ func (s *suite) accept(name string, d *delivery, secrets ...any) {
 	s.cases = append(s.cases, verdictCase{name: name, d: d, file: d.scheme().file, config: config(secrets...), accept: true, id: id})
 }
 
-// reject gives the delivery's own secret where none is named.
+// reject adds a delivery that must be rejected. Without secrets, the endpoint has the
+// delivery's own secret.
 func (s *suite) reject(name string, d *delivery, secrets ...any) *verdictCase {
 	if len(secrets) == 0 {
 		secrets = []any{d.Secret}
@@ -64,8 +66,8 @@ func (s *suite) reject(name string, d *delivery, secrets ...any) *verdictCase {
 	return &s.cases[len(s.cases)-1]
 }
 
-// derive makes all cases of one delivery; other is a delivery of the same scheme,
-// foreign one of another.
+// derive adds all cases of one delivery. other is a delivery of the same scheme, and
+// foreign is one of another scheme.
 func (s *suite) derive(d, other, foreign *delivery) {
 	s.secrets(d, other.Secret)
 	s.bodies(d, other)
@@ -86,7 +88,7 @@ func (s *suite) secrets(d *delivery, other string) {
 	s.accept("with an empty previous secret", d, d.Secret, "")
 	s.accept("with a null previous secret", d, d.Secret, nil)
 	s.reject("by another's secret", d, other)
-	s.reject("by two others' secrets", d, other, other+"AAAA").thrown = d.scheme().signedID // no base64, mostly
+	s.reject("by two others' secrets", d, other, other+"AAAA").thrown = d.scheme().signedID // mostly not base64
 	s.reject("by the secret that was previous to the previous", d, other, other, d.Secret)
 	s.reject("with an empty secret", d, "")
 	s.reject("with an empty secret, and a previous one that fits", d, "", d.Secret)
@@ -103,7 +105,7 @@ func (s *suite) secrets(d *delivery, other string) {
 	}
 }
 
-// bodies: after any change of the body the signature does not match.
+// bodies adds cases with a changed body, which the signature does not match.
 func (s *suite) bodies(d, other *delivery) {
 	for range 3 {
 		s.reject("one bit of the body", d.withBody(s.flip(d.Body, 8)))
@@ -118,7 +120,7 @@ func (s *suite) bodies(d, other *delivery) {
 	s.reject("a body that is not UTF-8 and not signed", d.withBody(append(bytes.Clone(d.Body), 0xff)))
 }
 
-// flip changes one bit, of the lowest bits of a byte.
+// flip changes one of the lowest bits of a byte.
 func (s *suite) flip(b []byte, bits int) []byte {
 	c := bytes.Clone(b)
 	c[s.random.IntN(len(c))] ^= 1 << s.random.IntN(bits)
@@ -133,7 +135,7 @@ func (s *suite) signatures(d *delivery) {
 	if d.Scheme == "stripe" {
 		stamp = d.stamp()
 	}
-	lead := strings.TrimSuffix(value, d.mac(stamp, d.Secret, sha256.New)) // what stands before the signature
+	lead := strings.TrimSuffix(value, d.mac(stamp, d.Secret, sha256.New)) // the text before the signature
 	mac := value[len(lead):]
 	for range 4 {
 		s.reject("one bit of the signature", d.with(name, string(s.flip([]byte(value), 7))))
@@ -184,7 +186,8 @@ func wrongPrefixes(scheme, lead string) []string {
 	}
 }
 
-// otherCase returns hex in upper case, and base64 with its cases swapped; it differs.
+// otherCase returns mac in upper case or, if it is in upper case already, in lower case
+// with an "A" appended. The result always differs from mac.
 func otherCase(mac string) string {
 	upper := strings.ToUpper(mac)
 	if upper != mac {
@@ -193,7 +196,7 @@ func otherCase(mac string) string {
 	return strings.ToLower(mac) + "A"
 }
 
-// recoded returns a signature in base64 instead of hex, or the other way round.
+// recoded returns a hex signature in base64, or a base64 signature in hex.
 func recoded(mac string) string {
 	if sum, err := hex.DecodeString(mac); err == nil {
 		return base64.StdEncoding.EncodeToString(sum)
@@ -205,8 +208,8 @@ func recoded(mac string) string {
 	return hex.EncodeToString(sum)
 }
 
-// ids: a changed id is rejected where it is signed. GitHub and Shopify do not
-// sign it, so there the event has the id that was sent.
+// ids adds cases with a changed id, which is rejected if the signature covers it. GitHub
+// and Shopify do not sign the id, so their events have the id that was sent.
 func (s *suite) ids(d *delivery) {
 	scheme := d.scheme()
 	if scheme.id == "" {
@@ -253,10 +256,11 @@ func (s *suite) times(d *delivery) {
 	}
 }
 
-// noEvent begins the messages about bodies; those about signatures name a header first.
+// noEvent is the beginning of messages about bodies; messages about signatures begin with
+// the name of a header.
 const noEvent = "the "
 
-// contents: a signature that is right over a body that is no event.
+// contents adds cases with a correct signature of a body that is not an event.
 func (s *suite) contents(d *delivery) {
 	for _, body := range []string{
 		"", "[]", "null", "17", `"text"`, "{", `{"id":"evt_1","type":"a"}}`, "\ufeff{}", "id: evt_1", "{'a':1}",
@@ -264,7 +268,7 @@ func (s *suite) contents(d *delivery) {
 	} {
 		s.reject("signed, but no event: "+strconv.Quote(body), d.withBody([]byte(body)).signed()).message = noEvent
 	}
-	at := bytes.LastIndexByte(d.Body, '"') // at the end of the last text or name
+	at := bytes.LastIndexByte(d.Body, '"') // the end of the last string or name
 	if at < 0 {
 		at = len(d.Body) / 2
 	}

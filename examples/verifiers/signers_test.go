@@ -27,7 +27,7 @@ type delivery struct {
 	Body    []byte            `json:"body"`
 	Headers map[string]string `json:"headers"`
 	Time    int64             `json:"time"`
-	// ID is empty where the verifier takes the signature's hex for it.
+	// ID is empty if the verifier uses the signature in hex as the id.
 	ID    string          `json:"id"`
 	Kind  string          `json:"kind"`
 	Event json.RawMessage `json:"event"`
@@ -41,14 +41,14 @@ type scheme struct {
 	id, kind  string // headers, "" where the body has them
 	signedID  bool
 	timed     bool
-	library   bool // the deliveries come signed by the provider's library
+	library   bool // the provider's library signs the deliveries
 	prefix    string
 	encode    func([]byte) string
-	// signed is what the signature is made of, from the time stamp, the id and the body.
+	// signed returns the signed text, made from the time stamp, the id and the body.
 	signed func(stamp, id string, body []byte) []byte
 }
 
-// schemes are written from the providers' documentation.
+// schemes implements the schemes as the providers' documentation describes them.
 var schemes = map[string]scheme{
 	"stripe": {file: "stripe.js", signature: "stripe-signature", timed: true, library: true, prefix: "v1=", encode: hex.EncodeToString,
 		signed: func(stamp, _ string, body []byte) []byte { return append([]byte(stamp+"."), body...) }},
@@ -129,8 +129,8 @@ func (d *delivery) withBody(body []byte) *delivery {
 	return c
 }
 
-// deliveries runs the providers' libraries. Their signatures must be as the documentation
-// says, so that the mutants, which are signed here, are realistic.
+// deliveries returns deliveries signed by the providers' libraries. The signatures must
+// match the documentation, so that the mutants, which are signed here, are realistic.
 func deliveries(t *testing.T, seed uint64, count int, now int64) []*delivery {
 	t.Helper()
 	install(t)

@@ -11,7 +11,7 @@ import (
 // TestPublishedExamples checks the examples in the providers' documentation.
 func TestPublishedExamples(t *testing.T) {
 	compiled := programs(t)
-	// Slack's is a slash command of 2018.
+	// Slack's example is a slash command of 2018.
 	slack := &delivery{Scheme: "slack", Headers: map[string]string{
 		"x-slack-request-timestamp": "1531420618",
 		"x-slack-signature":         "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
@@ -27,7 +27,8 @@ func TestPublishedExamples(t *testing.T) {
 	if got = outcome(t, compiled["slack.js"], slack, "8f742231b10e8888abcd99yyyzzz85a5"); !strings.Contains(got, "not within 300 seconds") {
 		t.Error("Slack, years later:", got)
 	}
-	// GitHub's body is no JSON, so it is the event that is missing.
+	// The body of GitHub's example is not JSON, so the verifier rejects it for lack of an
+	// event.
 	github := &delivery{Scheme: "github", Body: []byte("Hello, World!"), Headers: map[string]string{
 		"x-github-delivery": "1", "x-github-event": "ping",
 		"x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",

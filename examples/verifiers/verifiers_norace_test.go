@@ -9,7 +9,7 @@ import (
 )
 
 // TestVerifiers checks that deliveries signed by the providers' libraries are accepted and
-// read right, and that changed ones are rejected.
+// read correctly, and that changed ones are rejected.
 func TestVerifiers(t *testing.T) {
 	began := time.Now()
 	s := &suite{random: rand.New(rand.NewPCG(*seed, 0)), now: now}

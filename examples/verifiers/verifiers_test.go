@@ -32,7 +32,7 @@ const (
 // clock is the time that verifiers see, in seconds.
 var clock atomic.Int64
 
-// start makes the one engine of these tests, which lives as long as they do.
+// start starts the engine that all of these tests share, which runs until they end.
 var start = sync.OnceValues(func() (*component.Engine, error) {
 	return component.NewEngine(context.Background(), component.Options{
 		CacheDir: enginecache.Dir(), Now: func() time.Time { return time.Unix(clock.Load(), 0) },
@@ -59,7 +59,7 @@ func programs(t *testing.T) map[string]*component.Program {
 	return compiled
 }
 
-// verify runs a verifier as a signed endpoint does, with time enough for a busy machine.
+// verify runs a verifier as a signed endpoint does, with enough time for a busy machine.
 func verify(ctx context.Context, p *component.Program, d *delivery, config []byte) (*component.Result, error) {
 	headers, err := json.Marshal(d.Headers)
 	if err != nil {
@@ -126,8 +126,8 @@ func (a *tally) count(c *verdictCase, result *component.Result, err error) {
 	}
 }
 
-// judge says what is wrong with a verdict. A rejection for the wrong reason is
-// as wrong as none.
+// judge returns an error that says how a result differs from the expected outcome. A
+// rejection for the wrong reason is as wrong as none.
 func (c *verdictCase) judge(r *component.Result) error {
 	switch {
 	case c.accept && r.Failed != nil:

@@ -11,10 +11,10 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// A password hash takes a core for tens of milliseconds, and 19 MiB. These bound how
-// many may wait, in all and of one tenant, and for how long, so that a storm of logins
-// does not take the cores and the memory from all other requests, or the places from
-// another tenant's logins.
+// A password hash takes a core for tens of milliseconds, and 19 MiB. These limits bound
+// how many hashes may wait, in total and per tenant, and for how long. They prevent a
+// storm of logins from taking the cores and the memory from all other requests, or the
+// places from another tenant's logins.
 const (
 	maxQueued      = 256
 	maxQueuedOfOne = 64
@@ -54,8 +54,8 @@ func (s *Service) hashAdmitted(ctx context.Context, tenant tenant.ID, password s
 }
 
 // verifyPassword reports whether a password matches a hash. The caller must hold a place.
-// It also takes a turn at the cores, which runs of components share: a hash and a run at
-// once could leave no core to short requests.
+// It also takes a turn at the cores, which runs of components share: a hash and a
+// concurrent run could leave no core to short requests.
 func (s *Service) verifyPassword(ctx context.Context, tenant tenant.ID, hash, password string) (bool, error) {
 	work, err := s.cores.Start(ctx, string(tenant))
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Service) verifyPassword(ctx context.Context, tenant tenant.ID, hash, pa
 	return s.passwords.verify(hash, password), nil
 }
 
-// admit waits for a place to hash; leave gives it back. It returns OVERLOADED if too many
-// wait, or none becomes free in time.
+// admit waits for a place to hash; leave releases it. It returns OVERLOADED if too many
+// hashes wait, or no place becomes free in time.
 func (s *Service) admit(ctx context.Context, tenant tenant.ID) (leave func(), err error) {
 	leave, err = s.hashGate.Enter(ctx, string(tenant))
 	if errors.Is(err, admission.ErrFull) {

@@ -56,8 +56,8 @@ func (c *movedClock) advance(d time.Duration) {
 	c.offset += d
 }
 
-// postbox is a Mailer that keeps all mails, also those of transactions that were rolled
-// back.
+// postbox is a Mailer that keeps all mails, including those of transactions that were
+// rolled back.
 type postbox struct {
 	mu    sync.Mutex
 	mails []mail.Message

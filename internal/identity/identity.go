@@ -29,7 +29,7 @@ type Service struct {
 	counts    counts
 }
 
-// passwords are the three expensive functions, which tests replace by cheap ones.
+// passwords has the three expensive functions, which tests replace with cheap ones.
 type passwords struct {
 	hash   func(password string) (string, error)
 	verify func(phc, password string) bool

@@ -11,21 +11,21 @@ import (
 	"gatehouse/internal/tenant"
 )
 
-// How many jobs may wait, in all and of one tenant; how long one attempt may take; and
+// How many jobs may wait, in total and per tenant; how long one attempt may take; and
 // how often a job is tried.
 const (
 	maxJobs      = 1024
 	maxJobsOfOne = 256
 	jobTry       = 10 * time.Second
 	tries        = 4
-	// mailDelay is how long a job waits before it starts: one that ran while the
-	// answer is sent would show in the time that takes.
+	// mailDelay is how long a job waits before it starts. A job that ran while the
+	// answer is sent would change the time that sending takes.
 	mailDelay = 50 * time.Millisecond
 )
 
 // queue runs jobs after the answer was sent, one at a time, with turns by tenant: the
 // time of an answer must not show whether an address has an account, and gets a mail.
-// Jobs that wait are lost if the process is killed, and their users request the mail
+// Waiting jobs are lost if the process is killed; the users must then request the mail
 // again. A drain finishes them.
 type queue struct {
 	wake   chan struct{} // has a buffer of 1
@@ -134,7 +134,7 @@ func (s *Service) enqueue(tenantID tenant.ID, what string, do func(ctx context.C
 	return s.mails.put(tenantID, func(ctx context.Context) {
 		select {
 		case <-time.After(time.Until(due)):
-		case <-ctx.Done(): // try once all the same
+		case <-ctx.Done(): // try once nevertheless
 		}
 		for try := 1; ; try++ {
 			attempt, cancel := context.WithTimeout(ctx, jobTry)

@@ -105,8 +105,8 @@ func (s *Service) Authenticate(ctx context.Context, cfg *access.Config, token st
 	return v, nil
 }
 
-// subject returns the user that a valid token names. Of a token that was verified before
-// under the same configuration it checks only that the token and its key have not
+// subject returns the user that a valid token names. If the token was verified before
+// under the same configuration, subject checks only that the token and its key have not
 // expired.
 func (s *Service) subject(ctx context.Context, cfg *access.Config, token string) (string, error) {
 	held := verifiedTokens.Of(cfg)
@@ -130,7 +130,7 @@ func (s *Service) subject(ctx context.Context, cfg *access.Config, token string)
 func (s *Service) parse(ctx context.Context, cfg *access.Config, token string) (*claims, *signingKey, error) {
 	var c claims
 	var key *signingKey
-	var failure error // not the token's fault
+	var failure error // an error that the token did not cause
 	_, err := parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
 		kid, _ := t.Header["kid"].(string)
 		_, critical := t.Header["crit"]
@@ -155,8 +155,8 @@ func (s *Service) parse(ctx context.Context, cfg *access.Config, token string) (
 	return &c, key, nil
 }
 
-// chainOf returns the chain of the session that an access token was issued in, "" for an
-// old token that does not name it. The token must have been authenticated.
+// chainOf returns the chain of the session in which an access token was issued, or "" for
+// an old token that does not name it. The token must have been authenticated.
 func (s *Service) chainOf(ctx context.Context, cfg *access.Config, token string) (string, error) {
 	c, _, err := s.parse(ctx, cfg, token)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Service) chainOf(ctx context.Context, cfg *access.Config, token string)
 	return chain, nil
 }
 
-// valid reports whether the claims are those of a token of the tenant that is valid now.
+// valid reports whether the claims belong to a token of the tenant that is valid now.
 // There is no leeway for exp.
 func (c *claims) valid(cfg *access.Config, now time.Time) bool {
 	if c.Issuer != cfg.Tenant.BaseURL || c.Audience != audience || c.Tenant != string(cfg.Tenant.ID) || c.Type != tokenType || c.Subject == "" {

@@ -70,8 +70,8 @@ func (f *forge) header(name string, value any) string {
 	})
 }
 
-// bad returns tokens that differ from a valid one in one point each, or in form; foreign is
-// the key of another tenant.
+// bad returns invalid tokens that differ from a valid one in one point each, or in form.
+// foreign is the key of another tenant.
 func (f *forge) bad(accessToken string, foreign *signingKey) map[string]string {
 	f.w.t.Helper()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -151,7 +151,7 @@ func TestOnlyAGoodTokenIsLetIn(t *testing.T) {
 			"forged like it":           f.make(jwt.SigningMethodHS256, nil),
 			"from a clock a bit ahead": f.make(jwt.SigningMethodHS256, func(_, c map[string]any) any { c["iat"], c["exp"] = now+30, now+3630; return nil }),
 		}
-		for range 2 { // the second time they are known
+		for range 2 { // the second time the tokens are cached
 			for name, token := range good {
 				v, err := w.id.Authenticate(w.ctx, w.config(), token)
 				if err != nil || string(v.UserID()) != id {
@@ -174,7 +174,7 @@ func TestOnlyAGoodTokenIsLetIn(t *testing.T) {
 	})
 }
 
-// flipped returns a base64url digit that differs in the bits that do not count.
+// flipped returns a base64url digit that differs only in the bits that a decoder ignores.
 func flipped(c byte) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return string(digits[strings.IndexByte(digits, c)^1])

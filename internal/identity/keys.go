@@ -45,12 +45,12 @@ type keys struct {
 }
 
 // tenantKeys caches the keys of one tenant. One goroutine at a time reads them from the
-// database; those that wait meanwhile use the result of any read that began after they
-// asked. So a flood of invented key ids causes one read at a time, and none for an id
-// that was looked up within the last second.
+// database; goroutines that wait meanwhile use the result of any read that began after
+// their request. So a flood of invented key ids causes one read at a time, and none for an
+// id that was looked up within the last second.
 type tenantKeys struct {
 	set     atomic.Pointer[keySet]
-	reads   atomic.Int64 // how many began
+	reads   atomic.Int64 // number of reads begun
 	reading sync.Mutex
 	unknown map[string]time.Time // guarded by reading
 }
@@ -68,7 +68,8 @@ type keySet struct {
 // rotation of keys is a change of configuration.
 var verifiedTokens access.Derived[access.Cache[verified]]
 
-// verified is what must be checked again of a token whose signature and claims are valid.
+// verified is the part of a token that must be checked again after its signature and
+// claims were found valid.
 type verified struct {
 	subject string
 	expires time.Time
@@ -105,8 +106,8 @@ func (s *Service) readKeys(ctx context.Context, cfg *access.Config, t *tenantKey
 	return s.readLocked(ctx, cfg, t, seen)
 }
 
-// readLocked is readKeys for a caller that holds t.reading; seen is how many reads had
-// begun when the caller asked.
+// readLocked is readKeys for a caller that holds t.reading; seen is the number of reads
+// that had begun before the caller's request.
 func (s *Service) readLocked(ctx context.Context, cfg *access.Config, t *tenantKeys, seen int64) (*keySet, error) {
 	if set := t.set.Load(); set != nil && set.read > seen && set.version >= cfg.Tenant.Version {
 		return set, nil

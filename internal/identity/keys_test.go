@@ -127,7 +127,7 @@ func TestAKeyIsSealedAndOpensForItsTenantAlone(t *testing.T) {
 	})
 }
 
-// A flood of invented key ids does not cause a flood of reads.
+// A flood of invented key ids does not cause a flood of database reads.
 func TestUnknownKeyIDsAreLookedUpSparingly(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	id := w.join(eva)

@@ -16,9 +16,9 @@ import (
 //
 // If two budgets apply and one refuses a request, neither is charged. Otherwise a caller
 // that has used up its own budget could use up the tenant's with requests that are
-// refused anyway. Every request is charged to the budget of its address, also one whose
-// body cannot be read. The budgets of an e-mail address and of the tenant are charged by
-// valid requests only, whether or not the account exists.
+// refused anyway. Every request is charged to the budget of its address, even if its body
+// cannot be read. Only valid requests are charged to the budgets of an e-mail address and
+// of the tenant, whether or not the account exists.
 type budget struct {
 	key    string
 	limit  int
@@ -130,7 +130,7 @@ func (s *Service) takeLogin(c *httpapi.Call, g loginKey) error {
 	r := s.charge(c, b)
 	if r.Allowed {
 		showLimit(c, r)
-		return s.blocked(c, g) // another request may have blocked it since, and so begun a new window
+		return s.blocked(c, g) // another request may have blocked it since, which begins a new window
 	}
 	block := time.Duration(limits.LoginBlockMinutes) * time.Minute
 	if !s.limiter.Block(b.key, s.clock.Now().Add(block)) {

@@ -18,7 +18,7 @@ var (
 
 // The values of details.reason of ACCOUNT_NOT_ACTIVE.
 const (
-	reasonPending     = "pending"     // it was not activated yet
+	reasonPending     = "pending"     // not activated yet
 	reasonDeactivated = "deactivated" // by an administrator
 )
 

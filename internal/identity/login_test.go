@@ -46,8 +46,8 @@ func TestLoginAnswersTokens(t *testing.T) {
 	})
 }
 
-// Staff, unknown addresses and wrong passwords get the same bytes, after the same work: one
-// verification.
+// Logins of staff, with unknown addresses and with wrong passwords get the same bytes,
+// after the same work: one verification.
 func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -56,7 +56,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 		w.setActive("gone@customer.example", false)
 		_, err := config.CreateUser(w.ctx, w.d.For(acme), w.clock, "test", config.UserDraft{Email: "bare@customer.example", Name: "B", Type: user.External})
 		w.must(err)
-		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { // the right password of staff, as the stand-in knows it
+		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { // the right password of staff, for the cheap hash function
 			u := w.user(sam)
 			u.PasswordHash = "cheap:" + password
 			return user.Update(w.ctx, tx, u)
@@ -93,7 +93,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 	})
 }
 
-// A change made while the password is checked has effect.
+// A change of the account that is made while the password is checked takes effect.
 func TestALoginThatWasOvertakenDoesNotHold(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -140,7 +140,7 @@ func TestALoginStormIsShed(t *testing.T) {
 			codes <- w.call(cfg, "POST", "login", fmt.Sprintf(`{"email":%q,"password":%q}`, eva, password), access.Viewer{})
 		})
 	}
-	for range 10 { // those for whom there is no room are answered at once
+	for range 10 { // requests that exceed the queue are answered at once
 		a := <-codes
 		if a.code != fault.Overloaded || a.err.RetryAfter <= 0 {
 			t.Errorf("%s, want OVERLOADED", a.code)
@@ -275,7 +275,7 @@ var tableOfLimits = []struct {
 		func(w *world, i int) answer { return w.reset(fmt.Sprint(i), "another one") }},
 }
 
-// Each limit of the table, at its edge and in the next window.
+// Each limit of the table is tested at its edge and in the next window.
 func TestEachLimitHolds(t *testing.T) {
 	for _, c := range tableOfLimits {
 		t.Run(c.name, func(t *testing.T) {
@@ -342,8 +342,8 @@ func TestTooManyLoginsBlockTheAddress(t *testing.T) {
 	})
 }
 
-// A block that is shorter than the window ends in time, and the address has all its attempts
-// again.
+// A block that is shorter than the window ends in time, and the address then has all its
+// attempts again.
 func TestAShortBlockEndsWhenItSays(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
@@ -420,8 +420,8 @@ func TestARefusedRequestIsChargedToNobodyElse(t *testing.T) {
 		w.do("request-password-reset", fmt.Sprintf(`{"email":"b%d@b.example"}`, i)).want(200, "")
 		w.signIn(eva, "wrong").want(401, fault.InvalidCredentials)
 	}
-	// The tenant's is used up now: that is charged to no address, be it of a
-	// machine or of a person.
+	// The tenant's budget is used up now. Refused requests are not charged to an IP
+	// address or an e-mail address.
 	w.ip = "198.51.100.2"
 	w.do("register", registering("c@b.example")).want(429, fault.TooManyRequests)
 	w.do("request-password-reset", `{"email":"c@b.example"}`).want(429, fault.TooManyRequests)

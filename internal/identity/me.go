@@ -24,10 +24,9 @@ type profile struct {
 	CreatedAt     string                    `json:"createdAt"`
 }
 
-// me returns the caller's own profile. All users may read their own; only custom fields
-// are left out that one of the caller's permission sets, if it has rights on users,
-// does not let them read (contract I14, A6). It returns UNAUTHORIZED if the user is
-// gone.
+// me returns the caller's own profile. All users may read their own. Custom fields are
+// left out if one of the caller's permission sets has rights on users and does not allow
+// reading them (contract I14, A6). It returns UNAUTHORIZED if the user no longer exists.
 func (s *Service) me(ctx context.Context, viewer access.Viewer) (*profile, error) {
 	u, err := s.store.self(ctx, viewer)
 	if err != nil {
@@ -40,8 +39,8 @@ func (s *Service) me(ctx context.Context, viewer access.Viewer) (*profile, error
 	}, err
 }
 
-// shownFields returns the declared custom fields that the users may read of themselves,
-// null where unset.
+// shownFields returns the declared custom fields that users may read in their own profile,
+// with null for unset fields.
 func shownFields(viewer access.Viewer, u *user.User) (map[string]jsontext.Value, error) {
 	rights, err := viewer.OnUsers()
 	if err != nil {

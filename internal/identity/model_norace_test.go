@@ -12,9 +12,9 @@ import (
 	"gatehouse/internal/db/dbtest"
 )
 
-// 100 sequences of about 120 random steps on SQLite, shorter ones on PostgreSQL. The
-// steps of time are such that none of their sums comes near 30 s or 30 days, so
-// that the time that really passes does not matter.
+// The test runs 100 sequences of about 120 random steps on SQLite, and shorter ones on
+// PostgreSQL. No sum of the steps of time is near 30 s or 30 days, so the time that
+// really passes does not matter.
 func TestRandomSequencesGoAsTheModelSays(t *testing.T) {
 	for engine, length := range map[db.Engine]int{db.SQLite: 120, db.Postgres: 20} {
 		t.Run(string(engine), func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 	"gatehouse/internal/session"
 )
 
-// model is the expected state of one end-user's sessions, written after contract T7 and
+// model is the expected state of one end-user's sessions. It implements contract T7
 // without a database.
 type model struct {
 	now      time.Duration
 	active   bool
 	password string
-	sessions int // raised by whatever ends all sessions
+	sessions int // raised by every step that ends all sessions
 	tokens   []*modelToken
 }
 
@@ -36,8 +36,8 @@ type modelToken struct {
 	loggedOut bool
 }
 
-// refresh returns the token that a refresh answers, nil for 401. If the token has no
-// successor yet, fresh becomes it.
+// refresh returns the token that a refresh must return, nil for 401. If the token has no
+// successor yet, fresh becomes its successor.
 func (m *model) refresh(t, fresh *modelToken) *modelToken {
 	if t.chain.revoked || t.chain.sessions != m.sessions || !m.active {
 		return nil
@@ -76,7 +76,7 @@ var steps = []string{
 	"logout", "8s", "8s", "8s", "40s", "5h", "384h", "deactivate", "reactivate", "reactivate", "reset",
 }
 
-// run takes the steps with a new user and compares every answer.
+// run performs the steps with a new user and compares every answer with the model's.
 func (w *world) run(t *rapid.T, email string, list []step) {
 	w.join(email)
 	m := &model{active: true, password: password}
@@ -102,7 +102,7 @@ func (w *world) run(t *rapid.T, email string, list []step) {
 			if token != nil {
 				w.logout(token.text)
 				token.loggedOut = true
-				if token.next == nil { // the chain has nothing left to be answered again
+				if token.next == nil { // the chain has no successor left to return again
 					token.chain.revoked = true
 				}
 			}
@@ -172,7 +172,7 @@ func (w *world) modelRefresh(t *rapid.T, where string, m *model, token *modelTok
 	}
 }
 
-// The rows of the table that depend on time only, at their edges.
+// The test covers the rows of the table that depend on time only, at their edges.
 func TestTheJudgementAtItsEdges(t *testing.T) {
 	day := micros(24 * time.Hour)
 	for name, c := range map[string]struct {

@@ -21,11 +21,11 @@ func checkNewPassword(password string) error {
 }
 
 // changePassword sets the password of a user who knows the current one, and ends all of
-// the user's sessions except the one of the request. Reset tokens stop, too. It returns
+// the user's sessions except the one of the request. Reset tokens become invalid. It returns
 // INVALID_CREDENTIALS for a wrong password, after the same work as login: one read, and
 // the verification of one hash, if necessary a dummy. It returns ACCOUNT_NOT_ACTIVE if
-// the password is right and the account is not active, and UNAUTHORIZED if the user is
-// gone. The caller must hold a place to hash.
+// the password is right and the account is not active, and UNAUTHORIZED if the user no
+// longer exists. The caller must hold a place to hash.
 func (s *Service) changePassword(ctx context.Context, cfg *access.Config, g grant, current, password string) error {
 	acc, err := s.store.byID(ctx, cfg.Tenant.ID, g.userID)
 	if errors.Is(err, user.ErrUnknown) {

@@ -50,7 +50,7 @@ func TestAChangedPasswordEndsAllOtherSessions(t *testing.T) {
 		w.reset(reset, "yet another").want(400, fault.TokenInvalid)
 		w.refresh(strangers).want(200, "")
 
-		// The session goes on, and with what it gets the password is changed again.
+		// The session continues, and its new access token can change the password again.
 		a := w.refresh(laptop).want(200, "")
 		w.change(a.text("accessToken"), "another one", password).want(200, "")
 		w.refresh(a.text("refreshToken")).want(200, "")
@@ -81,7 +81,7 @@ func TestWhatMayNotChangeAPassword(t *testing.T) {
 		if verified.Load() != 1 {
 			t.Error("a hash was spent on a body that is refused")
 		}
-		w.setActive(eva, false) // the access token works until it ends
+		w.setActive(eva, false) // the access token works until it expires
 		a = w.change(access, password, "another one").want(403, fault.AccountNotActive)
 		if a.err.Details["reason"] != "deactivated" {
 			t.Errorf("%v", a.err.Details)
@@ -160,7 +160,7 @@ func TestAPasswordChangedFromNoSessionEndsThemAll(t *testing.T) {
 	})
 }
 
-// A change made while the password is checked has effect.
+// A change of the account that is made during a change of the password takes effect.
 func TestAChangeThatWasOvertakenDoesNotHold(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join(eva)
@@ -184,8 +184,8 @@ func TestAChangeThatWasOvertakenDoesNotHold(t *testing.T) {
 	})
 }
 
-// Refreshes and logins at the same time: the session in which the password is changed goes
-// on, and no other, in whatever order they come.
+// If refreshes and logins run at the same time, the session in which the password is
+// changed continues and no other does, in whatever order they run.
 func TestAPasswordIsChangedDuringRefreshesAndLogins(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {

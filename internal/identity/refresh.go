@@ -44,7 +44,7 @@ func (s *Service) successor(tenantID tenant.ID, presented string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// verdict is what happens to a presented token.
+// verdict says what is done with a presented token.
 type verdict uint8
 
 const (
@@ -52,7 +52,7 @@ const (
 	rotate             // it is current: its successor replaces it
 	repeat             // it was rotated within grace: its successor is returned again
 	endForUser         // refused, and the chain ends because of its user
-	endAsTheft         // refused, and the chain ends: somebody has an old token
+	endAsTheft         // refused, and the chain ends: an old token was presented
 )
 
 // judge implements the table of contract T7, row by row. Whether a rotated token has
@@ -110,7 +110,7 @@ func (s *Service) refresh(ctx context.Context, cfg *access.Config, presented str
 	return issue(cfg, key, r.grant, next)
 }
 
-// grant says for which user, in which session and when a pair of tokens is issued. now is
+// grant is the user, the session and the time for which a pair of tokens is issued. now is
 // the database's time in microseconds.
 type grant struct {
 	userID  user.ID
@@ -123,7 +123,7 @@ func issue(cfg *access.Config, key *signingKey, g grant, refreshToken string) (*
 	return &tokens{AccessToken: jwt, RefreshToken: refreshToken, ExpiresIn: int(accessLifetime.Seconds())}, err
 }
 
-// logout revokes the presented token, if it exists, and no other. The grace of its
+// logout revokes the presented token, if it exists, and no other. The grace period of its
 // predecessor ends, too.
 func (s *Service) logout(ctx context.Context, cfg *access.Config, presented string) error {
 	return s.store.logout(ctx, cfg.Tenant.ID, secret.Hash(presented))

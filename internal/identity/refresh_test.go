@@ -18,8 +18,8 @@ import (
 	"gatehouse/internal/user"
 )
 
-// tokensOf returns how many tokens the chain of a token has, and how many of them
-// are the successor of some other.
+// tokensOf returns how many tokens the chain of a token has, and how many of them are the
+// successor of another.
 func (w *world) tokensOf(token string) (all, successors int) {
 	w.t.Helper()
 	err := w.d.For(acme).Query(w.ctx, `SELECT parent_token_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id =
@@ -106,7 +106,7 @@ func TestTheRotationsOfASessionAreHeldToTheLimitOfAToken(t *testing.T) {
 			token = w.refresh(token).want(200, "").text("refreshToken")
 		}
 		w.refresh(token).want(429, fault.TooManyRequests)
-		w.refresh(was[0]).want(401, fault.Unauthorized) // theft is seen all the same
+		w.refresh(was[0]).want(401, fault.Unauthorized) // theft is detected nevertheless
 		w.clock.advance(time.Minute)
 		w.refresh(token).want(401, fault.Unauthorized)
 	})
@@ -149,7 +149,7 @@ func TestLogoutRevokesThePresentedTokenAlone(t *testing.T) {
 		w.refresh(elsewhere).want(200, "")
 		w.do("logout", `{}`).want(400, fault.Validation)
 
-		// Of a token that was rotated, its successor stays.
+		// Logging out with a rotated token leaves its successor valid.
 		_, third := w.login(eva)
 		fourth := w.refresh(third).want(200, "").text("refreshToken")
 		w.logout(third)
@@ -243,13 +243,13 @@ func rounds() int {
 	return 10
 }
 
-// One token, refreshed 100 times at once, on two nodes where there can be two:
-// one successor, the same in every answer.
+// One token that is refreshed 100 times at once, on PostgreSQL on two nodes, has one
+// successor, the same in every answer.
 //
-// It was tried with the token read and then written, without the lock of the
-// chain and the condition of the UPDATE. On PostgreSQL that fails within the
-// first rounds: some answers are the violation of the unique index on
-// token_hash, and without that index the token has several successors.
+// An implementation that reads and then writes the token, without the lock of the chain
+// and the condition of the UPDATE, fails on PostgreSQL within the first rounds: some
+// answers report a violation of the unique index on token_hash, and without that index
+// the token has several successors.
 func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestRefreshingOneTokenManyTimesAtOnce(t *testing.T) {
 }
 
 // If a stolen token is found while the newest one is being rotated, no token stays valid, in
-// whatever order they come.
+// whatever order the requests run.
 func TestATheftDuringARotationLeavesNothingAlive(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -371,7 +371,8 @@ func TestAResetDuringRefreshesAndLoginsLeavesNothingAlive(t *testing.T) {
 	}
 }
 
-// Everything that ends a user's sessions marks the rows of their tokens, and no others.
+// Everything that ends a user's sessions marks the rows of the sessions' tokens, and no
+// others.
 func TestSessionsThatEndedLookIt(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		update := func(change func(*user.User)) func() {

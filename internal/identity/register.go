@@ -47,8 +47,8 @@ type registered struct {
 }
 
 // readRegistration reads the built-in columns and the declared custom fields from a body.
-// It ignores all other members (contract I4), so that nobody registers as more than an
-// end-user. It returns VALIDATION with the fields that fail.
+// It ignores all other members (contract I4), so that a caller cannot register as more
+// than an end-user. It returns VALIDATION with the fields that fail.
 func readRegistration(body *httpapi.Object, users *schema.Entity) (*registration, error) {
 	r := &registration{}
 	bad := map[string]string{}
@@ -131,7 +131,7 @@ func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, e
 var builtIn = map[string]bool{"email": true, "password": true, "name": true, "locale": true}
 
 // register adds an external user with the default permission set, in the state that the
-// activation mode says. It returns EMAIL_TAKEN if any user, internal or external, has
+// activation mode requires. It returns EMAIL_TAKEN if any user, internal or external, has
 // the e-mail address; FORBIDDEN if registration was closed meanwhile;
 // SERVICE_UNAVAILABLE if the default permission set no longer exists, because such a
 // user could do nothing; and OVERLOADED if there is no place to hash in time, or the
@@ -187,7 +187,7 @@ func (s *Service) tryRegister(ctx context.Context, cfg *access.Config, u user.Re
 		if fault.CodeOf(err) == fault.Conflict {
 			err = s.checkFree(ctx, cfg, u.Email)
 		}
-		if err == nil { // the user who had the address is gone again
+		if err == nil { // the user who had the address has been deleted
 			err = errTakenByUser
 		}
 		return nil, err

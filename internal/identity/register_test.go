@@ -25,7 +25,7 @@ func registering(email string) string {
 	return fmt.Sprintf(`{"email":%q,"password":%q,"name":"Eva"}`, email, password)
 }
 
-// The rows of "External user activation" that begin with (none).
+// The test covers the rows of "External user activation" that begin with (none).
 func TestEachActivationModeBeginsInItsState(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for mode, want := range map[string]struct {
@@ -223,7 +223,8 @@ func TestRegistrationThatCannotBe(t *testing.T) {
 	})
 }
 
-// A node that has not noticed a change of configuration still registers under it.
+// A node that has not noticed a change of configuration still registers users under the
+// new one.
 func TestRegisterGoesByTheConfigurationThatIs(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		stale := w.config()
@@ -299,7 +300,7 @@ func TestAnAddressInAnotherFormIsTaken(t *testing.T) {
 			}
 		}
 		w.do("request-password-reset", `{"email":"EVA@bücher.example"}`).want(200, "")
-		w.lastMail("eva@xn--bcher-kva.example") // as every server takes it
+		w.lastMail("eva@xn--bcher-kva.example") // in the form that every server accepts
 	})
 }
 

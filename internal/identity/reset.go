@@ -41,9 +41,9 @@ func (s *Service) requestReset(cfg *access.Config, email string) error {
 }
 
 // reset uses up a reset token to set a password, and ends all of the user's sessions. The
-// user's other reset tokens stop, too. It returns VALIDATION for a password that is not
-// allowed, TOKEN_INVALID, TOKEN_EXPIRED, and OVERLOADED if there is no place to hash in
-// time.
+// user's other reset tokens become invalid. It returns VALIDATION for a password that is
+// not allowed, TOKEN_INVALID or TOKEN_EXPIRED for the token, and OVERLOADED if no place to
+// hash becomes free in time.
 func (s *Service) reset(ctx context.Context, cfg *access.Config, token, password string) error {
 	if err := checkNewPassword(password); err != nil {
 		return err

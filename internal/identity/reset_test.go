@@ -68,8 +68,8 @@ func TestAResetTokenLivesAnHour(t *testing.T) {
 	})
 }
 
-// The conditions of contract I11: the user exists, is external, is active and
-// is verified.
+// A reset requires the conditions of contract I11: the user exists, is external, is active
+// and is verified.
 func TestAResetIsForActiveVerifiedEndUsersAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join("gone@customer.example")

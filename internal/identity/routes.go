@@ -78,7 +78,7 @@ type text struct{ name, value string }
 // are missing or empty.
 func read[T any](c *httpapi.Call, required func(T) []text) (T, error) {
 	var value T
-	if _, err := c.JSON(); err != nil { // checks the content type, and what is wrong in every body
+	if _, err := c.JSON(); err != nil { // checks the content type, and for errors common to all bodies
 		return value, err
 	}
 	body, err := c.Body()
@@ -285,8 +285,8 @@ func ofToken(c *httpapi.Call, token string) budget {
 }
 
 // ofSession returns the budget of a session. Each rotation adds a row that is kept as long
-// as the session, and makes a token with a budget of its own, so that a caller that
-// always presents the newest token never reaches the limit of one.
+// as the session, and makes a token with a budget of its own, so a caller that always
+// presents the newest token never reaches the limit of a token.
 func ofSession(c *httpapi.Call, chainID string) budget {
 	return budgetOf(c, "refresh/session", chainID, limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
 }
@@ -325,8 +325,8 @@ func (s *Service) serveRequestReset(_ context.Context, c *httpapi.Call) (any, er
 	return s.requestMail(c, "reset", s.requestReset)
 }
 
-// requestMail answers 200 whether or not a mail is sent; do must only enqueue what is done
-// after the answer.
+// requestMail answers 200 whether or not a mail is sent. do must only enqueue work that
+// runs after the answer.
 func (s *Service) requestMail(c *httpapi.Call, use string, do func(cfg *access.Config, email string) error) (any, error) {
 	body, err := read(c, emailBody.required)
 	if err != nil {

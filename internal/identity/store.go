@@ -29,9 +29,9 @@ type Options struct {
 	Keyring   *secret.Keyring
 	Limiter   *ratelimit.Limiter
 	Mailer    Mailer
-	Cores     *admission.Cores // whose turns hashing takes; nil for no limit
+	Cores     *admission.Cores // limits concurrent hashing; nil for no limit
 	// Emit logs events for the operator: stolen tokens, blocks, mails that could not
-	// be queued. No event has a token, password or e-mail address in it.
+	// be queued. No event contains a token, password or e-mail address.
 	Emit func(event string, fields map[string]any)
 }
 

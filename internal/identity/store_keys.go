@@ -49,7 +49,7 @@ func CheckKeys(ctx context.Context, h db.Handle, keyring *secret.Keyring) error 
 // firstKey stores the tenant's first key unless it has one already.
 func (s store) firstKey(ctx context.Context, tenantID tenant.ID, k sealedKey) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
-		if _, err := tenant.Fence(ctx, tx); err != nil { // so that no rotation comes between
+		if _, err := tenant.Fence(ctx, tx); err != nil { // so that no rotation can intervene
 			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO jwt_keys (tenant_id, kid, sealed, created_at, retired_at)

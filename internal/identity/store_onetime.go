@@ -49,7 +49,7 @@ func (s store) putActivation(ctx context.Context, tenantID tenant.ID, acc user.A
 	})
 }
 
-// expiry returns when a token made now expires, and with it the mail that has it.
+// expiry returns when a token made now expires. The mail with the token expires then, too.
 func (s store) expiry(p purpose) time.Time { return s.clock.Now().Add(lifetimes[p]) }
 
 func (s store) putToken(ctx context.Context, tx db.Tx, userID user.ID, epoch int64, p purpose, hash secret.TokenHash) error {
@@ -93,8 +93,8 @@ func (s store) judgeToken(ctx context.Context, q db.Querier, dialect db.Dialect,
 }
 
 // spend uses up a token by one compare-and-set, and returns its user and epoch. owner is
-// the user whom it must belong to, "" for any. If several requests present one token at
-// once, one succeeds. It returns TOKEN_INVALID and TOKEN_EXPIRED as judgeToken does.
+// the user that the token must belong to, "" for any. If several requests present one token
+// at once, one succeeds. It returns TOKEN_INVALID and TOKEN_EXPIRED as judgeToken does.
 func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p purpose, owner user.ID) (userID user.ID, epoch int64, err error) {
 	now := tx.Dialect().Now
 	err = tx.Query(ctx, `UPDATE one_time_tokens SET used_at = `+now+` + $5
@@ -107,7 +107,7 @@ func (s store) spend(ctx context.Context, tx db.Tx, hash secret.TokenHash, p pur
 		return userID, epoch, err
 	}
 	err = s.judgeToken(ctx, tx, tx.Dialect(), hash, p)
-	if err == nil { // valid, but of another user
+	if err == nil { // valid, but another user's
 		err = errTokenInvalid
 	}
 	return "", 0, err

@@ -10,9 +10,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// changePassword sets the password of an account unless it has changed since it was seen,
-// and ends the user's sessions except the one of the chain spared, which moves to the
-// new epoch. If the account has changed, ok is false and is is its current state.
+// changePassword sets the password of an account unless the account has changed since seen
+// was read. It ends the user's sessions except the one of the chain spared, which moves to
+// the new epoch. If the account has changed, ok is false and is holds its current state.
 func (s store) changePassword(ctx context.Context, tenantID tenant.ID, seen user.Account, spared, phc string) (ok bool, is user.Account, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {

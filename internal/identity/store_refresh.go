@@ -39,15 +39,15 @@ func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account,
 	return g, ok, acc, err
 }
 
-// rotation is the outcome of a presented token.
+// rotation is the outcome of presenting a token.
 type rotation struct {
 	grant
 	verdict verdict
 }
 
-// rotate judges a token, found by its hash, and does what the verdict says, in one
-// transaction that locks the chain. A token that does not exist costs one read and no
-// write. It returns the error of l if the limit is used up.
+// rotate finds a token by its hash, judges it and applies the result, in one transaction
+// that locks the chain. A token that does not exist costs one read and no write. It
+// returns the error of l if the limit is used up.
 //
 // Because of the lock, the first of several requests with one token rotates it, and the
 // others find it just rotated. Because the chain is marked as ended, and not only its

@@ -55,7 +55,7 @@ func (s store) register(ctx context.Context, cfg *access.Config, r user.Registra
 	return id, err
 }
 
-// self returns the viewer's own row, or UNAUTHORIZED if it is gone.
+// self returns the viewer's own row, or UNAUTHORIZED if it no longer exists.
 func (s store) self(ctx context.Context, viewer access.Viewer) (*user.User, error) {
 	u, err := user.ByID(ctx, s.d.For(viewer.Tenant()), viewer.UserID())
 	if errors.Is(err, user.ErrUnknown) {

@@ -45,7 +45,7 @@ func (s store) sweep(ctx context.Context, tenantID tenant.ID) error {
 type deletion func(ctx context.Context, tx db.Tx) (gone int64, err error)
 
 // exhaust repeats the deletions, each in a transaction of its own, until none finds a row.
-// It rests after each for as long as it took.
+// After each deletion it pauses for as long as the deletion took.
 func (s store) exhaust(ctx context.Context, tenantID tenant.ID, group []deletion) error {
 	for left := int64(1); left > 0; {
 		left = 0

@@ -22,7 +22,7 @@ func (s *Service) RunRetention(ctx context.Context) {
 	background.Sweep(ctx, sweepEvery, s.sweep, failed)
 }
 
-// sweep deletes what has long expired, of every tenant.
+// sweep deletes the long-expired tokens, sessions and keys of every tenant.
 func (s *Service) sweep(ctx context.Context) error {
 	tenants, err := s.store.tenants(ctx)
 	if err != nil {
@@ -31,8 +31,8 @@ func (s *Service) sweep(ctx context.Context) error {
 	return background.Each(ctx, tenants, s.store.sweep)
 }
 
-// reportClashes tells the operator of accounts whose address is another
-// account's too, in another form.
+// reportClashes logs accounts whose address, in another form, is also the address of
+// another account.
 func (s *Service) reportClashes(ctx context.Context) error {
 	tenants, err := s.store.tenants(ctx)
 	if err != nil {

@@ -23,8 +23,8 @@ type activated struct {
 	Status string  `json:"status"`
 }
 
-// verify activates the user whom a verification mail was sent to, and sends the welcome
-// mail if the tenant's settings say so. It returns TOKEN_INVALID for an activation token,
+// verify activates the user who received a verification mail, and sends the welcome mail
+// if the tenant's settings require it. It returns TOKEN_INVALID for an activation token,
 // or TOKEN_EXPIRED if that has expired.
 func (s *Service) verify(ctx context.Context, cfg *access.Config, token string) (*activated, error) {
 	var w welcome

@@ -68,8 +68,8 @@ func (p *proof) entries(w *world) map[string]*auditEntry {
 	return all
 }
 
-// The audit log and the usage figures have every answered request after SIGTERM, and
-// after kill -9 all but those of the last moments.
+// After SIGTERM, the audit log and the usage figures include every answered request; after
+// kill -9, all but those of the last moments.
 func TestProveAuditOnSIGTERM(t *testing.T) {
 	asShipped(t)
 	together(t)

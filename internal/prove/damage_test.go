@@ -86,7 +86,7 @@ func eachDay(dir string, do func(day string) error) error {
 	return nil
 }
 
-// ofMain are the damages of the main file.
+// ofMain is the number of damages of the main file.
 const ofMain = 7
 
 func zero(int64) int64 { return 0 }

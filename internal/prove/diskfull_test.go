@@ -23,8 +23,8 @@ func TestProveDiskFull(t *testing.T) {
 	together(t)
 	for _, c := range []struct {
 		id, manifest string
-		// refuses: with the audit log on, reads too are refused once it holds as
-		// much as it may. Nothing is served unrecorded, and nothing hangs.
+		// refuses is set if reads are refused, too: with the audit log on, once the log
+		// buffers as much as it may. Nothing is served unrecorded, and nothing hangs.
 		refuses bool
 	}{
 		{"DUR-4", strings.Replace(manifest, "log_standard_requests: true", "log_standard_requests: false", 1), false},
@@ -62,9 +62,9 @@ func fillUp(t *testing.T, p *proof, w *world, refuses bool) {
 	c := n.client(w.token)
 	defer c.close()
 	f := newFleet(p, 4)
-	f.pause = 5 * time.Millisecond // the small disk must not be full of records
+	f.pause = 5 * time.Millisecond // the records must not fill the small disk
 	var full atomic.Bool
-	var whole atomic.Pointer[time.Time] // since when there is space again and all have noticed
+	var whole atomic.Pointer[time.Time] // since when there has been space again and everything has recovered
 	var refused, read atomic.Int64
 	c.note = func(a *answer) {
 		if a.status == http.StatusServiceUnavailable {
@@ -119,8 +119,8 @@ func fillUp(t *testing.T, p *proof, w *world, refuses bool) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		p.most("written", time.Since(space))
-		// It has recovered as a whole when the audit log is written, too: till then it
-		// may refuse requests.
+		// The recovery is complete when the audit log is written, too. Until then the
+		// server may refuse requests.
 		for failing(p, n) && time.Since(space) < patience {
 			time.Sleep(10 * time.Millisecond)
 		}

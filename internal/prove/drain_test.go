@@ -65,13 +65,13 @@ func drainOnce(t *testing.T, p *proof, w *world, f *fleet) {
 	}
 	seen, ids := f.compare(list, f.mark(true), f.mark(false))
 	unanswered := 0
-	for i, w := range f.writers { // a change that was made, though its answer never came
+	for i, w := range f.writers { // a change that was made although its answer never arrived
 		if len(w.changes) > w.acked && !afterAcked(w).equal(seen[i]) {
 			unanswered++
 		}
 	}
 	p.add("done_without_answer", unanswered)
-	if unanswered > 1 { // one may be closed as idle in the instant in which its request is read
+	if unanswered > 1 { // one connection may be closed as idle at the instant when its request is read
 		p.fail("%d requests were accepted, done and not answered", unanswered)
 	}
 	f.adopt(seen, ids)
@@ -146,6 +146,6 @@ func slowPost(t *testing.T, n *node, token string) (net.Conn, string) {
 	if _, err := conn.Write([]byte(head + body[:10])); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // it must have been read before the signal
+	time.Sleep(100 * time.Millisecond) // the server must have read it before the signal
 	return conn, body[10:]
 }

@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// soon is how long a change by a command may take to hold on every node.
+// soon is how long a change by a command may take to have effect on every node.
 const soon = time.Second
 
 // effects are changes made by commands beside running servers.
@@ -22,7 +22,7 @@ type effects struct {
 	nodes []*node
 }
 
-// What a command changes holds on every running node within a second.
+// A change by a command has effect on every running node within a second.
 func TestProveCommandsTakeEffect(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -35,7 +35,7 @@ func TestProveCommandsTakeEffect(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
-		f := newFleet(p, 2) // the folder's lock has other takers
+		f := newFleet(p, 2) // few, because others take the folder's lock, too
 		f.settles = true    // the API is switched off meanwhile
 		c := e.nodes[0].client(w.token)
 		defer c.close()

@@ -16,8 +16,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// What one attack may do: run to its deadline and a little more, take up its
-// memory limit and a little more, and make others wait a little.
+// Bounds for one attack: it may exceed its deadline and its memory limit by a little, and
+// delay other requests by a little.
 const (
 	attackTimeout = 200 * time.Millisecond
 	attackSlack   = 50 * time.Millisecond
@@ -26,9 +26,9 @@ const (
 	sampleWait    = 100 * time.Millisecond
 )
 
-// besidesManifest is the tenant of the attacks; its components and endpoints
-// follow. Reads are not logged: the database shall not grow meanwhile, and its
-// caches with it.
+// besidesManifest is the manifest of the tenant of the attacks, without its components
+// and endpoints, which are appended. Reads are not logged, so that the database and its
+// caches do not grow during the test.
 const besidesManifest = `
 tenant: acme
 hosts: [acme.localhost]
@@ -38,7 +38,8 @@ entities: [{name: contact, fields: [{name: first_name, type: text, required: tru
 users: [{email: olivia@acme.example, name: Olivia Owner, owner: true}]
 `
 
-// neighbour reports whether anything that attacks patch is still patched.
+// neighbour is a component that reports whether anything that attacks patch is still
+// patched.
 const neighbour = `
 const spread = [...[1, 2]].length;
 export default async function handler(inputs) {
@@ -48,15 +49,15 @@ export default async function handler(inputs) {
     records: typeof records.get, stack: typeof Error.prepareStackTrace, state: globalThis.state ?? null };
 }`
 
-// trial is one attack: its endpoint and its outcome.
+// trial is one attack, with its endpoint and its outcome.
 type trial struct {
 	name, slug string
-	best       time.Duration // the shortest run, inside
-	grown      int64         // the least that the process grew by meanwhile
+	best       time.Duration // the shortest run, as the server measured it
+	grown      int64         // the least by which the process grew during a run
 	runs       int
 }
 
-// within reports whether an attack kept its bounds at least once.
+// within reports whether the shortest run and the least growth are within the bounds.
 func (tr *trial) within() bool {
 	return tr.best <= attackTimeout+attackSlack && tr.grown <= attackMemory
 }
@@ -91,8 +92,8 @@ func TestProveAttacksStayInTheirBox(t *testing.T) {
 	}
 }
 
-// corpus returns some of the attacks that internal/component has, chosen at random,
-// and the manifest that makes endpoints of them.
+// corpus returns some of the attacks of internal/component, chosen at random, and the
+// manifest that makes endpoints of them.
 func corpus(p *proof, most int) (trials []*trial, manifest string) {
 	p.t.Helper()
 	text, err := os.ReadFile("../component/testdata/attacks.js")
@@ -118,8 +119,8 @@ func corpus(p *proof, most int) (trials []*trial, manifest string) {
 	return trials, besidesManifest + components + endpoints
 }
 
-// rank puts those first that have taken up the most memory, and the most time in
-// one step of the engine, wherever a limit was missing.
+// rank puts first the attacks that took the most memory, or the most time in one step of
+// the engine, when a limit was missing.
 func rank(part string) int {
 	name, _, _ := strings.Cut(part, "\n")
 	if slices.Contains([]string{"array fill", "array double", "copyWithin", "join huge"}, name) {
@@ -130,7 +131,7 @@ func rank(part string) int {
 
 // quoted returns a text as a quoted YAML scalar, which a JSON string is.
 func quoted(s string) string {
-	b, _ := json.Marshal(s) // a text
+	b, _ := json.Marshal(s) // a string cannot fail
 	return string(b)
 }
 
@@ -144,14 +145,14 @@ type box struct {
 	mem   *memory
 	clean string // the neighbour's answer when nothing is patched
 
-	levels        []int64 // of memory, before each turn
-	used          float64 // seconds of CPU, before
+	levels        []int64 // memory in use before each turn
+	used          float64 // CPU seconds before the attacks
 	alone, beside []time.Duration
-	more          []time.Duration // of p99, in each turn
+	more          []time.Duration // increase of the p99 in each turn
 }
 
-// measure reads at a fifth of the capacity, by turns alone and beside some
-// attacks: what else the machine does then slows both.
+// measure sends reads at a fifth of the capacity, alternately alone and during some
+// attacks, so that other load on the machine slows both.
 func (b *box) measure(trials []*trial) {
 	p := b.p
 	p.t.Helper()
@@ -183,7 +184,7 @@ func (b *box) measure(trials []*trial) {
 		b.compare()
 	}
 	left := trials
-	for range 3 { // other processes may have held the cores, other requests the memory
+	for range 3 { // repeat, because other processes may have taken the cores, other requests the memory
 		b.times(left)
 		left = slices.DeleteFunc(slices.Clone(left), (*trial).within)
 		for _, tr := range left {
@@ -237,7 +238,8 @@ func (b *box) probe() string {
 	return string(a.body)
 }
 
-// times reads how long the runs took, inside, when all of them are written.
+// times waits until all runs are stored and reads how long they took, as the server
+// measured it.
 func (b *box) times(trials []*trial) {
 	p := b.p
 	p.t.Helper()
@@ -249,8 +251,8 @@ func (b *box) times(trials []*trial) {
 	p.fail("not all runs were written")
 }
 
-// readTimes keeps the shortest run of each attack; its first, which was
-// harmless, does not count. False while runs are missing.
+// readTimes keeps the shortest run of each attack, not counting the first run, which was
+// harmless. It returns false while runs are missing.
 func (b *box) readTimes(trials []*trial) (all bool) {
 	p := b.p
 	p.t.Helper()
@@ -274,8 +276,8 @@ func (b *box) readTimes(trials []*trial) (all bool) {
 	return true
 }
 
-// judge compares with the bounds. A sample beside other tests holds only the
-// quietest turn to a wide one.
+// judge compares the figures with the bounds. Except when proving, other tests run at the
+// same time, so it compares only the quietest turn, with a wider bound.
 func (b *box) judge(trials []*trial) {
 	p := b.p
 	p.t.Helper()
@@ -300,8 +302,8 @@ func (b *box) judge(trials []*trial) {
 	if more > bound {
 		p.fail("p99 of reads is %s longer beside attacks", more)
 	}
-	// Each attack was held to its memory by itself. What stays of all of them is
-	// the heap's high water, which levels off; a leak would not.
+	// The memory of each attack was checked separately. What remains after all of them is
+	// the heap's peak size, which levels off; a leak would not.
 	first, middle, last := b.levels[0], b.levels[len(b.levels)/2], b.mem.now()
 	p.set("memory_first_mib", first>>20)
 	p.set("memory_middle_mib", middle>>20)
@@ -317,7 +319,7 @@ func (b *box) judge(trials []*trial) {
 	}
 }
 
-// cpu returns the tenant's CPU time in seconds, as /metrics tells it.
+// cpu returns the tenant's CPU time in seconds, as /metrics reports it.
 func (b *box) cpu() float64 {
 	b.p.t.Helper()
 	r, err := opsClient.Get(b.n.ops + "/metrics")

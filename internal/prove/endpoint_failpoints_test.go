@@ -18,19 +18,19 @@ import (
 	"gatehouse/internal/db"
 )
 
-// point is a place on the way of a delivery at which the process is killed, in
-// the words of GATEHOUSE_KILL_AT.
+// point is a point in the processing of a delivery at which the process is killed, in
+// the syntax of GATEHOUSE_KILL_AT.
 type point struct {
 	name, mode string
 	at         string
-	// stays says that the delivery has taken effect when the process dies there.
+	// stays is set if the delivery has taken effect when the process is killed there.
 	stays bool
 }
 
-// points is the way of a delivery: in token mode to a component, and where that
-// is another way, in signed mode to a flow. A point is reached by the second
-// delivery; those on the way of every transaction follow one that only a
-// delivery reaches. The run's row is written after the answer.
+// points are the points that a delivery passes: in token mode to a component and, where
+// the path differs, in signed mode to a flow. The second delivery reaches the point. A
+// point that every transaction passes is named after one that only a delivery passes.
+// The run's row is written after the answer.
 var points = []point{
 	{"token found", "token", "token.found#2", false},
 	{"body read", "token", "token.body-read#2", false},
@@ -60,8 +60,8 @@ var points = []point{
 	{"before the answer, signed", "signed", "delivery.before-answer#2", true},
 }
 
-// A delivery that is sent until it is acknowledged takes effect once, wherever
-// on its way the server was killed.
+// A delivery that is repeated until it is acknowledged takes effect once, at whatever
+// point the server was killed.
 func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
 	together(t)
 	asShipped(t)
@@ -76,7 +76,7 @@ func TestProveEveryDeliveryTakesEffectOnce(t *testing.T) {
 		for range scale(1, 10) {
 			for i, pt := range points {
 				if k.standing != nil && (i+int(p.seed%2))%2 != 0 {
-					continue // a start is dear there: every second point, which ones by the seed
+					continue // a start is slow there, so test every second point; the seed decides which
 				}
 				k.killAt(pt)
 			}
@@ -105,7 +105,7 @@ func failingProgram(t *testing.T) string {
 	return path
 }
 
-// hasFailpoints checks that all of the failpoints are in a program, or nothing of them.
+// hasFailpoints checks that a program contains all of the failpoints, or no trace of them.
 func hasFailpoints(t *testing.T, path string, want bool) {
 	t.Helper()
 	code, err := os.ReadFile(path)
@@ -126,7 +126,7 @@ func hasFailpoints(t *testing.T, path string, want bool) {
 	}
 }
 
-// launchFailing starts the program with its failpoints, to die at one of them.
+// launchFailing starts the program with failpoints, set to be killed at one of them.
 func (s *shop) launchFailing(failing, at string) *node {
 	s.t.Helper()
 	like := s.command(context.Background(), "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
@@ -142,7 +142,7 @@ func (s *shop) launchFailing(failing, at string) *node {
 		s.t.Fatal(err)
 	}
 	go func() {
-		_ = n.cmd.Wait() // ProcessState has what it says
+		_ = n.cmd.Wait() // ProcessState has the outcome
 		close(n.exited)
 	}()
 	s.t.Cleanup(n.kill)
@@ -158,20 +158,20 @@ type killer struct {
 	s       *shop
 	failing string
 	count   int // of deliveries
-	// standing is another node, which gets what is sent again; nil to start the
-	// killed one anew. A start is dear on PostgreSQL, where nothing keeps the
-	// compiled engine, and all that a node knows is in the database.
+	// standing is another node, to which deliveries are repeated; if it is nil, the
+	// killed node is restarted. A start is slow on PostgreSQL, where the compiled engine
+	// is not cached, and a node keeps all its state in the database.
 	standing *node
 }
 
-// killAt lets a first delivery through, kills the server at a point of the
-// second, and sends both again to a new one.
+// killAt sends a first delivery, kills the server at a point of the second, and repeats
+// both to another server.
 func (k *killer) killAt(pt point) {
 	p, s := k.p, k.s
 	p.t.Helper()
 	p.tried(1)
 	refs := []string{fmt.Sprintf("%s %d", pt.name, k.count+1), fmt.Sprintf("%s %d", pt.name, k.count+2)}
-	if strings.HasPrefix(pt.at, "history.") { // the first reaches it, after its answer
+	if strings.HasPrefix(pt.at, "history.") { // the first delivery reaches the point, after its answer
 		refs = refs[:1]
 	}
 	events := map[string]string{}
@@ -208,8 +208,8 @@ func (k *killer) killAt(pt point) {
 	check(p, s, n, pt.name, was.and(len(refs)), refs...)
 }
 
-// died waits until the process has ended at a point; else the point is not on
-// the way that it is said to be on.
+// died waits for the process to end and checks that it was killed at the point. If it was
+// not, the delivery does not pass the point.
 func (k *killer) died(n *node, pt point) {
 	k.p.t.Helper()
 	n.end(5 * time.Second)
@@ -220,9 +220,9 @@ func (k *killer) died(n *node, pt point) {
 	}
 }
 
-// redeliver sends a delivery twice at once and then twice more. It must have
-// one event, the acknowledged one where there was one, and unless it had taken
-// effect before exactly one receipt.
+// redeliver sends a delivery twice at once and then twice more. All answers must name one
+// event, which must be the acknowledged one if there was one. Exactly one answer must be
+// a receipt, or none if the delivery had taken effect before.
 func redeliver(p *proof, s *shop, n *node, pt point, ref, event string, stays bool) {
 	p.t.Helper()
 	c := provider()
@@ -275,8 +275,8 @@ func audited(p *proof, s *shop, n *node) books {
 	return b
 }
 
-// check compares the books with what they should be, and looks at the effects
-// of some deliveries by themselves.
+// check compares the books with the expected ones, and checks the effects of some
+// deliveries one by one.
 func check(p *proof, s *shop, n *node, when string, want books, refs ...string) {
 	p.t.Helper()
 	if is := audited(p, s, n); is != want {

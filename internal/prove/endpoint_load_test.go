@@ -20,22 +20,22 @@ type meter struct {
 	p     *proof
 	c     *client
 	paths []string
-	ask   func(n int) // what is asked for instead of the paths, if set
-	most  int         // at once; askers if not set
+	ask   func(n int) // sends the n-th request in place of a read of the paths, if set
+	most  int         // concurrent requests; askers if not set
 
 	begun time.Time    // when the first was due
-	next  atomic.Int64 // which one is
+	next  atomic.Int64 // the number of the next request
 	rate  int
 	mu    sync.Mutex
 	turns []time.Time // when attacks began and ended, by turns
 	took  map[bool][]time.Duration
 }
 
-// askers bound the requests at once.
+// askers is the default limit of concurrent requests.
 const askers = 64
 
-// capacity returns how many reads a second the server answers when it does nothing
-// else, this process's own share of the machine included.
+// capacity returns how many reads a second the server answers when it does nothing else,
+// while this process takes its own share of the machine.
 func (m *meter) capacity(lasts time.Duration) int {
 	var done atomic.Int64
 	var wait sync.WaitGroup
@@ -63,7 +63,7 @@ func (m *meter) read(n int) {
 	}
 }
 
-// run asks at the rate until ctx ends.
+// run sends requests at the rate until ctx ends.
 func (m *meter) run(ctx context.Context, rate int) {
 	var wait sync.WaitGroup
 	m.begun, m.rate = time.Now(), rate
@@ -92,8 +92,8 @@ func (m *meter) due(n int) time.Time {
 	return m.begun.Add(time.Duration(n) * time.Second / time.Duration(m.rate))
 }
 
-// catchUp waits, while it runs, until what was due before an instant has been
-// sent, and returns false when that takes longer than patience.
+// catchUp waits, while run is running, until the requests due before an instant have been
+// sent. It returns false if that takes longer than patience.
 func (m *meter) catchUp(before time.Time) bool {
 	for asked := time.Now(); time.Since(asked) < patience; time.Sleep(10 * time.Millisecond) {
 		if m.due(int(m.next.Load()) - m.atOnce()).After(before) {
@@ -124,8 +124,8 @@ func (m *meter) turn(attacked bool) {
 	}
 }
 
-// take returns the times since the last take: of requests alone, and of those beside
-// attacks.
+// take returns the times recorded since its last call: those of requests alone, and those
+// of requests beside attacks.
 func (m *meter) take() (alone, beside []time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,8 +143,8 @@ func quantile(took []time.Duration, q float64) time.Duration {
 	return took[int(q*float64(len(took)-1))]
 }
 
-// memory samples the memory that a process has of its own: pages of files that
-// it has mapped, such as the database's, are the system's to take away.
+// memory samples the memory of a process without the pages of files that it has mapped,
+// such as the database's, because the system can reclaim those.
 type memory struct {
 	file string
 	most atomic.Int64

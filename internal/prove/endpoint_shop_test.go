@@ -70,7 +70,7 @@ custom_endpoints:
   - {slug: signed, target: {automation: book_flow}, auth: signed, verifier: simple, webhook_secret: a-secret-of-these-proofs, rate_limit_per_minute: 100000000}
 `
 
-// shop is a world whose tenant has these webhooks, and what was delivered.
+// shop is a world whose tenant has these webhooks, with the ids of its counters.
 type shop struct {
 	*world
 	webhook  string // the token
@@ -123,13 +123,13 @@ func (s *shop) deliver(c *http.Client, base, mode, ref, counter string) (*answer
 	return exchange(c, r)
 }
 
-// provider returns an HTTP client of a provider's.
+// provider returns the HTTP client of a provider.
 func provider() *http.Client {
 	return &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 }
 
-// acknowledged returns the event that an answer acknowledges, "" for an answer that
-// is no acknowledgement; first says that it is the receipt of the run itself.
+// acknowledged returns the event that an answer acknowledges, or "" if it acknowledges
+// none. first reports whether the answer is the receipt of the run itself.
 func (a *answer) acknowledged() (event string, first bool) {
 	var body struct {
 		Received  bool   `json:"received"`
@@ -148,10 +148,10 @@ func (a *answer) acknowledged() (event string, first bool) {
 	return "", false
 }
 
-// books is what the database has of all deliveries.
+// books counts what the database has of all deliveries.
 type books struct{ events, keys, pairs, records, total int64 }
 
-// kept reads the books of a quiet database.
+// kept reads the books of an idle database.
 func (s *shop) kept(c *client) (books, error) {
 	var b books
 	for _, q := range []struct {
@@ -187,13 +187,13 @@ func (s *shop) kept(c *client) (books, error) {
 	return b, nil
 }
 
-// and returns what the books must be after n more deliveries.
+// and returns the books expected after n more deliveries.
 func (b books) and(n int) books {
 	m := int64(n)
 	return books{b.events + m, b.keys + m, b.pairs + m, b.records + 2*m, b.total + m}
 }
 
-// number asks the database itself.
+// number queries the database directly.
 func (s *shop) number(sql string) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// deliveryStorm is senders that deliver different events, each again and again until it
-// is acknowledged, to nodes that are killed meanwhile.
+// deliveryStorm has senders that deliver different events to nodes that are killed
+// meanwhile. They repeat each event until it is acknowledged.
 type deliveryStorm struct {
 	p     *proof
 	s     *shop
@@ -26,12 +26,12 @@ type deliveryStorm struct {
 	bases []atomic.Pointer[string] // the address of each node
 
 	mu       sync.Mutex
-	events   map[int]string // what an event was acknowledged as
+	events   map[int]string // the id under which each event was acknowledged
 	receipts map[int]int
 }
 
-// Under kills at random, with providers that send until they are heard, and at
-// times twice at once, every event is there once with its effects.
+// While nodes are killed at random and providers repeat deliveries until they are
+// acknowledged, sometimes two at once, every event is stored once, with its effects.
 func TestProveDeliveriesInAStorm(t *testing.T) {
 	underRace(t)
 	together(t)
@@ -46,7 +46,7 @@ func TestProveDeliveriesInAStorm(t *testing.T) {
 	})
 }
 
-// rage sends everything while it kills nodes, one at a time.
+// rage sends all events while it kills nodes, one at a time.
 func (st *deliveryStorm) rage(kills int) {
 	p := st.p
 	p.t.Helper()
@@ -91,7 +91,7 @@ func (st *deliveryStorm) send(id int) {
 		if event >= st.total {
 			return
 		}
-		if random.IntN(5) == 0 { // the provider's other machine sends it too
+		if random.IntN(5) == 0 { // another machine of the provider sends the event, too
 			var other sync.WaitGroup
 			way := rand.New(rand.NewPCG(st.p.seed, uint64(event)+1_000_000))
 			other.Go(func() { st.insist(c, way, event) })
@@ -101,7 +101,7 @@ func (st *deliveryStorm) send(id int) {
 			st.insist(c, random, event)
 		}
 		st.acked.Add(1)
-		if random.IntN(10) == 0 { // it is not sure of one that was acknowledged
+		if random.IntN(10) == 0 { // the provider repeats an event that was acknowledged
 			st.insist(c, random, event)
 		}
 	}
@@ -132,7 +132,7 @@ func (st *deliveryStorm) insist(c *http.Client, random *rand.Rand, event int) {
 			time.Sleep(5 * time.Millisecond)
 			continue
 		case a.status == http.StatusConflict || a.status == http.StatusServiceUnavailable:
-			st.p.add(fmt.Sprintf("answered_%d", a.status), 1) // the provider comes again
+			st.p.add(fmt.Sprintf("answered_%d", a.status), 1) // the provider will retry
 			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 			continue
 		}
@@ -142,8 +142,8 @@ func (st *deliveryStorm) insist(c *http.Client, random *rand.Rand, event int) {
 	st.p.fail("%s was not acknowledged in %s", ref(event), 3*patience)
 }
 
-// note keeps an acknowledgement. An event has one id, and one receipt at most:
-// all others are told that it is a duplicate.
+// note records an acknowledgement. An event has one id and at most one receipt: all other
+// answers report a duplicate.
 func (st *deliveryStorm) note(event int, a *answer) {
 	id, receipt := a.acknowledged()
 	st.mu.Lock()
@@ -161,12 +161,12 @@ func (st *deliveryStorm) note(event int, a *answer) {
 	}
 }
 
-// judge compares what is there with what was acknowledged: everything.
+// judge compares what is stored with what was acknowledged, which must be every event.
 func (st *deliveryStorm) judge() {
 	p := st.p
 	p.t.Helper()
 	gone(p.t, st.s.world, backends(p.t, st.s.world))
-	if st.s.engine == db.Postgres { // each costs its second: deadlock_timeout
+	if st.s.engine == db.Postgres { // each deadlock costs a second, the deadlock_timeout
 		n, err := st.s.number(`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)
 		if err != nil {
 			p.fail("%v", err)

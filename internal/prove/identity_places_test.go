@@ -20,14 +20,14 @@ import (
 	"gatehouse/internal/db"
 )
 
-// place is somewhere a secret could be left. has is what it contains for sure.
+// place is a place where a secret could be left. has is what it must contain.
 type place struct {
 	content []byte
 	has     []string
 }
 
-// stored returns what the server keeps: on SQLite the files of its folder, and a
-// backup; on PostgreSQL every row of every table. Mails are let out, and the
+// stored returns what the server stores: with SQLite, the files of its folder and a
+// backup; with PostgreSQL, every row of every table. It leaves out mails and the
 // compiled JavaScript engine.
 func (s *vault) stored(running bool) map[string]place {
 	s.w.t.Helper()
@@ -49,7 +49,8 @@ func (s *vault) stored(running bool) map[string]place {
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
-	// While it runs the newest is in the log alone; afterwards all is in the file.
+	// While the server runs, the newest rows are in the log only; afterwards all rows are
+	// in the file.
 	newest := db.FileName
 	if running {
 		newest += "-wal"
@@ -65,7 +66,7 @@ func (s *vault) stored(running bool) map[string]place {
 	return all
 }
 
-// tables returns every row of every table, as text; bytes are hex there.
+// tables returns every row of every table as text, with bytes in hex.
 func (s *vault) tables() map[string]place {
 	s.w.t.Helper()
 	ctx := s.p.t.Context()
@@ -98,7 +99,7 @@ func (s *vault) tables() map[string]place {
 	return all
 }
 
-// printed returns what the server and the commands say.
+// printed returns what the server and the commands print.
 func (s *vault) printed() map[string]place {
 	s.w.t.Helper()
 	all := map[string]place{}
@@ -136,8 +137,8 @@ func (s *vault) printed() map[string]place {
 	return all
 }
 
-// forms returns the ways in which a text may be written: as it is, as JSON, in a
-// URL, in hex, and in base64 wherever in a longer text it stands.
+// forms returns the forms in which a text may be written: unchanged, as JSON, in a URL,
+// in hex, and in base64 at any position in a longer text.
 func forms(secret string) map[string]string {
 	b := []byte(secret)
 	inHTML, plain := inside(secret, true), inside(secret, false)
@@ -150,19 +151,20 @@ func forms(secret string) map[string]string {
 	for name, encoding := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "base64url": base64.RawURLEncoding} {
 		for before := range 3 {
 			text := encoding.EncodeToString(append(make([]byte, before), b...))
-			// The first and the last characters depend on what stands beside.
+			// The first and the last characters depend on the adjacent bytes.
 			all[fmt.Sprintf("%s after %d", name, before)] = text[4*min(before, 1) : len(text)-4]
 		}
 	}
 	return all
 }
 
-// inside returns a text as JSON has it between the quotes, fit for HTML or not.
+// inside returns a text as JSON writes it between the quotes, with or without escapes for
+// HTML.
 func inside(text string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
-	_ = e.Encode(text) // of a text, to memory
+	_ = e.Encode(text) // a string written to memory cannot fail
 	s := strings.TrimSpace(b.String())
 	return s[1 : len(s)-1]
 }

@@ -21,9 +21,9 @@ import (
 
 const auth = "/public/v1/auth/"
 
-// portalManifest is a tenant whose customers log in themselves, with limits
-// that are not met unless a test wants to. It has the activation mode, how many
-// logins an e-mail address has, and the passwords of its users.
+// portalManifest is the manifest of a tenant whose customers log in themselves, with
+// limits that a test reaches only on purpose. Its parameters are the activation mode,
+// the limit of logins per e-mail address, and the passwords of its users.
 const portalManifest = `
 tenant: acme
 hosts: [acme.localhost]
@@ -51,7 +51,7 @@ users:
   - {email: dora@customer.example, name: Dora, type: external, permission_sets: [portal], password: %s}
 `
 
-// portal is a world with that tenant: Olivia and Rita are staff, Eva and Dora
+// portal is a world with that tenant. Olivia and Rita are staff; Eva and Dora are
 // customers.
 type portal struct {
 	*world
@@ -73,14 +73,14 @@ func newPortal(t testing.TB, engine db.Engine) *portal {
 	return p
 }
 
-// manifest returns the tenant with an activation mode and so many logins an address;
-// more is what stands below it.
+// manifest returns the tenant's manifest with an activation mode and a limit of logins
+// per address; more is the text that follows it.
 func (p *portal) manifest(mode string, logins int, more string) string {
 	return fmt.Sprintf(portalManifest, mode, logins, quoted(p.passwords[owner]), quoted(p.passwords[rita]),
 		quoted(p.passwords[eva]), quoted(p.passwords[dora])) + more
 }
 
-// often is more logins than a test has.
+// often is a limit of logins that no test reaches.
 const often = 100_000
 
 // serve starts a server that writes its mails to the world's folder.
@@ -92,7 +92,7 @@ func (p *portal) serve() *node {
 	return p.start()
 }
 
-// visitor sends requests that carry the headers it is told, and no others.
+// visitor sends requests with the given headers and no others.
 type visitor struct {
 	t    testing.TB
 	base string
@@ -124,18 +124,18 @@ func (v *visitor) send(method, path, body string, headers ...string) (*answer, e
 	return exchange(v.http, r)
 }
 
-// members returns a JSON object of names and values.
+// members returns a JSON object with the given names and values.
 func members(pairs ...string) string {
 	m := map[string]string{}
 	for pair := range slices.Chunk(pairs, 2) {
 		m[pair[0]] = pair[1]
 	}
-	b, _ := json.Marshal(m) // of texts
+	b, _ := json.Marshal(m) // strings cannot fail
 	return string(b)
 }
 
-// want sends and ends the test unless the answer has the status; it returns the
-// answer's data.
+// want sends a request and returns the answer's data. It ends the test unless the answer
+// has the status.
 func (v *visitor) want(status int, method, path, body string, headers ...string) map[string]any {
 	v.t.Helper()
 	a, err := v.send(method, path, body, headers...)
@@ -159,7 +159,7 @@ func (v *visitor) post(status int, use string, pairs ...string) map[string]any {
 }
 
 // letter is a mail that was written to the outbox.
-type letter struct{ to, token string } // the token of the link in it, "" without one
+type letter struct{ to, token string } // token is that of the link in the mail, "" if it has none
 
 var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
 
@@ -207,7 +207,7 @@ func readLetter(file string) (letter, error) {
 	if err != nil {
 		return letter{}, err
 	}
-	part, err := multipart.NewReader(m.Body, params["boundary"]).NextPart() // the text; quoted-printable is undone
+	part, err := multipart.NewReader(m.Body, params["boundary"]).NextPart() // the text part; NextPart decodes quoted-printable
 	if err != nil {
 		return letter{}, err
 	}
@@ -219,7 +219,7 @@ func readLetter(file string) (letter, error) {
 	return l, err
 }
 
-// letter waits for the n-th mail to an address, from 1.
+// letter waits for the n-th mail to an address, counted from 1.
 func (p *portal) letter(to string, n int) letter {
 	p.t.Helper()
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(10 * time.Millisecond) {

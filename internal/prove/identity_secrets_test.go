@@ -19,8 +19,8 @@ import (
 	"gatehouse/internal/db"
 )
 
-// workshopManifest is what the portal's tenant has besides: an endpoint for each
-// way to call one, and the provider's secrets.
+// workshopManifest is what the tenant has in addition to portalManifest: an endpoint for
+// each way to call one, and the provider's secrets.
 const workshopManifest = `
 logic_components:
   - {name: echo, source: "export default (inputs, ctx) => { console.log('called'); return { by: ctx.user.email } }"}
@@ -39,7 +39,7 @@ custom_endpoints:
   - {slug: signed, target: {component: echo}, auth: signed, verifier: simple, webhook_secret: %s, previous_webhook_secret: %s}
 `
 
-// vault is everything secret that these clients come to know.
+// vault collects every secret that the clients learn.
 type vault struct {
 	p *proof
 	w *portal
@@ -50,9 +50,10 @@ type vault struct {
 	provider, earlier string            // secrets shared with the provider
 }
 
-// A server that has seen every way to hand over a secret has none of them in
-// plain: not in its files, running or stopped, not in what it and its commands
-// print. Mails, and the answers that give them out, are what they are for.
+// A server that has received secrets in every possible way has none of them in plain
+// text: neither in its files, while it runs or after it stopped, nor in what it and its
+// commands print. Mails, and the answers that issue secrets, are exempt: secrets belong
+// there.
 func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 	together(t)
 	asShipped(t)
@@ -79,7 +80,7 @@ func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 		if proving {
 			s.theft()
 		}
-		time.Sleep(500 * time.Millisecond) // for the audit log and the runs
+		time.Sleep(500 * time.Millisecond) // until the audit log and the runs are written
 		s.search("running", s.stored(true))
 		s.n.terminate()
 		if code := s.n.end(grace); code != 0 {
@@ -107,7 +108,7 @@ func (s *vault) keep(what, secret string) string {
 	return secret
 }
 
-// password returns a new one, with characters that JSON, HTML and URLs escape.
+// password returns a new password with characters that JSON, HTML and URLs escape.
 func (s *vault) password(what string) string {
 	return s.keep(what, `Pä"s <`+rand.Text()[:16]+`> \ & +/`)
 }
@@ -133,7 +134,7 @@ func (s *vault) mailed(to string, n int) string {
 	return s.keep(fmt.Sprintf("token in mail %d to %s", n, to), s.w.letter(to, n).token)
 }
 
-// byMail does what an end-user does who verifies the address by mail, mistakes included.
+// byMail takes the steps of an end-user who verifies the address by mail, with mistakes.
 func (s *vault) byMail() {
 	s.w.t.Helper()
 	const anna = "anna@customer.example"
@@ -202,7 +203,7 @@ func (s *vault) create(email, kind string) {
 	}
 }
 
-// byApp does what happens to an end-user whom the tenant's app activates.
+// byApp takes the steps of an end-user who is activated by the tenant's app.
 func (s *vault) byApp() {
 	s.w.t.Helper()
 	s.apply("app_managed", often)
@@ -279,7 +280,7 @@ func random(n int) []byte {
 	return b
 }
 
-// webhooks are deliveries with a secret token, to endpoints that work and fail.
+// webhooks sends deliveries with a secret token to endpoints that work and that fail.
 func (s *vault) webhooks() {
 	s.w.t.Helper()
 	renew := func(slug string) string {
@@ -294,8 +295,8 @@ func (s *vault) webhooks() {
 	s.v.want(500, "POST", "/public/v1/custom/broken", members("password", secret, "token", is), "X-Webhook-Token", broken)
 }
 
-// signed are deliveries with a provider's signature, before and after its
-// secret changes.
+// signed sends deliveries with a provider's signature, before and after its secret
+// changes.
 func (s *vault) signed() {
 	s.w.t.Helper()
 	for round, secret := range []string{s.provider, s.earlier} {
@@ -342,8 +343,8 @@ func (s *vault) theft() {
 	s.v.post(401, "refresh", "refreshToken", first)
 }
 
-// search looks for every secret in every place, in all the forms it may have.
-// Each place is shown to have been looked at by something it must contain.
+// search looks for every secret in every place, in all of its forms. It also looks for
+// what each place must contain, to show that the place was searched.
 func (s *vault) search(when string, places map[string]place) {
 	s.w.t.Helper()
 	var size int64

@@ -15,21 +15,21 @@ import (
 	"gatehouse/internal/db"
 )
 
-// What a storm of logins may cost those who ask for records, and may take up.
+// How much a storm of logins may delay reads of records, and how much memory it may take.
 const (
-	stormWait   = 30 * time.Millisecond  // on their p99
-	sampledWait = 150 * time.Millisecond // the same where others use the machine
+	stormWait   = 30 * time.Millisecond  // on the p99 of the reads
+	sampledWait = 150 * time.Millisecond // the same while other tests run
 	stormMemory = 300 << 20
 	attackers   = 32
 )
 
-// Logins cannot take the cores from others: reads at a fifth of what the server
-// could do hardly wait while 32 clients log in as fast as they are let.
+// Logins cannot take the cores from other requests: reads at a fifth of the server's
+// capacity are hardly delayed while 32 clients log in as fast as the server lets them.
 func TestProveALoginStormLeavesDataAlone(t *testing.T) {
 	asShipped(t)
 	p := begin(t, "STORM-login", db.SQLite)
 	w := newPortal(t, db.SQLite)
-	// Reads are not logged: what is measured is the logins, not the disk.
+	// Reads are not logged, because the test measures logins and not the disk.
 	w.apply(strings.Replace(w.manifest("none", often, ""), "log_standard_requests: true", "log_standard_requests: false", 1))
 	w.token = w.key(owner)
 	n := w.serve()
@@ -76,8 +76,9 @@ func TestProveALoginStormLeavesDataAlone(t *testing.T) {
 	}
 }
 
-// judgeStorm compares with the bounds; least is how much longer the p99 was in
-// the quietest turn, and all that is asked where others use the machine.
+// judgeStorm compares the figures with the bounds. least is the increase of the p99 in
+// the quietest turn. Except when proving, it is compared in place of the increase over
+// all turns, because other tests use the machine.
 func judgeStorm(p *proof, alone, beside []time.Duration, least time.Duration, peak int64) {
 	p.t.Helper()
 	p.set("peak_rss_mib", peak>>20)
@@ -101,8 +102,8 @@ func judgeStorm(p *proof, alone, beside []time.Duration, least time.Duration, pe
 	}
 }
 
-// loginStorm runs clients that log in one login after the other, with right and wrong
-// passwords, to accounts and to addresses that have none.
+// loginStorm runs clients that each send one login after the other, with right and wrong
+// passwords, for addresses with and without an account.
 func loginStorm(p *proof, n *node, w *portal, lasts time.Duration) {
 	p.t.Helper()
 	v := n.visitor()
@@ -133,8 +134,8 @@ func loginStorm(p *proof, n *node, w *portal, lasts time.Duration) {
 	wait.Wait()
 }
 
-// peakRSS returns the most memory that the process ever had resident, in bytes; 0
-// where nobody tells.
+// peakRSS returns the peak resident memory of the process in bytes, or 0 if the system
+// does not report it.
 func (n *node) peakRSS() int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
 	if err != nil {

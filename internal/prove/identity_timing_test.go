@@ -12,33 +12,34 @@ import (
 	"gatehouse/internal/db"
 )
 
-// telling is Welch's t from which two means count as different: with it, chance
-// alone finds a difference between two equal ones 7 times in a million.
+// telling is the value of Welch's t from which two means count as different. Two equal
+// means reach it by chance 7 times in a million.
 const telling = 4.5
 
-// stranger is what somebody may try with an address, to learn whether there is
-// an account; body is what is sent.
+// stranger is a request that an outsider may send to learn whether an e-mail address
+// has an account. body is the body of the request.
 type stranger struct {
 	name, body string
 	took       []float64 // µs
-	mails      func()    // waits for the mail that it makes the server send; nil where there is none
-	window     *ending   // of its address, by the first answer
-	first      string    // how many seconds of it were left then
+	mails      func()    // waits for the mail that the request causes; nil if it causes none
+	window     *ending   // of the address's rate limit, from the first answer
+	first      string    // how many seconds of the window were left then
 }
 
-// ending is when the rate limit's window of an address ends: a span, for it ends
-// in whole seconds from some instant between a request and its answer.
+// ending is the interval in which the rate limit window of an address ends. The exact
+// instant is unknown, because the header gives whole seconds from some instant between
+// a request and its answer.
 type ending struct{ earliest, latest time.Time }
 
-// endingOf returns that of the window of an answer's address.
+// endingOf returns when the rate limit window that an answer reports ends.
 func endingOf(a *answer) (ending, error) {
 	left, err := strconv.Atoi(a.header.Get("X-Ratelimit-Reset"))
 	ends := time.Duration(left) * time.Second
 	return ending{a.sent.Add(ends - time.Second), a.at.Add(ends + time.Second)}, err
 }
 
-// A wrong password, an address without an account, staff, whoever waits for
-// activation and whoever was deactivated: the answer is the same, in the same time.
+// Login gives the same answer in the same time for a wrong password, an address without
+// an account, staff, a pending user and a deactivated user.
 func TestProveLoginTellsNothing(t *testing.T) {
 	asShipped(t)
 	p := begin(t, "TELL-login", db.SQLite)
@@ -57,7 +58,7 @@ func TestProveLoginTellsNothing(t *testing.T) {
 	})
 }
 
-// Asking for a mail tells as little, whether or not one is sent.
+// A request for a mail reveals as little, whether or not a mail is sent.
 func TestProveAskingForAMailTellsNothing(t *testing.T) {
 	asShipped(t)
 	for _, use := range []string{"request-password-reset", "resend-verification"} {
@@ -69,7 +70,7 @@ func TestProveAskingForAMailTellsNothing(t *testing.T) {
 			all := []*stranger{ask("unknown", "nora@customer.example"), ask("external", eva), ask("staff", rita), ask("pending", pending), ask("deactivated", dora)}
 			to := map[string]int{"request-password-reset": 1, "resend-verification": 3}[use]
 			before := len(w.outbox())
-			all[to].mails = func() { // so that none waits for those before it, and because it is not equal by doing nothing
+			all[to].mails = func() { // so that no request waits for earlier mails, and to check that each mail is sent
 				sent++
 				for begun := time.Now(); len(w.outbox()) < before+sent; time.Sleep(time.Millisecond) {
 					if time.Since(begun) > time.Minute {
@@ -85,7 +86,7 @@ func TestProveAskingForAMailTellsNothing(t *testing.T) {
 
 const pending = "paul@customer.example"
 
-// askingPortal returns a running portal where Paul waits for activation and Dora was
+// askingPortal returns a running portal in which Paul is pending and Dora is
 // deactivated.
 func askingPortal(p *proof) (*portal, *visitor) {
 	p.t.Helper()
@@ -99,9 +100,9 @@ func askingPortal(p *proof) (*portal, *visitor) {
 	return w, v
 }
 
-// tellNothing asks in rounds, in each of them every stranger once in random
-// order, with a pause after each, and compares the times pairwise. Where others
-// use the machine one repetition is allowed.
+// tellNothing sends the request of every stranger once a round, in random order and with
+// a pause after each, and compares the times pairwise. Except when proving, other tests
+// use the machine, and it repeats the rounds once if the times differ.
 func tellNothing(p *proof, v *visitor, use string, status, rounds int, pause time.Duration, all []*stranger) {
 	p.t.Helper()
 	for try := 1; ; try++ {
@@ -130,8 +131,8 @@ func tellNothing(p *proof, v *visitor, use string, status, rounds int, pause tim
 	}
 }
 
-// askEach runs one round; its answers must be the same to the byte, but for the
-// request's id and the time.
+// askEach runs one round. The answers must be the same, byte for byte, except for the
+// request id and the time.
 func askEach(p *proof, v *visitor, use string, status int, pause time.Duration, all []*stranger, round int) {
 	p.t.Helper()
 	var first string
@@ -182,7 +183,7 @@ func fullWindows(p *proof, all []*stranger) {
 	}
 }
 
-// visible returns the answer but for what differs between any two.
+// visible returns the answer without the headers that differ between any two answers.
 func visible(a *answer) string {
 	h := a.header.Clone()
 	for _, name := range []string{"X-Request-Id", "Date", "X-Ratelimit-Reset"} {
@@ -190,12 +191,12 @@ func visible(a *answer) string {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d\n", a.status)
-	_ = h.Write(&b) // in order of names, to memory
+	_ = h.Write(&b) // sorted by name; a write to memory cannot fail
 	b.Write(a.body)
 	return b.String()
 }
 
-// widest returns the largest |t| of all pairs, and of which.
+// widest returns the largest |t| of all pairs, and the pair's names.
 func widest(all []*stranger) (most float64, between string) {
 	for i, a := range all {
 		for _, b := range all[:i] {

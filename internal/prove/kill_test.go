@@ -18,7 +18,7 @@ import (
 )
 
 // A server that is killed at any moment has every change that it acknowledged when it is
-// started again, and no half of another.
+// started again, and no partial change.
 func TestProveKill9(t *testing.T) {
 	asShipped(t)
 	together(t)
@@ -72,7 +72,8 @@ func killOnce(t *testing.T, p *proof, w *world, f *fleet) {
 	}
 }
 
-// verify compares the whole of what a node serves with the journals, and adopts it.
+// verify compares everything that a node serves with the journals, and makes it the
+// writers' new base.
 func verify(p *proof, n *node, w *world, f *fleet) {
 	p.t.Helper()
 	c := n.client(w.token)
@@ -106,13 +107,13 @@ func agree(p *proof, c *client, seen []state, ids map[string]string, email strin
 		p.fail("%s: listed %v, by its unique value %v", email, there, found)
 	}
 	if !there {
-		// Its unique value must be free: the record can be made, and goes again.
+		// Its unique value must be free: create a record with it, and delete it again.
 		a, err := c.do("POST", contact, values(email, 1))
 		if err != nil || a.status != http.StatusCreated {
 			p.fail("%s is not there, but making it says %v %v", email, a, err)
 			return
 		}
-		r, _ := a.record() // DELETE of no id says so
+		r, _ := a.record() // without an id the DELETE fails
 		if a, err = c.do("DELETE", contact+"/"+r.ID, ""); err != nil || a.status != http.StatusOK {
 			p.fail("%v %v", a, err)
 		}
@@ -124,8 +125,8 @@ func agree(p *proof, c *client, seen []state, ids map[string]string, email strin
 	}
 }
 
-// byScore checks that the index of a plain field has the record at its present
-// value and at no other.
+// byScore checks that the index of a plain field finds the record by its present value
+// and by no other.
 func byScore(p *proof, c *client, seen []state, ch change) {
 	p.t.Helper()
 	number, there := numberOf(seen, ch.email)
@@ -148,8 +149,8 @@ func numberOf(seen []state, email string) (int64, bool) {
 	return 0, false
 }
 
-// backends returns the server processes of PostgreSQL that work for the world's
-// database: after kill -9 they may still be at the last request.
+// backends returns the PostgreSQL server processes that work for the world's database.
+// After kill -9 of a node they may still be executing the last request.
 func backends(t testing.TB, w *world) (pids []int64) {
 	t.Helper()
 	if w.url == "" {
@@ -161,7 +162,7 @@ func backends(t testing.TB, w *world) (pids []int64) {
 	return pids
 }
 
-// gone waits until they have ended.
+// gone waits until the server processes have ended.
 func gone(t testing.TB, w *world, pids []int64) {
 	t.Helper()
 	for begun := time.Now(); len(pids) > 0 && time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
@@ -176,7 +177,7 @@ func gone(t testing.TB, w *world, pids []int64) {
 	}
 }
 
-// ask asks PostgreSQL for numbers.
+// ask queries PostgreSQL for numbers.
 func ask(t testing.TB, url, sql string, each func(int64), args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

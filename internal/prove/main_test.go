@@ -19,12 +19,12 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if built != "" {
-		_ = os.RemoveAll(filepath.Dir(built)) // leaves a folder in /tmp if it fails
+		_ = os.RemoveAll(filepath.Dir(built)) // if it fails, a folder is left in /tmp
 	}
 	os.Exit(code)
 }
 
-// proving is set when the long figures are wanted.
+// proving reports whether to run the long measurements.
 var proving = os.Getenv("GATEHOUSE_PROVE") != ""
 
 // scale returns how many trials a test has: few in "make test", half of them under the
@@ -63,7 +63,7 @@ func asShipped(t *testing.T) {
 	}
 }
 
-// underRace skips a test whose program is no race build, except when proving.
+// underRace skips a test whose program is not a race build, except when proving.
 func underRace(t *testing.T) {
 	t.Helper()
 	if !racing && !proving {
@@ -71,9 +71,9 @@ func underRace(t *testing.T) {
 	}
 }
 
-// together runs a test in parallel with others that call it: most of the time they wait
-// for what they started. Tests that measure times run alone, before these, and when
-// proving all do.
+// together runs a test in parallel with the others that call it, because they mostly wait
+// for processes that they started. Tests that measure times run alone, before these. When
+// proving, all tests run alone.
 func together(t *testing.T) {
 	t.Helper()
 	if !proving {

@@ -20,20 +20,22 @@ import (
 const (
 	neighbourWait = 50 * time.Millisecond  // on the p99 of each kind of request
 	neighbourMost = 500 * time.Millisecond // for any request
-	// The same in the sample, where others use the machine and the storm's own
-	// clients have as much of it as the server. What others do only adds to it, so
-	// one of a few rounds must be within: what is unfair is so in each.
+	// The bounds of the short sample are wider, because other tests use the machine
+	// and the storm's own clients take as much of it as the server. Other load can only
+	// add to the delay, so one of a few rounds must be within the bounds: an unfair
+	// server exceeds them in every round.
 	neighbourSampleWait   = 500 * time.Millisecond
 	neighbourSampleMost   = 2 * time.Second
 	neighbourSampleRounds = 4
 
-	// victims bounds the victim's requests of one kind at once: enough that a wait
-	// of half a second keeps none from being sent when it is due.
+	// victims limits the victim's concurrent requests of one kind. It is high enough
+	// that every request is sent when it is due, even if each waits half a second.
 	victims = 600
 )
 
-// stormManifest is the tenant that does its worst; %s is what stands in the
-// definition of the field that apply makes indexed and not indexed by turns.
+// stormManifest is the manifest of the tenant that causes the storm; %s is the part of
+// a field's definition that apply changes, so that the field is alternately indexed
+// and not indexed.
 const stormManifest = `
 tenant: acme
 hosts: [acme.localhost]
@@ -84,7 +86,7 @@ custom_endpoints:
   - {slug: flow, target: {automation: flow}}
 `
 
-// victimManifest is the tenant beside it.
+// victimManifest is the manifest of the other tenant.
 const victimManifest = `
 tenant: bravo
 hosts: [bravo.localhost]
@@ -93,7 +95,7 @@ entities: [{name: contact, fields: [{name: first_name, type: text, required: tru
 users: [{email: bea@bravo.example, name: Bea Owner, owner: true}]
 `
 
-// stormPart is one of the things that the tenant does.
+// stormPart is one kind of load that the tenant causes.
 type stormPart struct {
 	name string
 	rage func(s *neighbourStorm, ctx context.Context)
@@ -107,7 +109,7 @@ var stormParts = []stormPart{
 	{"logins", (*neighbourStorm).logins},
 }
 
-// neighbourStorm is two tenants and their server.
+// neighbourStorm has two tenants and the server that serves them.
 type neighbourStorm struct {
 	p      *proof
 	w      *world
@@ -119,10 +121,11 @@ type neighbourStorm struct {
 	idle   map[string][]time.Duration
 }
 
-// One tenant does its worst: 24 runs at their limits (16 that create records, 8
-// that use up memory or time), 8 clients that list large records, an apply that indexes a field of many records, a storm of logins. Another
-// tenant's requests at a tenth of what the server could do hardly wait.
-// GATEHOUSE_PROVE_STORM names the parts to run, all without it.
+// One tenant causes as much load as it can: 24 runs at their limits (16 that create
+// records, 8 that use up memory or time), 8 clients that list large records, an apply
+// that indexes a field of many records, and a storm of logins. Another tenant's
+// requests, at a tenth of the server's capacity, are hardly delayed.
+// GATEHOUSE_PROVE_STORM names the parts to run; if it is not set, all run.
 func TestProveANeighboursStorm(t *testing.T) {
 	asShipped(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
@@ -166,7 +169,7 @@ func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
 	return s
 }
 
-// fill writes the tenant's records into the database, because they are many.
+// fill writes the tenant's records directly into the database, because there are many.
 func (s *neighbourStorm) fill() {
 	t := s.p.t
 	t.Helper()
@@ -244,7 +247,7 @@ func (s *neighbourStorm) measure() {
 	}
 	time.Sleep(time.Duration(scale(2, 30)) * time.Second)
 	for kind, m := range s.meters {
-		s.idle[kind], _ = m.take() // what is due after the storm counts for nothing: its traces are there still
+		s.idle[kind], _ = m.take() // idle times are taken before the storm only, because its effects outlast it
 	}
 	s.rage(time.Duration(scale(5, 60)) * time.Second)
 	ended := time.Now()
@@ -402,7 +405,8 @@ func (s *neighbourStorm) logins(ctx context.Context) {
 	})
 }
 
-// applies makes the field indexed, and not, and so on.
+// applies applies the manifest again and again, with the field alternately indexed and
+// not indexed.
 func (s *neighbourStorm) applies(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		file := filepath.Join(s.w.logs, "storm.yaml")

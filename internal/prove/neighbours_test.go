@@ -103,8 +103,8 @@ func TestProveHogsHarmNoNeighbour(t *testing.T) {
 	}
 }
 
-// Valid deliveries of 1 KB to 900 KB, many at once beside loops that take the cores, are
-// accepted or told to try again. None is told that its signature is wrong.
+// Valid deliveries of 1 KB to 900 KB, sent concurrently while loops take the cores, are
+// accepted or get an answer to try again. None is refused for a wrong signature.
 func TestProveValidDeliveriesUnderLoad(t *testing.T) {
 	asShipped(t)
 	p := begin(t, "SIGN-1", db.SQLite)

@@ -22,7 +22,7 @@ import (
 	"gatehouse/internal/gatetest/enginecache"
 )
 
-// manifest is the tenant of these tests. Its audit log is on.
+// manifest is the manifest of the tenant of these tests, with the audit log on.
 const manifest = `
 tenant: acme
 hosts: [acme.localhost]
@@ -52,7 +52,7 @@ const (
 	contact = "/public/v1/data/contact"
 )
 
-// world is a database, and how the program is started on it.
+// world is a database and the settings for starting the program on it.
 type world struct {
 	t      testing.TB
 	engine db.Engine

@@ -26,10 +26,10 @@ entities:
 users: [{email: olivia@acme.example, name: Olivia Owner, owner: true}]
 `
 
-// mostPages is what the program may take of its own while the storm lasts: what
-// it stood at after it had taken the records in, one tenant's share of the
-// answers, and as much again for what the collector has not taken back yet. What
-// the audit log keeps has bounds of its own, and is off here.
+// mostPages is how much memory of its own the program may take during the storm: its size
+// after the records were stored, one tenant's share of the answers, and as much again for
+// what the garbage collector has not freed yet. The audit log, whose memory has separate
+// bounds, is off here.
 const mostPages = 320 << 20
 
 // Clients that list large records, and clients that do not read their answers, take

@@ -110,7 +110,7 @@ func startPostgres(t *testing.T) *postgresServer {
 	}
 	s := &postgresServer{dir: dir, bin: filepath.Dir(found[len(found)-1])}
 	t.Cleanup(func() {
-		_, _ = s.control("stop", "-m", "immediate") // it may not run
+		_, _ = s.control("stop", "-m", "immediate") // it may not be running
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}

@@ -101,7 +101,7 @@ func (s *peers) used(token string) net.Conn {
 	return conn
 }
 
-// legitimate sends small requests until done, all of which must be served.
+// legitimate sends small requests until done is closed. All of them must be served.
 func (s *peers) legitimate(c *client, done chan struct{}) {
 	var times []time.Duration
 	for {

@@ -40,8 +40,8 @@ const (
 	stepAfter   = "{name: score, type: number, indexed: true}\n      - {name: stage, type: select, options: [new, won], indexed: true}"
 )
 
-// An apply that is killed at any point changes nothing or everything, and the next one
-// ends as if it had not been killed.
+// An apply that is killed at any point changes nothing or everything, and the next apply
+// completes as if the first had not been killed.
 func TestProveAKilledApplyGoesOn(t *testing.T) {
 	together(t)
 	asShipped(t)

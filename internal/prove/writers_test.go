@@ -55,15 +55,15 @@ func (s state) clone() state {
 	return c
 }
 
-// writer is one of them with its journal.
+// writer is one writer with its journal.
 type writer struct {
 	id    int
 	rand  *rand.Rand
-	makes int // how many addresses it has made up
+	makes int // how many addresses it has invented
 	count int64
 
 	mu      sync.Mutex
-	base    state    // what the database was last seen to have
+	base    state    // what the database had when it was last read
 	changes []change // since then
 	acked   int      // of them acknowledged; at most one is not
 	now     state    // base and all changes
@@ -71,12 +71,12 @@ type writer struct {
 	emails  []string // of now, for a random choice
 }
 
-// fleet is the writers of a load.
+// fleet is the set of writers of a load.
 type fleet struct {
 	p       *proof
 	writers []*writer
 	pause   time.Duration // between the changes of a writer
-	settles bool          // a server that says "try again", or hangs up, is asked what became of the change
+	settles bool          // after "try again" or a lost connection, ask the server whether the change was made
 
 	mu     sync.Mutex
 	cut    int // requests without a whole answer
@@ -95,7 +95,7 @@ func newFleet(p *proof, n int) *fleet {
 	return f
 }
 
-// values returns the record of an address at a number. They differ in length.
+// values returns the record of an address at a number. Records differ in length.
 func values(email string, number int64) string {
 	return fmt.Sprintf(`{"first_name":"name %d","email":%q,"score":%d,"extra":{"n":%d,"pad":%q}}`,
 		number, email, number, number, strings.Repeat("x", padding(number)))
@@ -103,7 +103,7 @@ func values(email string, number int64) string {
 
 func padding(number int64) int { return int(number*7919) % 1500 }
 
-// whole returns the number of a record, or why no writer wrote it.
+// whole returns the number of a record, or an error that says why no writer wrote it.
 func whole(r record) (int64, error) {
 	if r.Score == nil {
 		return 0, fmt.Errorf("%s has no score", r.Email)
@@ -123,7 +123,7 @@ func whole(r record) (int64, error) {
 }
 
 // load lets all writers write through c until ctx ends or the server is gone.
-// stopping says whether it is meant to go.
+// stopping reports whether the server is meant to stop.
 func (f *fleet) load(ctx context.Context, c *client, stopping func() bool) {
 	var wait sync.WaitGroup
 	for _, w := range f.writers {
@@ -139,7 +139,7 @@ func (f *fleet) load(ctx context.Context, c *client, stopping func() bool) {
 	wait.Wait()
 }
 
-// step makes one change; false when the server is gone.
+// step makes one change. It returns false when the server is gone.
 func (f *fleet) step(c *client, w *writer, stopping func() bool) bool {
 	ch := w.choose()
 	a, err := f.send(c, w, ch)
@@ -221,12 +221,12 @@ func (w *writer) acknowledge(a *answer) {
 	ch := w.changes[len(w.changes)-1]
 	w.acked = len(w.changes)
 	w.happened(ch, func() string {
-		r, _ := a.record() // without an id the next request of it fails
+		r, _ := a.record() // without an id the next request for the record fails
 		return r.ID
 	})
 }
 
-// happened brings now, ids and emails up to date with a change.
+// happened updates now, ids and emails with a change.
 func (w *writer) happened(ch change, id func() string) {
 	w.now.apply(ch)
 	switch _, known := w.ids[ch.email]; {
@@ -245,8 +245,8 @@ func (w *writer) happened(ch change, id func() string) {
 	}
 }
 
-// settle asks what became of a change that was not acknowledged, until there is
-// an answer.
+// settle asks the server whether an unacknowledged change was made, until it gets an
+// answer.
 func (f *fleet) settle(c *client, w *writer, ch change) bool {
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(20 * time.Millisecond) {
 		found, err := c.filtered("email", ch.email)
@@ -264,7 +264,7 @@ func (f *fleet) settle(c *client, w *writer, ch change) bool {
 	return false
 }
 
-// settled notes what became of the last change, which was not acknowledged.
+// settled records whether the last change, which was not acknowledged, was made.
 func (w *writer) settled(ch change, found []record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,9 +293,9 @@ func (f *fleet) mark(acked bool) []int {
 	return marks
 }
 
-// compare holds the records that the API lists against the journals: each
-// writer's must be those after low to high of its changes. It returns how many
-// changes of each there were.
+// compare compares the records that the API lists with the journals. The records of each
+// writer must be those after some number, from low to high, of its changes. It returns
+// the records of each writer, and their ids.
 func (f *fleet) compare(list []record, low, high []int) (seen []state, ids map[string]string) {
 	seen, ids = make([]state, len(f.writers)), map[string]string{}
 	for i := range seen {
@@ -355,7 +355,7 @@ func (f *fleet) compareOne(w *writer, seen state, low, high int) {
 		w.id, low, high, len(lost), lost, len(extra), extra, w.changes[low:min(high, low+3)])
 }
 
-// adopt makes what is there the writers' base.
+// adopt makes the records that were seen the writers' base.
 func (f *fleet) adopt(seen []state, ids map[string]string) {
 	for i, w := range f.writers {
 		w.mu.Lock()
@@ -369,7 +369,7 @@ func (f *fleet) adopt(seen []state, ids map[string]string) {
 	}
 }
 
-// touched returns the last changes of each writer, and all not acknowledged.
+// touched returns the last changes of each writer, and all unacknowledged ones.
 func (f *fleet) touched(last int) []change {
 	var list []change
 	for _, w := range f.writers {
