@@ -94,13 +94,14 @@ func (p *portal) serve() *node {
 
 // visitor sends requests with the given headers and no others.
 type visitor struct {
-	t    testing.TB
-	base string
-	http *http.Client
+	t      testing.TB
+	base   string
+	http   *http.Client
+	mailed bool // the last request was one that sends a mail
 }
 
 func (n *node) visitor() *visitor {
-	return &visitor{n.w.t, n.public, &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	return &visitor{t: n.w.t, base: n.public, http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 func (v *visitor) close() { v.http.CloseIdleConnections() }
