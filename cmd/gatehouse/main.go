@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// env is what a command uses of its process's environment.
+// env holds the parts of the process's environment that a command uses.
 type env struct {
 	getenv         func(string) string
 	stdin          io.Reader
@@ -54,7 +54,7 @@ type command struct {
 	declare func(f *flags) action
 }
 
-// action is what a command does when its flags have been parsed.
+// action runs a command after its flags have been parsed.
 type action func(ctx context.Context) error
 
 // commands returns every command of the program.

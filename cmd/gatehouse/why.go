@@ -86,7 +86,7 @@ func whyCommand(f *flags) action {
 	}
 }
 
-// explanation is what the command prints.
+// explanation holds what the command prints.
 type explanation struct {
 	user           *user.User
 	entity, record string

@@ -41,8 +41,9 @@ type VerifierInput struct {
 // Host performs records.* for a component. Call gets the arguments as a JSON
 // object: {entity, id}, {entity, where, limit, cursor}, {entity, fields}, {entity,
 // id, fields}, {entity, id} for records.get, .list, .create, .update, .delete, and
-// {entity, id, with} for .share and .unshare. It returns JSON of at most room bytes; it must return ErrHostBytes for a longer
-// result, before it builds that. ctx ends with the run's deadline.
+// {entity, id, with} for .share and .unshare. It returns JSON of at most room
+// bytes; it must return ErrHostBytes for a longer result, before it builds that.
+// ctx ends with the run's deadline.
 //
 // A *fault.Error becomes an error that the script may catch, with code, status and
 // details. OVERLOADED, and an error that is not a *fault.Error, end the run and are

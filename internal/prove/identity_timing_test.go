@@ -66,7 +66,7 @@ func TestProveAskingForAMailTellsNothing(t *testing.T) {
 			p := begin(t, "TELL-"+use, db.SQLite)
 			w, v := askingPortal(p)
 			ask := func(name, email string) *stranger { return &stranger{name: name, body: members("email", email)} }
-			rounds, sent := scale(100, 1000), 0
+			rounds, sent := scale(150, 1000), 0
 			all := []*stranger{ask("unknown", "nora@customer.example"), ask("external", eva), ask("staff", rita), ask("pending", pending), ask("deactivated", dora)}
 			to := map[string]int{"request-password-reset": 1, "resend-verification": 3}[use]
 			before := len(w.outbox())
