@@ -26,7 +26,7 @@ var (
 	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
 	base     = []string{"user", "session", "schema", "tenant", "custom"}
 	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config"}, base)
-	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
+	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin", "openapi"}
 	helpers  = []string{"gatetest", "gatetest/enginecache", "gatetest/program", "db/dbtest", "tenant/tenanttest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
 )
