@@ -23,6 +23,7 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 		"records.clearPage":            "a deleted record's references go, whoever may see the records that hold them",
 		"endpoint.Service.under":       "execution_context: system, which a tenant's admin declared",
 		"cmd/gatehouse.flags.onShares": "an operator's command",
+		"cmd/gatehouse.openapiCommand": "an operator's command: it reads no records",
 		"cmd/gatehouse.seedDemo":       "an operator's command: the demo's records",
 	})
 	walk(t, func(n node) bool {
@@ -203,7 +204,7 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 // threeStrings counts the signatures with three strings in a row that are left, by
 // folder. A number may only go down.
 var threeStrings = map[string]int{
-	"cmd/gatehouse": 2, "config": 10, "mail": 2, "records": 5, "schema": 3,
+	"cmd/gatehouse": 1, "records": 5,
 }
 
 // TestLockNoThreeStringsInARow: a call that swaps two of them compiles unnoticed.
