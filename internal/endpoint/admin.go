@@ -28,7 +28,10 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 	}
 	post := func(pattern string, takes, gives any, h handler) httpapi.Route {
 		r := read(pattern, gives, h)
-		r.Method, r.Takes, r.BodyCap = http.MethodPost, takes, httpapi.DataBodyCap
+		r.Method, r.Takes = http.MethodPost, takes
+		if takes != nil {
+			r.BodyCap = httpapi.DataBodyCap
+		}
 		return r
 	}
 	verifier := post("verifier/try", AdminVerifierTry{}, AdminVerdict{}, s.adminTryVerifier)

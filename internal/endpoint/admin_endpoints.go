@@ -259,7 +259,7 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Authed) (httpapi.Re
 	if err := mayIssue(c, catalog, e); err != nil {
 		return httpapi.Reply{}, err
 	}
-	token, err := s.store.newToken(ctx, s.clock, c, e.Slug)
+	token, err := s.store.newToken(ctx, s.clock, c.Session.Actor(), c.Config.Tenant.ID, e.Slug)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

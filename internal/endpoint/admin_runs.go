@@ -211,4 +211,3 @@ func stepsOf(trace []byte) ([]AdminStep, error) {
 	err := json.Unmarshal(trace, &steps)
 	return steps, err
 }
-

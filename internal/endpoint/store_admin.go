@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -148,8 +149,8 @@ func (s store) userByEmail(ctx context.Context, tenantID tenant.ID, address stri
 }
 
 // newToken is NewToken for a request of the administration.
-func (s store) newToken(ctx context.Context, clk clock.Clock, c *httpapi.Authed, slug string) (secret.Token, error) {
-	return NewToken(ctx, s.d, clk, c.Session.Actor(), c.Config.Tenant.ID, slug)
+func (s store) newToken(ctx context.Context, clk clock.Clock, actor string, tenantID tenant.ID, slug string) (secret.Token, error) {
+	return NewToken(ctx, s.d, clk, actor, tenantID, slug)
 }
 
 // figure is what is counted of one run.

@@ -22,8 +22,8 @@ import (
 const (
 	triesPerMinute     = 60  // runs of one user
 	checksPerMinute    = 240 // checks of one user's drafts
-	verifiersPerMinute = 20 // verifier tries of one user
-	verifiersOfTenant  = 60 // verifier tries of all its staff
+	verifiersPerMinute = 20  // verifier tries of one user
+	verifiersOfTenant  = 60  // verifier tries of all its staff
 )
 
 var tryLimits = admission.Limits{Running: 16, PerKey: 2, Waiting: 256, WaitingPerKey: 16, MaxWait: 5 * time.Second}
