@@ -119,11 +119,16 @@ func (x *exchange) affordable(reply *httpapi.Reply) error {
 
 // headers sets what every response has (contract H7, O5, L3).
 func (x *exchange) headers(h http.Header, status int) {
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
 	h["X-Request-Id"] = []string{x.id}
-	if status != http.StatusNoContent {
+	if !x.page {
+		h["Cache-Control"] = noStore
+		h["X-Content-Type-Options"] = noSniff
 		h["Content-Type"] = typeJSON
+	}
+	switch status {
+	case http.StatusNoContent, http.StatusNotModified:
+		delete(h, "Content-Type")
+	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
 	}
 	if x.s.draining.Load() {
