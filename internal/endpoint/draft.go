@@ -206,6 +206,11 @@ func (d *drafter) declarations(member string, decls []inputs.Declaration) {
 	}
 }
 
+// specificUser is the execution context of a user.
+type specificUser struct {
+	User string `json:"specific_user"`
+}
+
 // context reads an execution context: caller, system or {specific_user: EMAIL}.
 func (d *drafter) context(ctx context.Context, text jsontext.Value) (custom.Context, error) {
 	const path, expected = "execution_context", "expected caller, system or {specific_user: EMAIL}"
@@ -218,17 +223,13 @@ func (d *drafter) context(ctx context.Context, text jsontext.Value) (custom.Cont
 			return custom.Context{Kind: kind}, nil
 		}
 	case '{':
-		named, err := httpapi.DecodeStrict[struct {
-			User string `json:"specific_user"`
-		}](text)
-		if err != nil || named.User == "" {
-			break
+		if named, wrong := httpapi.DecodeStrict[specificUser](text); wrong == nil && named.User != "" {
+			id, err := d.s.store.userByEmail(ctx, d.cfg.Tenant.ID, named.User)
+			if err == nil && id == "" {
+				d.add(path, "there is no user %q", named.User)
+			}
+			return custom.Context{Kind: custom.SpecificUser, UserID: string(id)}, err
 		}
-		id, err := d.s.store.userByEmail(ctx, d.cfg.Tenant.ID, named.User)
-		if err == nil && id == "" {
-			d.add(path, "there is no user %q", named.User)
-		}
-		return custom.Context{Kind: custom.SpecificUser, UserID: string(id)}, err
 	}
 	d.add(path, expected)
 	return custom.Context{}, nil
