@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/inputs"
@@ -240,6 +241,7 @@ func partsOf(text jsontext.Value) flowParts {
 
 var automationKind = kind{
 	name: kindAutomation, section: "automations", id: "name",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Automation { return s.automations }),
 	view: func(s, _ *state, key string) any {
 		if a := s.automations[key]; a != nil {

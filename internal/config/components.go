@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/inputs"
@@ -163,6 +164,7 @@ func checkComponents(p *plan) {
 
 var componentKind = kind{
 	name: kindComponent, section: "logic_components", id: "name",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Component { return s.components }),
 	view: func(s, _ *state, key string) any {
 		if c := s.components[key]; c != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/custom"
 )
 
@@ -259,6 +260,7 @@ func (s *state) homeless(e *custom.Endpoint) bool {
 
 var endpointKind = kind{
 	name: kindEndpoint, section: "custom_endpoints", id: "slug",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Endpoint { return s.endpoints }),
 	view: func(s, prev *state, slug string) any {
 		is, was := s.endpoints[slug], &custom.Endpoint{}

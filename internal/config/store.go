@@ -60,7 +60,7 @@ var (
 )
 
 // Apply makes the configuration of h's tenant equal to m, all or nothing, recorded
-// for actor. Applying the same Spec twice changes nothing the second time.
+// for its author. Applying the same Spec twice changes nothing the second time.
 //
 // Apply returns *Problems when m is wrong, alone or against what is stored; an error
 // of another package (CONFLICT for a host that is taken or data that would break) is
@@ -69,8 +69,8 @@ var (
 // was made against another version: the details are kind, name, version, stored and
 // asked, the last two as JSON. It also returns CONFLICT when the tenant changes too
 // often to be planned, or is being deleted.
-func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*Result, error) {
-	a, err := start(ctx, h, clk, actor, m, opts)
+func Apply(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) (*Result, error) {
+	a, err := start(ctx, h, clk, by, m, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 }
 
 // start does the work that precedes the transaction.
-func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*application, error) {
+func start(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) (*application, error) {
 	problems := m.problems
 	if m.tenant == "" {
 		return nil, problems.err()
@@ -92,7 +92,7 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
 		return nil, err
 	}
-	a := &application{m: m, actor: actor, problems: problems, clk: clk, opts: opts, passwords: newPasswords()}
+	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords()}
 	if len(problems.List) == 0 {
 		if err := a.passwords.prepare(ctx, h, m); err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 // than once; its results are those of the last call.
 type application struct {
 	m         *Spec
-	actor     string
+	by        Author
 	problems  *Problems // of the Spec alone
 	clk       clock.Clock
 	opts      Options

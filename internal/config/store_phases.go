@@ -29,7 +29,7 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 	var prepared *records.Long
 	marked := 0
 	for range maxTries {
-		err := tenant.Configure(ctx, h, a.actor, a.clk, func(tx tenant.ConfigTx, log *tenant.History) error { return a.run(ctx, tx, log) })
+		err := tenant.Configure(ctx, h, a.by.name, a.clk, func(tx tenant.ConfigTx, log *tenant.History) error { return a.run(ctx, tx, log) })
 		var long *records.Long
 		switch {
 		case err == nil || errors.Is(err, errDryRun):
