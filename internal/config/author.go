@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
@@ -11,7 +12,7 @@ import (
 )
 
 // Author is who makes a change of configuration: the operator, who may make any, or
-// a user, who may make what contract A19 allows. The zero Author may change nothing.
+// a user, who may make what contract D13 allows. The zero Author may change nothing.
 type Author struct {
 	name     string // in the change history
 	operator bool
@@ -78,6 +79,20 @@ func needs(w access.Viewer, oneOf []string, what string) error {
 	return fault.New(fault.Forbidden, "%s needs the permission %s", what, orList(oneOf)).With("needs", oneOf)
 }
 
+// early refuses, before any work is done for it, what the author had no permission for
+// when they asked; enter asks again.
+func (by Author) early(m *Spec) error {
+	switch {
+	case by.operator:
+		return nil
+	case by.viewer.UserID() == "" || by.viewer.External():
+		return errNobody
+	case m.tenant != "" && by.viewer.Tenant() != m.tenant:
+		return fault.New(fault.Forbidden, "this configuration is of tenant %s, and you are of another", m.tenant)
+	}
+	return m.mayBe(by.viewer)
+}
+
 // author is an Author inside the transaction of a change.
 type author struct {
 	viewer access.Viewer // with the rights of now; of a user only
@@ -109,7 +124,7 @@ func (w *writer) enter(by Author) error {
 		p.author = author{free: true}
 		return nil
 	}
-	if w.fresh || by.viewer.Tenant() != w.tx.Tenant() || by.viewer.UserID() == "" || by.viewer.External() {
+	if w.fresh || by.viewer.Tenant() != w.config.Tenant.ID || by.viewer.UserID() == "" || by.viewer.External() {
 		return errNobody
 	}
 	v, err := viewerNow(w.ctx, w.tx, w.config, by.viewer.UserID())
@@ -117,7 +132,33 @@ func (w *writer) enter(by Author) error {
 		return err
 	}
 	p.author = author{viewer: v, key: user.EmailKey(v.Email())}
-	return p.m.mayBe(v)
+	u, err := user.ByID(w.ctx, w.tx, v.UserID())
+	if err != nil {
+		return err
+	}
+	p.people[p.author.key] = u
+	if err := p.m.mayBe(v); err != nil {
+		return err
+	}
+	return p.hidesStaff()
+}
+
+// hidesStaff returns NOT_FOUND where an author who may activate external users alone
+// names anybody else.
+func (p *plan) hidesStaff() error {
+	if p.author.may(access.ManageUsers) {
+		return nil
+	}
+	for _, key := range sortedKeys(p.m.activated) {
+		if u := p.before.users[key]; u == nil || u.Type != user.External {
+			return noUser(p.m.activated[key])
+		}
+	}
+	return nil
+}
+
+func noUser(address string) error {
+	return fault.New(fault.NotFound, "there is no user with the e-mail address %s", printableName(strings.TrimSpace(address)))
 }
 
 var errNobody = fault.New(fault.Forbidden, "only staff of the tenant may change its configuration")

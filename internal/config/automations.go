@@ -125,7 +125,11 @@ func mergeAutomations(p *plan) {
 func checkAutomations(p *plan) {
 	names := p.after.names(p.schema)
 	for _, a := range p.m.automations {
-		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context)
+		was := p.before.automations[a.Name]
+		if was == nil {
+			was = &custom.Automation{}
+		}
+		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context, was.Context)
 		if a.def != nil {
 			_, problems := automation.Compile(a.def, names)
 			a.note(p.Problems, problems)

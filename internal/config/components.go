@@ -158,7 +158,11 @@ func mergeComponents(p *plan) {
 
 func checkComponents(p *plan) {
 	for _, c := range p.m.components {
-		p.checkContext(subject{"logic_components", c.Name, "logic component"}, c.Context)
+		was := p.before.components[c.Name]
+		if was == nil {
+			was = &custom.Component{}
+		}
+		p.checkContext(subject{"logic_components", c.Name, "logic component"}, c.Context, was.Context)
 	}
 }
 

@@ -149,7 +149,11 @@ func (p *plan) checkHolders(section, what string, held map[string][]string) {
 		if len(emails) > 3 {
 			emails = append(emails[:3:3], "…")
 		}
-		p.add(p.m.place(section), "%s %s cannot be removed: %s", what, name, holdersText(len(held[name]), emails))
+		holders := "users have it"
+		if p.author.may(access.ManageUsers) {
+			holders = holdersText(len(held[name]), emails)
+		}
+		p.add(p.m.place(section), "%s %s cannot be removed: %s", what, name, holders)
 	}
 }
 

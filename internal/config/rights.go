@@ -14,7 +14,7 @@ import (
 
 // judge adds a problem, whose cause is FORBIDDEN, for each change of a plan that its
 // author may not make: nobody gives, or lets run, what they do not hold (contract
-// A13, A19). It is the only place that decides it, for every way to write.
+// A13, D13). It is the only place that decides it, for every way to write.
 func (p *plan) judge() {
 	if p.author.free {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"gatehouse/internal/custom"
+	"gatehouse/internal/fault"
 )
 
 // A program is a component, an automation or an endpoint. It calls others, and so what
@@ -12,7 +13,7 @@ type program struct{ kind, name string }
 
 // judgeDefinitions finds programs that the author changes and that run, or call what
 // runs, or are called by what runs, with rights that the author does not have: as
-// another user, or with execution_context system (contract A13, A19).
+// another user, or with execution_context system (contract A13, D13).
 func (p *plan) judgeDefinitions() {
 	var calls, callers callGraph
 	for _, c := range p.changes {
@@ -163,4 +164,8 @@ func (p *plan) mayName(key, before string) bool {
 	return p.author.free || p.author.viewer.TenantOwner() || key == "" || key == p.author.key || key == before
 }
 
-const onlyOwner = "only the tenant's owner may let something run as another user"
+// unnameable adds the problem of a user whom the author may not name.
+func (p *plan) unnameable(at Place, what string) {
+	const reason = "only the tenant's owner may let something run as another user"
+	p.Note(Problem{Place: at, Text: what + ": " + reason, Reason: reason, Cause: fault.New(fault.Forbidden, "%s: %s", what, reason)})
+}

@@ -83,6 +83,9 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec
 // start does the work that precedes the transaction.
 func start(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) (*application, error) {
 	problems := m.problems
+	if err := by.early(m); err != nil {
+		return nil, err
+	}
 	if m.tenant == "" {
 		return nil, problems.err()
 	}
@@ -92,7 +95,7 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec
 	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
 		return nil, err
 	}
-	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords()}
+	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords(), probed: map[fieldAt]bool{}}
 	if len(problems.List) == 0 {
 		if err := a.passwords.prepare(ctx, h, m); err != nil {
 			return nil, err
@@ -112,6 +115,9 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 			return nil, err
 		}
 		fields = append(fields, gone)
+		if !a.tellsField(gone.Entity) {
+			gone.Hidden = true
+		}
 		r.Gone = append(r.Gone, gone.String())
 	}
 	if a.opts.DryRun {
@@ -119,6 +125,7 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 		if r.Effect, err = a.effect(ctx, h, fields); err != nil {
 			return nil, err
 		}
+		a.tell(r.Effect)
 	}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
@@ -152,6 +159,9 @@ type application struct {
 	checkOnly bool  // ends before anything is written
 
 	checked bool // a dry run has checked the records
+	author  author
+	config  *access.Config   // as it was before the change
+	probed  map[fieldAt]bool // as of the plan
 	changes []change
 	after   *state
 
@@ -180,6 +190,10 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := w.load(); err != nil {
 		return err
 	}
+	if err := w.enter(a.by); err != nil {
+		return err
+	}
+	a.author, a.config, p.probed = p.author, w.config, a.probed
 	p.after = p.before.clone()
 	for _, s := range sections {
 		s.merge(p)
@@ -202,10 +216,13 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := p.err(); err != nil {
 		return err
 	}
+	p.diff()
+	if err := w.allowed(); err != nil {
+		return err
+	}
 	if a.checkOnly {
 		return errDryRun
 	}
-	p.diff()
 	if err := a.planned.unchanged(p); err != nil {
 		return err
 	}

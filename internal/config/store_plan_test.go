@@ -165,14 +165,16 @@ func TestAPlanHasTheWholeEffect(t *testing.T) {
 }
 
 // contacts makes records of the entity contact that Sam owns.
-func (p *house) contacts(d *db.DB, n int) {
+func (p *house) contacts(d *db.DB, n int) { p.Helper(); p.contactsOf(d, "sam@acme.example", n) }
+
+func (p *house) contactsOf(d *db.DB, who string, n int) {
 	p.Helper()
 	ctx, dir := context.Background(), access.NewDirectory(d)
 	c, err := dir.Current(ctx, "acme")
 	if err != nil {
 		p.Fatal(err)
 	}
-	sam, err := user.ByEmail(ctx, p.h, "sam@acme.example")
+	sam, err := user.ByEmail(ctx, p.h, who)
 	if err != nil {
 		p.Fatal(err)
 	}
