@@ -24,6 +24,7 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 		"records.clearPage":            "a deleted record's references go, whoever may see the records that hold them",
 		"endpoint.Service.under":       "execution_context: system, which a tenant's admin declared",
 		"cmd/gatehouse.flags.onShares": "an operator's command",
+		"cmd/gatehouse.openapiCommand": "an operator's command: it reads no records",
 		"cmd/gatehouse.seedDemo":       "an operator's command: the demo's records",
 	})
 	walk(t, func(n node) bool {
@@ -123,6 +124,7 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 		"server.exchange.authenticate":    "sets a header",
 		"server.exchange.refuseRoute":     "sets the header Allow",
 		"server.exchange.answerPreflight": "sets headers",
+		"server.checkSession":             "sets a header",
 		"server.healthz":                  "the operator's listener",
 		"server.Server.readyz":            "the operator's listener",
 		"server.say":                      "the operator's listener",
