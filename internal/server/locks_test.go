@@ -125,6 +125,7 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 		"server.exchange.refuseRoute":     "sets the header Allow",
 		"server.exchange.answerPreflight": "sets headers",
 		"server.checkSession":             "sets a header",
+		"server.checkPage":                "sets the header Allow",
 		"server.healthz":                  "the operator's listener",
 		"server.Server.readyz":            "the operator's listener",
 		"server.say":                      "the operator's listener",
