@@ -45,7 +45,9 @@ func storedTry(kind, name, input string) string {
 	return fmt.Sprintf(`{"target": {"kind": %q, "name": %q}, "input": %s}`, kind, name, input)
 }
 
-func handler(body string) string { return "export default function handler(inputs, ctx) {\n" + body + "\n}" }
+func handler(body string) string {
+	return "export default function handler(inputs, ctx) {\n" + body + "\n}"
+}
 
 // eventually calls fn until it returns true: runs are written after their answer.
 func eventually(t *testing.T, what string, fn func() bool) {
@@ -229,28 +231,28 @@ func TestRunsAndEventsAreListed(t *testing.T) {
 		w.Key("sam@acme.example").Post(custom+"key-act", `{"do": "null"}`).Want(200, "")
 		eventually(t, "the runs", func() bool { return len(m.Get(runs).Want(200, "").Records()) == 7 })
 		eventually(t, "the repeat", func() bool {
-			list := m.Get(events + "?key=k3").Want(200, "").Records()
+			list := m.Get(events+"?key=k3").Want(200, "").Records()
 			return len(list) == 1 && list[0]["repeats"] == 1.0
 		})
 		for query, want := range map[string]int{
 			"?endpoint=token-act": 5, "?endpoint=token-act&status=failed": 0, "?status=failed": 1, "?kind=component&target=act": 7,
 			"?kind=automation&target=act": 0, "?since=2100-01-01T00:00:00Z": 0, "?until=2100-01-01T00:00:00Z": 7, "?status=succeeded&endpoint=key-act": 1,
 		} {
-			if got := len(m.Get(runs + query).Want(200, "").Records()); got != want {
+			if got := len(m.Get(runs+query).Want(200, "").Records()); got != want {
 				t.Errorf("runs%s: %d, want %d", query, got, want)
 			}
 		}
 		for query, want := range map[string]int{
 			"": 6, "?status=processed": 5, "?status=failed": 1, "?endpoint=signed-act": 1, "?kind=order": 1, "?kind=orders": 0, "?key=evt_1": 0,
 		} {
-			if got := len(m.Get(events + query).Want(200, "").Records()); got != want {
+			if got := len(m.Get(events+query).Want(200, "").Records()); got != want {
 				t.Errorf("events%s: %d, want %d", query, got, want)
 			}
 		}
 		for _, list := range []string{runs, events} {
 			seen, cursor, all := map[any]bool{}, "", len(m.Get(list).Records())
 			for page := 0; page < 10; page++ {
-				a := m.Get(list + "?limit=2" + cursor).Want(200, "")
+				a := m.Get(list+"?limit=2"+cursor).Want(200, "")
 				for _, r := range a.Records() {
 					seen[r["id"]] = true
 				}
@@ -263,12 +265,12 @@ func TestRunsAndEventsAreListed(t *testing.T) {
 				t.Errorf("%s: %d of %d by pages", list, len(seen), all)
 			}
 			if cursor != "" {
-				m.Get(list + "?endpoint=x" + cursor).Want(400, "VALIDATION") // of another filter
+				m.Get(list+"?endpoint=x"+cursor).Want(400, "VALIDATION") // of another filter
 			}
-			m.Get(list + "?cursor=AAAA").Want(400, "VALIDATION")
-			m.Get(list + "?status=x").Want(400, "VALIDATION")
-			m.Get(list + "?since=today").Want(400, "VALIDATION")
-			m.Get(list + "?nothing=x").Want(400, "VALIDATION")
+			m.Get(list+"?cursor=AAAA").Want(400, "VALIDATION")
+			m.Get(list+"?status=x").Want(400, "VALIDATION")
+			m.Get(list+"?since=today").Want(400, "VALIDATION")
+			m.Get(list+"?nothing=x").Want(400, "VALIDATION")
 		}
 	})
 }
@@ -283,19 +285,19 @@ func TestAFailedDeliveryIsRetried(t *testing.T) {
 		w.Anyone().With("X-Signature", hmacHex(shopSecret, body)).Post(custom+"signed-act", body).Want(422, "EXECUTION_ERROR")
 		var id string
 		eventually(t, "the failed event", func() bool {
-			list := m.Get(events + "?status=failed").Want(200, "").Records()
+			list := m.Get(events+"?status=failed").Want(200, "").Records()
 			if len(list) == 1 {
 				id = list[0]["id"].(string)
 			}
 			return id != ""
 		})
-		d := m.Get(events + "/" + id).Want(200, "").Record()
+		d := m.Get(events+"/"+id).Want(200, "").Record()
 		delivery := d["delivery"].(map[string]any)
 		if d["retriable"] != true || d["kind"] != "order" || delivery["providerId"] != "evt_1" || delivery["inputs"].(map[string]any)["do"] != "crash" {
 			t.Errorf("the event: %v", d)
 		}
 		run := d["run"].(map[string]any)
-		detail := m.Get(runs + "/" + run["id"].(string)).Want(200, "").Record()
+		detail := m.Get(runs+"/"+run["id"].(string)).Want(200, "").Record()
 		if e := detail["error"].(map[string]any); e["component"] != "act" || e["line"].(float64) < 1 || len(detail["used"].([]any)) == 0 {
 			t.Errorf("its run: %v", detail)
 		}
@@ -307,7 +309,7 @@ func TestAFailedDeliveryIsRetried(t *testing.T) {
 			t.Errorf("a retry: %v", a)
 		}
 		m.Post(events+"/"+id+"/retry", "").Want(409, "CONFLICT")
-		if d := m.Get(events + "/" + id).Want(200, "").Record(); d["status"] != "processed" || d["retriable"] != false {
+		if d := m.Get(events+"/"+id).Want(200, "").Record(); d["status"] != "processed" || d["retriable"] != false {
 			t.Errorf("the event afterwards: %v", d)
 		}
 		m.Get(events+"/x").Want(404, "NOT_FOUND")

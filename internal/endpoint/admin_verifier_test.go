@@ -48,7 +48,9 @@ func TestTheVerifierTestBench(t *testing.T) {
 			a := m.Post(at, verifierTry(t, given, signature, body)).Want(200, "")
 			return a.Record(), string(a.Body)
 		}
-		own := func() map[string]any { return map[string]any{"verifier": "talks", "secrets": []string{"another secret of mine"}} }
+		own := func() map[string]any {
+			return map[string]any{"verifier": "talks", "secrets": []string{"another secret of mine"}}
+		}
 		stored := func() map[string]any { return map[string]any{"endpoint": "hook"} }
 
 		v, _ := verdict(own(), hmacHex("another secret of mine", body), body)
