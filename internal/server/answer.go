@@ -165,7 +165,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	}
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
-		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess) &&
+		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess || x.changes()) &&
 			!x.unrecorded
 	}
 	if ev.Persist {
@@ -182,6 +182,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 
 var auditClass = map[httpapi.AuditClass]audit.Class{
 	httpapi.AuditStandard: audit.Standard, httpapi.AuditIdentity: audit.Auth, httpapi.AuditCustom: audit.Custom,
+	httpapi.AuditAdmin: audit.Admin, httpapi.AuditSignIn: audit.SignIn,
 }
 
 // endpoint returns the name that the request is counted and filtered by. It has
@@ -193,6 +194,8 @@ func (x *exchange) endpoint() string {
 	switch {
 	case x.endpointName != "":
 		return x.endpointName
+	case x.surface.prefix == adminBase:
+		return adminBase[:len(adminBase)-len("v1/")] + x.match.segments[2]
 	case x.match.name != "":
 		return x.match.name
 	case x.match.routes[0].Auth == httpapi.ByEndpoint: // refused before the endpoint's handler ran

@@ -123,6 +123,7 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 		"server.exchange.authenticate":    "sets a header",
 		"server.exchange.refuseRoute":     "sets the header Allow",
 		"server.exchange.answerPreflight": "sets headers",
+		"server.checkSession":             "sets a header",
 		"server.healthz":                  "the operator's listener",
 		"server.Server.readyz":            "the operator's listener",
 		"server.say":                      "the operator's listener",
