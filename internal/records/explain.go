@@ -170,19 +170,21 @@ func (f *facts) rules() (list []*access.SharingRule) {
 }
 
 // nearest returns the rule that is closest to opening the record: one that matches
-// it and shares it with somebody else, or else one that shares other records with
-// the user.
+// it and shares it with somebody else, by the owner's role before one by value, or
+// else one that shares other records with the user.
 func (f *facts) nearest() *access.SharingRule {
-	var with *access.SharingRule
+	var byValue, with *access.SharingRule
 	for _, rule := range f.rules() {
 		switch {
-		case rule.OwnedByRole != "" && rule.OwnedByRole == f.ownerRole, slices.Contains(f.matching, rule):
+		case rule.OwnedByRole != "" && rule.OwnedByRole == f.ownerRole:
 			return rule
+		case slices.Contains(f.matching, rule):
+			byValue = cmp.Or(byValue, rule)
 		case rule.ShareWithRole != "" && rule.ShareWithRole == f.of.Role():
 			with = cmp.Or(with, rule)
 		}
 	}
-	return with
+	return cmp.Or(byValue, with)
 }
 
 func (f *facts) noRule(cause access.Cause, rules []*access.SharingRule, near *access.SharingRule) (text string, isNear bool) {
@@ -238,4 +240,14 @@ func allowing(c *access.Config, e *schema.Entity, v access.Verb, external bool) 
 	}
 	slices.Sort(names)
 	return names[:min(len(names), maxReasons)]
+}
+
+// strongest returns the reasons, those first that open the record for the most verbs
+// and, of these, in the order of causes.
+func (why *Why) strongest() (list []*Reason) {
+	for _, way := range why.Ways {
+		list = append(list, way.Reasons...)
+	}
+	slices.SortStableFunc(list, func(a, b *Reason) int { return cmp.Compare(len(b.Verbs), len(a.Verbs)) })
+	return list
 }

@@ -349,20 +349,13 @@ func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.E
 // holders counts the active users whom a role reaches: those who have it, and those
 // who have an ancestor of it.
 func (s *Session) holders(ctx context.Context, role string) (n Count, err error) {
-	st := newStatement(`SELECT count(*) FROM (SELECT 1 FROM users u WHERE u.tenant_id = $1 AND u.active = 1 AND u.role IN `)
 	var names []string
 	roles := s.viewer.Config().Roles
 	for at := role; at != ""; at = parentOf(roles, at) {
 		names = append(names, at)
 	}
-	st.list(names)
-	st.limit(MaxCount + 1)
-	st.WriteString(") l")
-	err = s.h.Query(ctx, st.String(), func(row db.Row) error {
-		n = Count{min(int(row.Int(0)), MaxCount), row.Int(0) > MaxCount}
-		return nil
-	}, st.args...)
-	return n, err
+	all, err := user.CountWithRoles(ctx, s.h, names, MaxCount+1)
+	return Count{min(all, MaxCount), all > MaxCount}, err
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
