@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/inputs"
@@ -124,7 +125,11 @@ func mergeAutomations(p *plan) {
 func checkAutomations(p *plan) {
 	names := p.after.names(p.schema)
 	for _, a := range p.m.automations {
-		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context)
+		was := p.before.automations[a.Name]
+		if was == nil {
+			was = &custom.Automation{}
+		}
+		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context, was.Context)
 		if a.def != nil {
 			_, problems := automation.Compile(a.def, names)
 			a.note(p.Problems, problems)
@@ -240,6 +245,7 @@ func partsOf(text jsontext.Value) flowParts {
 
 var automationKind = kind{
 	name: kindAutomation, section: "automations", id: "name",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Automation { return s.automations }),
 	view: func(s, _ *state, key string) any {
 		if a := s.automations[key]; a != nil {

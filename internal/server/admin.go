@@ -18,6 +18,7 @@ const adminBase = "/admin/v1/"
 const (
 	sessionPerMinute      = 1200
 	adminAddressPerMinute = 6000
+	pagesPerMinute        = 6000 // of an address: the console's files
 )
 
 // checkAdminRecorder is checkRecorder for the admin surface, whose changes are
@@ -127,4 +128,24 @@ func checkQuery(_ context.Context, x *exchange) error {
 		return err
 	}
 	return x.route.CheckQuery(query)
+}
+
+// checkPage lets the console answer with one of its files, which are the same for
+// everybody.
+func checkPage(_ context.Context, x *exchange) error {
+	if !x.take(string(x.config.Tenant.ID)+"/console/address/"+httpapi.AddressKey(x.ip), pagesPerMinute) {
+		return x.rateLimited()
+	}
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		x.w.Header()["Allow"] = []string{"GET, HEAD"}
+		return fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed: GET, HEAD", x.r.Method)
+	}
+	x.respond = (*exchange).answerPage
+	return nil
+}
+
+// answerPage answers with a file of the console.
+func (x *exchange) answerPage(context.Context) (httpapi.Reply, error) {
+	x.page = true
+	return x.surface.pages.Page(x.r.URL.Path, x.r.Header), nil
 }

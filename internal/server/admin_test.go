@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 )
 
@@ -86,4 +87,29 @@ func TestAChangeComesFromThePagesOfThisHost(t *testing.T) {
 			t.Error("the administration has CORS headers")
 		}
 	})
+}
+
+func TestTheConsoleIsBesideTheAdminAPI(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(administered)
+	anyone := w.Anyone()
+	for _, path := range []string{"/admin", "/admin/", "/admin/settings/keys?limit=5"} {
+		a := anyone.Get(path)
+		if a.Status != 200 || a.Header.Get("Content-Type") != "text/html; charset=utf-8" || a.Header.Get("Cache-Control") != "no-store" ||
+			!strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src 'self';") || a.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s: %d %v", path, a.Status, a.Header)
+		}
+	}
+	if a := anyone.Do("HEAD", "/admin", ""); a.Status != 200 || len(a.Body) > 0 || a.Header.Get("Content-Length") == "0" {
+		t.Errorf("HEAD: %d %v", a.Status, a.Header)
+	}
+	anyone.Post("/admin", "{}").Want(405, "METHOD_NOT_ALLOWED")
+	anyone.Get("/administrator").Want(404, "NOT_FOUND")
+	anyone.Get("/admin/v1/nothing").Want(404, "NOT_FOUND")
+	w.Apply(administered + "admin_hosts: [admin.acme.localhost]\n")
+	anyone.Get("/admin").Want(404, "NOT_FOUND")
+	anyone.Host = "admin.acme.localhost"
+	if a := anyone.Get("/admin"); a.Status != 200 {
+		t.Errorf("at the admin host: %d", a.Status)
+	}
 }

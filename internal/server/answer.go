@@ -119,11 +119,16 @@ func (x *exchange) affordable(reply *httpapi.Reply) error {
 
 // headers sets what every response has (contract H7, O5, L3).
 func (x *exchange) headers(h http.Header, status int) {
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
 	h["X-Request-Id"] = []string{x.id}
-	if status != http.StatusNoContent {
+	if !x.page {
+		h["Cache-Control"] = noStore
+		h["X-Content-Type-Options"] = noSniff
 		h["Content-Type"] = typeJSON
+	}
+	switch status {
+	case http.StatusNoContent, http.StatusNotModified:
+		delete(h, "Content-Type")
+	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
 	}
 	if x.s.draining.Load() {
@@ -153,6 +158,9 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	}
 	if x.ip.IsValid() {
 		ev.IP = x.ip.String()
+	}
+	if x.session != nil && x.session.Acting() {
+		ev.UserID, ev.RealUserID = x.viewer.UserID(), x.session.UserID
 	}
 	if x.route != nil {
 		ev.Route = x.route.Pattern

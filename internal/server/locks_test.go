@@ -17,6 +17,7 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 	all := allow("a viewer that may do everything (access.System, access.SystemAs)", map[string]string{
 		"access.Directory.Viewer":      "makes a viewer of a row of users",
 		"access.Directory.Renew":       "renews a viewer that was one already",
+		"access.ViewerIn":              "makes a viewer of a row of users, in a transaction that changes the configuration",
 		"access.Loses":                 "compares the rights of two users, and hands out neither viewer",
 		"access.System":                "the constructor",
 		"access.SystemAs":              "the constructor in a user's name",
@@ -124,6 +125,7 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 		"server.exchange.refuseRoute":     "sets the header Allow",
 		"server.exchange.answerPreflight": "sets headers",
 		"server.checkSession":             "sets a header",
+		"server.checkPage":                "sets the header Allow",
 		"server.healthz":                  "the operator's listener",
 		"server.Server.readyz":            "the operator's listener",
 		"server.say":                      "the operator's listener",
@@ -179,6 +181,7 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 		"records.Check":             "counts what stands against such a change, for apply",
 		"records.Refusal":           "as Check",
 		"records.Holding":           "counts who holds a field's value, for apply",
+		"records.Owns":              "says whether a user owns anything, for the rights of a change of configuration",
 		"records.Undo":              "undoes Prepare",
 		"records.Sweep":             "deletes rows that no configuration names",
 		"records.RunHousekeeping":   "runs Undo and Sweep",

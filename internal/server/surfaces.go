@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/audit"
+	"gatehouse/internal/console"
 	"gatehouse/internal/data"
 	"gatehouse/internal/endpoint"
 	"gatehouse/internal/httpapi"
@@ -43,6 +44,9 @@ type surface struct {
 
 	routes []httpapi.Route
 	router *router
+
+	// pages are those of the surface besides its routes, if any.
+	pages *console.Site
 }
 
 // A check refuses a request, or finds out something about it. Its error is the
@@ -96,6 +100,16 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			class:       audit.Other,
 			routes:      slices.Concat(staff.Routes(), data.AdminRoutes()),
 		},
+		{
+			name:       "console",
+			hosts:      tenant.AdminHost,
+			orPublic:   true,
+			prefix:     console.Base,
+			checks:     []check{checkPage},
+			perAddress: func(*tenant.Settings) int { return pagesPerMinute },
+			class:      audit.Other,
+			pages:      console.New(),
+		},
 	}.made()
 }
 
@@ -133,11 +147,17 @@ func (list surfaces) check(sf *surface) error {
 // tenant, or nil.
 func (list surfaces) find(t *tenant.Tenant, hosts tenant.HostKind, path string) (found *surface) {
 	for _, sf := range list {
-		if sf.at(t, hosts) && strings.HasPrefix(path, sf.prefix) && (found == nil || len(sf.prefix) > len(found.prefix)) {
+		if sf.at(t, hosts) && sf.under(path) && (found == nil || len(sf.prefix) > len(found.prefix)) {
 			found = sf
 		}
 	}
 	return found
+}
+
+// under reports whether a path begins with the surface's prefix, which ends at a slash.
+func (sf *surface) under(path string) bool {
+	rest, ok := strings.CutPrefix(path, sf.prefix)
+	return ok && (rest == "" || rest[0] == '/' || sf.prefix == "" || strings.HasSuffix(sf.prefix, "/"))
 }
 
 // at reports whether the surface is at a kind of host of a tenant.
