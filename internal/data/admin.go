@@ -12,7 +12,7 @@ import (
 	"gatehouse/internal/records"
 )
 
-// The console's records (contract Y20 to Y24). Reading, creating, deleting and
+// The console's records (contract Y8, Y9). Reading, creating, deleting and
 // sharing are the handlers of the public API, under the rights of the staff user.
 
 // adminBase is what the paths of the console's routes begin with.

@@ -17,7 +17,7 @@ import (
 	"gatehouse/internal/user"
 )
 
-// Explained says what a user may do with a record, and why (contract A18, Y22).
+// Explained says what a user may do with a record, and why (contract A18, Y10).
 type Explained struct {
 	User     ExplainedUser    `json:"user"`
 	Owner    *string          `json:"owner"` // the id of the record's owner; null for a user

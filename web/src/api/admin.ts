@@ -184,6 +184,7 @@ export interface AdminRoutes {
   "GET data/{entity}/{id}/shares": { params: { entity: string; id: string }; query: None; body: None; data: RecordShare[]; meta: ListMeta };
   "POST data/{entity}/{id}/shares": { params: { entity: string; id: string }; query: None; body: ShareWith; data: RecordShare; meta: Record<string, never> };
   "GET data/{entity}/{id}/viewers": { params: { entity: string; id: string }; query: { type?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: Seer[]; meta: SeersMeta };
+  "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "DELETE session": { params: None; query: None; body: None; data: Done; meta: Record<string, never> };
   "GET session": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
@@ -202,6 +203,7 @@ export const adminRoutes = {
   "GET data/{entity}/{id}/shares": { method: "GET", path: "/admin/v1/data/{entity}/{id}/shares", needs: ["any staff"] },
   "POST data/{entity}/{id}/shares": { method: "POST", path: "/admin/v1/data/{entity}/{id}/shares", needs: ["any staff"] },
   "GET data/{entity}/{id}/viewers": { method: "GET", path: "/admin/v1/data/{entity}/{id}/viewers", needs: ["manage_users", "manage_permissions"] },
+  "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
   "DELETE session": { method: "DELETE", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "GET session": { method: "GET", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
