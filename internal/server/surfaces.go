@@ -99,7 +99,12 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			limits:      []httpapi.Limit{httpapi.PerCredential, httpapi.PerRule},
 			perAddress:  unauthenticatedPerMinute,
 			class:       audit.Other,
-			routes:      slices.Concat(staff.Routes(), data.AdminRoutes(), openapi.AdminRoutes()),
+			routes: slices.Concat(
+				staff.Routes(),
+				data.AdminRoutes(),
+				openapi.AdminRoutes(),
+				endpoints.AdminRoutes(),
+			),
 		},
 		{
 			name:       "console",
