@@ -1,7 +1,7 @@
 import { useMemo, useState, type ReactNode } from 'react'
 import { CopyButton } from './copy'
 
-type Token = [kind: '' | 'k' | 'st' | 'nu' | 'fn' | 'cm' | 'pu', text: string]
+type Token = [kind: '' | 'k' | 'st' | 'nu' | 'fn' | 'cmt' | 'pu', text: string]
 export type Language = 'json' | 'js' | 'go' | 'curl' | 'yaml' | 'text'
 
 const grammars: Record<Language, RegExp | undefined> = {
@@ -26,7 +26,7 @@ export function tokens(text: string, language: Language): Token[] {
       if (string !== undefined) { out.push([colon ? 'k' : 'st', string]); if (colon) out.push(['pu', colon]) }
       else out.push([number !== undefined || word !== undefined ? 'nu' : 'pu', all])
     } else {
-      out.push([string !== undefined ? 'st' : number !== undefined ? 'nu' : word !== undefined ? 'k' : call !== undefined ? 'fn' : last !== undefined ? (language === 'curl' && !last.startsWith('#') ? 'fn' : 'cm') : '', all])
+      out.push([string !== undefined ? 'st' : number !== undefined ? 'nu' : word !== undefined ? 'k' : call !== undefined ? 'fn' : last !== undefined ? (language === 'curl' && !last.startsWith('#') ? 'fn' : 'cmt') : '', all])
     }
     at = m.index + all.length
   }
