@@ -148,6 +148,12 @@ func checkAutomations(p *plan) {
 
 // names says which names flows may use in a state that has the schema.
 func (s *state) names(sc *schema.Schema) automation.Names {
+	return FlowNames(sc, func(name string) bool { return s.components[name] != nil })
+}
+
+// FlowNames returns the names that a flow may use (contract F7): what the schema
+// has, and the components that component knows.
+func FlowNames(sc *schema.Schema, component func(name string) bool) automation.Names {
 	field := func(entity, name string) *schema.Field {
 		if entity == schema.UserEntity {
 			return sc.User.Field(name)
@@ -172,7 +178,7 @@ func (s *state) names(sc *schema.Schema) automation.Names {
 			f := field(entity, name)
 			return f != nil && f.Filterable() && f.Scalar()
 		},
-		Component: func(name string) bool { return s.components[name] != nil },
+		Component: component,
 	}
 }
 

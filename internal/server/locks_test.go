@@ -172,6 +172,7 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 		"records.Store.Share":       "is wiring",
 		"records.Unit.As":           "returns the unit as a viewer may use it",
 		"records.Unit.Changed":      "tells nothing of a record",
+		"records.Unit.Used":         "counts, and tells nothing of a record",
 		"records.Unit.Touched":      "names what viewers of the unit read",
 		"records.Unit.Commit":       "stores what viewers of the unit changed, and asks again whether they may",
 		"records.Unit.Close":        "gives memory back",
