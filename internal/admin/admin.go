@@ -82,6 +82,9 @@ const maxWorks = 16
 // patience is how long a request waits for its change before it is told of the work.
 const patience = 2 * time.Second
 
+// newCursors makes the cursors of the lists.
+func newCursors(key []byte) httpapi.Cursors { return httpapi.NewCursors(key) }
+
 // Close ends the changes that go on beside requests. What they prepared stays, for whoever
 // sends them again.
 func (s *Service) Close(ctx context.Context) error {
@@ -156,4 +159,3 @@ func full(w access.Viewer) error {
 	}
 	return nil
 }
-

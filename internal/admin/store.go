@@ -9,7 +9,6 @@ import (
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/httpapi"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/outbox"
 	"gatehouse/internal/ratelimit"
@@ -42,7 +41,7 @@ func New(o Options) *Service {
 	s := &Service{
 		store: store{db: o.DB, clock: o.Clock, keyring: o.Keyring, mails: o.Mails}, directory: o.Directory, clock: o.Clock,
 		manifests: o.Manifests, letters: o.Letters, limiter: o.Limiter, cores: o.Cores, emit: o.Emit,
-		cursors:  httpapi.NewCursors(o.Keyring.Derive("admin cursor", 32)),
+		cursors:  newCursors(o.Keyring.Derive("cursor of the configuration", 32)),
 		options:  config.Options{Compile: o.Compile, Keyring: o.Keyring, Keys: o.Keys},
 		planning: admission.NewGate(planners), promoting: make(chan struct{}, maxWorks), patience: patience,
 	}
