@@ -92,6 +92,8 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 	change := query(takes(route(http.MethodPatch, one, DataRecord{}, s.change), DataRecord{}), "version")
 	change.GivesMeta = DataRecordMeta{}
 	routes := []httpapi.Route{
+		route(http.MethodGet, adminBase+"data", []DataEntity{}, s.entities),
+		query(route(http.MethodGet, adminBase+"count", ReachCount{}, s.count), "entity", "filter[*]"),
 		query(route(http.MethodGet, list, []DataRecord{}, s.list), "limit", "cursor", "filter[*]"),
 		takes(route(http.MethodPost, list, DataRecord{}, s.create), DataRecord{}),
 		look,

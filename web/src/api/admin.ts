@@ -268,6 +268,33 @@ export interface AdminVerifierTry {
   bodyBase64: string | null;
 }
 
+export interface DataEntity {
+  name: string;
+  label: string;
+  sharing: string;
+  may: DataEntityMay;
+  fields: DataField[];
+}
+
+export interface DataEntityMay {
+  create: boolean;
+  read: boolean;
+  update: boolean;
+  delete: boolean;
+  setOwner: boolean;
+}
+
+export interface DataField {
+  name: string;
+  type: string;
+  required: boolean;
+  unique: boolean;
+  filter: boolean;
+  options: string[];
+  entity: string | null;
+  edit: boolean;
+}
+
 export interface DataRecordMay {
   update: boolean;
   delete: boolean;
@@ -469,6 +496,8 @@ export interface Unshared {
 
 /** Each route of the admin API, by method and path below /admin/v1/. */
 export interface AdminRoutes {
+  "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
+  "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: ListMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
   "POST data/{entity}": { params: { entity: string }; query: None; body: Record<string, unknown>; data: Record<string, unknown>; meta: Record<string, never> };
   "DELETE data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: DeletedRecord; meta: Record<string, never> };
@@ -500,6 +529,8 @@ export interface AdminRoutes {
 
 /** The routes as values: where they are, and the system permissions of which the viewer needs one. */
 export const adminRoutes = {
+  "GET count": { method: "GET", path: "/admin/v1/count", needs: ["any staff"] },
+  "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "POST data/{entity}": { method: "POST", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "DELETE data/{entity}/{id}": { method: "DELETE", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
