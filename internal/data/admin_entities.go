@@ -41,6 +41,12 @@ type DataField struct {
 	Edit     bool     `json:"edit"`
 }
 
+// DataEntitiesMeta has the roles that records may be shared with.
+type DataEntitiesMeta struct {
+	Count int      `json:"count"`
+	Roles []string `json:"roles"`
+}
+
 // entities lists the entity types that the viewer may read or create.
 func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	list := []DataEntity{}
@@ -64,7 +70,13 @@ func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply,
 		}
 		list = append(list, one)
 	}
-	return jsonReply(c, list, httpapi.ListMeta{Count: len(list)})
+	roles := []string{}
+	for _, role := range c.Config.Roles.List {
+		if c.Viewer.MayNameRole(role.Name) {
+			roles = append(roles, role.Name)
+		}
+	}
+	return jsonReply(c, list, DataEntitiesMeta{len(list), roles})
 }
 
 // count counts the records of an entity type that the viewer may see.

@@ -346,3 +346,31 @@ func TestTheEntitiesOfAStaffUser(t *testing.T) {
 		sam.Get("/admin/v1/count?entity=nothing").Want(404, "NOT_FOUND")
 	})
 }
+
+// TestLabels names records by id and by search.
+func TestLabels(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(office)
+		sam := w.Staff("sam@acme.example")
+		id := sam.Post(contacts, `{"name": "Ada Lovelace"}`).Want(201, "").ID()
+		sam.Post(contacts, `{"name": "Grace Hopper"}`).Want(201, "")
+		for _, c := range []struct{ as, query, want string }{
+			{"sam", "entity=contact&search=LOVE", "[Ada Lovelace]"}, {"sam", "entity=contact", "[Grace Hopper Ada Lovelace]"},
+			{"sam", "entity=contact&ids=" + id + ",nothing", "[Ada Lovelace]"}, {"sid", "entity=contact&ids=" + id, "[]"}, {"sid", "entity=contact&search=ada", "[]"},
+			{"olivia", "entity=user&search=uma", "[Uma Support]"},
+		} {
+			var list []data.DataLabel
+			w.Staff(c.as + "@acme.example").Get("/admin/v1/labels?" + c.query).Want(200, "").Data(&list)
+			names := []string{}
+			for _, l := range list {
+				names = append(names, l.Label)
+			}
+			if fmt.Sprint(names) != c.want {
+				t.Errorf("%s: %s: %v, want %s", c.as, c.query, names, c.want)
+			}
+		}
+		sam.Get("/admin/v1/labels?entity=user").Want(403, "FORBIDDEN")
+		sam.Get("/admin/v1/labels?entity=contact&search=a&ids=b").Want(400, "VALIDATION")
+		sam.Get("/admin/v1/labels?entity=contact&ids="+strings.Repeat("a,", 100)).Want(400, "VALIDATION")
+	})
+}
