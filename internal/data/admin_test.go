@@ -360,7 +360,7 @@ func TestLabels(t *testing.T) {
 			{"olivia", "entity=user&search=uma", "[Uma Support]"},
 		} {
 			var list []data.DataLabel
-			w.Staff(c.as + "@acme.example").Get("/admin/v1/labels?" + c.query).Want(200, "").Data(&list)
+			w.Staff(c.as+"@acme.example").Get("/admin/v1/labels?"+c.query).Want(200, "").Data(&list)
 			names := []string{}
 			for _, l := range list {
 				names = append(names, l.Label)
