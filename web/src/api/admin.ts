@@ -363,6 +363,43 @@ export interface ConfigWork {
   other: boolean;
 }
 
+export interface DataEntitiesMeta {
+  count: number;
+  roles: string[];
+}
+
+export interface DataEntity {
+  name: string;
+  label: string;
+  sharing: string;
+  may: DataEntityMay;
+  fields: DataField[];
+}
+
+export interface DataEntityMay {
+  create: boolean;
+  read: boolean;
+  update: boolean;
+  delete: boolean;
+  setOwner: boolean;
+}
+
+export interface DataField {
+  name: string;
+  type: string;
+  required: boolean;
+  unique: boolean;
+  filter: boolean;
+  options: string[];
+  entity: string | null;
+  edit: boolean;
+}
+
+export interface DataLabel {
+  id: string;
+  label: string;
+}
+
 export interface DataRecordMay {
   update: boolean;
   delete: boolean;
@@ -715,6 +752,8 @@ export interface AdminRoutes {
   "GET config/work": { params: None; query: None; body: None; data: ConfigWork; meta: Record<string, never> };
   "GET config/{kind}": { params: { kind: string }; query: { search?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: ConfigObject[]; meta: ListMeta };
   "GET config/{kind}/{name}": { params: { kind: string; name: string }; query: None; body: None; data: ConfigObject; meta: Record<string, never> };
+  "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
+  "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
   "POST data/{entity}": { params: { entity: string }; query: None; body: Record<string, unknown>; data: Record<string, unknown>; meta: Record<string, never> };
   "DELETE data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: DeletedRecord; meta: Record<string, never> };
@@ -734,6 +773,7 @@ export interface AdminRoutes {
   "GET events/{id}": { params: { id: string }; query: None; body: None; data: AdminEventDetail; meta: Record<string, never> };
   "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
   "GET history": { params: None; query: { kind?: string | number | boolean; name?: string | number | boolean; who?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: HistoryEntry[]; meta: ListMeta };
+  "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET mails": { params: None; query: None; body: None; data: WaitingMail[]; meta: WaitingMails };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
@@ -760,6 +800,8 @@ export const adminRoutes = {
   "GET config/work": { method: "GET", path: "/admin/v1/config/work", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET config/{kind}": { method: "GET", path: "/admin/v1/config/{kind}", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET config/{kind}/{name}": { method: "GET", path: "/admin/v1/config/{kind}/{name}", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "GET count": { method: "GET", path: "/admin/v1/count", needs: ["any staff"] },
+  "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "POST data/{entity}": { method: "POST", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "DELETE data/{entity}/{id}": { method: "DELETE", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
@@ -779,6 +821,7 @@ export const adminRoutes = {
   "GET events/{id}": { method: "GET", path: "/admin/v1/events/{id}", needs: ["manage_endpoints"] },
   "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
   "GET history": { method: "GET", path: "/admin/v1/history", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
   "GET mails": { method: "GET", path: "/admin/v1/mails", needs: ["tenant_settings", "manage_users"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
