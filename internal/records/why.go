@@ -155,6 +155,12 @@ func (why *Why) above(role string) string {
 }
 
 func (why *Why) ruled(r *Reason) string {
+	switch r.Rule.ShareWith {
+	case access.InternalUsers, access.ExternalUsers:
+		return " with " + string(r.Rule.ShareWith) + " users (" + string(r.Rule.Access) + ")"
+	case access.Everyone:
+		return " with everyone (" + string(r.Rule.Access) + ")"
+	}
 	return " with role " + r.Rule.ShareWithRole + " (" + string(r.Rule.Access) + ")" + why.above(r.Rule.ShareWithRole)
 }
 
