@@ -45,7 +45,7 @@ engine:
 
 build: engine
 	if [[ -e web/package.json ]]; then scripts/need npm; cd web; npm ci --no-audit --no-fund; npm run build; fi
-	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
+	$(GO_BUILD) $$([[ ! -e internal/console/dist/index.html ]] || echo -tags console) -o bin/gatehouse ./cmd/gatehouse
 
 server: engine
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse

@@ -105,14 +105,21 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 	if days, err = db.Unpack(ctx, copied, unpacked); err != nil {
 		return 0, fmt.Errorf("%s: %w", file, err)
 	}
-	return days, place(copied, unpacked, dir, days > 0)
+	logs := ""
+	if days > 0 {
+		logs = unpacked
+	}
+	return days, restored{database: copied, logs: logs}.place(dir)
 }
 
-// place moves a restored database and its audit log into dir. The database comes
-// last, because a folder without it cannot be served.
-func place(database, logs, dir string, withLogs bool) (err error) {
-	if withLogs {
-		if err := os.Rename(logs, filepath.Join(dir, db.DaysFolder)); err != nil {
+// restored are the database and the folder of the audit log, or "", of a backup.
+type restored struct{ database, logs string }
+
+// place moves what is restored into dir. The database comes last, because a folder
+// without it cannot be served.
+func (r restored) place(dir string) (err error) {
+	if r.logs != "" {
+		if err := os.Rename(r.logs, filepath.Join(dir, db.DaysFolder)); err != nil {
 			return err
 		}
 		defer func() {
@@ -121,7 +128,7 @@ func place(database, logs, dir string, withLogs bool) (err error) {
 			}
 		}()
 	}
-	if err := os.Link(database, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename, it replaces nothing
+	if err := os.Link(r.database, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename, it replaces nothing
 		return err
 	}
 	d, err := os.Open(dir)

@@ -116,9 +116,12 @@ func (e *encoder) response(ev *Event) {
 // withheld reports whether the bodies of a request are not stored. It checks
 // more than the class, so that a wrongly declared route leaks nothing.
 func withheld(ev *Event) bool {
-	return ev.Class == Auth || ev.Endpoint == "/auth" || strings.HasPrefix(ev.Endpoint, "/auth/") ||
-		strings.Contains(ev.Path, "/public/v1/auth")
+	return ev.Class == Auth || ev.Class == SignIn || ev.Endpoint == "/auth" || strings.HasPrefix(ev.Endpoint, "/auth/") ||
+		slices.ContainsFunc(secretPaths, func(path string) bool { return strings.Contains(ev.Path, path) })
 }
+
+// secretPaths are the beginnings of the paths whose bodies have passwords or codes.
+var secretPaths = []string{"/public/v1/auth", "/admin/v1/session", "/admin/v1/password", "/admin/v1/account"}
 
 // member appends a member's name, which must be plain ASCII.
 func (e *encoder) member(name string) {

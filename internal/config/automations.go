@@ -56,7 +56,7 @@ func (d *decoder) automations(m *Spec, key string, n *Value) {
 		a.places[""] = item.Place
 		before := len(d.List)
 		given := automationTable.read(d, item, "an automation", a)
-		if !d.named(item, "an automation", given, a.Name) || !d.identified(m, item, "automation", key, a.Name) {
+		if !d.named(item, "an automation", given, a.Name) || !d.identified(m, item, subject{key, a.Name, "automation"}) {
 			return
 		}
 		if context := given["execution_context"]; context != nil {
@@ -124,7 +124,7 @@ func mergeAutomations(p *plan) {
 func checkAutomations(p *plan) {
 	names := p.after.names(p.schema)
 	for _, a := range p.m.automations {
-		p.checkContext("automation", "automations", a.Name, a.Context)
+		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context)
 		if a.def != nil {
 			_, problems := automation.Compile(a.def, names)
 			a.note(p.Problems, problems)

@@ -50,7 +50,7 @@ func (d *decoder) components(m *Spec, key string, n *Value) {
 		c := newComponent()
 		given := componentTable.read(d, item, "a logic component", c)
 		source, file := given["source"], given["source_file"]
-		if !d.named(item, "a logic component", given, c.Name) || !d.identified(m, item, "logic component", key, c.Name) {
+		if !d.named(item, "a logic component", given, c.Name) || !d.identified(m, item, subject{key, c.Name, "logic component"}) {
 			return
 		}
 		if context := given["execution_context"]; context != nil {
@@ -157,7 +157,7 @@ func mergeComponents(p *plan) {
 
 func checkComponents(p *plan) {
 	for _, c := range p.m.components {
-		p.checkContext("logic component", "logic_components", c.Name, c.Context)
+		p.checkContext(subject{"logic_components", c.Name, "logic component"}, c.Context)
 	}
 }
 

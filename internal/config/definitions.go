@@ -67,22 +67,31 @@ func (d *decoder) declarations(n *Value) []inputs.Declaration {
 	return decls
 }
 
+// subject is an object that a problem is about: the section of a configuration that
+// it is in, its name, and what messages call it.
+type subject struct{ section, name, what string }
+
 // identified checks the name of a component or automation, or an endpoint's
 // slug, and marks its place.
-func (d *decoder) identified(m *Spec, n *Value, what, key, name string) bool {
-	valid, expected := custom.ValidName(name), "snake_case of at most 63 characters"
-	if key == "custom_endpoints" {
-		valid, expected = custom.ValidSlug(name), "a slug of at most 100 lower case letters, digits, - and _"
+func (d *decoder) identified(m *Spec, n *Value, o subject) bool {
+	valid, expected := custom.ValidName(o.name), "snake_case of at most 63 characters"
+	if o.section == "custom_endpoints" {
+		valid, expected = custom.ValidSlug(o.name), "a slug of at most 100 lower case letters, digits, - and _"
 	}
 	if !valid {
-		d.fail(n, "%s %s: expected %s", what, show(name), expected)
+		d.fail(n, "%s %s: expected %s", o.what, show(o.name), expected)
 		return false
 	}
-	if m.names(key, name) {
-		d.twice(n.Place, m.place(key, name), "%s %s is declared twice", what, name)
+	return d.once(m, n, o)
+}
+
+// once marks the place of a declared object; it refuses one that is declared already.
+func (d *decoder) once(m *Spec, n *Value, o subject) bool {
+	if m.names(o.section, o.name) {
+		d.twice(n.Place, m.place(o.section, o.name), "%s %s is declared twice", o.what, o.name)
 		return false
 	}
-	m.mark(n, key, name)
+	m.mark(n, o.section, o.name)
 	return true
 }
 
@@ -127,9 +136,9 @@ func (d *decoder) someone(key *string) func(*Value) {
 }
 
 // checkContext finds an execution context that names nobody.
-func (p *plan) checkContext(what, section, name string, c custom.Context) {
+func (p *plan) checkContext(o subject, c custom.Context) {
 	if c.UserID != "" && p.person(c.UserID) == nil {
-		p.add(p.m.place(section, name, "execution_context"), "%s %s: execution_context: there is no user %s", what, name, show(c.UserID))
+		p.add(p.m.place(o.section, o.name, "execution_context"), "%s %s: execution_context: there is no user %s", o.what, o.name, show(c.UserID))
 	}
 }
 

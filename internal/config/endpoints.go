@@ -84,7 +84,7 @@ func (d *decoder) endpoints(m *Spec, key string, n *Value) {
 			}
 			return
 		}
-		if e.Slug == "" && d.has(marks["slug"].Place.Path) || !d.identified(m, item, "custom endpoint", key, e.Slug) {
+		if e.Slug == "" && d.has(marks["slug"].Place.Path) || !d.identified(m, item, subject{key, e.Slug, "custom endpoint"}) {
 			return
 		}
 		for name, at := range marks {
@@ -217,13 +217,13 @@ func checkEndpoints(p *plan) {
 	for _, slug := range sortedKeys(p.after.endpoints) {
 		e := p.after.endpoints[slug]
 		if e.Target.Kind == custom.ToAutomation {
-			p.checkTarget(slug, "target", "automation", e.Target.Name, "automations",
+			p.checkTarget(slug, "target", subject{"automations", e.Target.Name, "automation"},
 				p.before.automations[e.Target.Name] != nil, p.after.automations[e.Target.Name] != nil)
 		} else {
-			p.checkTarget(slug, "target", "logic component", e.Target.Name, "logic_components",
+			p.checkTarget(slug, "target", subject{"logic_components", e.Target.Name, "logic component"},
 				p.before.components[e.Target.Name] != nil, p.after.components[e.Target.Name] != nil)
 		}
-		p.checkTarget(slug, "verifier", "logic component", e.Verifier, "logic_components",
+		p.checkTarget(slug, "verifier", subject{"logic_components", e.Verifier, "logic component"},
 			p.before.components[e.Verifier] != nil, p.after.components[e.Verifier] != nil)
 		if p.m.names("custom_endpoints", slug, "run_as") && e.RunAs != "" && p.person(e.RunAs) == nil {
 			p.add(p.m.place("custom_endpoints", slug, "run_as"), "custom endpoint %s: run_as: there is no user %s", slug, show(e.RunAs))
@@ -231,14 +231,15 @@ func checkEndpoints(p *plan) {
 	}
 }
 
-// checkTarget finds a target or verifier that is not, or no longer, there.
-func (p *plan) checkTarget(slug, key, what, name, section string, was, is bool) {
+// checkTarget finds an endpoint whose target or verifier, its member key, does not
+// exist, or not any more.
+func (p *plan) checkTarget(slug, key string, o subject, was, is bool) {
 	switch {
-	case is, name == "": // decoding has told of a missing one
+	case is, o.name == "": // decoding has told of a missing one
 	case p.m.names("custom_endpoints", slug):
-		p.add(p.m.place("custom_endpoints", slug, key), "custom endpoint %s: %s: there is no %s %s", slug, key, what, show(name))
+		p.add(p.m.place("custom_endpoints", slug, key), "custom endpoint %s: %s: there is no %s %s", slug, key, o.what, show(o.name))
 	case was:
-		p.add(p.m.place(section), "%s %s cannot be removed: custom endpoint %s needs it", what, name, slug)
+		p.add(p.m.place(o.section), "%s %s cannot be removed: custom endpoint %s needs it", o.what, o.name, slug)
 	}
 }
 

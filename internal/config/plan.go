@@ -55,7 +55,7 @@ type plan struct {
 	*Problems
 	m             *Spec
 	prune         bool
-	hash          func(userKey, stored, password string) string
+	hash          hashing
 	before, after *state
 	schema        *schema.Schema // of after
 	holders       holders

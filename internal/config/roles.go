@@ -29,7 +29,7 @@ func (d *decoder) roles(m *Spec, key string, n *Value) {
 	d.list(n, "a list of roles", func(_ int, item *Value) {
 		var r access.Role
 		given := roleTable.read(d, item, "a role", &r)
-		if !d.named(item, "a role", given, r.Name) || !d.nameable(m, item, "role", key, r.Name) {
+		if !d.named(item, "a role", given, r.Name) || !d.nameable(m, item, subject{key, r.Name, "role"}) {
 			return
 		}
 		if parent := given["parent"]; parent != nil {
@@ -40,17 +40,12 @@ func (d *decoder) roles(m *Spec, key string, n *Value) {
 }
 
 // nameable checks the name of a role or permission set, and marks its place.
-func (d *decoder) nameable(m *Spec, n *Value, what, key, name string) bool {
-	if err := checkName(name); err != nil {
-		d.fail(n, "%s %s", what, err)
+func (d *decoder) nameable(m *Spec, n *Value, o subject) bool {
+	if err := checkName(o.name); err != nil {
+		d.fail(n, "%s %s", o.what, err)
 		return false
 	}
-	if m.names(key, name) {
-		d.twice(n.Place, m.place(key, name), "%s %s is declared twice", what, name)
-		return false
-	}
-	m.mark(n, key, name)
-	return true
+	return d.once(m, n, o)
 }
 
 func mergeRoles(p *plan) {

@@ -71,7 +71,7 @@ func (d *decoder) sets(m *Spec, key string, n *Value) {
 	d.list(n, "a list of permission sets", func(_ int, item *Value) {
 		set := newSet()
 		given := setTable.read(d, item, "a permission set", set)
-		if !d.named(item, "a permission set", given, set.Name) || !d.nameable(m, item, "permission set", key, set.Name) {
+		if !d.named(item, "a permission set", given, set.Name) || !d.nameable(m, item, subject{key, set.Name, "permission set"}) {
 			return
 		}
 		set.System = inOrder(set.System)
@@ -128,18 +128,21 @@ func checkSets(p *plan) {
 	for _, name := range sortedKeys(p.after.sets) {
 		for _, entity := range sortedKeys(p.after.sets[name].Entities) {
 			grants := p.after.sets[name].Entities[entity]
-			if !p.checkGrant(name, entity, "") {
+			if !p.checkGrant(name, schema.FieldName{Entity: entity}) {
 				continue
 			}
 			for _, field := range sortedKeys(grants.Fields) {
-				p.checkGrant(name, entity, field)
+				p.checkGrant(name, schema.FieldName{Entity: entity, Field: field})
 			}
 		}
 	}
 	p.checkHolders("permission_sets", "permission set", p.holders.sets)
 }
 
-func (p *plan) checkGrant(set, entity, field string) bool {
+// checkGrant reports whether a permission set may name a field or, if at has none,
+// an entity type.
+func (p *plan) checkGrant(set string, at schema.FieldName) bool {
+	entity, field := at.Entity, at.Field
 	var g access.EntityGrant
 	if field != "" {
 		g.Fields = map[string]access.FieldGrant{field: {}}

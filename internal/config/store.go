@@ -174,7 +174,7 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	}
 	if len(a.problems.List) > 0 { // it ends in an error: what could not be read is not taken as absent
 		p.prune = false
-		p.hash = func(_, stored, _ string) string { return stored }
+		p.hash = func(_ chosen, stored string) string { return stored }
 	}
 	w := &writer{ctx: ctx, tx: tx, p: p, now: clock.Micros(a.clk.Now()), inline: a.inline(), dryRun: a.opts.DryRun}
 	if err := w.load(); err != nil {

@@ -63,6 +63,31 @@ func SetUserActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, add
 	return a.after.users[user.EmailKey(address)], len(a.changes) > 0, nil
 }
 
+// Login is an e-mail address and a password.
+type Login struct{ Email, Password string }
+
+// SetUserPassword gives the user with the e-mail address another password, which ends
+// all of their sessions. It is an Apply of one edit, recorded for actor, without the
+// password. It returns NOT_FOUND when there is no such user or tenant, and VALIDATION
+// for a password that is not allowed.
+func SetUserPassword(ctx context.Context, h db.Handle, clk clock.Clock, actor string, login Login) (*user.User, error) {
+	list, err := Objects(ctx, h, kindUser)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(o Object) bool { return user.EmailKey(o.Name) == user.EmailKey(login.Email) })
+	if at < 0 {
+		return nil, fault.New(fault.NotFound, "there is no user %s", login.Email)
+	}
+	value := list[at].Value
+	value.Members = append(value.Members, Member{Key: str("password"), Value: str(login.Password)})
+	a, err := editUser(ctx, h, clk, actor, Edit{Kind: kindUser, Name: list[at].Name, Value: value, Against: list[at].Version})
+	if err != nil {
+		return nil, err
+	}
+	return a.after.users[user.EmailKey(login.Email)], nil
+}
+
 func editUser(ctx context.Context, h db.Handle, clk clock.Clock, actor string, edit Edit) (*application, error) {
 	m := DecodeEdits(h.Tenant(), []Edit{edit}, func(string) string { return "" })
 	if m.tenant == "" { // not even a tenant's name

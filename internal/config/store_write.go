@@ -121,12 +121,12 @@ func (m *Spec) refusedRecords(err error) error {
 // passwords keeps what was found out about the manifest's passwords: hashing
 // takes long, and the transaction holds up others.
 type passwords struct {
-	verified map[[2]string]bool   // by stored hash and password
-	hashes   map[[2]string]string // new ones, by user and password: each has a salt of its own
+	verified map[[2]string]bool // by stored hash and password
+	hashes   map[chosen]string  // new ones, by user and password: each has a salt of its own
 }
 
 func newPasswords() *passwords {
-	return &passwords{verified: map[[2]string]bool{}, hashes: map[[2]string]string{}}
+	return &passwords{verified: map[[2]string]bool{}, hashes: map[chosen]string{}}
 }
 
 // prepare does ahead of the transaction what hash is going to be asked.
@@ -142,31 +142,36 @@ func (s *passwords) prepare(ctx context.Context, q db.Querier, m *Spec) error {
 		if err != nil {
 			return err
 		}
-		s.hash(decl.Key, prev.PasswordHash, decl.password)
+		s.hash(chosen{decl.Key, decl.password}, prev.PasswordHash)
 	}
 	return nil
 }
 
-// hash is the stored hash when it is the password's, else a new one.
-func (s *passwords) hash(userKey, stored, password string) string {
+// chosen is the password that a configuration gives to the user with an e-mail key.
+type chosen struct{ userKey, password string }
+
+// hashing returns what is stored of a password instead of the hash stored now.
+type hashing func(c chosen, stored string) string
+
+// hash returns the stored hash if it is the password's, else a new one.
+func (s *passwords) hash(c chosen, stored string) string {
 	if stored != "" {
-		key := [2]string{stored, password}
+		key := [2]string{stored, c.password}
 		same, known := s.verified[key]
 		if !known {
-			same = secret.VerifyPassword(stored, password)
+			same = secret.VerifyPassword(stored, c.password)
 			s.verified[key] = same
 		}
 		if same {
 			return stored
 		}
 	}
-	key := [2]string{userKey, password}
-	if s.hashes[key] == "" {
-		fresh, err := secret.HashPassword(password)
+	if s.hashes[c] == "" {
+		fresh, err := secret.HashPassword(c.password)
 		if err != nil {
 			panic("config: a checked password cannot be hashed: " + err.Error())
 		}
-		s.hashes[key] = fresh
+		s.hashes[c] = fresh
 	}
-	return s.hashes[key]
+	return s.hashes[c]
 }

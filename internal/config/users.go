@@ -211,7 +211,7 @@ func (p *plan) checkAddress(decl *userDecl, prev *user.User) {
 }
 
 // merge is the user that the declaration makes of prev, which may be nil.
-func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password string) string) *user.User {
+func (decl *userDecl) merge(prev *user.User, hash hashing) *user.User {
 	name, _, _ := strings.Cut(decl.Email, "@")
 	u := &user.User{Type: decl.Type, Name: name, Active: true, EmailVerified: true}
 	if prev != nil {
@@ -232,7 +232,7 @@ func (decl *userDecl) merge(prev *user.User, hash func(userKey, stored, password
 		}
 	}
 	if decl.password != "" {
-		u.PasswordHash = hash(decl.Key, u.PasswordHash, decl.password)
+		u.PasswordHash = hash(chosen{decl.Key, decl.password}, u.PasswordHash)
 	}
 	return u
 }

@@ -27,9 +27,8 @@ func compose(t *tenant.Tenant, template string, to user.Account, path, token str
 	case mail.PasswordReset:
 		values.ResetURL = link
 	}
-	m := mail.Message{From: sender(t), To: email.Mailbox(to.Email)}
-	m.Subject, m.Text, m.HTML = form.Render(values)
-	return m
+	filled := form.Render(values)
+	return mail.Message{From: sender(t), To: email.Mailbox(to.Email), Subject: filled.Subject, Text: filled.Text, HTML: filled.HTML}
 }
 
 // The pages that a tenant's app must have (contract M3).

@@ -36,44 +36,47 @@ func (v Values) lookUp(variable string) (value string, known bool) {
 
 const maxURL = 4096
 
-// Render replaces the variables in one pass: braces inside a value have no meaning.
+// Render returns the template with its variables replaced, in one pass: braces inside a value have no meaning.
 // In HTML, values are escaped for text and quoted attributes. The subject is one
 // line without control characters. An unknown variable is left unchanged; Check
 // reports it.
-func (t Template) Render(v Values) (subject, text, htmlText string) {
+func (t Template) Render(v Values) Template {
 	escaped := func(variable string) (string, bool) {
 		value, known := v.lookUp(variable)
 		return html.EscapeString(value), known
 	}
-	return oneLine(fill(t.Subject, v.lookUp), maxSubject), fill(t.Text, v.lookUp), fill(t.HTML, escaped)
+	return Template{Subject: oneLine(fill(t.Subject, v.lookUp), maxSubject), Text: fill(t.Text, v.lookUp), HTML: fill(t.HTML, escaped)}
 }
 
 // fill returns s with each {{variable}} replaced that lookUp knows.
 func fill(s string, lookUp func(variable string) (string, bool)) string {
 	var b strings.Builder
 	for {
-		before, variable, after, found := cutVariable(s)
+		at, found := cutVariable(s)
 		if !found {
 			b.WriteString(s)
 			return b.String()
 		}
-		b.WriteString(before)
-		if value, known := lookUp(variable); known {
+		b.WriteString(at.before)
+		if value, known := lookUp(at.variable); known {
 			b.WriteString(value)
-			s = after
+			s = at.after
 		} else {
 			b.WriteString("{{")
-			s = s[len(before)+2:]
+			s = s[len(at.before)+2:]
 		}
 	}
 }
 
+// cut is a text around its first variable.
+type cut struct{ before, variable, after string }
+
 // cutVariable finds the first {{…}} and ignores spaces within the braces. found is
 // false if there is no {{, or no }} after it.
-func cutVariable(s string) (before, variable, after string, found bool) {
+func cutVariable(s string) (at cut, found bool) {
 	before, rest, opened := strings.Cut(s, "{{")
 	variable, after, closed := strings.Cut(rest, "}}")
-	return before, strings.TrimSpace(variable), after, opened && closed
+	return cut{before, strings.TrimSpace(variable), after}, opened && closed
 }
 
 // Check returns an error for the template's author if the subject is not one line
@@ -96,17 +99,17 @@ func (t Template) Check() error {
 
 func checkVariables(s string) error {
 	for {
-		_, variable, after, found := cutVariable(s)
+		at, found := cutVariable(s)
 		if !found {
 			if strings.Contains(s, "{{") {
 				return errors.New("found {{ that nothing closes, expected one of " + variables)
 			}
 			return nil
 		}
-		if _, known := (Values{}).lookUp(variable); !known {
-			return fmt.Errorf("found {{%s}}, expected one of %s", oneLine(variable, 40), variables)
+		if _, known := (Values{}).lookUp(at.variable); !known {
+			return fmt.Errorf("found {{%s}}, expected one of %s", oneLine(at.variable, 40), variables)
 		}
-		s = after
+		s = at.after
 	}
 }
 
@@ -133,8 +136,8 @@ func unquoted(s string) string {
 		case c == '>':
 			inTag = false
 		case strings.HasPrefix(s[i:], "{{"):
-			_, variable, _, _ := cutVariable(s[i:])
-			return variable
+			at, _ := cutVariable(s[i:])
+			return at.variable
 		}
 	}
 	return ""

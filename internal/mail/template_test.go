@@ -17,9 +17,10 @@ var eva = Values{
 func TestATemplateIsFilledInOnce(t *testing.T) {
 	v := eva
 	v.Name = `{{verify_url}} <b a="1">&`
-	subject, text, htmlText := Template{
+	filled := Template{
 		Subject: "Hi {{name}}", Text: "{{ name }}: {{verify_url}} {{unknown}} {{", HTML: `<a href="{{verify_url}}">{{name}}</a> {{ {{tenant_name}}`,
 	}.Render(v)
+	subject, text, htmlText := filled.Subject, filled.Text, filled.HTML
 	if subject != `Hi {{verify_url}} <b a="1">&` {
 		t.Error(subject)
 	}
@@ -37,9 +38,10 @@ func TestAValueCannotLeaveItsPlace(t *testing.T) {
 	}))
 	rapid.Check(t, func(t *rapid.T) {
 		v := Values{Name: hostile.Draw(t, "name"), VerifyURL: hostile.Draw(t, "url"), TenantName: hostile.Draw(t, "tenant")}
-		subject, text, htmlText := Template{
+		filled := Template{
 			Subject: "[{{name}}|{{tenant_name}}]", Text: "[{{name}}|{{verify_url}}]", HTML: `<a href="{{verify_url}}" title='{{tenant_name}}'>{{name}}</a>`,
 		}.Render(v)
+		subject, text, htmlText := filled.Subject, filled.Text, filled.HTML
 		if strings.ContainsAny(subject+text, "\r\n\x00\x1b\u2028\u202e") || len([]rune(subject)) > maxSubject {
 			t.Fatalf("%q %q", subject, text)
 		}
@@ -80,7 +82,8 @@ func TestTheDefaultsSayWhatTheyAreFor(t *testing.T) {
 		if err := d.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		subject, text, htmlText := d.Render(eva)
+		filled := d.Render(eva)
+		subject, text, htmlText := filled.Subject, filled.Text, filled.HTML
 		all := subject + text + htmlText
 		left := regexp.MustCompile(`\[[a-z]+\]|\{\{|\}\}`).FindAllString(strings.ReplaceAll(all, "[endif]", ""), -1)
 		if len(left) > 0 {

@@ -13,10 +13,13 @@ import (
 type statement struct {
 	strings.Builder
 	args []any
+	// record is the alias of the table records whose row the conditions of
+	// ways are about.
+	record string
 }
 
 func newStatement(text string, args ...any) *statement {
-	s := &statement{args: make([]any, 0, 16)}
+	s := &statement{args: make([]any, 0, 16), record: "r"}
 	s.Grow(1024)
 	s.args = append(s.args, args...)
 	s.WriteString(text)
@@ -53,8 +56,15 @@ func (s *statement) list(values []string) {
 	s.WriteByte(')')
 }
 
-// reached writes the visibility predicate: whether a scope reaches the record r
-// (an alias of the table records), whose entity is $2. It is the only
+// column writes a column of the record that the conditions of ways are about.
+func (s *statement) column(name string) {
+	s.WriteString(s.record)
+	s.WriteByte('.')
+	s.WriteString(name)
+}
+
+// reached writes the visibility predicate: whether a scope reaches the record
+// s.record (r, an alias of the table records). It is the only
 // translation of access.Scope to a condition; arms writes the same union as
 // index ranges, for lists.
 func (s *statement) reached(scope *access.Scope) {
@@ -111,7 +121,7 @@ func (s *statement) rest(filters []filter) {
 func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
 	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
 	if len(filters) > 0 {
-		given := &statement{args: s.args}
+		given := &statement{args: s.args, record: s.record}
 		given.WriteString("s.entity = $2 AND s.field = ")
 		given.arg(filters[0].field)
 		given.WriteString(" AND s.value = ")

@@ -234,7 +234,7 @@ func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work
 			if is == s.Entity.Field(x.Field).IndexName {
 				continue
 			}
-			if err := schema.SetIndexName(ctx, tx, s.Entity.Name, x.Field, is); err != nil {
+			if err := schema.SetIndexName(ctx, tx, schema.FieldName{Entity: s.Entity.Name, Field: x.Field}, is); err != nil {
 				return err
 			}
 		}
@@ -275,7 +275,7 @@ func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Wo
 			}
 			list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.StoredAs(), Name: f.StoredAs()})
 			if is != nil && !is.Keyed() && is.IndexName != "" {
-				if err := schema.SetIndexName(ctx, tx, after.Name, is.Name, ""); err != nil {
+				if err := schema.SetIndexName(ctx, tx, schema.FieldName{Entity: after.Name, Field: is.Name}, ""); err != nil {
 					return err
 				}
 			}

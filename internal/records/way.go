@@ -18,8 +18,8 @@ type way struct {
 	source source
 	// names appends the names under which a record is reached in this way.
 	names func(dst []string, st standing) []string
-	// condition writes whether w reaches the record r, an alias of the table
-	// records, whose entity is $2.
+	// condition writes whether w reaches the record of the statement
+	// (statement.column).
 	condition func(s *statement, w *access.Way)
 	// ranges writes the index ranges of the records that w reaches.
 	ranges func(a *armWriter, w *access.Way)
@@ -44,7 +44,8 @@ var ways = [...]way{
 		source: ofRow,
 		names:  func(dst []string, st standing) []string { return append(dst, string(st.owner)) },
 		condition: func(s *statement, w *access.Way) {
-			s.WriteString("r.owner_id = ")
+			s.column("owner_id")
+			s.WriteString(" = ")
 			s.arg(w.Names[0])
 		},
 		ranges: func(a *armWriter, w *access.Way) {
@@ -62,7 +63,8 @@ var ways = [...]way{
 			return append(dst, st.ownerRole)
 		},
 		condition: func(s *statement, w *access.Way) {
-			s.WriteString("r.owner_role IN ")
+			s.column("owner_role")
+			s.WriteString(" IN ")
 			s.list(w.Names)
 		},
 		ranges: func(a *armWriter, w *access.Way) {
@@ -80,8 +82,11 @@ var ways = [...]way{
 		source: ofOthers,
 		names:  func(dst []string, st standing) []string { return append(dst, st.shares...) },
 		condition: func(s *statement, w *access.Way) {
-			s.WriteString(`EXISTS (SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = r.entity
-			AND s.record_id = r.record_id AND s.principal IN `)
+			s.WriteString(`EXISTS (SELECT 1 FROM shares s WHERE s.tenant_id = $1 AND s.entity = `)
+			s.column("entity")
+			s.WriteString(" AND s.record_id = ")
+			s.column("record_id")
+			s.WriteString(" AND s.principal IN ")
 			s.list(w.Names)
 			s.level(w)
 			s.WriteByte(')')
@@ -106,8 +111,9 @@ var ways = [...]way{
 		source: ofValues,
 		names:  func(dst []string, st standing) []string { return append(dst, st.rules...) },
 		condition: func(s *statement, w *access.Way) {
-			s.WriteString(`EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_created_at = r.created_at
-			AND m.rule_id IN `)
+			s.WriteString(`EXISTS (SELECT 1 FROM rule_matches m WHERE m.tenant_id = $1 AND m.record_created_at = `)
+			s.column("created_at")
+			s.WriteString(" AND m.rule_id IN ")
 			s.list(w.Names)
 			s.WriteByte(')')
 		},

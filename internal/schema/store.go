@@ -85,10 +85,13 @@ func DeleteEntity(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	return err
 }
 
+// FieldName names a field of an entity type.
+type FieldName struct{ Entity, Field string }
+
 // SetIndexName sets the name of the index rows that are in use for a field; ""
 // means the field's own name. The error is one of the database.
-func SetIndexName(ctx context.Context, tx tenant.ConfigTx, entity, field, name string) error {
-	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, field, name)
+func SetIndexName(ctx context.Context, tx tenant.ConfigTx, f FieldName, name string) error {
+	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, f.Entity, f.Field, name)
 	return err
 }
 
@@ -96,7 +99,7 @@ func SetIndexName(ctx context.Context, tx tenant.ConfigTx, entity, field, name s
 // of its index rows.
 func putFields(ctx context.Context, tx tenant.ConfigTx, entity string, fields []*Field) error {
 	for _, f := range fields {
-		if err := renameField(ctx, tx, entity, f.RenamedFrom, f.Name); err != nil {
+		if err := renameField(ctx, tx, FieldName{entity, f.RenamedFrom}, f.Name); err != nil {
 			return err
 		}
 	}

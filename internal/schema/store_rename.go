@@ -82,9 +82,10 @@ func members(ctx context.Context, tx db.Tx, entity string) (map[string]string, e
 	return of, err
 }
 
-func setMember(ctx context.Context, tx tenant.ConfigTx, entity, name, member string) error {
+// setMember sets the name of a field's values in stored data.
+func setMember(ctx context.Context, tx tenant.ConfigTx, f FieldName, member string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO field_members (tenant_id, entity, name, member) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (tenant_id, entity, name) DO UPDATE SET member = excluded.member`, entity, name, member)
+		ON CONFLICT (tenant_id, entity, name) DO UPDATE SET member = excluded.member`, f.Entity, f.Field, member)
 	return err
 }
 
@@ -92,7 +93,8 @@ func setMember(ctx context.Context, tx tenant.ConfigTx, entity, name, member str
 // or one by the new name. Data of a removed field that had the new name stays in its
 // records and belongs to no field any more, not even to a new field that gets the
 // name when it is free again.
-func renameField(ctx context.Context, tx tenant.ConfigTx, entity, from, to string) error {
+func renameField(ctx context.Context, tx tenant.ConfigTx, was FieldName, to string) error {
+	entity, from := was.Entity, was.Field
 	if from == "" {
 		return nil
 	}
@@ -110,7 +112,7 @@ func renameField(ctx context.Context, tx tenant.ConfigTx, entity, from, to strin
 	}
 	if old := cmp.Or(of[to], to); of[to] != "" || !slices.Contains(slices.Collect(maps.Values(of)), to) { // it stays taken
 		names := append(slices.Collect(maps.Keys(of)), to)
-		if err := setMember(ctx, tx, entity, free(to, names), old); err != nil {
+		if err := setMember(ctx, tx, FieldName{entity, free(to, names)}, old); err != nil {
 			return err
 		}
 	}
@@ -121,7 +123,7 @@ func renameField(ctx context.Context, tx tenant.ConfigTx, entity, from, to strin
 	if _, err := tx.Exec(ctx, `DELETE FROM field_members WHERE tenant_id = $1 AND entity = $2 AND name = $3`, entity, from); err != nil {
 		return err
 	}
-	if err := setMember(ctx, tx, entity, to, member); err != nil {
+	if err := setMember(ctx, tx, FieldName{entity, to}, member); err != nil {
 		return err
 	}
 	rows := index[from]
@@ -151,7 +153,7 @@ func giveMembers(ctx context.Context, tx tenant.ConfigTx, entity string, fields 
 		if is == f.Name {
 			continue
 		}
-		if err := setMember(ctx, tx, entity, f.Name, is); err != nil {
+		if err := setMember(ctx, tx, FieldName{entity, f.Name}, is); err != nil {
 			return err
 		}
 		of[f.Name] = is
