@@ -153,8 +153,8 @@ func mergeEntities(p *plan) {
 // checkEntities finds references to entities that are not, or no longer, there.
 func checkEntities(p *plan) {
 	for _, f := range p.schema.User.Fields {
-		if !f.Refers() || f.Target == "" || p.schema.Entity(f.Target) != nil {
-			continue
+		if !f.Refers() || f.Target == "" || f.Target == schema.UserEntity || p.schema.Entity(f.Target) != nil {
+			continue // user is refused by schema
 		}
 		if p.m.names("user_fields", "field", f.Name) {
 			p.add(p.m.place("user_fields", "field", f.Name, "entity"), "user_fields: field %s: there is no entity %s", f.Name, show(f.Target))
