@@ -98,7 +98,7 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			limits:      []httpapi.Limit{httpapi.PerCredential, httpapi.PerRule},
 			perAddress:  unauthenticatedPerMinute,
 			class:       audit.Other,
-			routes:      staff.Routes(),
+			routes:      slices.Concat(staff.Routes(), endpoints.AdminRoutes()),
 		},
 		{
 			name:       "console",
