@@ -63,6 +63,9 @@ func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights
 	if err != nil {
 		return nil, err
 	}
+	if err := s.meets(r, u.UpdatedAt, func() Record { return renderUser(nil, r, u) }); err != nil {
+		return nil, err
+	}
 	before := len(u.Custom)
 	if err := s.editUser(ctx, v, r, u, members); err != nil {
 		return nil, err
@@ -84,7 +87,7 @@ func (s *Session) editUser(ctx context.Context, v view, r *access.EntityRights, 
 	if err := s.patchUser(ctx, v, r, u, members); err != nil || len(members) == 0 {
 		return err
 	}
-	u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt)
+	u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt+1) // each change is another version
 	return nil
 }
 
