@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,8 +60,8 @@ const (
 // Audiences lists them all.
 var Audiences = []Audience{InternalUsers, ExternalUsers, Everyone}
 
-// has reports whether a user is in the audience.
-func (a Audience) has(external bool) bool {
+// Has reports whether a user is in the audience.
+func (a Audience) Has(external bool) bool {
 	return a == Everyone || a == ExternalUsers && external || a == InternalUsers && !external
 }
 
@@ -95,6 +96,36 @@ func (r *SharingRule) StoredAs() string {
 func (r *SharingRule) MatchesViewer() bool {
 	return slices.ContainsFunc(r.Where, func(c Condition) bool { return c.Viewer != "" })
 }
+
+// Cause returns the cause of the sources of the rule.
+func (r *SharingRule) Cause() Cause {
+	switch {
+	case r.OwnedByRole != "":
+		return RuleByOwnerRole
+	case r.MatchesViewer():
+		return RuleByViewer
+	}
+	return RuleByValue
+}
+
+// viewerForm is how an author writes what a condition takes from the viewer.
+var viewerForm = regexp.MustCompile(`^\{\{ *user\.([a-z][a-z0-9_]{0,62}) *\}\}$`)
+
+// ViewerForm reads the right side of a condition that names something of the
+// viewer, as {{user.id}} does; is says that the text has {{ in it, which no constant
+// has, and viewer is "" where it has another form.
+func ViewerForm(text string) (viewer string, is bool) {
+	if !strings.Contains(text, "{{") {
+		return "", false
+	}
+	if found := viewerForm.FindStringSubmatch(text); found != nil {
+		viewer = found[1]
+	}
+	return viewer, true
+}
+
+// ViewerExpected says what a right side with {{ must be.
+const ViewerExpected = "expected a value, or {{user.id}}, {{user.email}} or {{user.FIELD}} with a managed field of user_fields"
 
 // Member returns the name of a member of a family that is stored under a name.
 // keys are those of its conditions about the viewer, in their order.

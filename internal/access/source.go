@@ -109,12 +109,8 @@ func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 		if rule.OwnedByRole != "" {
 			continue
 		}
-		cause := RuleByValue
-		if rule.MatchesViewer() {
-			cause = RuleByViewer
-		}
 		for _, name := range v.standsIn(rule) {
-			add(Source{Cause: cause, Kind: ByRule, Name: name, Rule: rule})
+			add(Source{Cause: rule.Cause(), Kind: ByRule, Name: name, Rule: rule})
 		}
 	}
 }
@@ -156,7 +152,7 @@ func (v *viewer) rules(e *schema.Entity, below []string, editOnly bool) (list []
 		mine[role] = true
 	}
 	for _, rule := range v.config.Rules {
-		reached := mine[rule.ShareWithRole] || rule.ShareWith.has(v.external)
+		reached := mine[rule.ShareWithRole] || rule.ShareWith.Has(v.external)
 		if rule.Entity != e.Name || !reached || editOnly && rule.Access != Edit {
 			continue
 		}

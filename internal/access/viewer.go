@@ -327,7 +327,7 @@ func (w Viewer) MayOwn(e *schema.Entity, external bool, role string) bool {
 		return false
 	}
 	return slices.ContainsFunc(w.v.config.Rules, func(q *SharingRule) bool {
-		return q.Entity == e.Name && (q.ShareWith.has(external) || q.ShareWithRole != "" && q.ShareWithRole == role)
+		return q.Entity == e.Name && (q.ShareWith.Has(external) || q.ShareWithRole != "" && q.ShareWithRole == role)
 	})
 }
 

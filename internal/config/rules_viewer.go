@@ -1,30 +1,21 @@
 package config
 
 import (
-	"regexp"
-	"strings"
-
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 )
 
-// viewerForm is how a condition names what it takes from the viewer.
-var viewerForm = regexp.MustCompile(`^\{\{ *user\.([a-z][a-z0-9_]{0,62}) *\}\}$`)
-
 // ofViewer reads the right side of a condition that may name something of the
 // viewer. A text with {{ that does not is refused: it is no constant that anybody
 // means.
 func (d *decoder) ofViewer(n *Value, text string) (viewer string, is, ok bool) {
-	if !strings.Contains(text, "{{") {
-		return "", false, true
-	}
-	found := viewerForm.FindStringSubmatch(text)
-	if found == nil {
-		d.bad(n, "expected a value, or {{user.id}}, {{user.email}} or {{user.FIELD}} with a managed field of user_fields, found %s", d.found(n))
+	viewer, is = access.ViewerForm(text)
+	if is && viewer == "" {
+		d.bad(n, access.ViewerExpected+", found %s", d.found(n))
 		return "", false, false
 	}
-	return found[1], true, true
+	return viewer, is, true
 }
 
 // conditionOf is the right side of a condition as Export writes it.
