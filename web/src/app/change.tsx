@@ -1,6 +1,5 @@
 import { useState, type ReactNode } from 'react'
 import { asError, type ApiError } from '../api/error'
-import { ActionError } from '../ui/confirm'
 import { ConflictView } from '../ui/conflict'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
@@ -70,21 +69,25 @@ export function takes(plan: Plan): boolean {
   return losing.count + keys.count + endpoints.count > 0 || fields.length > 0 || plan.gone.length > 0
 }
 
+function namesOf(of: { count: number; names?: string[] }): string {
+  const names = of.names ?? []
+  return names.join(', ') + (of.count > names.length ? ` and ${of.count - names.length} more` : '')
+}
+
 function Takes({ plan, what, busy, onKeep, onGo }: { plan: Plan; what: string; busy: boolean; onKeep: () => void; onGo: () => void }) {
   const { losing, keys, endpoints, fields } = plan.effect
-  const parts: [string, { count: number; names: string[] }][] = [
-    ['may do less', losing], ['will stop: API keys', keys], ['will stop for their callers: custom endpoints', endpoints],
+  const parts: [words: (n: number) => string, of: { count: number; names?: string[] }][] = [
+    [(n) => (n === 1 ? '1 user may do less' : `${n} users may do less`), losing],
+    [(n) => (n === 1 ? '1 API key stops' : `${n} API keys stop`), keys],
+    [(n) => (n === 1 ? '1 custom endpoint stops for its callers' : `${n} custom endpoints stop for their callers`), endpoints],
   ]
   return (
     <Dialog open title={`Change ${what}`} onClose={onKeep} width={520}>
       <div className="second says">
-        {parts.filter(([, of]) => of.count > 0).map(([words, of]) => (
-          <p key={words}><b>{words === 'may do less' ? `${of.count === 1 ? '1 user' : `${of.count} users`} may do less` : `${of.count} ${words.replace('will stop', 'will stop')}`}</b>: <span className="mono">{(of.names ?? []).join(', ')}{of.count > (of.names ?? []).length ? ` and ${of.count - (of.names ?? []).length} more` : ''}</span></p>
-        ))}
+        {parts.filter(([, of]) => of.count > 0).map(([words, of]) => <p key={words(2)}><b>{words(of.count)}</b>: <span className="mono">{namesOf(of)}</span></p>)}
         {fields.map((f) => <p key={`${f.entity}.${f.field}`}><b className="mono">{f.entity || 'user'}.{f.field}</b> goes: {f.hidden ? 'some' : countWords(f.holding)} of {countWords(f.of)} hold a value, which is kept and comes back with the field.</p>)}
         {plan.gone.map((line) => <p key={line}>{line}</p>)}
       </div>
-      <ActionError error={undefined} />
       <div className="dialogacts"><Button small onClick={onKeep} data-autofocus>Keep it as it is</Button><Button small kind="bad" busy={busy} onClick={onGo}>Change it</Button></div>
     </Dialog>
   )

@@ -82,8 +82,8 @@ export function problemsOf(error: ApiError | undefined): Problem[] {
   return list.flatMap((one: unknown) => {
     if (one === null || typeof one !== 'object') return []
     const p = one as { path?: unknown; line?: unknown; reason?: unknown; text?: unknown }
-    const words = typeof p.reason === 'string' && p.reason !== '' ? p.reason : p.text
-    return [{ path: String(p.path ?? '').replace(/^edits\[\d+\]\.?/, ''), line: typeof p.line === 'number' ? p.line : 0, message: String(words ?? '') }]
+    const text = (v: unknown) => (typeof v === 'string' ? v : '')
+    return [{ path: text(p.path).replace(/^edits\[\d+\]\.?/, ''), line: typeof p.line === 'number' ? p.line : 0, message: text(p.reason) || text(p.text) }]
   })
 }
 

@@ -1,4 +1,4 @@
-import { askPage, type Gives } from '../../api/client'
+import { askPage, type Gives, type MetaOf } from '../../api/client'
 import { useSession } from '../../app/session'
 import { Arch } from '../../ui/arch'
 import { useDrawer } from '../../ui/drawer'
@@ -40,7 +40,7 @@ export function PeopleList({ type, empty, noun }: { type: 'internal' | 'external
   const session = useSession()
   const text = (name: string) => (typeof url[name] === 'string' ? url[name] : undefined)
   const query = { type, search: text('search'), active: text('active'), limit: 50 }
-  const page = usePaged<UserLine>({ key: ['users', query], load: async (cursor, signal) => askPage('GET users', { query: { ...query, cursor }, signal }) })
+  const page = usePaged<UserLine, MetaOf<'GET users'>>({ key: ['users', query], load: async (cursor, signal) => askPage('GET users', { query: { ...query, cursor }, signal }) })
   const step = (by: 1 | -1) => {
     const list = page.rows ?? []
     const next = list[list.findIndex((u) => u.email === drawer.key) + by]

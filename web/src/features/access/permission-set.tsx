@@ -118,6 +118,7 @@ function Matrix({ entities, value, changed, onChange }: { entities: readonly Ent
           const toggle = () => { setUrl({ open: on ? undefined : e.name }) }
           const keys = (event: KeyboardEvent) => { if ((event.key === 'ArrowRight' && !on) || (event.key === 'ArrowLeft' && on)) { event.preventDefault(); toggle() } }
           return (
+            // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- the arrows open and shut the fields from any cell of the entity
             <tbody key={e.name} onKeyDown={keys}>
               <tr className={changed.some((c) => c.startsWith(`${e.name}.`)) ? 'changed' : ''}>
                 <th scope="row"><button type="button" className="linkish plain row" aria-expanded={on} onClick={toggle}>{on ? <IconChevronDown size={14} stroke={1.7} aria-hidden /> : <IconChevronRight size={14} stroke={1.7} aria-hidden />}<b className="med mono">{e.name}</b></button></th>
