@@ -56,11 +56,13 @@ func (e *encoder) encode(ev *Event) {
 		UserID: short(string(ev.UserID)), Auth: ev.Auth.Label(), Method: short(ev.Method),
 		Path: storable(cut(RedactPath(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
 		Status: ev.Status, Duration: max(ev.Duration, 0), RequestID: short(ev.RequestID),
+		KeyID: short(ev.APIKeyID), KeyPrefix: short(ev.APIKeyPrefix), Code: short(ev.ErrorCode), RealUserID: short(string(ev.RealUserID)),
 	}
 	e.buf = e.buf[:0]
 	e.request(ev)
 	e.split = len(e.buf)
 	e.response(ev)
+	e.entry.Gate = stoppedAt(&e.entry, ev.ResponseBody)
 }
 
 // size returns about how many bytes the entry takes in a block.

@@ -35,7 +35,9 @@ type Event struct {
 	IP       string
 	Auth     credential.Kind // "" is credential.None
 
-	UserID       user.ID
+	UserID user.ID
+	// RealUserID is the user who signed in, if they act as UserID.
+	RealUserID   user.ID
 	APIKeyID     string
 	APIKeyPrefix string
 

@@ -43,6 +43,7 @@ var grantTable = table[access.EntityGrant]{
 	flag("read", func(g *access.EntityGrant) *bool { return &g.Read }).says("records may be read"),
 	flag("update", func(g *access.EntityGrant) *bool { return &g.Update }).says("records may be changed"),
 	flag("delete", func(g *access.EntityGrant) *bool { return &g.Delete }).says("records may be deleted"),
+	flag("assign_owner", func(g *access.EntityGrant) *bool { return &g.AssignOwner }).when(sparse).says("owner_id may name users whom a sharing rule of the entity names"),
 	{
 		key: "fields", kind: MapMember, doc: "permissions by field; a field that is not named may be read and changed", of: func(*access.EntityGrant) []MemberDescription { return fieldGrantTable.describe(&access.FieldGrant{}) }, show: sparse, read: func(*decoder, *access.EntityGrant, *Value) {}, // where its place is known
 		tell: func(g *access.EntityGrant, _ func(string) string) *Value {
@@ -166,6 +167,7 @@ func (p *plan) checkGrant(set string, at schema.FieldName) bool {
 
 var setKind = kind{
 	name: kindSet, section: "permission_sets", id: "name",
+	changing: []string{access.ManagePermissions}, reading: []string{access.ManagePermissions, access.ManageUsers, access.TenantSettings},
 	keys:  keysOf(func(s *state) map[string]*access.PermissionSet { return s.sets }),
 	view:  func(s, _ *state, key string) any { return setTable.view(s.sets[key], nil) },
 	tell:  func(s *state, key string) *Value { return block(setTable.export(s.sets[key], asIs)...) },

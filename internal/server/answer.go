@@ -159,6 +159,9 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	if x.ip.IsValid() {
 		ev.IP = x.ip.String()
 	}
+	if x.session != nil && x.session.Acting() {
+		ev.UserID, ev.RealUserID = x.viewer.UserID(), x.session.UserID
+	}
 	if x.route != nil {
 		ev.Route = x.route.Pattern
 	}

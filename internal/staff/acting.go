@@ -14,7 +14,7 @@ const reasonActingEnded = "acting_ended"
 
 var errNobody = fault.New(fault.NotFound, "there is no such internal user who is active")
 
-// mayActAs returns the viewer of the user that another one acts as (contract Y9). It
+// mayActAs returns the viewer of the user that another one acts as (contract Y15). It
 // returns NOT_FOUND unless that user is internal and active, and FORBIDDEN unless the
 // viewer holds login_as and every right that the user has.
 func (s *Service) mayActAs(ctx context.Context, cfg *access.Config, w access.Viewer, as user.ID) (access.Viewer, error) {

@@ -14,7 +14,7 @@ func as(w *gatetest.World, email string) string {
 	return fmt.Sprintf(`{"userId":%q}`, w.UserID("acme", email))
 }
 
-// TestNobodyActsAsOneWithRightsTheyLack is contract Y9.
+// TestNobodyActsAsOneWithRightsTheyLack is contract Y15.
 func TestNobodyActsAsOneWithRightsTheyLack(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
