@@ -4,6 +4,15 @@
 /** Nothing: the route takes none. */
 export type None = undefined;
 
+export interface Account {
+  user: Person;
+  secondFactor: SecondFactor;
+}
+
+export interface Acting {
+  userId: string;
+}
+
 export interface AdminCheck {
   problems: AdminProblem[];
 }
@@ -268,6 +277,11 @@ export interface AdminVerifierTry {
   bodyBase64: string | null;
 }
 
+export interface Code {
+  code?: string;
+  recoveryCode?: string;
+}
+
 export interface DataEntitiesMeta {
   count: number;
   roles: string[];
@@ -321,6 +335,11 @@ export interface Declaration {
   required?: boolean;
 }
 
+export interface Deleted {
+  id: string;
+  deleted: boolean;
+}
+
 export interface DeletedRecord {
   id: string;
   deleted: boolean;
@@ -328,6 +347,12 @@ export interface DeletedRecord {
 
 export interface Done {
   success: boolean;
+}
+
+export interface Enrolment {
+  secret: string;
+  uri: string;
+  qr: string;
 }
 
 export interface Explained {
@@ -381,6 +406,10 @@ export interface ExplainedWay {
   near: boolean;
 }
 
+export interface Forgot {
+  email: string;
+}
+
 export interface Line {
   level: string;
   text: string;
@@ -403,6 +432,11 @@ export interface MemberDescription {
   default?: string;
 }
 
+export interface NewPassword {
+  currentPassword: string;
+  newPassword: string;
+}
+
 export interface NodeDescription {
   type: string;
   doc: string;
@@ -420,6 +454,10 @@ export interface Opening {
   access: string | null;
   may: boolean;
   reach: Reach;
+}
+
+export interface Password {
+  currentPassword?: string;
 }
 
 export interface Person {
@@ -443,6 +481,22 @@ export interface RecordShare {
   role: string | null;
   access: string;
   created_at: string;
+}
+
+export interface Recovery {
+  recoveryCodes: string[];
+  session: Session;
+}
+
+export interface Reset {
+  token: string;
+  newPassword: string;
+}
+
+export interface SecondFactor {
+  enrolled: boolean;
+  required: boolean;
+  recoveryCodes: number;
 }
 
 export interface Seer {
@@ -471,6 +525,19 @@ export interface Session {
   system: string[];
   tenant: TenantInfo;
   signedInAt: string;
+  expiresAt: string;
+}
+
+export interface SessionInfo {
+  id: string;
+  user: Person;
+  current: boolean;
+  stage: Stage;
+  actingAs: string | null;
+  ip: string;
+  userAgent: string;
+  signedInAt: string;
+  lastUsedAt: string;
   expiresAt: string;
 }
 
@@ -506,6 +573,13 @@ export interface Unshared {
 
 /** Each route of the admin API, by method and path below /admin/v1/. */
 export interface AdminRoutes {
+  "GET account": { params: None; query: None; body: None; data: Account; meta: Record<string, never> };
+  "DELETE account/factor": { params: None; query: None; body: Password; data: Done; meta: Record<string, never> };
+  "POST account/factor": { params: None; query: None; body: Password; data: Enrolment; meta: Record<string, never> };
+  "POST account/factor/confirm": { params: None; query: None; body: Code; data: Recovery; meta: Record<string, never> };
+  "POST account/password": { params: None; query: None; body: NewPassword; data: Done; meta: Record<string, never> };
+  "GET account/sessions": { params: None; query: None; body: None; data: SessionInfo[]; meta: ListMeta };
+  "DELETE account/sessions/{id}": { params: { id: string }; query: None; body: None; data: Deleted; meta: Record<string, never> };
   "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
   "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
@@ -527,6 +601,8 @@ export interface AdminRoutes {
   "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "POST password/forgot": { params: None; query: None; body: Forgot; data: Done; meta: Record<string, never> };
+  "POST password/reset": { params: None; query: None; body: Reset; data: Done; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean; share_with?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
   "POST runs": { params: None; query: None; body: AdminTry; data: AdminOutcome; meta: Record<string, never> };
@@ -534,12 +610,24 @@ export interface AdminRoutes {
   "DELETE session": { params: None; query: None; body: None; data: Done; meta: Record<string, never> };
   "GET session": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
   "POST session": { params: None; query: None; body: SignIn; data: Session; meta: Record<string, never> };
+  "DELETE session/acting": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
+  "POST session/acting": { params: None; query: None; body: Acting; data: Session; meta: Record<string, never> };
+  "POST session/code": { params: None; query: None; body: Code; data: Session; meta: Record<string, never> };
+  "GET sessions": { params: None; query: { limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: SessionInfo[]; meta: ListMeta };
+  "DELETE sessions/{id}": { params: { id: string }; query: None; body: None; data: Deleted; meta: Record<string, never> };
   "POST verifier/try": { params: None; query: None; body: AdminVerifierTry; data: AdminVerdict; meta: Record<string, never> };
   "GET why": { params: None; query: { user?: string | number | boolean; entity?: string | number | boolean; id?: string | number | boolean; verb?: string | number | boolean; field?: string | number | boolean }; body: None; data: Explained; meta: Record<string, never> };
 }
 
 /** The routes as values: where they are, and the system permissions of which the viewer needs one. */
 export const adminRoutes = {
+  "GET account": { method: "GET", path: "/admin/v1/account", needs: ["any staff"] },
+  "DELETE account/factor": { method: "DELETE", path: "/admin/v1/account/factor", needs: ["any staff"] },
+  "POST account/factor": { method: "POST", path: "/admin/v1/account/factor", needs: ["any staff, before the second factor"] },
+  "POST account/factor/confirm": { method: "POST", path: "/admin/v1/account/factor/confirm", needs: ["any staff, before the second factor"] },
+  "POST account/password": { method: "POST", path: "/admin/v1/account/password", needs: ["any staff"] },
+  "GET account/sessions": { method: "GET", path: "/admin/v1/account/sessions", needs: ["any staff"] },
+  "DELETE account/sessions/{id}": { method: "DELETE", path: "/admin/v1/account/sessions/{id}", needs: ["any staff"] },
   "GET count": { method: "GET", path: "/admin/v1/count", needs: ["any staff"] },
   "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
@@ -561,6 +649,8 @@ export const adminRoutes = {
   "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
   "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
+  "POST password/forgot": { method: "POST", path: "/admin/v1/password/forgot", needs: [] },
+  "POST password/reset": { method: "POST", path: "/admin/v1/password/reset", needs: [] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
   "GET runs": { method: "GET", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
   "POST runs": { method: "POST", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
@@ -568,6 +658,11 @@ export const adminRoutes = {
   "DELETE session": { method: "DELETE", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "GET session": { method: "GET", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "POST session": { method: "POST", path: "/admin/v1/session", needs: [] },
+  "DELETE session/acting": { method: "DELETE", path: "/admin/v1/session/acting", needs: ["any staff"] },
+  "POST session/acting": { method: "POST", path: "/admin/v1/session/acting", needs: ["login_as"] },
+  "POST session/code": { method: "POST", path: "/admin/v1/session/code", needs: ["any staff, before the second factor"] },
+  "GET sessions": { method: "GET", path: "/admin/v1/sessions", needs: ["manage_users"] },
+  "DELETE sessions/{id}": { method: "DELETE", path: "/admin/v1/sessions/{id}", needs: ["manage_users"] },
   "POST verifier/try": { method: "POST", path: "/admin/v1/verifier/try", needs: ["manage_endpoints"] },
   "GET why": { method: "GET", path: "/admin/v1/why", needs: ["manage_users", "manage_permissions"] },
 } as const satisfies Record<keyof AdminRoutes, { method: string; path: string; needs: readonly string[] }>;
