@@ -20,6 +20,7 @@ const keepBuffer = 64 << 10
 // Header values that never change are shared and must not be modified.
 var (
 	typeJSON   = []string{"application/json"}
+	typeEvents = []string{"text/event-stream"}
 	noStore    = []string{"no-store"}
 	noSniff    = []string{"nosniff"}
 	varyOrigin = []string{"Origin"}
@@ -55,6 +56,8 @@ func (x *exchange) succeed(h http.Header, reply *httpapi.Reply) (status int) {
 		h[name] = values
 	}
 	switch {
+	case reply.Stream != nil:
+		x.stream = reply.Stream
 	case status == http.StatusNoContent:
 		x.body = buffer()
 	case len(reply.Data) > keepBuffer:
@@ -94,6 +97,10 @@ func (x *exchange) fail(h http.Header, err error) *fault.Error {
 // connection for whole time slices while all others queue.
 func (x *exchange) send(status int) {
 	x.w.WriteHeader(status)
+	if x.stream != nil {
+		x.sendStream()
+		return
+	}
 	if len(x.body) > 0 {
 		_, _ = x.w.Write(x.body) // fails when the caller hung up; the log says what was answered
 	}

@@ -70,6 +70,8 @@ type Server struct {
 	overloads throttledLog
 
 	draining   atomic.Bool
+	drained    context.Context //nolint:containedctx // ends when draining begins; streams end with it
+	drain      context.CancelFunc
 	background background
 }
 
@@ -116,6 +118,7 @@ func New(o Options) *Server {
 	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
 	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff)
 	s.metrics = newMetrics(s)
+	s.drained, s.drain = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.cancel = cancel
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
@@ -193,7 +196,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	s.draining.Store(true)
+	s.beginDrain()
 	listener.drain()
 	<-served
 	// Shutdown closes a connection between two requests, and leaves a request
@@ -216,7 +219,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 // Close ends the background work and writes what is queued: audit entries,
 // rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
-	s.draining.Store(true)
+	s.beginDrain()
 	asked := s.identity.Close(ctx) // may still put mails into the outbox
 	s.background.cancel()
 	s.background.Wait()
