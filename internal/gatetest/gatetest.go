@@ -250,7 +250,7 @@ func (w *World) UserID(tenant tenant.ID, email string) string {
 // SetActive deactivates or reactivates a user as an operator does.
 func (w *World) SetActive(tenant tenant.ID, email string, active bool) {
 	w.T.Helper()
-	if _, _, err := config.SetUserActive(context.Background(), w.DB().For(tenant), w.Clock, "test", email, active); err != nil {
+	if _, _, err := config.SetUserActive(context.Background(), w.DB().For(tenant), w.Clock, config.Operator("test"), email, active); err != nil {
 		w.T.Fatalf("user %s: %v", email, err)
 	}
 	w.Settle()

@@ -62,6 +62,8 @@ permission_sets:
     entities: {contact: {create: true}, account: {create: true, delete: true, fields: {name: {read: true, edit: false}}}}
   - name: portal
     entities: {contact: {read: true, fields: {first_name: {read: true}}}, user: {read: true, update: true, fields: {level: {read: false}}}}
+  - name: security
+    system: [manage_permissions]
   - name: builder
     system: [manage_endpoints, can_manage_external_users]
 logic_components:
@@ -82,6 +84,7 @@ users:
   - {email: wim@acme.example, name: Wim, permission_sets: [writer]}
   - {email: bea@acme.example, name: Bea, permission_sets: [builder]}
   - {email: nina@acme.example, name: Nina}
+  - {email: paula@acme.example, name: Paula, permission_sets: [security]}
   - {email: eva@customer.example, name: Eva, type: external, permission_sets: [portal]}
 `
 
@@ -297,4 +300,46 @@ func run(t *testing.T, dir, name string, args ...string) {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
 	t.Logf("%s", out)
+}
+
+// TestTheConsoleAsksForDocuments checks who gets whose.
+func TestTheConsoleAsksForDocuments(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		const route = "/admin/v1/openapi"
+		sam, nina := "?as=user:"+w.UserID("acme", "sam@acme.example"), w.Staff("nina@acme.example")
+		about := func(a *gatetest.Answer) string {
+			var doc struct {
+				Data struct{ Info struct{ Description string } }
+			}
+			if err := json.Unmarshal(a.Want(200, "").Body, &doc); err != nil {
+				t.Fatal(err)
+			}
+			_, who, _ := strings.Cut(doc.Data.Info.Description, "What ")
+			who, _, _ = strings.Cut(who, " ")
+			return who
+		}
+		for _, c := range []struct {
+			as    *gatetest.Actor
+			query string
+			want  string
+		}{
+			{nina, "", "nina@acme.example"}, {w.Staff("sam@acme.example"), sam, "sam@acme.example"},
+			{w.Staff("olivia@acme.example"), sam, "sam@acme.example"}, {w.Staff("paula@acme.example"), sam, "sam@acme.example"},
+		} {
+			if got := about(c.as.Get(route + c.query)); got != c.want {
+				t.Errorf("%s: the document is about %s, want %s", c.query, got, c.want)
+			}
+		}
+		hidden := nina.Get(route+sam).Want(404, "NOT_FOUND")
+		if unknown := nina.Get(route+"?as=user:nobody").Want(404, "NOT_FOUND"); string(unknown.Body) != string(hidden.Body) {
+			t.Errorf("%s and %s", unknown.Body, hidden.Body)
+		}
+		w.Staff("bea@acme.example").Get(route+sam).Want(404, "NOT_FOUND")
+		w.Staff("olivia@acme.example").Get(route+"?as=key:nothing").Want(404, "NOT_FOUND")
+		for _, bad := range []string{"?as=sam", "?as=user:", "?as=role:x", "?by=me"} {
+			w.Staff("olivia@acme.example").Get(route+bad).Want(400, "VALIDATION")
+		}
+		w.Key("sam@acme.example").Get(route).Want(401, "UNAUTHORIZED")
+	})
 }

@@ -17,6 +17,7 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 	all := allow("a viewer that may do everything (access.System, access.SystemAs)", map[string]string{
 		"access.Directory.Viewer":      "makes a viewer of a row of users",
 		"access.Directory.Renew":       "renews a viewer that was one already",
+		"access.ViewerIn":              "makes a viewer of a row of users, in a transaction that changes the configuration",
 		"access.Loses":                 "compares the rights of two users, and hands out neither viewer",
 		"access.System":                "the constructor",
 		"access.SystemAs":              "the constructor in a user's name",
@@ -171,6 +172,7 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 		"records.Store.Share":       "is wiring",
 		"records.Unit.As":           "returns the unit as a viewer may use it",
 		"records.Unit.Changed":      "tells nothing of a record",
+		"records.Unit.Used":         "counts, and tells nothing of a record",
 		"records.Unit.Touched":      "names what viewers of the unit read",
 		"records.Unit.Commit":       "stores what viewers of the unit changed, and asks again whether they may",
 		"records.Unit.Close":        "gives memory back",
@@ -180,6 +182,7 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 		"records.Check":             "counts what stands against such a change, for apply",
 		"records.Refusal":           "as Check",
 		"records.Holding":           "counts who holds a field's value, for apply",
+		"records.Owns":              "says whether a user owns anything, for the rights of a change of configuration",
 		"records.Undo":              "undoes Prepare",
 		"records.Sweep":             "deletes rows that no configuration names",
 		"records.RunHousekeeping":   "runs Undo and Sweep",

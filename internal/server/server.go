@@ -23,6 +23,7 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/identity"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/openapi"
 	"gatehouse/internal/outbox"
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/records"
@@ -116,7 +117,7 @@ func New(o Options) *Server {
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
 	})
 	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
-	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff)
+	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()))
 	s.metrics = newMetrics(s)
 	s.drained, s.drain = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/endpoint"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/identity"
+	"gatehouse/internal/openapi"
 	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
 )
@@ -60,7 +61,7 @@ type surfaces []*surface
 // newSurfaces returns every surface with its routes. The order of checks is that
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
-func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service) surfaces {
+func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -98,7 +99,12 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			limits:      []httpapi.Limit{httpapi.PerCredential, httpapi.PerRule},
 			perAddress:  unauthenticatedPerMinute,
 			class:       audit.Other,
-			routes:      staff.Routes(),
+			routes: slices.Concat(
+				staff.Routes(),
+				data.AdminRoutes(),
+				openapi.AdminRoutes(),
+				endpoints.AdminRoutes(),
+			),
 		},
 		{
 			name:       "console",
