@@ -34,7 +34,9 @@ func (s store) page(ctx context.Context, t tenant.ID, of user.ID, below string, 
 }
 
 // byID returns a key, nil if there is none.
-func (s store) byID(ctx context.Context, t tenant.ID, id string) (*Key, error) { return byID(ctx, s.d.For(t), id) }
+func (s store) byID(ctx context.Context, t tenant.ID, id string) (*Key, error) {
+	return byID(ctx, s.d.For(t), id)
+}
 
 func byID(ctx context.Context, q db.Querier, id string) (k *Key, err error) {
 	err = q.Query(ctx, `SELECT `+columns+` FROM api_keys WHERE tenant_id = $1 AND key_id = $2`, func(r db.Row) error {

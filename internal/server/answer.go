@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/internal/audit"
+	"gatehouse/internal/console"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 )
@@ -132,8 +133,11 @@ func (x *exchange) headers(h http.Header, status int) {
 		h["X-Content-Type-Options"] = noSniff
 		h["Content-Type"] = typeJSON
 	}
-	switch status {
-	case http.StatusNoContent, http.StatusNotModified:
+	switch {
+	case x.stream != nil:
+		h["Content-Type"] = typeEvents
+		h["X-Accel-Buffering"] = []string{"no"} // a proxy must pass each piece on
+	case status == http.StatusNoContent || status == http.StatusNotModified:
 		delete(h, "Content-Type")
 	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
@@ -178,6 +182,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	case x.surface != nil:
 		ev.Class = x.surface.class
 	}
+	ev.Uncounted = x.surface != nil && (x.surface.prefix == adminBase || x.surface.prefix == console.Base)
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
 		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess || x.changes()) &&

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/console"
 	"gatehouse/internal/data"
@@ -61,7 +62,8 @@ type surfaces []*surface
 // newSurfaces returns every surface with its routes. The order of checks is that
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
-func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service) surfaces {
+func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service,
+	log *audit.AdminAPI, keys *apikey.Admin) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -104,6 +106,8 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 				data.AdminRoutes(),
 				openapi.AdminRoutes(),
 				endpoints.AdminRoutes(),
+				log.Routes(),
+				keys.Routes(),
 			),
 		},
 		{
