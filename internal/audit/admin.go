@@ -38,6 +38,11 @@ type AdminAPI struct {
 	tails   *tails
 }
 
+// NewAdminAPI returns the routes over what AdminStore returns.
+func NewAdminAPI(store adminStore, clk clock.Clock, cursors httpapi.Cursors, others Others) *AdminAPI {
+	return &AdminAPI{store: store, clock: clk, cursors: cursors, others: others, gate: admission.NewGate(searches), tails: newTails()}
+}
+
 // Others is what these routes show of other features. All members must be set.
 type Others struct {
 	// KeyNames returns the names of a tenant's API keys by id; it leaves out those

@@ -3,20 +3,15 @@ package audit
 import (
 	"context"
 
-	"gatehouse/internal/admission"
-	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/httpapi"
 	"gatehouse/internal/tenant"
 )
 
-// NewAdminAPI returns the routes of the admin API over a database. problem is told of
+// AdminStore returns what the admin API needs of a database. problem is told of
 // days and blocks that cannot be read.
-func NewAdminAPI(d *db.DB, clk clock.Clock, cursors httpapi.Cursors, others Others, problem func(t tenant.ID, day string, err error)) *AdminAPI {
-	return &AdminAPI{
-		store: adminStore{d, problem}, clock: clk, cursors: cursors, others: others, gate: admission.NewGate(searches), tails: newTails(),
-	}
+func AdminStore(d *db.DB, problem func(t tenant.ID, day string, err error)) adminStore { //nolint:revive // only NewAdminAPI takes it
+	return adminStore{d, problem}
 }
 
 // adminStore is the part of the database that the admin API needs.

@@ -5,10 +5,23 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/custom"
+	"gatehouse/internal/httpapi"
 	"gatehouse/internal/tenant"
 )
+
+// logAdmin returns the routes about requests and about API keys. key seals the
+// cursors of their lists.
+func (s *Server) logAdmin(key []byte) (*audit.AdminAPI, *apikey.Admin) {
+	cursors := httpapi.NewCursors(key)
+	stored := audit.AdminStore(s.db, func(t tenant.ID, day string, err error) {
+		s.log.Emit("audit.read_failed", map[string]any{"tenant": t, "day": day, "error": err.Error()})
+	})
+	used := func(id string, limit int) int { return limit - s.limiter.Peek(id, limit, time.Minute).Remaining }
+	return audit.NewAdminAPI(stored, s.clock, cursors, s.others()), apikey.NewAdmin(s.keys, cursors, used)
+}
 
 // others returns what the routes about requests show of other features.
 func (s *Server) others() audit.Others {

@@ -117,11 +117,7 @@ func New(o Options) *Server {
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
 	})
 	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
-	cursors := httpapi.NewCursors(o.Keyring.Derive("admin cursor", 32))
-	entries := audit.NewAdminAPI(o.DB, o.Clock, cursors, s.others(), func(t tenant.ID, day string, err error) {
-		log.Emit("audit.read_failed", map[string]any{"tenant": t, "day": day, "error": err.Error()})
-	})
-	keys := apikey.NewAdmin(s.keys, cursors, func(id string, limit int) int { return limit - s.limiter.Peek(id, limit, time.Minute).Remaining })
+	entries, keys := s.logAdmin(o.Keyring.Derive("admin cursor", 32))
 	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), entries, keys)
 	s.metrics = newMetrics(s)
 	s.drained, s.drain = context.WithCancel(context.Background())

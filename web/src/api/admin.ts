@@ -268,6 +268,34 @@ export interface AdminVerifierTry {
   bodyBase64: string | null;
 }
 
+export interface Begun {
+  entities: boolean;
+  sets: boolean;
+  keys: boolean;
+  apiOn: boolean;
+  called: boolean;
+  endpoints: boolean;
+}
+
+export interface BoundedCount {
+  count: number;
+  more: boolean;
+}
+
+export interface Counts {
+  requests: number;
+  errors: number;
+  failed: number;
+  limited: number;
+  p50Ms: number;
+  p95Ms: number;
+}
+
+export interface CreatedKey {
+  key: KeyInfo;
+  token: string;
+}
+
 export interface DataEntitiesMeta {
   count: number;
   roles: string[];
@@ -321,6 +349,11 @@ export interface Declaration {
   required?: boolean;
 }
 
+export interface DeletedKey {
+  id: string;
+  deleted: boolean;
+}
+
 export interface DeletedRecord {
   id: string;
   deleted: boolean;
@@ -328,6 +361,15 @@ export interface DeletedRecord {
 
 export interface Done {
   success: boolean;
+}
+
+export interface Events {
+  accepted: BoundedCount;
+  failed: BoundedCount;
+  failedOf: string | null;
+  failedAt: string | null;
+  failedRun: string | null;
+  failure: string | null;
 }
 
 export interface Explained {
@@ -381,6 +423,45 @@ export interface ExplainedWay {
   near: boolean;
 }
 
+export type GateState = "open" | "shut" | "unreached";
+
+export interface HistogramMeta {
+  complete: boolean;
+  countedTo: string;
+  nextCursor: string | null;
+}
+
+export interface KeyChange {
+  version: string;
+  name?: string | null;
+  rateLimitPerMinute?: number | null;
+  corsAllowedOrigins?: string[] | null;
+  ipAllowlist?: string[] | null;
+  expiresAt?: string | null;
+}
+
+export interface KeyInfo {
+  id: string;
+  name: string;
+  prefix: string;
+  user: KeyUser;
+  rateLimitPerMinute: number;
+  usedThisMinute: number;
+  corsAllowedOrigins: string[];
+  ipAllowlist: string[];
+  expiresAt: string | null;
+  lastUsedAt: string | null;
+  createdAt: string;
+  version: string;
+  mayChange: boolean;
+}
+
+export interface KeyUser {
+  id: string;
+  email: string | null;
+  name: string | null;
+}
+
 export interface Line {
   level: string;
   text: string;
@@ -390,6 +471,94 @@ export interface ListMeta {
   count: number;
   hasMore: boolean;
   nextCursor: string | null;
+}
+
+export interface LogBucket {
+  answered: number;
+  refused: number;
+  failed: number;
+}
+
+export interface LogDetail {
+  id: string;
+  time: string;
+  requestId: string;
+  method: string;
+  path: string;
+  endpoint: string | null;
+  status: number;
+  code: string | null;
+  gate: string | null;
+  user: LogUser | null;
+  realUser: LogUser | null;
+  credential: string | null;
+  key: LogKey | null;
+  ip: string | null;
+  durationMs: number;
+  query: string | null;
+  request: LogMessage;
+  response: LogMessage;
+  reason: string | null;
+  track: TrackGate[];
+  fields: Record<string, string>;
+  message: string | null;
+}
+
+export interface LogEntry {
+  id: string;
+  time: string;
+  requestId: string;
+  method: string;
+  path: string;
+  endpoint: string | null;
+  status: number;
+  code: string | null;
+  gate: string | null;
+  user: LogUser | null;
+  realUser: LogUser | null;
+  credential: string | null;
+  key: LogKey | null;
+  ip: string | null;
+  durationMs: number;
+}
+
+export interface LogHistogram {
+  from: string;
+  to: string;
+  widthMs: number;
+  buckets: LogBucket[];
+}
+
+export interface LogKey {
+  id: string;
+  prefix: string;
+  name: string | null;
+}
+
+export interface LogMessage {
+  headers: Record<string, string>;
+  headerNames: string[];
+  body: unknown;
+}
+
+export interface LogMeta {
+  count: number;
+  hasMore: boolean;
+  nextCursor: string | null;
+  searchedTo: string | null;
+}
+
+export interface LogUser {
+  id: string;
+  email: string | null;
+  name: string | null;
+}
+
+export interface Mails {
+  waiting: BoundedCount;
+  oldest: string | null;
+  error: string | null;
+  nextTry: string | null;
 }
 
 export interface MemberDescription {
@@ -403,6 +572,15 @@ export interface MemberDescription {
   default?: string;
 }
 
+export interface NewKey {
+  name: string;
+  user?: string;
+  rateLimitPerMinute?: number | null;
+  corsAllowedOrigins?: string[];
+  ipAllowlist?: string[];
+  expiresAt?: string | null;
+}
+
 export interface NodeDescription {
   type: string;
   doc: string;
@@ -410,6 +588,8 @@ export interface NodeDescription {
   readable: boolean;
   result?: string;
 }
+
+export type NoticeKind = "failed_runs" | "failing" | "slow" | "limit" | "mails";
 
 export interface Opening {
   kind: string;
@@ -420,6 +600,38 @@ export interface Opening {
   access: string | null;
   may: boolean;
   reach: Reach;
+}
+
+export interface Overview {
+  range: string;
+  from: string;
+  to: string;
+  requests: OverviewUsage | null;
+  events: Events | null;
+  mails: Mails | null;
+  attention: OverviewNotice[];
+  begun: Begun;
+}
+
+export interface OverviewNotice {
+  kind: NoticeKind;
+  name: string;
+  id: string;
+  count: number;
+  p95Ms: number;
+  since: string | null;
+  text: string;
+}
+
+export interface OverviewUsage {
+  now: Counts;
+  before: Counts;
+  widthMs: number;
+  series: Counts[];
+  endpoints: UsageRow[];
+  moreNames: boolean;
+  keys: UsageRow[];
+  keysHit: number;
 }
 
 export interface Person {
@@ -498,14 +710,41 @@ export interface TenantInfo {
   baseUrl: string;
 }
 
+export interface TrackGate {
+  gate: string;
+  state: GateState;
+}
+
 export interface Unshared {
   user: string | null;
   role: string | null;
   deleted: boolean;
 }
 
+export interface Usage {
+  from: string;
+  to: string;
+  widthMs: number;
+  total: Counts;
+  series: Counts[];
+  rows: UsageRow[];
+  more: boolean;
+}
+
+export interface UsageRow {
+  name: string;
+  key: LogKey | null;
+  total: Counts;
+  requests: number[];
+  errors: number[];
+}
+
 /** Each route of the admin API, by method and path below /admin/v1/. */
 export interface AdminRoutes {
+  "GET audit": { params: None; query: { user?: string | number | boolean; endpoint?: string | number | boolean; status?: string | number | boolean; credential?: string | number | boolean; key?: string | number | boolean; method?: string | number | boolean; requestId?: string | number | boolean; path?: string | number | boolean; ip?: string | number | boolean; from?: string | number | boolean; to?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: LogEntry[]; meta: LogMeta };
+  "GET audit/histogram": { params: None; query: { user?: string | number | boolean; endpoint?: string | number | boolean; status?: string | number | boolean; credential?: string | number | boolean; key?: string | number | boolean; method?: string | number | boolean; requestId?: string | number | boolean; path?: string | number | boolean; ip?: string | number | boolean; from?: string | number | boolean; to?: string | number | boolean; buckets?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: LogHistogram; meta: HistogramMeta };
+  "GET audit/tail": { params: None; query: { user?: string | number | boolean; endpoint?: string | number | boolean; status?: string | number | boolean; credential?: string | number | boolean; key?: string | number | boolean; method?: string | number | boolean; requestId?: string | number | boolean; path?: string | number | boolean; ip?: string | number | boolean; from?: string | number | boolean; to?: string | number | boolean; after?: string | number | boolean }; body: None; data: None; meta: Record<string, never> };
+  "GET audit/{id}": { params: { id: string }; query: None; body: None; data: LogDetail; meta: Record<string, never> };
   "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
   "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
@@ -525,8 +764,13 @@ export interface AdminRoutes {
   "GET events": { params: None; query: { endpoint?: string | number | boolean; kind?: string | number | boolean; status?: string | number | boolean; key?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminEvent[]; meta: ListMeta };
   "GET events/{id}": { params: { id: string }; query: None; body: None; data: AdminEventDetail; meta: Record<string, never> };
   "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
+  "GET keys": { params: None; query: { cursor?: string | number | boolean; limit?: string | number | boolean; user?: string | number | boolean; id?: string | number | boolean }; body: None; data: KeyInfo[]; meta: ListMeta };
+  "POST keys": { params: None; query: None; body: NewKey; data: CreatedKey; meta: Record<string, never> };
+  "DELETE keys/{id}": { params: { id: string }; query: None; body: None; data: DeletedKey; meta: Record<string, never> };
+  "PATCH keys/{id}": { params: { id: string }; query: None; body: KeyChange; data: KeyInfo; meta: Record<string, never> };
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "GET overview": { params: None; query: { range?: string | number | boolean }; body: None; data: Overview; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean; share_with?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
   "POST runs": { params: None; query: None; body: AdminTry; data: AdminOutcome; meta: Record<string, never> };
@@ -534,12 +778,17 @@ export interface AdminRoutes {
   "DELETE session": { params: None; query: None; body: None; data: Done; meta: Record<string, never> };
   "GET session": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
   "POST session": { params: None; query: None; body: SignIn; data: Session; meta: Record<string, never> };
+  "GET usage": { params: None; query: { from?: string | number | boolean; to?: string | number | boolean; by?: string | number | boolean; name?: string | number | boolean; buckets?: string | number | boolean }; body: None; data: Usage; meta: Record<string, never> };
   "POST verifier/try": { params: None; query: None; body: AdminVerifierTry; data: AdminVerdict; meta: Record<string, never> };
   "GET why": { params: None; query: { user?: string | number | boolean; entity?: string | number | boolean; id?: string | number | boolean; verb?: string | number | boolean; field?: string | number | boolean }; body: None; data: Explained; meta: Record<string, never> };
 }
 
 /** The routes as values: where they are, and the system permissions of which the viewer needs one. */
 export const adminRoutes = {
+  "GET audit": { method: "GET", path: "/admin/v1/audit", needs: ["manage_endpoints"] },
+  "GET audit/histogram": { method: "GET", path: "/admin/v1/audit/histogram", needs: ["manage_endpoints"] },
+  "GET audit/tail": { method: "GET", path: "/admin/v1/audit/tail", needs: ["manage_endpoints"] },
+  "GET audit/{id}": { method: "GET", path: "/admin/v1/audit/{id}", needs: ["manage_endpoints"] },
   "GET count": { method: "GET", path: "/admin/v1/count", needs: ["any staff"] },
   "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
@@ -559,8 +808,13 @@ export const adminRoutes = {
   "GET events": { method: "GET", path: "/admin/v1/events", needs: ["manage_endpoints"] },
   "GET events/{id}": { method: "GET", path: "/admin/v1/events/{id}", needs: ["manage_endpoints"] },
   "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
+  "GET keys": { method: "GET", path: "/admin/v1/keys", needs: ["any staff"] },
+  "POST keys": { method: "POST", path: "/admin/v1/keys", needs: ["any staff"] },
+  "DELETE keys/{id}": { method: "DELETE", path: "/admin/v1/keys/{id}", needs: ["any staff"] },
+  "PATCH keys/{id}": { method: "PATCH", path: "/admin/v1/keys/{id}", needs: ["any staff"] },
   "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
+  "GET overview": { method: "GET", path: "/admin/v1/overview", needs: ["any staff"] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
   "GET runs": { method: "GET", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
   "POST runs": { method: "POST", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
@@ -568,6 +822,7 @@ export const adminRoutes = {
   "DELETE session": { method: "DELETE", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "GET session": { method: "GET", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "POST session": { method: "POST", path: "/admin/v1/session", needs: [] },
+  "GET usage": { method: "GET", path: "/admin/v1/usage", needs: ["manage_endpoints"] },
   "POST verifier/try": { method: "POST", path: "/admin/v1/verifier/try", needs: ["manage_endpoints"] },
   "GET why": { method: "GET", path: "/admin/v1/why", needs: ["manage_users", "manage_permissions"] },
 } as const satisfies Record<keyof AdminRoutes, { method: string; path: string; needs: readonly string[] }>;
