@@ -181,7 +181,9 @@ func TestTheLogIsFilteredAndPaged(t *testing.T) {
 		olivia.Get("/admin/v1/audit/none").Want(404, "NOT_FOUND")
 		w.Staff("sam@acme.example").Get("/admin/v1/audit").Want(403, "FORBIDDEN")
 		var h struct {
-			Data struct{ Buckets []struct{ Answered, Refused, Failed int } }
+			Data struct {
+				Buckets []struct{ Answered, Refused, Failed int }
+			}
 			Meta struct{ Complete bool }
 		}
 		if err := json.Unmarshal(olivia.Get("/admin/v1/audit/histogram?credential=KEY&buckets=10").Want(200, "").Body, &h); err != nil {

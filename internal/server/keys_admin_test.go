@@ -187,7 +187,7 @@ func TestKeysAreListedPageByPage(t *testing.T) {
 	}
 	var names []string
 	for cursor := ""; ; {
-		a := olivia.Get("/admin/v1/keys?limit=3" + cursor).Want(200, "")
+		a := olivia.Get("/admin/v1/keys?limit=3"+cursor).Want(200, "")
 		var list []keyInfo
 		a.Data(&list)
 		for _, k := range list {

@@ -42,7 +42,7 @@ func (s *Server) recentEvents(ctx context.Context, t tenant.ID, from, to time.Ti
 }
 
 func (s *Server) waitingMails(ctx context.Context, t tenant.ID) (audit.Mails, error) {
-	w, err := s.mails.Waiting(ctx, t)
+	w, err := s.mails.Backlog(ctx, t)
 	m := audit.Mails{Waiting: audit.BoundedCount{Count: w.Count, More: w.More}}
 	if !w.Oldest.IsZero() {
 		m.Oldest, m.NextTry = &w.Oldest, &w.Next

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/admin"
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/console"
@@ -63,7 +64,7 @@ type surfaces []*surface
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
 func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service,
-	log *audit.AdminAPI, keys *apikey.Admin) surfaces {
+	admin *admin.Service, log *audit.AdminAPI, keys *apikey.Admin) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -103,6 +104,7 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			class:       audit.Other,
 			routes: slices.Concat(
 				staff.Routes(),
+				admin.AdminRoutes(),
 				data.AdminRoutes(),
 				openapi.AdminRoutes(),
 				endpoints.AdminRoutes(),
