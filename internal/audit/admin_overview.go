@@ -18,7 +18,7 @@ type Overview struct {
 	To        time.Time        `json:"to"`
 	Requests  *OverviewUsage   `json:"requests"` // needs manage_endpoints
 	Events    *Events          `json:"events"`   // needs manage_endpoints
-	Mails     *Mails           `json:"mails"`    // needs tenant_settings
+	Mails     *Mails           `json:"mails"`    // needs tenant_settings or manage_users
 	Attention []OverviewNotice `json:"attention"`
 	Begun     Begun            `json:"begun"`
 }
@@ -141,7 +141,7 @@ func (a *AdminAPI) serveOverview(ctx context.Context, c *httpapi.Authed) (httpap
 		}
 		out.Events = &events
 	}
-	if c.Viewer.May(access.TenantSettings) {
+	if c.Viewer.May(access.TenantSettings) || c.Viewer.May(access.ManageUsers) {
 		mails, err := a.others.Mails(ctx, t)
 		if err != nil {
 			return httpapi.Reply{}, err
