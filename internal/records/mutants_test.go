@@ -54,7 +54,7 @@ var mutants = []mutant{
 	{"rule matches are not kept true", "store_tx.go", "range missing(after.rules, before.rules)", "range missing(before.rules, before.rules)"},
 	{"one condition is enough", "validate.go", "if want, ok := f.Key(c.Value); !ok || want != have {\n\t\t\treturn \"\", false\n\t\t}", "if want, ok := f.Key(c.Value); ok && want == have {\n\t\t\treturn rule.StoredAs(), true\n\t\t}"},
 	{"members leave a value out", "../access/rule.go", "for _, key := range keys {", "for _, key := range keys[:1] {"},
-	{"a member is the rule", "../access/rule.go", "names[i] = Member(rule.StoredAs(), keys)", "names[i] = rule.StoredAs()"},
+	{"a member is the rule", "../access/rule.go", "names[i] = Member(rule.StoredAs(), keys)", "names[i] = rule.StoredAs() + strings.Repeat(\"\", len(keys))"},
 	{"every record is of one member", "validate.go", "keys = append(keys, have)", "keys = append(keys, c.Field)"},
 	{"one element of a list counts", "../access/rule.go", "range own.Elements(v.managed[own.Name]) {", "range own.Elements(v.managed[own.Name])[:min(1, len(own.Elements(v.managed[own.Name])))] {"},
 	{"addresses as they were entered", "../access/rule.go", "return []string{v.emailKey}", "return []string{v.email}"},
