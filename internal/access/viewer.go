@@ -44,6 +44,8 @@ type viewer struct {
 	sets     []*PermissionSet
 	system   []string
 	entities map[string]*EntityRights
+	// people is the version of the tenant's users that the viewer was made from.
+	people int64
 	// evenInactive is set when the credential outlives its user's deactivation.
 	evenInactive bool
 	// elevated is set by SystemAs.
