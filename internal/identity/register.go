@@ -100,12 +100,12 @@ func (r *registration) check() map[string]string {
 // customFields returns the object of the declared custom fields in a body, each as text,
 // unchecked (contract I4): numbers and booleans in their text form, objects and lists
 // as JSON text. It leaves out null. A field with the name of a built-in column cannot
-// be set.
+// be set, and a managed one is not the user's to set (contract U9).
 func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, error) {
 	out := []byte{'{'}
 	for _, f := range users.Fields {
 		v, ok := body.Get(f.Name)
-		if !ok || schema.IsNull(v) || builtIn[f.Name] {
+		if !ok || schema.IsNull(v) || builtIn[f.Name] || f.Managed {
 			continue
 		}
 		text := string(v)
@@ -160,7 +160,7 @@ func (s *Service) register(ctx context.Context, cfg *access.Config, r *registrat
 // hashForNew waits for a place and returns the hash of a registration's password. It
 // returns EMAIL_TAKEN before it hashes if a user has the address.
 func (s *Service) hashForNew(ctx context.Context, cfg *access.Config, r *registration) (string, error) {
-	leave, err := s.admit(ctx, cfg.Tenant.ID)
+	leave, err := s.hasher.Admit(ctx, cfg.Tenant.ID)
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +168,7 @@ func (s *Service) hashForNew(ctx context.Context, cfg *access.Config, r *registr
 	if err := s.checkFree(ctx, cfg, r.email); err != nil {
 		return "", err
 	}
-	return s.hashAdmitted(ctx, cfg.Tenant.ID, r.password)
+	return s.hasher.HashAdmitted(ctx, cfg.Tenant.ID, r.password)
 }
 
 // tryRegister stores a new user under one version of the configuration. It returns errStale
