@@ -138,7 +138,7 @@ function Matrix({ entities, value, changed, onChange }: { entities: readonly Ent
           )
         })}
       </table>
-      <p className="legend second s12"><span className="row"><Arch state="open" />allowed</span><span className="row"><Arch state="part" />some fields</span><span className="row"><Arch state="none" />not allowed</span><span className="grow" /><span className="muted"><kbd>Space</kbd> changes a cell, <kbd>→</kbd> opens fields</span></p>
+      <p className="archlegend second s12"><span className="row"><Arch state="open" />allowed</span><span className="row"><Arch state="part" />some fields</span><span className="row"><Arch state="none" />not allowed</span><span className="grow" /><span className="muted"><kbd>Space</kbd> changes a cell, <kbd>→</kbd> opens fields</span></p>
     </>
   )
 }
