@@ -21,7 +21,7 @@ import { countWords } from '../../ui/time'
 import { LeaveGuard } from '../../ui/unsaved'
 import { useGo, useParam, useUrlValue } from '../../ui/url'
 import { FieldForm } from './field-form'
-import { changes, editOf, fieldsOf, newRow, problemOf, refers, takesOptions, valueOf, type EntityEdit, type EntityValue, type FieldRow, type FieldValue } from './fields'
+import { changes, editOf, fieldsOf, merged, newRow, problemOf, refers, takesOptions, valueOf, type EntityEdit, type EntityValue, type FieldRow, type FieldValue } from './fields'
 import { iconOf, memberOf, useKinds } from './kinds'
 import { useReview } from './review'
 import { sharingWords } from './entities'
@@ -88,6 +88,7 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
         <WorkNote work={work.data} />
         {draft.restored && draft.dirty && <Note>Your edit from before is here, unsaved.</Note>}
         {conflict && typeof theirVersion === 'string' && <ConflictView what={ofUsers ? 'the fields of users' : `entity ${name}`} theirs={theirs} yours={ofUsers ? fieldsOf(edit.rows) : valueOf(stored, edit)} busy={review.busy}
+          onMerge={() => { review.clear(); draft.set(merged(asEntity(theirs, edit.base), edit)); draft.rebase(theirVersion); reload() }}
           onTakeTheirs={() => { review.clear(); draft.discard(); reload() }} onSaveMine={() => { draft.rebase(theirVersion); save(theirVersion) }} />}
         {elsewhere.map((p, i) => <Note key={i} kind="bad">{p.message}</Note>)}
         {!conflict && review.problems.length === 0 && <ActionError error={review.error} />}
@@ -120,6 +121,12 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
       <LeaveGuard dirty={draft.dirty && count > 0} what="Your edit of the fields stays in this tab, unsaved." keep="Stay" leave="Discard and leave" onDiscard={draft.discard} />
     </Page>
   )
+}
+
+/** asEntity is what is stored, of users too, where there are fields alone. */
+function asEntity(theirs: EntityValue | FieldValue[] | null | undefined, base: EntityValue): EntityValue {
+  if (theirs === null || theirs === undefined) return { ...base, fields: [] }
+  return Array.isArray(theirs) ? { ...base, fields: theirs } : theirs
 }
 
 function flags(value: FieldValue): string[] { return ['required', 'unique', 'indexed', 'managed'].filter((name) => value[name] === true) }

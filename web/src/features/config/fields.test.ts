@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changes, editOf, fieldsOf, newRow, problemOf, valueOf, type EntityValue } from './fields'
+import { changes, editOf, fieldsOf, merged, newRow, problemOf, valueOf, type EntityValue } from './fields'
 
 const stored: EntityValue = { name: 'contact', label: 'Contact', sharing: 'private', other: 1, fields: [{ name: 'email', type: 'text', unique: true }, { name: 'stage', type: 'select', options: ['a'] }] }
 
@@ -21,4 +21,15 @@ test('the path of a problem names a field', () => {
   expect(problemOf('fields[2].type')).toEqual({ field: 2, member: 'type' })
   expect(problemOf('[1]')).toEqual({ field: 1, member: '' })
   expect(problemOf('label')).toBeUndefined()
+})
+
+test('an edit goes on over what somebody else saved', () => {
+  const edit = editOf(stored)
+  const [first, second] = edit.rows
+  if (!first || !second) throw new Error('rows')
+  edit.rows = [{ ...first, value: { ...first.value, required: true } }, { key: 'n', was: '', value: { name: 'city', type: 'text' } }]
+  const theirs: EntityValue = { ...stored, label: 'Person', fields: [...stored.fields, { name: 'phone', type: 'text' }] }
+  const both = merged(theirs, edit)
+  expect(valueOf(theirs, both)).toEqual({ ...theirs, fields: [{ name: 'email', type: 'text', unique: true, required: true }, { name: 'phone', type: 'text' }, { name: 'city', type: 'text' }] })
+  expect(second.was).toBe('stage') // it was removed by the edit, and nobody else had changed it
 })

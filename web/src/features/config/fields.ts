@@ -6,12 +6,12 @@ export interface EntityValue { name: string; label: string; sharing: unknown; fi
 /** A field that is being edited: was is its stored name, "" for one that is new. key stays the same while it is edited. */
 export interface FieldRow { key: string; was: string; value: FieldValue }
 
-/** An entity that is being edited. */
-export interface EntityEdit { label: string; sharing: unknown; rows: FieldRow[] }
+/** An entity that is being edited; base is what the edit began from. */
+export interface EntityEdit { label: string; sharing: unknown; rows: FieldRow[]; base: EntityValue }
 
 /** editOf begins an edit of what is stored. */
 export function editOf(value: EntityValue): EntityEdit {
-  return { label: value.label, sharing: value.sharing, rows: value.fields.map((field) => ({ key: field.name, was: field.name, value: field })) }
+  return { base: value, label: value.label, sharing: value.sharing, rows: value.fields.map((field) => ({ key: field.name, was: field.name, value: field })) }
 }
 
 /** valueOf is what the edit makes of what is stored: a field with another name says which it was. */
@@ -55,4 +55,26 @@ export function newRow(rows: readonly FieldRow[], key: string): FieldRow {
 export function problemOf(path: string): { field: number; member: string } | undefined {
   const found = /(?:^|\.)(?:fields)?\[(\d+)\](?:\.(\w+))?/.exec(path)
   return found ? { field: Number(found[1]), member: found[2] ?? '' } : undefined
+}
+
+/** merged puts an edit on top of what somebody else saved meanwhile: theirs where only they changed something, else the edit's. */
+export function merged(theirs: EntityValue, edit: EntityEdit): EntityEdit {
+  const { base } = edit
+  const was = new Map(base.fields.map((f) => [f.name, JSON.stringify(f)]))
+  const mine = new Map(edit.rows.filter((row) => row.was !== '').map((row) => [row.was, row]))
+  const touched = (row: FieldRow) => JSON.stringify(fieldsOf([row])[0]) !== was.get(row.was)
+  const rows: FieldRow[] = theirs.fields.flatMap((field) => {
+    const row = mine.get(field.name)
+    if (row && touched(row)) return [row]
+    if (!row && was.get(field.name) === JSON.stringify(field)) return [] // removed by the edit, as it was
+    return [{ key: field.name, was: field.name, value: field }]
+  })
+  const known = new Set(theirs.fields.map((f) => f.name))
+  // What they removed and the edit changed is new again, with its values.
+  const again = edit.rows.filter((row) => row.was !== '' && !known.has(row.was) && touched(row)).map((row) => ({ ...row, was: '' }))
+  return {
+    base: theirs, label: edit.label === base.label ? theirs.label : edit.label,
+    sharing: JSON.stringify(edit.sharing) === JSON.stringify(base.sharing) ? theirs.sharing : edit.sharing,
+    rows: [...rows, ...again, ...edit.rows.filter((row) => row.was === '')],
+  }
 }
