@@ -8,7 +8,7 @@ users:
 `)
   const token = (await cli(['key', 'create', '--tenant', t.name, '--user', t.email('olivia'), '--name', 'app'])).trim()
   const me = () => ask(t, 'GET', '/public/v1/me', { token })
-  const page = await open()
+  const page = await open({ expected: /sandboxed and the 'allow-scripts'/ })
   await step('a call is answered', async () => { assert.equal((await me()).status, 200) })
   await step('switching it off says what stops and asks for the name', async () => {
     await signIn(page, t, t.email('olivia'), '/settings/api-config')
