@@ -6,7 +6,7 @@ export const staff: Feature = {
   pages: [
     { path: '/sign-in', title: 'Sign in', load: () => import('./sign-in'), bare: true },
     { path: '/forgot', title: 'Forgotten password', load: () => import('./forgot'), bare: true },
-    { path: '/reset', title: 'New password', load: () => import('./reset'), bare: true },
+    { path: '/reset-password', title: 'New password', load: () => import('./reset'), bare: true },
   ],
   rail: [],
 }
