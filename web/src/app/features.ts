@@ -1,6 +1,11 @@
 import type { Feature } from './feature'
 import { accessFeature } from '../features/access/feature'
+import { configFeature } from '../features/config/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
-export const features: readonly Feature[] = [accessFeature, staff]
+export const features: readonly Feature[] = [
+  accessFeature,
+  configFeature,
+  staff,
+]
