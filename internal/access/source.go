@@ -17,10 +17,15 @@ type Source struct {
 	Set  string       // for AllEntityAccess, a permission set
 	// known is set when an earlier source added the name.
 	known bool
+	// parent is set for ControlledByParent.
+	parent *Parent
 }
 
 // Way returns the way that the source adds to a scope.
 func (s *Source) Way() Way {
+	if s.parent != nil {
+		return Way{Kind: s.Kind, Parent: s.parent}
+	}
 	return Way{Kind: s.Kind, Names: []string{s.Name}, EditOnly: s.EditOnly}
 }
 
@@ -35,6 +40,8 @@ const (
 	ShareWithRole   Cause = "share_with_role"
 	RuleByOwnerRole Cause = "rule_by_owner_role"
 	RuleByValue     Cause = "rule_by_value"
+	// ControlledByParent: the parent of the record may be read, or updated.
+	ControlledByParent Cause = "parent"
 	EntityDefault   Cause = "default"
 	AllEntityAccess Cause = "all_entity_access"
 	TenantOwner     Cause = "tenant_owner"
@@ -42,7 +49,7 @@ const (
 
 // Causes lists them all.
 var Causes = []Cause{
-	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, EntityDefault, AllEntityAccess, TenantOwner,
+	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, ControlledByParent, EntityDefault, AllEntityAccess, TenantOwner,
 }
 
 // Sources returns every reason why a verb reaches records of an entity type:
@@ -77,8 +84,15 @@ func (v *viewer) whole(e *schema.Entity, verb Verb) (list []Source) {
 // sources calls add for each name under which a verb reaches records of an
 // entity type (contract A7 to A9), in the order of kinds: the owner and users
 // with an ancestor of the owner's role may do everything; shares and sharing
-// rules allow read, or read and update.
+// rules allow read, or read and update. Records of an entity type that is
+// controlled by a parent are reached by the parent alone (contract A18).
 func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
+	if e.ControlledBy != "" {
+		if p := v.parent(e, verb); p != nil {
+			add(Source{Cause: ControlledByParent, Kind: ByParent, parent: p})
+		}
+		return
+	}
 	var below []string
 	if v.role != "" {
 		below = v.config.Roles.Below(v.role)
@@ -109,6 +123,27 @@ func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 			add(Source{Cause: RuleByValue, Kind: ByRule, Name: rule.StoredAs(), Rule: rule})
 		}
 	}
+}
+
+// parent returns the parents whose records a verb reaches, or nil where the
+// viewer may not do with any parent what that takes: read it to read, and
+// update it to update or delete.
+func (v *viewer) parent(e *schema.Entity, verb Verb) *Parent {
+	of := v.config.Schema.Parent(e)
+	if of == nil {
+		return nil
+	}
+	if verb == Delete {
+		verb = Update
+	}
+	r := v.entities[of.Name]
+	if !r.May(Read) || !r.May(verb) {
+		return nil
+	}
+	if r.scopes[verb] == nil {
+		r.scopes[verb] = v.scope(of, verb)
+	}
+	return &Parent{Of: e, Field: e.Controller(), Entity: of, Scope: r.scopes[verb]}
 }
 
 // ownedBy adds a source under each name that a role has in owner_role.

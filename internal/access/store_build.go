@@ -92,6 +92,9 @@ const (
 	// LeftReferences are references to a deleted record, in a field of an
 	// entity type. Package records defines what Name and Becomes contain.
 	LeftReferences = "references"
+	// LeftChildren are records of an entity type that are deleted with their
+	// parent, which is gone already. Nobody sees them.
+	LeftChildren = "children"
 )
 
 // Leftover is stored data that no configuration names any longer.

@@ -41,7 +41,7 @@ var mutants = []mutant{
 	{"lists leave rules out", "way.go", `"s.rule_id", w.Names, nil`, `"s.rule_id", w.Names[:0], nil`},
 	{"filtered lists leave rules out", "way.go", "list = append(list, ways[w.Kind].reach(name))", "if w.Kind != access.ByRule {\n\t\t\t\tlist = append(list, ways[w.Kind].reach(name))\n\t\t\t}"},
 	{"index rows leave the owner's role out", "way.go", "if st.ownerRole == \"\" {", "if st.ownerRole != \"none\" {"},
-	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, v.tx, e, rec.createdAt, entriesOf(v.s.viewer.Config(), e, rec.data, access.ByShare, to))", "return nil"},
+	{"index rows of shares are not written", "store_share.go", "return insertEntries(ctx, v.tx, e, rec.createdAt, list)", "return nil"},
 	{"index rows do not follow a change of role", "store_fill.go", "return deleteEntries(ctx, tx, e.StoredAs(), rec.createdAt, of(rec.ownerRole))", "return nil"},
 	{"index rows do not follow a change of values", "store_tx.go", "if rangedChanges(e, p) ||", "if"},
 	{"index rows do not follow rules that come", "store_shape.go", "list, entity := s.kept(), s.shape.Entity.StoredAs()", "list, entity := s.kept()[:0], s.shape.Entity.StoredAs()"},
