@@ -44,8 +44,10 @@ engine:
 	scripts/fetch-engine
 
 build: engine
-	if [[ -e web/package.json ]]; then scripts/need npm; cd web; npm ci --no-audit --no-fund; npm run build; fi
-	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
+	scripts/need npm
+	scripts/web-packages
+	cd web && npm run build
+	$(GO_BUILD) -tags console -o bin/gatehouse ./cmd/gatehouse
 
 server: engine
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
@@ -53,6 +55,9 @@ server: engine
 verify: engine $(LINT)
 	unformatted=$$(gofmt -l $$(ls -d cmd internal bench examples 2>/dev/null)); [[ -z $$unformatted ]] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	go mod tidy -diff
+	scripts/need npm
+	scripts/web-packages
+	cd web && npm run check
 	go vet ./...
 	cd bench && go vet . ./contact ./floor
 	$(LINT) run --allow-parallel-runners ./...

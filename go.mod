@@ -2,6 +2,9 @@ module gatehouse
 
 go 1.26.0
 
+// A package of the console's front-end build ships Go files of its own.
+ignore ./web/node_modules
+
 require (
 	github.com/expr-lang/expr v1.17.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3

@@ -38,7 +38,7 @@ func userCreate(f *flags) action {
 			}
 		}
 		return f.onTenant(ctx, func(t *tenantDB) error {
-			u, err := config.CreateUser(ctx, t.handle(), clock.System(), actor, draft)
+			u, err := config.CreateUser(ctx, t.handle(), clock.System(), config.Operator(actor), draft)
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func setActive(f *flags, active bool) action {
 	email := f.required("email", "e-mail `address` of the user")
 	return func(ctx context.Context) error {
 		return f.onTenant(ctx, func(t *tenantDB) error {
-			u, changed, err := config.SetUserActive(ctx, t.handle(), clock.System(), actor, *email, active)
+			u, changed, err := config.SetUserActive(ctx, t.handle(), clock.System(), config.Operator(actor), *email, active)
 			if err != nil {
 				return err
 			}

@@ -50,7 +50,11 @@ func (s store) load(ctx context.Context, id tenant.ID) (*Config, error) {
 }
 
 func (s store) identity(ctx context.Context, tenantID tenant.ID, userID user.ID) (Identity, bool, bool, error) {
-	u, err := user.ByID(ctx, s.d.For(tenantID), userID)
+	return identityOf(ctx, s.d.For(tenantID), userID)
+}
+
+func identityOf(ctx context.Context, q db.Querier, userID user.ID) (id Identity, active, known bool, err error) {
+	u, err := user.ByID(ctx, q, userID)
 	if errors.Is(err, user.ErrUnknown) {
 		return Identity{}, false, false, nil
 	}
@@ -58,6 +62,20 @@ func (s store) identity(ctx context.Context, tenantID tenant.ID, userID user.ID)
 		return Identity{}, false, false, err
 	}
 	return Identity{UserID: u.ID, Email: u.Email, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
+}
+
+// ViewerIn returns the viewer of an active user under a configuration that was read
+// in the transaction that changes it, so that a right that was taken away before is
+// not used. Its errors are those of Directory.Viewer.
+func ViewerIn(ctx context.Context, tx tenant.ConfigTx, c *Config, userID user.ID) (Viewer, error) {
+	id, active, known, err := identityOf(ctx, tx, userID)
+	if err != nil {
+		return Viewer{}, err
+	}
+	if !known || !active {
+		return Viewer{}, fault.New(fault.Unauthorized, "the user is unknown or not active")
+	}
+	return viewerOf(c, id), nil
 }
 
 // Load reads a tenant's configuration. Outside a transaction its parts may have

@@ -103,6 +103,21 @@ func (s *Service) List(ctx context.Context, tenantID tenant.ID) ([]Key, error) {
 	return s.store.list(ctx, tenantID)
 }
 
+// UserOf returns the user whom a key acts for. It returns NOT_FOUND when the tenant
+// has no such key.
+func (s *Service) UserOf(ctx context.Context, tenantID tenant.ID, id string) (user.ID, error) {
+	list, err := s.List(ctx, tenantID)
+	if err != nil {
+		return "", err
+	}
+	for i := range list {
+		if list[i].ID == id {
+			return list[i].UserID, nil
+		}
+	}
+	return "", fault.New(fault.NotFound, "there is no such key")
+}
+
 // Delete deletes a key, which stops working at once. It returns NOT_FOUND if the
 // tenant or the key does not exist.
 func (s *Service) Delete(ctx context.Context, actor string, tenantID tenant.ID, id string) error {

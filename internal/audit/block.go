@@ -21,8 +21,14 @@ const (
 	blockBytes = 256 << 10
 	// maxBlock bounds the decompressed size that a stored block may claim.
 	maxBlock = 16 << 20
-	// headVersion is the first byte of a head.
-	headVersion = 1
+	// headVersion is the first byte of a head. Heads of version 1, which have
+	// fewer texts, are read too.
+	headVersion = 2
+
+	// blockSpan bounds how far apart in time the entries of a block are: the
+	// greatest id of a block is at most this much later than any other id of
+	// it, so that a query finds the blocks of a time by a range of ids.
+	blockSpan = 4 * time.Minute
 
 	dayMicros = int64(24 * time.Hour / time.Microsecond)
 )
@@ -32,6 +38,7 @@ const (
 type block struct {
 	tenant       tenant.ID
 	day          int64 // since 1 January 1970
+	at           int64 // the time of its first entry, in microseconds
 	head, bodies []byte
 	entries      int
 	first, last  string // the smallest and the greatest id
@@ -50,12 +57,28 @@ type mark struct{ kind, value string }
 const (
 	markUser     = "user"
 	markEndpoint = "endpoint"
-	markArea     = "area" // of endpoints: /data/, /custom/, /auth/
+	markArea     = "area" // of endpoints: /data/, /custom/, /auth/, /admin/
 	markError    = "error"
+	markKey      = "key"   // an API key's id
+	markAuth     = "auth"  // how the request authenticated
+	markClass    = "class" // of errors: 4xx or 5xx
 )
 
+// classOf returns the class of a status: 2xx for a success, whatever its first
+// digit is, else 4xx or 5xx.
+func classOf(status int) string {
+	switch {
+	case status >= 500:
+		return "5xx"
+	case status >= 400:
+		return "4xx"
+	default:
+		return "2xx"
+	}
+}
+
 // areas are the groups of endpoints that a filter may name.
-var areas = []string{"/data/", "/custom/", "/auth/"}
+var areas = []string{"/data/", "/custom/", "/auth/", "/admin/"}
 
 // size returns about how many bytes the block takes in memory.
 func (b *block) size() int {
@@ -78,7 +101,9 @@ func (b *block) add(e *Entry, request, response []byte) {
 	h = binary.AppendVarint(h, clock.Micros(e.At))
 	h = binary.AppendUvarint(h, uint64(max(e.Duration.Microseconds(), 0)))
 	h = binary.AppendUvarint(h, uint64(max(e.Status, 0)))
-	for _, s := range [...]string{e.ID, e.UserID, e.Auth, e.Method, e.Path, e.Endpoint, e.IP, e.RequestID} {
+	for _, s := range [headTexts]string{
+		e.ID, e.UserID, e.Auth, e.Method, e.Path, e.Endpoint, e.IP, e.RequestID, e.KeyID, e.KeyPrefix, e.Code, e.Gate, e.RealUserID,
+	} {
 		h = binary.AppendUvarint(h, uint64(len(s)))
 		h = append(h, s...)
 	}
@@ -101,8 +126,15 @@ func (b *block) add(e *Entry, request, response []byte) {
 			}
 		}
 	}
+	if e.KeyID != "" {
+		b.mark(markKey, e.KeyID, failed)
+	}
+	if e.Auth != "" {
+		b.mark(markAuth, e.Auth, failed)
+	}
 	if failed {
 		b.mark(markError, "", true)
+		b.mark(markClass, classOf(e.Status), true)
 	}
 }
 
@@ -174,29 +206,84 @@ type found struct {
 	request, respond int    // lengths
 }
 
+// The texts of an entry in a head, in their order.
+const (
+	textID = iota
+	textUser
+	textAuth
+	textMethod
+	textPath
+	textEndpoint
+	textIP
+	textRequestID
+	textKey // from here on since version 2
+	textKeyPrefix
+	textCode
+	textGate
+	textRealUser
+	headTexts
+
+	headTexts1 = textKey // of version 1
+)
+
+// headEntry is an entry of a head while it is scanned. Its texts are parts of
+// the head.
+type headEntry struct {
+	micros           int64
+	duration         uint64
+	status           int
+	texts            [headTexts][]byte
+	at               int
+	request, respond int
+}
+
+// found copies the entry out of its head.
+func (e *headEntry) found() *found {
+	text := func(i int) string { return string(e.texts[i]) }
+	return &found{
+		Entry: Entry{
+			ID: text(textID), At: clock.FromMicros(e.micros), Duration: time.Duration(e.duration) * time.Microsecond, Status: e.status,
+			UserID: text(textUser), Auth: text(textAuth), Method: text(textMethod), Path: text(textPath), Endpoint: text(textEndpoint),
+			IP: text(textIP), RequestID: text(textRequestID), KeyID: text(textKey), KeyPrefix: text(textKeyPrefix),
+			Code: text(textCode), Gate: text(textGate), RealUserID: text(textRealUser),
+		},
+		at: e.at, request: e.request, respond: e.respond,
+	}
+}
+
 // readHead calls each for the entries of a decompressed head, in the order in
-// which they were added. A block that is cut short or changed is an error, not
-// a panic.
+// which they were added.
 func readHead(head []byte, each func(*found)) error {
+	return scanHead(head, func(e *headEntry) { each(e.found()) })
+}
+
+// scanHead is readHead without copying: the entry is valid while each runs. A
+// block that is cut short or changed is an error, not a panic.
+func scanHead(head []byte, each func(*headEntry)) error {
 	r := headReader{rest: head}
-	if len(head) == 0 || r.byte() != headVersion {
+	texts := 0
+	if len(head) > 0 {
+		texts = map[byte]int{1: headTexts1, headVersion: headTexts}[r.byte()]
+	}
+	if texts == 0 {
 		return fmt.Errorf("%w: its format is not known", errBlock)
 	}
+	var e headEntry
 	at := 0
 	for len(r.rest) > 0 {
-		e := &found{at: at}
-		e.At = clock.FromMicros(r.varint())
-		e.Duration = time.Duration(r.uvarint()) * time.Microsecond
-		e.Status = int(r.uvarint())
-		for _, s := range [...]*string{&e.ID, &e.UserID, &e.Auth, &e.Method, &e.Path, &e.Endpoint, &e.IP, &e.RequestID} {
-			*s = r.text()
+		e.at = at
+		e.micros = r.varint()
+		e.duration = r.uvarint()
+		e.status = int(r.uvarint())
+		for i := range texts {
+			e.texts[i] = r.text()
 		}
 		e.request, e.respond = int(r.uvarint()), int(r.uvarint())
 		if r.bad || e.request < 0 || e.respond < 0 || e.request > maxBlock || e.respond > maxBlock {
 			return fmt.Errorf("%w: its head is torn", errBlock)
 		}
 		at += e.request + e.respond
-		each(e)
+		each(&e)
 	}
 	return nil
 }
@@ -244,12 +331,12 @@ func (r *headReader) uvarint() uint64 {
 	return v
 }
 
-func (r *headReader) text() string {
+func (r *headReader) text() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)) {
 		r.bad, n = true, uint64(len(r.rest))
 	}
-	s := string(r.rest[:n])
+	s := r.rest[:n:n]
 	r.rest = r.rest[n:]
 	return s
 }

@@ -56,11 +56,13 @@ func (e *encoder) encode(ev *Event) {
 		UserID: short(string(ev.UserID)), Auth: ev.Auth.Label(), Method: short(ev.Method),
 		Path: storable(cut(RedactPath(ev.Path), maxPath)), Endpoint: storable(endpoint), IP: short(ev.IP),
 		Status: ev.Status, Duration: max(ev.Duration, 0), RequestID: short(ev.RequestID),
+		KeyID: short(ev.APIKeyID), KeyPrefix: short(ev.APIKeyPrefix), Code: short(ev.ErrorCode), RealUserID: short(string(ev.RealUserID)),
 	}
 	e.buf = e.buf[:0]
 	e.request(ev)
 	e.split = len(e.buf)
 	e.response(ev)
+	e.entry.Gate = stoppedAt(&e.entry, ev.ResponseBody)
 }
 
 // size returns about how many bytes the entry takes in a block.
@@ -116,9 +118,12 @@ func (e *encoder) response(ev *Event) {
 // withheld reports whether the bodies of a request are not stored. It checks
 // more than the class, so that a wrongly declared route leaks nothing.
 func withheld(ev *Event) bool {
-	return ev.Class == Auth || ev.Endpoint == "/auth" || strings.HasPrefix(ev.Endpoint, "/auth/") ||
-		strings.Contains(ev.Path, "/public/v1/auth")
+	return ev.Class == Auth || ev.Class == SignIn || ev.Endpoint == "/auth" || strings.HasPrefix(ev.Endpoint, "/auth/") ||
+		slices.ContainsFunc(secretPaths, func(path string) bool { return strings.Contains(ev.Path, path) })
 }
+
+// secretPaths are the beginnings of the paths whose bodies have passwords or codes.
+var secretPaths = []string{"/public/v1/auth", "/admin/v1/session", "/admin/v1/password", "/admin/v1/account"}
 
 // member appends a member's name, which must be plain ASCII.
 func (e *encoder) member(name string) {

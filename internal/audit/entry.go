@@ -1,13 +1,10 @@
 package audit
 
 import (
-	"cmp"
 	"strconv"
-	"strings"
 	"time"
 
 	"gatehouse/internal/clock"
-	"gatehouse/internal/fault"
 )
 
 // Entry is one stored entry. It has no secrets.
@@ -16,7 +13,7 @@ type Entry struct {
 	At        time.Time
 	UserID    string // "" for none
 	User      string // their e-mail address, now or when last seen; the id if none is known
-	Auth      string // KEY, JWT, TOKEN or SIGNED; "" for none
+	Auth      string // KEY, JWT, TOKEN, SIGNED or SESSION; "" for none
 	Method    string
 	Path      string
 	Endpoint  string
@@ -24,8 +21,14 @@ type Entry struct {
 	IP        string
 	Duration  time.Duration
 	RequestID string
-	Request   string // JSON: {"query", "headers", "header_names", "body"}
-	Response  string // JSON: {"reason", "body"}
+	KeyID     string // of the API key, "" for none and of entries written before it was kept
+	KeyPrefix string
+	Code      string // the code of the error that was answered, "" for a success
+	Gate      string // where the request was stopped: one of the Gates, "" for a success
+	// RealUserID is the user who signed in, where they acted as UserID.
+	RealUserID string
+	Request    string // JSON: {"query", "headers", "header_names", "body"}
+	Response   string // JSON: {"reason", "body"}
 }
 
 // AppendJSON appends the entry as `gatehouse audit --json` prints it, on one
@@ -45,50 +48,4 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	dst = append(append(dst, `,"request":`...), e.Request...)
 	dst = append(append(dst, `,"response":`...), e.Response...)
 	return append(dst, '}')
-}
-
-// Filter selects entries; its zero value selects all.
-type Filter struct {
-	User       string    // e-mail address; a deleted user's too, while there are entries
-	Endpoint   string    // '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/lead-hook'
-	ErrorsOnly bool      // status 400 and above
-	Limit      int       // 0 for all
-	Before     string    // the id of an entry: only older ones
-	Since      time.Time // only entries of requests since then; zero for all
-	RequestID  string    // of one request: the X-Request-Id of its answer
-}
-
-// bounds returns the ids between which the selected entries are: from the first
-// one on, and below the second. The ids of a request and of its entry have the
-// same instant.
-func (f Filter) bounds() (from, below string) {
-	if !f.Since.IsZero() {
-		from = clock.IDsFrom(f.Since)
-	}
-	below = cmp.Or(f.Before, afterAll)
-	if at, ok := clock.TimeOf(f.RequestID); ok {
-		from, below = max(from, clock.IDsFrom(at)), min(below, clock.IDsFrom(at.Add(time.Millisecond)))
-	}
-	return from, below
-}
-
-// Check returns VALIDATION if the filter is invalid.
-func (f Filter) Check() error {
-	if f.Limit < 0 {
-		return fault.New(fault.Validation, "limit %d: expected 0 or more", f.Limit)
-	}
-	if _, ok := clock.TimeOf(f.RequestID); f.RequestID != "" && !ok {
-		return fault.New(fault.Validation, "request id %q: expected the id that the answer's header X-Request-Id has", f.RequestID)
-	}
-	if f.Endpoint == "" || f.Endpoint == "/me" {
-		return nil
-	}
-	for _, area := range []string{"/data/", "/custom/", "/auth/"} {
-		name, ok := strings.CutPrefix(f.Endpoint, area)
-		if ok && name != "" && (name == "*" || !strings.ContainsAny(name, "*?")) {
-			return nil
-		}
-	}
-	return fault.New(fault.Validation,
-		"endpoint %q: expected '/data/*', '/data/ENTITY', '/me', '/custom/*', '/custom/SLUG' or '/auth/*'", f.Endpoint)
 }

@@ -35,7 +35,9 @@ type Event struct {
 	IP       string
 	Auth     credential.Kind // "" is credential.None
 
-	UserID       user.ID
+	UserID user.ID
+	// RealUserID is the user who signed in, if they act as UserID.
+	RealUserID   user.ID
 	APIKeyID     string
 	APIKeyPrefix string
 
@@ -60,6 +62,8 @@ const (
 	Standard Class = "standard" // /data/* and /me
 	Custom   Class = "custom"   // /custom/*
 	Auth     Class = "auth"     // /auth/*: bodies are never stored
+	Admin    Class = "admin"    // /admin/v1/*
+	SignIn   Class = "sign-in"  // /admin/v1/session and the like: bodies are never stored
 	Other    Class = "other"    // unknown paths and everything else
 )
 
@@ -73,9 +77,14 @@ const (
 //   - The endpoint's toggle covers the successes (below 400) of class Custom and
 //     nothing else: with the tenant's toggle off its failures are not kept. The
 //     request log has them in any case.
+//   - Of the classes Admin and SignIn, early failures and every request that asks
+//     for a change are kept, whatever the toggles say; endpointToggle is then whether
+//     the request asks for a change.
 func Persisted(class Class, status int, tenantToggle, endpointToggle bool) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	if class == Admin || class == SignIn {
+		return endpointToggle || isEarly(status)
+	}
+	if isEarly(status) {
 		return tenantToggle
 	}
 	switch {
@@ -88,4 +97,13 @@ func Persisted(class Class, status int, tenantToggle, endpointToggle bool) bool 
 	default:
 		return false
 	}
+}
+
+// isEarly reports whether a status is that of a refusal before the work began.
+func isEarly(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
 }

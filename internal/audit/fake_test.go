@@ -83,12 +83,7 @@ func (m *memory) count(_ context.Context, tenant tenant.ID, batch int64, usage [
 	for _, u := range usage {
 		sum := m.usage[u.usageKey]
 		sum.usageKey = u.usageKey
-		sum.requests += u.requests
-		sum.errors += u.errors
-		sum.latencyMicros += u.latencyMicros
-		for i := range sum.buckets {
-			sum.buckets[i] += u.buckets[i]
-		}
+		sum.add(&u.usageSums)
 		m.usage[u.usageKey] = sum
 	}
 	return nil

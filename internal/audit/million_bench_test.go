@@ -59,6 +59,68 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
+// BenchmarkMillionPages measures the pages of the console on the same log: the
+// first one, one from the middle, the longest of all of a filter that selects
+// little, and how many parts a histogram of the day takes and how long each.
+func BenchmarkMillionPages(b *testing.B) {
+	entries := 1_000_000
+	if given := os.Getenv("GATEHOUSE_AUDIT_ENTRIES"); given != "" {
+		entries, _ = strconv.Atoi(given)
+	}
+	for _, engine := range dbtest.Engines {
+		b.Run(string(engine), func(b *testing.B) {
+			config := db.Config{Dir: b.TempDir()}
+			if engine == db.Postgres {
+				config = dbtest.Config(b, engine)
+			}
+			d := dbtest.OpenConfig(b, config)
+			fillMillion(b, d, entries)
+			log := &Log{DB: d, Tenant: "acme"}
+			middle := clock.IDsFrom(noon)
+			for range b.N {
+				for name, f := range map[string]Filter{
+					"all": {}, "user": {UserID: "0193a1b2-0000-7000-8000-000000000002"}, "busy-user": {UserID: "0193a1b2-0000-7000-8000-000000000001"},
+					"endpoint": {Endpoints: []string{"/custom/rare"}}, "area": {Endpoints: []string{"/data/*"}}, "errors": {ErrorsOnly: true},
+					"5xx": {Class: "5xx"}, "key": {KeyID: readOne().APIKeyID}, "jwt": {Auth: "JWT"}, "path": {Path: "/custom/none"}, "ip": {IP: "192.0.2.9"}, "method": {Method: "GET"},
+				} {
+					f.Limit = 50
+					b.ReportMetric(pageTime(b, log, f), name+"-ms")
+					f.Before = middle
+					b.ReportMetric(pageTime(b, log, f), name+"-deep-ms")
+				}
+				begun, parts, longest, below := time.Now(), 0, time.Duration(0), ""
+				for parts == 0 || below != "" {
+					part := time.Now()
+					h, err := log.Histogram(b.Context(), Filter{Since: noon.Truncate(24 * time.Hour), Until: noon.Truncate(24 * time.Hour).Add(24 * time.Hour)}, 96, below, countFor)
+					if err != nil {
+						b.Fatal(err)
+					}
+					parts, longest, below = parts+1, max(longest, time.Since(part)), h.Next
+				}
+				b.ReportMetric(time.Since(begun).Seconds()*1000, "histogram-ms")
+				b.ReportMetric(float64(parts), "histogram-parts")
+				b.ReportMetric(longest.Seconds()*1000, "histogram-longest-ms")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// pageTime returns the median time of a page in milliseconds.
+func pageTime(b *testing.B, log *Log, f Filter) float64 {
+	b.Helper()
+	var took []time.Duration
+	for range 11 {
+		begun := time.Now()
+		if _, err := log.Page(b.Context(), f, searchFor); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	return took[len(took)/2].Seconds() * 1000
+}
+
 // fillMillion records entries of one day; 60 of them, spread over all, are those
 // of a user, of an endpoint, and errors.
 func fillMillion(b *testing.B, d *db.DB, entries int) {

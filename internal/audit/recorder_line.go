@@ -64,7 +64,7 @@ func (r *Recorder) keep(tenant tenant.ID, enc *encoder) {
 	if r.closed {
 		return
 	}
-	b := l.open(enc.entry.At.UnixMicro()/dayMicros, r.now())
+	b := l.open(enc.entry.At.UnixMicro(), r.now())
 	before := b.size()
 	enc.addTo(b)
 	b.charged += charged
@@ -170,10 +170,14 @@ func (l *line) oldest() (came time.Duration, some bool) {
 	}
 }
 
-// open returns the block for the next entry of a day.
-func (l *line) open(day int64, now time.Duration) *block {
+// open returns the block for the next entry, whose request came at the given
+// time in microseconds. The entries of a block are of one day and at most
+// blockSpan apart.
+func (l *line) open(at int64, now time.Duration) *block {
+	day := at / dayMicros
 	if n := len(l.blocks); n > 0 {
-		if b := l.blocks[n-1]; b.day == day && b.packed == nil {
+		const near = int64(blockSpan / 2 / time.Microsecond)
+		if b := l.blocks[n-1]; b.day == day && b.packed == nil && at-b.at < near && b.at-at < near {
 			return b
 		}
 	}
@@ -181,7 +185,7 @@ func (l *line) open(day int64, now time.Duration) *block {
 	if n := len(l.spare); n > 0 {
 		b, l.spare = l.spare[n-1], l.spare[:n-1]
 	}
-	*b = block{tenant: l.tenant, day: day, came: now, head: b.head[:0], bodies: b.bodies[:0]}
+	*b = block{tenant: l.tenant, day: day, at: at, came: now, head: b.head[:0], bodies: b.bodies[:0]}
 	l.blocks = append(l.blocks, b)
 	return b
 }

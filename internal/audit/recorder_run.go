@@ -37,9 +37,10 @@ func (r *Recorder) run() {
 			case <-r.closing:
 			}
 		}
+		others := r.store.written() // from before the try, as in write
 		if r.writeUsage() {
 			pause.Reset()
-		} else if pause.Wait(r.ctx, r.store.written()) != nil {
+		} else if pause.Wait(r.ctx, others) != nil {
 			return
 		}
 		r.rememberUsers(false)

@@ -344,8 +344,8 @@ func TestUsage(t *testing.T) {
 	for i, d := range []time.Duration{-1, 0, 5 * time.Millisecond, 5*time.Millisecond + 1, 100 * time.Millisecond, time.Second, time.Minute} {
 		ev := entry("t", 0)
 		ev.Duration, ev.Persist = d, i == 0
-		if i == 6 {
-			ev.Status = 400
+		if i > 4 {
+			ev.Status, ev.APIKeyID = []int{429, 500}[i-5], "k1"
 		}
 		r.Record(ev)
 	}
@@ -363,15 +363,21 @@ func TestUsage(t *testing.T) {
 	r.Record(&Event{Start: noon}) // no tenant, no usage
 	closeRecorder(t, r)
 
-	of := usageKey{"t", noon.Truncate(time.Minute).UnixMicro(), "/me"}
-	want := usageRow{usageKey: of, requests: 7, errors: 1, latencyMicros: 61_110_000, buckets: [6]int64{3, 1, 1, 0, 1, 1}}
+	of := usageKey{tenant: "t", minute: noon.Truncate(time.Minute).UnixMicro(), endpoint: "/me"}
+	want := usageRow{usageKey: of, usageSums: usageSums{
+		requests: 7, errors: 2, failed: 1, limited: 1, latencyMicros: 61_110_000, buckets: [len(bucketLimits) + 1]int64{0: 2, 2: 1, 3: 1, 6: 1, 9: 1, 12: 1},
+	}}
 	if got := m.usage[of]; got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if got := m.usage[usageKey{"t", noon.Truncate(time.Minute).Add(time.Minute).UnixMicro(), otherEndpoint}]; got.requests != 1 {
+	if got := m.usage[usageKey{tenant: "t", minute: noon.Truncate(time.Minute).Add(time.Minute).UnixMicro(), endpoint: otherEndpoint}]; got.requests != 1 {
 		t.Errorf("%+v", got)
 	}
-	if len(m.usage) != 2+maxEndpoints+1 || m.total() != 7+1+3*maxEndpoints {
+	ofKey := usageKey{tenant: "t", minute: of.minute, key: "k1"}
+	if got := m.usage[ofKey]; got.requests != 2 || got.limited != 1 || got.failed != 1 || got.buckets[9] != 1 {
+		t.Errorf("of the key: %+v", got)
+	}
+	if len(m.usage) != 3+maxEndpoints+1 || m.total() != 7+2+1+3*maxEndpoints {
 		t.Errorf("%d rows, %d requests", len(m.usage), m.total())
 	}
 }

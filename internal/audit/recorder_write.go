@@ -29,6 +29,7 @@ func (r *Recorder) write(l *line) bool {
 	pause := r.backoff()
 	var alone map[string]bool // if not nil, entries are written one by one, and these are written
 	for failed := 0; ; {
+		others := r.store.written() // from before the try: a write between a failure and the pause ends the pause
 		err := r.tryOr(l.tenant, blocks, alone)
 		r.fails(l, err != nil && r.store.lasting(err))
 		if err == nil {
@@ -44,7 +45,7 @@ func (r *Recorder) write(l *line) bool {
 			alone = map[string]bool{}
 			continue
 		}
-		if pause.Wait(r.ctx, r.store.written()) != nil {
+		if pause.Wait(r.ctx, others) != nil {
 			return false
 		}
 	}

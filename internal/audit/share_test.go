@@ -193,7 +193,8 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	for i, e := range list {
 		ev := events[i]
 		if !e.At.Equal(ev.Start) || e.Status != ev.Status || e.RequestID != ev.RequestID || e.UserID != string(ev.UserID) || e.Endpoint != ev.Endpoint ||
-			e.Duration != ev.Duration || e.Method != ev.Method || e.Path != ev.Path || e.IP != ev.IP || e.Auth != "KEY" || !strings.Contains(e.Response, "Albrecht") {
+			e.Duration != ev.Duration || e.Method != ev.Method || e.Path != ev.Path || e.IP != ev.IP || e.Auth != "KEY" ||
+			e.KeyID != ev.APIKeyID || e.KeyPrefix != ev.APIKeyPrefix || !strings.Contains(e.Response, "Albrecht") {
 			t.Fatalf("%+v became %+v", ev, e)
 		}
 		ids = append(ids, e.ID)
@@ -204,6 +205,7 @@ func TestABlockIsReadAsItWasWritten(t *testing.T) {
 	want := map[mark]bool{
 		{markUser, "u0"}: true, {markUser, "u1"}: true, {markUser, "u2"}: true, {markEndpoint, "/me"}: false, {markEndpoint, "/data/contact"}: false,
 		{markEndpoint, "/custom/a"}: true, {markArea, "/data/"}: false, {markArea, "/custom/"}: true, {markError, ""}: true,
+		{markAuth, "KEY"}: true, {markClass, "4xx"}: true, {markClass, "5xx"}: true, {markKey, readOne().APIKeyID}: true,
 	}
 	if fmt.Sprint(b.marks) != fmt.Sprint(want) {
 		t.Errorf("marks %v", b.marks)

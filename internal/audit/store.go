@@ -79,26 +79,14 @@ func (s dbStore) count(ctx context.Context, tenant tenant.ID, batch int64, usage
 	})
 }
 
-// Many marks and usage rows are written with one statement. There are few row
-// counts, so that every statement is prepared once.
+// Many marks are written with one statement. There are few row counts, so that
+// every statement is prepared once.
 var (
-	markInserts  = []insert{newInsert(32, 6, insertMark), newInsert(4, 6, insertMark), newInsert(1, 6, insertMark)}
-	usageInserts = []insert{newInsert(16, 11, upsertUsage), newInsert(1, 11, upsertUsage)}
+	markInserts = []insert{newInsert(32, 6, insertMark), newInsert(4, 6, insertMark), newInsert(1, 6, insertMark)}
 )
 
 func insertMark(values string) string {
 	return `INSERT INTO audit_marks (tenant_id, day, kind, value, last_id, first_id, errors) VALUES ` + values
-}
-
-func upsertUsage(values string) string {
-	return `INSERT INTO usage_minutes (tenant_id, minute, endpoint, requests, errors, latency_us,
-		le_5, le_25, le_100, le_500, le_2500, slower) VALUES ` + values + `
-		ON CONFLICT (tenant_id, minute, endpoint) DO UPDATE SET
-		requests = usage_minutes.requests + excluded.requests, errors = usage_minutes.errors + excluded.errors,
-		latency_us = usage_minutes.latency_us + excluded.latency_us,
-		le_5 = usage_minutes.le_5 + excluded.le_5, le_25 = usage_minutes.le_25 + excluded.le_25,
-		le_100 = usage_minutes.le_100 + excluded.le_100, le_500 = usage_minutes.le_500 + excluded.le_500,
-		le_2500 = usage_minutes.le_2500 + excluded.le_2500, slower = usage_minutes.slower + excluded.slower`
 }
 
 // insert is a statement that writes a number of rows.
@@ -124,26 +112,6 @@ func newInsert(rows, args int, text func(values string) string) insert {
 		b.WriteByte(')')
 	}
 	return insert{rows, text(b.String())}
-}
-
-func addUsage(ctx context.Context, tx db.Tx, usage []usageRow) error {
-	var args []any
-	for _, in := range usageInserts {
-		for ; len(usage) >= in.rows; usage = usage[in.rows:] {
-			args = args[:0]
-			for i := range usage[:in.rows] {
-				u := &usage[i]
-				args = append(args, u.minute, u.endpoint, u.requests, u.errors, u.latencyMicros)
-				for _, n := range u.buckets {
-					args = append(args, n)
-				}
-			}
-			if _, err := tx.Exec(ctx, in.sql, args...); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (s dbStore) remember(ctx context.Context, tenant tenant.ID, users []string, at int64) error {

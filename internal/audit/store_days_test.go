@@ -129,7 +129,7 @@ func TestADamagedDayStopsNeitherQueryNorRecorder(t *testing.T) {
 		if err := log.Query(t.Context(), Filter{}, func(*Entry) error { entries++; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		return entries, skipped
+		return entries, slices.Compact(skipped)
 	}
 	if n, skipped := query(); n != 8 || !slices.Equal(skipped, []string{today.String()}) {
 		t.Errorf("%d entries without %v", n, skipped)

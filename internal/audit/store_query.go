@@ -39,14 +39,11 @@ func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) erro
 		return err
 	}
 	h := l.DB.For(l.Tenant)
-	q := &query{log: l, filter: f, left: f.Limit, names: h, emails: map[string]string{}, each: each}
-	q.from, q.below = f.bounds()
-	if f.User != "" {
-		var err error
-		if q.users, err = usersOf(ctx, h, f.User); err != nil {
-			return err
-		}
+	users, err := f.users(ctx, h)
+	if err != nil {
+		return err
 	}
+	q := &query{log: l, matcher: newMatcher(&f, users), left: f.Limit, names: h, emails: map[string]string{}, each: each}
 	days, err := l.DB.Days().List(ctx)
 	if err != nil {
 		return err
@@ -71,17 +68,28 @@ func (l *Log) Query(ctx context.Context, f Filter, each func(*Entry) error) erro
 
 // query is one call of Log.Query.
 type query struct {
-	log    *Log
-	filter Filter
-	users  []string // the filter's
-	// from and below bound the ids of the entries.
-	from, below string
-	left        int
-	names       db.Handle
-	emails      map[string]string
-	each        func(*Entry) error
-	ended       bool // it has returned as many entries as the filter allows
-	failed      bool // for another reason than a day's data
+	matcher
+	log *Log
+	// fromBlock, if not "", is the greatest block to read.
+	fromBlock string
+	left      int
+	names     db.Handle
+	emails    map[string]string
+	each      func(*Entry) error
+	ended     bool // it has returned as many entries as the filter allows
+	failed    bool // for another reason than a day's data
+}
+
+// users returns the users that the filter names, nil if it names none.
+func (f *Filter) users(ctx context.Context, h db.Handle) ([]string, error) {
+	switch {
+	case f.User != "":
+		return usersOf(ctx, h, f.User)
+	case f.UserID != "":
+		return []string{f.UserID}, nil
+	default:
+		return nil, nil
+	}
 }
 
 // reaches reports whether a day may have an entry that the filter selects.
@@ -143,23 +151,16 @@ func (q *query) matches(ctx context.Context, day db.Day, block string) (list []*
 			if err != nil {
 				return err
 			}
-			return readHead(head, func(e *found) {
+			return scanHead(head, func(e *headEntry) {
 				if q.wants(e) {
-					e.block = block
-					list = append(list, e)
+					hit := e.found()
+					hit.block = block
+					list = append(list, hit)
 				}
 			})
 		}, int64(day), block)
 	})
 	return list, err
-}
-
-func (q *query) wants(e *found) bool {
-	f := &q.filter
-	area, wide := strings.CutSuffix(f.Endpoint, "*")
-	return (f.User == "" || slices.Contains(q.users, e.UserID)) &&
-		(f.Endpoint == "" || e.Endpoint == f.Endpoint || wide && strings.HasPrefix(e.Endpoint, area)) &&
-		(!f.ErrorsOnly || e.Status >= 400) && (f.RequestID == "" || e.RequestID == f.RequestID) && e.ID >= q.from && e.ID < q.below
 }
 
 // give reads the texts of entries and passes the entries on, in order. It
@@ -238,27 +239,62 @@ const (
 )
 
 // blocks returns the index ranges that together have what the filter selects.
+// It takes the property that fewest blocks are likely to have.
 func (q *query) blocks(day db.Day) *blockList {
-	list := func(sql string, args ...any) *idList {
-		return &idList{q: q, day: day, sql: sql, args: args, after: afterAll}
+	top := newestBlock(q.below)
+	if q.fromBlock != "" {
+		top = min(top, q.fromBlock+"!")
 	}
-	f := q.filter
-	switch area, wide := strings.CutSuffix(f.Endpoint, "*"); {
-	case f.User != "":
-		var lists []*idList
+	var lists []*idList
+	marked := func(kind, value string) {
+		lists = append(lists, &idList{q: q, day: day, sql: markedBlocks, args: []any{kind, value, q.filter.ErrorsOnly || q.filter.Status >= 400}, after: top})
+	}
+	f := &q.filter
+	switch {
+	case q.users != nil:
 		for _, id := range q.users {
-			lists = append(lists, list(markedBlocks, markUser, id, f.ErrorsOnly))
+			marked(markUser, id)
 		}
-		return &blockList{lists}
-	case wide:
-		return &blockList{[]*idList{list(markedBlocks, markArea, area, f.ErrorsOnly)}}
-	case f.Endpoint != "":
-		return &blockList{[]*idList{list(markedBlocks, markEndpoint, f.Endpoint, f.ErrorsOnly)}}
+	case f.KeyID != "":
+		marked(markKey, f.KeyID)
+	case len(q.patterns) > 0 && !q.wide():
+		for _, pattern := range q.patterns {
+			marked(markEndpoint, pattern)
+		}
+	case f.Class == "5xx" || f.Status >= 500:
+		marked(markClass, "5xx")
+	case f.Auth != "" && f.Auth != authNone:
+		marked(markAuth, f.Auth)
+	case len(q.patterns) > 0:
+		for _, pattern := range q.patterns {
+			if area, wide := strings.CutSuffix(pattern, "*"); wide {
+				marked(markArea, area)
+			} else {
+				marked(markEndpoint, pattern)
+			}
+		}
+	case f.Class == "4xx" || f.Status >= 400:
+		marked(markClass, "4xx")
 	case f.ErrorsOnly:
-		return &blockList{[]*idList{list(markedBlocks, markError, "", true)}}
+		marked(markError, "")
 	default:
-		return &blockList{[]*idList{list(allBlocks)}}
+		lists = []*idList{{q: q, day: day, sql: allBlocks, after: top}}
 	}
+	return &blockList{lists}
+}
+
+// wide reports whether the filter names an area of endpoints.
+func (m *matcher) wide() bool {
+	return slices.ContainsFunc(m.patterns, func(p string) bool { return strings.HasSuffix(p, "*") })
+}
+
+// newestBlock returns a bound of the greatest ids of blocks that have an entry
+// below an id.
+func newestBlock(below string) string {
+	if at := timeOfID(below); !at.IsZero() {
+		return clock.IDsFrom(at.Add(blockSpan))
+	}
+	return afterAll
 }
 
 // next returns the greatest id that was not returned yet.

@@ -274,8 +274,16 @@ func TestFiltersUseTheirIndex(t *testing.T) {
 		{Filter{Endpoint: "/me"}, "PRIMARY KEY"},
 		{Filter{Endpoint: "/data/*"}, "PRIMARY KEY"},
 		{Filter{User: "ana@acme.example", Endpoint: "/data/*", ErrorsOnly: true}, "PRIMARY KEY"},
+		{Filter{KeyID: "k"}, "PRIMARY KEY"},
+		{Filter{Auth: "TOKEN", Path: "x", Before: "0193a1b2-0000-7000-8000-000000000001"}, "PRIMARY KEY"},
+		{Filter{Class: "5xx", Method: "GET"}, "PRIMARY KEY"},
+		{Filter{Status: 404, IP: "1.1.1.1"}, "PRIMARY KEY"},
 	} {
-		q := &query{log: &Log{DB: d, Tenant: "acme"}, filter: c.filter, users: []string{"ana"}}
+		var users []string
+		if c.filter.User != "" {
+			users = []string{"ana"}
+		}
+		q := &query{log: &Log{DB: d, Tenant: "acme"}, matcher: newMatcher(&c.filter, users)}
 		for _, l := range q.blocks(day).lists {
 			plan := ""
 			err := q.read(t.Context(), day, func(h db.Querier) error {

@@ -21,15 +21,18 @@ const (
 	retentionBatch = 500 // rows of usage deleted by one transaction
 )
 
-// RunRetention deletes what is older than Retention, now and every hour, until
-// ctx ends. Any number of nodes may run it at once.
+// RunRetention deletes what is older than Retention, and merges usage of minutes
+// that is a day old, now and every hour, until ctx ends. Any number of nodes may run it at once.
 func (r *Recorder) RunRetention(ctx context.Context) {
 	s, ok := r.store.(dbStore)
 	if !ok {
 		return
 	}
 	background.Sweep(ctx, retentionEvery,
-		func(ctx context.Context) error { return s.expire(ctx, r.clk.Now().Add(-Retention)) },
+		func(ctx context.Context) error {
+			now := r.clk.Now()
+			return errors.Join(s.expire(ctx, now.Add(-Retention)), s.thin(ctx, now))
+		},
 		func(err error) { r.trouble.say("audit.retention_failed", map[string]any{"error": err.Error()}) })
 }
 
@@ -40,6 +43,14 @@ func (s dbStore) expire(ctx context.Context, before time.Time) error {
 	tenants, err := tenant.List(ctx, s.d)
 	return errors.Join(dropped, err, background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
 		return expireTenant(ctx, s.d.For(t), before)
+	}))
+}
+
+// thin merges old usage of every tenant.
+func (s dbStore) thin(ctx context.Context, now time.Time) error {
+	tenants, err := tenant.List(ctx, s.d)
+	return errors.Join(err, background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
+		return thin(ctx, s.d.For(t), now)
 	}))
 }
 
@@ -61,6 +72,8 @@ func expireTenant(ctx context.Context, h db.Handle, before time.Time) error {
 	}{
 		{`DELETE FROM usage_minutes WHERE tenant_id = $1 AND (minute, endpoint) IN (SELECT minute, endpoint FROM usage_minutes
 			WHERE tenant_id = $1 AND minute < $2 ORDER BY minute, endpoint LIMIT $3` + lock + `)`, clock.Micros(before) - minute + 1}, // the whole minute is over
+		{`DELETE FROM usage_keys WHERE tenant_id = $1 AND (minute, key_id) IN (SELECT minute, key_id FROM usage_keys
+			WHERE tenant_id = $1 AND minute < $2 ORDER BY minute, key_id LIMIT $3` + lock + `)`, clock.Micros(before) - minute + 1},
 		{`DELETE FROM audit_users WHERE tenant_id = $1 AND (email_key, user_id) IN (SELECT email_key, user_id FROM audit_users
 			WHERE tenant_id = $1 AND seen_at < $2 ORDER BY email_key, user_id LIMIT $3` + lock + `)`,
 			clock.Micros(before.Add(-namesNotAgain))},

@@ -111,8 +111,8 @@ func TestUsageOfTwoNodesAddsUp(t *testing.T) {
 		wait.Wait()
 		h := d.For("t")
 		for sql, want := range map[string]int64{
-			"requests": 2 * each, "errors": each, "latency_us": 2 * each * 1000, "le_5": 2 * each,
-			"le_25 + le_100 + le_500 + le_2500 + slower": 0,
+			"requests": 2 * each, "errors": each, "latency_us": 2 * each * 1000, "le_1": 2 * each, "failed + limited": 0,
+			"le_2 + le_5 + le_10 + le_25 + le_50 + le_100 + le_250 + le_500 + le_1000 + le_2500 + le_5000 + slower": 0,
 		} {
 			if got := number(t, h, `SELECT CAST(SUM(`+sql+`) AS BIGINT) FROM usage_minutes WHERE tenant_id = $1`); got != want {
 				t.Errorf("%s: %d, want %d", sql, got, want)
@@ -219,7 +219,7 @@ func TestRetentionDropsWholeDaysAndNothingElse(t *testing.T) {
 		if err := (dbStore{d: d}).expire(t.Context(), noon.Add(24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"audit_users", "usage_writers", "usage_minutes"} {
+		for _, table := range []string{"audit_users", "usage_writers", "usage_minutes", "usage_keys"} {
 			if n := number(t, d.For("a"), `SELECT COUNT(*) FROM `+table+` WHERE tenant_id = $1`); n != 0 {
 				t.Errorf("%d rows of %s are left", n, table)
 			}

@@ -50,6 +50,26 @@ func anyWriteEndsThePause(t *testing.T) {
 	closeRecorder(t, r)
 }
 
+// The database accepts a write between a failed try and its pause: the pause ends
+// all the same. Without that, the next try would be an hour later.
+func TestAWriteBeforeThePauseEndsItToo(t *testing.T) { synctest.Test(t, aWriteBeforeThePause) }
+
+func aWriteBeforeThePause(t *testing.T) {
+	var m *memory
+	tries := 0
+	m = &memory{isLasting: true, before: func(context.Context, tenant.ID, []packed) error {
+		if tries++; tries > 1 {
+			return nil
+		}
+		m.tell()
+		return errFull
+	}}
+	r := newRecorder(m, clock.System(), Options{backoff: time.Hour})
+	r.Record(entry("t", 1))
+	eventually(t, "the entry is written", func() bool { return r.Stats().Queued == 0 && m.total() == 1 })
+	closeRecorder(t, r)
+}
+
 // A write that fails while other writes succeed is tried at a bounded rate.
 func TestOthersWritesDoNotMakeAFailingOneBusy(t *testing.T) {
 	synctest.Test(t, othersWritesAtABoundedRate)

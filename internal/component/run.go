@@ -66,6 +66,14 @@ type Result struct {
 	Console []Line
 	CPU     time.Duration // without host calls
 	Wall    time.Duration // without waiting for a place in the pool
+	Used    Used
+}
+
+// Used is what a run used of its limits.
+type Used struct {
+	HostCalls int // of MaxHostCalls
+	HostBytes int // of MaxHostBytes
+	Memory    int // the most that it held, in bytes of MaxMemory
 }
 
 // Line is one line of console output.
@@ -113,6 +121,7 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	}
 	value := i.handle(&r)
 	result := &Result{Value: value, Console: x.console, Wall: time.Since(x.started), CPU: x.cpu()}
+	result.Used = Used{HostCalls: min(x.hostCalls, MaxHostCalls), HostBytes: min(x.hostBytes, MaxHostBytes), Memory: int(i.pages.Get()) * pageSize}
 	result.Failed = i.outcome(x, value, r.Memory)
 	if bug := runtime.Error(nil); x.stopped == nil && errors.As(i.err, &bug) {
 		x.stopped = i.err // a bug of a host function, not of the script

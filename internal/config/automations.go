@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/automation"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/inputs"
@@ -124,7 +125,11 @@ func mergeAutomations(p *plan) {
 func checkAutomations(p *plan) {
 	names := p.after.names(p.schema)
 	for _, a := range p.m.automations {
-		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context)
+		was := p.before.automations[a.Name]
+		if was == nil {
+			was = &custom.Automation{}
+		}
+		p.checkContext(subject{"automations", a.Name, "automation"}, a.Context, was.Context)
 		if a.def != nil {
 			_, problems := automation.Compile(a.def, names)
 			a.note(p.Problems, problems)
@@ -143,6 +148,12 @@ func checkAutomations(p *plan) {
 
 // names says which names flows may use in a state that has the schema.
 func (s *state) names(sc *schema.Schema) automation.Names {
+	return FlowNames(sc, func(name string) bool { return s.components[name] != nil })
+}
+
+// FlowNames returns the names that a flow may use (contract F7): what the schema
+// has, and the components that component knows.
+func FlowNames(sc *schema.Schema, component func(name string) bool) automation.Names {
 	field := func(entity, name string) *schema.Field {
 		if entity == schema.UserEntity {
 			return sc.User.Field(name)
@@ -167,7 +178,7 @@ func (s *state) names(sc *schema.Schema) automation.Names {
 			f := field(entity, name)
 			return f != nil && f.Filterable() && f.Scalar()
 		},
-		Component: func(name string) bool { return s.components[name] != nil },
+		Component: component,
 	}
 }
 
@@ -240,6 +251,7 @@ func partsOf(text jsontext.Value) flowParts {
 
 var automationKind = kind{
 	name: kindAutomation, section: "automations", id: "name",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Automation { return s.automations }),
 	view: func(s, _ *state, key string) any {
 		if a := s.automations[key]; a != nil {

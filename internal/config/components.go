@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/inputs"
@@ -157,12 +158,17 @@ func mergeComponents(p *plan) {
 
 func checkComponents(p *plan) {
 	for _, c := range p.m.components {
-		p.checkContext(subject{"logic_components", c.Name, "logic component"}, c.Context)
+		was := p.before.components[c.Name]
+		if was == nil {
+			was = &custom.Component{}
+		}
+		p.checkContext(subject{"logic_components", c.Name, "logic component"}, c.Context, was.Context)
 	}
 }
 
 var componentKind = kind{
 	name: kindComponent, section: "logic_components", id: "name",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Component { return s.components }),
 	view: func(s, _ *state, key string) any {
 		if c := s.components[key]; c != nil {

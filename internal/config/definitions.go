@@ -135,8 +135,13 @@ func (d *decoder) someone(key *string) func(*Value) {
 	}
 }
 
-// checkContext finds an execution context that names nobody.
-func (p *plan) checkContext(o subject, c custom.Context) {
+// checkContext finds an execution context that names nobody, or whom the author may not
+// name; before is the stored one.
+func (p *plan) checkContext(o subject, c, before custom.Context) {
+	if !p.mayName(c.UserID, before.UserID) {
+		p.unnameable(p.m.place(o.section, o.name, "execution_context"), o.what+" "+o.name+": execution_context")
+		return
+	}
 	if c.UserID != "" && p.person(c.UserID) == nil {
 		p.add(p.m.place(o.section, o.name, "execution_context"), "%s %s: execution_context: there is no user %s", o.what, o.name, show(c.UserID))
 	}

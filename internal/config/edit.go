@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -231,6 +232,7 @@ func (k kind) object(s *state, key string) Object {
 // templateKind describes e-mail templates.
 var templateKind = kind{
 	name: kindTemplate, section: "email_templates",
+	changing: []string{access.TenantSettings}, reading: []string{access.TenantSettings},
 	keys: func(s *state) []string { return sortedKeys(s.tenant.Settings.EmailTemplates) },
 	view: func(s, _ *state, name string) any {
 		if s.tenant == nil {

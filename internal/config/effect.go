@@ -69,12 +69,17 @@ type GoneField struct {
 	Field   string `json:"field"`
 	Holding int64  `json:"holding"` // how many hold a value
 	Of      int64  `json:"of"`
+	// Hidden is set where who asks may not know how many there are.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 func (f GoneField) String() string {
 	where, what := "entity "+f.Entity, "records"
 	if f.Entity == "" {
 		where, what = "user_fields", "users"
+	}
+	if f.Hidden {
+		return fmt.Sprintf("%s: field %s; values that %s hold are kept, and are back when the field is", where, f.Field, what)
 	}
 	if f.Holding == 0 {
 		return fmt.Sprintf("%s: field %s; none of %d %s holds a value", where, f.Field, f.Of, what)
@@ -87,7 +92,9 @@ func (f GoneField) String() string {
 func (e *Effect) Lines() (lines []string) {
 	for _, v := range e.Reindexed {
 		of := strconv.FormatInt(v.Records, 10)
-		if v.More {
+		if v.Hidden {
+			of = "its records"
+		} else if v.More {
 			of = "over " + of
 		}
 		lines = append(lines, fmt.Sprintf("looks at records again: entity %s: %s", v.Entity, of))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/custom"
 )
 
@@ -225,6 +226,14 @@ func checkEndpoints(p *plan) {
 		}
 		p.checkTarget(slug, "verifier", subject{"logic_components", e.Verifier, "logic component"},
 			p.before.components[e.Verifier] != nil, p.after.components[e.Verifier] != nil)
+		was := p.before.endpoints[slug]
+		if was == nil {
+			was = &custom.Endpoint{}
+		}
+		if p.m.names("custom_endpoints", slug, "run_as") && !p.mayName(e.RunAs, was.RunAs) {
+			p.unnameable(p.m.place("custom_endpoints", slug, "run_as"), "custom endpoint "+slug+": run_as")
+			continue
+		}
 		if p.m.names("custom_endpoints", slug, "run_as") && e.RunAs != "" && p.person(e.RunAs) == nil {
 			p.add(p.m.place("custom_endpoints", slug, "run_as"), "custom endpoint %s: run_as: there is no user %s", slug, show(e.RunAs))
 		}
@@ -260,6 +269,7 @@ func (s *state) homeless(e *custom.Endpoint) bool {
 
 var endpointKind = kind{
 	name: kindEndpoint, section: "custom_endpoints", id: "slug",
+	changing: []string{access.ManageEndpoints}, reading: []string{access.ManageEndpoints},
 	keys: keysOf(func(s *state) map[string]*custom.Endpoint { return s.endpoints }),
 	view: func(s, prev *state, slug string) any {
 		is, was := s.endpoints[slug], &custom.Endpoint{}

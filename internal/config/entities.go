@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
 )
 
@@ -215,6 +216,7 @@ func checkEntities(p *plan) {
 
 var entityKind = kind{
 	name: kindEntity, section: "entities", id: "name",
+	changing: []string{access.ManageEntities}, reading: AdminPermissions,
 	keys:  keysOf(func(s *state) map[string]*schema.Entity { return s.entities }),
 	view:  func(s, _ *state, key string) any { return entityTable.view(s.entities[key], nil) },
 	tell:  func(s *state, key string) *Value { return block(entityTable.export(s.entities[key], asIs)...) },
@@ -230,6 +232,7 @@ func writeEntity(w *writer, c change) error {
 
 var userFieldsKind = kind{
 	name: kindUserFields, section: "user_fields",
+	changing: []string{access.ManageEntities}, reading: AdminPermissions,
 	keys:  func(*state) []string { return []string{""} },
 	title: func(*state, string) string { return kindUserFields },
 	view: func(s, _ *state, _ string) any {

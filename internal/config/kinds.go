@@ -41,6 +41,9 @@ type kind struct {
 	secrets func(s *state, key string) []string
 	tell    func(s *state, key string) *Value // as Export has it
 	write   func(w *writer, c change) error
+	// changing are the system permissions one of which a change of such an object
+	// needs, reading those one of which lets read it.
+	changing, reading []string
 }
 
 // kinds lists them in the order in which changes are written and listed: an object

@@ -67,6 +67,14 @@ type plan struct {
 	changes []change
 	// warnings are for the author of a Spec that can be applied.
 	warnings []string
+
+	author author
+	// owns reports whether a user owns a record.
+	owns func(user.ID) bool
+	// probed says of fields that the plan adds whether there are values of them from
+	// before they were removed; unprobed are those that must be asked about.
+	probed   map[fieldAt]bool
+	unprobed []fieldAt
 }
 
 // person returns the user with an e-mail key as they are after the change; nil when
@@ -141,7 +149,11 @@ func (p *plan) checkHolders(section, what string, held map[string][]string) {
 		if len(emails) > 3 {
 			emails = append(emails[:3:3], "…")
 		}
-		p.add(p.m.place(section), "%s %s cannot be removed: %s", what, name, holdersText(len(held[name]), emails))
+		holders := "users have it"
+		if p.author.may(access.ManageUsers) {
+			holders = holdersText(len(held[name]), emails)
+		}
+		p.add(p.m.place(section), "%s %s cannot be removed: %s", what, name, holders)
 	}
 }
 

@@ -86,6 +86,7 @@ func checkRoles(p *plan) {
 
 var roleKind = kind{
 	name: kindRole, section: "roles", id: "name",
+	changing: []string{access.ManagePermissions}, reading: AdminPermissions,
 	keys: keysOf(func(s *state) map[string]access.Role { return s.roles }),
 	view: func(s, _ *state, key string) any {
 		if r, ok := s.roles[key]; ok {

@@ -248,6 +248,7 @@ func exportRules(s *state) []pair {
 
 var ruleKind = kind{
 	name: kindRule, section: "sharing_rules",
+	changing: []string{access.ManagePermissions}, reading: []string{access.ManagePermissions, access.ManageEntities},
 	keys:  keysOf(func(s *state) map[string]*access.SharingRule { return s.rules }),
 	title: func(s *state, id string) string { return ruleName(s.rules[id]) },
 	view:  func(s, _ *state, id string) any { return ruleTable.view(s.rules[id], nil) },

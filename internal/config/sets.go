@@ -166,6 +166,7 @@ func (p *plan) checkGrant(set string, at schema.FieldName) bool {
 
 var setKind = kind{
 	name: kindSet, section: "permission_sets", id: "name",
+	changing: []string{access.ManagePermissions}, reading: []string{access.ManagePermissions, access.ManageUsers, access.TenantSettings},
 	keys:  keysOf(func(s *state) map[string]*access.PermissionSet { return s.sets }),
 	view:  func(s, _ *state, key string) any { return setTable.view(s.sets[key], nil) },
 	tell:  func(s *state, key string) *Value { return block(setTable.export(s.sets[key], asIs)...) },

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/tenant"
 )
@@ -251,7 +252,8 @@ func checkSettings(p *plan) {
 }
 
 var tenantKind = kind{
-	name:  kindTenant,
+	name:     kindTenant,
+	changing: []string{access.TenantSettings, access.ManageEndpoints}, reading: []string{access.TenantSettings, access.ManageEndpoints},
 	keys:  func(*state) []string { return []string{""} },
 	title: func(s *state, _ string) string { return string(s.tenant.ID) },
 	view: func(s, _ *state, _ string) any {

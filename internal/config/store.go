@@ -60,7 +60,7 @@ var (
 )
 
 // Apply makes the configuration of h's tenant equal to m, all or nothing, recorded
-// for actor. Applying the same Spec twice changes nothing the second time.
+// for its author. Applying the same Spec twice changes nothing the second time.
 //
 // Apply returns *Problems when m is wrong, alone or against what is stored; an error
 // of another package (CONFLICT for a host that is taken or data that would break) is
@@ -69,8 +69,8 @@ var (
 // was made against another version: the details are kind, name, version, stored and
 // asked, the last two as JSON. It also returns CONFLICT when the tenant changes too
 // often to be planned, or is being deleted.
-func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*Result, error) {
-	a, err := start(ctx, h, clk, actor, m, opts)
+func Apply(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) (*Result, error) {
+	a, err := start(ctx, h, clk, by, m, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,11 @@ func Apply(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 }
 
 // start does the work that precedes the transaction.
-func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *Spec, opts Options) (*application, error) {
+func start(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) (*application, error) {
 	problems := m.problems
+	if err := by.early(m); err != nil {
+		return nil, err
+	}
 	if m.tenant == "" {
 		return nil, problems.err()
 	}
@@ -92,7 +95,7 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, actor string, m *S
 	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
 		return nil, err
 	}
-	a := &application{m: m, actor: actor, problems: problems, clk: clk, opts: opts, passwords: newPasswords()}
+	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords(), probed: map[fieldAt]bool{}}
 	if len(problems.List) == 0 {
 		if err := a.passwords.prepare(ctx, h, m); err != nil {
 			return nil, err
@@ -112,6 +115,9 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 			return nil, err
 		}
 		fields = append(fields, gone)
+		if !a.tellsField(gone.Entity) {
+			gone.Hidden = true
+		}
 		r.Gone = append(r.Gone, gone.String())
 	}
 	if a.opts.DryRun {
@@ -119,6 +125,7 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 		if r.Effect, err = a.effect(ctx, h, fields); err != nil {
 			return nil, err
 		}
+		a.tell(r.Effect)
 	}
 	for _, c := range a.changes {
 		r.Changes = append(r.Changes, c.public())
@@ -142,7 +149,7 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 // than once; its results are those of the last call.
 type application struct {
 	m         *Spec
-	actor     string
+	by        Author
 	problems  *Problems // of the Spec alone
 	clk       clock.Clock
 	opts      Options
@@ -152,6 +159,9 @@ type application struct {
 	checkOnly bool  // ends before anything is written
 
 	checked bool // a dry run has checked the records
+	author  author
+	config  *access.Config   // as it was before the change
+	probed  map[fieldAt]bool // as of the plan
 	changes []change
 	after   *state
 
@@ -180,6 +190,10 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := w.load(); err != nil {
 		return err
 	}
+	if err := w.enter(a.by); err != nil {
+		return err
+	}
+	a.author, a.config, p.probed = p.author, w.config, a.probed
 	p.after = p.before.clone()
 	for _, s := range sections {
 		s.merge(p)
@@ -202,10 +216,13 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := p.err(); err != nil {
 		return err
 	}
+	p.diff()
+	if err := w.allowed(); err != nil {
+		return err
+	}
 	if a.checkOnly {
 		return errDryRun
 	}
-	p.diff()
 	if err := a.planned.unchanged(p); err != nil {
 		return err
 	}

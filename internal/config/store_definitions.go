@@ -152,6 +152,12 @@ func (w *writer) defineEndpoints() error {
 	owner, searched := "", false
 	for _, slug := range sortedKeys(p.after.endpoints) {
 		e, named := p.after.endpoints[slug], p.m.names("custom_endpoints", slug)
+		if named && p.defines(slug) {
+			copied := *e
+			copied.DefinedBy = p.author.key
+			p.after.endpoints[slug] = &copied
+			continue
+		}
 		homeless := p.after.homeless(e)
 		switch definer := p.person(e.DefinedBy); {
 		case !homeless && p.before.endpoints[slug] != nil,
@@ -175,6 +181,21 @@ func (w *writer) defineEndpoints() error {
 		p.after.endpoints[slug] = &copied
 	}
 	return nil
+}
+
+// defines reports whether the author defines an endpoint with the change: a user whose
+// endpoint is new, or takes the place of one that ran as its caller, or whose definer
+// is not active any more (contract X2).
+func (p *plan) defines(slug string) bool {
+	was, is := p.before.endpoints[slug], p.after.endpoints[slug]
+	if p.author.key == "" {
+		return false
+	}
+	if was == nil {
+		return true
+	}
+	definer := p.person(was.DefinedBy)
+	return p.after.homeless(is) && (!p.before.homeless(was) && p.before.actor(was) == "" || definer == nil || !definer.Active)
 }
 
 // oldestOwner returns the e-mail key of the active owner that the tenant has had

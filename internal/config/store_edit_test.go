@@ -82,7 +82,7 @@ func (p *house) try(dryRun bool, edits ...config.Edit) (*config.Result, error) {
 	m := config.DecodeEdits("acme", edits, func(string) string { return "" })
 	opts := p.opts
 	opts.DryRun = dryRun
-	return config.Apply(context.Background(), p.h, p.clock, "test", m, opts)
+	return config.Apply(context.Background(), p.h, p.clock, config.Operator("test"), m, opts)
 }
 
 // done makes edits and returns a line for each change.

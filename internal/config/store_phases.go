@@ -29,14 +29,17 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 	var prepared *records.Long
 	marked := 0
 	for range maxTries {
-		err := tenant.Configure(ctx, h, a.actor, a.clk, func(tx tenant.ConfigTx, log *tenant.History) error { return a.run(ctx, tx, log) })
+		err := tenant.Configure(ctx, h, a.by.name, a.clk, func(tx tenant.ConfigTx, log *tenant.History) error { return a.run(ctx, tx, log) })
 		var long *records.Long
+		var ask errUnprobed
 		switch {
 		case err == nil || errors.Is(err, errDryRun):
 			failpoint.At("apply.committed")
 			return nil
 		case errors.Is(err, errRaced):
 			continue
+		case errors.As(err, &ask):
+			err = a.probe(ctx, h, ask.fields)
 		case errors.As(err, &long) && a.opts.DryRun:
 			a.checked = true
 			err = a.m.refusedRecords(records.Check(ctx, h, long.Work, a.opts.Pace))
@@ -51,7 +54,7 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 			err = a.m.refusedRecords(records.Refusal(ctx, h))
 		}
 		if err != nil {
-			return a.undo(ctx, h, prepared, err)
+			return a.known(a.undo(ctx, h, prepared, err))
 		}
 	}
 	return a.undo(ctx, h, prepared, fault.New(fault.Conflict, "the tenant changes too often meanwhile: apply it again"))

@@ -56,8 +56,8 @@ func (s *State) Export() *Value {
 // Check reports what is wrong with m, alone or against what is stored, without
 // trying the change on the records. Its errors are those of Apply, which may find
 // more.
-func Check(ctx context.Context, h db.Handle, clk clock.Clock, m *Spec, opts Options) error {
-	a, err := start(ctx, h, clk, "", m, opts)
+func Check(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) error {
+	a, err := start(ctx, h, clk, by, m, opts)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,7 @@ func Check(ctx context.Context, h db.Handle, clk clock.Clock, m *Spec, opts Opti
 // written.
 type Plan struct {
 	Result
+	by      Author
 	m       *Spec
 	opts    Options
 	changes []change
@@ -77,10 +78,11 @@ type Plan struct {
 	paths   []string
 }
 
-// NewPlan works out what Apply would do. Its errors are those of Apply.
-func NewPlan(ctx context.Context, h db.Handle, clk clock.Clock, m *Spec, opts Options) (*Plan, error) {
+// NewPlan works out what Apply would do. Its errors are those of Apply. What the author
+// may not know is left out of its effect.
+func NewPlan(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec, opts Options) (*Plan, error) {
 	opts.DryRun = true
-	a, err := start(ctx, h, clk, "", m, opts)
+	a, err := start(ctx, h, clk, by, m, opts)
 	if err == nil {
 		err = a.apply(ctx, h)
 	}
@@ -91,7 +93,7 @@ func NewPlan(ctx context.Context, h db.Handle, clk clock.Clock, m *Spec, opts Op
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Result: *r, m: m, opts: opts, changes: a.changes, before: a.before, paths: a.paths}, nil
+	return &Plan{Result: *r, by: by, m: m, opts: opts, changes: a.changes, before: a.before, paths: a.paths}, nil
 }
 
 // MarshalJSON writes what the plan is: each change with the path in what was given
@@ -116,13 +118,13 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	}{string(p.Tenant), list, slices.Concat([]string{}, p.Gone), p.Effect, slices.Concat([]string{}, p.Warnings)})
 }
 
-// Write makes the change as Apply does, recorded for actor, if it is still the one
+// Write makes the change as Apply does, recorded for its author, if it is still the one
 // that was planned. It returns CONFLICT, as Apply does for an edit of an older
 // version, when an object that it concerns is not as it was when the plan was made.
-func (p *Plan) Write(ctx context.Context, h db.Handle, clk clock.Clock, actor string) (*Result, error) {
+func (p *Plan) Write(ctx context.Context, h db.Handle, clk clock.Clock) (*Result, error) {
 	opts := p.opts
 	opts.DryRun = false
-	a, err := start(ctx, h, clk, actor, p.m, opts)
+	a, err := start(ctx, h, clk, p.by, p.m, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ import (
 func (p *house) plan(edits ...config.Edit) *config.Plan {
 	p.Helper()
 	m := config.DecodeEdits("acme", edits, func(string) string { return "" })
-	plan, err := config.NewPlan(p.Context(), p.h, p.clock, m, p.opts)
+	plan, err := config.NewPlan(p.Context(), p.h, p.clock, config.Operator("test"), m, p.opts)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -53,11 +53,11 @@ func TestAPlanIsShownAndWritten(t *testing.T) {
 			p.Errorf("shown: %s\nwant:  %s", got, want)
 		}
 		p.done(config.Edit{Kind: "tenant", Value: object("display_name", "Another")}) // which it does not concern
-		r, err := plan.Write(p.Context(), p.h, p.clock, "test")
+		r, err := plan.Write(p.Context(), p.h, p.clock)
 		if err != nil || len(r.Changes) != 2 || p.object("user", "sam@acme.example").Version == shown.Changes[1].Version {
 			p.Fatalf("%+v, %v", r, err)
 		}
-		if _, err := plan.Write(p.Context(), p.h, p.clock, "test"); fault.CodeOf(err) != fault.Conflict {
+		if _, err := plan.Write(p.Context(), p.h, p.clock); fault.CodeOf(err) != fault.Conflict {
 			p.Errorf("written twice: %v", err)
 		}
 	})
@@ -67,7 +67,7 @@ func TestAPlanOfAnOlderVersionIsAConflict(t *testing.T) {
 	each(t, func(p *house) {
 		plan := p.plan(config.Edit{Kind: "user", Name: "sam@acme.example", Value: object("role", "ceo")})
 		p.done(config.Edit{Kind: "user", Name: "sam@acme.example", Value: object("name", "Samuel")})
-		_, err := plan.Write(p.Context(), p.h, p.clock, "test")
+		_, err := plan.Write(p.Context(), p.h, p.clock)
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Code != fault.Conflict || f.Details["version"] != p.object("user", "sam@acme.example").Version {
 			p.Fatalf("%v", err)
@@ -86,7 +86,7 @@ func TestACheckWritesNothing(t *testing.T) {
 	each(t, func(p *house) {
 		check := func(e config.Edit) error {
 			m := config.DecodeEdits("acme", []config.Edit{e}, func(string) string { return "" })
-			return config.Check(p.Context(), p.h, p.clock, m, config.Options{})
+			return config.Check(p.Context(), p.h, p.clock, config.Operator("test"), m, config.Options{})
 		}
 		if err := check(config.Edit{Kind: "role", Value: object("name", "support")}); err != nil || p.object("role", "support").Value != nil {
 			p.Errorf("%v", err)
@@ -165,14 +165,16 @@ func TestAPlanHasTheWholeEffect(t *testing.T) {
 }
 
 // contacts makes records of the entity contact that Sam owns.
-func (p *house) contacts(d *db.DB, n int) {
+func (p *house) contacts(d *db.DB, n int) { p.Helper(); p.contactsOf(d, "sam@acme.example", n) }
+
+func (p *house) contactsOf(d *db.DB, who string, n int) {
 	p.Helper()
 	ctx, dir := context.Background(), access.NewDirectory(d)
 	c, err := dir.Current(ctx, "acme")
 	if err != nil {
 		p.Fatal(err)
 	}
-	sam, err := user.ByEmail(ctx, p.h, "sam@acme.example")
+	sam, err := user.ByEmail(ctx, p.h, who)
 	if err != nil {
 		p.Fatal(err)
 	}

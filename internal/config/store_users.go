@@ -38,12 +38,12 @@ func (d *UserDraft) value() *Value {
 }
 
 // CreateUser adds a user who is active and whose address counts as verified. It
-// is an Apply of one edit, recorded for actor. It returns VALIDATION, naming every
+// is an Apply of one edit, recorded for its author. It returns VALIDATION, naming every
 // failing member at once; CONFLICT when the e-mail address is taken; and NOT_FOUND
 // when there is no such tenant.
-func CreateUser(ctx context.Context, h db.Handle, clk clock.Clock, actor string, draft UserDraft) (*user.User, error) {
+func CreateUser(ctx context.Context, h db.Handle, clk clock.Clock, by Author, draft UserDraft) (*user.User, error) {
 	edit := Edit{Kind: kindUser, Value: draft.value(), Against: Absent}
-	a, err := editUser(ctx, h, clk, actor, edit)
+	a, err := editUser(ctx, h, clk, by, edit)
 	if err != nil {
 		return nil, err
 	}
@@ -54,21 +54,46 @@ func CreateUser(ctx context.Context, h db.Handle, clk clock.Clock, actor string,
 // reports whether that changed anything. A deactivation ends the user's sessions
 // for good, and the wait of a pending user (contract I15); an activation counts
 // as verification of the address (contract I6). It is an Apply of one edit,
-// recorded for actor. It returns NOT_FOUND when there is no such user or tenant.
-func SetUserActive(ctx context.Context, h db.Handle, clk clock.Clock, actor, address string, active bool) (u *user.User, changed bool, err error) {
-	a, err := editUser(ctx, h, clk, actor, Edit{Kind: kindUser, Name: address, Activate: active})
+// recorded for its author. It returns NOT_FOUND when there is no such user or tenant.
+func SetUserActive(ctx context.Context, h db.Handle, clk clock.Clock, by Author, address string, active bool) (u *user.User, changed bool, err error) {
+	a, err := editUser(ctx, h, clk, by, Edit{Kind: kindUser, Name: address, Activate: active})
 	if err != nil {
 		return nil, false, err
 	}
 	return a.after.users[user.EmailKey(address)], len(a.changes) > 0, nil
 }
 
-func editUser(ctx context.Context, h db.Handle, clk clock.Clock, actor string, edit Edit) (*application, error) {
+// Login is an e-mail address and a password.
+type Login struct{ Email, Password string }
+
+// SetUserPassword gives the user with the e-mail address another password, which ends
+// all of their sessions. It is an Apply of one edit, recorded for its author, without the
+// password. It returns NOT_FOUND when there is no such user or tenant, and VALIDATION
+// for a password that is not allowed.
+func SetUserPassword(ctx context.Context, h db.Handle, clk clock.Clock, by Author, login Login) (*user.User, error) {
+	list, err := Objects(ctx, h, kindUser)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(o Object) bool { return user.EmailKey(o.Name) == user.EmailKey(login.Email) })
+	if at < 0 {
+		return nil, fault.New(fault.NotFound, "there is no user %s", login.Email)
+	}
+	value := list[at].Value
+	value.Members = append(value.Members, Member{Key: str("password"), Value: str(login.Password)})
+	a, err := editUser(ctx, h, clk, by, Edit{Kind: kindUser, Name: list[at].Name, Value: value, Against: list[at].Version})
+	if err != nil {
+		return nil, err
+	}
+	return a.after.users[user.EmailKey(login.Email)], nil
+}
+
+func editUser(ctx context.Context, h db.Handle, clk clock.Clock, by Author, edit Edit) (*application, error) {
 	m := DecodeEdits(h.Tenant(), []Edit{edit}, func(string) string { return "" })
 	if m.tenant == "" { // not even a tenant's name
 		return nil, fault.New(fault.NotFound, "there is no tenant %q", h.Tenant())
 	}
-	a, err := start(ctx, h, clk, actor, m, Options{})
+	a, err := start(ctx, h, clk, by, m, Options{})
 	if err == nil {
 		err = a.apply(ctx, h)
 	}

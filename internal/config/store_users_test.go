@@ -20,10 +20,10 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, clk, h := t.Context(), clock.NewFake(time.Unix(1_800_000_000, 0)), d.For("acme")
 		draft := config.UserDraft{Email: "a@acme.example", Name: "A", Type: user.Internal}
-		if _, err := config.CreateUser(ctx, h, clk, "test", draft); fault.CodeOf(err) != fault.NotFound {
+		if _, err := config.CreateUser(ctx, h, clk, config.Operator("test"), draft); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("without a tenant: %v", err)
 		}
-		if _, _, err := config.SetUserActive(ctx, h, clk, "test", draft.Email, false); fault.CodeOf(err) != fault.NotFound {
+		if _, _, err := config.SetUserActive(ctx, h, clk, config.Operator("test"), draft.Email, false); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("deactivate without a tenant: %v", err)
 		}
 		err := tenant.Configure(ctx, h, "test", clk, func(tx tenant.ConfigTx, log *tenant.History) error {
@@ -36,13 +36,13 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 		ids, last := []user.ID{"unknown", ""}, user.ID("")
 		for i := range 20 {
 			draft.Email = fmt.Sprintf("u%d@acme.example", i)
-			u, err := config.CreateUser(ctx, h, clk, "test", draft) // the clock stands still
+			u, err := config.CreateUser(ctx, h, clk, config.Operator("test"), draft) // the clock stands still
 			if err != nil || u.ID <= last {
 				t.Fatalf("%q after %q: %v", u.ID, last, err)
 			}
 			ids, last = append(ids, u.ID), u.ID
 			if i%3 == 0 {
-				if _, changed, err := config.SetUserActive(ctx, h, clk, "test", draft.Email, false); err != nil || !changed {
+				if _, changed, err := config.SetUserActive(ctx, h, clk, config.Operator("test"), draft.Email, false); err != nil || !changed {
 					t.Fatal(changed, err)
 				}
 			}
@@ -58,7 +58,7 @@ func TestCreatingUsersOfATenant(t *testing.T) {
 				}
 			}
 		}
-		if _, err := config.CreateUser(ctx, h, clk, "test", draft); fault.CodeOf(err) != fault.Conflict {
+		if _, err := config.CreateUser(ctx, h, clk, config.Operator("test"), draft); fault.CodeOf(err) != fault.Conflict {
 			t.Errorf("the same address twice: %v", err)
 		}
 	})
@@ -82,7 +82,7 @@ func TestAnAccountWithAnothersAddressIsDeactivated(t *testing.T) {
 			}
 		}
 		for _, id := range []user.ID{"1", "0"} {
-			u, changed, err := config.SetUserActive(ctx, p.h, p.clock, "test", forms[id], false)
+			u, changed, err := config.SetUserActive(ctx, p.h, p.clock, config.Operator("test"), forms[id], false)
 			if err != nil || !changed || u.ID != id || u.Active {
 				p.Errorf("%s: %+v, %v, %v", forms[id], u, changed, err)
 			}
@@ -107,7 +107,7 @@ func TestAPendingUserIsDecidedOver(t *testing.T) {
 			}
 			p.says(p.done(config.Edit{Kind: "user", Value: object("email", address, "type", "external", "active", false)}), "")
 			for _, want := range []bool{true, false} {
-				u, changed, err := config.SetUserActive(ctx, p.h, p.clock, "test", address, active)
+				u, changed, err := config.SetUserActive(ctx, p.h, p.clock, config.Operator("test"), address, active)
 				if err != nil || changed != want || u.Active != active || u.Pending || u.EmailVerified != active {
 					p.Errorf("%+v, %v, %v", u, changed, err)
 				}

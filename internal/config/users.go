@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/email"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
@@ -253,6 +254,7 @@ func checkUsers(p *plan) {
 
 var userKind = kind{
 	name: kindUser, section: "users", id: "email",
+	changing: []string{access.ManageUsers}, reading: []string{access.ManageUsers},
 	keys:  keysOf(func(s *state) map[string]*user.User { return s.users }),
 	title: func(s *state, key string) string { return s.users[key].Email },
 	view: func(s, prev *state, key string) any {

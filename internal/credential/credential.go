@@ -11,7 +11,8 @@ const (
 	APIKey       Kind = "key"
 	AccessToken  Kind = "jwt" // of an external user
 	WebhookToken Kind = "token"
-	Signature    Kind = "signed" // of a provider
+	Signature    Kind = "signed"  // of a provider
+	Session      Kind = "session" // of staff, by cookie, on the admin surface alone
 	None         Kind = "none"
 )
 
@@ -26,7 +27,26 @@ func (k Kind) Label() string {
 		return "TOKEN"
 	case Signature:
 		return "SIGNED"
+	case Session:
+		return "SESSION"
 	default:
 		return ""
 	}
 }
+
+// Stage is how far the sign-in of a staff session has come.
+type Stage string
+
+// The stages.
+const (
+	// Full sessions have passed all that the tenant asks for.
+	Full Stage = "full"
+	// CodeDue sessions have passed the password; a code of the second factor is next.
+	CodeDue Stage = "code"
+	// EnrolmentDue sessions are of users without a second factor, which their tenant
+	// demands: to set one up is next.
+	EnrolmentDue Stage = "enrolment"
+)
+
+// Values returns all stages.
+func (Stage) Values() []string { return []string{string(Full), string(CodeDue), string(EnrolmentDue)} }

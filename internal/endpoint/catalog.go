@@ -24,6 +24,7 @@ type flow struct {
 	*custom.Automation
 	once     sync.Once
 	schema   []inputs.Declaration
+	outputs  []inputs.Declaration
 	compiled *automation.Flow
 	err      error
 }
@@ -63,7 +64,7 @@ func (f *flow) ready() (*automation.Flow, error) {
 			f.err = problems
 			return
 		}
-		f.schema = def.InputSchema
+		f.schema, f.outputs = def.InputSchema, def.Outputs
 		f.compiled, problems = automation.Restore(def)
 		if len(problems) > 0 {
 			f.err = problems

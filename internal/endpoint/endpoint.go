@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type Service struct {
 	engine     *component.Engine
 	budget     *admission.Budget
 	keyring    *secret.Keyring
+	cursorKey  []byte
 	clock      clock.Clock
 	emit       func(event string, fields map[string]any)
 	programs   *programs
@@ -32,6 +34,8 @@ type Service struct {
 	flows      *admission.Gate // admits flows
 	verifiers  verifierGates   // admits verifications of deliveries
 	history    *history
+	repeats    *repeats
+	tries      *tries
 
 	mu     sync.Mutex
 	logged map[string]time.Time // when logRejection last wrote a line, by event and endpoint
@@ -56,13 +60,18 @@ func newService(st store, o Options) *Service {
 		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, budget: o.Budget, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
 		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), logged: map[string]time.Time{},
 	}
-	s.history = newHistory(st, o.Emit)
+	if o.Keyring != nil {
+		s.cursorKey = o.Keyring.Derive("cursor of the administration", 32)
+	}
+	s.history, s.repeats, s.tries = newHistory(st, o.Emit), newRepeats(st, o.Emit), newTries(o.Clock)
 	return s
 }
 
 // Close writes the runs that are queued. It returns an error when ctx ends before
 // all are written; the others are lost.
-func (s *Service) Close(ctx context.Context) error { return s.history.close(ctx) }
+func (s *Service) Close(ctx context.Context) error {
+	return errors.Join(s.history.close(ctx), s.repeats.close(ctx))
+}
 
 // Stats counts what a Service did since it was created.
 type Stats struct {

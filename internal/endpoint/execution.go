@@ -33,6 +33,7 @@ type execution struct {
 
 	console []component.Line
 	cpu     time.Duration
+	used    Used
 	userID  user.ID  // the user that the job's target runs as
 	failure *failure // the last failure of a component
 }
@@ -50,7 +51,7 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 		failpoint.At("run.begun")
 		err = x.run(ctx, out)
 		failpoint.At("run.ended")
-		out.Console, out.CPU, out.UserID = x.console, x.cpu, x.userID
+		out.Console, out.CPU, out.UserID, out.Used = x.console, x.cpu, x.userID, x.usage()
 		touched = x.touched()
 	}
 	if ended := ctx.Err(); ended != nil && err != nil && fault.CodeOf(err) == "" {
@@ -74,6 +75,9 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 func (x *execution) prepare(ctx context.Context) (release func(), err error) {
 	if x.catalog, err = x.s.catalog(ctx, x.j.config); err != nil {
 		return nil, err
+	}
+	if x.j.draft != nil {
+		x.catalog = x.j.draft.over(x.catalog)
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.limit())
 	defer cancel()

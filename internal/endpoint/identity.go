@@ -22,6 +22,17 @@ func (s *Service) actor(ctx context.Context, j *job) (access.Viewer, error) {
 	return s.user(ctx, j.config, j.definedBy)
 }
 
+// under is Service.under for the execution. It returns FORBIDDEN where a user of the
+// staff tries what runs with rights that they may not grant.
+func (x *execution) under(ctx context.Context, c custom.Context) (access.Viewer, error) {
+	if x.j.trier != nil {
+		if err := mayRun(*x.j.trier, c); err != nil {
+			return access.Viewer{}, err
+		}
+	}
+	return x.s.under(ctx, x.j.config, c, x.actor(ctx))
+}
+
 // under returns the user a target with execution context c runs as. actor returns
 // the user it would run as without one; its errors are returned unchanged.
 func (s *Service) under(ctx context.Context, cfg *access.Config, c custom.Context, actor func() (access.Viewer, error)) (access.Viewer, error) {

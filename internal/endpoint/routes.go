@@ -193,7 +193,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	failpoint.At("token.body-read")
 	e := &event{ID: clock.NewID(r.s.clock.Now())}
 	if key != "" {
-		e.KeyHash = string(secret.Hash("idempotency-key\x00" + key))
+		e.KeyHash = idempotencyKeyHash(key)
 	}
 	out, duplicate, err := r.deliver(ctx, credential.WebhookToken, func() (inputs.Object, error) { return r.inputs(true) }, e)
 	if duplicate != nil || err != nil {
@@ -204,6 +204,14 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	}
 	return httpapi.Reply{Data: out.Data, Meta: out.Meta, Header: http.Header{"X-Event-Id": {e.ID}}}, nil
 }
+
+// idempotencyKeyHash and providerKeyHash return what a delivery is recognized by: the
+// hash of the caller's name for it or of the provider's.
+func idempotencyKeyHash(key string) string {
+	return string(secret.Hash("idempotency-key\x00" + key))
+}
+
+func providerKeyHash(id string) string { return string(secret.Hash("provider-event\x00" + id)) }
 
 // idempotencyKey returns the caller's name for a delivery, "" for none; it has
 // 1 to 255 characters (contract W2).
@@ -265,6 +273,7 @@ func (r *request) seen(ctx context.Context, e *event) (*httpapi.Reply, error) {
 		return nil, err
 	}
 	r.s.history.duplicate()
+	r.s.repeats.add(repeat{r.call.Config.Tenant.ID, first, clock.Micros(r.s.clock.Now())})
 	return &httpapi.Reply{Data: []byte(`{"duplicate":true}`), Bare: true, Header: http.Header{"X-Event-Id": {first}}}, nil
 }
 
@@ -322,7 +331,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 		return inputs.FromJSON(decls, v.event.Members, keep)
 	}
 	e := &event{
-		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: string(secret.Hash("provider-event\x00" + v.id)),
+		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: providerKeyHash(v.id),
 	}
 	_, duplicate, err := r.deliver(ctx, credential.Signature, read, e)
 	if duplicate != nil || err != nil {

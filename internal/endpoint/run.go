@@ -46,6 +46,10 @@ type job struct {
 	requestID string
 	holder    records.Holder // of the answer; nil where the caller is not sent the outcome
 	dry       bool           // commit nothing, and do not record the run
+	// trier is set for what a user of the staff tries: the run may have only the
+	// execution contexts that they may grant (contract A13).
+	trier *access.Viewer
+	draft *draft // runs in the place of what is stored; nil for none
 }
 
 // Outcome is the result of a run.
@@ -63,6 +67,7 @@ type Outcome struct {
 	Console []component.Line
 	CPU     time.Duration
 	Wall    time.Duration
+	Used    Used
 	UserID  user.ID // the user it ran as; "" if none was found
 }
 

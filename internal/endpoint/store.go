@@ -84,7 +84,7 @@ func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 	e := j.event
 	failpoint.At("commit.records-done")
 	_, err := tx.Exec(ctx, `INSERT INTO events (tenant_id, event_id, slug, auth, kind, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		e.ID, j.slug, string(j.auth), strings.ReplaceAll(strings.ToValidUTF8(e.Kind, "\uFFFD"), "\x00", "\uFFFD"), now)
+		e.ID, j.slug, string(j.auth), storedKind(e.Kind), now)
 	failpoint.At("commit.event-written")
 	if err != nil || e.KeyHash == "" {
 		return orSeen(err)
@@ -94,6 +94,11 @@ func deliver(ctx context.Context, tx db.Tx, j *job, now int64) error {
 		j.slug, e.KeyHash, e.ID, now)
 	failpoint.At("commit.key-written")
 	return orSeen(err)
+}
+
+// storedKind returns an event's kind as it can be stored: in UTF-8, without U+0000.
+func storedKind(kind string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(kind, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // orSeen returns errSeen when err says that the row exists, and err otherwise.

@@ -33,10 +33,10 @@ func (s store) putRuns(ctx context.Context, tenantID tenant.ID, runs []*Run) err
 	err := s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		for i, r := range runs {
 			_, err := tx.Exec(ctx, `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth,
-				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
+				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload, used, event_kind)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
 				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, string(r.Auth), r.UserID, r.RequestID, r.EventID,
-				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i])
+				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i], r.Used, r.EventKind)
 			if err != nil {
 				return err
 			}
@@ -50,14 +50,14 @@ func (s store) putRuns(ctx context.Context, tenantID tenant.ID, runs []*Run) err
 }
 
 const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id, request_id, event_id,
-	status, error_code, error, tries, trace, console`
+	status, error_code, error, tries, trace, console, used, event_kind`
 
 func scanRun(r db.Row) *Run {
 	return &Run{
 		ID: r.Text(0), StartedAt: r.Int(1), Took: r.Int(2), CPU: r.Int(3),
 		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: user.ID(r.Text(8)),
 		RequestID: r.Text(9), EventID: r.Text(10), Status: r.Text(11), ErrorCode: r.Text(12), Error: r.Text(13), Tries: int(r.Int(14)),
-		Trace: r.Text(15), Console: r.Text(16),
+		Trace: r.Text(15), Console: r.Text(16), Used: r.Text(17), EventKind: r.Text(18),
 	}
 }
 
@@ -107,6 +107,11 @@ func RunByID(ctx context.Context, d *db.DB, tenantID tenant.ID, id string) (*Run
 		err = fault.New(fault.NotFound, "there is no run %q", id)
 	}
 	return run, err
+}
+
+// runByID is RunByID for the service.
+func (s store) runByID(ctx context.Context, tenantID tenant.ID, id string) (*Run, error) {
+	return RunByID(ctx, s.d, tenantID, id)
 }
 
 // CheckDeliveries returns secret.ErrOpen when the newest failed delivery of the
@@ -176,6 +181,11 @@ func (s store) expireTenant(ctx context.Context, id tenant.ID, now time.Time) er
 	lock := h.Dialect().ForUpdate
 	err := deleteOld(ctx, h, `DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs
 		WHERE tenant_id = $1 AND started_at < $2 ORDER BY started_at, run_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
+	if err != nil {
+		return err
+	}
+	err = deleteOld(ctx, h, `DELETE FROM event_repeats WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM event_repeats
+		WHERE tenant_id = $1 AND last_at < $2 ORDER BY last_at, event_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
 	if err != nil {
 		return err
 	}

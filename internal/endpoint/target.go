@@ -34,12 +34,12 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 	if c == nil {
 		return nil, errNoTarget(custom.Target{Kind: custom.ToComponent, Name: name})
 	}
-	viewer, err := x.s.under(ctx, x.j.config, c.Context, x.actor(ctx))
+	viewer, err := x.under(ctx, c.Context)
 	if err != nil {
 		return nil, err
 	}
 	x.as(viewer)
-	program, err := x.s.programs.of(ctx, x.j.config.Tenant.ID, c)
+	program, err := x.program(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,7 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
 	x.console = append(x.console, res.Console...)
 	x.cpu += res.CPU
+	x.used.component(res.Used)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +61,15 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 		return nil, x.failed(name, res.Failed)
 	}
 	return res.Value, nil
+}
+
+// program returns the program of a component of the catalog. That of a draft is
+// compiled already, and kept nowhere.
+func (x *execution) program(ctx context.Context, c *custom.Component) (*component.Program, error) {
+	if d := x.j.draft; d != nil && c == d.component {
+		return d.program, nil
+	}
+	return x.s.programs.of(ctx, x.j.config.Tenant.ID, c)
 }
 
 // failed returns a component's failure as the caller sees it: only fail()
@@ -97,7 +107,7 @@ func (x *execution) automation(ctx context.Context, out *Outcome) error {
 	if err != nil {
 		return err
 	}
-	viewer, err := x.s.under(ctx, x.j.config, f.Context, x.actor(ctx))
+	viewer, err := x.under(ctx, f.Context)
 	if err != nil {
 		return err
 	}
@@ -141,6 +151,7 @@ func (x *execution) flow(ctx context.Context, compiled *automation.Flow, viewer 
 	res, err := compiled.Run(ctx, run)
 	x.until = until // not that of a component in the flow
 	out.Trace = res.Trace.JSON()
+	x.used.Nodes = res.NodesExecuted
 	if fault.CodeOf(err) == fault.ExecutionTimeout && work.Starved() {
 		err = errStarved
 	}

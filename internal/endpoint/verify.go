@@ -146,16 +146,29 @@ func (r *request) rejected(why string) error {
 	return errSignature.Because(why)
 }
 
-// verifierConfig returns {slug, webhook_secret, webhook_secrets}. It returns
+// verifierConfig returns the config that the endpoint's verifier gets. It returns
 // UNAUTHORIZED for an endpoint without a secret, because nothing could be
 // verified.
 func (r *request) verifierConfig() ([]byte, error) {
+	secrets, err := r.s.webhookSecrets(r.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if len(secrets) == 0 {
+		return nil, r.rejected("the endpoint has no webhook secret")
+	}
+	return verifierConfigOf(r.endpoint.Slug, secrets), nil
+}
+
+// webhookSecrets returns an endpoint's secrets, the current one first. An endpoint
+// without a current one has none.
+func (s *Service) webhookSecrets(e *custom.Endpoint) ([]string, error) {
 	var secrets []string
-	for _, sealed := range []string{r.endpoint.SealedSecret, r.endpoint.SealedPrevious} {
+	for _, sealed := range []string{e.SealedSecret, e.SealedPrevious} {
 		if sealed == "" {
 			continue
 		}
-		plain, err := r.s.keyring.Open(custom.SecretPurpose, sealed)
+		plain, err := s.keyring.Open(custom.SecretPurpose, sealed)
 		if err != nil {
 			return nil, err
 		}
@@ -163,10 +176,15 @@ func (r *request) verifierConfig() ([]byte, error) {
 			secrets = append(secrets, string(plain))
 		}
 	}
-	if r.endpoint.SealedSecret == "" || len(secrets) == 0 {
-		return nil, r.rejected("the endpoint has no webhook secret")
+	if e.SealedSecret == "" {
+		return nil, nil
 	}
-	text := wtf8.AppendUTF8([]byte(`{"slug":`), r.endpoint.Slug)
+	return secrets, nil
+}
+
+// verifierConfigOf returns {slug, webhook_secret, webhook_secrets}.
+func verifierConfigOf(slug string, secrets []string) []byte {
+	text := wtf8.AppendUTF8([]byte(`{"slug":`), slug)
 	text = wtf8.AppendUTF8(append(text, `,"webhook_secret":`...), secrets[0])
 	text = append(text, `,"webhook_secrets":[`...)
 	for i, s := range secrets {
@@ -175,7 +193,7 @@ func (r *request) verifierConfig() ([]byte, error) {
 		}
 		text = wtf8.AppendUTF8(text, s)
 	}
-	return append(text, `]}`...), nil
+	return append(text, `]}`...)
 }
 
 // parseVerified parses a verifier's result. wrong says why it is a rejection; it

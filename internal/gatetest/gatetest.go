@@ -50,6 +50,7 @@ type World struct {
 
 	config  db.Config
 	keyring *secret.Keyring
+	staff   staffSessions
 }
 
 // Node is a server, with a database connection and a log of its own.
@@ -249,7 +250,7 @@ func (w *World) UserID(tenant tenant.ID, email string) string {
 // SetActive deactivates or reactivates a user as an operator does.
 func (w *World) SetActive(tenant tenant.ID, email string, active bool) {
 	w.T.Helper()
-	if _, _, err := config.SetUserActive(context.Background(), w.DB().For(tenant), w.Clock, "test", email, active); err != nil {
+	if _, _, err := config.SetUserActive(context.Background(), w.DB().For(tenant), w.Clock, config.Operator("test"), email, active); err != nil {
 		w.T.Fatalf("user %s: %v", email, err)
 	}
 	w.Settle()
@@ -314,6 +315,7 @@ type Actor struct {
 	Node   *Node
 	Host   string
 	Token  string
+	Cookie string // of a staff session
 	KeyID  string
 	Header http.Header // sent with every call
 }
@@ -368,6 +370,9 @@ func (a *Actor) Try(method, path, body string) (*Answer, error) {
 	}
 	if body != "" && r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if a.Cookie != "" {
+		a.asBrowser(r)
 	}
 	res, err := client.Do(r)
 	if err != nil {

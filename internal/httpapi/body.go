@@ -81,7 +81,7 @@ func (c *Call) Seen() []byte { return c.body }
 // a content type other than application/json in UTF-8 (contract H9), and
 // otherwise the errors of Body and ParseObject.
 func (c *Call) JSON() (*Object, error) {
-	if err := checkJSON(c.Request.Header); err != nil {
+	if err := CheckJSON(c.Request.Header); err != nil {
 		return nil, err
 	}
 	b, err := c.Body()
@@ -91,7 +91,9 @@ func (c *Call) JSON() (*Object, error) {
 	return ParseObject(b)
 }
 
-func checkJSON(h http.Header) error {
+// CheckJSON returns UNSUPPORTED_MEDIA_TYPE unless a header announces a body of JSON
+// in UTF-8 without a content encoding (contract H9).
+func CheckJSON(h http.Header) error {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return fault.New(fault.UnsupportedMediaType, "Content-Encoding: expected none")
 	}

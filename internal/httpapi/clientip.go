@@ -64,6 +64,24 @@ func (t TrustedProxies) ClientIP(r *http.Request) (netip.Addr, error) {
 	return client, nil
 }
 
+// Secure reports whether a request is known to have come by TLS: to this server, or
+// to a trusted proxy, which says so in X-Forwarded-Proto.
+func (t TrustedProxies) Secure(r *http.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !t.trusts(peer.Addr().WithZone("").Unmap()) {
+		return false
+	}
+	values := r.Header["X-Forwarded-Proto"]
+	return len(values) > 0 && strings.EqualFold(strings.TrimSpace(lastOf(values[len(values)-1])), "https")
+}
+
+// lastOf returns the last entry of a header's comma-separated list: the one that the
+// nearest proxy added.
+func lastOf(list string) string { return list[strings.LastIndexByte(list, ',')+1:] }
+
 func (t TrustedProxies) trusts(addr netip.Addr) bool { return containsAddr(t.networks, addr) }
 
 // parseHop parses an address with or without a port: 192.0.2.1, 192.0.2.1:443,

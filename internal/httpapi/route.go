@@ -31,10 +31,13 @@ const (
 	JWTOnly
 	// ByEndpoint routes take the credential that the custom endpoint declares.
 	ByEndpoint
+	// Staff routes take a session of staff, by cookie, and nothing else. They are
+	// on the admin surface alone, and have Needs.
+	Staff
 )
 
 func (a Auth) String() string {
-	return [...]string{"none", "anonymous", "key or JWT", "key", "JWT", "by endpoint"}[a]
+	return [...]string{"none", "anonymous", "key or JWT", "key", "JWT", "by endpoint", "staff"}[a]
 }
 
 // Takes reports whether a caller may present a c to a route. A ByEndpoint route
@@ -46,6 +49,8 @@ func (a Auth) Takes(c credential.Kind) bool {
 		return a == KeyOrJWT || a == KeyOnly || a == ByEndpoint
 	case credential.AccessToken:
 		return a == KeyOrJWT || a == JWTOnly || a == ByEndpoint
+	case credential.Session:
+		return a == Staff
 	default:
 		return false
 	}
@@ -57,8 +62,8 @@ type Limit uint8
 // The limits.
 const (
 	_ Limit = iota
-	// PerCredential is the key's or the external user's own budget, or without
-	// a valid credential that of the client address.
+	// PerCredential is the budget of the key, of the external user or of the staff
+	// session, or without a valid credential that of the client address.
 	PerCredential
 	// PerRule routes check the limits of External Identity themselves.
 	PerRule
@@ -79,9 +84,17 @@ const (
 	AuditIdentity
 	// AuditCustom is a custom endpoint, kept by its own toggle.
 	AuditCustom
+	// AuditAdmin is the admin surface: changes and early refusals are kept,
+	// whatever the tenant's toggle says, and reads are not.
+	AuditAdmin
+	// AuditSignIn is AuditAdmin for routes whose bodies have passwords, codes or
+	// secrets: no body is kept.
+	AuditSignIn
 )
 
-func (c AuditClass) String() string { return [...]string{"none", "standard", "identity", "custom"}[c] }
+func (c AuditClass) String() string {
+	return [...]string{"none", "standard", "identity", "custom", "admin", "sign-in"}[c]
+}
 
 // Route is one line of the HTTP surface. Exactly one of Open, Custom and
 // Handler is set: Open for Anonymous routes, Custom for ByEndpoint, Handler for
@@ -93,6 +106,21 @@ type Route struct {
 	Audit           AuditClass
 	// BodyCap is the largest body in bytes; 0 means the method has none.
 	BodyCap int64
+
+	// The following are of routes of the admin surface only; see admin.go.
+
+	// Needs is what the viewer of a Staff route needs; it must be set.
+	Needs Needs
+	// Query names the query parameters that a Staff route takes. Any other, and one
+	// that is repeated, is VALIDATION before the handler runs. A name that ends
+	// in "[*]", such as "filter[*]", stands for all that begin like it.
+	Query []string
+	// Takes and Gives hold zero values of the Go types of the JSON body and of
+	// the answer's data, and GivesMeta that of its meta, where it is not that of a
+	// list. nil is for none. They document the route, and TypeScript is generated
+	// from them.
+	Takes, Gives, GivesMeta any
+
 	Handler func(context.Context, *Authed) (Reply, error)
 	Open    func(context.Context, *Call) (Reply, error)
 	Custom  func(context.Context, *Call, Checks) (Reply, error)
@@ -133,12 +161,16 @@ func (r *Route) Check() error {
 	if open != (r.Open != nil) || custom != (r.Custom != nil) || (open || custom) == (r.Handler != nil) {
 		return fmt.Errorf("route %s %s: an anonymous route has Open, one by endpoint Custom, every other Handler", r.Method, r.Pattern)
 	}
-	return nil
+	return r.checkNeeds()
 }
 
 // Policy returns the route as one line of the golden list of the surface.
 func (r *Route) Policy() string {
-	return fmt.Sprintf("%-6s %-40s auth: %-11s limit: %-14s audit: %-8s body: %d", r.Method, r.Pattern, r.Auth, r.Limit, r.Audit, r.BodyCap)
+	line := fmt.Sprintf("%-6s %-40s auth: %-11s limit: %-14s audit: %-8s body: %d", r.Method, r.Pattern, r.Auth, r.Limit, r.Audit, r.BodyCap)
+	if len(r.Needs) > 0 {
+		line += " needs: " + r.Needs.String()
+	}
+	return line
 }
 
 // Call is a request that has passed the checks of its route.
@@ -149,6 +181,9 @@ type Call struct {
 	Config    *access.Config
 	Route     *Route
 	Params    Params // of the route's pattern
+	// Secure is set if the request is known to have come by TLS: to this server,
+	// or to a trusted proxy that says so.
+	Secure bool
 	// BodyCap, if not 0, is the largest body in bytes instead of the route's.
 	BodyCap int64
 
@@ -225,6 +260,8 @@ func (p *Params) Get(name string) string {
 type Authed struct {
 	*Call
 	Viewer access.Viewer
+	// Session is the staff session of a Staff route, nil on all others.
+	Session *StaffSession
 }
 
 // Reply is a handler's answer. Data is JSON; nil stands for null. The server

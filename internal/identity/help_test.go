@@ -187,7 +187,7 @@ func (w *world) newTenant(id string) {
 		olivia: {Owner: true}, sam: {Sets: []string{"managers"}, Password: password},
 	} {
 		draft.Email, draft.Name, draft.Type = email, "Staff", user.Internal
-		_, err := config.CreateUser(w.ctx, w.d.For(tenant.ID(id)), w.clock, "test", draft)
+		_, err := config.CreateUser(w.ctx, w.d.For(tenant.ID(id)), w.clock, config.Operator("test"), draft)
 		w.must(err)
 	}
 	w.dir.Forget()
@@ -318,7 +318,7 @@ func (w *world) user(email string) *user.User {
 
 func (w *world) setActive(email string, active bool) {
 	w.t.Helper()
-	_, _, err := config.SetUserActive(w.ctx, w.d.For(acme), w.clock, "test", email, active)
+	_, _, err := config.SetUserActive(w.ctx, w.d.For(acme), w.clock, config.Operator("test"), email, active)
 	w.must(err)
 	w.dir.Forget()
 }

@@ -54,7 +54,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 		w.pending(byEmail, "waits@customer.example")
 		w.join("gone@customer.example")
 		w.setActive("gone@customer.example", false)
-		_, err := config.CreateUser(w.ctx, w.d.For(acme), w.clock, "test", config.UserDraft{Email: "bare@customer.example", Name: "B", Type: user.External})
+		_, err := config.CreateUser(w.ctx, w.d.For(acme), w.clock, config.Operator("test"), config.UserDraft{Email: "bare@customer.example", Name: "B", Type: user.External})
 		w.must(err)
 		w.must(tenanttest.Change(w.ctx, w.d.For(acme), func(tx tenant.ConfigTx) error { // the right password of staff, for the cheap hash function
 			u := w.user(sam)

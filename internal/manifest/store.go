@@ -22,8 +22,8 @@ type Result = config.Result
 // Change is one object that an apply created, updated or deleted.
 type Change = config.Change
 
-// actor is the name that the change history records.
-const actor = "operator: apply"
+// operator is the author of what the command line applies.
+var operator = config.Operator("operator: apply")
 
 // Apply makes a tenant what the manifest src says, all or nothing. file names
 // the manifest in messages; source_file is relative to its folder. It fails with
@@ -39,7 +39,7 @@ func Apply(ctx context.Context, d *db.DB, clk clock.Clock, file string, src []by
 	if spec.Tenant() == "" {
 		return nil, doc.located(spec.Err())
 	}
-	r, err := config.Apply(ctx, d.For(spec.Tenant()), clk, actor, spec, opts)
+	r, err := config.Apply(ctx, d.For(spec.Tenant()), clk, operator, spec, opts)
 	return r, doc.located(err)
 }
 

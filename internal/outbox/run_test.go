@@ -200,8 +200,9 @@ func TestAMailThatIsWorthNothingAnyMoreIsDropped(t *testing.T) {
 			}
 		}
 		f.clock.Advance(time.Hour)
-		defer f.run()()
+		stop := f.run()
 		f.untilEmpty()
+		stop() // the log line comes after the mail is gone
 		got := f.postman.recipients()
 		slices.Sort(got)
 		if fmt.Sprint(got) != "[day@customer.example never@customer.example]" {

@@ -21,6 +21,7 @@ type Store struct {
 	written   *admission.Budget // bytes that units hold, by tenant
 	cores     *admission.Cores  // the cores on which long pages are built; nil means no bound
 	remote    bool              // a database server reads the rows, not this process
+	asking    *admission.Gate   // admits explanations and counts, by tenant
 	heavy     *admission.Gate   // admits reads of large records, by tenant; nil where this process reads them
 }
 
@@ -29,6 +30,7 @@ type Store struct {
 func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
 	return &Store{
 		d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten), remote: d.Engine() != db.SQLite,
+		asking: newAsking(),
 	}
 }
 
@@ -84,6 +86,8 @@ type Session struct {
 	viewer access.Viewer
 	h      db.Handle
 	holder Holder // nil means no bound
+	// expected is the version that Update expects, 0 for any.
+	expected int64
 }
 
 // Holder bounds what is built for one caller.
@@ -126,7 +130,7 @@ func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
 		if err != nil {
 			return err
 		}
-		at = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder}
+		at = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder, expected: s.expected}
 	}
 	return fault.New(fault.Overloaded, "the configuration changes too fast to write").After(time.Second)
 }

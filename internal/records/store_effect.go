@@ -16,6 +16,8 @@ type Visit struct {
 	Records int64  `json:"records"`
 	// More is set when there are more than Records, which then is the limit.
 	More bool `json:"more,omitempty"`
+	// Hidden is set where who asks may not know how many there are.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // Visits returns how many records the transition must look at, by entity type.

@@ -137,6 +137,17 @@ func (u *Unit) As(viewer access.Viewer) *UnitSession {
 // Changed reports whether there is anything to commit.
 func (u *Unit) Changed() bool { return len(u.changes) > 0 }
 
+// Usage is what a unit used of its limits: records changed (of MaxChanged), bytes
+// written (of MaxWritten) and stored records read by id (of MaxRead).
+type Usage struct {
+	Changed int
+	Written int64
+	Read    int
+}
+
+// Used returns what the unit used of its limits. Close sets Written to 0.
+func (u *Unit) Used() Usage { return Usage{len(u.changes), u.written, len(u.read)} }
+
 // Touched returns the names of the stored records, users included, that the
 // unit read by id or changed, in a fixed order. It may lose a race over these
 // only.

@@ -21,6 +21,11 @@ func (s *Session) Why(ctx context.Context, of access.Viewer, entity, id string) 
 	if !s.viewer.AllEntityAccess() || of.Tenant() != s.viewer.Tenant() {
 		return nil, fault.New(fault.Forbidden, "only the tenant owner or a user with all_entity_access may ask this")
 	}
+	return s.explain(ctx, of, entity, id)
+}
+
+// explain is Why for a viewer who may ask.
+func (s *Session) explain(ctx context.Context, of access.Viewer, entity, id string) (*Why, error) {
 	if entity == schema.UserEntity {
 		return s.whyUser(ctx, of, id)
 	}

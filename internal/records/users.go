@@ -63,6 +63,9 @@ func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights
 	if err != nil {
 		return nil, err
 	}
+	if err := s.meets(r, u.UpdatedAt, func() Record { return renderUser(nil, r, u) }); err != nil {
+		return nil, err
+	}
 	before := len(u.Custom)
 	if err := s.editUser(r, u, members); err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Membe
 	if err := patchUser(r, u, members); err != nil || len(members) == 0 {
 		return err
 	}
-	u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt)
+	u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt+1) // each change is another version
 	return nil
 }
 

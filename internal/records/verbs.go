@@ -126,6 +126,9 @@ func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id
 	if err != nil {
 		return nil, err
 	}
+	if err := s.meets(r, rec.version, func() Record { return render(nil, r, rec) }); err != nil {
+		return nil, err
+	}
 	p, err := s.edit(ctx, v, r, rec, members)
 	if err != nil {
 		return nil, err

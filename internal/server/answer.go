@@ -119,11 +119,16 @@ func (x *exchange) affordable(reply *httpapi.Reply) error {
 
 // headers sets what every response has (contract H7, O5, L3).
 func (x *exchange) headers(h http.Header, status int) {
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
 	h["X-Request-Id"] = []string{x.id}
-	if status != http.StatusNoContent {
+	if !x.page {
+		h["Cache-Control"] = noStore
+		h["X-Content-Type-Options"] = noSniff
 		h["Content-Type"] = typeJSON
+	}
+	switch status {
+	case http.StatusNoContent, http.StatusNotModified:
+		delete(h, "Content-Type")
+	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
 	}
 	if x.s.draining.Load() {
@@ -154,6 +159,9 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	if x.ip.IsValid() {
 		ev.IP = x.ip.String()
 	}
+	if x.session != nil && x.session.Acting() {
+		ev.UserID, ev.RealUserID = x.viewer.UserID(), x.session.UserID
+	}
 	if x.route != nil {
 		ev.Route = x.route.Pattern
 	}
@@ -165,7 +173,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	}
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
-		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess) &&
+		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess || x.changes()) &&
 			!x.unrecorded
 	}
 	if ev.Persist {
@@ -182,6 +190,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 
 var auditClass = map[httpapi.AuditClass]audit.Class{
 	httpapi.AuditStandard: audit.Standard, httpapi.AuditIdentity: audit.Auth, httpapi.AuditCustom: audit.Custom,
+	httpapi.AuditAdmin: audit.Admin, httpapi.AuditSignIn: audit.SignIn,
 }
 
 // endpoint returns the name that the request is counted and filtered by. It has
@@ -193,6 +202,8 @@ func (x *exchange) endpoint() string {
 	switch {
 	case x.endpointName != "":
 		return x.endpointName
+	case x.surface.prefix == adminBase:
+		return adminBase[:len(adminBase)-len("v1/")] + x.match.segments[2]
 	case x.match.name != "":
 		return x.match.name
 	case x.match.routes[0].Auth == httpapi.ByEndpoint: // refused before the endpoint's handler ran

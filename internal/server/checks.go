@@ -15,8 +15,10 @@ func checkRecorder(_ context.Context, x *exchange) error {
 		return nil
 	}
 	x.unrecorded = true
-	return fault.New(fault.Overloaded, "the service cannot record requests right now; try again soon").After(5 * time.Second)
+	return errUnrecorded
 }
+
+var errUnrecorded = fault.New(fault.Overloaded, "the service cannot record requests right now; try again soon").After(5 * time.Second)
 
 // checkAPIOn refuses every request while the public API is switched off.
 func checkAPIOn(_ context.Context, x *exchange) error {

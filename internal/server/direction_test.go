@@ -25,9 +25,9 @@ var (
 	leaves   = []string{"fault", "clock", "credential", "email", "secret", "ratelimit", "admission", "background", "mail", "failpoint", "number", "wtf8"}
 	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
 	base     = []string{"user", "session", "schema", "tenant", "custom"}
-	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config"}, base)
-	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin"}
-	helpers  = []string{"gatetest", "gatetest/enginecache", "gatetest/program", "db/dbtest", "tenant/tenanttest", "prove"}
+	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config", "signin"}, base)
+	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin", "openapi", "staff", "console"}
+	helpers  = []string{"gatetest", "gatetest/enginecache", "gatetest/program", "gatetest/typescript", "db/dbtest", "tenant/tenanttest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
 )
 

@@ -40,6 +40,7 @@ type exchange struct {
 	respond func(*exchange, context.Context) (httpapi.Reply, error)
 	call    *httpapi.Call
 	viewer  access.Viewer // of the credential
+	session *httpapi.StaffSession
 
 	auth      credential.Kind // that was found good
 	key       *apikey.Key
@@ -62,6 +63,7 @@ type exchange struct {
 
 	unrecorded bool // refused because the audit log has no room
 
+	page bool   // the answer is a file of the console, with headers of its own
 	body []byte // of the answer
 }
 
@@ -159,7 +161,7 @@ func (x *exchange) findSurface(ctx context.Context) error {
 		return err
 	}
 	path := x.r.URL.Path
-	sf := x.s.surfaces.find(kind, path)
+	sf := x.s.surfaces.find(config.Tenant, kind, path)
 	if sf == nil {
 		return errNoHost
 	}
@@ -177,7 +179,7 @@ func (x *exchange) findSurface(ctx context.Context) error {
 // if the route takes a credential.
 func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
 	x.call = &httpapi.Call{
-		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params,
+		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params, Secure: x.s.proxies.Secure(x.r),
 		Answer: x.s.answers.Charge(string(x.config.Tenant.ID)), Received: x.s.bodies.Charge(string(x.config.Tenant.ID)),
 	}
 	switch x.route.Auth {
@@ -190,7 +192,7 @@ func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
 	if err := x.run(ctx, x.surface.admission); err != nil {
 		return httpapi.Reply{}, err
 	}
-	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: x.viewer})
+	return x.route.Handler(ctx, &httpapi.Authed{Call: x.call, Viewer: x.viewer, Session: x.session})
 }
 
 // public returns the error that the caller may read; it logs any other.

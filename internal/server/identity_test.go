@@ -199,6 +199,9 @@ func TestGoldenCredentials(t *testing.T) {
 
 	routes := map[string]struct{ method, path, body string }{}
 	for _, r := range w.Nodes[0].Server.Surface() {
+		if strings.HasPrefix(r.Pattern, "/admin/") {
+			continue // they have a table of their own
+		}
 		path := strings.NewReplacer("{entity}", "ticket", "{id}", w.UserID("acme", "new@customer.example"), "{slug}", "mine").Replace(r.Pattern)
 		body := ""
 		if r.Method == "POST" || r.Method == "PATCH" {

@@ -111,11 +111,11 @@ func TestADeactivatedUserIsOutOnEveryNode(t *testing.T) {
 	sam := w.Key("sam@acme.example")
 	for range 2 {
 		within(t, "a reactivation", time.Now(), status(sam.At(second), me, 200))
-		if _, _, err := config.SetUserActive(t.Context(), first.DB.For("acme"), w.Clock, "test", "sam@acme.example", false); err != nil {
+		if _, _, err := config.SetUserActive(t.Context(), first.DB.For("acme"), w.Clock, config.Operator("test"), "sam@acme.example", false); err != nil {
 			t.Fatal(err)
 		}
 		within(t, "a deactivation", time.Now(), status(sam.At(second), me, 401))
-		if _, _, err := config.SetUserActive(t.Context(), first.DB.For("acme"), w.Clock, "test", "sam@acme.example", true); err != nil {
+		if _, _, err := config.SetUserActive(t.Context(), first.DB.For("acme"), w.Clock, config.Operator("test"), "sam@acme.example", true); err != nil {
 			t.Fatal(err)
 		}
 	}

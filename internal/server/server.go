@@ -23,10 +23,12 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/identity"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/openapi"
 	"gatehouse/internal/outbox"
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
 )
 
@@ -56,6 +58,7 @@ type Server struct {
 	engine    *component.Engine
 	endpoints *endpoint.Service
 	identity  *identity.Service
+	staff     *staff.Service
 	mails     *outbox.Outbox
 	limiter   *ratelimit.Limiter
 	answers   *admission.Budget // bytes of answers that are built or being written
@@ -111,7 +114,8 @@ func New(o Options) *Server {
 	s.identity = identity.New(identity.Options{
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
 	})
-	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity)
+	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
+	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()))
 	s.metrics = newMetrics(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.cancel = cancel

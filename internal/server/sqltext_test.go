@@ -31,6 +31,7 @@ var unscoped = map[string]string{
 var manyRows = map[string]string{
 	"audit.insertMark":      "newInsert begins each row with $1",
 	"audit.upsertUsage":     "newInsert begins each row with $1",
+	"audit.upsertKeys":      "newInsert begins each row with $1",
 	"records.insertRows":    "insertOf and rowsOf begin each row with $1",
 	"records.insertRecords": "rowsOf begins each row with $1",
 	"records.insertMatches": "rowsOf begins each row with $1",

@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	"gatehouse/internal/audit"
+	"gatehouse/internal/console"
 	"gatehouse/internal/data"
 	"gatehouse/internal/endpoint"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/identity"
+	"gatehouse/internal/openapi"
+	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
 )
 
@@ -20,6 +23,9 @@ type surface struct {
 	name   string
 	hosts  tenant.HostKind // of the tenant
 	prefix string          // of the paths; the surface with the longest one takes a request
+	// orPublic surfaces are at the public hosts of a tenant that has no hosts of the
+	// kind above.
+	orPublic bool
 
 	// checks are what every request of the surface passes before its route runs.
 	checks []check
@@ -39,6 +45,9 @@ type surface struct {
 
 	routes []httpapi.Route
 	router *router
+
+	// pages are those of the surface besides its routes, if any.
+	pages *console.Site
 }
 
 // A check refuses a request, or finds out something about it. Its error is the
@@ -52,7 +61,7 @@ type surfaces []*surface
 // newSurfaces returns every surface with its routes. The order of checks is that
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
-func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service) surfaces {
+func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -80,13 +89,32 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			routes:      identity.Routes(),
 		},
 		{
-			// The administration has no routes yet. Until it has, an admin host
-			// is answered like a host that no tenant has (contract H2).
-			name:       "admin",
+			name:        "admin",
+			hosts:       tenant.AdminHost,
+			orPublic:    true,
+			prefix:      adminBase,
+			checks:      []check{checkAdminRecorder, checkRoute, checkSameOrigin},
+			admission:   []check{checkSession, checkSessionRate, checkNeeds, checkQuery},
+			credentials: []httpapi.Auth{httpapi.Anonymous, httpapi.Staff},
+			limits:      []httpapi.Limit{httpapi.PerCredential, httpapi.PerRule},
+			perAddress:  unauthenticatedPerMinute,
+			class:       audit.Other,
+			routes: slices.Concat(
+				staff.Routes(),
+				data.AdminRoutes(),
+				openapi.AdminRoutes(),
+				endpoints.AdminRoutes(),
+			),
+		},
+		{
+			name:       "console",
 			hosts:      tenant.AdminHost,
-			checks:     []check{checkRecorder, checkRoute},
-			perAddress: unauthenticatedPerMinute,
+			orPublic:   true,
+			prefix:     console.Base,
+			checks:     []check{checkPage},
+			perAddress: func(*tenant.Settings) int { return pagesPerMinute },
 			class:      audit.Other,
+			pages:      console.New(),
 		},
 	}.made()
 }
@@ -110,7 +138,7 @@ func (list surfaces) check(sf *surface) error {
 	}
 	for i := range sf.routes {
 		switch r := &sf.routes[i]; {
-		case list.find(sf.hosts, r.Pattern) != sf:
+		case list.find(&tenant.Tenant{}, sf.hosts, r.Pattern) != sf:
 			return fmt.Errorf("surface %s: another one takes requests to %s", sf.name, r.Pattern)
 		case !slices.Contains(sf.credentials, r.Auth) || !slices.Contains(sf.limits, r.Limit):
 			return fmt.Errorf("surface %s: it has no routes with the credential or the limit of %s %s", sf.name, r.Method, r.Pattern)
@@ -121,15 +149,26 @@ func (list surfaces) check(sf *surface) error {
 	return nil
 }
 
-// find returns the surface that takes requests to a path at a kind of host, or
-// nil. A surface without routes takes none.
-func (list surfaces) find(hosts tenant.HostKind, path string) (found *surface) {
+// find returns the surface that takes requests to a path at a kind of host of a
+// tenant, or nil.
+func (list surfaces) find(t *tenant.Tenant, hosts tenant.HostKind, path string) (found *surface) {
 	for _, sf := range list {
-		if sf.hosts == hosts && len(sf.routes) > 0 && strings.HasPrefix(path, sf.prefix) && (found == nil || len(sf.prefix) > len(found.prefix)) {
+		if sf.at(t, hosts) && sf.under(path) && (found == nil || len(sf.prefix) > len(found.prefix)) {
 			found = sf
 		}
 	}
 	return found
+}
+
+// under reports whether a path begins with the surface's prefix, which ends at a slash.
+func (sf *surface) under(path string) bool {
+	rest, ok := strings.CutPrefix(path, sf.prefix)
+	return ok && (rest == "" || rest[0] == '/' || sf.prefix == "" || strings.HasSuffix(sf.prefix, "/"))
+}
+
+// at reports whether the surface is at a kind of host of a tenant.
+func (sf *surface) at(t *tenant.Tenant, hosts tenant.HostKind) bool {
+	return sf.hosts == hosts || sf.orPublic && hosts == tenant.PublicHost && len(t.AdminHosts) == 0
 }
 
 // routes returns the routes of all surfaces.

@@ -72,7 +72,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 
 		setActive := func(email string, active, changes bool) {
 			t.Helper()
-			_, changed, err := config.SetUserActive(ctx, h, clk, "test", email, active)
+			_, changed, err := config.SetUserActive(ctx, h, clk, config.Operator("test"), email, active)
 			must(err)
 			if changed != changes {
 				t.Errorf("SetActive(%v): changed %v", active, changed)

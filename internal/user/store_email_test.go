@@ -33,7 +33,7 @@ func TestAnAddressIsOneAccountInAllItsForms(t *testing.T) {
 		} {
 			for i, form := range forms {
 				draft := config.UserDraft{Email: form, Name: "N", Type: user.External}
-				if _, err := config.CreateUser(ctx, h, clk, "test", draft); (i == 0) != (err == nil) || i > 0 && fault.CodeOf(err) != fault.Conflict {
+				if _, err := config.CreateUser(ctx, h, clk, config.Operator("test"), draft); (i == 0) != (err == nil) || i > 0 && fault.CodeOf(err) != fault.Conflict {
 					t.Errorf("%s: %v", form, err)
 				}
 				u, err := user.ByEmail(ctx, h, form)
@@ -45,7 +45,7 @@ func TestAnAddressIsOneAccountInAllItsForms(t *testing.T) {
 				}
 			}
 		}
-		if _, err := config.CreateUser(ctx, h, clk, "test", config.UserDraft{Email: "a..b@x", Name: "N", Type: user.External}); fault.CodeOf(err) != fault.Validation {
+		if _, err := config.CreateUser(ctx, h, clk, config.Operator("test"), config.UserDraft{Email: "a..b@x", Name: "N", Type: user.External}); fault.CodeOf(err) != fault.Validation {
 			t.Errorf("an address that no mail reaches: %v", err)
 		}
 	})

@@ -1,0 +1,158 @@
+package openapi
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatehouse/internal/fault"
+)
+
+var errNobody = fault.New(fault.Forbidden, "nobody may do this")
+
+// always are the codes with which any operation may be refused (contract H3).
+var always = []fault.Code{
+	fault.Unauthorized, fault.Forbidden, fault.IPDenied, fault.CORSDenied, fault.RateLimited,
+	fault.APIDisabled, fault.Overloaded, fault.ServiceUnavailable, fault.Internal,
+}
+
+// answers returns the responses of an operation.
+func (d *document) answers(o *operation) object {
+	out := obj(strconv.Itoa(o.status), success(o.answer))
+	out = append(out, o.more...)
+	statuses := map[int]bool{}
+	for _, code := range always {
+		statuses[fault.Status(code)] = true
+	}
+	for _, code := range o.refused {
+		statuses[fault.Status(fault.Code(code))] = true
+	}
+	for _, status := range slices.Sorted(maps.Keys(statuses)) {
+		d.refusals[status] = true
+		out = out.with(strconv.Itoa(status), ref("responses", refusal(status)))
+	}
+	if o.anyError {
+		out = out.with("default", obj("description", "An error with a status and code that the endpoint chose.",
+			"headers", answerHeaders(), "content", jsonContent(ref("schemas", "Error"))))
+	}
+	return out
+}
+
+func success(answer object) object {
+	return obj("description", "The request succeeded.", "headers", answerHeaders(), "content", jsonContent(answer))
+}
+
+// refusal returns the name of the response for the errors of a status.
+func refusal(status int) string { return "Refused" + strconv.Itoa(status) }
+
+// responses returns a response for each status of errors that operations refer to.
+func (d *document) responses() object {
+	byStatus := map[int][]string{}
+	for _, code := range fault.Codes() {
+		byStatus[fault.Status(code)] = append(byStatus[fault.Status(code)], string(code))
+	}
+	out := object{}
+	for _, status := range slices.Sorted(maps.Keys(d.refusals)) {
+		codes := byStatus[status]
+		slices.Sort(codes)
+		out = out.with(refusal(status), obj(
+			"description", "Refused: "+strings.Join(codes, ", ")+".",
+			"headers", answerHeaders(),
+			"content", jsonContent(obj("allOf", list{ref("schemas", "Error"), obj(
+				"type", "object", "properties", obj("error", obj("type", "object", "properties", obj("code", obj("type", "string", "enum", texts(codes...))))),
+			)})),
+		))
+	}
+	return out
+}
+
+// headerNames are the headers of every answer that matter to a caller (contract
+// H7), with what they say.
+var headerNames = [][3]string{
+	{"X-Request-Id", "string", "Finds the request in the tenant's logs."},
+	{"X-RateLimit-Limit", "integer", "Requests a minute of the limit that applies."},
+	{"X-RateLimit-Remaining", "integer", "Requests left in this window."},
+	{"X-RateLimit-Reset", "integer", "Seconds until the window ends."},
+	{"Retry-After", "integer", "Seconds to wait; on 429 and OVERLOADED."},
+}
+
+func headers() object {
+	out := object{}
+	for _, h := range headerNames {
+		out = out.with(h[0], obj("description", h[2], "schema", obj("type", h[1])))
+	}
+	return out
+}
+
+func answerHeaders() object {
+	out := object{}
+	for _, h := range headerNames {
+		out = out.with(h[0], ref("headers", h[0]))
+	}
+	return out
+}
+
+func (d *document) securitySchemes() object {
+	out := obj("apiKey", obj("type", "http", "scheme", "bearer",
+		"description", "An API key's token (svc_api_…). Every call runs with the permissions of the key's user."))
+	if d.config.Tenant.Settings.ExternalIdentity.Enabled {
+		out = out.with("accessToken", obj("type", "http", "scheme", "bearer", "bearerFormat", "JWT",
+			"description", "The access token of an external user, from /auth/login. It lives an hour."))
+	}
+	return out.with("webhookToken", obj("type", "apiKey", "in", "header", "name", "X-Webhook-Token",
+		"description", "The token of one webhook (svc_whk_…)."))
+}
+
+// parameters returns the parameters that several operations share.
+func parameters() object {
+	return obj(
+		"id", obj("name", "id", "in", "path", "required", true, "schema", uuid()),
+		"limit", obj("name", "limit", "in", "query", "description", "The largest number of records on the page.",
+			"schema", obj("type", "integer", "minimum", 1, "maximum", 200, "default", 50)),
+		"cursor", obj("name", "cursor", "in", "query", "description", "The nextCursor of the page before, unchanged, with the same filter.",
+			"schema", obj("type", "string")),
+	)
+}
+
+// fixedSchemas are the schemas of every document. Their names begin with a capital
+// letter, and so never collide with an entity type's.
+func fixedSchemas() object {
+	return obj(
+		"Error", obj("type", "object", "required", texts("error"), "properties", obj("error", obj(
+			"type", "object", "required", texts("code", "message", "details"),
+			"properties", obj(
+				"code", obj("type", "string", "description", "For programs."),
+				"message", obj("type", "string", "description", "For people; it may change."),
+				"details", obj("type", "object", "properties", obj("fields", obj("type", "object", "description", "A reason for each failing field.",
+					"additionalProperties", obj("type", "string")))),
+			),
+		))),
+		"PageMeta", obj("type", "object", "required", texts("count", "hasMore", "nextCursor"), "properties", obj(
+			"count", obj("type", "integer", "description", "Records on this page."),
+			"hasMore", obj("type", "boolean"),
+			"nextCursor", obj("type", list{"string", "null"}),
+		)),
+		"Created", obj("type", "object", "required", texts("id"), "properties", obj("id", uuid())),
+		"Deleted", obj("type", "object", "required", texts("id", "deleted"), "properties", obj("id", uuid(), "deleted", obj("type", "boolean", "const", true))),
+		"Share", obj("type", "object", "required", texts("user", "role", "access", "created_at"), "properties", obj(
+			"user", orNull(uuid()), "role", obj("type", list{"string", "null"}),
+			"access", level(), "created_at", obj("type", "string", "format", "date-time"),
+		)),
+		"ShareWith", obj("type", "object", "required", texts("access"), "additionalProperties", false, "description", "Exactly one of user and role.",
+			"properties", obj("user", principalText(), "role", obj("type", "string"), "access", level())),
+		"ShareOf", obj("type", "object", "additionalProperties", false, "description", "Exactly one of user and role.",
+			"properties", obj("user", principalText(), "role", obj("type", "string"))),
+		"Unshared", obj("type", "object", "required", texts("user", "role", "deleted"), "properties", obj(
+			"user", orNull(uuid()), "role", obj("type", list{"string", "null"}), "deleted", obj("type", "boolean", "const", true),
+		)),
+		"Receipt", obj("type", "object", "required", texts("received", "event_id"), "properties", obj("received", obj("type", "boolean", "const", true), "event_id", uuid())),
+		"Duplicate", obj("type", "object", "required", texts("duplicate"), "properties", obj("duplicate", obj("type", "boolean", "const", true))),
+	)
+}
+
+func level() object { return obj("type", "string", "enum", texts("read", "edit")) }
+
+func principalText() object {
+	return obj("type", "string", "description", "A user's id or e-mail address.")
+}

@@ -1,0 +1,262 @@
+package openapi
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/schema"
+)
+
+// entity describes the operations on the records of an entity type.
+func (d *document) entity(r *access.EntityRights) {
+	e := r.Entity
+	collection, one := object{}, object{}
+	reads, name := r.May(access.Read), e.Name
+	if reads {
+		d.schemas = d.schemas.with(name, recordSchema(r))
+		collection = collection.with("get", d.listing(r).object(d))
+		one = one.with("get", d.reading(name, name).object(d))
+	}
+	if r.May(access.Create) && !closed(r) {
+		d.schemas = d.schemas.with(name+".create", d.body(r, true))
+		o := operation{
+			tag: name, id: name + ".create", summary: "Create a record of " + name, security: d.credentials(), status: 201,
+			body: jsonBody(ref("schemas", name+".create")), answer: envelope(shown(r, name), nil),
+			refused: []string{"VALIDATION", "CONFLICT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+		}
+		collection = collection.with("post", o.object(d))
+	}
+	if r.May(access.Update) {
+		d.schemas = d.schemas.with(name+".update", d.body(r, false))
+		one = one.with("patch", d.changing(r, name).object(d))
+	}
+	if r.May(access.Delete) {
+		o := operation{
+			tag: name, id: name + ".delete", summary: "Delete a record of " + name, parameters: list{ref("parameters", "id")}, security: d.credentials(),
+			status: 200, answer: envelope(ref("schemas", "Deleted"), nil), refused: []string{"VALIDATION", "NOT_FOUND"},
+		}
+		one = one.with("delete", o.object(d))
+	}
+	if len(collection) == 0 && len(one) == 0 {
+		return
+	}
+	d.tag(name, cmp.Or(e.Label, name)+": records of the entity type "+name+".")
+	d.path("/data/"+name, collection)
+	d.path("/data/"+name+"/{id}", one)
+	if reads {
+		d.shares(name)
+	}
+}
+
+// closed reports whether a required field is closed to the viewer, so that every
+// create is refused (contract R13).
+func closed(r *access.EntityRights) bool {
+	return slices.ContainsFunc(r.Entity.Fields, func(f *schema.Field) bool { return f.Required && !r.EditField[f.Index] })
+}
+
+// shown returns the schema of a record that the viewer wrote (contract R12).
+func shown(r *access.EntityRights, name string) object {
+	if r.May(access.Read) {
+		return ref("schemas", name)
+	}
+	return ref("schemas", "Created")
+}
+
+func (d *document) listing(r *access.EntityRights) *operation {
+	name := r.Entity.Name
+	params := list{ref("parameters", "limit"), ref("parameters", "cursor")}
+	for _, f := range r.Entity.Fields {
+		if f.Filterable() && r.ReadField[f.Index] {
+			params = append(params, filter(f.Name, valueOf(f)))
+		}
+	}
+	if name == schema.UserEntity && r.Column("email").Read {
+		params = append(params, filter("email", obj("type", "string")))
+	}
+	return &operation{
+		tag: name, id: name + ".list", summary: "List records of " + name, parameters: params, security: d.credentials(), status: 200,
+		about:  "Newest first. Pass meta.nextCursor back as cursor until hasMore is false.",
+		answer: envelope(obj("type", "array", "items", ref("schemas", name)), ref("schemas", "PageMeta")), refused: []string{"VALIDATION"},
+	}
+}
+
+func filter(field string, value object) object {
+	return obj("name", "filter["+field+"]", "in", "query", "description", "Only records whose "+field+" has this value.", "schema", value)
+}
+
+func (d *document) reading(name, schemaName string) *operation {
+	return &operation{
+		tag: name, id: name + ".get", summary: "Read a record of " + name, parameters: list{ref("parameters", "id")}, security: d.credentials(),
+		status: 200, answer: envelope(ref("schemas", schemaName), nil), refused: []string{"VALIDATION", "NOT_FOUND"},
+	}
+}
+
+func (d *document) changing(r *access.EntityRights, name string) *operation {
+	return &operation{
+		tag: name, id: name + ".update", summary: "Change a record of " + name, parameters: list{ref("parameters", "id")}, security: d.credentials(),
+		about: "Fields that the body does not name keep their values; null clears one.",
+		body:  jsonBody(ref("schemas", name+".update")), status: 200, answer: envelope(shown(r, name), nil),
+		refused: []string{"VALIDATION", "NOT_FOUND", "CONFLICT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+	}
+}
+
+// recordSchema describes a record as the viewer reads it (contract R2): every
+// readable field is present, null when unset.
+func recordSchema(r *access.EntityRights) object {
+	properties := obj("id", uuid(), "owner_id", uuid().with("description", "The id of the user who owns the record."),
+		"created_at", obj("type", "string", "format", "date-time"), "updated_at", obj("type", "string", "format", "date-time"))
+	return described(append(properties, fields(r)...))
+}
+
+func described(properties object) object {
+	names := make([]string, len(properties))
+	for i, m := range properties {
+		names[i] = m.name
+	}
+	return obj("type", "object", "required", texts(names...), "properties", properties)
+}
+
+// fields describes the declared fields that the viewer may read.
+func fields(r *access.EntityRights) (out object) {
+	for _, f := range r.Entity.Fields {
+		if !r.ReadField[f.Index] {
+			continue
+		}
+		s := orNull(valueOf(f))
+		if about := about(f); about != "" {
+			s = s.with("description", about)
+		}
+		if !r.EditField[f.Index] {
+			s = s.with("readOnly", true)
+		}
+		out = out.with(f.Name, s)
+	}
+	return out
+}
+
+// about says what a field's schema cannot.
+func about(f *schema.Field) string {
+	var notes []string
+	if f.Target != "" {
+		notes = append(notes, "id of a record of "+f.Target)
+	}
+	if f.Required {
+		notes = append(notes, "required")
+	}
+	if f.Unique {
+		notes = append(notes, "unique")
+	}
+	if f.Filterable() {
+		notes = append(notes, "can be filtered by")
+	}
+	return strings.Join(notes, "; ")
+}
+
+// body describes the body of a create or an update: the fields that the viewer may
+// edit.
+func (d *document) body(r *access.EntityRights, create bool) object {
+	properties, required := object{}, []string{}
+	if d.viewer.AllEntityAccess() {
+		properties = properties.with("owner_id", uuid().with("description", "The user who owns the record; the caller when absent from a new one."))
+	}
+	for _, f := range r.Entity.Fields {
+		if !r.ReadField[f.Index] || !r.EditField[f.Index] {
+			continue
+		}
+		s := valueOf(f)
+		if !f.Required {
+			s = orNull(s)
+		} else if create {
+			required = append(required, f.Name)
+		}
+		if about := about(f); about != "" {
+			s = s.with("description", about)
+		}
+		properties = properties.with(f.Name, s)
+	}
+	out := obj("type", "object", "additionalProperties", false, "properties", properties)
+	if len(required) > 0 {
+		out = out.with("required", texts(required...))
+	}
+	return out
+}
+
+// shares describes the shares of records (contract A16).
+func (d *document) shares(name string) {
+	params := list{ref("parameters", "id")}
+	note := "Who may delete a record may share it."
+	read := operation{
+		tag: name, id: name + ".shares.list", summary: "List the shares of a record of " + name, parameters: params, security: d.credentials(), status: 200,
+		answer: envelope(obj("type", "array", "items", ref("schemas", "Share")), nil), refused: []string{"VALIDATION", "NOT_FOUND"},
+	}
+	share := operation{
+		tag: name, id: name + ".shares.create", summary: "Share a record of " + name, about: note + " 200 is a share that was there and now has this access.",
+		parameters: params, security: d.credentials(), body: jsonBody(ref("schemas", "ShareWith")),
+		status: 201, answer: envelope(ref("schemas", "Share"), nil), more: obj("200", success(envelope(ref("schemas", "Share"), nil))),
+		refused: []string{"VALIDATION", "NOT_FOUND", "CONFLICT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+	}
+	unshare := operation{
+		tag: name, id: name + ".shares.delete", summary: "Take back a share of a record of " + name, about: note,
+		parameters: params, security: d.credentials(), body: jsonBody(ref("schemas", "ShareOf")),
+		status: 200, answer: envelope(ref("schemas", "Unshared"), nil),
+		refused: []string{"VALIDATION", "NOT_FOUND", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+	}
+	d.path("/data/"+name+"/{id}/shares", obj("get", read.object(d), "post", share.object(d), "delete", unshare.object(d)))
+}
+
+// users describes the built-in entity type user (contract U3 to U6).
+func (d *document) users(r *access.EntityRights) {
+	const name = schema.UserEntity
+	one := object{}
+	if r.May(access.Read) {
+		properties := obj("id", uuid())
+		for _, column := range access.UserColumns {
+			if r.Column(column).Read {
+				properties = properties.with(column, columnSchema(column))
+			}
+		}
+		properties = properties.with("created_at", obj("type", "string", "format", "date-time")).with("updated_at", obj("type", "string", "format", "date-time"))
+		d.schemas = d.schemas.with(name, described(append(properties, fields(r)...)))
+		d.path("/data/"+name, obj("get", d.listing(r).object(d)))
+		one = one.with("get", d.reading(name, name).object(d))
+	}
+	if r.May(access.Update) {
+		body := object{}
+		if r.Column("name").Edit {
+			body = body.with("name", obj("type", "string", "minLength", 1, "maxLength", 200))
+		}
+		if r.Column("locale").Edit {
+			body = body.with("locale", obj("type", list{"string", "null"}, "maxLength", 35))
+		}
+		for _, m := range d.body(r, false) {
+			if m.name != "properties" {
+				continue
+			}
+			for _, p := range m.value.(object) {
+				if p.name != "owner_id" {
+					body = append(body, p)
+				}
+			}
+		}
+		d.schemas = d.schemas.with(name+".update", obj("type", "object", "additionalProperties", false, "properties", body))
+		one = one.with("patch", d.changing(r, name).object(d))
+	}
+	if len(one) > 0 {
+		d.tag(name, "The tenant's users. They are not created or deleted here.")
+	}
+	d.path("/data/"+name+"/{id}", one)
+}
+
+func columnSchema(column string) object {
+	switch column {
+	case "userType":
+		return obj("type", "string", "enum", texts("internal", "external"), "readOnly", true)
+	case "isOwner", "active":
+		return obj("type", "boolean", "readOnly", true)
+	case "email":
+		return obj("type", "string", "readOnly", true, "description", "can be filtered by")
+	}
+	return obj("type", "string")
+}

@@ -1,0 +1,361 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
+)
+
+// The bounds of explanations and counts. Each node explains and counts for one
+// tenant at one thing at a time, so that nothing else of it, and nobody else, waits
+// for long.
+const (
+	MaxCount     = 10_000          // things are counted so far
+	maxLooked    = 20_000          // rows are looked at for one count
+	maxAskTime   = 5 * time.Second // and this is how long one request may take
+	maxAsking    = 64
+	maxAskingOne = 8
+)
+
+// asking returns the gate that admits explanations and counts.
+func newAsking() *admission.Gate {
+	return admission.NewGate(admission.Limits{Running: 2, PerKey: 1, Waiting: maxAsking, WaitingPerKey: maxAskingOne, MaxWait: maxAskTime})
+}
+
+// question admits an explanation or a count, bounds its time and gives it a core.
+// leave must be called at the end. It returns OVERLOADED when too many are asked.
+func (s *Session) question(ctx context.Context) (bounded context.Context, work *admission.Work, leave func(), err error) {
+	exit, err := s.store.asking.Enter(ctx, string(s.viewer.Tenant()))
+	if errors.Is(err, admission.ErrFull) {
+		err = fault.New(fault.Overloaded, "too many explanations and counts are asked for").After(time.Second)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, maxAskTime)
+	if work, err = s.store.cores.Start(bounded, string(s.viewer.Tenant())); err != nil {
+		cancel()
+		exit()
+		return nil, nil, nil, tooLong(ctx, err)
+	}
+	return bounded, work, func() { work.Stop(); cancel(); exit() }, nil
+}
+
+// tooLong returns OVERLOADED for an error that comes of the time that a question
+// may take, and not of the request's end.
+func tooLong(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fault.New(fault.Overloaded, "the answer takes too long right now").After(time.Second)
+	}
+	return err
+}
+
+// Explain explains what a viewer may do with a record, or with a user, that the
+// session's own viewer may read, without what that one may not see, and what would
+// open it for a verb. Who may ask about others is the caller's to decide. It
+// returns NOT_FOUND and FORBIDDEN as Get does for the session's viewer, and
+// OVERLOADED when too much is asked at once. It takes no locks.
+func (s *Session) Explain(ctx context.Context, of access.Viewer, entity, id string, verb access.Verb) (*Explanation, error) {
+	r, err := s.mayAsk(ctx, of, entity, id)
+	if err != nil {
+		return nil, err
+	}
+	bounded, work, leave, err := s.question(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	x := &Explanation{}
+	if x.Why, err = s.explain(bounded, of, entity, id); err != nil {
+		return nil, tooLong(ctx, err)
+	}
+	x.mask(r)
+	if entity == schema.UserEntity {
+		return x, nil
+	}
+	if err := work.Yield(); err != nil {
+		return nil, tooLong(ctx, err)
+	}
+	f, err := s.factsOf(bounded, of, r, x.Why, id)
+	if err != nil {
+		return nil, tooLong(ctx, err)
+	}
+	x.Closed = f.closed(x.Why)
+	if x.verbWhy(verb).Code != "" {
+		err = s.openings(bounded, work, f, x, id, verb)
+	}
+	return x, tooLong(ctx, err)
+}
+
+// mayAsk returns the rights of the session's viewer, who must be able to read the
+// record.
+func (s *Session) mayAsk(ctx context.Context, of access.Viewer, entity, id string) (*access.EntityRights, error) {
+	if of.Tenant() != s.viewer.Tenant() {
+		return nil, fault.New(fault.Forbidden, "the user belongs to another tenant")
+	}
+	r, err := s.rights(entity, id, access.Read)
+	if err != nil || entity == schema.UserEntity {
+		return r, err
+	}
+	switch seen, err := s.visible(ctx, s.h, entity, id); {
+	case err != nil:
+		return nil, err
+	case !seen:
+		return nil, errUnseen
+	}
+	return r, nil
+}
+
+// factsOf reads what the words about a record are made of.
+func (s *Session) factsOf(ctx context.Context, of access.Viewer, r *access.EntityRights, why *Why, id string) (*facts, error) {
+	f := &facts{of: of, rights: r, owner: string(why.Owner)}
+	switch u, err := user.ByID(ctx, s.h, why.Owner); {
+	case err == nil:
+		f.owner, f.ownerRole = u.Name, u.Role
+	case !errors.Is(err, user.ErrUnknown):
+		return nil, err
+	}
+	var probes []probe
+	for _, rule := range f.rules() {
+		if len(rule.Where) > 0 && len(probes) < maxConditions {
+			probes = append(probes, probe{access.Source{Cause: access.RuleByValue, Kind: access.ByRule, Name: rule.StoredAs(), Rule: rule}, access.Read})
+		}
+	}
+	if len(probes) == 0 {
+		return f, nil
+	}
+	matching := &Why{}
+	if err := s.ask(ctx, matching, r.Entity, id, probes); err != nil {
+		return nil, err
+	}
+	for _, way := range matching.Ways {
+		for _, reason := range way.Reasons {
+			f.matching = append(f.matching, reason.Rule)
+		}
+	}
+	return f, nil
+}
+
+// openings adds what would open the record for a verb.
+func (s *Session) openings(ctx context.Context, work *admission.Work, f *facts, x *Explanation, id string, verb access.Verb) error {
+	at, e := x.verbWhy(verb), f.rights.Entity
+	one := Count{N: 1}
+	if len(at.Sets) == 0 {
+		for _, set := range allowing(f.of.Config(), e, verb, f.of.External()) {
+			x.Openings = append(x.Openings, Opening{
+				Kind: OpenBySet, Set: set, Text: "Give the user the permission set " + set + ", which allows " + verb.String() + " on " + e.Name, Reach: Reach{Users: one},
+			})
+		}
+	}
+	if at.Reached {
+		return nil
+	}
+	level := access.ReadOnly
+	if verb == access.Update {
+		level = access.Edit
+	}
+	if verb != access.Delete { // which no share and no rule gives
+		shares, err := inScope(ctx, s.h, f.rights.Scope(access.Delete), e, id)
+		if err != nil {
+			return err
+		}
+		x.Openings = append(x.Openings, Opening{
+			Kind: OpenByShare, Access: level, Text: "Share this " + e.Name + " with the user (" + string(level) + ")", May: shares, Reach: Reach{one, one},
+		})
+	}
+	if f.ownerRole == "" {
+		return nil
+	}
+	if role := f.of.Role(); role != "" && role != f.ownerRole && verb != access.Delete {
+		reach, err := s.reach(ctx, work, f.rights, &access.SharingRule{Entity: e.Name, OwnedByRole: f.ownerRole, ShareWithRole: role, Access: level})
+		if err != nil {
+			return err
+		}
+		x.Openings = append(x.Openings, Opening{
+			Kind: OpenByRule, OwnedByRole: f.ownerRole, Role: role, Access: level, Reach: reach,
+			Text: "A rule: records of " + e.Name + " owned by " + f.ownerRole + " → " + role + " (" + string(level) + ")",
+		})
+	}
+	if parent := parentOf(f.of.Config().Roles, f.ownerRole); parent != "" && parent != f.of.Role() {
+		records, err := s.owned(ctx, work, f.rights, f.of.Config().Roles.Below(parent))
+		if err != nil {
+			return err
+		}
+		x.Openings = append(x.Openings, Opening{
+			Kind: OpenByRole, Role: parent, Reach: Reach{records, one},
+			Text: "Give the user the role " + parent + ", which stands above " + f.ownerRole,
+		})
+	}
+	return nil
+}
+
+func parentOf(roles *access.Roles, name string) string {
+	for _, role := range roles.List {
+		if role.Name == name {
+			return role.Parent
+		}
+	}
+	return ""
+}
+
+// Reach counts what a sharing rule opens, or would open: the records of the entity
+// type that it matches and that the session's viewer may read, and the active users
+// whom it reaches. Counts go up to MaxCount. It returns NOT_FOUND and FORBIDDEN as
+// List does, VALIDATION for a rule about a role, a field or a value that does not
+// exist for the viewer, and OVERLOADED when too much is asked at once.
+func (s *Session) Reach(ctx context.Context, rule *access.SharingRule) (Reach, error) {
+	r, err := s.on(rule.Entity, access.Read)
+	if err != nil {
+		return Reach{}, err
+	}
+	if err := s.checkRule(r, rule); err != nil {
+		return Reach{}, err
+	}
+	bounded, work, leave, err := s.question(ctx)
+	if err != nil {
+		return Reach{}, err
+	}
+	defer leave()
+	reach, err := s.reach(bounded, work, r, rule)
+	return reach, tooLong(ctx, err)
+}
+
+// checkRule checks a rule that a caller wrote, and brings its values into their
+// canonical form.
+func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) error {
+	bad := map[string]string{}
+	roles := s.viewer.Config().Roles
+	if !roles.Has(rule.ShareWithRole) {
+		bad["share_with_role"] = "there is no such role"
+	}
+	if (rule.OwnedByRole == "") == (len(rule.Where) == 0) {
+		bad["owned_by_role"] = "expected owned_by_role or where[field], and not both"
+	} else if rule.OwnedByRole != "" && !roles.Has(rule.OwnedByRole) {
+		bad["owned_by_role"] = "there is no such role"
+	}
+	for i, c := range rule.Where {
+		f := r.Entity.Field(c.Field)
+		if f == nil || !r.ReadField[f.Index] {
+			bad["where["+c.Field+"]"] = "unknown field"
+			continue
+		}
+		v, reason := f.ParseText(string(c.Value))
+		if reason != "" {
+			bad["where["+c.Field+"]"] = reason
+		}
+		rule.Where[i].Value = v
+	}
+	if len(bad) > 0 {
+		return fault.Fields("some parameters are not valid", bad)
+	}
+	return nil
+}
+
+func (s *Session) reach(ctx context.Context, work *admission.Work, r *access.EntityRights, rule *access.SharingRule) (reach Reach, err error) {
+	if rule.OwnedByRole != "" {
+		reach.Records, err = s.owned(ctx, work, r, []string{rule.OwnedByRole})
+	} else {
+		reach.Records, err = s.matched(ctx, work, r, rule)
+	}
+	if err != nil {
+		return reach, err
+	}
+	reach.Users, err = s.holders(ctx, rule.ShareWithRole)
+	return reach, err
+}
+
+// owned counts the records whose owner has one of some roles and that the viewer
+// may read.
+func (s *Session) owned(ctx context.Context, work *admission.Work, r *access.EntityRights, roles []string) (all Count, err error) {
+	for _, role := range roles {
+		if err := work.Yield(); err != nil {
+			return all, err
+		}
+		st := newStatement(`SELECT CASE WHEN `, r.Entity.StoredAs())
+		st.reached(r.Scope(access.Read))
+		st.WriteString(` THEN 1 ELSE 0 END AS seen FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.owner_role = `)
+		st.arg(role)
+		st.WriteString(" ORDER BY r.created_at DESC")
+		n, err := s.count(ctx, st)
+		if err != nil {
+			return all, err
+		}
+		all = Count{min(all.N+n.N, MaxCount), all.More || n.More || all.N+n.N > MaxCount}
+		if all.N == MaxCount {
+			return all, nil
+		}
+	}
+	return all, nil
+}
+
+// count counts the seen rows of a statement, of which it looks at maxLooked.
+func (s *Session) count(ctx context.Context, st *statement) (n Count, err error) {
+	st.limit(maxLooked)
+	text := `SELECT COALESCE(sum(l.seen), 0), count(*) FROM (` + st.String() + `) l`
+	err = s.h.Query(ctx, text, func(row db.Row) error {
+		seen, looked := int(row.Int(0)), row.Int(1)
+		n = Count{min(seen, MaxCount), seen > MaxCount || looked == maxLooked}
+		return nil
+	}, st.args...)
+	return n, err
+}
+
+// matched counts the records that a rule by field value matches and that the viewer
+// may read, among the newest records of the entity type.
+func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.EntityRights, rule *access.SharingRule) (n Count, err error) {
+	before := int64(everAfter)
+	for looked := 0; looked < maxLooked; {
+		w := window{before: before, limit: walkPage}
+		st := newStatement(`SELECT `+rowColumns(s.h)+`, CASE WHEN `, r.Entity.StoredAs(), w.before, w.after)
+		st.reached(r.Scope(access.Read))
+		st.WriteString(" THEN 1 ELSE 0 END")
+		s.candidates(st, nil)
+		newest(st, nil, w.limit)
+		page := 0
+		err := s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
+			page++
+			var rec row
+			scanRow(dbRow, &rec)
+			before = rec.createdAt
+			if dbRow.Bool(5) && matches(r.Entity, rule, stored(r.Entity, rec.data)) {
+				n.N++
+			}
+			return nil
+		}, st.args...)
+		if err != nil {
+			return n, err
+		}
+		if looked += page; page < w.limit {
+			return n, nil
+		}
+		if n.N >= MaxCount {
+			break
+		}
+		if err := work.Yield(); err != nil {
+			return n, err
+		}
+	}
+	return Count{min(n.N, MaxCount), true}, nil
+}
+
+// holders counts the active users whom a role reaches: those who have it, and those
+// who have an ancestor of it.
+func (s *Session) holders(ctx context.Context, role string) (n Count, err error) {
+	var names []string
+	roles := s.viewer.Config().Roles
+	for at := role; at != ""; at = parentOf(roles, at) {
+		names = append(names, at)
+	}
+	all, err := user.CountWithRoles(ctx, s.h, names, MaxCount+1)
+	return Count{min(all, MaxCount), all > MaxCount}, err
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

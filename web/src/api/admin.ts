@@ -1,0 +1,530 @@
+// Written by: go test ./internal/server -run TestGoldenAdminTypes -update
+// Do not edit. The Go types of the routes (httpapi.Route: Takes, Gives) are the source.
+
+/** Nothing: the route takes none. */
+export type None = undefined;
+
+export interface AdminCheck {
+  problems: AdminProblem[];
+}
+
+export interface AdminComponent {
+  name: string;
+  inputs: Declaration[];
+  outputs: Declaration[];
+}
+
+export interface AdminDelivery {
+  providerId: string;
+  inputs: unknown;
+  bytes: number;
+}
+
+export interface AdminDraft {
+  target: AdminTarget;
+  draft: unknown;
+}
+
+export interface AdminEndpoint {
+  slug: string;
+  target: AdminTarget;
+  auth: string;
+  ready: boolean;
+  lastRun: AdminRun | null;
+  method: string;
+  url: string;
+  reply: string;
+  verifier: string | null;
+  tokenPrefix: string | null;
+  secretSet: boolean;
+  previousSet: boolean;
+  runsAs: string;
+  user: AdminPerson | null;
+  mayIssueToken: boolean;
+  inputs: Declaration[];
+  outputs: Declaration[];
+  figures: AdminFigures;
+}
+
+export interface AdminEndpointLine {
+  slug: string;
+  target: AdminTarget;
+  auth: string;
+  ready: boolean;
+  lastRun: AdminRun | null;
+}
+
+export interface AdminEntity {
+  name: string;
+  fields: AdminField[];
+}
+
+export interface AdminError {
+  code: string;
+  message: string;
+  component: string;
+  line: number;
+  column: number;
+  stack: string;
+  status: number;
+  details: Record<string, unknown>;
+}
+
+export interface AdminEvent {
+  id: string;
+  endpoint: string;
+  auth: string;
+  kind: string | null;
+  receivedAt: string;
+  status: string;
+  run: AdminRun | null;
+  repeats: number;
+  lastRepeatAt: string | null;
+}
+
+export interface AdminEventDetail {
+  id: string;
+  endpoint: string;
+  auth: string;
+  kind: string | null;
+  receivedAt: string;
+  status: string;
+  run: AdminRun | null;
+  repeats: number;
+  lastRepeatAt: string | null;
+  runs: AdminRun[];
+  delivery: AdminDelivery | null;
+  retriable: boolean;
+  whyNot: string;
+}
+
+export interface AdminField {
+  name: string;
+  type: string;
+  required: boolean;
+  unique: boolean;
+  indexed: boolean;
+  options: string[];
+  target: string;
+}
+
+export interface AdminFigures {
+  runs: number;
+  more: boolean;
+  succeeded: number;
+  failed: number;
+  duplicates: number;
+  p50Us: number;
+  p95Us: number;
+  hours: AdminHour[];
+}
+
+export interface AdminHeader {
+  name: string;
+  value: string;
+}
+
+export interface AdminHour {
+  at: string;
+  succeeded: number;
+  failed: number;
+}
+
+export interface AdminMeasure {
+  what: string;
+  used: number;
+  limit: number;
+}
+
+export interface AdminNames {
+  entities: AdminEntity[];
+  components: AdminComponent[];
+  nodes: NodeDescription[];
+}
+
+export interface AdminOutcome {
+  status: string;
+  problems: AdminProblem[];
+  result: unknown;
+  meta: unknown;
+  error: AdminError | null;
+  trace: AdminStep[];
+  console: Line[];
+  used: AdminMeasure[];
+  tookUs: number;
+  cpuUs: number;
+  user: AdminPerson | null;
+}
+
+export interface AdminPerson {
+  id: string;
+  email: string;
+  name: string;
+}
+
+export interface AdminProblem {
+  path: string;
+  node: string;
+  nodeId: string;
+  line: number;
+  column: number;
+  message: string;
+}
+
+export interface AdminRetry {
+  status: string;
+  error: AdminError | null;
+}
+
+export interface AdminRun {
+  id: string;
+  startedAt: string;
+  tookUs: number;
+  cpuUs: number;
+  target: AdminTarget;
+  endpoint: string | null;
+  auth: string | null;
+  user: AdminPerson | null;
+  requestId: string;
+  eventId: string | null;
+  status: string;
+  tries: number;
+  error: AdminError | null;
+}
+
+export interface AdminRunDetail {
+  id: string;
+  startedAt: string;
+  tookUs: number;
+  cpuUs: number;
+  target: AdminTarget;
+  endpoint: string | null;
+  auth: string | null;
+  user: AdminPerson | null;
+  requestId: string;
+  eventId: string | null;
+  status: string;
+  tries: number;
+  error: AdminError | null;
+  trace: AdminStep[];
+  console: Line[];
+  used: AdminMeasure[];
+}
+
+export interface AdminStep {
+  node: string;
+  type: string;
+  depth: number;
+  took_us: number;
+  result?: unknown;
+  truncated?: boolean;
+  skipped?: string;
+  error?: string;
+}
+
+export interface AdminTarget {
+  kind: string;
+  name: string;
+}
+
+export interface AdminToken {
+  token: string;
+  url: string;
+  sample: string;
+}
+
+export interface AdminTry {
+  target: AdminTarget;
+  draft: unknown;
+  input: unknown;
+  as: string | null;
+  event: AdminTryEvent | null;
+}
+
+export interface AdminTryEvent {
+  id: string;
+  kind: string;
+}
+
+export interface AdminVerdict {
+  accepted: boolean;
+  outcome: string;
+  reason: string;
+  providerEventId: string | null;
+  eventKind: string | null;
+  canonicalEvent: unknown;
+  line: number;
+  column: number;
+  console: Line[];
+}
+
+export interface AdminVerifierTry {
+  endpoint: string | null;
+  verifier: string | null;
+  source: string | null;
+  secrets: string[];
+  headers: AdminHeader[];
+  body: string;
+  bodyBase64: string | null;
+}
+
+export interface DataRecordMay {
+  update: boolean;
+  delete: boolean;
+}
+
+export interface DataRecordMeta {
+  version: number;
+  may: DataRecordMay;
+}
+
+export interface Declaration {
+  name: string;
+  type: string;
+  required?: boolean;
+}
+
+export interface DeletedRecord {
+  id: string;
+  deleted: boolean;
+}
+
+export interface Done {
+  success: boolean;
+}
+
+export interface Explained {
+  user: ExplainedUser;
+  owner: string | null;
+  verbs: ExplainedVerb[];
+  ways: ExplainedWay[];
+  fields: ExplainedField[];
+  openings: Opening[];
+}
+
+export interface ExplainedField {
+  name: string;
+  read: (string | null)[];
+  edit: (string | null)[];
+}
+
+export interface ExplainedReason {
+  text: string;
+  opens: string[];
+  role: string | null;
+  set: string | null;
+}
+
+export interface ExplainedUser {
+  id: string;
+  email: string;
+  name: string;
+  type: string;
+  role: string | null;
+  active: boolean;
+  owner: boolean;
+  sets: string[];
+}
+
+export interface ExplainedVerb {
+  verb: string;
+  allowed: boolean;
+  code: string | null;
+  status: number;
+  sets: (string | null)[];
+  reached: boolean;
+}
+
+export interface ExplainedWay {
+  cause: string;
+  opens: string[];
+  reasons: ExplainedReason[];
+  more: number;
+  closed: string | null;
+  near: boolean;
+}
+
+export interface Line {
+  level: string;
+  text: string;
+}
+
+export interface ListMeta {
+  count: number;
+  hasMore: boolean;
+  nextCursor: string | null;
+}
+
+export interface MemberDescription {
+  name: string;
+  kind: string;
+  doc: string;
+  required: boolean;
+  values?: string[];
+  low?: number;
+  high?: number;
+  default?: string;
+}
+
+export interface NodeDescription {
+  type: string;
+  doc: string;
+  members: MemberDescription[];
+  readable: boolean;
+  result?: string;
+}
+
+export interface Opening {
+  kind: string;
+  text: string;
+  set: string | null;
+  role: string | null;
+  ownedByRole: string | null;
+  access: string | null;
+  may: boolean;
+  reach: Reach;
+}
+
+export interface Person {
+  id: string;
+  email: string;
+  name: string;
+}
+
+export interface Reach {
+  records: ReachCount;
+  users: ReachCount;
+}
+
+export interface ReachCount {
+  count: number;
+  more: boolean;
+}
+
+export interface RecordShare {
+  user: string | null;
+  role: string | null;
+  access: string;
+  created_at: string;
+}
+
+export interface Seer {
+  id: string;
+  email: string;
+  name: string;
+  type: string;
+  verbs: string[];
+  text: string;
+  more: number;
+}
+
+export interface SeersMeta {
+  count: number;
+  looked: number;
+  hasMore: boolean;
+  nextCursor: string | null;
+}
+
+export interface Session {
+  id: string;
+  stage: Stage;
+  user: Person;
+  actingAs: Person | null;
+  owner: boolean;
+  system: string[];
+  tenant: TenantInfo;
+  signedInAt: string;
+  expiresAt: string;
+}
+
+export interface ShareOf {
+  user?: string;
+  role?: string;
+}
+
+export interface ShareWith {
+  user?: string;
+  role?: string;
+  access: string;
+}
+
+export interface SignIn {
+  email: string;
+  password: string;
+}
+
+export type Stage = "full" | "code" | "enrolment";
+
+export interface TenantInfo {
+  id: string;
+  displayName: string;
+  baseUrl: string;
+}
+
+export interface Unshared {
+  user: string | null;
+  role: string | null;
+  deleted: boolean;
+}
+
+/** Each route of the admin API, by method and path below /admin/v1/. */
+export interface AdminRoutes {
+  "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
+  "POST data/{entity}": { params: { entity: string }; query: None; body: Record<string, unknown>; data: Record<string, unknown>; meta: Record<string, never> };
+  "DELETE data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: DeletedRecord; meta: Record<string, never> };
+  "GET data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: Record<string, unknown>; meta: DataRecordMeta };
+  "PATCH data/{entity}/{id}": { params: { entity: string; id: string }; query: { version?: string | number | boolean }; body: Record<string, unknown>; data: Record<string, unknown>; meta: DataRecordMeta };
+  "DELETE data/{entity}/{id}/shares": { params: { entity: string; id: string }; query: None; body: ShareOf; data: Unshared; meta: Record<string, never> };
+  "GET data/{entity}/{id}/shares": { params: { entity: string; id: string }; query: None; body: None; data: RecordShare[]; meta: ListMeta };
+  "POST data/{entity}/{id}/shares": { params: { entity: string; id: string }; query: None; body: ShareWith; data: RecordShare; meta: Record<string, never> };
+  "GET data/{entity}/{id}/viewers": { params: { entity: string; id: string }; query: { type?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: Seer[]; meta: SeersMeta };
+  "POST drafts/check": { params: None; query: None; body: AdminDraft; data: AdminCheck; meta: Record<string, never> };
+  "GET drafts/names": { params: None; query: None; body: None; data: AdminNames; meta: Record<string, never> };
+  "GET endpoints": { params: None; query: None; body: None; data: AdminEndpointLine[]; meta: ListMeta };
+  "GET endpoints/{slug}": { params: { slug: string }; query: None; body: None; data: AdminEndpoint; meta: Record<string, never> };
+  "POST endpoints/{slug}/token": { params: { slug: string }; query: None; body: None; data: AdminToken; meta: Record<string, never> };
+  "GET events": { params: None; query: { endpoint?: string | number | boolean; kind?: string | number | boolean; status?: string | number | boolean; key?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminEvent[]; meta: ListMeta };
+  "GET events/{id}": { params: { id: string }; query: None; body: None; data: AdminEventDetail; meta: Record<string, never> };
+  "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
+  "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
+  "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
+  "POST runs": { params: None; query: None; body: AdminTry; data: AdminOutcome; meta: Record<string, never> };
+  "GET runs/{id}": { params: { id: string }; query: None; body: None; data: AdminRunDetail; meta: Record<string, never> };
+  "DELETE session": { params: None; query: None; body: None; data: Done; meta: Record<string, never> };
+  "GET session": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
+  "POST session": { params: None; query: None; body: SignIn; data: Session; meta: Record<string, never> };
+  "POST verifier/try": { params: None; query: None; body: AdminVerifierTry; data: AdminVerdict; meta: Record<string, never> };
+  "GET why": { params: None; query: { user?: string | number | boolean; entity?: string | number | boolean; id?: string | number | boolean; verb?: string | number | boolean; field?: string | number | boolean }; body: None; data: Explained; meta: Record<string, never> };
+}
+
+/** The routes as values: where they are, and the system permissions of which the viewer needs one. */
+export const adminRoutes = {
+  "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
+  "POST data/{entity}": { method: "POST", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
+  "DELETE data/{entity}/{id}": { method: "DELETE", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
+  "GET data/{entity}/{id}": { method: "GET", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
+  "PATCH data/{entity}/{id}": { method: "PATCH", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
+  "DELETE data/{entity}/{id}/shares": { method: "DELETE", path: "/admin/v1/data/{entity}/{id}/shares", needs: ["any staff"] },
+  "GET data/{entity}/{id}/shares": { method: "GET", path: "/admin/v1/data/{entity}/{id}/shares", needs: ["any staff"] },
+  "POST data/{entity}/{id}/shares": { method: "POST", path: "/admin/v1/data/{entity}/{id}/shares", needs: ["any staff"] },
+  "GET data/{entity}/{id}/viewers": { method: "GET", path: "/admin/v1/data/{entity}/{id}/viewers", needs: ["manage_users", "manage_permissions"] },
+  "POST drafts/check": { method: "POST", path: "/admin/v1/drafts/check", needs: ["manage_endpoints"] },
+  "GET drafts/names": { method: "GET", path: "/admin/v1/drafts/names", needs: ["manage_endpoints"] },
+  "GET endpoints": { method: "GET", path: "/admin/v1/endpoints", needs: ["manage_endpoints"] },
+  "GET endpoints/{slug}": { method: "GET", path: "/admin/v1/endpoints/{slug}", needs: ["manage_endpoints"] },
+  "POST endpoints/{slug}/token": { method: "POST", path: "/admin/v1/endpoints/{slug}/token", needs: ["manage_endpoints"] },
+  "GET events": { method: "GET", path: "/admin/v1/events", needs: ["manage_endpoints"] },
+  "GET events/{id}": { method: "GET", path: "/admin/v1/events/{id}", needs: ["manage_endpoints"] },
+  "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
+  "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
+  "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
+  "GET runs": { method: "GET", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
+  "POST runs": { method: "POST", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
+  "GET runs/{id}": { method: "GET", path: "/admin/v1/runs/{id}", needs: ["manage_endpoints"] },
+  "DELETE session": { method: "DELETE", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
+  "GET session": { method: "GET", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
+  "POST session": { method: "POST", path: "/admin/v1/session", needs: [] },
+  "POST verifier/try": { method: "POST", path: "/admin/v1/verifier/try", needs: ["manage_endpoints"] },
+  "GET why": { method: "GET", path: "/admin/v1/why", needs: ["manage_users", "manage_permissions"] },
+} as const satisfies Record<keyof AdminRoutes, { method: string; path: string; needs: readonly string[] }>;

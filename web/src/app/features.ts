@@ -1,0 +1,5 @@
+import type { Feature } from './feature'
+import { staff } from '../features/staff/feature'
+
+/** All features, in the order of the rail. A feature is added here and nowhere else. */
+export const features: readonly Feature[] = [staff]
