@@ -85,7 +85,7 @@ func (v *viewer) whole(e *schema.Entity, verb Verb) (list []Source) {
 // entity type (contract A7 to A9), in the order of kinds: the owner and users
 // with an ancestor of the owner's role may do everything; shares and sharing
 // rules allow read, or read and update. Records of an entity type that is
-// controlled by a parent are reached by the parent alone (contract A18).
+// controlled by a parent are reached by the parent alone (contract A21).
 func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 	if e.ControlledBy != "" {
 		if p := v.parent(e, verb); p != nil {

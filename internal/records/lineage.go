@@ -11,7 +11,7 @@ import (
 )
 
 // Records of an entity type that is controlled by a parent have no ways of
-// their own: what reaches the parent reaches them (contract A18). Nothing about
+// their own: what reaches the parent reaches them (contract A21). Nothing about
 // the parent is stored with a record but the reference to it. So a change of
 // the parent, its shares or its place takes effect at once, and costs the same
 // however many records are below it.

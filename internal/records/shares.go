@@ -89,7 +89,7 @@ func checkGiven(with With, level access.Level) error {
 
 // sharable returns the viewer's rights on an entity type if they may share the
 // records of it that are theirs (contract A1). It returns CONFLICT for a type
-// whose records are controlled by a parent (contract A18).
+// whose records are controlled by a parent (contract A21).
 func (s *Session) sharable(entity string) (*access.EntityRights, error) {
 	r, err := s.on(entity, access.Read) // not for users, which are not shared
 	if err != nil {

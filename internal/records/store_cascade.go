@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// Whoever deletes a record deletes those below it (contract A18): in the same
+// Whoever deletes a record deletes those below it (contract A22): in the same
 // transaction if they are few, else in short ones after it. That transaction
 // stores what remains (access.LeftChildren), so that a server completes it if
 // the deleting process does not. Nobody sees a record without its parent

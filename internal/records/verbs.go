@@ -251,7 +251,7 @@ type reachesFunc func(ctx context.Context, entity, id string, verb access.Verb) 
 // checkReferences fails each reference to a record that does not exist or that
 // the viewer may not see, both with the same reason (contract R10). It returns
 // FORBIDDEN for a parent that controls the record and that the viewer may not
-// update (contract A18).
+// update (contract A21).
 func checkReferences(ctx context.Context, e *schema.Entity, in *input, reaches reachesFunc) error {
 	for i, f := range e.Fields {
 		if f.Type != schema.Reference || in.values[i] == nil || schema.IsNull(in.values[i]) {

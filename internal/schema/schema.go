@@ -96,7 +96,7 @@ type Entity struct {
 	Sharing Sharing // Private where ControlledBy is set
 	Fields  []*Field
 	// ControlledBy is the field that refers to the parent of a record, if the
-	// parent decides who reaches it (contract A18); "" if the type is not
+	// parent decides who reaches it (contract A21); "" if the type is not
 	// controlled by a parent. See Chain.
 	ControlledBy string `json:",omitzero"`
 	// Lineage is the name of the index rows that ancestors of the type's records
