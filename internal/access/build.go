@@ -33,7 +33,7 @@ type Work struct {
 	Shapes []*Shape `json:"shapes,omitempty"`
 	// Lineages are those of entity types that get other ancestors.
 	Lineages []*Lineage `json:"lineages,omitempty"`
-	Moves  []*Move  `json:"moves,omitempty"`
+	Moves    []*Move    `json:"moves,omitempty"`
 	// Entities are the stored names of the entity types whose records the moves
 	// visit.
 	Entities []string `json:"entities,omitempty"`

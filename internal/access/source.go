@@ -42,9 +42,9 @@ const (
 	RuleByValue     Cause = "rule_by_value"
 	// ControlledByParent: the parent of the record may be read, or updated.
 	ControlledByParent Cause = "parent"
-	EntityDefault   Cause = "default"
-	AllEntityAccess Cause = "all_entity_access"
-	TenantOwner     Cause = "tenant_owner"
+	EntityDefault      Cause = "default"
+	AllEntityAccess    Cause = "all_entity_access"
+	TenantOwner        Cause = "tenant_owner"
 )
 
 // Causes lists them all.
