@@ -66,7 +66,7 @@ type Reach struct{ Records, Users Count }
 
 // mask removes what the asker may not see themselves: fields that they may not
 // read, and the conditions of rules about such fields.
-func (x *Explanation) mask(r *access.EntityRights) {
+func (x *Explanation) mask(by access.Viewer, r *access.EntityRights) {
 	e := r.Entity
 	x.Fields = slices.DeleteFunc(x.Fields, func(f FieldWhy) bool {
 		if declared := e.Field(f.Name); declared != nil {
@@ -78,6 +78,13 @@ func (x *Explanation) mask(r *access.EntityRights) {
 		for _, reason := range x.Ways[i].Reasons {
 			if reason.Rule != nil && !readable(r, reason.Rule) {
 				reason.Rule, reason.Text = nil, "a rule shares it by the values of fields that you may not read"
+			}
+			if reason.Parent == nil {
+				continue
+			}
+			if above, err := by.On(reason.Parent.Entity); err == nil {
+				(&Explanation{Why: reason.Parent.Why}).mask(by, above)
+				reason.Text = reason.Parent.text()
 			}
 		}
 	}
@@ -118,6 +125,10 @@ func (f *facts) closed(why *Why) (list []Closed) {
 			continue
 		}
 		c := Closed{Cause: way.Cause}
+		if f.byParent(&c) {
+			list = append(list, c)
+			continue
+		}
 		switch way.Cause {
 		case access.Ownership:
 			c.Text = f.owner + " owns it"
@@ -144,6 +155,27 @@ func (f *facts) closed(why *Why) (list []Closed) {
 		list = append(list, c)
 	}
 	return list
+}
+
+// byParent explains a cause by what controls the record, and reports whether it
+// did: the parent, or that nothing else counts.
+func (f *facts) byParent(c *Closed) bool {
+	controller := f.rights.Entity.Controller()
+	switch c.Cause {
+	case access.TenantOwner, access.AllEntityAccess:
+		return false
+	case access.ControlledByParent:
+		if controller == nil {
+			c.Text = "records of " + f.rights.Entity.Name + " are not controlled by a parent"
+			return true
+		}
+		c.Text, c.Near = "the user may not read its "+controller.Target, true
+		return true
+	}
+	if controller != nil {
+		c.Text = "only its " + controller.Target + " decides"
+	}
+	return controller != nil
 }
 
 func (f *facts) notAbove() string {

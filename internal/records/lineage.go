@@ -51,8 +51,8 @@ func memberOf(data jsontext.Value, member string) string {
 	return refersTo(stored(e, data)[0])
 }
 
-// parentOf returns the id of a record's parent, or "".
-func parentOf(e *schema.Entity, data jsontext.Value) string {
+// parentID returns the id of a record's parent, or "".
+func parentID(e *schema.Entity, data jsontext.Value) string {
 	f := e.Controller()
 	if f == nil {
 		return ""

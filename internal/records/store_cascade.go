@@ -80,7 +80,7 @@ func (v *txView) dropPage(ctx context.Context, e *schema.Entity, f *schema.Field
 			return 0, err
 		}
 		for i := range list {
-			if parentOf(e, list[i].data) != id { // moved while this waited for it
+			if parentID(e, list[i].data) != id { // moved while this waited for it
 				continue
 			}
 			v.dropped++

@@ -77,7 +77,7 @@ func (s *Session) Explain(ctx context.Context, of access.Viewer, entity, id stri
 	if x.Why, err = s.explain(bounded, of, entity, id); err != nil {
 		return nil, tooLong(ctx, err)
 	}
-	x.mask(r)
+	x.mask(s.viewer, r)
 	if entity == schema.UserEntity {
 		return x, nil
 	}
@@ -155,7 +155,7 @@ func (s *Session) openings(ctx context.Context, work *admission.Work, f *facts, 
 			})
 		}
 	}
-	if at.Reached {
+	if at.Reached || e.ControlledBy != "" { // only what opens the parent opens it
 		return nil
 	}
 	level := access.ReadOnly
@@ -233,6 +233,9 @@ func (s *Session) Reach(ctx context.Context, rule *access.SharingRule) (Reach, e
 func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) error {
 	bad := map[string]string{}
 	roles := s.viewer.Config().Roles
+	if f := r.Entity.Controller(); f != nil {
+		bad["entity"] = "records of " + r.Entity.Name + " are shared by their " + f.Target + " alone"
+	}
 	if !roles.Has(rule.ShareWithRole) {
 		bad["share_with_role"] = "there is no such role"
 	}

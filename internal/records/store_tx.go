@@ -93,7 +93,7 @@ func (v *txView) findBelow(ctx context.Context, r *access.EntityRights, id strin
 		if err != nil {
 			return nil, err
 		}
-		parent := parentOf(r.Entity, rec.data)
+		parent := parentID(r.Entity, rec.data)
 		if parent == held { // checked with everything held
 			return rec, nil
 		}

@@ -148,7 +148,7 @@ func (u *Unit) touched(scope *access.Scope) bool {
 // parentInScope reports whether a record's parent, as it is in the unit, is in
 // a scope.
 func (p *UnitSession) parentInScope(ctx context.Context, of *access.Parent, rec *row) (bool, error) {
-	id := parentOf(of.Of, rec.data)
+	id := parentID(of.Of, rec.data)
 	if id == "" || p.u.gone[ref{of.Entity.Name, id}] {
 		return false, nil
 	}

@@ -112,8 +112,8 @@ func (s *Session) askParent(ctx context.Context, why *Why, of access.Viewer, e *
 			if err != nil {
 				return err
 			}
-			parent = &ParentWhy{Entity: f.Target, ID: parentOf(e, rec.data)}
-			if parent.Why, err = s.Why(ctx, of, parent.Entity, parent.ID); err != nil {
+			parent = &ParentWhy{Entity: f.Target, ID: parentID(e, rec.data)}
+			if parent.Why, err = s.explain(ctx, of, parent.Entity, parent.ID); err != nil {
 				return err
 			}
 		}
