@@ -67,7 +67,8 @@ const (
 	ByShare
 	// ByRule reaches the records that a sharing rule by field value matches.
 	// The names are those under which its matches are stored
-	// (SharingRule.StoredAs).
+	// (SharingRule.StoredAs), or those of the members in which the viewer stands
+	// (Member).
 	ByRule
 	// ByParent reaches the records whose parent is in a scope. It is the only
 	// way to records of an entity type that is controlled by a parent.

@@ -65,6 +65,8 @@ type plan struct {
 	renames renames
 	keyring *secret.Keyring
 	changes []change
+	// managed are the managed fields that the Spec gives to users, by e-mail key.
+	managed map[string][]managedValue
 	// warnings are for the author of a Spec that can be applied.
 	warnings []string
 

@@ -213,6 +213,9 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := w.checkUserData(); err != nil {
 		return err
 	}
+	if err := w.checkManaged(); err != nil {
+		return err
+	}
 	if err := p.err(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	if u.created > 0 {
 		write = u.h.WriteOrdered
 	}
-	return write(ctx, func(tx db.Tx) error {
+	err := write(ctx, func(tx db.Tx) error {
 		if err := u.replay(ctx, tx); err != nil {
 			var refused *fault.Error
 			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
@@ -41,6 +41,10 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 		}
 		return also(tx)
 	})
+	if err == nil && u.managed {
+		u.store.dir.Forget() // the users' viewers
+	}
+	return err
 }
 
 // replay is the transaction that makes a unit's changes.
@@ -50,7 +54,7 @@ type replay struct {
 	held  map[ref]*row // the records that the unit reads, changes or creates
 	gone  map[ref]bool // the records deleted so far
 	kept  map[ref]bool // records that are referred to: they exist and are locked
-	roles map[user.ID]string
+	roles map[owns]string
 	tick  int64 // the created_at of the next record
 	next  creations
 	// unwritten are the records in next. parents are those under which this
@@ -113,6 +117,12 @@ func (r *replay) below(ctx context.Context, c *creation) error {
 	return follow(ctx, r.tx, config, c.e, nil, nil, c.data)
 }
 
+// owns is an entity type and an owner of some of its records.
+type owns struct {
+	entity string
+	owner  user.ID
+}
+
 // replay makes the unit's changes in their order, on records that are as the
 // run saw them. Every statement fails once ctx has ended.
 func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
@@ -124,7 +134,7 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 		return errStale
 	}
 	r := &replay{
-		u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[user.ID]string{},
+		u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{},
 		unwritten: map[ref]bool{}, parents: map[underParent]bool{},
 	}
 	if u.created > 0 {
@@ -148,7 +158,10 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 			return err
 		}
 	}
-	return r.write(ctx)
+	if err := r.write(ctx); err != nil || !u.managed {
+		return err
+	}
+	return tenant.RaisePeople(ctx, tx) // last: others wait for it
 }
 
 // record returns a record that the unit read or created, in its state at this
@@ -172,13 +185,13 @@ type creation struct {
 // create makes a creation, like txView.put. The record is written together with
 // those that follow. The unique index checks its values.
 func (r *replay) create(ctx context.Context, c *creation) error {
-	role, known := r.roles[c.owner]
+	role, known := r.roles[owns{c.e.Name, c.owner}]
 	if !known {
 		var err error
-		if role, err = c.s.roleOf(ctx, r.tx, c.owner); err != nil {
+		if role, err = c.s.roleOf(ctx, r.tx, c.e, c.owner); err != nil {
 			return err
 		}
-		r.roles[c.owner] = role
+		r.roles[owns{c.e.Name, c.owner}] = role
 	}
 	if err := r.below(ctx, c); err != nil {
 		return err
@@ -203,7 +216,7 @@ func (r *replay) holdReferences(ctx context.Context, c *creation) error {
 	var to []ref
 	held := true
 	for i, f := range c.e.Fields {
-		if f.Type != schema.Reference || c.values[i] == nil || schema.IsNull(c.values[i]) {
+		if !f.Refers() || c.values[i] == nil || schema.IsNull(c.values[i]) {
 			continue
 		}
 		at := ref{f.Target, schema.Unquote(c.values[i])}

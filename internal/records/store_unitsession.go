@@ -193,8 +193,10 @@ func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *acce
 }
 
 func (p *UnitSession) reaches(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
-	at := ref{entity, id}
-	if p.u.gone[at] {
+	if entity == schema.UserEntity {
+		return p.s.reaches(ctx, p.u.h, entity, id, verb)
+	}
+	if p.u.gone[ref{entity, id}] {
 		return false, nil
 	}
 	r, err := p.s.viewer.On(entity)
@@ -225,9 +227,9 @@ func (p *UnitSession) fresh(context.Context) (*row, error) {
 	return newRow(clock.Micros(p.s.store.clock.Now()), 0), nil
 }
 
-func (p *UnitSession) own(ctx context.Context, rec *row, owner user.ID) (err error) {
+func (p *UnitSession) own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) (err error) {
 	rec.owner = owner
-	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, owner)
+	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, e, owner)
 	return err
 }
 
@@ -327,14 +329,15 @@ func (p *UnitSession) putUser(_ context.Context, r *access.EntityRights, u *user
 		if err != nil {
 			return err
 		}
-		if err := p.s.editUser(r, held, members); err != nil || len(members) == 0 {
+		if err := p.s.editUser(ctx, v, r, held, members); err != nil || len(members) == 0 {
 			return err
 		}
-		return v.putUser(ctx, r, held, 0, members)
+		return user.UpdateProfile(ctx, rp.tx, held)
 	}}
 	if err := p.u.add(c, max(before, len(u.Custom))); err != nil {
 		return err
 	}
+	p.u.managed = p.u.managed || managing(r.Entity, members)
 	p.u.users[u.ID] = u
 	return nil
 }

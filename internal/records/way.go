@@ -124,7 +124,7 @@ var ways = [...]way{
 		why: func(why *Why, r *Reason) string {
 			var where []string
 			for _, c := range r.Rule.Where {
-				where = append(where, c.Field+" = "+string(c.Value))
+				where = append(where, conditionWords(c))
 			}
 			return "a rule shares records where " + strings.Join(where, " and ") + why.ruled(r)
 		},
@@ -134,6 +134,19 @@ var ways = [...]way{
 		source: ofOthers,
 		names:  func(dst []string, _ standing) []string { return dst }, // see standing.reaches
 	}, // init sets the rest, which refers to ways
+}
+
+// conditionWords returns a text that says what a condition of a rule asks for.
+func conditionWords(c access.Condition) string {
+	switch c.Viewer {
+	case "":
+		return c.Field + " = " + string(c.Value)
+	case access.ViewerID:
+		return c.Field + " is the user"
+	case access.ViewerEmail:
+		return c.Field + " is the user's e-mail address"
+	}
+	return c.Field + " is the user's " + c.Viewer
 }
 
 // level limits shares to the level edit if w is for that.
