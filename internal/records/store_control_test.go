@@ -48,9 +48,9 @@ func (h *house) under(s *records.Session, kind, parent, of, more string) string 
 	return id(h.create(s, kind, fmt.Sprintf(`{%q: %q%s}`, parent, of, more)))
 }
 
-// sees reports the ids that a viewer's list shows, oldest first, and checks that
+// below reports the ids that a viewer's list shows, oldest first, and checks that
 // a filter, point reads and why show the same.
-func (h *house) sees(name, kind string, all ...string) (list []string) {
+func (h *house) below(name, kind string, all ...string) (list []string) {
 	h.t.Helper()
 	s := h.as(name)
 	for _, r := range h.list(s, kind) {
@@ -109,7 +109,7 @@ func TestAParentDecidesWhoReachesARecord(t *testing.T) {
 				if kind == "account" {
 					continue
 				}
-				if got := h.sees(name, kind, all...); !same(got, want) {
+				if got := h.below(name, kind, all...); !same(got, want) {
 					t.Errorf("%s sees %d of %s: %v, want %v", name, len(got), kind, got, want)
 				}
 			}
