@@ -33,6 +33,9 @@ type state struct {
 	components  map[string]*custom.Component
 	automations map[string]*custom.Automation
 	endpoints   map[string]*custom.Endpoint
+	// people are addresses, by e-mail key, of users that definitions name and that the
+	// state does not have.
+	people map[string]string
 }
 
 func (s *state) clone() *state {

@@ -182,6 +182,7 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 		"records.Check":             "counts what stands against such a change, for apply",
 		"records.Refusal":           "as Check",
 		"records.Holding":           "counts who holds a field's value, for apply",
+		"records.CountUpTo":         "counts an entity type's records, for whoever reaches all of them",
 		"records.Exists":            "tells apply whether there is a record that a manifest names, in a ConfigTx",
 		"records.Owns":              "says whether a user owns anything, for the rights of a change of configuration",
 		"records.Undo":              "undoes Prepare",

@@ -54,12 +54,15 @@ func one(ctx context.Context, q db.Querier, sql string, args ...any) (*User, err
 	if u == nil {
 		return nil, ErrUnknown
 	}
-	err = q.Query(ctx, `SELECT permission_set FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2
+	return u, loadSets(ctx, q, u)
+}
+
+func loadSets(ctx context.Context, q db.Querier, u *User) error {
+	return q.Query(ctx, `SELECT permission_set FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2
 		ORDER BY permission_set`, func(r db.Row) error {
 		u.Sets = append(u.Sets, r.Text(0))
 		return nil
 	}, u.ID)
-	return u, err
 }
 
 // Each calls each for every user of the tenant, oldest first, without their permission
