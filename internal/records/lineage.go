@@ -21,6 +21,9 @@ import (
 // through the index rows of the lineage (access.Lineage): without these, it
 // would visit each ancestor that has no descendants at all.
 
+// parentPrefix begins the reaches of the way ByParent.
+const parentPrefix = "p:"
+
 func init() {
 	w := &ways[access.ByParent]
 	w.condition = func(s *statement, w *access.Way) { s.parent(w.Parent) }
@@ -86,17 +89,22 @@ func (st *standing) familyReaches(family access.Place) []string {
 // is a scalar subquery: PostgreSQL would turn EXISTS into a join.
 func (s *statement) parent(p *access.Parent) {
 	child := s.record
-	s.depth++
-	s.record = "p" + strconv.Itoa(s.depth)
-	s.WriteString("(SELECT 1 FROM records " + s.record + " WHERE " + s.record + ".tenant_id = $1 AND " + s.record + ".entity = ")
+	if child == "p" { // the generations alternate, as each names the one below
+		s.record = "q"
+		s.WriteString("(SELECT 1 FROM records q WHERE q.tenant_id = $1 AND q.entity = ")
+	} else {
+		s.record = "p"
+		s.WriteString("(SELECT 1 FROM records p WHERE p.tenant_id = $1 AND p.entity = ")
+	}
 	s.arg(p.Entity.StoredAs())
-	s.WriteString(" AND " + s.record + ".record_id = (" + child + ".data ->> CAST(")
+	s.WriteString(" AND ")
+	s.column("record_id")
+	s.WriteString(" = (" + child + ".data ->> CAST(")
 	s.arg(p.Field.MemberName())
 	s.WriteString(" AS TEXT)) AND ")
 	s.reached(p.Scope)
 	s.WriteString(") = 1")
 	s.record = child
-	s.depth--
 }
 
 // parented writes whether the statement's record has all its ancestors. It is
@@ -104,7 +112,7 @@ func (s *statement) parent(p *access.Parent) {
 // that are being deleted together with an ancestor are no longer there for
 // anybody. Nearly always there are none, which one look-up finds.
 func (s *statement) parented(w *access.Way) {
-	s.WriteString("(NOT EXISTS (SELECT 1 FROM leftovers l WHERE l.tenant_id = $1 AND l.kind = '" + access.LeftChildren + "' AND l.entity IN ")
+	s.WriteString("(NOT " + access.ChildrenLeftIn)
 	var list []string
 	for p := w.Parent; p != nil; p = p.Scope.ByParent() {
 		list = append(list, p.Of.StoredAs())
@@ -124,7 +132,7 @@ func (s *statement) parented(w *access.Way) {
 func (a *armWriter) descend(p *access.Parent, given string, filters []filter) {
 	var up []*access.Parent // from the root down
 	for at := p; at != nil; at = at.Scope.ByParent() {
-		up = append([]*access.Parent{at}, up...)
+		up = slices.Insert(up, 0, at)
 	}
 	d := &descent{a, up, p.Of.Lineage, given, len(filters) > 0}
 	a.begin("SELECT at FROM (")
@@ -145,72 +153,68 @@ type descent struct {
 	filtered bool
 }
 
-// roots writes the conditions on f0: the rows of the lineage of roots in reach.
-func (d *descent) roots(at func()) {
-	d.WriteString("f.tenant_id = $1 AND f.entity = ")
-	d.statement.arg(d.up[0].Entity.StoredAs())
-	d.rows("f")
-	d.WriteString(" AND f.reach ")
-	at()
-}
-
-// rows writes that f is a row of the lineage.
-func (d *descent) rows(f string) {
-	d.WriteString(" AND " + f + ".field = ")
-	d.statement.arg(d.name)
-	d.WriteString(" AND " + f + ".value = ''")
-}
-
-// record writes the conditions on k, the record of a lineage's row at an instant.
-func (d *descent) record(k, at string, of *access.Parent) {
-	d.WriteString(k + ".tenant_id = $1 AND " + k + ".entity = ")
+// among writes the rest of the conditions on f, the rows of the lineage of one
+// type of ancestors, up to their reach.
+func (d *descent) among(of *access.Parent) {
 	d.statement.arg(of.Entity.StoredAs())
-	d.WriteString(" AND " + k + ".created_at = " + at)
+	d.WriteString(" AND f.field = ")
+	d.statement.arg(d.name)
+	d.WriteString(" AND f.value = '' AND f.reach ")
 }
+
+// at writes the rest of the conditions on r, the record of a lineage's row at an
+// instant.
+func (d *descent) at(of *access.Parent, at string) {
+	d.statement.arg(of.Entity.StoredAs())
+	d.WriteString(" AND r.created_at = " + at)
+}
+
+// below writes the condition on f that its record is below u.
+const below = "= '" + parentPrefix + "' || u.id"
 
 // children writes the conditions on s, the index rows of records whose parent
-// is k.
-func (d *descent) children(k string) {
-	d.WriteString("s.tenant_id = $1 AND s.entity = $2")
+// is u, but the lower end of the window.
+func (d *descent) children() {
 	if d.filtered {
-		d.WriteString(d.given + " AND s.reach = '" + ways[access.ByParent].prefix + "' || " + k + ".record_id")
+		d.WriteString(d.given + " AND s.reach " + below)
 	} else {
 		d.WriteString(" AND s.field = ")
 		d.statement.arg(d.up[len(d.up)-1].Field.StoredAs())
-		d.WriteString(" AND s.reach = '' AND s.value = " + k + ".record_id")
+		d.WriteString(" AND s.reach = '' AND s.value = u.id")
 	}
-	d.WriteString(" AND s.record_created_at < $3")
+	d.WriteString(" AND s.record_created_at < $3 AND s.record_created_at ")
 }
 
 // joined writes nested loops in a fixed order, for SQLite. Of each parent it
 // reads the newest records only: the scalar subquery finds where these end.
 func (d *descent) joined() {
-	d.WriteString("SELECT s.record_created_at AS at FROM (SELECT DISTINCT f.record_created_at AS at FROM field_values f WHERE ")
-	d.roots(func() {
-		d.WriteString("IN ")
-		d.list(reachesOf(d.up[0].Scope))
-	})
-	d.WriteString(") f0")
-	last := ""
-	for i, of := range d.up {
-		k, at := "k"+strconv.Itoa(i), "f0.at"
-		if i > 0 {
-			f := "f" + strconv.Itoa(i)
-			d.WriteString(" CROSS JOIN field_values " + f + " ON " + f + ".tenant_id = $1 AND " + f + ".entity = ")
-			d.statement.arg(of.Entity.StoredAs())
-			d.rows(f)
-			d.WriteString(" AND " + f + ".reach = '" + ways[access.ByParent].prefix + "' || " + last + ".record_id")
-			at = f + ".record_created_at"
-		}
-		d.WriteString(" CROSS JOIN records " + k + " ON ")
-		d.record(k, at, of)
-		last = k
+	d.WriteString("SELECT s.record_created_at AS at FROM ")
+	for range d.up {
+		d.WriteString("(SELECT r.record_id AS id FROM ")
 	}
-	d.WriteString(" CROSS JOIN field_values s ON ")
-	d.children(last)
-	d.WriteString(" AND s.record_created_at >= COALESCE((SELECT s.record_created_at FROM field_values s WHERE ")
-	d.children(last)
-	d.WriteString(" AND s.record_created_at > $4 ORDER BY s.record_created_at DESC LIMIT 1 OFFSET " + strconv.Itoa(d.limit-1) + "), $4 + 1)")
+	for i, of := range d.up {
+		at := "f.at"
+		if i == 0 {
+			d.WriteString("(SELECT DISTINCT f.record_created_at AS at FROM field_values f WHERE f.tenant_id = $1 AND f.entity = ")
+			d.among(of)
+			d.WriteString("IN ")
+			d.list(reachesOf(of.Scope))
+			d.WriteString(") f")
+		} else {
+			at = "f.record_created_at"
+			d.WriteString(" u CROSS JOIN field_values f ON f.tenant_id = $1 AND f.entity = ")
+			d.among(of)
+			d.WriteString(below)
+		}
+		d.WriteString(" CROSS JOIN records r ON r.tenant_id = $1 AND r.entity = ")
+		d.at(of, at)
+		d.WriteByte(')')
+	}
+	d.WriteString(" u CROSS JOIN field_values s ON s.tenant_id = $1 AND s.entity = $2")
+	d.children()
+	d.WriteString(">= COALESCE((SELECT s.record_created_at FROM field_values s WHERE s.tenant_id = $1 AND s.entity = $2")
+	d.children()
+	d.WriteString("> $4 ORDER BY s.record_created_at DESC LIMIT 1 OFFSET " + strconv.Itoa(d.limit-1) + "), $4 + 1)")
 	d.WriteString(" ORDER BY at DESC")
 	d.statement.limit(d.limit)
 }
@@ -220,47 +224,40 @@ func (d *descent) joined() {
 // well.
 func (d *descent) lateral() {
 	const all = 1 << 31
-	d.WriteString("SELECT s.at FROM (SELECT DISTINCT l.at FROM (VALUES ")
-	for i, v := range reachesOf(d.up[0].Scope) {
-		if i > 0 {
-			d.WriteByte(',')
-		}
-		d.list([]string{v})
+	d.WriteString("SELECT s.at FROM ")
+	for range d.up {
+		d.WriteString("(SELECT r.record_id AS id FROM ")
 	}
-	d.WriteString(") w(v) CROSS JOIN LATERAL (SELECT f.record_created_at AS at FROM field_values f WHERE ")
-	d.roots(func() { d.WriteString("= w.v") })
-	d.statement.limit(all)
-	d.WriteString(") l) f0")
-	last := ""
 	for i, of := range d.up {
-		k, f := "k"+strconv.Itoa(i), "f"+strconv.Itoa(i)
-		if i > 0 {
-			d.WriteString(" CROSS JOIN LATERAL (SELECT f.record_created_at AS at FROM field_values f WHERE f.tenant_id = $1 AND f.entity = ")
-			d.statement.arg(of.Entity.StoredAs())
-			d.rows("f")
-			d.WriteString(" AND f.reach = '" + ways[access.ByParent].prefix + "' || " + last + ".record_id")
+		if i == 0 {
+			d.WriteString("(SELECT DISTINCT l.at FROM (VALUES ")
+			for i, v := range reachesOf(of.Scope) {
+				if i > 0 {
+					d.WriteByte(',')
+				}
+				d.list([]string{v})
+			}
+			d.WriteString(") w(v) CROSS JOIN LATERAL (SELECT f.record_created_at AS at FROM field_values f WHERE f.tenant_id = $1 AND f.entity = ")
+			d.among(of)
+			d.WriteString("= w.v")
 			d.statement.limit(all)
-			d.WriteString(") " + f)
+			d.WriteString(") l) f")
+		} else {
+			d.WriteString(" u CROSS JOIN LATERAL (SELECT f.record_created_at AS at FROM field_values f WHERE f.tenant_id = $1 AND f.entity = ")
+			d.among(of)
+			d.WriteString(below)
+			d.statement.limit(all)
+			d.WriteString(") f")
 		}
-		d.WriteString(" CROSS JOIN LATERAL (SELECT r.record_id FROM records r WHERE ")
-		d.record("r", f+".at", of)
+		d.WriteString(" CROSS JOIN LATERAL (SELECT r.record_id FROM records r WHERE r.tenant_id = $1 AND r.entity = ")
+		d.at(of, "f.at")
 		d.statement.limit(1)
-		d.WriteString(") " + k)
-		last = k
+		d.WriteString(") r)")
 	}
-	d.WriteString(" CROSS JOIN LATERAL (SELECT s.record_created_at AS at FROM field_values s WHERE ")
-	d.children(last)
-	d.WriteString(" AND s.record_created_at > $4 ORDER BY s.record_created_at DESC")
+	d.WriteString(" u CROSS JOIN LATERAL (SELECT s.record_created_at AS at FROM field_values s WHERE s.tenant_id = $1 AND s.entity = $2")
+	d.children()
+	d.WriteString("> $4 ORDER BY s.record_created_at DESC")
 	d.statement.limit(d.limit)
 	d.WriteString(") s ORDER BY at DESC")
 	d.statement.limit(d.limit)
-}
-
-// ancestors returns the stored names of the entity types above the records that
-// a scope reaches.
-func ancestors(scope *access.Scope) (list []string) {
-	for p := scope.ByParent(); p != nil; p = p.Scope.ByParent() {
-		list = append(list, p.Entity.StoredAs())
-	}
-	return slices.Clip(list)
 }

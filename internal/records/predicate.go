@@ -14,10 +14,8 @@ type statement struct {
 	strings.Builder
 	args []any
 	// record is the alias of the table records whose row the conditions of
-	// ways are about, and depth how many generations it is above the one that
-	// the statement reads.
+	// ways are about.
 	record string
-	depth  int
 }
 
 func newStatement(text string, args ...any) *statement {

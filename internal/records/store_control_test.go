@@ -19,8 +19,10 @@ import (
 
 // dealer is acme with orders, controlled by their account, and lines, controlled
 // by their order.
-func dealer(t testing.TB, d *db.DB) *house {
-	h := acme(t, d)
+func dealer(t testing.TB, d *db.DB) *house { return dealerOf(t, d, "acme") }
+
+func dealerOf(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
+	h := likeAcme(t, d, tenantID)
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		grant := access.EntityGrant{Create: true, Read: true, Update: true, Delete: true}
 		return errors.Join(

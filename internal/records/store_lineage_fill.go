@@ -86,9 +86,7 @@ func (t *Transition) mayChangeParents(ctx context.Context, q db.Querier) error {
 		if len(links) == 0 || after != nil && slices.Equal(links, t.After.Schema.Chain(after)) {
 			continue
 		}
-		left := false
-		err := q.Query(ctx, `SELECT 1 FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 LIMIT 1`,
-			func(db.Row) error { left = true; return nil }, access.LeftChildren, e.StoredAs())
+		left, err := access.ChildrenLeft(ctx, q, e.StoredAs())
 		if err != nil {
 			return err
 		}

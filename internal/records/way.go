@@ -130,7 +130,7 @@ var ways = [...]way{
 		},
 	},
 	access.ByParent: {
-		prefix: "p:",
+		prefix: parentPrefix,
 		source: ofOthers,
 		names:  func(dst []string, _ standing) []string { return dst }, // see standing.reaches
 	}, // init sets the rest, which refers to ways
