@@ -349,13 +349,21 @@ func (x *exam) aboutCreationsBelow(s *records.Session, p *person, entity string,
 		ask("creates", records.Member{}, func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "", parent)) }),
 		ask("creates for themselves", records.Member{Name: "owner_id", Value: []byte(`"` + p.id + `"`)},
 			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "", parent)) }),
-		ask("creates for another", records.Member{Name: "owner_id", Value: []byte(`"` + x.w.people[witness].id + `"`)},
+	}
+	for _, other := range []*person{x.w.people[witness], x.w.people[someoneExternal]} {
+		if other == p {
+			continue
+		}
+		list = append(list, ask("creates for another", records.Member{Name: "owner_id", Value: []byte(`"` + other.id + `"`)},
 			func(o *oracle) string {
-				if v := o.judgeCreate(p, entity, "", nil); v != ok || o.everything(p) {
-					return shows(o, o.judgeCreate(p, entity, "", parent))
+				if v := o.judgeCreate(p, entity, "", nil); v != ok {
+					return shows(o, v)
 				}
-				return string(forbidden)
-			}),
+				if v := o.judgeCreate(p, entity, "", parent); v != ok && o.mayOwn(p, entity, other) != forbidden {
+					return shows(o, v)
+				}
+				return shows(o, o.mayOwn(p, entity, other))
+			}))
 	}
 	list = append(list, question{
 		cells: 1, about: x.describe(p, "creates, with nothing,", &thing{entity: entity}),
