@@ -53,6 +53,30 @@ func userCreate(f *flags) action {
 	}
 }
 
+// userPassword sets a password and ends the user's sessions.
+func userPassword(f *flags) action {
+	f.forTenant()
+	email := f.required("email", "e-mail `address` of the user")
+	stdin := f.Bool("password-stdin", false, "read the password from the first line of standard input")
+	return func(ctx context.Context) error {
+		if !*stdin {
+			return usagef("user password needs --password-stdin: a password among the arguments could be read by others")
+		}
+		password, err := readPassword(f.stdin)
+		if err != nil {
+			return err
+		}
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			u, err := config.SetUserPassword(ctx, t.handle(), clock.System(), config.Operator(actor), config.Login{Email: *email, Password: password})
+			if err != nil {
+				return err
+			}
+			f.say("%s has the new password; their sessions have ended.", u.Email)
+			return nil
+		})
+	}
+}
+
 // readPassword reads the first line, without its line end.
 func readPassword(in io.Reader) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(in, maxPasswordInput))
