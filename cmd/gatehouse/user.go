@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/config"
 	"gatehouse/internal/identity"
+	"gatehouse/internal/staff"
 	"gatehouse/internal/user"
 )
 
@@ -72,6 +73,31 @@ func userPassword(f *flags) action {
 				return err
 			}
 			f.say("%s has the new password; their sessions have ended.", u.Email)
+			return nil
+		})
+	}
+}
+
+// userResetFactor removes the second factor of a user who has lost it, and ends their
+// sessions in the console.
+func userResetFactor(f *flags) action {
+	f.forTenant()
+	email := f.required("email", "e-mail `address` of the user")
+	return func(ctx context.Context) error {
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			u, err := t.user(ctx, *email)
+			if err != nil {
+				return err
+			}
+			had, err := staff.ResetFactor(ctx, t.handle(), u.ID)
+			if err != nil {
+				return err
+			}
+			if had {
+				f.say("%s has no second factor any more; their sessions in the console have ended.", u.Email)
+			} else {
+				f.say("%s has no second factor.", u.Email)
+			}
 			return nil
 		})
 	}
