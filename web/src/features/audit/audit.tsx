@@ -1,4 +1,4 @@
-import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react'
+import { IconChevronRight, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react'
 import { useMemo, useState } from 'react'
 import type { LogEntry } from '../../api/admin'
 import { ask } from '../../api/client'
@@ -6,6 +6,7 @@ import { useMay } from '../../app/session'
 import { Button } from '../../ui/button'
 import { Chart, Legend } from '../../ui/chart'
 import { Person } from '../../ui/face'
+import { Segmented } from '../../ui/field'
 import { FilterBar, type FilterDef } from '../../ui/filters'
 import { Chip, Status } from '../../ui/list'
 import { Page } from '../../ui/page'
@@ -22,7 +23,7 @@ import { useTail, type Tail } from './tail'
 import './audit.css'
 
 const columns: readonly Column<LogEntry>[] = [
-  { key: 'time', head: 'Time', width: 132, narrow: 'sub', cell: (e) => <Time at={e.time} form="clock" /> },
+  { key: 'time', head: 'Time', width: 152, narrow: 'sub', cell: (e) => <span className="row"><IconChevronRight className="chev hide-s" size={14} stroke={1.7} aria-hidden /><Time at={e.time} form="clock" /></span> },
   { key: 'status', head: 'Status', width: 62, narrow: 'title', cell: (e) => <Status code={e.status} /> },
   { key: 'request', head: 'Request', narrow: 'title', mono: true, cell: (e) => <span className="row"><span className="muted method">{e.method}</span><span className="trunc">{shortPath(e.path)}</span>{e.code && <span className="muted s12 trunc">{e.code}</span>}</span> },
   { key: 'user', head: 'User', width: 190, narrow: 'subend', cell: (e) => { const who = whoOf(e.user); return who ? <Person name={who} /> : <Chip kind="line">{e.credential ?? 'none'}</Chip> } },
@@ -84,12 +85,9 @@ export default function AuditPage() {
     <Page title="Audit log" flush count={<Total counted={histogram} range={range} zoomed={zoom !== undefined} />}
       acts={<LiveButton tail={tail} on={live === '1'} toggle={() => { setLive(live === '1' ? undefined : '1'); if (live !== '1') setUrl(clearPage) }} />}>
       <FilterBar defs={defs} search="q" searchLabel="Request id, path or IP">
-        <span className="seg" role="group" aria-label="Time">{(Object.keys(ranges) as Range[]).map((name) => <button type="button" key={name} aria-pressed={!zoom && range === name} className={!zoom && range === name ? 'on' : ''} onClick={() => { choose(name) }}>{ranges[name].label}</button>)}</span>
+        <Segmented label="Time" value={zoom ? ('' as Range) : range} options={(Object.keys(ranges) as Range[]).map((value) => ({ value, label: ranges[value].label }))} onChange={choose} />
         {zoom && <span className="fchip"><span className="fvalue"><b>{timeWords(zoom.from)} to {timeWords(zoom.to).slice(-5)}</b></span><button type="button" className="x" aria-label="Remove the zoom" onClick={() => { setUrl({ from: undefined, to: undefined, ...clearPage }) }}>×</button></span>}
-        <span className="seg" role="group" aria-label="Status">
-          <button type="button" aria-pressed={filter.status !== 'errors'} className={filter.status === 'errors' ? '' : 'on'} onClick={() => { setUrl({ status: undefined, ...clearPage }) }}>All</button>
-          <button type="button" aria-pressed={filter.status === 'errors'} className={filter.status === 'errors' ? 'on' : ''} onClick={() => { setUrl({ status: 'errors', ...clearPage }) }}>Errors only</button>
-        </span>
+        <Segmented label="Status" value={filter.status === 'errors' ? 'errors' : 'all'} options={[{ value: 'all', label: 'All' }, { value: 'errors', label: 'Errors only' }]} onChange={(next) => { setUrl({ status: next === 'errors' ? next : undefined, ...clearPage }) }} />
       </FilterBar>
       <Histogram counted={histogram} span={span} onZoom={(from, to) => { setUrl({ from: new Date(from * 1000).toISOString(), to: new Date(to * 1000).toISOString(), ...clearPage }) }} />
       <LiveNote tail={tail} />
@@ -116,7 +114,7 @@ type Counting = ReturnType<typeof useHistogram>
 
 function Total({ counted: h, range, zoomed }: { counted: Counting; range: Range; zoomed: boolean }) {
   const sum = h.buckets.reduce((n, b) => n + b.answered + b.refused + b.failed, 0)
-  return <>{countWords(sum, !h.complete)} requests {zoomed ? 'in this span' : `in ${ranges[range].words}`} · kept 30 days</>
+  return <>{countWords(sum, !h.complete)} {sum === 1 ? 'request' : 'requests'} {zoomed ? 'in this span' : `in ${ranges[range].words}`} · kept 30 days</>
 }
 
 const buckets = 96

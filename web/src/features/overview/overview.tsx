@@ -8,6 +8,7 @@ import { paths } from '../../app/paths'
 import { Arch } from '../../ui/arch'
 import { IconButton } from '../../ui/button'
 import { Chart, Legend, Spark } from '../../ui/chart'
+import { Segmented } from '../../ui/field'
 import { Link } from '../../ui/link'
 import { Section, Stats } from '../../ui/list'
 import { Page } from '../../ui/page'
@@ -29,7 +30,7 @@ export default function OverviewPage() {
   const data = query.data
   const acts = (
     <>
-      <span className="seg" role="group" aria-label="Time">{spans.map((s) => <button type="button" key={s.value} aria-pressed={s.value === range} className={s.value === range ? 'on' : ''} onClick={() => { choose(s.value === '24h' ? undefined : s.value) }}>{s.label}</button>)}</span>
+      <Segmented label="Time" value={range} options={spans} onChange={(next) => { choose(next === '24h' ? undefined : next) }} />
       <IconButton kind="plain" label="Reload" onClick={() => { void query.refetch() }}><IconRefresh size={16} stroke={1.7} aria-hidden /></IconButton>
     </>
   )
@@ -129,7 +130,7 @@ function Endpoints({ usage, range }: { usage: OverviewUsage; range: string }) {
   return (
     <Section title={<>Endpoints <span className="muted normal">slow or failing first</span></>} right={<Link to={paths.audit()}>All in the audit log</Link>}>
       <div className="scrollx">
-        <table className="tbl plain"><thead><tr><th scope="col">Endpoint</th><th scope="col" className="hide-s">{spans.find((s) => s.value === range)?.label}</th><th scope="col" className="num">Requests</th><th scope="col" className="num">Errors</th><th scope="col" className="num hide-s">p50</th><th scope="col" className="num">p95</th><th scope="col" className="hide-s">What stands out</th></tr></thead>
+        <table className="tbl flat"><thead><tr><th scope="col">Endpoint</th><th scope="col" className="hide-s">{spans.find((s) => s.value === range)?.label}</th><th scope="col" className="num">Requests</th><th scope="col" className="num">Errors</th><th scope="col" className="num hide-s">p50</th><th scope="col" className="num">p95</th><th scope="col" className="hide-s">What stands out</th></tr></thead>
           <tbody>{usage.endpoints.map((r) => <EndpointRow key={r.name} row={r} />)}</tbody></table>
       </div>
       {usage.moreNames && <p className="muted top6">Of the others there are more in the audit log.</p>}
