@@ -123,7 +123,7 @@ func (a *Admin) serveChange(ctx context.Context, c *httpapi.Authed) (httpapi.Rep
 		if failed != nil {
 			return httpapi.Reply{}, failed
 		}
-		return httpapi.Reply{}, errConflict.With("current", info)
+		return httpapi.Reply{}, errConflict.With("stored", info).With("asked", body).With("version", info.Version)
 	}
 	if err != nil {
 		return httpapi.Reply{}, wireNames(err)
@@ -133,7 +133,7 @@ func (a *Admin) serveChange(ctx context.Context, c *httpapi.Authed) (httpapi.Rep
 	return reply(info, nil, err)
 }
 
-var errConflict = fault.New(fault.Conflict, "the key was changed meanwhile; details.current is what it is now")
+var errConflict = fault.New(fault.Conflict, "the key was changed meanwhile; details.stored is what it is now")
 
 // apply changes a key in memory. It returns VALIDATION with every member that is
 // wrong. An expiry that stays as it is may be over.

@@ -1,11 +1,17 @@
 import type { Feature } from './feature'
 import { accessFeature } from '../features/access/feature'
+import { audit } from '../features/audit/feature'
 import { configFeature } from '../features/config/feature'
+import { keys } from '../features/keys/feature'
+import { overview } from '../features/overview/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
 export const features: readonly Feature[] = [
   accessFeature,
+  audit,
   configFeature,
+  keys,
+  overview,
   staff,
 ]
