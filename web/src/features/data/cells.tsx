@@ -6,7 +6,7 @@ import { Link } from '../../ui/link'
 import { Chip } from '../../ui/list'
 import { Null } from '../../ui/table'
 import { Time } from '../../ui/time'
-import { referenceOf } from './queries'
+import { referenceOf, textOf } from './queries'
 
 const icons: Record<string, typeof IconLetterT> = {
   text: IconLetterT, number: IconHash, boolean: IconToggleLeft, date: IconCalendar, datetime: IconCalendarTime,
@@ -37,14 +37,14 @@ export function Value({ field, value, labelOf, full }: { field: DataField; value
   if (value === null || value === undefined || value === '') return <Null />
   switch (field.type) {
     case 'boolean': return value === true ? 'yes' : 'no'
-    case 'number': return typeof value === 'number' ? value.toLocaleString('en', { maximumFractionDigits: 20 }) : String(value)
-    case 'date': return <time dateTime={String(value)}>{String(value)}</time>
-    case 'datetime': return <Time at={String(value)} form={full ? 'full' : 'minute'} />
-    case 'multiselect': return Array.isArray(value) ? <span className="row wrapnone">{value.map((v) => <Chip key={String(v)}>{String(v)}</Chip>)}</span> : String(value)
-    case 'multireference': return Array.isArray(value) ? <>{value.map((v, i) => <span key={String(v)}>{i > 0 && ', '}<Reference field={field} id={String(v)} labelOf={labelOf} /></span>)}</> : String(value)
-    case 'reference': return <Reference field={field} id={String(value)} labelOf={labelOf} />
+    case 'number': return typeof value === 'number' ? value.toLocaleString('en', { maximumFractionDigits: 20 }) : textOf(value)
+    case 'date': return <time dateTime={textOf(value)}>{textOf(value)}</time>
+    case 'datetime': return <Time at={textOf(value)} form={full ? 'full' : 'minute'} />
+    case 'multiselect': return Array.isArray(value) ? <span className="row wrapnone">{value.map((v) => <Chip key={textOf(v)}>{textOf(v)}</Chip>)}</span> : textOf(value)
+    case 'multireference': return Array.isArray(value) ? <>{value.map((v, i) => <span key={textOf(v)}>{i > 0 && ', '}<Reference field={field} id={textOf(v)} labelOf={labelOf} /></span>)}</> : textOf(value)
+    case 'reference': return <Reference field={field} id={textOf(value)} labelOf={labelOf} />
     case 'json': return full ? <pre className="src wrap">{JSON.stringify(value, null, 2)}</pre> : <code className="trunc">{JSON.stringify(value).slice(0, 200)}</code>
-    default: return full ? <span className="prewrap">{String(value)}</span> : String(value).slice(0, 300)
+    default: return full ? <span className="prewrap">{textOf(value)}</span> : textOf(value).slice(0, 300)
   }
 }
 

@@ -17,7 +17,7 @@ import { countWords } from '../../ui/time'
 import { useParam, useUrl } from '../../ui/url'
 import { TypeIcon, Value, widthOf } from './cells'
 import { CreateDrawer } from './create-drawer'
-import { filtersOf, findLabels, idOf, referenceOf, titleOf, useEntities, useLabels, type Row } from './queries'
+import { filtersOf, findLabels, idOf, referenceOf, titleOf, useEntities, useLabels, type Row, textOf } from './queries'
 import { RecordDrawer } from './record-drawer'
 
 const pageSize = 100
@@ -126,7 +126,7 @@ const createdAt: DataField = { name: 'created_at', type: 'datetime', required: t
 
 /** ReferenceCell names the record of a reference; the labels of a page are asked for at once. */
 function ReferenceCell({ field, row, rows }: { field: DataField; row: Row; rows: readonly Row[] | undefined }) {
-  const ids = useMemo(() => (rows ?? []).flatMap((r) => { const v = r[field.name]; return Array.isArray(v) ? v.map(String) : v ? [String(v)] : [] }), [rows, field.name])
+  const ids = useMemo(() => (rows ?? []).flatMap((r) => { const v = r[field.name]; return Array.isArray(v) ? v.map(textOf) : v ? [textOf(v)] : [] }), [rows, field.name])
   const labelOf = useLabels(field.entity ?? '', ids)
   return <Value field={field} value={row[field.name]} labelOf={labelOf} />
 }

@@ -16,7 +16,7 @@ import { toast } from '../../ui/toast'
 import { TypeIcon, Value } from './cells'
 import { edited, pick, shownOf, type Edits } from './edit'
 import { FieldInput } from './inputs'
-import { lookKey, referenceOf, useLabels, type Look, type Row } from './queries'
+import { lookKey, referenceOf, useLabels, type Look, type Row, textOf } from './queries'
 
 const none: Edits = {}
 
@@ -30,8 +30,8 @@ export function FieldsTab({ entity, id, look }: { entity: DataEntity; id: string
       <>
         <KeyValues label={`Fields of the record`} items={[
           ...entity.fields.map((f) => ({ name: <span className="row"><TypeIcon type={f.type} />{f.name}</span>, value: <FullValue field={f} value={look.row[f.name]} /> })),
-          { name: 'created_at', value: <Time at={String(look.row['created_at'])} form="full" /> },
-          { name: 'updated_at', value: <Time at={String(look.row['updated_at'])} form="full" /> },
+          { name: 'created_at', value: <Time at={textOf(look.row['created_at'])} form="full" /> },
+          { name: 'updated_at', value: <Time at={textOf(look.row['updated_at'])} form="full" /> },
         ]} />
         {look.meta.may.update && <div className="top6"><Button icon={<IconPencil size={16} stroke={1.7} aria-hidden />} onClick={() => { setEditing(true) }}>Edit fields</Button></div>}
       </>
@@ -42,7 +42,7 @@ export function FieldsTab({ entity, id, look }: { entity: DataEntity; id: string
 
 function FullValue({ field, value }: { field: DataField; value: unknown }) {
   const target = referenceOf(field)
-  const ids = !target ? [] : Array.isArray(value) ? value.map(String) : value ? [String(value)] : []
+  const ids = !target ? [] : Array.isArray(value) ? value.map(textOf) : value ? [textOf(value)] : []
   const labelOf = useLabels(target ?? '', ids)
   return <Value field={field} value={value} labelOf={labelOf} full />
 }

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import type { DataField } from '../../api/admin'
 import { AreaField, TextField } from '../../ui/field'
 import { LookupField, ManyField, SelectField } from '../../ui/select'
-import { findLabels, referenceOf, useLabels } from './queries'
+import { findLabels, referenceOf, useLabels, textOf } from './queries'
 
 /** InputProps: value as the API has it; onChange is given undefined for text that is no value, with what is wrong. */
 interface InputProps { field: DataField; value: unknown; error: string | undefined; onChange: (value: unknown, wrong?: string) => void }
@@ -10,7 +10,7 @@ interface InputProps { field: DataField; value: unknown; error: string | undefin
 /** FieldInput is the input of a field, by its type. */
 export function FieldInput({ field, value, error, onChange }: InputProps) {
   const common = { label: field.name, type: field.required ? `${field.type}, required` : field.type, error, required: field.required }
-  const text = value === null || value === undefined ? '' : String(value)
+  const text = value === null || value === undefined ? '' : textOf(value)
   switch (field.type) {
     case 'number': return <NumberInput field={field} value={value} error={error} onChange={onChange} />
     case 'json': return <JsonInput field={field} value={value} error={error} onChange={onChange} />
@@ -23,7 +23,7 @@ export function FieldInput({ field, value, error, onChange }: InputProps) {
     case 'select':
       return <SelectField {...common} clearable={!field.required} value={value === null || value === undefined ? null : text} options={field.options.map((o) => ({ value: o, label: o }))} onChange={onChange} />
     case 'multiselect':
-      return <ManyField {...common} value={Array.isArray(value) ? value.map(String) : []} options={field.options.map((o) => ({ value: o, label: o }))} onChange={(v) => { onChange(v.length === 0 ? null : v) }} />
+      return <ManyField {...common} value={Array.isArray(value) ? value.map(textOf) : []} options={field.options.map((o) => ({ value: o, label: o }))} onChange={(v) => { onChange(v.length === 0 ? null : v) }} />
     case 'reference': return <ReferenceInput field={field} value={value} error={error} onChange={onChange} />
     default:
       if (text.length > 80 || text.includes('\n')) return <AreaField {...common} rows={5} value={text} onChange={(v) => { onChange(v === '' ? null : v) }} />
@@ -32,8 +32,8 @@ export function FieldInput({ field, value, error, onChange }: InputProps) {
 }
 
 function NumberInput({ field, value, error, onChange }: InputProps) {
-  const [text, setText] = useState(value === null || value === undefined ? '' : String(value))
-  const shown = text.trim() !== '' && Number(text) === value ? text : value === null || value === undefined ? text : text === '' ? String(value) : text
+  const [text, setText] = useState(value === null || value === undefined ? '' : textOf(value))
+  const shown = text.trim() !== '' && Number(text) === value ? text : value === null || value === undefined ? text : text === '' ? textOf(value) : text
   return (
     <TextField label={field.name} type={field.required ? 'number, required' : 'number'} error={error} required={field.required} mono inputMode="decimal" value={shown}
       onChange={(next) => {

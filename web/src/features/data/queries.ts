@@ -6,7 +6,13 @@ import { asError } from '../../api/error'
 /** A record: its members by name. */
 export type Row = Gives<'GET data/{entity}'>[number]
 
-export const idOf = (row: Row): string => String(row['id'])
+/** textOf writes a value: a text as it is, anything else as JSON, nothing for null. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+export const idOf = (row: Row): string => textOf(row['id'])
 
 /** useEntities gives the entity types that the viewer may use, and the roles that they may share with. */
 export function useEntities() {
@@ -52,7 +58,7 @@ export async function findLabels(entity: string, text: string, signal: AbortSign
 /** titleOf is what a record is called: as the server's labels. */
 export function titleOf(entity: DataEntity, row: Row): string {
   const texts = entity.fields.filter((f) => f.type === 'text').map((f) => f.name)
-  const text = (name: string) => (typeof row[name] === 'string' ? (row[name] as string).trim() : '')
+  const text = (name: string) => textOf(row[name]).trim()
   const known = ['name', 'title', 'label', 'subject'].find((n) => texts.includes(n))
   if (known) return text(known) || idOf(row)
   const person = ['first_name', 'last_name'].filter((n) => texts.includes(n))

@@ -16,7 +16,7 @@ import { Time } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { FieldsTab } from './fields-tab'
 import { RequestsTab } from './requests-tab'
-import { titleOf, useLabels, useLook, type Look } from './queries'
+import { titleOf, useLabels, useLook, type Look, textOf } from './queries'
 import { UseTab } from './use-tab'
 import { WhoTab } from './who-tab'
 
@@ -43,7 +43,7 @@ function Loaded({ entity, roles, id, look, onClose, onStep }: Props & { look: Lo
   const asks = useMay(['manage_users', 'manage_permissions'])
   const [deleting, setDeleting] = useState(false)
   const { copied, copy } = useCopy()
-  const owner = String(look.row['owner_id'] ?? '')
+  const owner = textOf(look.row['owner_id'])
   const labelOf = useLabels('user', owner ? [owner] : [])
   const tabs: DrawerTab[] = [
     { key: 'fields', label: 'Fields', content: () => <FieldsTab entity={entity} id={id} look={look} /> },
@@ -54,7 +54,7 @@ function Loaded({ entity, roles, id, look, onClose, onStep }: Props & { look: Lo
   return (
     <>
       <Drawer title={title} label={`${entity.name} ${title}`} tabs={tabs} onClose={onClose} onStep={onStep}
-        sub={<><IdChip id={id} />{owner && <span className="row">{labelOf(owner) ? <Person name={labelOf(owner) ?? owner} /> : <>owner <IdChip id={owner} short label="owner" /></>}</span>}<span className="muted">changed <Time at={String(look.row['updated_at'])} /></span></>}
+        sub={<><IdChip id={id} />{owner && <span className="row">{labelOf(owner) ? <Person name={labelOf(owner) ?? owner} /> : <>owner <IdChip id={owner} short label="owner" /></>}</span>}<span className="muted">changed <Time at={textOf(look.row['updated_at'])} /></span></>}
         acts={
           <>
             <IconButton small label={copied ? 'Copied' : 'Copy link'} onClick={() => void copy(window.location.href)}><IconLink size={16} stroke={1.7} aria-hidden /></IconButton>

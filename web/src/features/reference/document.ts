@@ -89,7 +89,7 @@ export function exampleOf(doc: Doc, given: Schema, name = '', depth = 0): unknow
   if (schema.enum) return schema.enum.find((v) => v !== null) ?? null
   if (schema.oneOf?.[0]) return exampleOf(doc, schema.oneOf[0], name, depth)
   const type = Array.isArray(schema.type) ? schema.type.find((t) => t !== 'null') : schema.type
-  switch (type) {
+  switch (type ?? '') {
     case 'object': {
       const required = schema.required ?? []
       const all = Object.entries(schema.properties ?? {})
@@ -108,7 +108,7 @@ export function exampleOf(doc: Doc, given: Schema, name = '', depth = 0): unknow
 function isReference(schema: Schema): boolean { return schema.format === 'uuid' || schema.items?.format === 'uuid' }
 
 function textExample(schema: Schema, name: string): string {
-  switch (schema.format) {
+  switch (schema.format ?? '') {
     case 'date': return '2026-01-31'
     case 'date-time': return '2026-01-31T12:00:00Z'
     case 'uuid': return '01a1fcd5-0000-7000-8000-000000000000'

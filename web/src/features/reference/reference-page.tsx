@@ -14,7 +14,7 @@ import { Empty, ErrorState, Skeleton } from '../../ui/states'
 import { UseIt } from '../../ui/useit'
 import { useUrl, useUrlValue } from '../../ui/url'
 import { FieldList } from './fields'
-import { bodyOf, entriesOf, exampleOf, parametersOf, resolve, responseOf, type Doc, type Entry } from './document'
+import { bodyOf, entriesOf, exampleOf, parametersOf, resolve, responseOf, type Doc, type Entry, type Schema } from './document'
 import { apiBase } from '../../app/api-base'
 
 /** ReferencePage describes the public API of this tenant as oneself, another user or a key may use it. */
@@ -126,7 +126,7 @@ function Detail({ doc, entry }: { doc: Doc; entry: Entry }) {
   )
 }
 
-function Answer({ doc, status, schema }: { doc: Doc; status: string; schema: import('./document').Schema }) {
+function Answer({ doc, status, schema }: { doc: Doc; status: string; schema: Schema }) {
   const item = resolve(doc, schema).items
   const of = resolve(doc, item ?? schema)
   const rows = Object.entries(of.properties ?? {}).map(([name, s]) => ({ name, schema: s, required: false }))
