@@ -366,6 +366,7 @@ export interface ConfigWork {
 export interface DataEntitiesMeta {
   count: number;
   roles: string[];
+  publicHere: boolean;
 }
 
 export interface DataEntity {
@@ -419,6 +420,10 @@ export interface Declaration {
 export interface DeletedRecord {
   id: string;
   deleted: boolean;
+}
+
+export interface DocumentMeta {
+  publicHere: boolean;
 }
 
 export interface Done {
@@ -775,7 +780,7 @@ export interface AdminRoutes {
   "GET history": { params: None; query: { kind?: string | number | boolean; name?: string | number | boolean; who?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: HistoryEntry[]; meta: ListMeta };
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET mails": { params: None; query: None; body: None; data: WaitingMail[]; meta: WaitingMails };
-  "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: DocumentMeta };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean; share_with?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
   "POST runs": { params: None; query: None; body: AdminTry; data: AdminOutcome; meta: Record<string, never> };

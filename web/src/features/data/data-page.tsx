@@ -106,7 +106,7 @@ function useColumns(entity: DataEntity, rows: readonly Row[] | undefined): { sho
   const toggle = (name: string) => { setHidden(hidden.includes(name) ? hidden.filter((n) => n !== name) : [...hidden, name]) }
   const columns: Column<Row>[] = fields.filter((f) => !hidden.includes(f.name)).map((f, i) => ({
     key: f.name, head: f.name, icon: <TypeIcon type={f.type} />, width: widthOf(f), num: f.type === 'number' || f.type === 'datetime' || f.type === 'date',
-    narrow: i === 0 ? 'title' : i === 1 ? 'sub' : i === 2 ? 'end' : undefined,
+    narrow: i === 0 ? 'title' : i === 1 ? 'end' : i === 2 ? 'sub' : undefined,
     cell: (row) => (referenceOf(f) ? <ReferenceCell field={f} row={row} rows={rows} /> : <Value field={f} value={row[f.name]} />),
   }))
   if (columns.length === 0) columns.push({ key: 'id', head: 'id', mono: true, cell: (row) => titleOf(entity, row), narrow: 'title' })

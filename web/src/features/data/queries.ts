@@ -20,7 +20,7 @@ export function useEntities() {
     queryKey: ['data', 'entities'], staleTime: 30_000,
     queryFn: async ({ signal }) => {
       const page = await askPage('GET data', { signal })
-      return { list: page.rows, roles: page.meta.roles }
+      return { list: page.rows, roles: page.meta.roles, publicHere: page.meta.publicHere }
     },
   })
 }
@@ -59,10 +59,8 @@ export async function findLabels(entity: string, text: string, signal: AbortSign
 export function titleOf(entity: DataEntity, row: Row): string {
   const texts = entity.fields.filter((f) => f.type === 'text').map((f) => f.name)
   const text = (name: string) => textOf(row[name]).trim()
-  const known = ['name', 'title', 'label', 'subject'].find((n) => texts.includes(n))
-  if (known) return text(known) || idOf(row)
-  const person = ['first_name', 'last_name'].filter((n) => texts.includes(n))
-  const parts = person.length > 0 ? person : texts.slice(0, 1)
+  const known = [['name'], ['first_name', 'last_name'], ['title'], ['label'], ['subject']].map((names) => names.filter((n) => texts.includes(n))).find((names) => names.length > 0)
+  const parts = known ?? texts.slice(0, 1)
   return parts.map(text).filter(Boolean).join(' ') || idOf(row)
 }
 

@@ -5,12 +5,12 @@ import { Link } from '../../ui/link'
 import { UseIt } from '../../ui/useit'
 import { apiBase } from '../../app/api-base'
 import { pick } from './edit'
-import type { Look } from './queries'
+import { useEntities, type Look } from './queries'
 
 /** UseTab has the requests of the public API for this record. */
 export function UseTab({ entity, id, look }: { entity: DataEntity; id: string; look: Look }) {
   const session = useSession()
-  const base = apiBase(session.tenant.baseUrl)
+  const base = apiBase(session.tenant.baseUrl, useEntities().data?.publicHere ?? true)
   const editable = entity.fields.filter((f) => f.edit).slice(0, 2).map((f) => f.name)
   const one = `${base}/data/${entity.name}/${id}`
   return (

@@ -2,7 +2,7 @@ import './reference.css'
 import { useQuery } from '@tanstack/react-query'
 import { IconDownload } from '@tabler/icons-react'
 import { useMemo, useState } from 'react'
-import { ask } from '../../api/client'
+import { ask, askPage } from '../../api/client'
 import { asError } from '../../api/error'
 import { useMay, useSession } from '../../app/session'
 import { Button } from '../../ui/button'
@@ -23,9 +23,12 @@ export default function ReferencePage() {
   const permissions = useMay(['manage_permissions'])
   const [as, setAs] = useUrlValue('as')
   const [picked, setPicked] = useState<string>()
-  const query = useQuery({ queryKey: ['openapi', as ?? ''], retry: false, queryFn: async ({ signal }) => (await ask('GET openapi', { query: { as }, signal })) as unknown as Doc })
+  const query = useQuery({ queryKey: ['openapi', as ?? ''], retry: false, queryFn: async ({ signal }) => {
+    const page = await askPage('GET openapi', { query: { as }, signal })
+    return { doc: page.rows as unknown as Doc, here: page.meta.publicHere }
+  } })
   const userId = as?.startsWith('user:') ? as.slice('user:'.length) : null
-  const doc = query.data
+  const doc = query.data?.doc
   return (
     <Page title="API reference" hint={doc ? doc.info.description : 'The public API of this tenant, with its own entity types, fields and endpoints.'}
       acts={<Button icon={<IconDownload size={16} stroke={1.7} aria-hidden />} disabled={!doc} onClick={() => { if (doc) download(doc, session.tenant.id) }}>OpenAPI document</Button>}>
@@ -37,7 +40,7 @@ export default function ReferencePage() {
       )}
       {query.error && <ErrorState what="The reference could not be made." error={asError(query.error)} onRetry={() => void query.refetch()} />}
       {query.isPending && <Skeleton rows={12} label="Loading the reference" />}
-      {doc && <Reference doc={doc} />}
+      {query.data && <Reference doc={query.data.doc} base={apiBase(session.tenant.baseUrl, query.data.here)} />}
     </Page>
   )
 }
@@ -55,7 +58,7 @@ function download(doc: Doc, tenant: string) {
   URL.revokeObjectURL(url)
 }
 
-function Reference({ doc }: { doc: Doc }) {
+function Reference({ doc, base }: { doc: Doc; base: string }) {
   const [url, setUrl] = useUrl()
   const text = typeof url['search'] === 'string' ? url['search'] : ''
   const open = typeof url['op'] === 'string' ? url['op'] : undefined
@@ -78,7 +81,7 @@ function Reference({ doc }: { doc: Doc }) {
                   <button type="button" className="opline" aria-expanded={isOpen} onClick={() => { setUrl({ op: isOpen ? undefined : id }) }}>
                     <span className="method mono">{entry.method}</span><span className="mono trunc">{entry.path}</span><span className="second trunc">{entry.operation.summary}</span>
                   </button>
-                  {isOpen && <Detail doc={doc} entry={entry} />}
+                  {isOpen && <Detail doc={doc} base={base} entry={entry} />}
                 </li>
               )
             })}
@@ -91,14 +94,12 @@ function Reference({ doc }: { doc: Doc }) {
 
 const tokens: Record<string, string> = { apiKey: 'an API key’s token', accessToken: 'the user’s access token', webhookToken: 'the webhook’s token' }
 
-function Detail({ doc, entry }: { doc: Doc; entry: Entry }) {
-  const session = useSession()
+function Detail({ doc, base, entry }: { doc: Doc; base: string; entry: Entry }) {
   const { operation, method, path } = entry
   const params = parametersOf(doc, operation)
   const body = bodyOf(doc, operation)
   const inPath = params.filter((p) => p.in === 'path')
   const scheme = Object.keys(operation.security[0] ?? {})[0]
-  const base = apiBase(session.tenant.baseUrl)
   const [ids, setIds] = useState<Record<string, string>>({})
   const filled = path.replace(/\{(\w+)\}/g, (all, name: string) => (ids[name] ? encodeURIComponent(ids[name]) : all))
   const token = scheme === undefined ? null : undefined // a webhook's token is taken as a bearer, too
