@@ -18,7 +18,8 @@ export function UseTab({ entity, id, look }: { entity: DataEntity; id: string; l
       <UseIt title="Read it" request={{ method: 'GET', url: one }} />
       {look.meta.may.update && editable.length > 0 && <UseIt title="Change it" request={{ method: 'PATCH', url: one, body: pick(look.row, editable) }} />}
       <UseIt title={`List ${entity.name}`} request={{ method: 'GET', url: `${base}/data/${entity.name}?limit=50` }} />
-      <p className="second">Put an API key’s token into <code>GATEHOUSE_TOKEN</code>. The key’s user must be able to see this record. <Link to={paths.apiReference()}>API reference</Link></p>
+      <p className="second">Put an API key’s token into <code>GATEHOUSE_TOKEN</code>. The key’s user must be able to see this record.</p>
+      <p><Link to={paths.apiReference()}>API reference</Link></p>
     </div>
   )
 }
