@@ -29,6 +29,7 @@ import (
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
 )
@@ -73,6 +74,8 @@ type Server struct {
 	overloads throttledLog
 
 	draining   atomic.Bool
+	drained    context.Context //nolint:containedctx // ends when draining begins; streams end with it
+	drain      context.CancelFunc
 	background background
 }
 
@@ -113,21 +116,25 @@ func New(o Options) *Server {
 		}),
 	}
 	s.mails = outbox.New(outbox.Options{DB: o.DB, Keyring: o.Keyring, Clock: o.Clock, Sender: o.Mail, Emit: log.Emit})
+	hasher := signin.NewHasher(o.Engine.Cores())
 	s.identity = identity.New(identity.Options{
-		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
+		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Hasher: hasher, Emit: log.Emit,
 	})
-	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
+	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Hasher: hasher, Emit: log.Emit})
+	entries, keys := s.logAdmin(o.Keyring.Derive("admin cursor", 32))
 	s.admin = admin.New(admin.Options{
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Cores: o.Engine.Cores(), Mails: s.mails,
 		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers,
 	})
-	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin)
+	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, entries, keys)
 	s.metrics = newMetrics(s)
+	s.drained, s.drain = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.cancel = cancel
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
 	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
 	s.background.Go(func() { s.identity.RunRetention(ctx) })
+	s.background.Go(func() { s.staff.RunRetention(ctx) })
 	s.background.Go(func() { s.keys.RunLastUse(ctx) })
 	s.background.Go(func() {
 		records.RunHousekeeping(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.housekeeping_failed", map[string]any{"error": err.Error()}) })
@@ -200,7 +207,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	s.draining.Store(true)
+	s.beginDrain()
 	listener.drain()
 	<-served
 	// Shutdown closes a connection between two requests, and leaves a request
@@ -223,8 +230,8 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 // Close ends the background work and writes what is queued: audit entries,
 // rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
-	s.draining.Store(true)
-	asked := errors.Join(s.admin.Close(ctx), s.identity.Close(ctx)) // may still put mails into the outbox
+	s.beginDrain()
+	asked := errors.Join(s.admin.Close(ctx), s.identity.Close(ctx), s.staff.Close(ctx)) // may still put mails into the outbox
 	s.background.cancel()
 	s.background.Wait()
 	return errors.Join(asked, s.endpoints.Close(ctx), s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
