@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ask, at, cli, job, open, signIn, step, tenant } from './lib/stage.mjs'
+import { ask, at, cli, job, open, signIn, step, tenant, until } from './lib/stage.mjs'
 
 // With GATEHOUSE_PROVE=1 a million records, and the times are held to; otherwise a thousand, and the same way through them.
 const runs = at.prove ? 1000 : 1
@@ -42,8 +42,12 @@ export default job(`a list of ${(runs * perRun).toLocaleString('en')} records is
   await step('the records are there', async () => {
     for (let run = 0; run < runs; run++) {
       const rows = Array.from({ length: perRun }, (_, i) => ({ name: `Item ${run * perRun + i}`, batch: run, stage: ['new', 'won', 'lost'][i % 3] }))
-      const answer = await ask(t, 'POST', '/public/v1/custom/fill', { token, body: { rows } })
-      assert.equal(answer.status, 200, answer.text)
+      // A run that a busy machine ends has done nothing, and is sent again.
+      await until('a run that creates records', async () => {
+        const answer = await ask(t, 'POST', '/public/v1/custom/fill', { token, body: { rows } })
+        assert.ok([200, 503, 504].includes(answer.status), answer.text)
+        return answer.status === 200
+      }, 300)
     }
   })
   const page = await open()
