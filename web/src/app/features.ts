@@ -2,8 +2,10 @@ import type { Feature } from './feature'
 import { accessFeature } from '../features/access/feature'
 import { audit } from '../features/audit/feature'
 import { configFeature } from '../features/config/feature'
+import { data } from '../features/data/feature'
 import { keys } from '../features/keys/feature'
 import { overview } from '../features/overview/feature'
+import { reference } from '../features/reference/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
@@ -11,7 +13,9 @@ export const features: readonly Feature[] = [
   accessFeature,
   audit,
   configFeature,
+  data,
   keys,
   overview,
+  reference,
   staff,
 ]
