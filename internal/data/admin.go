@@ -91,7 +91,12 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 	look.GivesMeta = DataRecordMeta{}
 	change := query(takes(route(http.MethodPatch, one, DataRecord{}, s.change), DataRecord{}), "version")
 	change.GivesMeta = DataRecordMeta{}
+	entities := route(http.MethodGet, adminBase+"data", []DataEntity{}, s.entities)
+	entities.GivesMeta = DataEntitiesMeta{}
 	routes := []httpapi.Route{
+		entities,
+		query(route(http.MethodGet, adminBase+"labels", []DataLabel{}, s.labels), "entity", "ids", "search"),
+		query(route(http.MethodGet, adminBase+"count", ReachCount{}, s.count), "entity", "filter[*]"),
 		query(route(http.MethodGet, list, []DataRecord{}, s.list), "limit", "cursor", "filter[*]"),
 		takes(route(http.MethodPost, list, DataRecord{}, s.create), DataRecord{}),
 		look,

@@ -305,3 +305,72 @@ func TestReachOfARule(t *testing.T) {
 		w.Staff("mia@acme.example").Get("/admin/v1/reach?entity=contact&owned_by_role=rep&share_with_role=rep").Want(403, "FORBIDDEN")
 	})
 }
+
+// TestTheEntitiesOfAStaffUser lists what a user may use, and counts what they see.
+func TestTheEntitiesOfAStaffUser(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(office)
+		sam := w.Staff("sam@acme.example")
+		for i := range 3 {
+			sam.Post(contacts, fmt.Sprintf(`{"name": "%d", "stage": "%s"}`, i, []string{"new", "won"}[i%2])).Want(201, "")
+		}
+		for _, c := range []struct{ as, fields, all, won string }{
+			{"sam", "name stage margin", "3", "1"}, {"mia", "name stage", "3", "1"}, {"sid", "name stage margin", "0", "0"}, {"nina", "", "403", "403"},
+		} {
+			as := w.Staff(c.as + "@acme.example")
+			var list []data.DataEntity
+			as.Get("/admin/v1/data").Want(200, "").Data(&list)
+			var names []string
+			for _, e := range list {
+				for _, f := range e.Fields {
+					names = append(names, f.Name)
+				}
+			}
+			if got := strings.Join(names, " "); got != c.fields {
+				t.Errorf("%s: fields %q, want %q", c.as, got, c.fields)
+			}
+			for query, want := range map[string]string{"": c.all, "&filter[stage]=won": c.won} {
+				got := as.Get("/admin/v1/count?entity=contact" + query)
+				n := fmt.Sprint(got.Status)
+				if got.Status == 200 {
+					var counted data.ReachCount
+					got.Data(&counted)
+					n = fmt.Sprint(counted.Count)
+				}
+				if n != want {
+					t.Errorf("%s: count%s: %s, want %s", c.as, query, n, want)
+				}
+			}
+		}
+		w.Staff("mia@acme.example").Get("/admin/v1/count?entity=contact&filter[margin]=7").Want(400, "VALIDATION")
+		sam.Get("/admin/v1/count?entity=nothing").Want(404, "NOT_FOUND")
+	})
+}
+
+// TestLabels names records by id and by search.
+func TestLabels(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(office)
+		sam := w.Staff("sam@acme.example")
+		id := sam.Post(contacts, `{"name": "Ada Lovelace"}`).Want(201, "").ID()
+		sam.Post(contacts, `{"name": "Grace Hopper"}`).Want(201, "")
+		for _, c := range []struct{ as, query, want string }{
+			{"sam", "entity=contact&search=LOVE", "[Ada Lovelace]"}, {"sam", "entity=contact", "[Grace Hopper Ada Lovelace]"},
+			{"sam", "entity=contact&ids=" + id + ",nothing", "[Ada Lovelace]"}, {"sid", "entity=contact&ids=" + id, "[]"}, {"sid", "entity=contact&search=ada", "[]"},
+			{"olivia", "entity=user&search=uma", "[Uma Support]"},
+		} {
+			var list []data.DataLabel
+			w.Staff(c.as+"@acme.example").Get("/admin/v1/labels?"+c.query).Want(200, "").Data(&list)
+			names := []string{}
+			for _, l := range list {
+				names = append(names, l.Label)
+			}
+			if fmt.Sprint(names) != c.want {
+				t.Errorf("%s: %s: %v, want %s", c.as, c.query, names, c.want)
+			}
+		}
+		sam.Get("/admin/v1/labels?entity=user").Want(403, "FORBIDDEN")
+		sam.Get("/admin/v1/labels?entity=contact&search=a&ids=b").Want(400, "VALIDATION")
+		sam.Get("/admin/v1/labels?entity=contact&ids="+strings.Repeat("a,", 100)).Want(400, "VALIDATION")
+	})
+}

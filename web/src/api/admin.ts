@@ -268,6 +268,43 @@ export interface AdminVerifierTry {
   bodyBase64: string | null;
 }
 
+export interface DataEntitiesMeta {
+  count: number;
+  roles: string[];
+}
+
+export interface DataEntity {
+  name: string;
+  label: string;
+  sharing: string;
+  may: DataEntityMay;
+  fields: DataField[];
+}
+
+export interface DataEntityMay {
+  create: boolean;
+  read: boolean;
+  update: boolean;
+  delete: boolean;
+  setOwner: boolean;
+}
+
+export interface DataField {
+  name: string;
+  type: string;
+  required: boolean;
+  unique: boolean;
+  filter: boolean;
+  options: string[];
+  entity: string | null;
+  edit: boolean;
+}
+
+export interface DataLabel {
+  id: string;
+  label: string;
+}
+
 export interface DataRecordMay {
   update: boolean;
   delete: boolean;
@@ -469,6 +506,8 @@ export interface Unshared {
 
 /** Each route of the admin API, by method and path below /admin/v1/. */
 export interface AdminRoutes {
+  "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
+  "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
   "POST data/{entity}": { params: { entity: string }; query: None; body: Record<string, unknown>; data: Record<string, unknown>; meta: Record<string, never> };
   "DELETE data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: DeletedRecord; meta: Record<string, never> };
@@ -486,6 +525,7 @@ export interface AdminRoutes {
   "GET events": { params: None; query: { endpoint?: string | number | boolean; kind?: string | number | boolean; status?: string | number | boolean; key?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminEvent[]; meta: ListMeta };
   "GET events/{id}": { params: { id: string }; query: None; body: None; data: AdminEventDetail; meta: Record<string, never> };
   "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
+  "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
@@ -500,6 +540,8 @@ export interface AdminRoutes {
 
 /** The routes as values: where they are, and the system permissions of which the viewer needs one. */
 export const adminRoutes = {
+  "GET count": { method: "GET", path: "/admin/v1/count", needs: ["any staff"] },
+  "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "POST data/{entity}": { method: "POST", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "DELETE data/{entity}/{id}": { method: "DELETE", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
@@ -517,6 +559,7 @@ export const adminRoutes = {
   "GET events": { method: "GET", path: "/admin/v1/events", needs: ["manage_endpoints"] },
   "GET events/{id}": { method: "GET", path: "/admin/v1/events/{id}", needs: ["manage_endpoints"] },
   "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
+  "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
   "GET runs": { method: "GET", path: "/admin/v1/runs", needs: ["manage_endpoints"] },

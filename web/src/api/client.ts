@@ -89,14 +89,12 @@ async function once<T, M>(route: string, options: { params?: Record<string, stri
     headers['Content-Type'] = 'application/json'
     init.body = JSON.stringify(options.body)
   }
-  let response: Response
   try {
-    response = await fetch(urlOf(route, options.params, options.query), init)
+    return await read<T, M>(await fetch(urlOf(route, options.params, options.query), init))
   } catch (thrown) {
     if (options.signal?.aborted) throw thrown
     return { ok: false, error: new ApiError({ status: 0, code: 'OFFLINE', message: 'the server did not answer' }) }
   }
-  return read<T, M>(response)
 }
 
 interface Envelope { data?: unknown; meta?: Meta; error?: { code?: unknown; message?: unknown; details?: unknown }; requestId?: string }

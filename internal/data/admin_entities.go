@@ -1,0 +1,97 @@
+package data
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/records"
+)
+
+// DataEntity is an entity type as the viewer may use it.
+type DataEntity struct {
+	Name    string        `json:"name"`
+	Label   string        `json:"label"`
+	Sharing string        `json:"sharing"`
+	May     DataEntityMay `json:"may"`
+	Fields  []DataField   `json:"fields"` // those that the viewer may read
+}
+
+// DataEntityMay is what the viewer may do with records of an entity type, as far as
+// permission sets decide that.
+type DataEntityMay struct {
+	Create   bool `json:"create"`
+	Read     bool `json:"read"`
+	Update   bool `json:"update"`
+	Delete   bool `json:"delete"`
+	SetOwner bool `json:"setOwner"` // name another owner
+}
+
+// DataField is a field as the viewer may use it.
+type DataField struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Required bool     `json:"required"`
+	Unique   bool     `json:"unique"`
+	Filter   bool     `json:"filter"` // lists may be filtered by it
+	Options  []string `json:"options"`
+	Entity   *string  `json:"entity"` // that a reference points at
+	Edit     bool     `json:"edit"`
+}
+
+// DataEntitiesMeta has the roles that records may be shared with.
+type DataEntitiesMeta struct {
+	Count int      `json:"count"`
+	Roles []string `json:"roles"`
+}
+
+// entities lists the entity types that the viewer may read or create.
+func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+	list := []DataEntity{}
+	for _, e := range c.Config.Schema.Entities {
+		r, err := c.Viewer.On(e.Name)
+		if err != nil {
+			return httpapi.Reply{}, err
+		}
+		if !r.May(access.Read) && !r.May(access.Create) {
+			continue
+		}
+		one := DataEntity{Name: e.Name, Label: e.Label, Sharing: string(e.Sharing), Fields: []DataField{}, May: DataEntityMay{
+			r.May(access.Create), r.May(access.Read), r.May(access.Update), r.May(access.Delete), c.Viewer.AllEntityAccess(),
+		}}
+		for _, f := range e.Fields {
+			if r.ReadField[f.Index] {
+				one.Fields = append(one.Fields, DataField{
+					f.Name, string(f.Type), f.Required, f.Unique, f.Filterable(), append([]string{}, f.Options...), orNull(f.Target), r.EditField[f.Index],
+				})
+			}
+		}
+		list = append(list, one)
+	}
+	roles := []string{}
+	for _, role := range c.Config.Roles.List {
+		if c.Viewer.MayNameRole(role.Name) {
+			roles = append(roles, role.Name)
+		}
+	}
+	return jsonReply(c, list, DataEntitiesMeta{len(list), roles})
+}
+
+// count counts the records of an entity type that the viewer may see.
+func (s *Service) count(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+	q := c.Request.URL.Query()
+	var filters []records.Filter
+	for name := range q {
+		if field, ok := filterName(name); ok {
+			filters = append(filters, records.Filter{Field: field, Value: q.Get(name)})
+		}
+	}
+	slices.SortFunc(filters, func(a, b records.Filter) int { return strings.Compare(a.Field, b.Field) })
+	n, err := s.records.As(c.Viewer).Count(ctx, q.Get("entity"), filters)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	return jsonReply(c, ReachCount{n.N, n.More}, nil)
+}
