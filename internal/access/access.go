@@ -6,14 +6,10 @@
 package access
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/schema"
 )
@@ -42,11 +38,13 @@ type FieldGrant struct {
 // EntityGrant is a permission set's permissions on one entity type. A field that is
 // not in Fields may be read and edited.
 type EntityGrant struct {
-	Create bool                  `json:"create"`
-	Read   bool                  `json:"read"`
-	Update bool                  `json:"update"`
-	Delete bool                  `json:"delete"`
-	Fields map[string]FieldGrant `json:"fields,omitempty"`
+	Create bool `json:"create"`
+	Read   bool `json:"read"`
+	Update bool `json:"update"`
+	Delete bool `json:"delete"`
+	// AssignOwner lets the viewer name owners of records (contract A20).
+	AssignOwner bool                  `json:"assign_owner,omitempty"`
+	Fields      map[string]FieldGrant `json:"fields,omitempty"`
 }
 
 // PermissionSet is a named set of permissions. A user has the union of their sets.
@@ -94,45 +92,6 @@ const (
 	ReadOnly Level = "read"
 	Edit     Level = "edit"
 )
-
-// Condition is one equality of a sharing rule's `where`; Value is canonical.
-type Condition struct {
-	Field string         `json:"field"`
-	Value jsontext.Value `json:"value"`
-}
-
-// SharingRule shares records with the users of a role and of its ancestors:
-// those whose owner has exactly the role OwnedByRole, or those that satisfy
-// every condition of Where. Exactly one of the two is set.
-type SharingRule struct {
-	Entity        string
-	OwnedByRole   string
-	Where         []Condition // by field name
-	ShareWithRole string
-	Access        Level
-	// MatchName is the name under which the matches of a rule by field value are
-	// stored; "" is its ID. See StoredAs.
-	MatchName string
-}
-
-// StoredAs returns the name under which the rule's matches are stored.
-func (r *SharingRule) StoredAs() string {
-	if r.MatchName != "" {
-		return r.MatchName
-	}
-	return r.ID()
-}
-
-// ID returns an identifier made of the rule's content except its level: two rules
-// that differ only in level are one rule that was changed.
-func (r *SharingRule) ID() string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q", r.Entity, r.OwnedByRole, r.ShareWithRole)
-	for _, c := range r.Where {
-		fmt.Fprintf(h, " %q=%s", c.Field, c.Value)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
 
 // Role is a node of the tenant's role tree; Parent is "" at a root.
 type Role struct {

@@ -40,6 +40,13 @@ func (c *Cache[T]) Get(key string) (T, bool) {
 	return v, ok
 }
 
+// clear empties the cache.
+func (c *Cache[T]) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.m = nil
+}
+
 // Put stores v under key.
 func (c *Cache[T]) Put(key string, v T) {
 	c.mu.Lock()

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ type Config struct {
 	roleNames map[string][]string
 
 	viewers Cache[Viewer]
+	// people is the version of the users that viewers were made from; see follow.
+	people  atomic.Int64
 	derived sync.Map // by *Derived[T]: *T
 }
 
@@ -85,7 +88,7 @@ func (d *Directory) ByHost(ctx context.Context, host string) (*Config, tenant.Ho
 		return a.config, a.kind, nil
 	}
 	a := &answer{generation: d.generation.Load(), asked: time.Now()}
-	id, version, kind, ok, err := d.store.byHost(ctx, host)
+	id, versions, kind, ok, err := d.store.byHost(ctx, host)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -96,7 +99,7 @@ func (d *Directory) ByHost(ctx context.Context, host string) (*Config, tenant.Ho
 		return nil, 0, fault.New(fault.NotFound, "there is nothing at this host")
 	}
 	a.kind = kind
-	if a.config, err = d.at(ctx, id, version); err != nil {
+	if a.config, err = d.at(ctx, id, versions); err != nil {
 		return nil, 0, err
 	}
 	e.answer.Store(a)
@@ -119,32 +122,33 @@ func (d *Directory) fresh(e *entry) *answer {
 	return a
 }
 
-// Forget makes this node ask the database for each tenant's version at its next
-// request. It must be called after a change of configuration that this process
-// committed, which then takes effect here at once.
+// Forget makes this node ask the database for each tenant's versions at its next
+// request. It must be called after a change of configuration, or of a managed
+// field of a user, that this process committed, which then takes effect here at
+// once.
 func (d *Directory) Forget() { d.generation.Add(1) }
 
 // Current returns a tenant's configuration as it is in the database now. It returns
 // NOT_FOUND when there is no such tenant, OVERLOADED when the configuration changes
 // too fast to be read, and errors of the database.
 func (d *Directory) Current(ctx context.Context, tenantID tenant.ID) (*Config, error) {
-	version, ok, err := d.store.version(ctx, tenantID)
+	versions, ok, err := d.store.versions(ctx, tenantID)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, fault.New(fault.NotFound, "there is no tenant %q", tenantID)
 	}
-	return d.at(ctx, tenantID, version)
+	return d.at(ctx, tenantID, versions)
 }
 
-// at returns the configuration at a version that was just read, or a later one.
-func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Config, error) {
+// at returns the configuration at versions that were just read, or later ones.
+func (d *Directory) at(ctx context.Context, id tenant.ID, versions tenant.Versions) (*Config, error) {
 	d.mu.RLock()
 	c := d.byName[id]
 	d.mu.RUnlock()
-	if c != nil && c.Tenant.Version == version {
-		return c, nil
+	if c != nil && c.Tenant.Version == versions.Config {
+		return c.follow(versions.People), nil
 	}
 	c, err := d.store.load(ctx, id)
 	if err != nil {
@@ -152,11 +156,22 @@ func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Confi
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if had := d.byName[id]; had != nil && had.Tenant.Version >= c.Tenant.Version && had.Tenant.Version >= version {
-		return had, nil
+	if had := d.byName[id]; had != nil && had.Tenant.Version >= c.Tenant.Version && had.Tenant.Version >= versions.Config {
+		return had.follow(versions.People), nil
 	}
 	d.byName[id] = c
-	return c, nil
+	return c.follow(versions.People), nil
+}
+
+// follow drops the viewers that were made from users before a version of them,
+// and returns c.
+func (c *Config) follow(people int64) *Config {
+	for had := c.people.Load(); had < people; had = c.people.Load() {
+		if c.people.CompareAndSwap(had, people) {
+			c.viewers.clear()
+		}
+	}
+	return c
 }
 
 // Viewer returns the viewer of a user of the tenant. It returns UNAUTHORIZED when
@@ -164,9 +179,11 @@ func (d *Directory) at(ctx context.Context, id tenant.ID, version int64) (*Confi
 // external JWT outlives its user's deactivation, contract T3), and errors of the
 // database.
 func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenInactive bool) (Viewer, error) {
-	key := string(userID)
+	// The version is part of the key: a user who is being read while it is raised
+	// is not found under the new one.
+	key := strconv.FormatInt(c.people.Load(), 10) + ":" + string(userID)
 	if evenInactive {
-		key = "!" + string(userID)
+		key = "!" + key
 	}
 	if v, ok := c.viewers.Get(key); ok {
 		return v, nil

@@ -62,6 +62,9 @@ func (w Viewer) lacksGrant(e *schema.Entity, g EntityGrant, had *PermissionSet) 
 			return verb.String() + " on " + e.Name
 		}
 	}
+	if gives.assigns && !own.assigns && !before.assigns {
+		return "assign_owner on " + e.Name
+	}
 	for i, f := range e.Fields {
 		at := own.Entity.OfMember(f.MemberName())
 		if at == nil {

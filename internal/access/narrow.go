@@ -37,6 +37,9 @@ func (r *EntityRights) exceeds(other *EntityRights) bool {
 			return true
 		}
 	}
+	if r.assigns && (r.May(Create) || r.May(Update)) && !other.assigns {
+		return true
+	}
 	for i, f := range r.Entity.Fields {
 		is := other.Entity.OfMember(f.MemberName())
 		if is == nil {

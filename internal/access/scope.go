@@ -54,7 +54,8 @@ const (
 	ByShare
 	// ByRule reaches the records that a sharing rule by field value matches.
 	// The names are those under which its matches are stored
-	// (SharingRule.StoredAs).
+	// (SharingRule.StoredAs), or those of the members in which the viewer stands
+	// (Member).
 	ByRule
 )
 

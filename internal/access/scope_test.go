@@ -31,7 +31,7 @@ func TestScopesByRole(t *testing.T) {
 	c := configOf(t)
 	open := &schema.Entity{Name: "wiki", Sharing: schema.PublicReadWrite}
 	c.Schema = schema.New(append(c.Schema.Entities, open), nil)
-	byValue := &SharingRule{Entity: "contact", ShareWithRole: "junior", Access: Edit, Where: []Condition{{"name", []byte(`"a"`)}}}
+	byValue := &SharingRule{Entity: "contact", ShareWithRole: "junior", Access: Edit, Where: []Condition{{Field: "name", Value: []byte(`"a"`)}}}
 	c.Rules = []*SharingRule{
 		{Entity: "contact", OwnedByRole: "support", ShareWithRole: "sales", Access: ReadOnly},
 		{Entity: "contact", OwnedByRole: "junior", ShareWithRole: "sales", Access: Edit}, // the role tree already grants this

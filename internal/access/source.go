@@ -13,7 +13,7 @@ type Source struct {
 	EditOnly bool
 	// Role is the owner's role (Hierarchy), or the role of the share (ShareWithRole).
 	Role string
-	Rule *SharingRule // for RuleByOwnerRole and RuleByValue
+	Rule *SharingRule // for RuleByOwnerRole, RuleByValue and RuleByViewer
 	Set  string       // for AllEntityAccess, a permission set
 	// known is set when an earlier source added the name.
 	known bool
@@ -35,6 +35,7 @@ const (
 	ShareWithRole   Cause = "share_with_role"
 	RuleByOwnerRole Cause = "rule_by_owner_role"
 	RuleByValue     Cause = "rule_by_value"
+	RuleByViewer    Cause = "rule_by_viewer"
 	EntityDefault   Cause = "default"
 	AllEntityAccess Cause = "all_entity_access"
 	TenantOwner     Cause = "tenant_owner"
@@ -42,7 +43,7 @@ const (
 
 // Causes lists them all.
 var Causes = []Cause{
-	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, EntityDefault, AllEntityAccess, TenantOwner,
+	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, RuleByViewer, EntityDefault, AllEntityAccess, TenantOwner,
 }
 
 // Sources returns every reason why a verb reaches records of an entity type:
@@ -105,8 +106,11 @@ func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 	}
 	v.shares(below, editOnly, add)
 	for _, rule := range rules {
-		if rule.OwnedByRole == "" {
-			add(Source{Cause: RuleByValue, Kind: ByRule, Name: rule.StoredAs(), Rule: rule})
+		if rule.OwnedByRole != "" {
+			continue
+		}
+		for _, name := range v.standsIn(rule) {
+			add(Source{Cause: rule.Cause(), Kind: ByRule, Name: name, Rule: rule})
 		}
 	}
 }
@@ -140,15 +144,16 @@ func (v *viewer) shares(below []string, editOnly bool, add func(Source)) {
 
 // rules returns the sharing rules of an entity type that reach the viewer.
 func (v *viewer) rules(e *schema.Entity, below []string, editOnly bool) (list []*SharingRule) {
-	if v.role == "" {
-		return nil
+	mine := map[string]bool{} // the roles whose rules reach the viewer
+	if v.role != "" {
+		mine[v.role] = true
 	}
-	mine := map[string]bool{v.role: true} // the roles whose rules reach the viewer
 	for _, role := range below {
 		mine[role] = true
 	}
 	for _, rule := range v.config.Rules {
-		if rule.Entity != e.Name || !mine[rule.ShareWithRole] || editOnly && rule.Access != Edit {
+		reached := mine[rule.ShareWithRole] || rule.ShareWith.Has(v.external)
+		if rule.Entity != e.Name || !reached || editOnly && rule.Access != Edit {
 			continue
 		}
 		list = append(list, rule)
@@ -180,6 +185,7 @@ func (w Viewer) Grants(e *schema.Entity) (list []Grant) {
 		} else if g, ok := set.Entities[e.Name]; ok {
 			r.unite(g)
 		}
+		w.v.closeManaged(r)
 		list = append(list, Grant{set.Name, r})
 	}
 	return list

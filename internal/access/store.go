@@ -21,12 +21,12 @@ func NewDirectory(d *db.DB) *Directory {
 
 type store struct{ d *db.DB }
 
-func (s store) byHost(ctx context.Context, host string) (tenant.ID, int64, tenant.HostKind, bool, error) {
+func (s store) byHost(ctx context.Context, host string) (tenant.ID, tenant.Versions, tenant.HostKind, bool, error) {
 	return tenant.ByHost(ctx, s.d, host)
 }
 
-func (s store) version(ctx context.Context, id tenant.ID) (int64, bool, error) {
-	return tenant.Version(ctx, s.d.For(id))
+func (s store) versions(ctx context.Context, id tenant.ID) (tenant.Versions, bool, error) {
+	return tenant.VersionsOf(ctx, s.d.For(id))
 }
 
 // load reads a configuration at one version. It reads again if the version
@@ -61,7 +61,7 @@ func identityOf(ctx context.Context, q db.Querier, userID user.ID) (id Identity,
 	if err != nil {
 		return Identity{}, false, false, err
 	}
-	return Identity{UserID: u.ID, Email: u.Email, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}, u.Active, true, nil
+	return IdentityOf(u), u.Active, true, nil
 }
 
 // ViewerIn returns the viewer of an active user under a configuration that was read
@@ -109,9 +109,12 @@ func Load(ctx context.Context, q db.Querier) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = q.Query(ctx, `SELECT entity, owned_by_role, conditions, share_with_role, access, match_name
+	err = q.Query(ctx, `SELECT entity, owned_by_role, conditions, share_with_role, access, match_name, share_with
 		FROM sharing_rules WHERE tenant_id = $1 ORDER BY rule_id`, func(r db.Row) error {
-		rule := &SharingRule{Entity: r.Text(0), OwnedByRole: r.Text(1), ShareWithRole: r.Text(3), Access: Level(r.Text(4)), MatchName: r.Text(5)}
+		rule := &SharingRule{
+			Entity: r.Text(0), OwnedByRole: r.Text(1), ShareWithRole: r.Text(3), Access: Level(r.Text(4)), MatchName: r.Text(5),
+			ShareWith: Audience(r.Text(6)),
+		}
 		c.Rules = append(c.Rules, rule)
 		return json.Unmarshal(r.Bytes(2), &rule.Where)
 	})
@@ -177,10 +180,10 @@ func PutRule(ctx context.Context, tx tenant.ConfigTx, r *SharingRule) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO sharing_rules
-		(tenant_id, rule_id, entity, owned_by_role, conditions, share_with_role, access)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		(tenant_id, rule_id, entity, owned_by_role, conditions, share_with_role, access, share_with)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (tenant_id, rule_id) DO UPDATE SET access = excluded.access`,
-		r.ID(), r.Entity, r.OwnedByRole, string(b), r.ShareWithRole, string(r.Access))
+		r.ID(), r.Entity, r.OwnedByRole, string(b), r.ShareWithRole, string(r.Access), string(r.ShareWith))
 	return err
 }
 

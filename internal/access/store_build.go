@@ -33,6 +33,9 @@ func (c *Config) loadBuild(ctx context.Context, q db.Querier) (err error) {
 	return err
 }
 
+// ReadBuild reads the tenant's build as it is now. It returns nil when there is none.
+func ReadBuild(ctx context.Context, q db.Querier) (*Build, error) { return loadBuild(ctx, q, "") }
+
 // LockBuild reads the tenant's build and locks it until tx ends. It returns nil
 // when there is none.
 func LockBuild(ctx context.Context, tx db.Tx) (*Build, error) {

@@ -30,7 +30,7 @@ func TestWhatDecidesComesBackAsItWas(t *testing.T) {
 		set := &access.PermissionSet{Name: "Sales <&>", System: []string{access.LoginAs}, Entities: map[string]access.EntityGrant{
 			"contact": {Read: true, Fields: map[string]access.FieldGrant{"score": {Edit: true}}},
 		}}
-		rule := &access.SharingRule{Entity: "contact", ShareWithRole: "a", Access: access.ReadOnly, Where: []access.Condition{{"name", []byte(`"<&>"`)}}}
+		rule := &access.SharingRule{Entity: "contact", ShareWithRole: "a", Access: access.ReadOnly, Where: []access.Condition{{Field: "name", Value: []byte(`"<&>"`)}}}
 		change(t, h, func(tx tenant.ConfigTx) error {
 			return errors.Join(access.PutRole(ctx, tx, access.Role{Name: "a"}), access.PutRole(ctx, tx, access.Role{Name: "b", Parent: "a"}),
 				access.PutPermissionSet(ctx, tx, set), access.PutRule(ctx, tx, rule))

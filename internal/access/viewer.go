@@ -3,6 +3,9 @@ package access
 import (
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
@@ -31,11 +34,13 @@ type viewer struct {
 	config   *Config
 	userID   user.ID
 	email    string
+	emailKey string // by which the address is found
 	external bool
 	role     string
-	owner    bool     // the user owns the tenant
-	all      bool     // access to every type, record and field
-	allBy    []string // the permission sets that set all
+	managed  map[string]jsontext.Value // the user's managed fields, by name
+	owner    bool                      // the user owns the tenant
+	all      bool                      // access to every type, record and field
+	allBy    []string                  // the permission sets that set all
 	sets     []*PermissionSet
 	system   []string
 	entities map[string]*EntityRights
@@ -53,13 +58,48 @@ type Identity struct {
 	Owner    bool
 	Role     string
 	Sets     []string // names of permission sets
+	EmailKey string
+	Custom   jsontext.Value // the stored object of custom fields
+}
+
+// IdentityOf returns the part of a user, with their permission sets, that a
+// Viewer is built from.
+func IdentityOf(u *user.User) Identity {
+	return Identity{
+		UserID: u.ID, Email: u.Email, External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets,
+		EmailKey: u.Key, Custom: u.Custom,
+	}
+}
+
+// ManagedFields returns the values of managed fields in the stored custom fields
+// of a user, by name. fields are all fields of users.
+func ManagedFields(fields []*schema.Field, custom jsontext.Value) map[string]jsontext.Value {
+	if !slices.ContainsFunc(fields, func(f *schema.Field) bool { return f.Managed }) {
+		return nil
+	}
+	var stored map[string]jsontext.Value
+	if json.Unmarshal(custom, &stored) != nil {
+		return nil // what cannot be read opens nothing
+	}
+	values := map[string]jsontext.Value{}
+	for _, f := range fields {
+		if v := stored[f.MemberName()]; f.Managed && !schema.IsNull(v) {
+			if canonical, reason := f.Canonical(v); reason == "" {
+				values[f.Name] = canonical
+			}
+		}
+	}
+	return values
 }
 
 // viewerOf is the only function that makes a Viewer from a user. It ignores the
 // ownership, system permissions and all_entity_access of external users
 // (contract A11).
 func viewerOf(c *Config, id Identity) Viewer {
-	v := &viewer{config: c, userID: id.UserID, email: id.Email, external: id.External, role: id.Role, entities: map[string]*EntityRights{}}
+	v := &viewer{
+		config: c, userID: id.UserID, email: id.Email, emailKey: id.EmailKey, external: id.External, role: id.Role,
+		managed: ManagedFields(c.Schema.User.Fields, id.Custom), entities: map[string]*EntityRights{},
+	}
 	v.owner = id.Owner && !id.External
 	for _, name := range id.Sets {
 		set := c.Sets[name]
@@ -141,7 +181,7 @@ func (w Viewer) AllEntityAccess() bool { return w.v != nil && w.v.all }
 
 // May reports whether the viewer holds a system permission.
 func (w Viewer) May(permission string) bool {
-	return w.v != nil && slices.Contains(w.v.system, permission)
+	return w.v != nil && w.v.holds(permission)
 }
 
 // MayNameUsers reports whether the viewer may name any user when they share a
@@ -181,6 +221,7 @@ type EntityRights struct {
 	// columns are the rights on the built-in members of 'user'; nil where nothing
 	// restricts them.
 	columns map[string]FieldGrant
+	assigns bool // may name owners; see MayOwn
 	scopes  [4]*Scope
 }
 
@@ -237,10 +278,57 @@ func (v *viewer) rights(e *schema.Entity) *EntityRights {
 			}
 		}
 	}
+	v.closeManaged(r)
 	for verb := range r.scopes {
 		r.scopes[verb] = v.scope(e, Verb(verb))
 	}
 	return r
+}
+
+// closeManaged takes the right to edit managed fields of users from viewers
+// without a system permission for it (contract U9). Whose they may edit is
+// checked where they do it (MayManage).
+func (v *viewer) closeManaged(r *EntityRights) {
+	if r.Entity != v.config.Schema.User || v.holds(ManageUsers) || v.holds(ManageExternalUsers) {
+		return
+	}
+	for i, f := range r.Entity.Fields {
+		r.EditField[i] = r.EditField[i] && !f.Managed
+	}
+}
+
+func (v *viewer) holds(permission string) bool { return slices.Contains(v.system, permission) }
+
+// MayManage reports whether the viewer may set the managed fields of a user
+// (contract U9): with manage_users those of everybody else, and with
+// can_manage_external_users those of other external users. What a target does
+// with execution_context: system is not done by the user it runs for.
+func (w Viewer) MayManage(id user.ID, external bool) bool {
+	if w.v == nil || id == w.v.userID && !w.v.elevated {
+		return false
+	}
+	return w.v.holds(ManageUsers) || external && w.v.holds(ManageExternalUsers)
+}
+
+// MayName reports whether the viewer may name other users as owners of records
+// of the type (contract A20), and MayOwn which: anybody, or those whom a sharing
+// rule of the type names.
+func (r *EntityRights) MayName() bool { return r.assigns }
+
+// MayOwn reports whether the viewer may give a record of an entity type to a user
+// of that kind and role (contract A20).
+func (w Viewer) MayOwn(e *schema.Entity, external bool, role string) bool {
+	switch {
+	case w.v == nil:
+		return false
+	case w.v.all:
+		return true
+	case !w.v.entities[e.Name].assigns:
+		return false
+	}
+	return slices.ContainsFunc(w.v.config.Rules, func(q *SharingRule) bool {
+		return q.Entity == e.Name && (q.ShareWith.Has(external) || q.ShareWithRole != "" && q.ShareWithRole == role)
+	})
 }
 
 // noRights returns rights without any permission.
@@ -256,7 +344,7 @@ func noRights(e *schema.Entity) *EntityRights {
 
 // full adds every permission.
 func (r *EntityRights) full() *EntityRights {
-	r.verbs = [4]bool{true, true, true, true}
+	r.verbs, r.assigns = [4]bool{true, true, true, true}, true
 	for i := range r.Entity.Fields {
 		r.ReadField[i], r.EditField[i] = true, true
 	}
@@ -269,6 +357,7 @@ func (r *EntityRights) unite(g EntityGrant) {
 	r.verbs[Read] = r.verbs[Read] || g.Read
 	r.verbs[Update] = r.verbs[Update] || g.Update
 	r.verbs[Delete] = r.verbs[Delete] || g.Delete
+	r.assigns = r.assigns || g.AssignOwner
 	for i, f := range r.Entity.Fields {
 		fg := g.field(f.Name)
 		r.ReadField[i] = r.ReadField[i] || fg.Read

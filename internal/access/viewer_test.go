@@ -116,9 +116,9 @@ func TestARoleTreeIsATree(t *testing.T) {
 }
 
 func TestASharingRuleIsKnownByWhatItSays(t *testing.T) {
-	rule := SharingRule{Entity: "contact", ShareWithRole: "sales", Where: []Condition{{"name", []byte(`"a"`)}}}
+	rule := SharingRule{Entity: "contact", ShareWithRole: "sales", Where: []Condition{{Field: "name", Value: []byte(`"a"`)}}}
 	other, edit := rule, rule
-	other.Where = []Condition{{"name", []byte(`"b"`)}}
+	other.Where = []Condition{{Field: "name", Value: []byte(`"b"`)}}
 	edit.Access = Edit
 	if rule.ID() == other.ID() || rule.ID() != edit.ID() || rule.StoredAs() != rule.ID() {
 		t.Error("two rules are one, or one is two")

@@ -152,6 +152,9 @@ func (s *state) email(key string) string {
 	if u := s.users[key]; u != nil {
 		return u.Email
 	}
+	if address, ok := s.people[key]; ok {
+		return address
+	}
 	return key
 }
 

@@ -35,7 +35,8 @@ var fieldTable = table[schema.Field]{
 		tell: func(f *schema.Field, _ func(string) string) *Value { return strs(f.Options) },
 		show: sparse,
 	},
-	text("entity", func(f *schema.Field) *string { return &f.Target }).when(sparse).says("the entity that a reference leads to"),
+	text("entity", func(f *schema.Field) *string { return &f.Target }).when(sparse).says("the entity that a reference leads to; user for users"),
+	flag("managed", func(f *schema.Field) *bool { return &f.Managed }).when(sparse).says("of user_fields: not for users to set themselves, so that sharing rules may use it"),
 }
 
 func newEntity() *schema.Entity {
@@ -152,9 +153,19 @@ func mergeEntities(p *plan) {
 
 // checkEntities finds references to entities that are not, or no longer, there.
 func checkEntities(p *plan) {
+	for _, f := range p.schema.User.Fields {
+		if !f.Refers() || f.Target == "" || f.Target == schema.UserEntity || p.schema.Entity(f.Target) != nil {
+			continue // user is refused by schema
+		}
+		if p.m.names("user_fields", "field", f.Name) {
+			p.add(p.m.place("user_fields", "field", f.Name, "entity"), "user_fields: field %s: there is no entity %s", f.Name, show(f.Target))
+		} else {
+			p.add(p.m.place("entities"), "entity %s %s: field %s of user_fields refers to it", f.Target, p.cannotGo(f.Target, ""), f.Name)
+		}
+	}
 	for _, e := range p.schema.Entities {
 		for _, f := range e.Fields {
-			if f.Type != schema.Reference || f.Target == "" || p.schema.Entity(f.Target) != nil {
+			if !f.Refers() || f.Target == "" || f.Target == schema.UserEntity || p.schema.Entity(f.Target) != nil {
 				continue
 			}
 			if p.m.names("entities", e.Name) {

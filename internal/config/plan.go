@@ -33,6 +33,9 @@ type state struct {
 	components  map[string]*custom.Component
 	automations map[string]*custom.Automation
 	endpoints   map[string]*custom.Endpoint
+	// people are addresses, by e-mail key, of users that definitions name and that the
+	// state does not have.
+	people map[string]string
 }
 
 func (s *state) clone() *state {
@@ -65,6 +68,8 @@ type plan struct {
 	renames renames
 	keyring *secret.Keyring
 	changes []change
+	// managed are the managed fields that the Spec gives to users, by e-mail key.
+	managed map[string][]managedValue
 	// warnings are for the author of a Spec that can be applied.
 	warnings []string
 

@@ -108,7 +108,7 @@ func (p *plan) mergeFields(section, entity string, fields, had []*schema.Field) 
 			p.warn("%s: field %s: renamed_from names %s, and there is no such field: nothing was renamed", cmp.Or(entity, section), f.Name, printable(from))
 		}
 		if was != nil {
-			is.Member = was.MemberName()
+			is.Member = was.PlainMember()
 		}
 		list[i] = &is
 	}
@@ -138,6 +138,7 @@ func (p *plan) renamedRule(r *access.SharingRule) *access.SharingRule {
 	is.Where = slices.Clone(r.Where)
 	for i, c := range is.Where {
 		is.Where[i].Field = cmp.Or(p.renames.fields[[2]string{is.Entity, c.Field}], c.Field)
+		is.Where[i].Viewer = cmp.Or(p.renames.fields[[2]string{"", c.Viewer}], c.Viewer)
 	}
 	slices.SortFunc(is.Where, func(a, b access.Condition) int { return cmp.Compare(a.Field, b.Field) })
 	return &is

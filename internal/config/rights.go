@@ -218,6 +218,7 @@ func (p *plan) judgeUser(c change) {
 		had = &user.User{}
 	}
 	p.judgeGiven(c, had, is)
+	p.judgeManaged(c)
 	if was == nil || p.author.key == c.key {
 		return
 	}
@@ -226,6 +227,20 @@ func (p *plan) judgeUser(c change) {
 	}
 	if is.Role != was.Role && is.Role != "" && !p.reachesRecordsOf(was) {
 		p.deny(c, "users with the roles above %s would reach the records of this user, which you do not reach", printable(is.Role))
+	}
+}
+
+// judgeManaged finds managed fields that the author may not set: their own, and those
+// that name records which they may not see (contract U9).
+func (p *plan) judgeManaged(c change) {
+	if p.author.key == c.key && len(p.managed[c.key]) > 0 {
+		p.deny(c, "your own managed fields are set by others")
+	}
+	for _, m := range p.managed[c.key] {
+		f := p.schema.User.Field(m.field)
+		if e := p.schema.Entity(f.Target); e != nil && !schema.IsNull(m.value) && !p.author.viewer.ReachesAll(e, access.Read) {
+			p.deny(c, "field %s names records that you do not reach", f.Name)
+		}
 	}
 }
 

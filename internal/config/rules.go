@@ -27,22 +27,26 @@ type whereDecl struct {
 	field string
 	value jsontext.Value
 	env   bool // value is the JSON of a text taken from the environment
+	// viewer is what the field is compared with instead of value; see
+	// access.Condition.
+	viewer string
 }
 
 var ruleTable = table[access.SharingRule]{
 	text("entity", func(r *access.SharingRule) *string { return &r.Entity }).needed("the entity type whose records are shared"),
 	text("owned_by_role", func(r *access.SharingRule) *string { return &r.OwnedByRole }).when(sparse).says("records whose owner has the role; in the place of where"),
 	{
-		key: "where", kind: MapMember, doc: "records whose fields have these values, by field; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
+		key: "where", kind: MapMember, doc: "records whose fields have these values, by field, or those of the viewer: {{user.id}}, {{user.email}}, {{user.FIELD}} of a managed field; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
 		tell: func(r *access.SharingRule, _ func(string) string) *Value {
 			var where []pair
 			for _, c := range r.Where {
-				where = append(where, pair{c.Field, scalarOf(c.Value)})
+				where = append(where, pair{c.Field, conditionOf(c)})
 			}
 			return flow(where...)
 		},
 	},
-	text("share_with_role", func(r *access.SharingRule) *string { return &r.ShareWithRole }).needed("the role that they are shared with, and the roles above it"),
+	text("share_with_role", func(r *access.SharingRule) *string { return &r.ShareWithRole }).when(sparse).says("the role that they are shared with, and the roles above it; or share_with"),
+	choice("share_with", func(r *access.SharingRule) *access.Audience { return &r.ShareWith }, access.Audiences...).when(sparse).says("whom they are shared with; in the place of share_with_role"),
 	choice("access", func(r *access.SharingRule) *access.Level { return &r.Access }, access.ReadOnly, access.Edit).needed("what it gives"),
 }
 
@@ -58,13 +62,16 @@ func (d *decoder) rules(m *Spec, key string, n *Value) {
 			d.within("where", func() { decl.where = d.where(m, where, decl.path) })
 		}
 		if len(d.List) == before {
-			for _, name := range []string{"entity", "share_with_role", "access"} {
+			for _, name := range []string{"entity", "access"} {
 				if given[name] == nil {
 					d.fail(item, "a sharing rule needs %s", name)
 				}
 			}
 			if (given["owned_by_role"] == nil) == (given["where"] == nil) {
 				d.fail(item, "a sharing rule needs exactly one of owned_by_role and where")
+			}
+			if (given["share_with_role"] == nil) == (given["share_with"] == nil) {
+				d.fail(item, "a sharing rule needs exactly one of share_with_role and share_with")
 			}
 		}
 		decl.bad = len(d.List) > before
@@ -91,6 +98,16 @@ func (d *decoder) where(m *Spec, n *Value, path []string) []whereDecl {
 		case value == nil:
 			d.bad(v, "expected a value to compare the field with")
 			return
+		}
+		if s.kind == Text && !s.env {
+			viewer, isViewer, ok := d.ofViewer(v, s.text)
+			if !ok {
+				return
+			}
+			if isViewer {
+				list = append(list, whereDecl{field: k.Text, viewer: viewer})
+				return
+			}
 		}
 		list = append(list, whereDecl{field: k.Text, value: value, env: s.env})
 	})
@@ -130,6 +147,7 @@ func mergeRules(p *plan) {
 			delete(p.after.rules, id)
 		}
 	}
+	p.boundMembers()
 }
 
 // checkRuleDecl finds the dangling names of a rule of the manifest.
@@ -140,7 +158,7 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 		p.add(p.m.place(append(decl.path, "entity")...), "sharing rule: there is no entity %s", show(r.Entity))
 	}
 	for _, role := range []struct{ key, name string }{{"owned_by_role", r.OwnedByRole}, {"share_with_role", r.ShareWithRole}} {
-		if role.name == "" && role.key == "owned_by_role" && decl.where != nil {
+		if role.name == "" && (role.key == "owned_by_role" && decl.where != nil || role.key == "share_with_role" && r.ShareWith != "") {
 			continue
 		}
 		if _, ok := p.after.roles[role.name]; !ok {
@@ -156,6 +174,11 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 		} else if !f.Scalar() {
 			p.add(p.m.place(append(decl.path, "where", w.field)...),
 				"sharing rule: field %s is a %s, which cannot be compared", f.Name, f.Type)
+		} else if w.viewer != "" {
+			c := access.Condition{Field: w.field, Viewer: w.viewer}
+			if err := c.Comparable(p.schema, f); err != nil {
+				p.add(p.m.place(append(decl.path, "where", w.field)...), "sharing rule: %s", err)
+			}
 		}
 	}
 	return len(p.List) == before
@@ -165,6 +188,10 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 func (p *plan) conditions(decl *ruleDecl) []access.Condition {
 	var list []access.Condition
 	for _, w := range decl.where {
+		if w.viewer != "" {
+			list = append(list, access.Condition{Field: w.field, Viewer: w.viewer})
+			continue
+		}
 		f := p.schema.Entity(decl.rule.Entity).Field(w.field)
 		value, reason := f.Canonical(w.value)
 		if w.env {
@@ -182,6 +209,7 @@ func (p *plan) conditions(decl *ruleDecl) []access.Condition {
 // checkRules finds stored rules, which the manifest does not name, that its
 // changes would leave dangling.
 func checkRules(p *plan) {
+	p.warnOfAddresses()
 	for _, id := range sortedKeys(p.after.rules) {
 		r := p.after.rules[id]
 		if p.before.rules[id] == nil {
@@ -202,6 +230,8 @@ func checkRules(p *plan) {
 			if f == nil {
 				p.add(p.m.place("entities", r.Entity), "field %s of %s %s: sharing rule %s needs it",
 					c.Field, r.Entity, p.cannotGo(r.Entity, c.Field), ruleName(r))
+			} else if c.Viewer != "" {
+				p.checkViewed(r, c, f)
 			} else if value, reason := f.Canonical(c.Value); reason != "" || !f.Scalar() || string(value) != string(c.Value) {
 				p.add(p.m.place("entities", r.Entity, "field", c.Field), "field %s of %s cannot be changed so: sharing rule %s needs its value",
 					c.Field, r.Entity, ruleName(r))
@@ -212,14 +242,21 @@ func checkRules(p *plan) {
 
 // ruleName is a sharing rule in a few words.
 func ruleName(r *access.SharingRule) string {
+	with := r.ShareWithRole
+	switch r.ShareWith {
+	case access.InternalUsers, access.ExternalUsers:
+		with = string(r.ShareWith) + " users"
+	case access.Everyone:
+		with = "everyone"
+	}
 	if r.OwnedByRole != "" {
-		return fmt.Sprintf("%s owned by %s → %s", r.Entity, r.OwnedByRole, r.ShareWithRole)
+		return fmt.Sprintf("%s owned by %s → %s", r.Entity, r.OwnedByRole, with)
 	}
 	var where []string
 	for _, c := range r.Where {
-		where = append(where, c.Field+"="+schema.Unquote(c.Value))
+		where = append(where, c.Field+"="+conditionOf(c).Text)
 	}
-	return fmt.Sprintf("%s where %s → %s", r.Entity, strings.Join(where, ", "), r.ShareWithRole)
+	return fmt.Sprintf("%s where %s → %s", r.Entity, strings.Join(where, ", "), with)
 }
 
 func exportRules(s *state) []pair {

@@ -43,6 +43,7 @@ var grantTable = table[access.EntityGrant]{
 	flag("read", func(g *access.EntityGrant) *bool { return &g.Read }).says("records may be read"),
 	flag("update", func(g *access.EntityGrant) *bool { return &g.Update }).says("records may be changed"),
 	flag("delete", func(g *access.EntityGrant) *bool { return &g.Delete }).says("records may be deleted"),
+	flag("assign_owner", func(g *access.EntityGrant) *bool { return &g.AssignOwner }).when(sparse).says("owner_id may name users whom a sharing rule of the entity names"),
 	{
 		key: "fields", kind: MapMember, doc: "permissions by field; a field that is not named may be read and changed", of: func(*access.EntityGrant) []MemberDescription { return fieldGrantTable.describe(&access.FieldGrant{}) }, show: sparse, read: func(*decoder, *access.EntityGrant, *Value) {}, // where its place is known
 		tell: func(g *access.EntityGrant, _ func(string) string) *Value {

@@ -33,6 +33,9 @@ type Options struct {
 	// is 1,000. A change that visits more is prepared in short steps first, at the
 	// given Pace. A negative value, for tests, is none.
 	Inline int
+	// Expected are the changes that the author was shown; Apply makes these or returns
+	// CONFLICT, as for an edit of an older version. nil expects nothing.
+	Expected []Expected
 	// Pace controls the preparation and receives its progress.
 	Pace records.Pace
 }
@@ -213,6 +216,9 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 	if err := w.checkUserData(); err != nil {
 		return err
 	}
+	if err := w.checkManaged(); err != nil {
+		return err
+	}
 	if err := p.err(); err != nil {
 		return err
 	}
@@ -224,6 +230,9 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		return errDryRun
 	}
 	if err := a.planned.unchanged(p); err != nil {
+		return err
+	}
+	if err := p.asExpected(a.opts.Expected); err != nil {
 		return err
 	}
 	if len(p.changes) > 0 {

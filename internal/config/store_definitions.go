@@ -65,7 +65,8 @@ func (s *state) define(defs *custom.Definitions, key func(id string) (string, er
 	return err
 }
 
-// loadDefinitions completes a state that has every user.
+// loadDefinitions completes a state. Of users that it does not have, only the addresses
+// that definitions name are read.
 func (s *state) loadDefinitions(ctx context.Context, q db.Querier) error {
 	defs, err := custom.Load(ctx, q)
 	if err != nil {
@@ -79,7 +80,17 @@ func (s *state) loadDefinitions(ctx context.Context, q db.Querier) error {
 		if key, ok := keys[id]; ok {
 			return key, nil
 		}
-		return id, nil
+		u, err := user.ByID(ctx, q, user.ID(id)) // one that was not loaded, or is nobody
+		switch {
+		case errors.Is(err, user.ErrUnknown):
+			keys[id] = id
+		case err != nil:
+			return "", err
+		default:
+			keys[id] = u.Key
+			s.people[u.Key] = u.Email
+		}
+		return keys[id], nil
 	})
 }
 

@@ -79,7 +79,7 @@ func (n *narrowing) loses(was, is *user.User) bool {
 	if n.before == nil { // there was no tenant
 		return false
 	}
-	b, a := rightsOf(was), rightsOf(is)
+	b, a := n.rightsOf(was), n.rightsOf(is)
 	key := fmt.Sprintf("%+v %+v", b, a)
 	loses, known := n.known[key]
 	if !known {
@@ -89,9 +89,15 @@ func (n *narrowing) loses(was, is *user.User) bool {
 	return loses
 }
 
-// rightsOf is a user as far as rights depend on it.
-func rightsOf(u *user.User) access.Identity {
-	return access.Identity{UserID: "u", External: u.Type == user.External, Owner: u.Owner, Role: u.Role, Sets: u.Sets}
+// rightsOf is a user as far as rights depend on it. Who the user is, and their
+// address, are the same before and after, and so are any.
+func (n *narrowing) rightsOf(u *user.User) access.Identity {
+	id := access.IdentityOf(u)
+	id.UserID, id.Email, id.EmailKey = "u", "", "u"
+	if !slices.ContainsFunc(n.before.Rules, (*access.SharingRule).MatchesViewer) {
+		id.Custom = nil
+	}
+	return id
 }
 
 // visits counts the records that a transition looks at.

@@ -22,7 +22,7 @@ type goneField struct {
 func (p *plan) goneFields() (list []goneField) {
 	left := func(entity, stored string, before, after []*schema.Field) {
 		for _, f := range before {
-			if !slices.ContainsFunc(after, func(is *schema.Field) bool { return is.Member == f.MemberName() }) {
+			if !slices.ContainsFunc(after, func(is *schema.Field) bool { return is.Member != "" && is.MemberName() == f.MemberName() }) {
 				list = append(list, goneField{entity, f.Name, stored, f.MemberName()})
 			}
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/user"
 )
 
 // State is a tenant's configuration as it is stored, at one version.
@@ -19,11 +21,54 @@ type State struct{ s *state }
 // NOT_FOUND when there is no such tenant, and OVERLOADED when it changes too fast
 // to be read.
 func Load(ctx context.Context, h db.Handle) (*State, error) {
-	s, err := exported(ctx, h)
+	s, err := exported(ctx, h, true)
 	if err != nil {
 		return nil, err
 	}
 	return &State{s}, nil
+}
+
+// LoadObjects is Load without users: there may be many.
+func LoadObjects(ctx context.Context, h db.Handle) (*State, error) {
+	s, err := exported(ctx, h, false)
+	if err != nil {
+		return nil, err
+	}
+	return &State{s}, nil
+}
+
+// UserObjects returns users with their versions, in order.
+func UserObjects(users []*user.User) (list []Object) {
+	for _, u := range users {
+		list = append(list, userKind.object(&state{users: map[string]*user.User{u.Key: u}}, u.Key))
+	}
+	return list
+}
+
+// UserObject returns a user with their version. It returns NOT_FOUND when there is no
+// such user.
+func UserObject(ctx context.Context, h db.Handle, address string) (Object, error) {
+	u, err := user.ByEmail(ctx, h, address)
+	if errors.Is(err, user.ErrUnknown) {
+		return Object{}, noUser(address)
+	}
+	if err != nil {
+		return Object{}, err
+	}
+	return userKind.object(&state{users: map[string]*user.User{u.Key: u}}, u.Key), nil
+}
+
+// Object returns one object of a kind. It returns VALIDATION when there is no such kind,
+// and NOT_FOUND when there is no such object.
+func (s *State) Object(kindName, name string) (Object, error) {
+	k, ok := find(kindName)
+	if !ok {
+		return Object{}, fault.New(fault.Validation, "there is no kind of object %q", kindName)
+	}
+	if key := k.key(name); slices.Contains(k.keys(s.s), key) {
+		return k.object(s.s, key), nil
+	}
+	return Object{}, fault.New(fault.NotFound, "there is no %s %s", words(k.name), printableName(name))
 }
 
 // Version returns the version of the whole configuration.
@@ -99,23 +144,59 @@ func NewPlan(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Sp
 // MarshalJSON writes what the plan is: each change with the path in what was given
 // and the version of the object that it was worked out against, and the effect.
 func (p *Plan) MarshalJSON() ([]byte, error) {
-	type planned struct {
-		Change
-		Path        string       `json:"path,omitempty"`
-		Version     string       `json:"version"`
-		Differences []Difference `json:"differences,omitempty"`
-	}
-	list := []planned{}
-	for i, c := range p.changes {
-		list = append(list, planned{p.Changes[i], p.paths[i], c.version(p.before), p.Changes[i].Differences()})
-	}
 	return json.Marshal(struct {
-		Tenant   string    `json:"tenant"`
-		Changes  []planned `json:"changes"`
-		Gone     []string  `json:"gone"`
-		Effect   *Effect   `json:"effect"`
-		Warnings []string  `json:"warnings"`
-	}{string(p.Tenant), list, slices.Concat([]string{}, p.Gone), p.Effect, slices.Concat([]string{}, p.Warnings)})
+		Tenant   string          `json:"tenant"`
+		Changes  []PlannedChange `json:"changes"`
+		Gone     []string        `json:"gone"`
+		Effect   *Effect         `json:"effect"`
+		Warnings []string        `json:"warnings"`
+	}{string(p.Tenant), p.Planned(), slices.Concat([]string{}, p.Gone), p.Effect, slices.Concat([]string{}, p.Warnings)})
+}
+
+// PlannedChange is a change of a plan: with the path in what was given, "" for what was
+// not, and the Object.Name and the version of the object that it was worked out against.
+type PlannedChange struct {
+	Change
+	Object      string       `json:"object"`
+	Path        string       `json:"path,omitempty"`
+	Version     string       `json:"version"`
+	Differences []Difference `json:"differences,omitempty"`
+}
+
+// Planned returns the changes of the plan.
+func (p *Plan) Planned() []PlannedChange {
+	list := []PlannedChange{}
+	for i, c := range p.changes {
+		list = append(list, PlannedChange{p.Changes[i], c.was, p.paths[i], c.version(p.before), p.Changes[i].Differences()})
+	}
+	return list
+}
+
+// Expected is a change that was shown to who wants it made: of an object of a kind, by
+// its Object.Name, at a version.
+type Expected struct{ Kind, Object, Version string }
+
+// asExpected returns CONFLICT unless a plan changes the objects that its author has seen
+// it change, each at the version that they have seen.
+func (p *plan) asExpected(shown []Expected) error {
+	if shown == nil {
+		return nil
+	}
+	for _, c := range p.changes {
+		if !slices.Contains(shown, Expected{c.kind, c.was, c.version(p.before)}) {
+			return c.conflict(p.before)
+		}
+	}
+	for _, e := range shown {
+		if !slices.ContainsFunc(p.changes, func(c change) bool { return c.kind == e.Kind && c.was == e.Object }) {
+			k, ok := find(e.Kind)
+			if !ok {
+				return fault.New(fault.Validation, "there is no kind of object %q", e.Kind)
+			}
+			return k.object(p.before, e.Object).conflict(strings.TrimSpace(words(e.Kind)+" "+printableName(e.Object))+" was changed meanwhile", nil)
+		}
+	}
+	return nil
 }
 
 // Write makes the change as Apply does, recorded for its author, if it is still the one

@@ -49,6 +49,7 @@ func endpointOf(slug, auth string, target *config.Value, pairs ...any) edit {
 }
 
 var (
+	boss                = object("name", "boss", "type", "reference", "entity", "user")
 	email, salary, note = object("name", "email", "type", "text"), object("name", "salary", "type", "text"), object("name", "note", "type", "text")
 	handler             = "export default function handler() { return {} }"
 	changed             = "export default function handler() { return {changed: true} }"
@@ -66,6 +67,7 @@ func castle(t *testing.T, d *db.DB) *house {
 	p.done(
 		edit{Kind: "tenant", Value: object("display_name", "Acme", "external_identity", object("enabled", true, "open_registration", false, "default_permission_set", "portal"))},
 		contact(list(email, salary, note)), edit{Kind: "role", Value: object("name", "ceo")},
+		edit{Kind: "user_fields", Value: list(object("name", "team", "type", "text", "managed", true), object("name", "friends", "type", "multireference", "entity", "contact", "managed", true))},
 		edit{Kind: "role", Value: object("name", "lead", "parent", "ceo")}, edit{Kind: "role", Value: object("name", "sales", "parent", "lead")},
 		edit{Kind: "role", Value: object("name", "support", "parent", "ceo")},
 		set("users", "system", list("manage_users")), set("permissions", "system", list("manage_permissions")),
@@ -144,6 +146,10 @@ func attempts() []attempt {
 		{"all_entity_access in one's set", "pia", nil, edits{set("permissions", "system", list("manage_permissions"), "all_entity_access", true)}},
 		{"a closed field opened", "pia", nil, edits{set("sales", "entities", object("contact", object("create", true, "read", true)))}},
 		{"a verb that one lacks", "pia", nil, edits{set("sales", "entities", object("contact", object("create", true, "read", true, "delete", true, "fields", object("salary", object("read", false)))))}},
+		{"naming owners", "pia", nil, edits{set("sales", "entities", object("contact", object("create", true, "read", true, "assign_owner", true, "fields", object("salary", object("read", false)))))}},
+		{"a rule that matches the viewer", "pia", edits{contact(list(email, salary, note, boss))}, edits{{Kind: "sharing_rule", Value: object("entity", "contact", "where", object("boss", "{{user.id}}"), "share_with", "everyone", "access", "read")}}},
+		{"a managed field of one's own", "uma", nil, edits{person("uma@acme.example", "role", "lead", "permission_sets", list("users", "sales"), "managed", object("team", "a"))}},
+		{"a managed field that names what one does not see", "uma", nil, edits{person("rosa@acme.example", "managed", object("friends", list()))}},
 		{"a new set with what one lacks", "pia", nil, edits{set("mine", "entities", object("contact", object("update", true, "fields", object("salary", object("edit", false)))))}},
 		{"a rule for records beside one's own", "pia", nil, edits{{Kind: "sharing_rule", Value: object("entity", "contact", "owned_by_role", "support", "share_with_role", "lead", "access", "read")}}},
 		{"a rule by value", "pia", nil, edits{{Kind: "sharing_rule", Value: object("entity", "contact", "where", object("email", "a@b.example"), "share_with_role", "lead", "access", "read")}}},
@@ -227,6 +233,7 @@ func TestWhoHoldsARightMayGiveIt(t *testing.T) {
 			{"a set and a role of one's own", "uma", nil, edits{person("new@acme.example", "role", "sales", "permission_sets", list("sales"), "password", "a long password")}},
 			{"a first role", "uma", nil, edits{person("rosa@acme.example", "role", "sales")}},
 			{"a password of a user with less", "uma", nil, edits{person("sam@acme.example", "role", "sales", "permission_sets", list("sales"), "password", "another password")}},
+			{"a managed field of another", "uma", nil, edits{person("rosa@acme.example", "role", "sales", "managed", object("team", "a"))}},
 			{"a user deactivated", "uma", nil, edits{{Kind: "user", Name: "sam@acme.example"}}},
 			{"and back", "uma", nil, edits{{Kind: "user", Name: "sam@acme.example", Activate: true}}},
 			{"an external user back", "uma", nil, edits{{Kind: "user", Name: "eva@customer.example", Activate: true}}},

@@ -221,7 +221,7 @@ func stateOf(c *access.Config) *state {
 		tenant: c.Tenant, userFields: c.Schema.User.Fields, sets: c.Sets, entities: map[string]*schema.Entity{},
 		roles: map[string]access.Role{}, rules: map[string]*access.SharingRule{}, users: map[string]*user.User{},
 		components: map[string]*custom.Component{}, automations: map[string]*custom.Automation{},
-		endpoints: map[string]*custom.Endpoint{},
+		endpoints: map[string]*custom.Endpoint{}, people: map[string]string{},
 	}
 	for _, e := range c.Schema.Entities {
 		s.entities[e.Name] = e
@@ -235,8 +235,21 @@ func stateOf(c *access.Config) *state {
 	return s
 }
 
-// exported reads a tenant's whole state at one version of its configuration.
-func exported(ctx context.Context, h db.Handle) (*state, error) {
+func (s *state) loadUsers(ctx context.Context, q db.Querier) error {
+	sets, err := user.Assignments(ctx, q)
+	if err != nil {
+		return err
+	}
+	return user.Each(ctx, q, func(u *user.User) error {
+		u.Sets = slices.Clone(sets[u.ID])
+		s.users[u.Key] = u
+		return nil
+	})
+}
+
+// exported reads a tenant's whole state at one version of its configuration; without
+// users if so asked.
+func exported(ctx context.Context, h db.Handle, withUsers bool) (*state, error) {
 	for range 20 {
 		c, err := access.Load(ctx, h)
 		if errors.Is(err, fault.New(fault.NotFound, "")) {
@@ -246,17 +259,10 @@ func exported(ctx context.Context, h db.Handle) (*state, error) {
 			return nil, err
 		}
 		s := stateOf(c)
-		sets, err := user.Assignments(ctx, h)
-		if err != nil {
-			return nil, err
-		}
-		err = user.Each(ctx, h, func(u *user.User) error {
-			u.Sets = slices.Clone(sets[u.ID])
-			s.users[u.Key] = u
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		if withUsers {
+			if err := s.loadUsers(ctx, h); err != nil {
+				return nil, err
+			}
 		}
 		if err := s.loadDefinitions(ctx, h); err != nil {
 			return nil, err

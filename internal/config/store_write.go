@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -27,6 +28,7 @@ type writer struct {
 	// visited is, in a dry run, what the records' part of the change looks at.
 	visited []records.Visit
 	roles   []records.RoleChange
+	fields  []*schema.Field   // of users, as they are stored
 	keys    map[string]string // e-mail keys of stored users by id, as far as they were asked for
 }
 

@@ -223,6 +223,9 @@ func (v *Value) empty() bool {
 	return false
 }
 
+// AsJSON returns a value of Export as JSON.
+func (v *Value) AsJSON() jsontext.Value { return v.json() }
+
 // json is a value of Export as JSON.
 func (v *Value) json() jsontext.Value {
 	switch v.Kind {

@@ -17,6 +17,9 @@ var (
 	templateVariables = []string{"{{name}}", "{{verify_url}}", "{{reset_url}}", "{{app_url}}", "{{tenant_name}}"}
 )
 
+// TemplateNames lists the mails whose texts can be replaced.
+func TemplateNames() []string { return slices.Clone(templateNames) }
+
 var variable = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 
 var templateTable = table[tenant.EmailTemplate]{

@@ -18,6 +18,7 @@ import (
 type userDecl struct {
 	user.User // its Key is given too
 	password  string
+	managed   []managedValue // those that are given or, in a view, all
 	given     map[string]*Value
 }
 
@@ -47,6 +48,7 @@ var userTable = table[userDecl]{
 		},
 		tell: func(u *userDecl, _ func(string) string) *Value { return strs(u.Sets) },
 	},
+	managedMember,
 	{ // the change history has that there is one, never which
 		key: "password", kind: SecretMember, doc: "a new password; kept when absent",
 		read:   func(d *decoder, u *userDecl, v *Value) { u.password = d.password(v) },
@@ -168,7 +170,9 @@ func mergeUsers(p *plan) {
 				decl.Email, prev.Type, decl.Type)
 			continue
 		}
-		p.after.users[decl.Key] = decl.merge(prev, p.hash)
+		is := decl.merge(prev, p.hash)
+		p.manage(decl, is)
+		p.after.users[decl.Key] = is
 	}
 	for key, prev := range p.before.users {
 		if p.m.names("users", key) {
@@ -265,17 +269,20 @@ var userKind = kind{
 		if prev != nil && prev.users[key] != nil {
 			was = prev.users[key]
 		}
-		return userTable.view(&userDecl{User: *is}, &userDecl{User: *was})
+		return userTable.view(s.declOf(is), &userDecl{User: *was})
 	},
 	secrets: func(s *state, key string) []string { return userTable.secrets(&userDecl{User: *s.users[key]}) },
 	tell: func(s *state, key string) *Value {
-		return flow(userTable.export(&userDecl{User: *s.users[key]}, asIs)...)
+		return flow(userTable.export(s.declOf(s.users[key]), asIs)...)
 	},
 	write: writeUser,
 }
 
 func writeUser(w *writer, c change) error {
 	is, was := w.p.after.users[c.key], w.p.before.users[c.key]
+	if err := w.storeManaged(c.key, is, was); err != nil {
+		return err
+	}
 	if was == nil {
 		return w.located(user.Add(w.ctx, w.tx, w.now, is), "users", c.key)
 	}

@@ -137,7 +137,7 @@ func (s *Service) whyRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		seers,
 		get("why", Explained{}, mayAsk, s.why, "user", "entity", "id", "verb", "field"),
-		get("reach", Reach{}, httpapi.Needs{access.ManagePermissions}, s.reach, "entity", "owned_by_role", "where[*]", "share_with_role"),
+		get("reach", Reach{}, httpapi.Needs{access.ManagePermissions}, s.reach, "entity", "owned_by_role", "where[*]", "share_with_role", "share_with"),
 	}
 }
 
@@ -276,7 +276,10 @@ func (s *Service) seers(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 // reach counts what a sharing rule would open.
 func (s *Service) reach(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	q := c.Request.URL.Query()
-	rule := &access.SharingRule{Entity: q.Get("entity"), OwnedByRole: q.Get("owned_by_role"), ShareWithRole: q.Get("share_with_role"), Access: access.ReadOnly}
+	rule := &access.SharingRule{
+		Entity: q.Get("entity"), OwnedByRole: q.Get("owned_by_role"), ShareWithRole: q.Get("share_with_role"), ShareWith: access.Audience(q.Get("share_with")),
+		Access: access.ReadOnly,
+	}
 	for name := range q {
 		if field, ok := strings.CutPrefix(name, "where["); ok {
 			rule.Where = append(rule.Where, access.Condition{Field: strings.TrimSuffix(field, "]"), Value: jsontext.Value(q.Get(name))})

@@ -46,3 +46,12 @@ func sender(t *tenant.Tenant) string {
 	}
 	return mail.Address(t.DisplayName, "no-reply@"+host)
 }
+
+// Sample returns the mail that a template of the tenant makes, with links that lead
+// nowhere, as it would be sent to a user.
+func (s *Service) Sample(t *tenant.Tenant, name string, form tenant.EmailTemplate, to user.Account) mail.Message {
+	with := *t
+	with.Settings.EmailTemplates = map[string]tenant.EmailTemplate{name: form}
+	page := map[string]string{mail.Verification: verifyPage, mail.PasswordReset: resetPage}[name]
+	return compose(&with, name, to, page, "sample")
+}

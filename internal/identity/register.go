@@ -100,12 +100,12 @@ func (r *registration) check() map[string]string {
 // customFields returns the object of the declared custom fields in a body, each as text,
 // unchecked (contract I4): numbers and booleans in their text form, objects and lists
 // as JSON text. It leaves out null. A field with the name of a built-in column cannot
-// be set.
+// be set, and a managed one is not the user's to set (contract U9).
 func customFields(body *httpapi.Object, users *schema.Entity) (jsontext.Value, error) {
 	out := []byte{'{'}
 	for _, f := range users.Fields {
 		v, ok := body.Get(f.Name)
-		if !ok || schema.IsNull(v) || builtIn[f.Name] {
+		if !ok || schema.IsNull(v) || builtIn[f.Name] || f.Managed {
 			continue
 		}
 		text := string(v)

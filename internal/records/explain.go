@@ -66,7 +66,7 @@ type Reach struct{ Records, Users Count }
 
 // mask removes what the asker may not see themselves: fields that they may not
 // read, and the conditions of rules about such fields.
-func (x *Explanation) mask(r *access.EntityRights) {
+func (x *Explanation) mask(asks access.Viewer, r *access.EntityRights) {
 	e := r.Entity
 	x.Fields = slices.DeleteFunc(x.Fields, func(f FieldWhy) bool {
 		if declared := e.Field(f.Name); declared != nil {
@@ -76,20 +76,34 @@ func (x *Explanation) mask(r *access.EntityRights) {
 	})
 	for i := range x.Ways {
 		for _, reason := range x.Ways[i].Reasons {
-			if reason.Rule != nil && !readable(r, reason.Rule) {
+			if reason.Rule != nil && !readable(asks, r, reason.Rule) {
 				reason.Rule, reason.Text = nil, "a rule shares it by the values of fields that you may not read"
 			}
 		}
 	}
 }
 
-// readable reports whether the viewer may read every field that a rule of the
-// entity type compares.
-func readable(r *access.EntityRights, rule *access.SharingRule) bool {
+// readable reports whether the viewer, with these rights on the entity type, may
+// read every field that a rule of it compares, those of users included.
+func readable(asks access.Viewer, r *access.EntityRights, rule *access.SharingRule) bool {
 	return !slices.ContainsFunc(rule.Where, func(c access.Condition) bool {
 		f := r.Entity.Field(c.Field)
-		return f == nil || !r.ReadField[f.Index]
+		return f == nil || !r.ReadField[f.Index] || !readableOfUsers(asks, c)
 	})
+}
+
+// readableOfUsers reports whether the viewer may read what a condition takes from
+// whoever looks.
+func readableOfUsers(asks access.Viewer, c access.Condition) bool {
+	if c.Viewer == "" || c.Viewer == access.ViewerID || c.Viewer == access.ViewerEmail {
+		return true
+	}
+	users, err := asks.OnUsers()
+	if err != nil {
+		return false
+	}
+	own := users.Entity.Field(c.Viewer)
+	return own != nil && users.ReadField[own.Index]
 }
 
 // verbWhy returns the explanation of a verb.
@@ -104,6 +118,7 @@ func (why *Why) verbWhy(v access.Verb) *VerbWhy {
 // facts is what the words about a record are made of.
 type facts struct {
 	of        access.Viewer
+	asks      access.Viewer
 	rights    *access.EntityRights // of who asks
 	owner     string               // the owner's name, or id
 	ownerRole string
@@ -127,7 +142,7 @@ func (f *facts) closed(why *Why) (list []Closed) {
 			c.Text = "it is not shared with the user"
 		case access.ShareWithRole:
 			c.Text = "it is shared with no role that reaches the user"
-		case access.RuleByOwnerRole, access.RuleByValue:
+		case access.RuleByOwnerRole, access.RuleByValue, access.RuleByViewer:
 			c.Text, c.Near = f.noRule(way.Cause, rules, near)
 		case access.EntityDefault:
 			c.Text = "the default of " + f.rights.Entity.Name + " is " + string(f.rights.Entity.Sharing)
@@ -162,7 +177,7 @@ func (f *facts) notAbove() string {
 // fields that they may read.
 func (f *facts) rules() (list []*access.SharingRule) {
 	for _, rule := range f.of.Config().Rules {
-		if rule.Entity == f.rights.Entity.Name && readable(f.rights, rule) {
+		if rule.Entity == f.rights.Entity.Name && readable(f.asks, f.rights, rule) {
 			list = append(list, rule)
 		}
 	}
@@ -180,7 +195,7 @@ func (f *facts) nearest() *access.SharingRule {
 			return rule
 		case slices.Contains(f.matching, rule):
 			byValue = cmp.Or(byValue, rule)
-		case rule.ShareWithRole != "" && rule.ShareWithRole == f.of.Role():
+		case rule.ShareWith.Has(f.of.External()), rule.ShareWithRole != "" && rule.ShareWithRole == f.of.Role():
 			with = cmp.Or(with, rule)
 		}
 	}
@@ -190,16 +205,22 @@ func (f *facts) nearest() *access.SharingRule {
 func (f *facts) noRule(cause access.Cause, rules []*access.SharingRule, near *access.SharingRule) (text string, isNear bool) {
 	n := 0
 	for _, rule := range rules {
-		if (rule.OwnedByRole != "") == (cause == access.RuleByOwnerRole) {
+		if rule.Cause() == cause {
 			n++
 		}
 	}
 	kind := "by field value"
-	if cause == access.RuleByOwnerRole {
+	switch cause {
+	case access.RuleByOwnerRole:
 		kind = "by the owner's role"
+	case access.RuleByViewer:
+		kind = "that matches the user"
+		if n != 1 {
+			kind = "that match the user"
+		}
 	}
 	text = plural(n, "rule") + " " + kind + " on " + f.rights.Entity.Name
-	if near != nil && (near.OwnedByRole != "") == (cause == access.RuleByOwnerRole) {
+	if near != nil && near.Cause() == cause {
 		return text + "; nearest: " + ruleWords(near), true
 	}
 	return text, false
@@ -221,11 +242,11 @@ func ruleWords(rule *access.SharingRule) string {
 	if rule.OwnedByRole == "" {
 		var where []string
 		for _, c := range rule.Where {
-			where = append(where, c.Field+" = "+string(c.Value))
+			where = append(where, conditionWords(c))
 		}
 		what = strings.Join(where, " and ")
 	}
-	return what + " → " + rule.ShareWithRole + ", " + string(rule.Access)
+	return what + " → " + sharedWith(rule) + ", " + string(rule.Access)
 }
 
 // allowing returns the names of the permission sets of the tenant that allow a verb

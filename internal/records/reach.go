@@ -32,7 +32,7 @@ type standing struct {
 	owner     user.ID
 	ownerRole string
 	shares    []string // the principals it is shared with
-	rules     []string // the names of the sharing rules by field value that match
+	rules     []string // the names under which sharing rules by field value match
 }
 
 // entry is one index row of a record; field is the stored name.
@@ -116,12 +116,22 @@ func minus(list, other []entry) []entry {
 	return rest
 }
 
-// holding returns the stored names of the rules that match a record's values.
+// missing returns what is in list and not in from.
+func missing(from, list []string) (rest []string) {
+	for _, name := range list {
+		if !slices.Contains(from, name) {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}
+
+// holding returns the names under which rules match a record's values.
 func holding(e *schema.Entity, rules []*access.SharingRule, values []jsontext.Value) []string {
 	var ids []string
 	for _, rule := range rules {
-		if values != nil && matches(e, rule, values) {
-			ids = append(ids, rule.StoredAs())
+		if name, ok := matching(e, rule, values); ok {
+			ids = append(ids, name)
 		}
 	}
 	return ids

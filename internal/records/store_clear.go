@@ -159,6 +159,9 @@ func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.
 // transaction. It also checks the data: PostgreSQL's statement may still see an
 // index row of a record whose reference was changed meanwhile.
 func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
+	if err := dropMembers(ctx, tx, config, from, f, id); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($3 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
 		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
@@ -190,39 +193,103 @@ func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Conf
 	return nil
 }
 
+// dropMembers removes the matches, with rules that compare the field f with the
+// viewer, of all records that refer to id. It locks the records first, because
+// what they match depends on their other fields, too.
+func dropMembers(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
+	asks := func(rule *access.SharingRule, field string) bool {
+		return slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return c.Field == field && c.Viewer != "" })
+	}
+	asking := func(rules []*access.SharingRule, field string) []*access.SharingRule {
+		return slices.DeleteFunc(slices.Clone(rules), func(rule *access.SharingRule) bool { return !asks(rule, field) })
+	}
+	e, rules := from, asking(valueRules(config, from.Name), f.Name)
+	shape, later := config.Shape(from.StoredAs()), []*access.SharingRule(nil)
+	if shape != nil {
+		if is := shape.Entity.OfMember(f.MemberName()); is != nil {
+			later = asking(newRules(shape), is.Name)
+		}
+	}
+	if len(rules)+len(later) == 0 {
+		return nil
+	}
+	type match struct {
+		createdAt int64
+		data      jsontext.Value
+	}
+	var list []match
+	err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
+		AND r.created_at IN (SELECT v.record_created_at FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = '')
+		AND (r.data ->> CAST($5 AS TEXT)) = $4 ORDER BY r.record_id`+tx.Dialect().ForUpdate, func(row db.Row) error {
+		list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
+		return nil
+	}, from.StoredAs(), f.StoredAs(), id, f.MemberName())
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		names := holding(e, rules, stored(e, m.data))
+		if shape != nil {
+			names = append(names, holding(shape.Entity, later, stored(shape.Entity, m.data))...)
+		}
+		for _, name := range names {
+			if err := dropMatch(ctx, tx, config, from, name, m.createdAt, m.data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropMatch removes a match of a rule, with the index rows that come from it.
+func dropMatch(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, name string, createdAt int64, data jsontext.Value) error {
+	if err := setMatch(ctx, tx, name, createdAt, false); err != nil {
+		return err
+	}
+	return deleteEntries(ctx, tx, e.StoredAs(), createdAt, entriesOf(config, e, data, access.ByRule, name))
+}
+
 // rulesAsking returns the rules whose condition is that field refers to a
 // record.
 func rulesAsking(rules []*access.SharingRule, field, id string) (list []*access.SharingRule) {
 	for _, rule := range rules {
-		if slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return c.Field == field && schema.Unquote(c.Value) == id }) {
+		if slices.ContainsFunc(rule.Where, func(c access.Condition) bool {
+			return c.Field == field && c.Viewer == "" && schema.Unquote(c.Value) == id
+		}) {
 			list = append(list, rule)
 		}
 	}
 	return list
 }
 
-// dropMatches removes all matches of a rule by field value.
+// dropMatches removes all matches of a rule by field value, and of its members.
 func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, rule string) error {
 	type match struct {
 		createdAt int64
 		data      jsontext.Value
+		name      string
 	}
-	var list []match
-	if hasRanged(e) || config.Shape(e.StoredAs()) != nil {
-		err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM rule_matches m CROSS JOIN records r WHERE m.tenant_id = $1 AND m.rule_id = $2
-			AND r.tenant_id = $1 AND r.entity = $3 AND r.created_at = m.record_created_at`, func(row db.Row) error {
-			list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
-			return nil
-		}, rule, e.StoredAs())
-		if err != nil {
+	for _, span := range access.Spans(rule) {
+		var list []match
+		if hasRanged(e) || config.Shape(e.StoredAs()) != nil {
+			err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+`, m.rule_id FROM rule_matches m CROSS JOIN records r
+				WHERE m.tenant_id = $1 AND m.rule_id >= $2 AND m.rule_id < $3
+				AND r.tenant_id = $1 AND r.entity = $4 AND r.created_at = m.record_created_at`, func(row db.Row) error {
+				list = append(list, match{row.Int(0), jsontext.Value(row.Text(1)), row.Text(2)})
+				return nil
+			}, span.From, span.To, e.StoredAs())
+			if err != nil {
+				return err
+			}
+		}
+		for _, m := range list {
+			if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, entriesOf(config, e, m.data, access.ByRule, m.name)); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id >= $2 AND rule_id < $3`, span.From, span.To); err != nil {
 			return err
 		}
 	}
-	for _, m := range list {
-		if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, entriesOf(config, e, m.data, access.ByRule, rule)); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2`, rule)
-	return err
+	return nil
 }

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,7 +78,7 @@ func (s *Session) Explain(ctx context.Context, of access.Viewer, entity, id stri
 	if x.Why, err = s.explain(bounded, of, entity, id); err != nil {
 		return nil, tooLong(ctx, err)
 	}
-	x.mask(r)
+	x.mask(s.viewer, r)
 	if entity == schema.UserEntity {
 		return x, nil
 	}
@@ -116,7 +117,7 @@ func (s *Session) mayAsk(ctx context.Context, of access.Viewer, entity, id strin
 
 // factsOf reads what the words about a record are made of.
 func (s *Session) factsOf(ctx context.Context, of access.Viewer, r *access.EntityRights, why *Why, id string) (*facts, error) {
-	f := &facts{of: of, rights: r, owner: string(why.Owner)}
+	f := &facts{of: of, asks: s.viewer, rights: r, owner: string(why.Owner)}
 	switch u, err := user.ByID(ctx, s.h, why.Owner); {
 	case err == nil:
 		f.owner, f.ownerRole = u.Name, u.Role
@@ -125,7 +126,7 @@ func (s *Session) factsOf(ctx context.Context, of access.Viewer, r *access.Entit
 	}
 	var probes []probe
 	for _, rule := range f.rules() {
-		if len(rule.Where) > 0 && len(probes) < maxConditions {
+		if len(rule.Where) > 0 && !rule.MatchesViewer() && len(probes) < maxConditions {
 			probes = append(probes, probe{access.Source{Cause: access.RuleByValue, Kind: access.ByRule, Name: rule.StoredAs(), Rule: rule}, access.Read})
 		}
 	}
@@ -228,12 +229,28 @@ func (s *Session) Reach(ctx context.Context, rule *access.SharingRule) (Reach, e
 	return reach, tooLong(ctx, err)
 }
 
+// checkViewed adds to bad what is wrong with a condition about the viewer.
+func (s *Session) checkViewed(c access.Condition, f *schema.Field, bad map[string]string) map[string]string {
+	at := "where[" + c.Field + "]"
+	if c.Viewer == "" || !readableOfUsers(s.viewer, c) {
+		bad[at] = access.ViewerExpected
+	} else if err := c.Comparable(s.viewer.Config().Schema, f); err != nil {
+		bad[at] = err.Error()
+	}
+	return bad
+}
+
 // checkRule checks a rule that a caller wrote, and brings its values into their
 // canonical form.
 func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) error {
 	bad := map[string]string{}
 	roles := s.viewer.Config().Roles
-	if !roles.Has(rule.ShareWithRole) {
+	switch {
+	case (rule.ShareWithRole == "") == (rule.ShareWith == ""):
+		bad["share_with_role"] = "expected share_with_role or share_with, and not both"
+	case rule.ShareWith != "" && !slices.Contains(access.Audiences, rule.ShareWith):
+		bad["share_with"] = "expected internal, external or everyone"
+	case rule.ShareWith == "" && !roles.Has(rule.ShareWithRole):
 		bad["share_with_role"] = "there is no such role"
 	}
 	if (rule.OwnedByRole == "") == (len(rule.Where) == 0) {
@@ -245,6 +262,11 @@ func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) er
 		f := r.Entity.Field(c.Field)
 		if f == nil || !r.ReadField[f.Index] {
 			bad["where["+c.Field+"]"] = "unknown field"
+			continue
+		}
+		if viewer, is := access.ViewerForm(string(c.Value)); is {
+			rule.Where[i] = access.Condition{Field: c.Field, Viewer: viewer}
+			bad = s.checkViewed(rule.Where[i], f, bad)
 			continue
 		}
 		v, reason := f.ParseText(string(c.Value))
@@ -266,6 +288,10 @@ func (s *Session) reach(ctx context.Context, work *admission.Work, r *access.Ent
 		reach.Records, err = s.matched(ctx, work, r, rule)
 	}
 	if err != nil {
+		return reach, err
+	}
+	if rule.ShareWith != "" {
+		reach.Users, err = s.audience(ctx, rule.ShareWith)
 		return reach, err
 	}
 	reach.Users, err = s.holders(ctx, rule.ShareWithRole)
@@ -325,7 +351,10 @@ func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.E
 			var rec row
 			scanRow(dbRow, &rec)
 			before = rec.createdAt
-			if dbRow.Bool(5) && matches(r.Entity, rule, stored(r.Entity, rec.data)) {
+			if !dbRow.Bool(5) {
+				return nil
+			}
+			if _, ok := matching(r.Entity, rule, stored(r.Entity, rec.data)); ok {
 				n.N++
 			}
 			return nil
@@ -356,6 +385,20 @@ func (s *Session) holders(ctx context.Context, role string) (n Count, err error)
 	}
 	all, err := user.CountWithRoles(ctx, s.h, names, MaxCount+1)
 	return Count{min(all, MaxCount), all > MaxCount}, err
+}
+
+// audience counts the active users of an audience.
+func (s *Session) audience(ctx context.Context, of access.Audience) (n Count, err error) {
+	for _, kind := range []user.Type{user.Internal, user.External} {
+		if of.Has(kind == user.External) {
+			some, err := user.CountOfType(ctx, s.h, kind, MaxCount+1)
+			if err != nil {
+				return n, err
+			}
+			n.N += some
+		}
+	}
+	return Count{min(n.N, MaxCount), n.N > MaxCount}, nil
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

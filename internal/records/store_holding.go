@@ -4,7 +4,14 @@ import (
 	"context"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
+
+// Exists reports whether there is a record of an entity type, which is named as
+// its records are stored.
+func Exists(ctx context.Context, tx tenant.ConfigTx, stored, id string) (bool, error) {
+	return exists(ctx, tx, stored, id, "")
+}
 
 // Holding counts the records of an entity type that have a value under a stored
 // name, and all of its records. stored and member are results of

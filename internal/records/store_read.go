@@ -244,8 +244,18 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, f
 	return err == nil && walked < most, err
 }
 
-// visible reports whether a record exists and the viewer may see it.
+// visible reports whether a record exists and the viewer may see it. A user is
+// visible to those who may name them (contract A17).
 func (s *Session) visible(ctx context.Context, q db.Querier, entity, id string) (bool, error) {
+	if entity == schema.UserEntity {
+		if id == string(s.viewer.UserID()) {
+			return id != "", nil
+		}
+		if !s.viewer.MayNameUsers() {
+			return false, nil
+		}
+		return exists(ctx, q, entity, id, "")
+	}
 	r, err := s.viewer.On(entity)
 	if err != nil || !r.May(access.Read) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see

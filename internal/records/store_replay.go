@@ -27,7 +27,7 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	if u.created > 0 {
 		write = u.h.WriteOrdered
 	}
-	return write(ctx, func(tx db.Tx) error {
+	err := write(ctx, func(tx db.Tx) error {
 		if err := u.replay(ctx, tx); err != nil {
 			var refused *fault.Error
 			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
@@ -40,6 +40,10 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 		}
 		return also(tx)
 	})
+	if err == nil && u.managed {
+		u.store.dir.Forget() // the users' viewers
+	}
+	return err
 }
 
 // replay is the transaction that makes a unit's changes.
@@ -49,9 +53,15 @@ type replay struct {
 	held  map[ref]*row // the records that the unit reads, changes or creates
 	gone  map[ref]bool // the records deleted so far
 	kept  map[ref]bool // records that are referred to: they exist and are locked
-	roles map[user.ID]string
+	roles map[owns]string
 	tick  int64 // the created_at of the next record
 	next  creations
+}
+
+// owns is an entity type and an owner of some of its records.
+type owns struct {
+	entity string
+	owner  user.ID
 }
 
 // replay makes the unit's changes in their order, on records that are as the
@@ -64,7 +74,7 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	if version != u.config.Tenant.Version {
 		return errStale
 	}
-	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[user.ID]string{}}
+	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{}}
 	if u.created > 0 {
 		// Creations hold the tenant's clock to the end. A transaction that took
 		// it after locking records could wait for another node that waits for
@@ -86,7 +96,10 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 			return err
 		}
 	}
-	return r.next.write(ctx, tx)
+	if err := r.next.write(ctx, tx); err != nil || !u.managed {
+		return err
+	}
+	return tenant.RaisePeople(ctx, tx) // last: others wait for it
 }
 
 // record returns a record that the unit read or created, in its state at this
@@ -110,13 +123,13 @@ type creation struct {
 // create makes a creation, like txView.put. The record is written together with
 // those that follow. The unique index checks its values.
 func (r *replay) create(ctx context.Context, c *creation) error {
-	role, known := r.roles[c.owner]
+	role, known := r.roles[owns{c.e.Name, c.owner}]
 	if !known {
 		var err error
-		if role, err = c.s.roleOf(ctx, r.tx, c.owner); err != nil {
+		if role, err = c.s.roleOf(ctx, r.tx, c.e, c.owner); err != nil {
 			return err
 		}
-		r.roles[c.owner] = role
+		r.roles[owns{c.e.Name, c.owner}] = role
 	}
 	if err := r.holdReferences(ctx, c); err != nil {
 		return err
@@ -137,7 +150,7 @@ func (r *replay) holdReferences(ctx context.Context, c *creation) error {
 	var to []ref
 	held := true
 	for i, f := range c.e.Fields {
-		if f.Type != schema.Reference || c.values[i] == nil || schema.IsNull(c.values[i]) {
+		if !f.Refers() || c.values[i] == nil || schema.IsNull(c.values[i]) {
 			continue
 		}
 		at := ref{f.Target, schema.Unquote(c.values[i])}

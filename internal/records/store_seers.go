@@ -116,7 +116,7 @@ func (s *Session) seer(ctx context.Context, u *user.User, r *access.EntityRights
 		return nil, err
 	}
 	x := &Explanation{Why: why}
-	x.mask(r)
+	x.mask(s.viewer, r)
 	seer := &Seer{User: u}
 	for _, v := range why.Verbs {
 		if v.Code == "" {

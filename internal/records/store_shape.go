@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // While a change of configuration is prepared (access.Build), a record has
@@ -42,8 +43,8 @@ func newShaped(shape *access.Shape, st *standing) *shaped {
 	}
 	s.values = stored(shape.Entity, st.data)
 	for _, r := range shape.Rules {
-		if matches(shape.Entity, r.Rule, s.values) {
-			s.rules = append(s.rules, r.Rule.StoredAs())
+		if name, ok := matching(shape.Entity, r.Rule, s.values); ok {
+			s.rules = append(s.rules, name)
 		}
 	}
 	all := *st
@@ -93,8 +94,8 @@ func (s *shaped) kept() []entry {
 	}
 	var reaches []string
 	for _, r := range s.shape.Rules {
-		if r.New && matches(s.shape.Entity, r.Rule, s.values) {
-			reaches = append(reaches, ways[access.ByRule].reach(r.Rule.StoredAs()))
+		if name, ok := matching(s.shape.Entity, r.Rule, s.values); ok && r.New {
+			reaches = append(reaches, ways[access.ByRule].reach(name))
 		}
 	}
 	if len(reaches) == 0 {
@@ -197,13 +198,23 @@ func (s *shaped) fits(ctx context.Context, tx db.Tx, x *access.Index, f *schema.
 	if _, reason := f.Canonical(v); reason != "" {
 		return false, nil
 	}
-	if f.Type != schema.Reference {
+	if !f.Refers() {
 		return true, nil
 	}
 	return exists(ctx, tx, f.TargetAs(), schema.Unquote(v), tx.Dialect().ForShare)
 }
 
+// exists reports whether there is a record of an entity type, which is named as
+// its records are stored, or a user. suffix is the locking clause; a user needs
+// none, because the fence keeps users.
 func exists(ctx context.Context, q db.Querier, entity, id, suffix string) (found bool, err error) {
+	if entity == schema.UserEntity {
+		_, _, err = user.KindOf(ctx, q, user.ID(id))
+		if errors.Is(err, user.ErrUnknown) {
+			return false, nil
+		}
+		return err == nil, err
+	}
 	err = q.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+suffix,
 		func(db.Row) error { found = true; return nil }, entity, id)
 	return found, err
@@ -237,10 +248,16 @@ func (s *shaped) match(ctx context.Context, tx db.Tx, createdAt int64, before *s
 		if !r.New {
 			continue
 		}
-		is := s.values != nil && matches(s.shape.Entity, r.Rule, s.values)
-		was := before != nil && before.values != nil && matches(s.shape.Entity, r.Rule, before.values)
-		if is || was {
-			if err := setMatch(ctx, tx, r.Rule.StoredAs(), createdAt, is); err != nil {
+		name, is := matching(s.shape.Entity, r.Rule, s.values)
+		if before != nil {
+			if old, was := matching(s.shape.Entity, r.Rule, before.values); was && old != name {
+				if err := setMatch(ctx, tx, old, createdAt, false); err != nil {
+					return err
+				}
+			}
+		}
+		if is {
+			if err := setMatch(ctx, tx, name, createdAt, true); err != nil {
 				return err
 			}
 		}

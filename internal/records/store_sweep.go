@@ -122,7 +122,7 @@ func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, e
 	return true, err
 }
 
-// sweepRule removes the matches of a rule, and the index rows of the records
+// sweepRule removes the matches of a rule and of its members, and the index rows of the records
 // that it made visible. Such rows may be anywhere in the entity type's index,
 // even under values that their records no longer have. So it reads the whole
 // index, outside the transactions that delete. No row may remain, because a
@@ -141,7 +141,7 @@ func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(
 			ORDER BY field, value, reach, record_created_at LIMIT `+strconv.Itoa(sweepScan), func(r db.Row) error {
 			n++
 			after = key{r.Text(0), r.Text(1), r.Text(2), r.Int(3)}
-			if after.reach == reach {
+			if access.IsOf(after.reach, reach) {
 				found = append(found, after)
 			}
 			return nil
@@ -163,19 +163,35 @@ func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(
 			}
 		}
 	}
-	for more := true; more; {
-		var err error
-		more, err = write(func(tx db.Tx) (bool, error) {
-			n, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2 AND record_created_at IN
-				(SELECT m.record_created_at FROM rule_matches m WHERE m.tenant_id = $1 AND m.rule_id = $2
-				ORDER BY m.record_created_at LIMIT `+strconv.Itoa(sweepRows)+`)`, l.Name)
-			return n > 0, err
-		})
-		if err != nil {
-			return err
+	for _, span := range access.Spans(l.Name) {
+		for more := true; more; {
+			var err error
+			if more, err = write(func(tx db.Tx) (bool, error) { return sweepMatches(ctx, tx, span) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// sweepMatches removes matches in a range of names, up to the one at the limit.
+func sweepMatches(ctx context.Context, tx db.Tx, span access.Span) (more bool, err error) {
+	var name string
+	var at int64
+	err = tx.Query(ctx, `SELECT rule_id, record_created_at FROM rule_matches WHERE tenant_id = $1 AND rule_id >= $2 AND rule_id < $3
+		ORDER BY rule_id, record_created_at LIMIT 1 OFFSET `+strconv.Itoa(sweepRows), func(r db.Row) error {
+		name, at, more = r.Text(0), r.Int(1), true
+		return nil
+	}, span.From, span.To)
+	if err != nil {
+		return false, err
+	}
+	if !more {
+		_, err = tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id >= $2 AND rule_id < $3`, span.From, span.To)
+		return false, err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id >= $2 AND (rule_id, record_created_at) < ($3, $4)`, span.From, name, at)
+	return true, err
 }
 
 // renamePage replaces a token of a role in some records with the role's own

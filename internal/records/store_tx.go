@@ -93,23 +93,28 @@ func newRow(createdAt, version int64) *row {
 	return &row{id: clock.NewID(clock.FromMicros(createdAt)), createdAt: createdAt, updatedAt: createdAt, version: version}
 }
 
-func (v *txView) own(ctx context.Context, rec *row, owner user.ID) (err error) {
+func (v *txView) own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) (err error) {
 	rec.owner = owner
-	rec.ownerRole, err = v.s.roleOf(ctx, v.tx, owner)
+	rec.ownerRole, err = v.s.roleOf(ctx, v.tx, e, owner)
 	return err
 }
 
 // roleOf returns the stored role of a record's owner, which holds as long as
-// the configuration is fenced. An unknown owner is VALIDATION.
-func (s *Session) roleOf(ctx context.Context, q db.Querier, owner user.ID) (string, error) {
-	role, err := s.viewer.Role(), error(nil)
+// the configuration is fenced. An owner who does not exist, and one whom the
+// viewer may not name, is VALIDATION (contract A20).
+func (s *Session) roleOf(ctx context.Context, q db.Querier, e *schema.Entity, owner user.ID) (string, error) {
+	role := s.viewer.Role()
 	if owner != s.viewer.UserID() {
-		role, err = user.RoleOf(ctx, q, owner)
+		kind, has, err := user.KindOf(ctx, q, owner)
+		if errors.Is(err, user.ErrUnknown) || err == nil && !s.viewer.MayOwn(e, kind == user.External, has) {
+			return "", fault.Fields("some fields are not valid", map[string]string{"owner_id": "there is no such user"})
+		}
+		if err != nil {
+			return "", err
+		}
+		role = has
 	}
-	if errors.Is(err, user.ErrUnknown) {
-		return "", fault.Fields("some fields are not valid", map[string]string{"owner_id": "there is no such user"})
-	}
-	return s.viewer.Config().OwnerRole(owner, role), err
+	return s.viewer.Config().OwnerRole(owner, role), nil
 }
 
 func (v *txView) free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error) {
@@ -206,7 +211,7 @@ func (v *txView) drop(ctx context.Context, r *access.EntityRights, rec *row) err
 // deleted before tx ends. One that was deleted meanwhile is VALIDATION.
 func holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []jsontext.Value) error {
 	for i, f := range e.Fields {
-		if f.Type != schema.Reference || values[i] == nil || schema.IsNull(values[i]) {
+		if !f.Refers() || values[i] == nil || schema.IsNull(values[i]) {
 			continue
 		}
 		found, err := exists(ctx, tx, f.TargetAs(), schema.Unquote(values[i]), tx.Dialect().ForShare)
@@ -214,7 +219,7 @@ func holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []js
 			return err
 		}
 		if !found {
-			return fault.Fields("some fields are not valid", map[string]string{f.Name: "there is no such record of " + f.Target})
+			return fault.Fields("some fields are not valid", map[string]string{f.Name: noSuch(f)})
 		}
 	}
 	return nil
@@ -225,12 +230,13 @@ func holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []js
 func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after standing) error {
 	rules := valueRules(s.viewer.Config(), e.Name)
 	before.rules, after.rules = holding(e, rules, before.values), holding(e, rules, after.values)
-	for _, rule := range rules {
-		was, is := slices.Contains(before.rules, rule.StoredAs()), slices.Contains(after.rules, rule.StoredAs())
-		if was == is {
-			continue
+	for _, name := range missing(after.rules, before.rules) {
+		if err := setMatch(ctx, tx, name, createdAt, false); err != nil {
+			return err
 		}
-		if err := setMatch(ctx, tx, rule.StoredAs(), createdAt, is); err != nil {
+	}
+	for _, name := range missing(before.rules, after.rules) {
+		if err := setMatch(ctx, tx, name, createdAt, true); err != nil {
 			return err
 		}
 	}
@@ -258,6 +264,9 @@ func (v *txView) findUser(ctx context.Context, id user.ID) (*user.User, error) {
 	return u, unseen(err)
 }
 
-func (v *txView) putUser(ctx context.Context, _ *access.EntityRights, u *user.User, _ int, _ []Member) error {
-	return user.UpdateProfile(ctx, v.tx, u)
+func (v *txView) putUser(ctx context.Context, r *access.EntityRights, u *user.User, _ int, members []Member) error {
+	if err := user.UpdateProfile(ctx, v.tx, u); err != nil || !managing(r.Entity, members) {
+		return err
+	}
+	return tenant.RaisePeople(ctx, v.tx)
 }

@@ -82,6 +82,8 @@ type Unit struct {
 	// by the stored principal. Their records are in records.
 	shares map[ref]map[string]unitShare
 	unique uniqueValues
+	// managed says that the unit changes managed fields of users.
+	managed bool
 }
 
 // ref identifies a record.

@@ -156,9 +156,9 @@ func (p *UnitSession) fresh(context.Context) (*row, error) {
 	return newRow(clock.Micros(p.s.store.clock.Now()), 0), nil
 }
 
-func (p *UnitSession) own(ctx context.Context, rec *row, owner user.ID) (err error) {
+func (p *UnitSession) own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) (err error) {
 	rec.owner = owner
-	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, owner)
+	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, e, owner)
 	return err
 }
 
@@ -257,14 +257,15 @@ func (p *UnitSession) putUser(_ context.Context, r *access.EntityRights, u *user
 		if err != nil {
 			return err
 		}
-		if err := p.s.editUser(r, held, members); err != nil || len(members) == 0 {
+		if err := p.s.editUser(ctx, v, r, held, members); err != nil || len(members) == 0 {
 			return err
 		}
-		return v.putUser(ctx, r, held, 0, members)
+		return user.UpdateProfile(ctx, rp.tx, held)
 	}}
 	if err := p.u.add(c, max(before, len(u.Custom))); err != nil {
 		return err
 	}
+	p.u.managed = p.u.managed || managing(r.Entity, members)
 	p.u.users[u.ID] = u
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 )
 
@@ -41,10 +42,15 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 // changes name, locale and custom fields (contract U5).
 func (s *Session) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	var out Record
+	managed := false
 	err := s.within(ctx, entity, id, access.Update, func(v *txView, r *access.EntityRights) (err error) {
 		out, err = v.s.update(ctx, v, r, id, members)
+		managed = r.Entity.Name == schema.UserEntity && managing(r.Entity, members)
 		return err
 	})
+	if err == nil && managed {
+		s.store.dir.Forget() // the user's viewer
+	}
 	return out, err
 }
 

@@ -67,7 +67,7 @@ func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights
 		return nil, err
 	}
 	before := len(u.Custom)
-	if err := s.editUser(r, u, members); err != nil {
+	if err := s.editUser(ctx, v, r, u, members); err != nil {
 		return nil, err
 	}
 	out, err := s.held(showUser(r, u)) // before the change, as in create
@@ -77,9 +77,14 @@ func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights
 	return out, v.putUser(ctx, r, u, before, members)
 }
 
+// managing reports whether a body names a managed field of users.
+func managing(e *schema.Entity, members []Member) bool {
+	return slices.ContainsFunc(members, func(m Member) bool { f := e.Field(m.Name); return f != nil && f.Managed })
+}
+
 // editUser applies a patch to a user in memory.
-func (s *Session) editUser(r *access.EntityRights, u *user.User, members []Member) error {
-	if err := patchUser(r, u, members); err != nil || len(members) == 0 {
+func (s *Session) editUser(ctx context.Context, v view, r *access.EntityRights, u *user.User, members []Member) error {
+	if err := s.patchUser(ctx, v, r, u, members); err != nil || len(members) == 0 {
 		return err
 	}
 	u.UpdatedAt = max(clock.Micros(s.store.clock.Now()), u.UpdatedAt+1) // each change is another version
@@ -94,7 +99,7 @@ func showUser(r *access.EntityRights, u *user.User) Record {
 	return renderUser(nil, r, u)
 }
 
-func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
+func (s *Session) patchUser(ctx context.Context, v view, r *access.EntityRights, u *user.User, members []Member) error {
 	in := &input{values: make([]jsontext.Value, len(r.Entity.Fields))}
 	forbidden := map[string]string{}
 	var custom []Member
@@ -126,6 +131,13 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 	}
 	rest := checkFields(r, custom)
 	maps.Copy(forbidden, rest.forbidden)
+	if !s.viewer.MayManage(u.ID, u.Type == user.External) {
+		for _, f := range r.Entity.Fields {
+			if f.Managed && (rest.values[f.Index] != nil || r.EditField[f.Index] && rest.reasons[f.Name] != "") {
+				forbidden[f.Name] = "is managed: you may not set it for this user"
+			}
+		}
+	}
 	if len(forbidden) > 0 {
 		return errForbidden(forbidden)
 	}
@@ -140,6 +152,16 @@ func patchUser(r *access.EntityRights, u *user.User, members []Member) error {
 		}
 	}
 	rest.weigh(r.Entity, before, values, u.Custom)
+	changed := &input{values: slices.Clone(rest.values), reasons: rest.reasons}
+	for i, v := range changed.values {
+		if v != nil && same(before[i], v) {
+			changed.values[i] = nil
+		}
+	}
+	if err := checkReferences(ctx, r.Entity, changed, v.visible); err != nil {
+		return err
+	}
+	rest.reasons = changed.reasons
 	for name, reason := range rest.reasons {
 		in.fail(name, reason)
 	}

@@ -249,21 +249,36 @@ func indexKey(f *schema.Field, v jsontext.Value) (string, bool) {
 	return f.Key(v)
 }
 
-// matches reports whether a sharing rule by field value matches a record's
-// values.
-func matches(e *schema.Entity, rule *access.SharingRule, values []jsontext.Value) bool {
-	for _, c := range rule.Where {
+// matching returns the name under which a sharing rule by field value matches a
+// record's values: the rule's or, where the rule matches the viewer, that of its
+// one member that the values belong to. It returns false where it does not match.
+func matching(e *schema.Entity, rule *access.SharingRule, values []jsontext.Value) (name string, ok bool) {
+	if values == nil || len(rule.Where) == 0 {
+		return "", false
+	}
+	var keys []string
+	for i := range rule.Where {
+		c := &rule.Where[i]
 		f := e.Field(c.Field)
 		if f == nil {
-			return false
+			return "", false
 		}
-		want, ok := f.Key(c.Value)
-		have, set := f.Key(values[f.Index])
-		if !ok || !set || want != have {
-			return false
+		have, set := c.Key(f, values[f.Index])
+		if !set {
+			return "", false
+		}
+		if c.Viewer != "" {
+			keys = append(keys, have)
+			continue
+		}
+		if want, ok := f.Key(c.Value); !ok || want != have {
+			return "", false
 		}
 	}
-	return len(rule.Where) > 0
+	if keys == nil {
+		return rule.StoredAs(), true
+	}
+	return access.Member(rule.StoredAs(), keys), true
 }
 
 // valueRules returns the sharing rules by field value of an entity type.

@@ -25,8 +25,8 @@ type view interface {
 	// fresh returns a new record without owner and data.
 	fresh(ctx context.Context) (*row, error)
 	// own sets the owner of a record, and the owner's role. It returns VALIDATION
-	// where there is no such user.
-	own(ctx context.Context, rec *row, owner user.ID) error
+	// where there is no such user, or none whom the viewer may name (contract A20).
+	own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) error
 	// visible reports whether a record exists and the viewer may see it.
 	visible(ctx context.Context, entity, id string) (bool, error)
 	// free reports whether no record but rec has a value of a unique field.
@@ -84,7 +84,7 @@ func (s *Session) draft(ctx context.Context, entity string, members []Member, vi
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.checkOwner(in, s.viewer.UserID()); err != nil {
+	if err := s.checkOwner(r, in, s.viewer.UserID()); err != nil {
 		return nil, nil, err
 	}
 	if err := checkReferences(ctx, r.Entity, in, visible); err != nil {
@@ -103,7 +103,7 @@ func (s *Session) create(ctx context.Context, v view, r *access.EntityRights, in
 		return nil, err
 	}
 	rec.data = document(r.Entity, in.values, nil)
-	if err := v.own(ctx, rec, cmp.Or(in.owner, s.viewer.UserID())); err != nil {
+	if err := v.own(ctx, r.Entity, rec, cmp.Or(in.owner, s.viewer.UserID())); err != nil {
 		return nil, err
 	}
 	if err := checkUnique(ctx, v, r.Entity, rec, in.values); err != nil {
@@ -146,7 +146,7 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkOwner(in, rec.owner); err != nil {
+	if err := s.checkOwner(r, in, rec.owner); err != nil {
 		return nil, err
 	}
 	in.checkGiven(rec)
@@ -166,7 +166,7 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 	// updated_at never decreases, even if the clock was set back.
 	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
 	if in.owner != "" && in.owner != rec.owner {
-		err = v.own(ctx, rec, in.owner)
+		err = v.own(ctx, r.Entity, rec, in.owner)
 	}
 	return p, err
 }
@@ -229,15 +229,15 @@ func (s *Session) held(rec Record) (Record, error) {
 	return rec, nil
 }
 
-// checkOwner allows only the tenant owner and viewers with all_entity_access to
-// name an owner other than the present one (contract R7). It returns FORBIDDEN
-// otherwise.
-func (s *Session) checkOwner(in *input, present user.ID) error {
+// checkOwner allows only the tenant owner and viewers with all_entity_access or
+// assign_owner to name an owner other than the present one (contract R7). It
+// returns FORBIDDEN otherwise. Whom they may name is checked by view.own.
+func (s *Session) checkOwner(r *access.EntityRights, in *input, present user.ID) error {
 	if in.owner == "" || in.owner == present {
 		return nil
 	}
-	if !s.viewer.AllEntityAccess() {
-		return fault.New(fault.Forbidden, "only the tenant owner or a user with all_entity_access may set owner_id").
+	if !r.MayName() {
+		return fault.New(fault.Forbidden, "only the tenant owner or a user with all_entity_access or assign_owner may set owner_id").
 			With("fields", map[string]string{"owner_id": "you may not set another owner"})
 	}
 	return nil
@@ -250,18 +250,30 @@ type visibleFunc func(ctx context.Context, entity, id string) (bool, error)
 // the viewer may not see, both with the same reason (contract R10).
 func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible visibleFunc) error {
 	for i, f := range e.Fields {
-		if f.Type != schema.Reference || in.values[i] == nil || schema.IsNull(in.values[i]) {
+		if !f.Refers() || in.values[i] == nil {
 			continue
 		}
-		ok, err := visible(ctx, f.Target, schema.Unquote(in.values[i]))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			in.fail(f.Name, "there is no such record of "+f.Target)
+		for _, id := range f.Elements(in.values[i]) {
+			ok, err := visible(ctx, f.Target, schema.Unquote(id))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				in.fail(f.Name, noSuch(f))
+				break
+			}
 		}
 	}
 	return nil
+}
+
+// noSuch is the reason for a reference to what does not exist, or what the viewer
+// may not see.
+func noSuch(f *schema.Field) string {
+	if f.Target == schema.UserEntity {
+		return "there is no such user"
+	}
+	return "there is no such record of " + f.Target
 }
 
 // checkUnique returns a CONFLICT that names every field whose value another

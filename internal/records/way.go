@@ -123,11 +123,24 @@ var ways = [...]way{
 		why: func(why *Why, r *Reason) string {
 			var where []string
 			for _, c := range r.Rule.Where {
-				where = append(where, c.Field+" = "+string(c.Value))
+				where = append(where, conditionWords(c))
 			}
 			return "a rule shares records where " + strings.Join(where, " and ") + why.ruled(r)
 		},
 	},
+}
+
+// conditionWords returns a text that says what a condition of a rule asks for.
+func conditionWords(c access.Condition) string {
+	switch c.Viewer {
+	case "":
+		return c.Field + " = " + string(c.Value)
+	case access.ViewerID:
+		return c.Field + " is the user"
+	case access.ViewerEmail:
+		return c.Field + " is the user's e-mail address"
+	}
+	return c.Field + " is the user's " + c.Viewer
 }
 
 // level limits shares to the level edit if w is for that.

@@ -155,7 +155,21 @@ func (why *Why) above(role string) string {
 }
 
 func (why *Why) ruled(r *Reason) string {
+	if r.Rule.ShareWith != "" {
+		return " with " + sharedWith(r.Rule) + " (" + string(r.Rule.Access) + ")"
+	}
 	return " with role " + r.Rule.ShareWithRole + " (" + string(r.Rule.Access) + ")" + why.above(r.Rule.ShareWithRole)
+}
+
+// sharedWith returns a text for whom a rule shares with.
+func sharedWith(rule *access.SharingRule) string {
+	switch rule.ShareWith {
+	case access.InternalUsers, access.ExternalUsers:
+		return string(rule.ShareWith) + " users"
+	case access.Everyone:
+		return "everyone"
+	}
+	return rule.ShareWithRole
 }
 
 // setsAllowing returns the names of the grants that allow something.

@@ -35,7 +35,7 @@ type Field struct {
 	Unique   bool     // no two records of the entity type hold the same value
 	Indexed  bool     // may be filtered by
 	Options  []string // of a select or multiselect
-	Target   string   // the entity type a reference points at
+	Target   string   // the entity type a reference points at; UserEntity for users
 	// TargetStored is Target's StoredAs; New finds it.
 	TargetStored string `json:",omitzero"`
 	// Member is the name of the field's values in stored data; "" is Name. A field
@@ -43,6 +43,8 @@ type Field struct {
 	Member string `json:",omitzero"`
 	// RenamedFrom is the name that its author says it had before.
 	RenamedFrom string `json:"-"`
+	// Managed says of a field of users that others than the user set it (contract U9).
+	Managed bool `json:",omitzero"`
 	// IndexName is the name of the index rows in use; "" is Name. See StoredAs.
 	IndexName string
 	// Index is the field's place in its entity type; masks are indexed by it.
@@ -55,8 +57,21 @@ type Field struct {
 	known *fieldType // that of Type, once indexed
 }
 
-// MemberName returns the name of the field's values in stored data.
-func (f *Field) MemberName() string { return cmp.Or(f.Member, f.Name) }
+// MemberName returns the name of the field's values in stored data. Managed
+// values have names of their own, so that a field that becomes managed does not
+// take over what users said about themselves.
+func (f *Field) MemberName() string {
+	if f.Managed {
+		return f.PlainMember() + managedSuffix
+	}
+	return f.PlainMember()
+}
+
+// managedSuffix ends the names of managed values. No field's name has it.
+const managedSuffix = "#managed"
+
+// PlainMember returns what MemberName is, or would be, if the field is not managed.
+func (f *Field) PlainMember() string { return cmp.Or(f.Member, f.Name) }
 
 // TargetAs returns the name under which the records that a reference points at
 // are stored.
@@ -65,6 +80,9 @@ func (f *Field) TargetAs() string { return cmp.Or(f.TargetStored, f.Target) }
 // StoredAs returns the name of the field's index rows. It changes when they are
 // rebuilt: the new rows are added while the old ones are in use.
 func (f *Field) StoredAs() string { return cmp.Or(f.IndexName, f.Name) }
+
+// Refers reports whether values name records, or users: of its Target.
+func (f *Field) Refers() bool { return f.kind().target }
 
 // Keyed reports whether each value has an index row.
 func (f *Field) Keyed() bool { return f.Unique || f.Indexed || f.Type == Reference }
@@ -173,14 +191,14 @@ func New(entities []*Entity, userFields []*Field) *Schema {
 		s.byName[e.Name] = e.Index()
 		s.byStored[e.StoredAs()] = e
 	}
-	for _, e := range entities {
+	s.User = (&Entity{Name: UserEntity, Label: "User", Sharing: Private, Fields: userFields}).Index()
+	for _, e := range append(slices.Clip(entities), s.User) {
 		for _, f := range e.Fields {
 			if to := s.byName[f.Target]; to != nil {
 				f.TargetStored = to.Stored
 			}
 		}
 	}
-	s.User = (&Entity{Name: UserEntity, Label: "User", Sharing: Private, Fields: userFields}).Index()
 	return s
 }
 
@@ -214,14 +232,22 @@ func (e *Entity) Check() error {
 	if e.Sharing != Private && e.Sharing != PublicRead && e.Sharing != PublicReadWrite {
 		return fmt.Errorf("entity %s: sharing %q: expected private, public_read or public_read_write", e.Name, e.Sharing)
 	}
+	for _, f := range e.Fields {
+		if f.Managed || f.kind().ofUsers {
+			return fmt.Errorf("entity %s: field %s: managed and %s are for user_fields", e.Name, f.Name, and(typesWhere(func(t *fieldType) bool { return t.ofUsers })))
+		}
+	}
 	return checkFields("entity "+e.Name, e.Fields, reserved)
 }
 
 // CheckUserFields is Check for the custom fields of users.
 func CheckUserFields(fields []*Field) error {
 	for _, f := range fields {
-		if f.Unique || f.Indexed || f.Type == Reference {
-			return fmt.Errorf("user_fields: %s: unique, indexed and reference are not available for fields of users", f.Name)
+		if f.Unique || f.Indexed {
+			return fmt.Errorf("user_fields: %s: unique and indexed are not available for fields of users", f.Name)
+		}
+		if f.kind().target && f.Target == UserEntity {
+			return fmt.Errorf("user_fields: %s: a %s of users points at an entity, not at user", f.Name, f.Type)
 		}
 	}
 	return checkFields("user_fields", fields, userColumns)
@@ -275,9 +301,9 @@ func (f *Field) check() error {
 // CheckTargets returns an error, in words for its author, for the first reference
 // to an entity type that does not exist, or nil.
 func (s *Schema) CheckTargets() error {
-	for _, e := range s.Entities {
+	for _, e := range append(slices.Clip(s.Entities), s.User) {
 		for _, f := range e.Fields {
-			if f.Type == Reference && s.byName[f.Target] == nil {
+			if f.Refers() && f.Target != UserEntity && s.byName[f.Target] == nil {
 				return fmt.Errorf("entity %s: field %s: there is no entity %q", e.Name, f.Name, f.Target)
 			}
 		}

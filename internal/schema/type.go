@@ -28,12 +28,14 @@ type fieldType struct {
 	// options and target say which of these a declaration must have; types without
 	// them must not have them.
 	options, target bool
+	// ofUsers says that only fields of users may have the type.
+	ofUsers bool
 }
 
 // fieldTypes is every field type (contract V1), in the order in which messages
 // list them.
 var fieldTypes = []fieldType{
-	textType, numberType, booleanType, dateType, datetimeType, selectType, multiselectType, referenceType, jsonType,
+	textType, numberType, booleanType, dateType, datetimeType, selectType, multiselectType, referenceType, multireferenceType, jsonType,
 }
 
 // Types lists every field type.

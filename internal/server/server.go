@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admin"
 	"gatehouse/internal/admission"
 	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
@@ -59,6 +60,7 @@ type Server struct {
 	endpoints *endpoint.Service
 	identity  *identity.Service
 	staff     *staff.Service
+	admin     *admin.Service
 	mails     *outbox.Outbox
 	limiter   *ratelimit.Limiter
 	answers   *admission.Budget // bytes of answers that are built or being written
@@ -115,7 +117,11 @@ func New(o Options) *Server {
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
 	})
 	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
-	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()))
+	s.admin = admin.New(admin.Options{
+		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Cores: o.Engine.Cores(), Mails: s.mails,
+		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers,
+	})
+	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin)
 	s.metrics = newMetrics(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.cancel = cancel
@@ -218,10 +224,16 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 // rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
 	s.draining.Store(true)
-	asked := s.identity.Close(ctx) // may still put mails into the outbox
+	asked := errors.Join(s.admin.Close(ctx), s.identity.Close(ctx)) // may still put mails into the outbox
 	s.background.cancel()
 	s.background.Wait()
 	return errors.Join(asked, s.endpoints.Close(ctx), s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
+}
+
+// compile compiles the source of a logic component, to see whether it can be.
+func (s *Server) compile(ctx context.Context, id tenant.ID, source string) error {
+	_, err := s.engine.CompileFor(ctx, string(id), source)
+	return err
 }
 
 // Directory returns the server's own directory, for code in the same process: a

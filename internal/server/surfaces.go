@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/admin"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/console"
 	"gatehouse/internal/data"
@@ -61,7 +62,7 @@ type surfaces []*surface
 // newSurfaces returns every surface with its routes. The order of checks is that
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
-func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service) surfaces {
+func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service, admin *admin.Service) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -101,6 +102,7 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			class:       audit.Other,
 			routes: slices.Concat(
 				staff.Routes(),
+				admin.AdminRoutes(),
 				data.AdminRoutes(),
 				openapi.AdminRoutes(),
 				endpoints.AdminRoutes(),

@@ -46,6 +46,29 @@ func Version(ctx context.Context, q db.Querier) (version int64, ok bool, err err
 	return version, ok, err
 }
 
+// Versions tell what a node may keep of a tenant. Config is the version of its
+// configuration, and People is raised by every change of a managed field of a
+// user (RaisePeople).
+type Versions struct{ Config, People int64 }
+
+// VersionsOf reads the versions of a tenant; ok is false when there is none.
+func VersionsOf(ctx context.Context, q db.Querier) (v Versions, ok bool, err error) {
+	err = q.Query(ctx, `SELECT t.version, COALESCE(p.version, 0) FROM tenants t
+		LEFT JOIN tenant_people p ON p.tenant_id = $1 WHERE t.tenant_id = $1`, func(r db.Row) error {
+		v, ok = Versions{r.Int(0), r.Int(1)}, true
+		return nil
+	})
+	return v, ok, err
+}
+
+// RaisePeople makes every node read the users of the tenant again. It does not
+// hold the configuration, which writers of records would wait for.
+func RaisePeople(ctx context.Context, tx db.Tx) error {
+	_, err := tx.Exec(ctx, `INSERT INTO tenant_people (tenant_id, version) VALUES ($1, 1)
+		ON CONFLICT (tenant_id) DO UPDATE SET version = tenant_people.version + 1`)
+	return err
+}
+
 // Fence holds the tenant's configuration still until tx ends and returns its
 // version. Whoever writes what depends on configuration (a record's index
 // rows, rule matches, owner's role) calls it first in the transaction and
@@ -58,21 +81,21 @@ func Fence(ctx context.Context, tx db.Tx) (version int64, err error) {
 	return version, err
 }
 
-// ByHost returns the tenant that a canonical host belongs to, the version of its
-// configuration, and which of its lists has the host; ok is false for an unknown
-// host. It returns errors of the database only.
-func ByHost(ctx context.Context, d *db.DB, host string) (id ID, version int64, kind HostKind, ok bool, err error) {
+// ByHost returns the tenant that a canonical host belongs to, its versions, and
+// which of its lists has the host; ok is false for an unknown host. It returns
+// errors of the database only.
+func ByHost(ctx context.Context, d *db.DB, host string) (id ID, v Versions, kind HostKind, ok bool, err error) {
 	err = d.Unscoped("the host is what the tenant is found by").Query(ctx,
-		`SELECT t.tenant_id, t.version, h.admin FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
-		WHERE h.host = $1`, func(r db.Row) error {
-			id, version, ok = ID(r.Text(0)), r.Int(1), true
+		`SELECT t.tenant_id, t.version, COALESCE(p.version, 0), h.admin FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
+		LEFT JOIN tenant_people p ON p.tenant_id = t.tenant_id WHERE h.host = $1`, func(r db.Row) error {
+			id, v, ok = ID(r.Text(0)), Versions{r.Int(1), r.Int(2)}, true
 			kind = PublicHost
-			if r.Bool(2) {
+			if r.Bool(3) {
 				kind = AdminHost
 			}
 			return nil
 		}, host)
-	return id, version, kind, ok, err
+	return id, v, kind, ok, err
 }
 
 // List names every tenant, in order.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"gatehouse/internal/clock"
@@ -168,7 +170,11 @@ func Changes(ctx context.Context, q db.Querier, limit int) ([]Change, error) {
 
 // ChangeFilter says which changes are asked for; its zero value asks for all.
 type ChangeFilter struct {
-	Kind  string // of the object, as Change has it
+	Kind string // of the object, as Change has it
+	// Kinds are those of which one is asked for, in the place of Kind; nil asks for all.
+	Kinds []string
+	Name  string // of the object
+	Actor string // who, as Change has it, or one of the two users that it names
 	Limit int    // 0 for all
 }
 
@@ -178,7 +184,9 @@ type ChangeFilter struct {
 func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Change) error) error {
 	below, left := "~", cmp.Or(f.Limit, math.MaxInt32) // ~ sorts behind every id
 	for left > 0 {
-		page, err := changesBelow(ctx, q, f.Kind, below, min(left, changesAtOnce))
+		part := f
+		part.Limit = min(left, changesAtOnce)
+		page, err := ChangesBelow(ctx, q, part, below)
 		if err != nil {
 			return err
 		}
@@ -198,10 +206,23 @@ func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Cha
 // changesAtOnce are in memory together; one may have all the source of a component, twice.
 const changesAtOnce = 32
 
-// changesBelow reads the changes before the one with the id below.
-func changesBelow(ctx context.Context, q db.Querier, kind, below string, limit int) (page []Change, err error) {
+// ChangesBelow returns the changes that were made before the one with the id below, or the
+// last ones for "", newest first and all at once: f.Limit must bound them.
+func ChangesBelow(ctx context.Context, q db.Querier, f ChangeFilter, below string) (page []Change, err error) {
+	args := []any{cmp.Or(below, "~"), f.Limit, f.Kind, f.Name, f.Actor, likeActor(f.Actor)}
+	of := ""
+	if f.Kinds != nil {
+		places := []string{"''"} // of no kind
+		for _, kind := range f.Kinds {
+			args = append(args, kind)
+			places = append(places, "$"+strconv.Itoa(len(args)+1))
+		}
+		of = " AND kind IN (" + strings.Join(places, ", ") + ")"
+	}
 	err = q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
-		FROM config_changes WHERE tenant_id = $1 AND ($2 = '' OR kind = $2) AND change_id < $3 ORDER BY change_id DESC LIMIT $4`, func(r db.Row) error {
+		FROM config_changes WHERE tenant_id = $1 AND change_id < $2 AND ($4 = '' OR kind = $4) AND ($5 = '' OR name = $5)
+		AND ($6 = '' OR actor = $6 OR actor LIKE $7 || ' as %' ESCAPE '\' OR actor LIKE '% as ' || $7 ESCAPE '\')`+of+`
+		ORDER BY change_id DESC LIMIT $3`, func(r db.Row) error {
 		c := Change{ID: r.Text(0), At: r.Int(1), Actor: r.Text(2), Action: r.Text(3), Kind: r.Text(4), Name: r.Text(5)}
 		if !r.Null(6) {
 			c.Before = json.RawMessage(r.Text(6))
@@ -211,8 +232,13 @@ func changesBelow(ctx context.Context, q db.Querier, kind, below string, limit i
 		}
 		page = append(page, c)
 		return nil
-	}, kind, below, limit)
+	}, args...)
 	return page, err
+}
+
+// likeActor returns an actor as a pattern of LIKE that matches it alone.
+func likeActor(actor string) string {
+	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(actor)
 }
 
 // ChangedKinds lists the kinds of objects that the change history tells of, in order.

@@ -54,12 +54,15 @@ func one(ctx context.Context, q db.Querier, sql string, args ...any) (*User, err
 	if u == nil {
 		return nil, ErrUnknown
 	}
-	err = q.Query(ctx, `SELECT permission_set FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2
+	return u, loadSets(ctx, q, u)
+}
+
+func loadSets(ctx context.Context, q db.Querier, u *User) error {
+	return q.Query(ctx, `SELECT permission_set FROM user_permission_sets WHERE tenant_id = $1 AND user_id = $2
 		ORDER BY permission_set`, func(r db.Row) error {
 		u.Sets = append(u.Sets, r.Text(0))
 		return nil
 	}, u.ID)
-	return u, err
 }
 
 // Each calls each for every user of the tenant, oldest first, without their permission
@@ -205,17 +208,23 @@ func Lock(ctx context.Context, tx db.Tx, id ID) (*User, error) {
 	return u, err
 }
 
-// RoleOf returns the role of a user; ErrUnknown when there is no such user. In a
-// transaction that holds tenant.Fence the role cannot change.
-func RoleOf(ctx context.Context, q db.Querier, id ID) (role string, err error) {
+// KindOf returns the type and the role of a user; ErrUnknown when there is no such
+// user. In a transaction that holds tenant.Fence neither can change.
+func KindOf(ctx context.Context, q db.Querier, id ID) (kind Type, role string, err error) {
 	found := false
-	err = q.Query(ctx, `SELECT role FROM users WHERE tenant_id = $1 AND user_id = $2`, func(r db.Row) error {
-		role, found = r.Text(0), true
+	err = q.Query(ctx, `SELECT user_type, role FROM users WHERE tenant_id = $1 AND user_id = $2`, func(r db.Row) error {
+		kind, role, found = Type(r.Text(0)), r.Text(1), true
 		return nil
 	}, id)
 	if err == nil && !found {
 		err = ErrUnknown
 	}
+	return kind, role, err
+}
+
+// RoleOf is KindOf for the role.
+func RoleOf(ctx context.Context, q db.Querier, id ID) (role string, err error) {
+	_, role, err = KindOf(ctx, q, id)
 	return role, err
 }
 

@@ -28,6 +28,16 @@ func CountWithRoles(ctx context.Context, q db.Querier, roles []string, limit int
 	return n, err
 }
 
+// CountOfType counts the active users of a type, up to a limit.
+func CountOfType(ctx context.Context, q db.Querier, of Type, limit int) (n int, err error) {
+	err = q.Query(ctx, `SELECT count(*) FROM (SELECT 1 FROM users WHERE tenant_id = $1 AND active = 1 AND user_type = $2
+		LIMIT `+strconv.Itoa(limit)+`) l`, func(r db.Row) error {
+		n = int(r.Int(0))
+		return nil
+	}, string(of))
+	return n, err
+}
+
 // PageOfType calls each for at most limit active users of a type that were created
 // before a time, newest first, without their permission sets; 0 is no bound.
 func PageOfType(ctx context.Context, q db.Querier, of Type, before int64, limit int, each func(*User) error) error {

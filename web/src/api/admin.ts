@@ -268,6 +268,101 @@ export interface AdminVerifierTry {
   bodyBase64: string | null;
 }
 
+export interface AppliedLine {
+  action: string;
+  kind: string;
+  name: string;
+  text: string;
+}
+
+export interface AutomationMemberDescription {
+  name: string;
+  kind: string;
+  doc: string;
+  required: boolean;
+  values?: string[];
+  low?: number;
+  high?: number;
+  default?: string;
+}
+
+export interface Bounded {
+  count: number;
+  more: boolean;
+}
+
+export interface ConfigApplied {
+  work?: string;
+  changes: AppliedLine[];
+  gone: string[];
+  warnings: string[];
+}
+
+export interface ConfigChange {
+  edits?: ConfigEdit[];
+  manifest?: string;
+  prune?: boolean;
+  variables?: Record<string, string>;
+  expected?: ExpectedChange[] | null;
+}
+
+export interface ConfigEdit {
+  kind: string;
+  name?: string;
+  value?: unknown;
+  against?: string;
+  activate?: boolean;
+}
+
+export interface ConfigKind {
+  kind: string;
+  section?: string;
+  id?: string;
+  changing: string[];
+  reading: string[];
+  members: ConfigMemberDescription[];
+}
+
+export interface ConfigMemberDescription {
+  name: string;
+  type: string;
+  required?: boolean;
+  default?: unknown;
+  values?: string[];
+  min?: number;
+  max?: number;
+  doc: string;
+  members?: ConfigMemberDescription[];
+}
+
+export interface ConfigObject {
+  kind: string;
+  name: string;
+  version: string;
+  value: unknown;
+}
+
+export interface ConfigPlan {
+  changes: PlanChange[];
+  gone: string[];
+  effect: PlanEffect;
+  warnings: string[];
+}
+
+export interface ConfigWork {
+  id?: string;
+  state: WorkState;
+  who?: string;
+  mine: boolean;
+  entity: string;
+  percent: number;
+  records: WorkRecords | null;
+  startedAt: string | null;
+  applied: ConfigApplied | null;
+  error: WorkError | null;
+  other: boolean;
+}
+
 export interface DataEntitiesMeta {
   count: number;
   roles: string[];
@@ -330,6 +425,22 @@ export interface Done {
   success: boolean;
 }
 
+export interface EntityLine {
+  name: string;
+  label: string;
+  sharing: string;
+  fields: number;
+  indexed: number;
+  rules: number;
+  records: Bounded | null;
+}
+
+export interface ExpectedChange {
+  kind: string;
+  object: string;
+  version: string;
+}
+
 export interface Explained {
   user: ExplainedUser;
   owner: string | null;
@@ -381,6 +492,19 @@ export interface ExplainedWay {
   near: boolean;
 }
 
+export interface HistoryEntry {
+  id: string;
+  at: string;
+  actor: string;
+  actedAs?: string;
+  action: string;
+  kind: string;
+  name: string;
+  before: unknown;
+  after: unknown;
+  differences: PlanDifference[];
+}
+
 export interface Line {
   level: string;
   text: string;
@@ -392,21 +516,15 @@ export interface ListMeta {
   nextCursor: string | null;
 }
 
-export interface MemberDescription {
-  name: string;
-  kind: string;
-  doc: string;
-  required: boolean;
-  values?: string[];
-  low?: number;
-  high?: number;
-  default?: string;
+export interface ManifestText {
+  text: string;
+  version: number;
 }
 
 export interface NodeDescription {
   type: string;
   doc: string;
-  members: MemberDescription[];
+  members: AutomationMemberDescription[];
   readable: boolean;
   result?: string;
 }
@@ -426,6 +544,54 @@ export interface Person {
   id: string;
   email: string;
   name: string;
+}
+
+export interface PlanAffected {
+  count: number;
+  names: string[];
+}
+
+export interface PlanChange {
+  action: string;
+  kind: string;
+  name: string;
+  object: string;
+  version: string;
+  path?: string;
+  line?: number;
+  before: unknown;
+  after: unknown;
+  differences: PlanDifference[];
+}
+
+export interface PlanDifference {
+  path: string;
+  before: unknown;
+  after: unknown;
+  text: string;
+}
+
+export interface PlanEffect {
+  reindexed: PlanVisit[];
+  fields: PlanGoneField[];
+  losing: PlanAffected;
+  keys: PlanAffected;
+  endpoints: PlanAffected;
+}
+
+export interface PlanGoneField {
+  entity: string;
+  field: string;
+  holding: number;
+  of: number;
+  hidden: boolean;
+}
+
+export interface PlanVisit {
+  entity: string;
+  records: number;
+  more: boolean;
+  hidden: boolean;
 }
 
 export interface Reach {
@@ -462,6 +628,10 @@ export interface SeersMeta {
   nextCursor: string | null;
 }
 
+export interface Sent {
+  to: string;
+}
+
 export interface Session {
   id: string;
   stage: Stage;
@@ -492,6 +662,29 @@ export interface SignIn {
 
 export type Stage = "full" | "code" | "enrolment";
 
+export interface TemplateDraft {
+  name: string;
+  subject: string;
+  text: string;
+  html: string;
+}
+
+export interface TemplateFlaw {
+  member: string;
+  reason: string;
+}
+
+export interface TemplatePreview {
+  from: string;
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+  default: boolean;
+  draft: TemplateDraft;
+  invalid: TemplateFlaw[];
+}
+
 export interface TenantInfo {
   id: string;
   displayName: string;
@@ -504,8 +697,61 @@ export interface Unshared {
   deleted: boolean;
 }
 
+export interface UserLine {
+  id: string;
+  email: string;
+  name: string;
+  locale: string;
+  type: string;
+  owner: boolean;
+  active: boolean;
+  pending: boolean;
+  emailVerified: boolean;
+  hasPassword: boolean;
+  role: string;
+  permissionSets: string[];
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface WaitingMail {
+  id: string;
+  to: string;
+  subject: string;
+  createdAt: string;
+  tries: number;
+  nextAt: string;
+  sending: boolean;
+  lastError: string;
+}
+
+export interface WaitingMails {
+  count: number;
+  waiting: Bounded;
+}
+
+export interface WorkError {
+  code: string;
+  message: string;
+  details: Record<string, unknown>;
+}
+
+export interface WorkRecords {
+  done: number;
+  total: number;
+}
+
+export type WorkState = "none" | "running" | "done" | "failed" | "stopped";
+
 /** Each route of the admin API, by method and path below /admin/v1/. */
 export interface AdminRoutes {
+  "POST config/apply": { params: None; query: None; body: ConfigChange; data: ConfigApplied; meta: Record<string, never> };
+  "GET config/kinds": { params: None; query: None; body: None; data: ConfigKind[]; meta: ListMeta };
+  "GET config/manifest": { params: None; query: None; body: None; data: ManifestText; meta: Record<string, never> };
+  "POST config/plan": { params: None; query: None; body: ConfigChange; data: ConfigPlan; meta: Record<string, never> };
+  "GET config/work": { params: None; query: None; body: None; data: ConfigWork; meta: Record<string, never> };
+  "GET config/{kind}": { params: { kind: string }; query: { search?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: ConfigObject[]; meta: ListMeta };
+  "GET config/{kind}/{name}": { params: { kind: string; name: string }; query: None; body: None; data: ConfigObject; meta: Record<string, never> };
   "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
   "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
@@ -522,24 +768,38 @@ export interface AdminRoutes {
   "GET endpoints": { params: None; query: None; body: None; data: AdminEndpointLine[]; meta: ListMeta };
   "GET endpoints/{slug}": { params: { slug: string }; query: None; body: None; data: AdminEndpoint; meta: Record<string, never> };
   "POST endpoints/{slug}/token": { params: { slug: string }; query: None; body: None; data: AdminToken; meta: Record<string, never> };
+  "GET entities": { params: None; query: None; body: None; data: EntityLine[]; meta: ListMeta };
   "GET events": { params: None; query: { endpoint?: string | number | boolean; kind?: string | number | boolean; status?: string | number | boolean; key?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminEvent[]; meta: ListMeta };
   "GET events/{id}": { params: { id: string }; query: None; body: None; data: AdminEventDetail; meta: Record<string, never> };
   "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
+  "GET history": { params: None; query: { kind?: string | number | boolean; name?: string | number | boolean; who?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: HistoryEntry[]; meta: ListMeta };
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
+  "GET mails": { params: None; query: None; body: None; data: WaitingMail[]; meta: WaitingMails };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
-  "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
+  "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean; share_with?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
   "POST runs": { params: None; query: None; body: AdminTry; data: AdminOutcome; meta: Record<string, never> };
   "GET runs/{id}": { params: { id: string }; query: None; body: None; data: AdminRunDetail; meta: Record<string, never> };
   "DELETE session": { params: None; query: None; body: None; data: Done; meta: Record<string, never> };
   "GET session": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
   "POST session": { params: None; query: None; body: SignIn; data: Session; meta: Record<string, never> };
+  "POST templates/preview": { params: None; query: None; body: TemplateDraft; data: TemplatePreview; meta: Record<string, never> };
+  "POST templates/test": { params: None; query: None; body: TemplateDraft; data: Sent; meta: Record<string, never> };
+  "GET users": { params: None; query: { search?: string | number | boolean; type?: string | number | boolean; active?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: UserLine[]; meta: ListMeta };
+  "POST users/{id}/resend": { params: { id: string }; query: None; body: None; data: Sent; meta: Record<string, never> };
   "POST verifier/try": { params: None; query: None; body: AdminVerifierTry; data: AdminVerdict; meta: Record<string, never> };
   "GET why": { params: None; query: { user?: string | number | boolean; entity?: string | number | boolean; id?: string | number | boolean; verb?: string | number | boolean; field?: string | number | boolean }; body: None; data: Explained; meta: Record<string, never> };
 }
 
 /** The routes as values: where they are, and the system permissions of which the viewer needs one. */
 export const adminRoutes = {
+  "POST config/apply": { method: "POST", path: "/admin/v1/config/apply", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings", "can_manage_external_users"] },
+  "GET config/kinds": { method: "GET", path: "/admin/v1/config/kinds", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "GET config/manifest": { method: "GET", path: "/admin/v1/config/manifest", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "POST config/plan": { method: "POST", path: "/admin/v1/config/plan", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings", "can_manage_external_users"] },
+  "GET config/work": { method: "GET", path: "/admin/v1/config/work", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "GET config/{kind}": { method: "GET", path: "/admin/v1/config/{kind}", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "GET config/{kind}/{name}": { method: "GET", path: "/admin/v1/config/{kind}/{name}", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET count": { method: "GET", path: "/admin/v1/count", needs: ["any staff"] },
   "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
@@ -556,10 +816,13 @@ export const adminRoutes = {
   "GET endpoints": { method: "GET", path: "/admin/v1/endpoints", needs: ["manage_endpoints"] },
   "GET endpoints/{slug}": { method: "GET", path: "/admin/v1/endpoints/{slug}", needs: ["manage_endpoints"] },
   "POST endpoints/{slug}/token": { method: "POST", path: "/admin/v1/endpoints/{slug}/token", needs: ["manage_endpoints"] },
+  "GET entities": { method: "GET", path: "/admin/v1/entities", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET events": { method: "GET", path: "/admin/v1/events", needs: ["manage_endpoints"] },
   "GET events/{id}": { method: "GET", path: "/admin/v1/events/{id}", needs: ["manage_endpoints"] },
   "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
+  "GET history": { method: "GET", path: "/admin/v1/history", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
+  "GET mails": { method: "GET", path: "/admin/v1/mails", needs: ["tenant_settings", "manage_users"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
   "GET runs": { method: "GET", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
@@ -568,6 +831,10 @@ export const adminRoutes = {
   "DELETE session": { method: "DELETE", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "GET session": { method: "GET", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "POST session": { method: "POST", path: "/admin/v1/session", needs: [] },
+  "POST templates/preview": { method: "POST", path: "/admin/v1/templates/preview", needs: ["tenant_settings", "manage_users"] },
+  "POST templates/test": { method: "POST", path: "/admin/v1/templates/test", needs: ["tenant_settings"] },
+  "GET users": { method: "GET", path: "/admin/v1/users", needs: ["manage_users", "can_manage_external_users"] },
+  "POST users/{id}/resend": { method: "POST", path: "/admin/v1/users/{id}/resend", needs: ["manage_users", "can_manage_external_users"] },
   "POST verifier/try": { method: "POST", path: "/admin/v1/verifier/try", needs: ["manage_endpoints"] },
   "GET why": { method: "GET", path: "/admin/v1/why", needs: ["manage_users", "manage_permissions"] },
 } as const satisfies Record<keyof AdminRoutes, { method: string; path: string; needs: readonly string[] }>;
