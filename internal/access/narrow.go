@@ -30,6 +30,47 @@ func Loses(before *Config, was Identity, after *Config, is Identity) bool {
 	return false
 }
 
+// Exceeds reports whether a viewer has a right that another viewer of the same
+// configuration lacks: ownership of the tenant, all_entity_access, a system permission, a
+// permission on an entity type or on a field, or a role above the other's. Which records
+// they reach by their own role, records and shares is not compared: these are theirs.
+func (w Viewer) Exceeds(other Viewer) bool {
+	switch {
+	case w.v == nil:
+		return false
+	case other.v == nil:
+		return true
+	case w.v.owner && !other.v.owner, w.v.all && !other.v.all:
+		return true
+	case slices.ContainsFunc(w.v.system, func(p string) bool { return !other.May(p) }):
+		return true
+	case !other.v.all && w.v.role != "" && w.v.role != other.v.role && w.v.config.Roles.within(other.v.role, w.v.role):
+		return true
+	}
+	for name, r := range w.v.entities {
+		if r.permits(other.v.entities[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// permits reports whether r has a permission that other, on the same entity type, lacks.
+func (r *EntityRights) permits(other *EntityRights) bool {
+	for verb := Create; verb <= Delete; verb++ {
+		if r.May(verb) && !other.May(verb) {
+			return true
+		}
+	}
+	for i := range r.Entity.Fields {
+		if r.May(Read) && r.ReadField[i] && !other.ReadField[i] ||
+			(r.May(Create) || r.May(Update)) && r.EditField[i] && !other.EditField[i] {
+			return true
+		}
+	}
+	return r.columnExceeds(other)
+}
+
 // exceeds reports whether r has a right that other does not have.
 func (r *EntityRights) exceeds(other *EntityRights) bool {
 	for verb := Create; verb <= Delete; verb++ {

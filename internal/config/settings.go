@@ -22,6 +22,8 @@ var settingsTable = table[tenant.Tenant]{
 	address("base_url", func(t *tenant.Tenant) *string { return &t.BaseURL }, false).says("where links in mails begin; from the first host when absent"),
 	within("public_api", func(t *tenant.Tenant) *tenant.PublicAPI { return &t.Settings.PublicAPI }, publicAPITable,
 		func() tenant.PublicAPI { return tenant.DefaultSettings().PublicAPI }, true).says("the Public API"),
+	within("staff", func(t *tenant.Tenant) *tenant.Staff { return &t.Settings.Staff }, staffTable,
+		func() tenant.Staff { return tenant.DefaultSettings().Staff }, true).says("the sign-in to the administration"),
 	count("unauthenticated_per_ip_per_minute", func(t *tenant.Tenant) *int { return &t.Settings.UnauthenticatedPerIPPerMinute }).says("requests of an address without valid credentials"),
 	{
 		key: "dedup_retention_days", kind: NumberMember, low: 0, high: maxRetention, doc: "how long deliveries are known again; 0 is for ever, else at least 30",
@@ -31,6 +33,10 @@ var settingsTable = table[tenant.Tenant]{
 	},
 	within("external_identity", func(t *tenant.Tenant) *tenant.ExternalIdentity { return &t.Settings.ExternalIdentity }, identityTable,
 		func() tenant.ExternalIdentity { return tenant.DefaultSettings().ExternalIdentity }, false).says("registration and login of external users"),
+}
+
+var staffTable = table[tenant.Staff]{
+	choice("second_factor", func(s *tenant.Staff) *string { return &s.SecondFactor }, tenant.FactorOptional, tenant.FactorRequired).says("whether staff must have one-time codes"),
 }
 
 var publicAPITable = table[tenant.PublicAPI]{

@@ -327,7 +327,7 @@ func TestMistakesOfEditsCarryAPath(t *testing.T) {
 		wrong := object("parent", true)
 		other := object("roles", list())
 		p.refused(`edits[0].parent: parent: expected text, found true
-edits[1].roles: unknown key "roles": expected tenant, display_name, hosts, admin_hosts, base_url, public_api, `+
+edits[1].roles: unknown key "roles": expected tenant, display_name, hosts, admin_hosts, base_url, public_api, staff, `+
 			`unauthenticated_per_ip_per_minute, dedup_retention_days, external_identity`,
 			config.Edit{Kind: "role", Name: "sales", Value: wrong}, config.Edit{Kind: "tenant", Value: other})
 		p.refused("edits[1]: role other is declared twice, first at edits[0]",

@@ -31,6 +31,16 @@ func (m *Mails) All() []mail.Message {
 	return append([]mail.Message(nil), m.list...)
 }
 
+// Count returns how many mails to an address were sent so far.
+func (m *Mails) Count(to string) (n int) {
+	for _, msg := range m.All() {
+		if msg.To == to {
+			n++
+		}
+	}
+	return n
+}
+
 var tokenInLink = regexp.MustCompile(`\?token=([A-Za-z0-9_-]+)`)
 
 // Token waits for the n-th mail to an address, counted from 1, and returns the token of

@@ -52,13 +52,27 @@ type StaffSession struct {
 	UserID   user.ID
 	Email    string
 	ActingAs string // "" unless acting
-	Stage    credential.Stage
+	// Real is the viewer of the user who signed in; it is the request's Viewer unless
+	// they act as another one. The zero Viewer before the second factor.
+	Real  access.Viewer
+	Stage credential.Stage
 	// SignedInAt is when the session began; it ends at ExpiresAt at the latest.
 	SignedInAt, ExpiresAt time.Time
 }
 
 // Acting reports whether the user acts as another one.
 func (s *StaffSession) Acting() bool { return s.ActingAs != "" }
+
+// Lasting returns the viewers that must all be allowed a change which outlives the acting:
+// the viewer, and while they act as another user also the one who signed in. What gives
+// somebody a way in later is of this kind: keys, endpoints that run as a user, users with
+// passwords, permission sets and roles.
+func (c *Authed) Lasting() []access.Viewer {
+	if c.Session == nil || !c.Session.Acting() {
+		return []access.Viewer{c.Viewer}
+	}
+	return []access.Viewer{c.Viewer, c.Session.Real}
+}
 
 // Actor returns who makes a change, in the form that the change history keeps: the
 // address of the user who signed in, and of the one they act as, if any.

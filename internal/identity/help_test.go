@@ -25,6 +25,7 @@ import (
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -104,10 +105,10 @@ type world struct {
 }
 
 // cheap replaces password hashing, so that a test can take thousands of steps.
-var cheap = passwords{
-	hash:   func(password string) (string, error) { return "cheap:" + password, nil },
-	verify: func(phc, password string) bool { return phc == "cheap:"+password },
-	dummy:  func() string { return "dummy" },
+var cheap = signin.Functions{
+	Hash:   func(password string) (string, error) { return "cheap:" + password, nil },
+	Verify: func(phc, password string) bool { return phc == "cheap:"+password },
+	Dummy:  func() string { return "dummy" },
 }
 
 func each(t *testing.T, fn func(t *testing.T, w *world)) {
@@ -132,10 +133,10 @@ func node(t testing.TB, d *db.DB, clk *movedClock) *world {
 	w := &world{t: t, ctx: context.Background(), d: d, clock: clk, dir: access.NewDirectory(d), post: &postbox{}, ring: ring, ip: "192.0.2.1"}
 	w.id = New(Options{
 		DB: d, Directory: w.dir, Clock: clk, Keyring: ring, Limiter: ratelimit.New(clk.Now, ratelimit.Options{MaxKeys: 1 << 12}),
-		Mailer: w.post, Emit: w.noted,
+		Mailer: w.post, Emit: w.noted, Hasher: signin.NewHasher(nil),
 	})
-	w.id.passwords = cheap
-	w.id.mails.delay = 0
+	w.id.hasher.Functions = cheap
+	w.id.mails.Delay = 0
 	t.Cleanup(func() {
 		if err := w.id.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)

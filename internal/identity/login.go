@@ -50,11 +50,11 @@ func (s *Service) login(ctx context.Context, cfg *access.Config, email, password
 	if err != nil && !errors.Is(err, user.ErrUnknown) {
 		return nil, err
 	}
-	hash, known := s.passwords.dummy(), false
+	hash, known := s.hasher.Dummy(), false
 	if err == nil && acc.Type == user.External && acc.PasswordHash != "" {
 		hash, known = acc.PasswordHash, true
 	}
-	right, err := s.verifyPassword(ctx, cfg.Tenant.ID, hash, password)
+	right, err := s.hasher.Verify(ctx, cfg.Tenant.ID, hash, password)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/tenant/tenanttest"
 	"gatehouse/internal/user"
@@ -62,7 +63,7 @@ func TestWhoMayNotLogInGetsTheSameAnswer(t *testing.T) {
 			return user.Update(w.ctx, tx, u)
 		}))
 		var verified atomic.Int64
-		w.id.passwords.verify = func(phc, password string) bool { verified.Add(1); return cheap.verify(phc, password) }
+		w.id.hasher.Functions.Verify = func(phc, password string) bool { verified.Add(1); return cheap.Verify(phc, password) }
 		answers := map[string]int{}
 		list := [][2]string{
 			{"nobody@customer.example", password}, {"no address", password}, {sam, password}, {olivia, password},
@@ -99,10 +100,10 @@ func TestALoginThatWasOvertakenDoesNotHold(t *testing.T) {
 		w.join(eva)
 		cfg := w.config()
 		meanwhile := func(do func()) answer {
-			w.id.passwords.verify = func(phc, password string) bool {
-				w.id.passwords.verify = cheap.verify
+			w.id.hasher.Functions.Verify = func(phc, password string) bool {
+				w.id.hasher.Functions.Verify = cheap.Verify
 				do()
-				return cheap.verify(phc, password)
+				return cheap.Verify(phc, password)
 			}
 			return w.call(cfg, "POST", "login", fmt.Sprintf(`{"email":%q,"password":%q}`, eva, password), access.Viewer{})
 		}
@@ -122,17 +123,17 @@ func TestALoginStormIsShed(t *testing.T) {
 	w.join(eva)
 	var running, most atomic.Int64
 	release := make(chan struct{})
-	w.id.passwords.verify = func(phc, password string) bool {
+	w.id.hasher.Functions.Verify = func(phc, password string) bool {
 		if now := running.Add(1); now > most.Load() {
 			most.Store(now)
 		}
 		defer running.Add(-1)
 		<-release
-		return cheap.verify(phc, password)
+		return cheap.Verify(phc, password)
 	}
 	cfg := w.config()
 	slots := max(1, runtime.GOMAXPROCS(0)-1)
-	total := slots + maxQueuedOfOne + 10
+	total := slots + signin.MaxQueuedOfOne + 10
 	var wg sync.WaitGroup
 	codes := make(chan answer, total)
 	for range total {
@@ -164,15 +165,15 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 	slots := max(1, runtime.GOMAXPROCS(0)-1)
 	var leaves []func()
 	for range slots {
-		leave, err := w.id.admit(t.Context(), acme)
+		leave, err := w.id.hasher.Admit(t.Context(), acme)
 		w.must(err)
 		leaves = append(leaves, leave)
 	}
 	var wg sync.WaitGroup
 	var before atomic.Int64
-	for range maxQueuedOfOne {
+	for range signin.MaxQueuedOfOne {
 		wg.Go(func() {
-			leave, err := w.id.admit(t.Context(), acme)
+			leave, err := w.id.hasher.Admit(t.Context(), acme)
 			if err != nil {
 				t.Error(err)
 				return
@@ -182,15 +183,15 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 			leave()
 		})
 	}
-	for w.id.hashGate.Waiting() < maxQueuedOfOne {
+	for w.id.hasher.Waiting() < signin.MaxQueuedOfOne {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := w.id.admit(t.Context(), acme); fault.CodeOf(err) != fault.Overloaded {
+	if _, err := w.id.hasher.Admit(t.Context(), acme); fault.CodeOf(err) != fault.Overloaded {
 		t.Errorf("one more of the storm: %v", err)
 	}
 	seen := make(chan int64, 1)
 	wg.Go(func() {
-		leave, err := w.id.admit(t.Context(), "globex")
+		leave, err := w.id.hasher.Admit(t.Context(), "globex")
 		if err != nil {
 			t.Error(err)
 			seen <- 0
@@ -199,7 +200,7 @@ func TestALoginStormLeavesTurnsToOthers(t *testing.T) {
 		seen <- before.Load()
 		leave()
 	})
-	for w.id.hashGate.Waiting() < maxQueuedOfOne+1 {
+	for w.id.hasher.Waiting() < signin.MaxQueuedOfOne+1 {
 		time.Sleep(time.Millisecond)
 	}
 	for _, leave := range leaves {
@@ -219,7 +220,7 @@ func TestAttemptsThatAreShedBlockNobody(t *testing.T) {
 	w.join(eva)
 	var leaves []func()
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		leave, err := w.id.admit(t.Context(), "globex")
+		leave, err := w.id.hasher.Admit(t.Context(), "globex")
 		w.must(err)
 		leaves = append(leaves, leave)
 	}
@@ -426,7 +427,7 @@ func TestARefusedRequestIsChargedToNobodyElse(t *testing.T) {
 	w.do("register", registering("c@b.example")).want(429, fault.TooManyRequests)
 	w.do("request-password-reset", `{"email":"c@b.example"}`).want(429, fault.TooManyRequests)
 	for _, key := range []string{"identity/acme/register/address/198.51.100.2", "identity/acme/reset/email/c@b.example"} {
-		if r := w.id.limiter.Peek(key, 2, time.Hour); r.Remaining != 2 {
+		if r := w.id.limits.Limiter.Peek(key, 2, time.Hour); r.Remaining != 2 {
 			t.Errorf("%s: %+v", key, r)
 		}
 	}

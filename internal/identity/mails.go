@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/email"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -28,7 +29,7 @@ func compose(t *tenant.Tenant, template string, to user.Account, path, token str
 		values.ResetURL = link
 	}
 	filled := form.Render(values)
-	return mail.Message{From: sender(t), To: email.Mailbox(to.Email), Subject: filled.Subject, Text: filled.Text, HTML: filled.HTML}
+	return mail.Message{From: signin.Sender(t), To: email.Mailbox(to.Email), Subject: filled.Subject, Text: filled.Text, HTML: filled.HTML}
 }
 
 // The pages that a tenant's app must have (contract M3).
@@ -36,16 +37,6 @@ const (
 	verifyPage = "/verify"
 	resetPage  = "/reset-password"
 )
-
-// sender returns the address no-reply at the host of the tenant's base URL, with the
-// tenant's name.
-func sender(t *tenant.Tenant) string {
-	host := "localhost"
-	if u, err := url.Parse(t.BaseURL); err == nil && u.Hostname() != "" && !strings.Contains(u.Hostname(), ":") {
-		host = u.Hostname()
-	}
-	return mail.Address(t.DisplayName, "no-reply@"+host)
-}
 
 // Sample returns the mail that a template of the tenant makes, with links that lead
 // nowhere, as it would be sent to a user.

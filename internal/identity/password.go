@@ -36,13 +36,13 @@ func (s *Service) changePassword(ctx context.Context, cfg *access.Config, g gran
 	}
 	hash := acc.PasswordHash
 	if hash == "" {
-		hash = s.passwords.dummy()
+		hash = s.hasher.Dummy()
 	}
-	right, err := s.verifyPassword(ctx, cfg.Tenant.ID, hash, current)
+	right, err := s.hasher.Verify(ctx, cfg.Tenant.ID, hash, current)
 	if err != nil {
 		return err
 	}
-	if !right || acc.PasswordHash == "" {
+	if !right || acc.PasswordHash == "" || acc.Type != user.External {
 		s.counts.failures.Add(1)
 		return errCurrentPassword
 	}
@@ -50,7 +50,7 @@ func (s *Service) changePassword(ctx context.Context, cfg *access.Config, g gran
 		s.counts.failures.Add(1)
 		return notActive(acc)
 	}
-	phc, err := s.hashAdmitted(ctx, cfg.Tenant.ID, password)
+	phc, err := s.hasher.HashAdmitted(ctx, cfg.Tenant.ID, password)
 	if err != nil {
 		return err
 	}

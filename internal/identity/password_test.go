@@ -66,7 +66,7 @@ func TestWhatMayNotChangeAPassword(t *testing.T) {
 		w.join(eva)
 		access, refreshToken := w.login(eva)
 		var verified atomic.Int64
-		w.id.passwords.verify = func(phc, password string) bool { verified.Add(1); return cheap.verify(phc, password) }
+		w.id.hasher.Functions.Verify = func(phc, password string) bool { verified.Add(1); return cheap.Verify(phc, password) }
 		a := w.change(access, "wrong", "another one").want(401, fault.InvalidCredentials)
 		if a.err.RetryAfter != 0 || verified.Load() != 1 {
 			t.Errorf("%+v after %d verifications", a.err, verified.Load())
@@ -166,10 +166,10 @@ func TestAChangeThatWasOvertakenDoesNotHold(t *testing.T) {
 		w.join(eva)
 		access, _ := w.login(eva)
 		meanwhile := func(do func()) answer {
-			w.id.passwords.hash = func(password string) (string, error) {
-				w.id.passwords.hash = cheap.hash
+			w.id.hasher.Functions.Hash = func(password string) (string, error) {
+				w.id.hasher.Functions.Hash = cheap.Hash
 				do()
-				return cheap.hash(password)
+				return cheap.Hash(password)
 			}
 			return w.change(access, password, "from the change")
 		}

@@ -160,7 +160,7 @@ func (s *Service) register(ctx context.Context, cfg *access.Config, r *registrat
 // hashForNew waits for a place and returns the hash of a registration's password. It
 // returns EMAIL_TAKEN before it hashes if a user has the address.
 func (s *Service) hashForNew(ctx context.Context, cfg *access.Config, r *registration) (string, error) {
-	leave, err := s.admit(ctx, cfg.Tenant.ID)
+	leave, err := s.hasher.Admit(ctx, cfg.Tenant.ID)
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +168,7 @@ func (s *Service) hashForNew(ctx context.Context, cfg *access.Config, r *registr
 	if err := s.checkFree(ctx, cfg, r.email); err != nil {
 		return "", err
 	}
-	return s.hashAdmitted(ctx, cfg.Tenant.ID, r.password)
+	return s.hasher.HashAdmitted(ctx, cfg.Tenant.ID, r.password)
 }
 
 // tryRegister stores a new user under one version of the configuration. It returns errStale

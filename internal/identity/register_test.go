@@ -171,7 +171,7 @@ func TestATakenAddressIsToldByKind(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.join("eva@customer.example")
 		hashes := 0
-		w.id.passwords.hash = func(string) (string, error) { hashes++; return "x", nil }
+		w.id.hasher.Functions.Hash = func(string) (string, error) { hashes++; return "x", nil }
 		a := w.do("register", registering(" EVA@Customer.Example")).want(409, fault.EmailTaken)
 		if !strings.Contains(a.err.Message, "log in") {
 			t.Errorf("external: %s", a.err.Message)
@@ -272,7 +272,7 @@ func TestAShedRegistrationTellsNothing(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, db.SQLite))
 	w.join(eva)
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		leave, err := w.id.admit(t.Context(), "globex")
+		leave, err := w.id.hasher.Admit(t.Context(), "globex")
 		w.must(err)
 		t.Cleanup(leave)
 	}

@@ -52,7 +52,7 @@ func (s *Service) reset(ctx context.Context, cfg *access.Config, token, password
 	if err := s.store.checkToken(ctx, cfg.Tenant.ID, hashed, forReset); err != nil { // before the password is hashed
 		return err
 	}
-	phc, err := s.hash(ctx, cfg.Tenant.ID, password)
+	phc, err := s.hasher.Hash(ctx, cfg.Tenant.ID, password)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/tenant"
 )
 
@@ -122,39 +122,9 @@ func TestAMailThatCannotBeQueuedIsTriedAgainAndThenReported(t *testing.T) {
 	}
 }
 
-func TestAFullQueueShedsAndAClosedOneFinishes(t *testing.T) {
-	q := newQueue()
-	hold, ran := make(chan struct{}), 0
-	w := &world{t: t}
-	w.must(q.put("acme", func(context.Context) { <-hold }))
-	full := false
-	for range maxJobsOfOne + 1 {
-		if err := q.put("acme", func(context.Context) { ran++ }); err != nil {
-			full = fault.CodeOf(err) == fault.Overloaded
-		}
-	}
-	if !full {
-		t.Error("it takes any number")
-	}
-	turn := 0
-	w.must(q.put("globex", func(context.Context) { turn = ran }))
-	close(hold)
-	w.must(q.close(t.Context()))
-	if turn > 1 {
-		t.Errorf("%d jobs of the tenant with the full queue went before another's", turn)
-	}
-	if ran < maxJobsOfOne-1 {
-		t.Errorf("%d ran", ran)
-	}
-	if fault.CodeOf(q.put("acme", func(context.Context) {})) != fault.Overloaded {
-		t.Error("it takes more after it was closed")
-	}
-	w.must(q.settle(t.Context()))
-}
-
 func TestPasswordsAreHashedForReal(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		w.id.passwords = passwords{hash: secret.HashPassword, verify: secret.VerifyPassword, dummy: secret.DummyHash}
+		w.id.hasher.Functions = signin.Functions{Hash: secret.HashPassword, Verify: secret.VerifyPassword, Dummy: secret.DummyHash}
 		w.settings(func(e *tenant.ExternalIdentity) { e.ActivationMode = noProof })
 		w.join(eva)
 		if hash := w.user(eva).PasswordHash; !strings.HasPrefix(hash, "$argon2id$") {

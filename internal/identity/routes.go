@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -12,6 +11,7 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/user"
 )
 
@@ -153,16 +153,16 @@ func (b passwordBody) required() []text {
 
 func (s *Service) serveRegister(ctx context.Context, c *httpapi.Call) (any, error) {
 	limits := limitsOf(c)
-	perAddress := ofAddress(c, "register", limits.RegisterPerIPPerHour, time.Hour)
-	perTenant := ofTenant(c, "register", limits.RegisterPerTenantPerHour, time.Hour)
+	perAddress := s.limits.OfAddress(c, "register", perHour(limits.RegisterPerIPPerHour))
+	perTenant := s.limits.OfTenant(c, "register", perHour(limits.RegisterPerTenantPerHour))
 	if !c.Config.Tenant.Settings.ExternalIdentity.OpenRegistration {
-		showLimit(c, s.limiter.Peek(perAddress.key, perAddress.limit, perAddress.window))
+		s.limits.Show(c, perAddress)
 		return nil, errClosed
 	}
-	if err := s.peek(c, perTenant); err != nil {
+	if err := s.limits.Peek(c, perTenant); err != nil {
 		return nil, err
 	}
-	if err := s.take(c, perAddress); err != nil {
+	if err := s.limits.Take(c, perAddress); err != nil {
 		return nil, err
 	}
 	body, err := c.JSON()
@@ -173,14 +173,14 @@ func (s *Service) serveRegister(ctx context.Context, c *httpapi.Call) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.take(c, perTenant); err != nil {
+	if err := s.limits.Take(c, perTenant); err != nil {
 		return nil, err
 	}
 	return s.register(ctx, c.Config, r)
 }
 
 func (s *Service) serveVerify(ctx context.Context, c *httpapi.Call) (any, error) {
-	if err := s.take(c, ofAddress(c, "verify", limitsOf(c).VerifyPerIPPerMinute, time.Minute)); err != nil {
+	if err := s.limits.Take(c, s.limits.OfAddress(c, "verify", perMinute(limitsOf(c).VerifyPerIPPerMinute))); err != nil {
 		return nil, err
 	}
 	body, err := read(c, tokenBody.required)
@@ -212,18 +212,18 @@ func (s *Service) serveActivationToken(ctx context.Context, c *httpapi.Authed) (
 }
 
 func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) {
-	if err := s.take(c, ofAddress(c, "login", limitsOf(c).LoginPerIPPerMinute, time.Minute)); err != nil {
+	if err := s.limits.Take(c, s.limits.OfAddress(c, "login", perMinute(limitsOf(c).LoginPerIPPerMinute))); err != nil {
 		return nil, err
 	}
 	body, err := read(c, loginBody.required)
 	if err != nil {
 		return nil, err
 	}
-	g := loginKey{email: body.Email}
-	if g.epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, body.Email); err != nil {
+	g := signin.Guess{Email: body.Email}
+	if g.Epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, body.Email); err != nil {
 		return nil, err
 	}
-	leave, err := s.admitLogin(ctx, c, g)
+	leave, err := s.limits.Admit(ctx, c, s.hasher, g)
 	if err != nil {
 		return nil, err
 	}
@@ -231,28 +231,10 @@ func (s *Service) serveLogin(ctx context.Context, c *httpapi.Call) (any, error) 
 	return s.login(ctx, c.Config, body.Email, body.Password)
 }
 
-// admitLogin waits for a place to check a password and then charges the attempt to its
-// e-mail address: attempts that wait, and may be refused with OVERLOADED, must not block
-// an account. leave must be called afterwards.
-func (s *Service) admitLogin(ctx context.Context, c *httpapi.Call, g loginKey) (leave func(), err error) {
-	if err := s.blocked(c, g); err != nil {
-		return nil, err
-	}
-	leave, err = s.admit(ctx, c.Config.Tenant.ID)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.takeLogin(c, g); err != nil {
-		leave()
-		return nil, err
-	}
-	return leave, nil
-}
-
 // servePassword changes the password of the user of the access token. An attempt at the
 // current password is charged to the same budgets as a login.
 func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	if err := s.take(c.Call, ofAddress(c.Call, "login", limitsOf(c.Call).LoginPerIPPerMinute, time.Minute)); err != nil {
+	if err := s.limits.Take(c.Call, s.limits.OfAddress(c.Call, "login", perMinute(limitsOf(c.Call).LoginPerIPPerMinute))); err != nil {
 		return httpapi.Reply{}, err
 	}
 	body, err := read(c.Call, passwordBody.required)
@@ -266,11 +248,11 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	g := loginKey{email: c.Viewer.Email()}
-	if g.epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, g.email); err != nil {
+	g := signin.Guess{Email: c.Viewer.Email()}
+	if g.Epoch, err = s.epochOf(ctx, c.Config.Tenant.ID, g.Email); err != nil {
 		return httpapi.Reply{}, err
 	}
-	leave, err := s.admitLogin(ctx, c.Call, g)
+	leave, err := s.limits.Admit(ctx, c.Call, s.hasher, g)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -280,15 +262,15 @@ func (s *Service) servePassword(ctx context.Context, c *httpapi.Authed) (httpapi
 }
 
 // ofToken returns the budget of a refresh token.
-func ofToken(c *httpapi.Call, token string) budget {
-	return budgetOf(c, "refresh", string(secret.Hash(token)), limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
+func (s *Service) ofToken(c *httpapi.Call, token string) signin.Budget {
+	return s.limits.Of(c, "refresh", string(secret.Hash(token)), perMinute(limitsOf(c).RefreshPerTokenPerMinute))
 }
 
 // ofSession returns the budget of a session. Each rotation adds a row that is kept as long
 // as the session, and makes a token with a budget of its own, so a caller that always
 // presents the newest token never reaches the limit of a token.
-func ofSession(c *httpapi.Call, chainID string) budget {
-	return budgetOf(c, "refresh/session", chainID, limitsOf(c).RefreshPerTokenPerMinute, time.Minute)
+func (s *Service) ofSession(c *httpapi.Call, chainID string) signin.Budget {
+	return s.limits.Of(c, "refresh/session", chainID, perMinute(limitsOf(c).RefreshPerTokenPerMinute))
 }
 
 func (s *Service) serveRefresh(ctx context.Context, c *httpapi.Call) (any, error) {
@@ -296,12 +278,12 @@ func (s *Service) serveRefresh(ctx context.Context, c *httpapi.Call) (any, error
 	if err != nil {
 		return nil, err
 	}
-	if err := s.take(c, ofToken(c, body.RefreshToken)); err != nil {
+	if err := s.limits.Take(c, s.ofToken(c, body.RefreshToken)); err != nil {
 		return nil, err
 	}
 	return s.refresh(ctx, c.Config, body.RefreshToken, sessionLimit{
-		check: func(chainID string) error { return s.peek(c, ofSession(c, chainID)) },
-		count: func(chainID string) { showLimit(c, s.charge(c, ofSession(c, chainID))) },
+		check: func(chainID string) error { return s.limits.Peek(c, s.ofSession(c, chainID)) },
+		count: func(chainID string) { s.limits.Charge(c, s.ofSession(c, chainID)) },
 	})
 }
 
@@ -312,8 +294,7 @@ func (s *Service) serveLogout(ctx context.Context, c *httpapi.Call) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	b := ofToken(c, body.RefreshToken)
-	showLimit(c, s.limiter.Peek(b.key, b.limit, b.window))
+	s.limits.Show(c, s.ofToken(c, body.RefreshToken))
 	return success{true}, s.logout(ctx, c.Config, body.RefreshToken)
 }
 
@@ -333,8 +314,8 @@ func (s *Service) requestMail(c *httpapi.Call, use string, do func(cfg *access.C
 		return nil, err
 	}
 	limits := limitsOf(c)
-	err = s.take(c, ofEmail(c, use, body.Email, limits.ResetPerEmailPerHour, time.Hour),
-		ofTenant(c, use, limits.ResetPerTenantPerHour, time.Hour))
+	err = s.limits.Take(c, s.limits.OfEmail(c, use, body.Email, perHour(limits.ResetPerEmailPerHour)),
+		s.limits.OfTenant(c, use, perHour(limits.ResetPerTenantPerHour)))
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +323,7 @@ func (s *Service) requestMail(c *httpapi.Call, use string, do func(cfg *access.C
 }
 
 func (s *Service) serveReset(ctx context.Context, c *httpapi.Call) (any, error) {
-	if err := s.take(c, ofAddress(c, "password-reset", limitsOf(c).PasswordResetPerIPPerMinute, time.Minute)); err != nil {
+	if err := s.limits.Take(c, s.limits.OfAddress(c, "password-reset", perMinute(limitsOf(c).PasswordResetPerIPPerMinute))); err != nil {
 		return nil, err
 	}
 	body, err := read(c, resetBody.required)

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/mail"
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/tenant"
 )
 
@@ -21,7 +21,7 @@ type Mailer interface {
 	Wake()
 }
 
-// Options configures a Service. All fields but Cores and Emit must be set.
+// Options configures a Service. All fields but Emit must be set.
 type Options struct {
 	DB        *db.DB
 	Directory *access.Directory
@@ -29,7 +29,7 @@ type Options struct {
 	Keyring   *secret.Keyring
 	Limiter   *ratelimit.Limiter
 	Mailer    Mailer
-	Cores     *admission.Cores // limits concurrent hashing; nil for no limit
+	Hasher    *signin.Hasher // shared by all that hashes passwords
 	// Emit logs events for the operator: stolen tokens, blocks, mails that could not
 	// be queued. No event contains a token, password or e-mail address.
 	Emit func(event string, fields map[string]any)
@@ -39,14 +39,14 @@ type Options struct {
 // nothing until RunRetention is called.
 func New(o Options) *Service {
 	s := &Service{
-		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring, limiter: o.Limiter,
-		mailer: o.Mailer, emit: o.Emit, hashGate: newHashGate(), cores: o.Cores, keys: keys{tenants: map[tenant.ID]*tenantKeys{}},
-		passwords: passwords{hash: secret.HashPassword, verify: secret.VerifyPassword, dummy: secret.DummyHash},
+		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring,
+		mailer: o.Mailer, emit: o.Emit, hasher: o.Hasher, keys: keys{tenants: map[tenant.ID]*tenantKeys{}},
 	}
 	if s.emit == nil {
 		s.emit = func(string, map[string]any) {}
 	}
-	s.mails = newQueue()
+	s.limits = &signin.Limits{Limiter: o.Limiter, Clock: o.Clock, Name: "identity", Blocked: s.blocked}
+	s.mails = signin.NewLater()
 	return s
 }
 
@@ -61,3 +61,11 @@ func (s store) offset() int64 { return clock.OffsetOf(s.clock).Microseconds() }
 
 // micros returns a duration in microseconds, as statements take it.
 func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// enqueue adds a job that runs after the answer was sent, and again if it fails. It
+// returns OVERLOADED if too many jobs wait.
+func (s *Service) enqueue(tenantID tenant.ID, what string, do func(ctx context.Context) error) error {
+	return s.mails.Do(tenantID, do, func(err error) {
+		s.emit("identity.mail_failed", map[string]any{"tenant": tenantID, "what": what, "error": err.Error()})
+	})
+}

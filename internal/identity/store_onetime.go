@@ -161,7 +161,7 @@ func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenH
 			return err
 		}
 		now := clock.Micros(s.clock.Now())
-		ok, err := user.ResetPassword(ctx, tx, id, epoch, phc, now)
+		ok, err := user.ResetPassword(ctx, tx, id, user.External, epoch, phc, now)
 		if err != nil {
 			return err
 		}

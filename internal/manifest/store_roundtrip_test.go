@@ -230,6 +230,7 @@ hosts: [acme.localhost, shop.acme.example]
 admin_hosts: []
 base_url: "https://acme.localhost"
 public_api: {enabled: true, log_standard_requests: true}
+staff: {second_factor: optional}
 unauthenticated_per_ip_per_minute: 1000
 dedup_retention_days: 0
 

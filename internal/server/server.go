@@ -29,6 +29,7 @@ import (
 	"gatehouse/internal/ratelimit"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/signin"
 	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
 )
@@ -113,10 +114,11 @@ func New(o Options) *Server {
 		}),
 	}
 	s.mails = outbox.New(outbox.Options{DB: o.DB, Keyring: o.Keyring, Clock: o.Clock, Sender: o.Mail, Emit: log.Emit})
+	hasher := signin.NewHasher(o.Engine.Cores())
 	s.identity = identity.New(identity.Options{
-		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Cores: o.Engine.Cores(), Emit: log.Emit,
+		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Hasher: hasher, Emit: log.Emit,
 	})
-	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Cores: o.Engine.Cores()})
+	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Hasher: hasher, Emit: log.Emit})
 	s.admin = admin.New(admin.Options{
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Cores: o.Engine.Cores(), Mails: s.mails,
 		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers,
@@ -128,6 +130,7 @@ func New(o Options) *Server {
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
 	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
 	s.background.Go(func() { s.identity.RunRetention(ctx) })
+	s.background.Go(func() { s.staff.RunRetention(ctx) })
 	s.background.Go(func() { s.keys.RunLastUse(ctx) })
 	s.background.Go(func() {
 		records.RunHousekeeping(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.housekeeping_failed", map[string]any{"error": err.Error()}) })
@@ -224,7 +227,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 // rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
 	s.draining.Store(true)
-	asked := errors.Join(s.admin.Close(ctx), s.identity.Close(ctx)) // may still put mails into the outbox
+	asked := errors.Join(s.admin.Close(ctx), s.identity.Close(ctx), s.staff.Close(ctx)) // may still put mails into the outbox
 	s.background.cancel()
 	s.background.Wait()
 	return errors.Join(asked, s.endpoints.Close(ctx), s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())

@@ -1,5 +1,6 @@
 // Package signin has what every sign-in by password shares, that of end-users and
-// that of staff: the admission of password hashes.
+// that of staff: the admission of password hashes (Hasher), the limits of attempts
+// (Limits), and work that runs after the answer was sent (Later).
 package signin
 
 import (
@@ -20,8 +21,9 @@ import (
 // storm of logins from taking the cores and the memory from all other requests, or the
 // places from another tenant's logins.
 const (
-	maxQueued      = 256
-	maxQueuedOfOne = 64
+	maxQueued = 256
+	// MaxQueuedOfOne is how many hashes of one tenant may wait.
+	MaxQueuedOfOne = 64
 	maxQueueTime   = 2 * time.Second
 )
 
@@ -31,11 +33,12 @@ const (
 type Hasher struct {
 	gate      *admission.Gate
 	cores     *admission.Cores
-	functions Functions
 	overloads atomic.Int64
+	// Functions may be replaced before the first hash, by tests.
+	Functions Functions
 }
 
-// Functions are the three expensive functions, which tests replace with cheap ones.
+// Functions are the three expensive functions.
 type Functions struct {
 	Hash   func(password string) (string, error)
 	Verify func(phc, password string) bool
@@ -48,21 +51,21 @@ func NewHasher(cores *admission.Cores) *Hasher {
 	n := max(1, runtime.GOMAXPROCS(0)-1)
 	return &Hasher{
 		gate: admission.NewGate(admission.Limits{
-			Running: n, PerKey: n, Waiting: maxQueued, WaitingPerKey: maxQueuedOfOne, MaxWait: maxQueueTime,
+			Running: n, PerKey: n, Waiting: maxQueued, WaitingPerKey: MaxQueuedOfOne, MaxWait: maxQueueTime,
 		}),
 		cores:     cores,
-		functions: Functions{Hash: secret.HashPassword, Verify: secret.VerifyPassword, Dummy: secret.DummyHash},
+		Functions: Functions{Hash: secret.HashPassword, Verify: secret.VerifyPassword, Dummy: secret.DummyHash},
 	}
 }
-
-// With replaces the functions, for tests. It must be called before the first hash.
-func (h *Hasher) With(f Functions) { h.functions = f }
 
 // Overloads counts the callers of Admit that were refused.
 func (h *Hasher) Overloads() int64 { return h.overloads.Load() }
 
+// Waiting returns how many callers of Admit wait.
+func (h *Hasher) Waiting() int { return h.gate.Waiting() }
+
 // Dummy returns a hash that no password matches, and that takes as long to verify as any.
-func (h *Hasher) Dummy() string { return h.functions.Dummy() }
+func (h *Hasher) Dummy() string { return h.Functions.Dummy() }
 
 var errOverloaded = fault.New(fault.Overloaded, "too many requests wait for a password check; try again soon").After(maxQueueTime)
 
@@ -95,7 +98,7 @@ func (h *Hasher) HashAdmitted(ctx context.Context, tenant tenant.ID, password st
 		return "", err
 	}
 	defer work.Stop()
-	return h.functions.Hash(password)
+	return h.Functions.Hash(password)
 }
 
 // Verify reports whether a password matches a hash. The caller must hold a place. Verify
@@ -107,5 +110,5 @@ func (h *Hasher) Verify(ctx context.Context, tenant tenant.ID, hash, password st
 		return false, err
 	}
 	defer work.Stop()
-	return h.functions.Verify(hash, password), nil
+	return h.Functions.Verify(hash, password), nil
 }

@@ -38,10 +38,25 @@ type Settings struct {
 	ExternalIdentity              ExternalIdentity `json:"external_identity"`
 	// DedupRetentionDays is how long webhooks remember what they have seen, at
 	// least 30; 0 is for ever (contract W13).
-	DedupRetentionDays int `json:"dedup_retention_days,omitempty"`
+	DedupRetentionDays int   `json:"dedup_retention_days,omitempty"`
+	Staff              Staff `json:"staff"`
 	// EmailTemplates are those that replace a default, by name.
 	EmailTemplates map[string]EmailTemplate `json:"email_templates,omitempty"`
 }
+
+// Staff are the settings of the sign-in to the administration.
+type Staff struct {
+	SecondFactor string `json:"second_factor"` // optional or required
+}
+
+// FactorRequired reports whether the tenant demands a second factor of its staff.
+func (s Staff) FactorRequired() bool { return s.SecondFactor == FactorRequired }
+
+// The values of Staff.SecondFactor.
+const (
+	FactorOptional = "optional"
+	FactorRequired = "required"
+)
 
 // EmailTemplate is the text of a mail (contract M1).
 type EmailTemplate struct {
@@ -92,6 +107,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		PublicAPI:                     PublicAPI{Enabled: false, LogStandardRequests: true},
 		UnauthenticatedPerIPPerMinute: 1000,
+		Staff:                         Staff{SecondFactor: FactorOptional},
 		ExternalIdentity: ExternalIdentity{
 			OpenRegistration:   true,
 			ActivationMode:     "svc_email",

@@ -65,17 +65,17 @@ func Activate(ctx context.Context, tx db.Tx, id ID, now int64) (ok bool, err err
 	return n > 0, err
 }
 
-// ChangePassword gives an external user who is active another password and ends
+// ChangePassword gives a user who is active another password and ends
 // their sessions for good, but for the one of the chain spared; ok is false when
 // they are not as they were seen. The caller holds tenant.Fence, as for Activate.
 func ChangePassword(ctx context.Context, tx db.Tx, seen Account, spared, hash string, now int64) (ok bool, err error) {
 	var epoch int64
 	err = tx.Query(ctx, `UPDATE users SET password_hash = $5, session_epoch = session_epoch + 1, updated_at = $6
-		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND password_hash = $4 AND user_type = 'external'
+		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND password_hash = $4 AND user_type = $7
 		AND active = 1 RETURNING session_epoch`, func(r db.Row) error {
 		epoch, ok = r.Int(0), true
 		return nil
-	}, seen.ID, seen.Epoch, seen.PasswordHash, hash, now)
+	}, seen.ID, seen.Epoch, seen.PasswordHash, hash, now, string(seen.Type))
 	if err != nil || !ok {
 		return false, err
 	}
@@ -85,16 +85,16 @@ func ChangePassword(ctx context.Context, tx db.Tx, seen Account, spared, hash st
 	return true, session.EndOthers(ctx, tx, seen.ID, epoch, session.ByChange, now)
 }
 
-// ResetPassword gives an external user who is active and verified another
+// ResetPassword gives a user who is active, verified and of the type another
 // password and ends their sessions for good; ok is false when they are not, or
 // when their epoch is another. The caller holds tenant.Fence, as for Activate.
-func ResetPassword(ctx context.Context, tx db.Tx, id ID, epoch int64, hash string, now int64) (ok bool, err error) {
+func ResetPassword(ctx context.Context, tx db.Tx, id ID, of Type, epoch int64, hash string, now int64) (ok bool, err error) {
 	err = tx.Query(ctx, `UPDATE users SET password_hash = $4, session_epoch = session_epoch + 1, updated_at = $5
-		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND user_type = 'external'
+		WHERE tenant_id = $1 AND user_id = $2 AND session_epoch = $3 AND user_type = $6
 		AND active = 1 AND email_verified = 1 RETURNING session_epoch`, func(r db.Row) error {
 		epoch, ok = r.Int(0), true
 		return nil
-	}, id, epoch, hash, now)
+	}, id, epoch, hash, now, string(of))
 	if err != nil || !ok {
 		return false, err
 	}

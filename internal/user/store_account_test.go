@@ -60,7 +60,7 @@ func TestWhatBecomesOfAnAccount(t *testing.T) {
 
 		reset := func(id string, epoch int64) (ok bool) {
 			write(func(tx tenant.ConfigTx) (err error) {
-				ok, err = user.ResetPassword(ctx, tx, user.ID(id), epoch, "2", 9)
+				ok, err = user.ResetPassword(ctx, tx, user.ID(id), user.External, epoch, "2", 9)
 				return err
 			})
 			return ok

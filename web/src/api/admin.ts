@@ -4,6 +4,15 @@
 /** Nothing: the route takes none. */
 export type None = undefined;
 
+export interface Account {
+  user: Person;
+  secondFactor: SecondFactor;
+}
+
+export interface Acting {
+  userId: string;
+}
+
 export interface AdminCheck {
   problems: AdminProblem[];
 }
@@ -291,6 +300,11 @@ export interface Bounded {
   more: boolean;
 }
 
+export interface Code {
+  code?: string;
+  recoveryCode?: string;
+}
+
 export interface ConfigApplied {
   work?: string;
   changes: AppliedLine[];
@@ -416,6 +430,11 @@ export interface Declaration {
   required?: boolean;
 }
 
+export interface Deleted {
+  id: string;
+  deleted: boolean;
+}
+
 export interface DeletedRecord {
   id: string;
   deleted: boolean;
@@ -423,6 +442,12 @@ export interface DeletedRecord {
 
 export interface Done {
   success: boolean;
+}
+
+export interface Enrolment {
+  secret: string;
+  uri: string;
+  qr: string;
 }
 
 export interface EntityLine {
@@ -492,6 +517,10 @@ export interface ExplainedWay {
   near: boolean;
 }
 
+export interface Forgot {
+  email: string;
+}
+
 export interface HistoryEntry {
   id: string;
   at: string;
@@ -521,6 +550,11 @@ export interface ManifestText {
   version: number;
 }
 
+export interface NewPassword {
+  currentPassword: string;
+  newPassword: string;
+}
+
 export interface NodeDescription {
   type: string;
   doc: string;
@@ -538,6 +572,10 @@ export interface Opening {
   access: string | null;
   may: boolean;
   reach: Reach;
+}
+
+export interface Password {
+  currentPassword?: string;
 }
 
 export interface Person {
@@ -611,6 +649,22 @@ export interface RecordShare {
   created_at: string;
 }
 
+export interface Recovery {
+  recoveryCodes: string[];
+  session: Session;
+}
+
+export interface Reset {
+  token: string;
+  newPassword: string;
+}
+
+export interface SecondFactor {
+  enrolled: boolean;
+  required: boolean;
+  recoveryCodes: number;
+}
+
 export interface Seer {
   id: string;
   email: string;
@@ -641,6 +695,19 @@ export interface Session {
   system: string[];
   tenant: TenantInfo;
   signedInAt: string;
+  expiresAt: string;
+}
+
+export interface SessionInfo {
+  id: string;
+  user: Person;
+  current: boolean;
+  stage: Stage;
+  actingAs: string | null;
+  ip: string;
+  userAgent: string;
+  signedInAt: string;
+  lastUsedAt: string;
   expiresAt: string;
 }
 
@@ -745,6 +812,13 @@ export type WorkState = "none" | "running" | "done" | "failed" | "stopped";
 
 /** Each route of the admin API, by method and path below /admin/v1/. */
 export interface AdminRoutes {
+  "GET account": { params: None; query: None; body: None; data: Account; meta: Record<string, never> };
+  "DELETE account/factor": { params: None; query: None; body: Password; data: Done; meta: Record<string, never> };
+  "POST account/factor": { params: None; query: None; body: Password; data: Enrolment; meta: Record<string, never> };
+  "POST account/factor/confirm": { params: None; query: None; body: Code; data: Recovery; meta: Record<string, never> };
+  "POST account/password": { params: None; query: None; body: NewPassword; data: Done; meta: Record<string, never> };
+  "GET account/sessions": { params: None; query: None; body: None; data: SessionInfo[]; meta: ListMeta };
+  "DELETE account/sessions/{id}": { params: { id: string }; query: None; body: None; data: Deleted; meta: Record<string, never> };
   "POST config/apply": { params: None; query: None; body: ConfigChange; data: ConfigApplied; meta: Record<string, never> };
   "GET config/kinds": { params: None; query: None; body: None; data: ConfigKind[]; meta: ListMeta };
   "GET config/manifest": { params: None; query: None; body: None; data: ManifestText; meta: Record<string, never> };
@@ -776,6 +850,8 @@ export interface AdminRoutes {
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET mails": { params: None; query: None; body: None; data: WaitingMail[]; meta: WaitingMails };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "POST password/forgot": { params: None; query: None; body: Forgot; data: Done; meta: Record<string, never> };
+  "POST password/reset": { params: None; query: None; body: Reset; data: Done; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean; share_with?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
   "GET runs": { params: None; query: { kind?: string | number | boolean; target?: string | number | boolean; status?: string | number | boolean; endpoint?: string | number | boolean; event?: string | number | boolean; since?: string | number | boolean; until?: string | number | boolean; limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: AdminRun[]; meta: ListMeta };
   "POST runs": { params: None; query: None; body: AdminTry; data: AdminOutcome; meta: Record<string, never> };
@@ -783,6 +859,11 @@ export interface AdminRoutes {
   "DELETE session": { params: None; query: None; body: None; data: Done; meta: Record<string, never> };
   "GET session": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
   "POST session": { params: None; query: None; body: SignIn; data: Session; meta: Record<string, never> };
+  "DELETE session/acting": { params: None; query: None; body: None; data: Session; meta: Record<string, never> };
+  "POST session/acting": { params: None; query: None; body: Acting; data: Session; meta: Record<string, never> };
+  "POST session/code": { params: None; query: None; body: Code; data: Session; meta: Record<string, never> };
+  "GET sessions": { params: None; query: { limit?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: SessionInfo[]; meta: ListMeta };
+  "DELETE sessions/{id}": { params: { id: string }; query: None; body: None; data: Deleted; meta: Record<string, never> };
   "POST templates/preview": { params: None; query: None; body: TemplateDraft; data: TemplatePreview; meta: Record<string, never> };
   "POST templates/test": { params: None; query: None; body: TemplateDraft; data: Sent; meta: Record<string, never> };
   "GET users": { params: None; query: { search?: string | number | boolean; type?: string | number | boolean; active?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: UserLine[]; meta: ListMeta };
@@ -793,6 +874,13 @@ export interface AdminRoutes {
 
 /** The routes as values: where they are, and the system permissions of which the viewer needs one. */
 export const adminRoutes = {
+  "GET account": { method: "GET", path: "/admin/v1/account", needs: ["any staff"] },
+  "DELETE account/factor": { method: "DELETE", path: "/admin/v1/account/factor", needs: ["any staff"] },
+  "POST account/factor": { method: "POST", path: "/admin/v1/account/factor", needs: ["any staff, before the second factor"] },
+  "POST account/factor/confirm": { method: "POST", path: "/admin/v1/account/factor/confirm", needs: ["any staff, before the second factor"] },
+  "POST account/password": { method: "POST", path: "/admin/v1/account/password", needs: ["any staff"] },
+  "GET account/sessions": { method: "GET", path: "/admin/v1/account/sessions", needs: ["any staff"] },
+  "DELETE account/sessions/{id}": { method: "DELETE", path: "/admin/v1/account/sessions/{id}", needs: ["any staff"] },
   "POST config/apply": { method: "POST", path: "/admin/v1/config/apply", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings", "can_manage_external_users"] },
   "GET config/kinds": { method: "GET", path: "/admin/v1/config/kinds", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET config/manifest": { method: "GET", path: "/admin/v1/config/manifest", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
@@ -824,6 +912,8 @@ export const adminRoutes = {
   "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
   "GET mails": { method: "GET", path: "/admin/v1/mails", needs: ["tenant_settings", "manage_users"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
+  "POST password/forgot": { method: "POST", path: "/admin/v1/password/forgot", needs: [] },
+  "POST password/reset": { method: "POST", path: "/admin/v1/password/reset", needs: [] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
   "GET runs": { method: "GET", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
   "POST runs": { method: "POST", path: "/admin/v1/runs", needs: ["manage_endpoints"] },
@@ -831,6 +921,11 @@ export const adminRoutes = {
   "DELETE session": { method: "DELETE", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "GET session": { method: "GET", path: "/admin/v1/session", needs: ["any staff, before the second factor"] },
   "POST session": { method: "POST", path: "/admin/v1/session", needs: [] },
+  "DELETE session/acting": { method: "DELETE", path: "/admin/v1/session/acting", needs: ["any staff"] },
+  "POST session/acting": { method: "POST", path: "/admin/v1/session/acting", needs: ["login_as"] },
+  "POST session/code": { method: "POST", path: "/admin/v1/session/code", needs: ["any staff, before the second factor"] },
+  "GET sessions": { method: "GET", path: "/admin/v1/sessions", needs: ["manage_users"] },
+  "DELETE sessions/{id}": { method: "DELETE", path: "/admin/v1/sessions/{id}", needs: ["manage_users"] },
   "POST templates/preview": { method: "POST", path: "/admin/v1/templates/preview", needs: ["tenant_settings", "manage_users"] },
   "POST templates/test": { method: "POST", path: "/admin/v1/templates/test", needs: ["tenant_settings"] },
   "GET users": { method: "GET", path: "/admin/v1/users", needs: ["manage_users", "can_manage_external_users"] },

@@ -1,4 +1,4 @@
-package identity
+package signin
 
 import (
 	"context"
@@ -14,22 +14,24 @@ import (
 // How many jobs may wait, in total and per tenant; how long one attempt may take; and
 // how often a job is tried.
 const (
-	maxJobs      = 1024
+	maxJobs = 1024
+	// maxJobsOfOne is of one tenant.
 	maxJobsOfOne = 256
 	jobTry       = 10 * time.Second
 	tries        = 4
-	// mailDelay is how long a job waits before it starts. A job that ran while the
+	// laterDelay is how long a job waits before it starts. A job that ran while the
 	// answer is sent would change the time that sending takes.
-	mailDelay = 50 * time.Millisecond
+	laterDelay = 50 * time.Millisecond
 )
 
-// queue runs jobs after the answer was sent, one at a time, with turns by tenant: the
+// Later runs jobs after the answer was sent, one at a time, with turns by tenant: the
 // time of an answer must not show whether an address has an account, and gets a mail.
 // Waiting jobs are lost if the process is killed; the users must then request the mail
 // again. A drain finishes them.
-type queue struct {
-	wake   chan struct{} // has a buffer of 1
-	delay  time.Duration
+type Later struct {
+	// Delay may be changed before the first job, by tests.
+	Delay  time.Duration
+	wake   chan struct{}   // has a buffer of 1
 	ctx    context.Context //nolint:containedctx // ends with the queue
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -40,15 +42,16 @@ type queue struct {
 	closed bool
 }
 
-func newQueue() *queue {
-	q := &queue{wake: make(chan struct{}, 1), delay: mailDelay, done: make(chan struct{})}
+// NewLater returns a queue without jobs. Close must be called to end it.
+func NewLater() *Later {
+	q := &Later{wake: make(chan struct{}, 1), Delay: laterDelay, done: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	go q.run()
 	return q
 }
 
 // run runs jobs until the queue is closed and empty.
-func (q *queue) run() {
+func (q *Later) run() {
 	defer close(q.done)
 	for {
 		q.mu.Lock()
@@ -67,7 +70,7 @@ func (q *queue) run() {
 	}
 }
 
-func (q *queue) wakeUp() {
+func (q *Later) wakeUp() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -77,7 +80,7 @@ func (q *queue) wakeUp() {
 var errQueueFull = fault.New(fault.Overloaded, "too many mails wait to be written; try again soon").After(5 * time.Second)
 
 // put adds a job of a tenant. It returns OVERLOADED if too many wait.
-func (q *queue) put(tenant tenant.ID, job func(context.Context)) error {
+func (q *Later) put(tenant tenant.ID, job func(context.Context)) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.jobs.Len() >= maxJobs || q.jobs.LenOf(string(tenant)) >= maxJobsOfOne {
@@ -88,8 +91,8 @@ func (q *queue) put(tenant tenant.ID, job func(context.Context)) error {
 	return nil
 }
 
-// settle waits until no job is left.
-func (q *queue) settle(ctx context.Context) error {
+// Settle waits until no job is left.
+func (q *Later) Settle(ctx context.Context) error {
 	for {
 		q.mu.Lock()
 		idle := q.jobs.Len() == 0 && !q.busy
@@ -107,9 +110,9 @@ func (q *queue) settle(ctx context.Context) error {
 	}
 }
 
-// close refuses new jobs and waits for those that were put. If ctx ends first, it drops
+// Close refuses new jobs and waits for those that were put. If ctx ends first, it drops
 // the rest and returns an error.
-func (q *queue) close(ctx context.Context) error {
+func (q *Later) Close(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.closed {
 		q.closed = true
@@ -123,15 +126,15 @@ func (q *queue) close(ctx context.Context) error {
 	case <-ctx.Done():
 		q.cancel()
 		<-q.done
-		return fmt.Errorf("identity: mails were left unwritten: %w", ctx.Err())
+		return fmt.Errorf("signin: mails were left unwritten: %w", ctx.Err())
 	}
 }
 
-// enqueue adds a job that runs after the answer was sent, and again if it fails. It
-// returns OVERLOADED if too many jobs wait.
-func (s *Service) enqueue(tenantID tenant.ID, what string, do func(ctx context.Context) error) error {
-	due := time.Now().Add(s.mails.delay)
-	return s.mails.put(tenantID, func(ctx context.Context) {
+// Do adds a job that runs after the answer was sent, and again if it fails. If it fails
+// every time, failed gets its error. Do returns OVERLOADED if too many jobs wait.
+func (q *Later) Do(tenantID tenant.ID, do func(ctx context.Context) error, failed func(error)) error {
+	due := time.Now().Add(q.Delay)
+	return q.put(tenantID, func(ctx context.Context) {
 		select {
 		case <-time.After(time.Until(due)):
 		case <-ctx.Done(): // try once nevertheless
@@ -144,7 +147,7 @@ func (s *Service) enqueue(tenantID tenant.ID, what string, do func(ctx context.C
 				return
 			}
 			if try == tries || ctx.Err() != nil {
-				s.emit("identity.mail_failed", map[string]any{"tenant": tenantID, "what": what, "error": err.Error()})
+				failed(err)
 				return
 			}
 			select {

@@ -1,0 +1,98 @@
+package staff_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gatehouse/internal/gatetest"
+)
+
+const acting = "/admin/v1/session/acting"
+
+func as(w *gatetest.World, email string) string {
+	return fmt.Sprintf(`{"userId":%q}`, w.UserID("acme", email))
+}
+
+// TestNobodyActsAsOneWithRightsTheyLack is contract Y15.
+func TestNobodyActsAsOneWithRightsTheyLack(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		sue := w.Staff("sue@acme.example")
+		for email, want := range map[string]int{
+			"olivia@acme.example":  403, // owns the tenant
+			"mara@acme.example":    403, // reads a field that Sue may not read
+			"bob@acme.example":     403, // has a system permission that Sue lacks
+			"alma@acme.example":    403, // has all_entity_access
+			"carla@acme.example":   403, // has a role above Sue's
+			"eva@customer.example": 404, // is external
+			"sam@acme.example":     200,
+			"idle@acme.example":    200,
+		} {
+			a := sue.Post(acting, as(w, email))
+			if a.Status != want {
+				t.Errorf("Sue as %s: %d %s", email, a.Status, a.Body)
+			}
+			if a.Status == 200 {
+				sue.Delete(acting).Want(200, "")
+			}
+		}
+		sue.Post(acting, `{"userId":"nobody"}`).Want(404, "NOT_FOUND")
+		sue.Post(acting, as(w, "sue@acme.example")).Want(400, "VALIDATION")
+		w.SetActive("acme", "idle@acme.example", false)
+		sue.Post(acting, as(w, "idle@acme.example")).Want(404, "NOT_FOUND")
+		w.Staff("sam@acme.example").Post(acting, as(w, "idle@acme.example")).Want(403, "FORBIDDEN")
+		w.Staff("olivia@acme.example").Post(acting, as(w, "bob@acme.example")).Want(200, "")
+	})
+}
+
+func TestActingIsNamedAndClosesTheAccount(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		sue := w.Staff("sue@acme.example")
+		own := sue.Get(session).ID()
+		sue.Post(acting, as(w, "sam@acme.example")).Want(200, "")
+		is := sue.Get(session).Want(200, "").Record()
+		if is["user"].(map[string]any)["email"] != "sue@acme.example" || is["actingAs"].(map[string]any)["email"] != "sam@acme.example" ||
+			fmt.Sprint(is["system"]) != "[]" {
+			t.Errorf("Sue as Sam: %v", is)
+		}
+		for _, call := range []struct{ method, path, body string }{
+			{"GET", "account", ""}, {"POST", "account/password", `{"currentPassword":"x","newPassword":"a good password"}`},
+			{"POST", "account/factor", `{}`}, {"POST", "account/factor/confirm", `{"code":"123456"}`}, {"DELETE", "account/factor", `{"currentPassword":"x"}`},
+			{"GET", "account/sessions", ""}, {"DELETE", "account/sessions/" + own, ""}, {"GET", "sessions", ""}, {"DELETE", "sessions/" + own, ""},
+			{"POST", "session/acting", as(w, "idle@acme.example")},
+		} {
+			sue.Do(call.method, "/admin/v1/"+call.path, call.body).Want(403, "FORBIDDEN")
+		}
+		sue.Delete(acting).Want(200, "")
+		if got := sue.Get(session).Want(200, "").Member("actingAs"); got != "null" {
+			t.Errorf("still acting as %s", got)
+		}
+	})
+}
+
+// TestActingEndsWhenItMayNoLongerBe: with a right that the acting user loses, or the other gains.
+func TestActingEndsWhenItMayNoLongerBe(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		for what, change := range map[string]func(){
+			"without login_as": func() { w.Apply(strings.Replace(acme, "login_as, ", "", 1)) },
+			"as one who has gained": func() {
+				w.Apply(strings.Replace(acme, "role: sales, permission_sets: [seller]", "role: sales, permission_sets: [seller, boss]", 1))
+			},
+			"as one who is deactivated": func() { w.SetActive("acme", "sam@acme.example", false) },
+		} {
+			w.Apply(acme)
+			w.SetActive("acme", "sam@acme.example", true)
+			sue := w.Staff("sue@acme.example")
+			sue.Post(acting, as(w, "sam@acme.example")).Want(200, "")
+			change()
+			if a := sue.Get(session); a.Status != 403 || !strings.Contains(string(a.Body), "acting_ended") {
+				t.Errorf("%s: %d %s", what, a.Status, a.Body)
+			}
+			if got := sue.Get(session).Want(200, "").Member("actingAs"); got != "null" {
+				t.Errorf("%s: acts as %s", what, got)
+			}
+		}
+	})
+}
