@@ -42,6 +42,12 @@ export interface EndpointValue {
   max_body_bytes?: number
 }
 
+/** without leaves the object's own name out of its value: the edit says it anew. */
+function without<T>(value: unknown): T {
+  const { name: _name, slug: _slug, ...rest } = value as Record<string, unknown>
+  return rest as T
+}
+
 export const objectsKey = (kind: ObjectKind) => ['config', kind] as const
 
 /** useObjects lists all objects of a kind by name. */
@@ -54,7 +60,7 @@ export function useObjects<T>(kind: ObjectKind) {
       // A tenant has some hundred at most; the bound stops a list that never ends.
       for (let page = 0; page < 20; page++) {
         const { rows, meta } = await askPage('GET config/{kind}', { params: { kind }, query: { limit: 200, cursor }, signal })
-        all.push(...rows.map((o) => ({ name: o.name, version: o.version, value: o.value as T })))
+        all.push(...rows.map((o) => ({ name: o.name, version: o.version, value: without<T>(o.value) })))
         cursor = meta.nextCursor ?? undefined
         if (cursor === undefined) break
       }
@@ -70,7 +76,7 @@ export function useObject<T>(kind: ObjectKind, name: string) {
     queryFn: async ({ signal }): Promise<Stored<T> | null> => {
       try {
         const found = await ask('GET config/{kind}/{name}', { params: { kind, name }, signal })
-        return { name: found.name, version: found.version, value: found.value as T }
+        return { name: found.name, version: found.version, value: without<T>(found.value) }
       } catch (thrown) {
         if (asError(thrown).isMissing) return null
         throw thrown

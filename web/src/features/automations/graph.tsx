@@ -8,9 +8,9 @@ import type { Problem, Step } from '../../app/build/run'
 import { IconButton } from '../../ui/button'
 import { PlusEdge, type LineData } from './edge'
 import { draw, type Slot } from './layout'
-import { End, Frame, Join, StepNode, summary, type StepData } from './node'
+import { End, Frame, Join, StepNode, summary, Way, type StepData } from './node'
 
-const nodeTypes = { step: StepNode, join: Join, end: End, frame: Frame }
+const nodeTypes = { step: StepNode, join: Join, way: Way, end: End, frame: Frame }
 const edgeTypes = { plus: PlusEdge }
 
 export interface GraphProps {
@@ -48,17 +48,21 @@ function Canvas({ flow, types, selected, problems, trace, onSelect, onInsert }: 
     } satisfies StepData,
   })), [drawing, selected, problems, trace, ran, flow.input_schema, onSelect])
   const edges = useMemo<Edge<LineData>[]>(() => {
+    const verdict = (path: string): unknown => { const box = drawing.boxes.find((o) => o.id === path); return trace?.filter((t) => t.node === (box?.node?.id ?? path)).at(-1)?.result }
+    const ok = (path: string): boolean => { const r = ran.get(path); return r !== undefined && r !== 'not' && !r.failed && !r.skipped }
     const went = (id: string): boolean => {
       if (!trace) return false
-      if (id === 'trigger' || id === 'end') return true
-      const r = ran.get(id)
-      if (r !== undefined) return r !== 'not'
-      return went(id.replace(/\.join$/, ''))
+      if (id === 'trigger') return true
+      if (id === 'end') return !trace.some((t) => t.error)
+      const way = /^(.*)\.(then|else|do)\.way$/.exec(id)
+      if (way) return ok(way[1] ?? '') && (way[2] === 'do' || verdict(way[1] ?? '') === (way[2] === 'then'))
+      if (id.endsWith('.join')) return ok(id.slice(0, -'.join'.length))
+      return ran.get(id) !== 'not'
     }
     return drawing.lines.map((l) => {
-      const on = trace !== undefined && went(l.from) && went(l.to) && (l.label === undefined || l.label !== 'else' || !drawing.lines.some((o) => o.from === l.from && o.label === 'then' && o.to !== l.to && went(o.to) && ran.get(o.to) !== undefined))
+      const on = trace !== undefined && went(l.from) && went(l.to)
       const before = flowName(flow, l)
-      return { id: l.id, source: l.from, target: l.to, type: 'plus', focusable: false, selectable: false, data: { slot: l.slot, label: l.label, on, off: trace !== undefined && !on, types, after: before, onInsert } }
+      return { id: l.id, source: l.from, target: l.to, type: 'plus', focusable: false, selectable: false, data: { slot: l.slot, label: l.label, on, off: trace !== undefined && !on, ends: l.to.endsWith('.join') && l.label === undefined, types, after: before, onInsert } }
     })
   }, [drawing, trace, ran, types, onInsert, flow])
   const first = useRef(true)
@@ -90,7 +94,7 @@ function Canvas({ flow, types, selected, problems, trace, onSelect, onInsert }: 
 /** flowName says where a line is, for the label of its +. */
 function flowName(flow: AutomationValue, line: { from: string; label?: string }): string {
   if (line.from === 'trigger') return 'at the beginning'
-  const where = line.from.replace(/\.join$/, '')
+  const where = line.from.replace(/(\.(then|else|do)\.way|\.join)$/, '')
   const found = where.split('.').reduce<unknown>((at, part) => {
     const m = /^(\w+)\[(\d+)\]$/.exec(part)
     return m && at !== null && typeof at === 'object' ? ((at as Record<string, unknown>)[m[1] ?? ''] as unknown[] | undefined)?.[Number(m[2])] : undefined

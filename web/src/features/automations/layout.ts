@@ -4,13 +4,14 @@ export const W = 236
 export const H = 58
 const gapY = 44
 const gapX = 40
+const branchY = 18 // more room where a line has words
 const pad = 22
 
 /** A place where a node may be put in: before the one at index of a list. */
 export interface Slot { list: string; index: number }
 
 /** What is drawn: nodes, the points where branches meet, and frames around bodies. */
-export interface Box { id: string; kind: 'trigger' | 'node' | 'join' | 'end' | 'frame'; x: number; y: number; width: number; height: number; node?: FlowNode; label?: string }
+export interface Box { id: string; kind: 'trigger' | 'node' | 'join' | 'way' | 'end' | 'frame'; x: number; y: number; width: number; height: number; node?: FlowNode; label?: string }
 export interface Line { id: string; from: string; to: string; slot?: Slot; label?: string }
 export interface Drawing { boxes: Box[]; lines: Line[]; width: number; height: number }
 
@@ -37,6 +38,13 @@ export function draw(flow: AutomationValue): Drawing {
   const lay = (nodes: readonly FlowNode[], list: string, cx: number, top: number, from: From): { y: number; from: From } => {
     let y = top
     let last = from
+    if (nodes.length === 0 && list !== 'nodes') {
+      // A branch without steps still has its own line, and a place to put one in.
+      const way = `${list}.way`
+      boxes.push({ id: way, kind: 'way', x: cx - 0.5, y, width: 1, height: 1 })
+      connect(from, way, { list, index: 0 })
+      return { y: y + 22, from: { id: way } }
+    }
     nodes.forEach((node, index) => {
       const id = `${list}[${index}]`
       boxes.push({ id, kind: 'node', x: cx - W / 2, y, width: W, height: H, node })
@@ -45,6 +53,7 @@ export function draw(flow: AutomationValue): Drawing {
       last = { id }
       if (node.type === 'if') {
         const then = listOf(node, 'then')
+        y += branchY
         const otherwise = listOf(node, 'else')
         const left = branch(then)
         const right = branch(otherwise)
@@ -54,20 +63,21 @@ export function draw(flow: AutomationValue): Drawing {
         y = Math.max(a.y, b.y, y + 20)
         const join = `${id}.join`
         boxes.push({ id: join, kind: 'join', x: cx - 4, y, width: 8, height: 8 })
-        connect(a.from, join, { list: `${id}.then`, index: then.length })
-        connect(b.from, join, { list: `${id}.else`, index: otherwise.length })
+        connect(a.from, join, then.length > 0 ? { list: `${id}.then`, index: then.length } : undefined)
+        connect(b.from, join, otherwise.length > 0 ? { list: `${id}.else`, index: otherwise.length } : undefined)
         y += 8 + gapY - 12
         last = { id: join }
       }
       if (node.type === 'each') {
         const body = listOf(node, 'do')
+        y += branchY
         const width = widthOf(body) + 2 * pad
         const top = y - 16
         const inside = lay(body, `${id}.do`, cx, y, { id, label: `each ${typeof node['as'] === 'string' ? node['as'] : 'item'}` })
         y = Math.max(inside.y, y + 20)
         const join = `${id}.join`
         boxes.push({ id: join, kind: 'join', x: cx - 4, y, width: 8, height: 8 })
-        connect(inside.from, join, { list: `${id}.do`, index: body.length })
+        connect(inside.from, join, body.length > 0 ? { list: `${id}.do`, index: body.length } : undefined)
         boxes.push({ id: `${id}.frame`, kind: 'frame', x: cx - width / 2, y: top, width, height: y + 14 - top })
         y += 8 + gapY - 8
         last = { id: join }

@@ -51,6 +51,9 @@ export function Join() {
   return <><Handle type="target" position={Position.Top} isConnectable={false} /><span className="joint" aria-hidden="true" /><Handle type="source" position={Position.Bottom} isConnectable={false} /></>
 }
 
+/** Way is a point of a branch without steps. */
+export function Way() { return <><Handle type="target" position={Position.Top} isConnectable={false} /><Handle type="source" position={Position.Bottom} isConnectable={false} /></> }
+
 /** End is the end of the flow. */
 export function End() { return <><Handle type="target" position={Position.Top} isConnectable={false} /><span className="endmark">end</span></> }
 
