@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"gatehouse/internal/access"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
@@ -44,10 +46,16 @@ func (p *plan) checkViewed(r *access.SharingRule, c access.Condition, f *schema.
 		return
 	}
 	if was := p.was(r.Entity); was != nil {
-		if old := was.OfMember(f.MemberName()); old != nil && (old.Type != f.Type || old.TargetAs() != f.TargetAs()) {
+		if old := was.OfMember(f.MemberName()); old != nil && (!sameKeys(old.Type, f.Type) || old.TargetAs() != f.TargetAs()) {
 			p.add(place, "field %s of %s cannot be changed so: sharing rule %s needs its values", c.Field, r.Entity, ruleName(r))
 		}
 	}
+}
+
+// sameKeys reports whether values of two types have the same keys.
+func sameKeys(a, b schema.Type) bool {
+	texts := []schema.Type{schema.Text, schema.Select}
+	return a == b || slices.Contains(texts, a) && slices.Contains(texts, b)
 }
 
 // boundMembers refuses rules of an entity type that may share with one viewer

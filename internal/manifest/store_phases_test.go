@@ -41,12 +41,15 @@ permission_sets:
   - {name: work, entities: {deal: {create: true, read: true, update: true, delete: true}, firm: {create: true, read: true, update: true, delete: true}}}
 sharing_rules:
   - {entity: deal, where: {place: rome}, share_with_role: support, access: read}
+  - {entity: deal, where: {place: "{{user.desk}}"}, share_with: internal, access: read}
+user_fields: [{name: desk, type: text, managed: true}, {name: stages, type: multiselect, options: [won, lost], managed: true}]
 users:
   - {email: olivia@x.example, owner: true}
   - {email: ned@x.example, role: north, permission_sets: [work]}
   - {email: nora@x.example, role: north, permission_sets: [work]}
   - {email: sam@x.example, role: sales, permission_sets: [work]}
   - {email: sue@x.example, role: support, permission_sets: [work]}
+  - {email: dora@x.example, permission_sets: [work], managed: {desk: oslo, stages: [lost, won]}}
 `
 
 var dealsAfter = strings.NewReplacer(
@@ -56,6 +59,8 @@ var dealsAfter = strings.NewReplacer(
 	"{name: firm, type: text}\n", "{name: firm, type: reference, entity: firm, indexed: true}\n",
 	"  - {entity: deal, where: {place: rome}, share_with_role: support, access: read}\n",
 	"  - {entity: deal, where: {stage: won}, share_with_role: support, access: edit}\n",
+	"  - {entity: deal, where: {place: \"{{user.desk}}\"}, share_with: internal, access: read}\n",
+	"  - {entity: deal, where: {place: \"{{user.desk}}\", stage: \"{{user.stages}}\"}, share_with: everyone, access: read}\n",
 	"ned@x.example, role: north", "ned@x.example, role: south",
 	"nora@x.example, role: north", "nora@x.example, role: south",
 ).Replace(dealsBefore)
@@ -163,6 +168,13 @@ func (x *deals) stands() []string {
 	for _, r := range c.Rules {
 		rules[r.StoredAs()] = r.ID()
 	}
+	plain := func(stored string) string { // "" for a name that the configuration does not have
+		rule, member, _ := strings.Cut(stored, "~")
+		if rules[rule] == "" {
+			return ""
+		}
+		return rules[rule] + " " + member
+	}
 	var list []string
 	add := func(sql string, each func(r db.Row)) {
 		if err := h.Query(ctx, sql, func(r db.Row) error { each(r); return nil }); err != nil {
@@ -173,16 +185,16 @@ func (x *deals) stands() []string {
 		name, used := fields[r.Text(0)+" "+r.Text(1)]
 		reach := r.Text(3)
 		if rule, is := strings.CutPrefix(reach, "m:"); is {
-			used = used && rules[rule] != ""
-			reach = "m:" + rules[rule]
+			used = used && plain(rule) != ""
+			reach = "m:" + plain(rule)
 		}
 		if used {
 			list = append(list, fmt.Sprint(r.Text(0), " ", name, "=", r.Text(2), " ", reach, " ", r.Int(4), " ", r.Int(5)))
 		}
 	})
 	add(`SELECT rule_id, record_created_at FROM rule_matches WHERE tenant_id = $1`, func(r db.Row) {
-		if rules[r.Text(0)] != "" {
-			list = append(list, fmt.Sprint("match ", rules[r.Text(0)], " ", r.Int(1)))
+		if rule := plain(r.Text(0)); rule != "" {
+			list = append(list, fmt.Sprint("match ", rule, " ", r.Int(1)))
 		}
 	})
 	add(`SELECT r.created_at, r.owner_role FROM records r WHERE r.tenant_id = $1`, func(r db.Row) {
@@ -287,7 +299,7 @@ func TestAStoppedApplyGoesOn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 30)
 		before, seen := x.export("deals"), map[string][3]int{}
-		for _, name := range []string{"olivia", "ned", "sam", "sue"} {
+		for _, name := range []string{"olivia", "ned", "sam", "sue", "dora"} {
 			seen[name] = x.sees(name)
 		}
 		steps, last := 0, int64(0)
@@ -337,7 +349,7 @@ func TestReadersSeeTheOldStateUntilTheEnd(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 24)
 		extra := 0
-		names := []string{"olivia", "ned", "nora", "sam", "sue"}
+		names := []string{"olivia", "ned", "nora", "sam", "sue", "dora"}
 		look := func() (list [][3]int) {
 			for _, name := range names {
 				list = append(list, x.sees(name))

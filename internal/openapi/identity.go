@@ -72,6 +72,9 @@ func (d *document) registration(settings *tenant.ExternalIdentity) exchange {
 		"locale", obj("type", "string"))
 	optional := 1
 	for _, f := range d.config.Schema.User.Fields {
+		if f.Managed {
+			continue // not for who registers (contract U9)
+		}
 		body = body.with(f.Name, obj("description", "Stored as text."))
 		optional++
 	}

@@ -195,8 +195,8 @@ func valueOf(f *schema.Field) object {
 		return obj("type", "array", "uniqueItems", true, "items", obj("type", "string", "enum", texts(f.Options...)))
 	case schema.Reference:
 		return uuid()
-	case "multireference":
-		return obj("type", "array", "uniqueItems", true, "items", uuid())
+	case schema.Multireference:
+		return obj("type", "array", "uniqueItems", true, "maxItems", schema.MaxReferences, "items", uuid())
 	case schema.JSON:
 		return obj("type", list{"object", "array"})
 	}

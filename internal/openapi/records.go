@@ -139,7 +139,12 @@ func fields(r *access.EntityRights) (out object) {
 // about says what a field's schema cannot.
 func about(f *schema.Field) string {
 	var notes []string
-	if f.Target != "" {
+	switch {
+	case f.Target == schema.UserEntity:
+		notes = append(notes, "id of a user")
+	case f.Type == schema.Multireference:
+		notes = append(notes, "ids of records of "+f.Target)
+	case f.Target != "":
 		notes = append(notes, "id of a record of "+f.Target)
 	}
 	if f.Required {
@@ -158,7 +163,7 @@ func about(f *schema.Field) string {
 // edit.
 func (d *document) body(r *access.EntityRights, create bool) object {
 	properties, required := object{}, []string{}
-	if d.viewer.AllEntityAccess() {
+	if r.MayName() && r.Entity.Name != schema.UserEntity {
 		properties = properties.with("owner_id", uuid().with("description", "The user who owns the record; the caller when absent from a new one."))
 	}
 	for _, f := range r.Entity.Fields {

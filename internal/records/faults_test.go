@@ -3,6 +3,7 @@ package records_test
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // seededFault misreads one rule of the oracle. The product and the oracle agree
@@ -111,6 +112,129 @@ var seededFaults = []seededFault{
 			old := *r
 			old.data = then[r]
 			return was(q, &old)
+		}
+	}},
+	{"a rule asks nothing of the viewer", func(o *oracle) {
+		o.matchesViewer = func(*person, *rule, *thing) bool { return true }
+	}},
+	{"one condition about the viewer is enough", func(o *oracle) {
+		was := o.matchesViewer
+		o.matchesViewer = func(u *person, q *rule, r *thing) bool {
+			for f, what := range q.viewer {
+				if was(u, &rule{viewer: map[string]string{f: what}}, r) {
+					return true
+				}
+			}
+			return len(q.viewer) == 0
+		}
+	}},
+	{"constants do not matter beside the viewer", func(o *oracle) {
+		was := o.ruleMatches
+		o.ruleMatches = func(q *rule, r *thing) bool {
+			return was(q, r) || len(q.viewer) > 0 && q.entity == r.entity
+		}
+	}},
+	{"nothing equals nothing", func(o *oracle) {
+		was := o.matchesViewer
+		o.matchesViewer = func(u *person, q *rule, r *thing) bool {
+			rest := &rule{viewer: map[string]string{}}
+			for f, what := range q.viewer {
+				if r.data[f] != "" || len(o.has(u, what)) > 0 {
+					rest.viewer[f] = what
+				}
+			}
+			return was(u, rest, r)
+		}
+	}},
+	{"the first element of a list counts", func(o *oracle) {
+		was := o.has
+		o.has = func(u *person, what string) []string { list := was(u, what); return list[:min(1, len(list))] }
+	}},
+	{"a list counts as a whole", func(o *oracle) {
+		was := o.has
+		o.has = func(u *person, what string) []string {
+			list := was(u, what)
+			if len(list) > 1 {
+				return nil
+			}
+			return list
+		}
+	}},
+	{"e-mail addresses are compared as they were entered", func(o *oracle) {
+		o.equal = func(_, a, b string) bool { return a == b }
+	}},
+	{"other texts are compared without case", func(o *oracle) {
+		o.equal = func(_, a, b string) bool {
+			return strings.EqualFold(strings.TrimSpace(strings.Trim(a, `"`)), strings.TrimSpace(strings.Trim(b, `"`)))
+		}
+	}},
+	{"rules for external users reach staff", func(o *oracle) {
+		was := o.ruleReaches
+		o.ruleReaches = func(u *person, q *rule) bool { return q.audience == "external" || was(u, q) }
+	}},
+	{"rules for staff reach external users", func(o *oracle) {
+		was := o.ruleReaches
+		o.ruleReaches = func(u *person, q *rule) bool { return q.audience == "internal" || was(u, q) }
+	}},
+	{"rules for everyone reach staff alone", func(o *oracle) {
+		was := o.ruleReaches
+		o.ruleReaches = func(u *person, q *rule) bool { return was(u, q) && !(q.audience == "everyone" && u.external) }
+	}},
+	{"who has no role gets no rule", func(o *oracle) {
+		was := o.ruleReaches
+		o.ruleReaches = func(u *person, q *rule) bool { return u.role != "" && was(u, q) }
+	}},
+	{"external users get no rule that matches the viewer", func(o *oracle) {
+		was := o.matchesViewer
+		o.matchesViewer = func(u *person, q *rule, r *thing) bool {
+			return (len(q.viewer) == 0 || !u.external) && was(u, q, r)
+		}
+	}},
+	{"a change of what a user has is not followed", func(o *oracle) {
+		then := map[string]map[string]string{}
+		for _, p := range o.w.people {
+			then[p.id] = p.managed
+		}
+		was := o.has
+		o.has = func(u *person, what string) []string {
+			old := *u
+			old.managed = then[u.id]
+			return was(&old, what)
+		}
+	}},
+	{"the field owner_id takes any user of those who may name owners", func(o *oracle) {
+		was := o.mayOwn
+		o.mayOwn = func(u *person, entity string, owner *person) verdict {
+			if v := was(u, entity, owner); v != invalid {
+				return v
+			}
+			return ok
+		}
+	}},
+	{"the field owner_id takes whom a rule names of everybody", func(o *oracle) {
+		was := o.mayOwn
+		o.mayOwn = func(u *person, entity string, owner *person) verdict {
+			if v := was(u, entity, owner); v != forbidden {
+				return v
+			}
+			for _, q := range o.w.rules {
+				if q.entity == entity && (q.audience == "everyone" || q.audience == "external" && owner.external || q.audience == "internal" && !owner.external) {
+					return ok
+				}
+			}
+			return forbidden
+		}
+	}},
+	{"the field owner_id takes whom a rule of another type names", func(o *oracle) {
+		was := o.mayOwn
+		o.mayOwn = func(u *person, entity string, owner *person) verdict {
+			v := was(u, entity, owner)
+			for _, other := range typeNames {
+				if v == invalid && was(u, other, owner) == ok {
+					return ok
+				}
+			}
+			return v
 		}
 	}},
 	{"a change of rules is not followed", func(o *oracle) {

@@ -306,13 +306,18 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 		ask("creates", records.Member{}, func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "")) }),
 		ask("creates for themselves", records.Member{Name: "owner_id", Value: []byte(`"` + p.id + `"`)},
 			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "")) }),
-		ask("creates for another", records.Member{Name: "owner_id", Value: []byte(`"` + x.w.people[witness].id + `"`)},
+	}
+	for _, other := range []*person{x.w.people[witness], x.w.people[someoneExternal]} {
+		if other == p {
+			continue
+		}
+		list = append(list, ask("creates for another", records.Member{Name: "owner_id", Value: []byte(`"` + other.id + `"`)},
 			func(o *oracle) string {
-				if v := o.judgeCreate(p, entity, ""); v != ok || o.everything(p) {
+				if v := o.judgeCreate(p, entity, ""); v != ok {
 					return shows(o, v)
 				}
-				return string(forbidden)
-			}),
+				return shows(o, o.mayOwn(p, entity, other))
+			}))
 	}
 	list = append(list, question{
 		cells: 1, about: x.describe(p, "creates, with nothing,", &thing{entity: entity}),

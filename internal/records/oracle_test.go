@@ -3,6 +3,7 @@ package records_test
 import (
 	"slices"
 	"sort"
+	"strings"
 )
 
 // The oracle answers every question of the matrix (contract A1–A11, R12, R13)
@@ -18,6 +19,7 @@ type world struct {
 	types    map[string]*recordType
 	rules    []*rule
 	people   []*person
+	agents   []string // the people whom records refer to
 	things   []*thing // in the order they were created
 }
 
@@ -27,7 +29,11 @@ type person struct {
 	external, owner bool
 	role            string // "" for none
 	sets            []string
+	managed         map[string]string // JSON texts of managed fields, absent when unset
 }
+
+// address is the person's e-mail address, as it was entered.
+func (p *person) address() string { return p.id + "@Example.com" }
 
 type permSet struct {
 	system   []string
@@ -36,8 +42,9 @@ type permSet struct {
 }
 
 type grant struct {
-	verbs  map[verb]bool
-	fields map[string]fieldGrant
+	verbs   map[verb]bool
+	fields  map[string]fieldGrant
+	assigns bool // assign_owner
 }
 
 type fieldGrant struct{ read, edit bool }
@@ -58,7 +65,9 @@ type rule struct {
 	entity      string
 	ownedByRole string            // or:
 	where       map[string]string // JSON text by field
-	shareWith   string
+	viewer      map[string]string // by field: id, email or a managed field
+	shareWith   string            // a role, or:
+	audience    string
 	edit        bool
 }
 
@@ -109,6 +118,11 @@ type oracle struct {
 	reachedBy     func(u *person, role string) bool // a share with role reaches u
 	shareAllows   func(s share, v verb) bool
 	ruleMatches   func(q *rule, r *thing) bool
+	matchesViewer func(u *person, q *rule, r *thing) bool
+	ruleReaches   func(u *person, q *rule) bool
+	has           func(u *person, what string) []string // JSON texts
+	equal         func(what, a, b string) bool
+	mayOwn        func(u *person, entity string, owner *person) verdict
 	ruleAllows    func(q *rule, v verb) bool
 	rules         func() []*rule
 	defaultAllows func(u *person, entity string, v verb) bool
@@ -155,6 +169,65 @@ func newOracle(w *world) *oracle {
 			}
 		}
 		return true
+	}
+	// A rule may ask that fields equal what the viewer has; null equals nothing.
+	o.matchesViewer = func(u *person, q *rule, r *thing) bool {
+		for f, what := range q.viewer {
+			value := r.data[f]
+			if value == "" || !slices.ContainsFunc(o.has(u, what), func(has string) bool { return o.equal(what, has, value) }) {
+				return false
+			}
+		}
+		return true
+	}
+	o.has = func(u *person, what string) []string {
+		switch what {
+		case "id":
+			return []string{`"` + u.id + `"`}
+		case "email":
+			return []string{`"` + u.address() + `"`}
+		case "stages": // a list
+			if list := strings.Trim(u.managed[what], "[]"); list != "" {
+				return strings.Split(list, ",")
+			}
+			return nil
+		}
+		if value := u.managed[what]; value != "" {
+			return []string{value}
+		}
+		return nil
+	}
+	o.equal = func(what, a, b string) bool {
+		if what == "email" { // their canonical form, as far as the world's addresses differ
+			return strings.EqualFold(strings.TrimSpace(strings.Trim(a, `"`)), strings.TrimSpace(strings.Trim(b, `"`)))
+		}
+		return a == b
+	}
+	o.ruleReaches = func(u *person, q *rule) bool {
+		switch q.audience {
+		case "":
+			return o.reachedBy(u, q.shareWith)
+		case "internal":
+			return !u.external
+		case "external":
+			return u.external
+		}
+		return true
+	}
+	// Whom a rule of the type names may be made owner by those who may name owners.
+	o.mayOwn = func(u *person, entity string, owner *person) verdict {
+		switch {
+		case o.everything(u):
+			return ok
+		case !slices.ContainsFunc(u.sets, func(s string) bool { g := w.sets[s].entities[entity]; return g != nil && g.assigns }):
+			return forbidden
+		case slices.ContainsFunc(w.rules, func(q *rule) bool {
+			return q.entity == entity && (q.audience == "everyone" || q.audience == "external" && owner.external ||
+				q.audience == "internal" && !owner.external || q.audience == "" && q.shareWith == owner.role)
+		}):
+			return ok
+		}
+		return invalid
 	}
 	o.rules = func() []*rule { return w.rules }
 	o.ruleAllows = func(q *rule, v verb) bool { return v == toRead || v == toUpdate && q.edit }
@@ -238,10 +311,13 @@ func (o *oracle) causes(u *person, r *thing, v verb) (list []string) {
 		}
 	}
 	for _, q := range o.rules() {
-		if o.ruleMatches(q, r) && o.reachedBy(u, q.shareWith) && o.ruleAllows(q, v) {
+		if o.ruleMatches(q, r) && o.matchesViewer(u, q, r) && o.ruleReaches(u, q) && o.ruleAllows(q, v) {
 			cause := "rule_by_value"
-			if q.ownedByRole != "" {
+			switch {
+			case q.ownedByRole != "":
 				cause = "rule_by_owner_role"
+			case len(q.viewer) > 0:
+				cause = "rule_by_viewer"
 			}
 			list = append(list, cause)
 		}
@@ -275,6 +351,8 @@ func (o *oracle) judgePatch(u *person, r *thing, field string) verdict {
 	return o.judgeMember(u, r.entity, field)
 }
 
+// judgeMember returns the result of a member that has a value which the field takes,
+// and does not refer to another user.
 func (o *oracle) judgeMember(u *person, entity, field string) verdict {
 	switch {
 	case !o.mayReadField(u, entity, field):
@@ -299,7 +377,10 @@ func (o *oracle) judgeCreate(u *person, entity, extra string) verdict {
 	if extra == "" {
 		return ok
 	}
-	return o.judgeMember(u, entity, extra)
+	if v := o.judgeMember(u, entity, extra); v != ok || extra != "agent" || o.everything(u) || o.w.agents[0] == u.id {
+		return v
+	}
+	return invalid // a user whom u may not name
 }
 
 func (o *oracle) mayReadField(u *person, entity, field string) bool {

@@ -177,7 +177,18 @@ func (x *indexed) changeRules() {
 	where := func(field, value string) {
 		rule.Where = append(rule.Where, access.Condition{Field: field, Value: jsontext.Value(value)})
 	}
-	switch at := x.any("account"); x.draw("rule", "stage", "account", "both") {
+	of := func(field, viewer string) {
+		rule.Where = append(rule.Where, access.Condition{Field: field, Viewer: viewer})
+	}
+	switch at := x.any("account"); x.draw("rule", "stage", "account", "both", "of the viewer", "two of the viewer", "of the viewer and a value") {
+	case "of the viewer":
+		of("account", "firm")
+	case "two of the viewer":
+		of("account", "firm")
+		of("score", "points")
+	case "of the viewer and a value":
+		of("score", "points")
+		where("stage", `"won"`)
 	case "stage":
 		where("stage", `"won"`)
 	case "account":
@@ -245,10 +256,23 @@ func (x *indexed) compare() {
 			ways = append(ways, "s:"+p)
 		}
 		for _, rule := range x.rules {
-			if !slices.ContainsFunc(rule.Where, func(c access.Condition) bool { return string(values[c.Field]) != string(c.Value) }) {
-				ways = append(ways, "m:"+rule.ID())
-				add("match %s of %d", rule.ID(), r.Int(2))
+			name, keys := rule.ID(), []string{}
+			for _, c := range rule.Where {
+				switch key, set := contact.Field(c.Field).Key(values[c.Field]); {
+				case !set || c.Viewer == "" && string(values[c.Field]) != string(c.Value):
+					name = ""
+				case c.Viewer != "":
+					keys = append(keys, key)
+				}
 			}
+			if name == "" {
+				continue
+			}
+			if len(keys) > 0 {
+				name = access.Member(name, keys)
+			}
+			ways = append(ways, "m:"+name)
+			add("match %s of %d", name, r.Int(2))
 		}
 		for _, f := range contact.Fields {
 			v := values[f.Name]

@@ -3,9 +3,9 @@ package records_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +90,12 @@ func (h *house) follow(w *world, c change) {
 		}
 	case c.shared != nil:
 		h.putShares(c.shared)
+	case c.managed != nil:
+		text := "{"
+		for i, name := range []string{"desk", "stages"} {
+			text += fmt.Sprintf("%s%q: %s", strings.Repeat(", ", i), name, cmp.Or(c.managed.managed[name], "null"))
+		}
+		h.update(h.system(), "user", c.managed.id, text+"}")
 	case c.record != nil:
 		text := fmt.Sprintf(`{"owner_id": %q`, c.record.owner)
 		for _, name := range c.fields {
@@ -112,6 +118,12 @@ func (w *world) write(ctx context.Context, tx tenant.ConfigTx, c change) error {
 		if c.types {
 			errs = append(errs, schema.PutEntity(ctx, tx, e.schema()))
 		}
+	}
+	if c.types {
+		errs = append(errs, schema.PutUserFields(ctx, tx, []*schema.Field{
+			{Name: "desk", Type: schema.Text, Managed: true},
+			{Name: "stages", Type: schema.Multiselect, Options: []string{"new", "won", "lost"}, Managed: true},
+		}))
 	}
 	for name, s := range w.sets {
 		if c.sets {
@@ -138,9 +150,18 @@ func (w *world) write(ctx context.Context, tx tenant.ConfigTx, c change) error {
 
 func (p *person) row() *user.User {
 	u := &user.User{
-		ID: user.ID(p.id), Email: p.id + "@example.com", Name: "n", Type: user.Internal, Owner: p.owner, Active: true, Role: p.role,
-		Sets: p.sets, Custom: jsontext.Value("{}"),
+		ID: user.ID(p.id), Email: p.address(), Name: "n", Type: user.Internal, Owner: p.owner, Active: true, Role: p.role,
+		Sets: p.sets,
 	}
+	values := map[string]jsontext.Value{}
+	for name, value := range p.managed {
+		values[name+"#managed"] = jsontext.Value(value)
+	}
+	custom, err := json.Marshal(values)
+	if err != nil {
+		panic(err)
+	}
+	u.Custom = custom
 	if p.external {
 		u.Type = user.External
 	}
@@ -151,6 +172,9 @@ func (e *recordType) schema() *schema.Entity {
 	s := &schema.Entity{Name: e.name, Label: e.name, Sharing: schema.Sharing(e.sharing)}
 	for _, f := range e.fields {
 		sf := &schema.Field{Name: f.name, Type: schema.Type(f.kind), Required: f.required, Indexed: f.indexed}
+		if sf.Type == schema.Reference {
+			sf.Target = schema.UserEntity
+		}
 		if sf.Type == schema.Select {
 			sf.Options = []string{"new", "won", "lost"}
 		}
@@ -162,7 +186,7 @@ func (e *recordType) schema() *schema.Entity {
 func (s *permSet) product(name string) *access.PermissionSet {
 	p := &access.PermissionSet{Name: name, System: s.system, AllEntityAccess: s.all, Entities: map[string]access.EntityGrant{}}
 	for entity, g := range s.entities {
-		eg := access.EntityGrant{Create: g.verbs[toCreate], Read: g.verbs[toRead], Update: g.verbs[toUpdate], Delete: g.verbs[toDelete],
+		eg := access.EntityGrant{AssignOwner: g.assigns, Create: g.verbs[toCreate], Read: g.verbs[toRead], Update: g.verbs[toUpdate], Delete: g.verbs[toDelete],
 			Fields: map[string]access.FieldGrant{}}
 		for f, fg := range g.fields {
 			eg.Fields[f] = access.FieldGrant{Read: fg.read, Edit: fg.edit}
@@ -173,10 +197,16 @@ func (s *permSet) product(name string) *access.PermissionSet {
 }
 
 func (q *rule) product() *access.SharingRule {
-	r := &access.SharingRule{Entity: q.entity, OwnedByRole: q.ownedByRole, ShareWithRole: q.shareWith, Access: level(q.edit)}
-	for _, f := range slices.Sorted(maps.Keys(q.where)) {
-		r.Where = append(r.Where, access.Condition{Field: f, Value: jsontext.Value(q.where[f])})
+	r := &access.SharingRule{
+		Entity: q.entity, OwnedByRole: q.ownedByRole, ShareWithRole: q.shareWith, ShareWith: access.Audience(q.audience), Access: level(q.edit),
 	}
+	for f, value := range q.where {
+		r.Where = append(r.Where, access.Condition{Field: f, Value: jsontext.Value(value)})
+	}
+	for f, what := range q.viewer {
+		r.Where = append(r.Where, access.Condition{Field: f, Viewer: what})
+	}
+	slices.SortFunc(r.Where, func(a, b access.Condition) int { return strings.Compare(a.Field, b.Field) })
 	return r
 }
 

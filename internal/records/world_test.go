@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/internal/clock"
@@ -17,7 +18,14 @@ var kinds = []field{
 	{name: "open", kind: "boolean", values: []string{`true`, `false`}},
 	{name: "stage", kind: "select", indexed: true, values: []string{`"new"`, `"won"`, `"lost"`}},
 	{name: "due", kind: "date", values: []string{`"2026-01-31"`, `"2024-02-29"`}},
+	{name: "desk", kind: "text", indexed: true, values: []string{`"north"`, `"North"`}},
+	{name: "mail", kind: "text", indexed: true}, // values are the tenant's
+	{name: "agent", kind: "reference"},          // to user; values are the tenant's
 }
+
+// comparisons are what rules may compare with the viewer: field and what of the
+// viewer. desk and stages are managed fields.
+var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "email"}, {"agent", "id"}}
 
 var typeNames = []string{"asset", "case_file", "deal"}
 
@@ -34,7 +42,7 @@ func generate(seed uint64) (here, there *world) {
 }
 
 func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
-	w := &world{tenant: tenant, parentOf: map[string]string{}, sets: map[string]*permSet{}, types: map[string]*recordType{}}
+	w := &world{tenant: tenant, agents: []string{ids[5], ids[11], ids[someoneExternal]}, parentOf: map[string]string{}, sets: map[string]*permSet{}, types: map[string]*recordType{}}
 	depth := map[string]int{"": 0}
 	for i := range 6 + rnd.IntN(4) {
 		name, parent := fmt.Sprintf("r%d", i), ""
@@ -50,8 +58,8 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 	for i, name := range typeNames {
 		e := &recordType{name: name, sharing: sharings[i]}
 		for _, f := range kinds {
-			f.required = chance(rnd, 15)
-			e.fields = append(e.fields, f)
+			f.required = chance(rnd, 15) && f.name != "agent"
+			e.fields = append(e.fields, w.filled(f))
 		}
 		w.types[name] = e
 	}
@@ -71,10 +79,11 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 			}
 			slices.Sort(p.sets)
 			p.sets = slices.Compact(p.sets)
+			p.managed = generateManaged(rnd)
 		}
 		w.people = append(w.people, p)
 	}
-	for range 6 {
+	for range 9 {
 		w.addRule(generateRule(rnd, w))
 	}
 	for range 27 {
@@ -87,6 +96,35 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 // this user to check whether sharing is allowed, which changes nothing for
 // other users.
 const witness = 1
+
+// someoneExternal is the index of an external user.
+const someoneExternal = 12
+
+// filled returns a field with its values.
+func (w *world) filled(f field) field {
+	for _, id := range w.agents {
+		switch f.name {
+		case "agent":
+			f.values = append(f.values, `"`+id+`"`)
+		case "mail": // as another writes it
+			f.values = append(f.values, `" `+strings.ToUpper(id)+`@example.com"`)
+		}
+	}
+	return f
+}
+
+func generateManaged(rnd *rand.Rand) map[string]string {
+	m := map[string]string{}
+	if chance(rnd, 60) {
+		m["desk"] = pick(rnd, kinds[5].values)
+	}
+	if chance(rnd, 60) {
+		list := slices.Clone(kinds[3].values)
+		rnd.Shuffle(3, func(i, j int) { list[i], list[j] = list[j], list[i] })
+		m["stages"] = "[" + strings.Join(list[:rnd.IntN(3)], ",") + "]"
+	}
+	return m
+}
 
 func (w *world) viewers() []*person { return slices.Delete(slices.Clone(w.people), witness, witness+1) }
 
@@ -119,7 +157,7 @@ func generateSet(rnd *rand.Rand, all bool) *permSet {
 }
 
 func generateGrant(rnd *rand.Rand) *grant {
-	g := &grant{verbs: map[verb]bool{}, fields: map[string]fieldGrant{}}
+	g := &grant{verbs: map[verb]bool{}, fields: map[string]fieldGrant{}, assigns: chance(rnd, 30)}
 	for v, percent := range map[verb]int{toCreate: 60, toRead: 80, toUpdate: 70, toDelete: 60} {
 		g.verbs[v] = chance(rnd, percent)
 	}
@@ -134,20 +172,32 @@ func generateGrant(rnd *rand.Rand) *grant {
 func generateRule(rnd *rand.Rand, w *world) *rule {
 	q := &rule{entity: pick(rnd, typeNames), shareWith: pick(rnd, w.roleNames()), edit: chance(rnd, 50)}
 	if chance(rnd, 50) {
+		q.shareWith, q.audience = "", pick(rnd, []string{"internal", "external", "everyone"})
+	}
+	if chance(rnd, 30) {
 		q.ownedByRole = pick(rnd, w.roleNames())
 		return q
 	}
-	q.where = map[string]string{}
-	for range 1 + rnd.IntN(2) {
-		f := pick(rnd, kinds)
-		q.where[f.name] = pick(rnd, f.values)
+	q.where, q.viewer = map[string]string{}, map[string]string{}
+	if chance(rnd, 60) {
+		for range 1 + rnd.IntN(2) {
+			c := pick(rnd, comparisons)
+			q.viewer[c[0]] = c[1]
+		}
+	}
+	for n := 1 + rnd.IntN(2); len(q.where)+len(q.viewer) < n; {
+		f := w.filled(pick(rnd, kinds))
+		if q.viewer[f.name] == "" {
+			q.where[f.name] = pick(rnd, f.values)
+		}
 	}
 	return q
 }
 
 // sameRule reports whether two rules are the same apart from their level.
 func sameRule(a, b *rule) bool {
-	return a.entity == b.entity && a.ownedByRole == b.ownedByRole && a.shareWith == b.shareWith && maps.Equal(a.where, b.where)
+	return a.entity == b.entity && a.ownedByRole == b.ownedByRole && a.shareWith == b.shareWith && a.audience == b.audience &&
+		maps.Equal(a.where, b.where) && maps.Equal(a.viewer, b.viewer)
 }
 
 func (w *world) addRule(q *rule) {
@@ -187,12 +237,12 @@ func (r *thing) addShare(s share) {
 // changes of a stage are of a given kind. apply says what to change in a
 // database.
 func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
-	kind := rnd.IntN(12)
+	kind := rnd.IntN(14)
 	switch i {
 	case 0:
 		kind = 5
-	case 1:
-		kind = 11
+	case 1, 2:
+		kind = 13 - i
 	}
 	switch kind {
 	case 0:
@@ -235,15 +285,20 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		}
 		r.addShare(s)
 		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
+	case 11:
+		p := pick(rnd, w.viewers())
+		p.managed = generateManaged(rnd)
+		return fmt.Sprintf("user %s has %v now", p.id, p.managed), change{managed: p}
 	default:
 		r := pick(rnd, w.things)
 		names := []string{pick(rnd, w.types[r.entity].fields).name}
 		value := func(f field) string { return pick(rnd, f.values) }
 		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // make the rule match, or no longer match
 			names = slices.Sorted(maps.Keys(q.where))
+			names = slices.AppendSeq(names, maps.Keys(q.viewer))
 			meet := chance(rnd, 60)
 			value = func(f field) string {
-				if meet {
+				if meet && q.viewer[f.name] == "" {
 					return q.where[f.name]
 				}
 				return pick(rnd, f.values)
@@ -278,7 +333,7 @@ func (w *world) valueRule(rnd *rand.Rand, entity string) *rule {
 type change struct {
 	types, rules, roles, sets bool
 	noRule                    *rule
-	user                      *person
+	user, managed             *person
 	shared, record            *thing
 	noShare                   *share   // of shared
 	fields                    []string // of the record, that changed
