@@ -12,8 +12,8 @@ export function NewName({ what, taken, name, onName, onClose, onMade }: { what: 
   const [rule, words] = rules[what]
   const wrong = name === '' ? undefined : taken.includes(name) ? `There is one named ${name}` : rule.test(name) ? undefined : `Expected ${words}`
   return (
-    <form className="newbar pad" aria-label={`New ${what}`} onSubmit={(event) => { event.preventDefault(); if (name !== '' && !wrong) onMade(name) }} onKeyDown={(event) => { if (event.key === 'Escape') onClose() }}>
-      <TextField label={what === 'endpoint' ? 'Slug of the new endpoint' : `Name of the new ${what}`} mono value={name} onChange={onName} error={wrong} help={words} autoFocus autoComplete="off" spellCheck={false} />
+    <form className="newbar pad" aria-label={`New ${what}`} onSubmit={(event) => { event.preventDefault(); if (name !== '' && !wrong) onMade(name) }}>
+      <TextField label={what === 'endpoint' ? 'Slug of the new endpoint' : `Name of the new ${what}`} mono value={name} onChange={onName} error={wrong} help={words} autoFocus autoComplete="off" spellCheck={false} onKeyDown={(event) => { if (event.key === 'Escape') onClose() }} />
       <div className="row"><Button kind="main" type="submit" disabled={name === '' || wrong !== undefined}>Go on</Button><Button kind="quiet" onClick={onClose}>Cancel</Button></div>
     </form>
   )

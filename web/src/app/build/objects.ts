@@ -44,8 +44,7 @@ export interface EndpointValue {
 
 /** without leaves the object's own name out of its value: the edit says it anew. */
 function without<T>(value: unknown): T {
-  const { name: _name, slug: _slug, ...rest } = value as Record<string, unknown>
-  return rest as T
+  return Object.fromEntries(Object.entries(value as Record<string, unknown>).filter(([name]) => name !== 'name' && name !== 'slug')) as T
 }
 
 export const objectsKey = (kind: ObjectKind) => ['config', kind] as const
@@ -110,7 +109,7 @@ export function problemsOf(error: ApiError | undefined): { path: string; line: n
   return list.flatMap((one: unknown) => {
     if (one === null || typeof one !== 'object') return []
     const p = one as { path?: unknown; line?: unknown; reason?: unknown; text?: unknown }
-    const words = typeof p.reason === 'string' && p.reason !== '' ? p.reason : p.text
-    return [{ path: String(p.path ?? '').replace(/^edits\[\d+\]\.?/, ''), line: typeof p.line === 'number' ? p.line : 0, message: String(words ?? '') }]
+    const text = (v: unknown) => (typeof v === 'string' ? v : '')
+    return [{ path: text(p.path).replace(/^edits\[\d+\]\.?/, ''), line: typeof p.line === 'number' ? p.line : 0, message: text(p.reason) || text(p.text) }]
   })
 }

@@ -4,8 +4,8 @@ import { CodeBlock } from '../../ui/code'
 import { printJSON } from '../../ui/json'
 import type { Measure, Outcome, RunDetail, Step } from './run'
 
-/** Us writes microseconds. */
-export const usWords = (us: number) => durationWords(us / 1000)
+/** usWords writes microseconds. */
+export const usWords = (us: number) => (us < 100 ? `${us} µs` : durationWords(us / 1000))
 
 const measures: Record<string, [label: string, write: (n: number) => string]> = {
   time_ms: ['Time', (n) => durationWords(n)],

@@ -13,12 +13,12 @@ export function PlusEdge({ id, sourceX, sourceY, targetX, targetY, sourcePositio
   if (!data) return null
   const { slot, label, types, onInsert } = data
   // Into a place where branches meet, + stands under the branch's own last step.
-  const [x, y] = data.ends ? [sourceX, sourceY + 18] : [targetX, targetY - Math.min(22, Math.max(10, (targetY - sourceY) / 2))]
+  const [x, y] = data.ends ? [sourceX, sourceY + 18] : [targetX, targetY - Math.min(label ? 14 : 22, Math.max(10, (targetY - sourceY) / 2))]
   return (
     <>
       <BaseEdge id={id} path={path} className={data.on ? 'run' : data.off ? 'off' : ''} />
       <EdgeLabelRenderer>
-        {label && <span className={`el ${data.on ? 'on' : ''}`} style={{ transform: `translate(-50%, -50%) translate(${targetX}px, ${sourceY + 26}px)` }}>{label}{data.off ? ', not run' : ''}</span>}
+        {label && <span className={`el ${data.on ? 'on' : ''}`} style={{ transform: `translate(-50%, -50%) translate(${targetX}px, ${sourceY + 19}px)` }}>{label}{data.off ? ', not run' : ''}</span>}
         {slot && (
           <span className="plusat nopan nodrag" style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
             <Menu width={250} position="right-start" withinPortal shadow="md">

@@ -89,7 +89,7 @@ export function walk(flow: AutomationValue, visit: (node: FlowNode, path: string
 
 /** freeId gives a name for a new node that no other has. */
 export function freeId(flow: AutomationValue, type: string): string {
-  const stem = { 'record.create': 'made', 'record.get': 'found', 'record.list': 'known', 'record.update': 'changed', 'record.delete': 'gone', component: 'result' }[type] ?? type.replace(/^.*\./, '')
+  const stem = { 'record.create': 'made', 'record.get': 'found', 'record.list': 'known', 'record.update': 'changed', 'record.delete': 'gone', component: 'result', if: 'decision' }[type] ?? type.replace(/^.*\./, '')
   const taken = new Set<string>()
   walk(flow, (n) => { if (n.id) taken.add(n.id); if (typeof n['as'] === 'string') taken.add(n['as']) })
   if (!taken.has(stem)) return stem
@@ -98,7 +98,8 @@ export function freeId(flow: AutomationValue, type: string): string {
 
 /** newNode makes a node of a type that can be saved as soon as its names are filled in. */
 export function newNode(flow: AutomationValue, type: NodeType, names: Names | undefined): FlowNode {
-  const node: FlowNode = { id: freeId(flow, type.type), type: type.type }
+  // A name is for what later steps read, and for a decision that a trace tells of.
+  const node: FlowNode = { ...(type.readable || type.type === 'if' ? { id: freeId(flow, type.type) } : {}), type: type.type }
   for (const m of type.members) {
     if (m.kind === 'entity') node[m.name] = names?.entities.find((e) => e.name !== 'user')?.name ?? ''
     else if (m.kind === 'component') node[m.name] = names?.components[0]?.name ?? ''

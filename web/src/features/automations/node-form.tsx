@@ -34,8 +34,7 @@ export function NodeForm({ flow, path, node, type, names, problems, step, onChan
   const errorOf = (member: string) => mine.find((p) => p.path === `${path}.${member}` || p.path.startsWith(`${path}.${member}.`) || p.path.startsWith(`${path}.${member}[`))?.message
   const other = mine.filter((p) => p.path === path || !type?.members.some((m) => p.path === `${path}.${m.name}` || p.path.startsWith(`${path}.${m.name}.`) || p.path.startsWith(`${path}.${m.name}[`)) && !p.path.startsWith(`${path}.id`))
   const set = (member: string, value: unknown) => {
-    const { [member]: _, ...rest } = node
-    onChange((value === undefined ? rest : { ...node, [member]: value }) as FlowNode)
+    onChange(value === undefined ? (Object.fromEntries(Object.entries(node).filter(([name]) => name !== member)) as FlowNode) : { ...node, [member]: value })
   }
   const members = type?.members.filter((m) => m.kind !== 'nodes') ?? []
   return (

@@ -39,7 +39,7 @@ export function StepNode({ data }: NodeProps<Node<StepData>>) {
       <button type="button" className={`nd nodrag ${state} ${data.selected ? 'sel' : ''} ${problem ? 'wrong' : ''}`} aria-pressed={data.selected} aria-label={`${node ? node.type : 'Trigger'} ${name}: ${data.words}${said ? `, ${said}` : ''}${problem ? `, ${problem}` : ''}`} data-node={path} onClick={() => { data.onOpen(path) }}>
         <span className="ic"><Icon type={node ? node.type : 'trigger'} /></span>
         <span className="grow"><b>{name}</b><span className="ty">{node ? (node.id ? node.type : '') : 'trigger'}</span><span className="nt trunc">{problem ?? data.words}</span></span>
-        {ran && ran !== 'not' && <span className="ms">{times}{usWords(ran.tookUs)}</span>}
+        {node && ran && ran !== 'not' && <span className="ms">{times}{usWords(ran.tookUs)}</span>}
       </button>
       <Handle type="source" position={Position.Bottom} isConnectable={false} />
     </>
