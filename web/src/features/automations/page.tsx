@@ -70,7 +70,7 @@ function Editor({ name, stored, version }: { name: string; stored: AutomationVal
   useShortcut('mod+s', 'Save', () => { if (changed && !save.isPending) store(draft.against) })
   useShortcut('mod+z', 'Undo', steps.undo)
   useShortcut('mod+y', 'Redo', steps.redo)
-  const set = (patch: Partial<AutomationValue>) => { steps.change({ ...value, ...patch }) }
+  const set = (patch: Partial<AutomationValue>) => { steps.change({ ...value, ...patch }, `members ${Object.keys(patch).join()}`) }
   const fail = save.error && save.error.status !== 409
   return (
     <Page title={name} flush count={isNew ? <span className="chip warn">not saved yet</span> : draft.dirty ? <span className="chip warn">unsaved changes</span> : undefined}
@@ -107,7 +107,7 @@ function Editor({ name, stored, version }: { name: string; stored: AutomationVal
 }
 
 /** FlowTab is the graph with a form or the run beside it, and the trace under it. */
-function FlowTab({ name, value, problems, onChange }: { name: string; value: AutomationValue; problems: readonly Problem[]; onChange: (next: AutomationValue) => void }) {
+function FlowTab({ name, value, problems, onChange }: { name: string; value: AutomationValue; problems: readonly Problem[]; onChange: (next: AutomationValue, typing?: string) => void }) {
   const session = useSession()
   const names = useNames()
   const [at, setAt] = useUrlValue('step')
@@ -163,7 +163,7 @@ function FlowTab({ name, value, problems, onChange }: { name: string; value: Aut
       </div>
       {node && at !== undefined
         ? <NodeForm key={at} flow={value} path={at} node={node} type={types.find((t) => t.type === node.type)} names={names.data} problems={problems} step={step}
-            onChange={(next: FlowNode) => { onChange(setNode(value, at, next)) }}
+            onChange={(next: FlowNode) => { onChange(setNode(value, at, next), `step ${at}`) }}
             onRemove={() => { onChange(removeNode(value, at)); setAt(undefined) }}
             onMove={(by) => { const [next, path] = moveNode(value, at, by); onChange(next); setAt(path) }}
             onClose={() => { setAt(undefined) }} />
@@ -183,7 +183,7 @@ function FlowTab({ name, value, problems, onChange }: { name: string; value: Aut
 }
 
 /** YamlTab is the same flow as text. What cannot be read stays in the editor until it can. */
-function YamlTab({ value, problems, onChange }: { value: AutomationValue; problems: readonly Problem[]; onChange: (next: AutomationValue) => void }) {
+function YamlTab({ value, problems, onChange }: { value: AutomationValue; problems: readonly Problem[]; onChange: (next: AutomationValue, typing?: string) => void }) {
   const [typed, setTyped] = useState<{ text: string; of: AutomationValue }>()
   // What was typed stands as it is while it says the flow that is drawn; an edit of the flow writes it anew.
   const written = useMemo(() => toYaml(value), [value])
@@ -192,7 +192,7 @@ function YamlTab({ value, problems, onChange }: { value: AutomationValue; proble
   const edit = (next: string) => {
     const found = fromYaml(next)
     setTyped({ text: next, of: found.ok ? found.value : value })
-    if (found.ok && JSON.stringify(found.value) !== JSON.stringify(value)) onChange(found.value)
+    if (found.ok && JSON.stringify(found.value) !== JSON.stringify(value)) onChange(found.value, 'yaml')
   }
   return (
     <div className="ed one">
