@@ -1,9 +1,10 @@
 import type { Feature } from './feature'
 import { automations } from '../features/automations/feature'
 import { components } from '../features/components/feature'
+import { configFeature } from '../features/config/feature'
 import { endpoints } from '../features/endpoints/feature'
 import { events } from '../features/events/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
-export const features: readonly Feature[] = [components, automations, events, endpoints, staff]
+export const features: readonly Feature[] = [staff, configFeature, components, automations, events, endpoints]
