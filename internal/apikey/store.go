@@ -131,6 +131,7 @@ func insert(ctx context.Context, tx tenant.ConfigTx, k *Key, hash secret.TokenHa
 // past is the form of a key in the change history.
 type past struct {
 	ID        string   `json:"id"`
+	Name      string   `json:"name,omitempty"` // where it changes
 	User      string   `json:"user"`
 	Prefix    string   `json:"prefix"`
 	RateLimit int      `json:"rate_limit_per_minute"`

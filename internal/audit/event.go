@@ -52,6 +52,9 @@ type Event struct {
 
 	Class   Class
 	Persist bool // the result of Persisted
+	// Uncounted requests are not part of the tenant's usage: those of the
+	// administration.
+	Uncounted bool
 }
 
 // Class is the kind of a route for the audit log; each route names one.

@@ -22,7 +22,7 @@ const (
 	GateBody       = "body"       // query parameters and body
 	GateFields     = "fields"     // the fields that the user may edit
 	GateRecord     = "record"     // ownership, hierarchy, shares and rules of one record
-	GateState      = "state"      // unique values, versions, the state of an account
+	GateConflict   = "conflict"   // unique values, versions, the state of an account
 	GateRun        = "run"        // the component or automation
 	GateService    = "service"    // room, time and health of the service itself
 )
@@ -35,7 +35,7 @@ var gateOfCode = map[fault.Code]string{
 	fault.IPDenied: GateAddress, fault.CORSDenied: GateOrigin,
 	fault.RateLimited: GateRate, fault.TooManyRequests: GateRate,
 	fault.Validation: GateBody, fault.PayloadTooLarge: GateBody, fault.UnsupportedMediaType: GateBody,
-	fault.Conflict: GateState, fault.EmailTaken: GateState,
+	fault.Conflict: GateConflict, fault.EmailTaken: GateConflict,
 	fault.ExecutionError: GateRun, fault.ExecutionTimeout: GateRun,
 	fault.Overloaded: GateService, fault.Internal: GateService,
 }

@@ -148,6 +148,9 @@ func (r *Recorder) Record(ev *Event) {
 		r.late(ev)
 		return
 	}
+	if ev.Uncounted {
+		return
+	}
 	if len(r.usage.dirty) == 0 {
 		r.counted = r.now()
 	}

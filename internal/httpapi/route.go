@@ -274,4 +274,11 @@ type Reply struct {
 	// Bare sends Data as the whole body, without the envelope (contract H6).
 	Bare   bool
 	Header http.Header
+	// Stream, if set, sends the answer piece by piece, as server-sent events, in
+	// place of Data. It is called once the headers are sent. Its context ends with
+	// the connection and when the server drains; each call of send writes one piece
+	// and fails when the client does not take it in time. Nothing can be answered
+	// any more when it returns an error, which is logged. The logs have the request
+	// from when it was answered, not from when its stream ended.
+	Stream func(ctx context.Context, send func(piece []byte) error) error
 }

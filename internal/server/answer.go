@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/internal/audit"
+	"gatehouse/internal/console"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 )
@@ -20,6 +21,7 @@ const keepBuffer = 64 << 10
 // Header values that never change are shared and must not be modified.
 var (
 	typeJSON   = []string{"application/json"}
+	typeEvents = []string{"text/event-stream"}
 	noStore    = []string{"no-store"}
 	noSniff    = []string{"nosniff"}
 	varyOrigin = []string{"Origin"}
@@ -55,6 +57,8 @@ func (x *exchange) succeed(h http.Header, reply *httpapi.Reply) (status int) {
 		h[name] = values
 	}
 	switch {
+	case reply.Stream != nil:
+		x.stream = reply.Stream
 	case status == http.StatusNoContent:
 		x.body = buffer()
 	case len(reply.Data) > keepBuffer:
@@ -94,6 +98,10 @@ func (x *exchange) fail(h http.Header, err error) *fault.Error {
 // connection for whole time slices while all others queue.
 func (x *exchange) send(status int) {
 	x.w.WriteHeader(status)
+	if x.stream != nil {
+		x.sendStream()
+		return
+	}
 	if len(x.body) > 0 {
 		_, _ = x.w.Write(x.body) // fails when the caller hung up; the log says what was answered
 	}
@@ -125,8 +133,11 @@ func (x *exchange) headers(h http.Header, status int) {
 		h["X-Content-Type-Options"] = noSniff
 		h["Content-Type"] = typeJSON
 	}
-	switch status {
-	case http.StatusNoContent, http.StatusNotModified:
+	switch {
+	case x.stream != nil:
+		h["Content-Type"] = typeEvents
+		h["X-Accel-Buffering"] = []string{"no"} // a proxy must pass each piece on
+	case status == http.StatusNoContent || status == http.StatusNotModified:
 		delete(h, "Content-Type")
 	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
@@ -171,6 +182,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	case x.surface != nil:
 		ev.Class = x.surface.class
 	}
+	ev.Uncounted = x.surface != nil && (x.surface.prefix == adminBase || x.surface.prefix == console.Base)
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
 		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess || x.changes()) &&

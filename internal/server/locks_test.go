@@ -121,6 +121,7 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 		"server.Server.ServeHTTP":         "hands it to the exchange",
 		"server.exchange.answer":          "sets headers",
 		"server.exchange.send":            "writes the answer, last of all",
+		"server.exchange.sendStream":      "writes an answer that is a stream, for send",
 		"server.exchange.authenticate":    "sets a header",
 		"server.exchange.refuseRoute":     "sets the header Allow",
 		"server.exchange.answerPreflight": "sets headers",

@@ -74,6 +74,8 @@ type Server struct {
 	overloads throttledLog
 
 	draining   atomic.Bool
+	drained    context.Context //nolint:containedctx // ends when draining begins; streams end with it
+	drain      context.CancelFunc
 	background background
 }
 
@@ -119,12 +121,14 @@ func New(o Options) *Server {
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Hasher: hasher, Emit: log.Emit,
 	})
 	s.staff = staff.New(staff.Options{DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Mailer: s.mails, Hasher: hasher, Emit: log.Emit})
+	entries, keys := s.logAdmin(o.Keyring.Derive("admin cursor", 32))
 	s.admin = admin.New(admin.Options{
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Cores: o.Engine.Cores(), Mails: s.mails,
 		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers,
 	})
-	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin)
+	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, entries, keys)
 	s.metrics = newMetrics(s)
+	s.drained, s.drain = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.cancel = cancel
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
@@ -203,7 +207,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	s.draining.Store(true)
+	s.beginDrain()
 	listener.drain()
 	<-served
 	// Shutdown closes a connection between two requests, and leaves a request
@@ -226,7 +230,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 // Close ends the background work and writes what is queued: audit entries,
 // rollups, runs, the use of keys, log lines. It does not close the database.
 func (s *Server) Close(ctx context.Context) error {
-	s.draining.Store(true)
+	s.beginDrain()
 	asked := errors.Join(s.admin.Close(ctx), s.identity.Close(ctx), s.staff.Close(ctx)) // may still put mails into the outbox
 	s.background.cancel()
 	s.background.Wait()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/admin"
+	"gatehouse/internal/apikey"
 	"gatehouse/internal/audit"
 	"gatehouse/internal/console"
 	"gatehouse/internal/data"
@@ -62,7 +63,8 @@ type surfaces []*surface
 // newSurfaces returns every surface with its routes. The order of checks is that
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
-func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service, admin *admin.Service) surfaces {
+func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service,
+	admin *admin.Service, log *audit.AdminAPI, keys *apikey.Admin) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -106,6 +108,8 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 				data.AdminRoutes(),
 				openapi.AdminRoutes(),
 				endpoints.AdminRoutes(),
+				log.Routes(),
+				keys.Routes(),
 			),
 		},
 		{

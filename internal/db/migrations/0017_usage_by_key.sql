@@ -36,3 +36,5 @@ CREATE TABLE usage_keys (
   slower BIGINT NOT NULL,
   PRIMARY KEY (tenant_id, minute, key_id)
 ) {clustered};
+-- A user's own keys, page by page.
+CREATE INDEX api_keys_user ON api_keys (tenant_id, user_id, key_id);

@@ -295,7 +295,21 @@ export interface AutomationMemberDescription {
   default?: string;
 }
 
+export interface Begun {
+  entities: boolean;
+  sets: boolean;
+  keys: boolean;
+  apiOn: boolean;
+  called: boolean;
+  endpoints: boolean;
+}
+
 export interface Bounded {
+  count: number;
+  more: boolean;
+}
+
+export interface BoundedCount {
   count: number;
   more: boolean;
 }
@@ -377,6 +391,20 @@ export interface ConfigWork {
   other: boolean;
 }
 
+export interface Counts {
+  requests: number;
+  errors: number;
+  failed: number;
+  limited: number;
+  p50Ms: number;
+  p95Ms: number;
+}
+
+export interface CreatedKey {
+  key: KeyInfo;
+  token: string;
+}
+
 export interface DataEntitiesMeta {
   count: number;
   roles: string[];
@@ -435,6 +463,11 @@ export interface Deleted {
   deleted: boolean;
 }
 
+export interface DeletedKey {
+  id: string;
+  deleted: boolean;
+}
+
 export interface DeletedRecord {
   id: string;
   deleted: boolean;
@@ -458,6 +491,15 @@ export interface EntityLine {
   indexed: number;
   rules: number;
   records: Bounded | null;
+}
+
+export interface Events {
+  accepted: BoundedCount;
+  failed: BoundedCount;
+  failedOf: string | null;
+  failedAt: string | null;
+  failedRun: string | null;
+  failure: string | null;
 }
 
 export interface ExpectedChange {
@@ -521,6 +563,14 @@ export interface Forgot {
   email: string;
 }
 
+export type GateState = "open" | "shut" | "unreached";
+
+export interface HistogramMeta {
+  complete: boolean;
+  countedTo: string;
+  nextCursor: string | null;
+}
+
 export interface HistoryEntry {
   id: string;
   at: string;
@@ -534,6 +584,37 @@ export interface HistoryEntry {
   differences: PlanDifference[];
 }
 
+export interface KeyChange {
+  version: string;
+  name?: string | null;
+  rateLimitPerMinute?: number | null;
+  corsAllowedOrigins?: string[] | null;
+  ipAllowlist?: string[] | null;
+  expiresAt?: string | null;
+}
+
+export interface KeyInfo {
+  id: string;
+  name: string;
+  prefix: string;
+  user: KeyUser;
+  rateLimitPerMinute: number;
+  usedThisMinute: number;
+  corsAllowedOrigins: string[];
+  ipAllowlist: string[];
+  expiresAt: string | null;
+  lastUsedAt: string | null;
+  createdAt: string;
+  version: string;
+  mayChange: boolean;
+}
+
+export interface KeyUser {
+  id: string;
+  email: string | null;
+  name: string | null;
+}
+
 export interface Line {
   level: string;
   text: string;
@@ -545,9 +626,106 @@ export interface ListMeta {
   nextCursor: string | null;
 }
 
+export interface LogBucket {
+  answered: number;
+  refused: number;
+  failed: number;
+}
+
+export interface LogDetail {
+  id: string;
+  time: string;
+  requestId: string;
+  method: string;
+  path: string;
+  endpoint: string | null;
+  status: number;
+  code: string | null;
+  gate: string | null;
+  user: LogUser | null;
+  realUser: LogUser | null;
+  credential: string | null;
+  key: LogKey | null;
+  ip: string | null;
+  durationMs: number;
+  query: string | null;
+  request: LogMessage;
+  response: LogMessage;
+  reason: string | null;
+  track: TrackGate[];
+  fields: Record<string, string>;
+  message: string | null;
+}
+
+export interface LogEntry {
+  id: string;
+  time: string;
+  requestId: string;
+  method: string;
+  path: string;
+  endpoint: string | null;
+  status: number;
+  code: string | null;
+  gate: string | null;
+  user: LogUser | null;
+  realUser: LogUser | null;
+  credential: string | null;
+  key: LogKey | null;
+  ip: string | null;
+  durationMs: number;
+}
+
+export interface LogHistogram {
+  from: string;
+  to: string;
+  widthMs: number;
+  buckets: LogBucket[];
+}
+
+export interface LogKey {
+  id: string;
+  prefix: string;
+  name: string | null;
+}
+
+export interface LogMessage {
+  headers: Record<string, string>;
+  headerNames: string[];
+  body: unknown;
+}
+
+export interface LogMeta {
+  count: number;
+  hasMore: boolean;
+  nextCursor: string | null;
+  searchedTo: string | null;
+}
+
+export interface LogUser {
+  id: string;
+  email: string | null;
+  name: string | null;
+}
+
+export interface Mails {
+  waiting: BoundedCount;
+  oldest: string | null;
+  error: string | null;
+  nextTry: string | null;
+}
+
 export interface ManifestText {
   text: string;
   version: number;
+}
+
+export interface NewKey {
+  name: string;
+  user?: string;
+  rateLimitPerMinute?: number | null;
+  corsAllowedOrigins?: string[];
+  ipAllowlist?: string[];
+  expiresAt?: string | null;
 }
 
 export interface NewPassword {
@@ -563,6 +741,8 @@ export interface NodeDescription {
   result?: string;
 }
 
+export type NoticeKind = "failed_runs" | "failing" | "slow" | "limit" | "mails";
+
 export interface Opening {
   kind: string;
   text: string;
@@ -572,6 +752,38 @@ export interface Opening {
   access: string | null;
   may: boolean;
   reach: Reach;
+}
+
+export interface Overview {
+  range: string;
+  from: string;
+  to: string;
+  requests: OverviewUsage | null;
+  events: Events | null;
+  mails: Mails | null;
+  attention: OverviewNotice[];
+  begun: Begun;
+}
+
+export interface OverviewNotice {
+  kind: NoticeKind;
+  name: string;
+  id: string;
+  count: number;
+  p95Ms: number;
+  since: string | null;
+  text: string;
+}
+
+export interface OverviewUsage {
+  now: Counts;
+  before: Counts;
+  widthMs: number;
+  series: Counts[];
+  endpoints: UsageRow[];
+  moreNames: boolean;
+  keys: UsageRow[];
+  keysHit: number;
 }
 
 export interface Password {
@@ -758,10 +970,33 @@ export interface TenantInfo {
   baseUrl: string;
 }
 
+export interface TrackGate {
+  gate: string;
+  state: GateState;
+}
+
 export interface Unshared {
   user: string | null;
   role: string | null;
   deleted: boolean;
+}
+
+export interface Usage {
+  from: string;
+  to: string;
+  widthMs: number;
+  total: Counts;
+  series: Counts[];
+  rows: UsageRow[];
+  more: boolean;
+}
+
+export interface UsageRow {
+  name: string;
+  key: LogKey | null;
+  total: Counts;
+  requests: number[];
+  errors: number[];
 }
 
 export interface UserLine {
@@ -819,6 +1054,10 @@ export interface AdminRoutes {
   "POST account/password": { params: None; query: None; body: NewPassword; data: Done; meta: Record<string, never> };
   "GET account/sessions": { params: None; query: None; body: None; data: SessionInfo[]; meta: ListMeta };
   "DELETE account/sessions/{id}": { params: { id: string }; query: None; body: None; data: Deleted; meta: Record<string, never> };
+  "GET audit": { params: None; query: { user?: string | number | boolean; endpoint?: string | number | boolean; status?: string | number | boolean; credential?: string | number | boolean; key?: string | number | boolean; method?: string | number | boolean; requestId?: string | number | boolean; path?: string | number | boolean; ip?: string | number | boolean; from?: string | number | boolean; to?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: LogEntry[]; meta: LogMeta };
+  "GET audit/histogram": { params: None; query: { user?: string | number | boolean; endpoint?: string | number | boolean; status?: string | number | boolean; credential?: string | number | boolean; key?: string | number | boolean; method?: string | number | boolean; requestId?: string | number | boolean; path?: string | number | boolean; ip?: string | number | boolean; from?: string | number | boolean; to?: string | number | boolean; buckets?: string | number | boolean; cursor?: string | number | boolean }; body: None; data: LogHistogram; meta: HistogramMeta };
+  "GET audit/tail": { params: None; query: { user?: string | number | boolean; endpoint?: string | number | boolean; status?: string | number | boolean; credential?: string | number | boolean; key?: string | number | boolean; method?: string | number | boolean; requestId?: string | number | boolean; path?: string | number | boolean; ip?: string | number | boolean; from?: string | number | boolean; to?: string | number | boolean; after?: string | number | boolean }; body: None; data: None; meta: Record<string, never> };
+  "GET audit/{id}": { params: { id: string }; query: None; body: None; data: LogDetail; meta: Record<string, never> };
   "POST config/apply": { params: None; query: None; body: ConfigChange; data: ConfigApplied; meta: Record<string, never> };
   "GET config/kinds": { params: None; query: None; body: None; data: ConfigKind[]; meta: ListMeta };
   "GET config/manifest": { params: None; query: None; body: None; data: ManifestText; meta: Record<string, never> };
@@ -847,9 +1086,14 @@ export interface AdminRoutes {
   "GET events/{id}": { params: { id: string }; query: None; body: None; data: AdminEventDetail; meta: Record<string, never> };
   "POST events/{id}/retry": { params: { id: string }; query: None; body: None; data: AdminRetry; meta: Record<string, never> };
   "GET history": { params: None; query: { kind?: string | number | boolean; name?: string | number | boolean; who?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: HistoryEntry[]; meta: ListMeta };
+  "GET keys": { params: None; query: { cursor?: string | number | boolean; limit?: string | number | boolean; user?: string | number | boolean; id?: string | number | boolean }; body: None; data: KeyInfo[]; meta: ListMeta };
+  "POST keys": { params: None; query: None; body: NewKey; data: CreatedKey; meta: Record<string, never> };
+  "DELETE keys/{id}": { params: { id: string }; query: None; body: None; data: DeletedKey; meta: Record<string, never> };
+  "PATCH keys/{id}": { params: { id: string }; query: None; body: KeyChange; data: KeyInfo; meta: Record<string, never> };
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET mails": { params: None; query: None; body: None; data: WaitingMail[]; meta: WaitingMails };
   "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "GET overview": { params: None; query: { range?: string | number | boolean }; body: None; data: Overview; meta: Record<string, never> };
   "POST password/forgot": { params: None; query: None; body: Forgot; data: Done; meta: Record<string, never> };
   "POST password/reset": { params: None; query: None; body: Reset; data: Done; meta: Record<string, never> };
   "GET reach": { params: None; query: { entity?: string | number | boolean; owned_by_role?: string | number | boolean; [key: `where[${string}]`]: string | undefined; share_with_role?: string | number | boolean; share_with?: string | number | boolean }; body: None; data: Reach; meta: Record<string, never> };
@@ -866,6 +1110,7 @@ export interface AdminRoutes {
   "DELETE sessions/{id}": { params: { id: string }; query: None; body: None; data: Deleted; meta: Record<string, never> };
   "POST templates/preview": { params: None; query: None; body: TemplateDraft; data: TemplatePreview; meta: Record<string, never> };
   "POST templates/test": { params: None; query: None; body: TemplateDraft; data: Sent; meta: Record<string, never> };
+  "GET usage": { params: None; query: { from?: string | number | boolean; to?: string | number | boolean; by?: string | number | boolean; name?: string | number | boolean; buckets?: string | number | boolean }; body: None; data: Usage; meta: Record<string, never> };
   "GET users": { params: None; query: { search?: string | number | boolean; type?: string | number | boolean; active?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: UserLine[]; meta: ListMeta };
   "POST users/{id}/resend": { params: { id: string }; query: None; body: None; data: Sent; meta: Record<string, never> };
   "POST verifier/try": { params: None; query: None; body: AdminVerifierTry; data: AdminVerdict; meta: Record<string, never> };
@@ -881,6 +1126,10 @@ export const adminRoutes = {
   "POST account/password": { method: "POST", path: "/admin/v1/account/password", needs: ["any staff"] },
   "GET account/sessions": { method: "GET", path: "/admin/v1/account/sessions", needs: ["any staff"] },
   "DELETE account/sessions/{id}": { method: "DELETE", path: "/admin/v1/account/sessions/{id}", needs: ["any staff"] },
+  "GET audit": { method: "GET", path: "/admin/v1/audit", needs: ["manage_endpoints"] },
+  "GET audit/histogram": { method: "GET", path: "/admin/v1/audit/histogram", needs: ["manage_endpoints"] },
+  "GET audit/tail": { method: "GET", path: "/admin/v1/audit/tail", needs: ["manage_endpoints"] },
+  "GET audit/{id}": { method: "GET", path: "/admin/v1/audit/{id}", needs: ["manage_endpoints"] },
   "POST config/apply": { method: "POST", path: "/admin/v1/config/apply", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings", "can_manage_external_users"] },
   "GET config/kinds": { method: "GET", path: "/admin/v1/config/kinds", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
   "GET config/manifest": { method: "GET", path: "/admin/v1/config/manifest", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
@@ -909,9 +1158,14 @@ export const adminRoutes = {
   "GET events/{id}": { method: "GET", path: "/admin/v1/events/{id}", needs: ["manage_endpoints"] },
   "POST events/{id}/retry": { method: "POST", path: "/admin/v1/events/{id}/retry", needs: ["manage_endpoints"] },
   "GET history": { method: "GET", path: "/admin/v1/history", needs: ["manage_users", "manage_permissions", "manage_entities", "manage_endpoints", "tenant_settings"] },
+  "GET keys": { method: "GET", path: "/admin/v1/keys", needs: ["any staff"] },
+  "POST keys": { method: "POST", path: "/admin/v1/keys", needs: ["any staff"] },
+  "DELETE keys/{id}": { method: "DELETE", path: "/admin/v1/keys/{id}", needs: ["any staff"] },
+  "PATCH keys/{id}": { method: "PATCH", path: "/admin/v1/keys/{id}", needs: ["any staff"] },
   "GET labels": { method: "GET", path: "/admin/v1/labels", needs: ["any staff"] },
   "GET mails": { method: "GET", path: "/admin/v1/mails", needs: ["tenant_settings", "manage_users"] },
   "GET openapi": { method: "GET", path: "/admin/v1/openapi", needs: ["any staff"] },
+  "GET overview": { method: "GET", path: "/admin/v1/overview", needs: ["any staff"] },
   "POST password/forgot": { method: "POST", path: "/admin/v1/password/forgot", needs: [] },
   "POST password/reset": { method: "POST", path: "/admin/v1/password/reset", needs: [] },
   "GET reach": { method: "GET", path: "/admin/v1/reach", needs: ["manage_permissions"] },
@@ -928,6 +1182,7 @@ export const adminRoutes = {
   "DELETE sessions/{id}": { method: "DELETE", path: "/admin/v1/sessions/{id}", needs: ["manage_users"] },
   "POST templates/preview": { method: "POST", path: "/admin/v1/templates/preview", needs: ["tenant_settings", "manage_users"] },
   "POST templates/test": { method: "POST", path: "/admin/v1/templates/test", needs: ["tenant_settings"] },
+  "GET usage": { method: "GET", path: "/admin/v1/usage", needs: ["manage_endpoints"] },
   "GET users": { method: "GET", path: "/admin/v1/users", needs: ["manage_users", "can_manage_external_users"] },
   "POST users/{id}/resend": { method: "POST", path: "/admin/v1/users/{id}/resend", needs: ["manage_users", "can_manage_external_users"] },
   "POST verifier/try": { method: "POST", path: "/admin/v1/verifier/try", needs: ["manage_endpoints"] },
