@@ -44,9 +44,7 @@ engine:
 	scripts/fetch-engine
 
 build: engine
-	scripts/need npm
-	scripts/web-packages
-	cd web && npm run build
+	scripts/web-build
 	$(GO_BUILD) -tags console -o bin/gatehouse ./cmd/gatehouse
 
 server: engine

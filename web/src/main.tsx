@@ -1,6 +1,3 @@
-import '@fontsource-variable/hanken-grotesk/wght.css'
-import '@fontsource/commit-mono/latin-400.css'
-import '@fontsource/commit-mono/latin-600.css'
 import './styles/index.css'
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'

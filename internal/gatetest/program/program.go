@@ -20,11 +20,24 @@ import (
 // share the file: the first one builds it, and the others find it up to date.
 func Build(t testing.TB) string {
 	t.Helper()
+	return build(t, "gatehouse")
+}
+
+// BuildConsole is Build for the program with the console, whose front-end build it
+// makes first if a file of web has changed.
+func BuildConsole(t testing.TB) string {
+	t.Helper()
+	return build(t, "gatehouse-console", "-tags", "console")
+}
+
+func build(t testing.TB, name string, flags ...string) string {
+	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		t.Fatalf("find the module: %v", err)
 	}
-	folder := filepath.Join(strings.TrimSpace(string(out)), ".tools", "test")
+	root := strings.TrimSpace(string(out))
+	folder := filepath.Join(root, ".tools", "test")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +49,14 @@ func Build(t testing.TB) string {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "gatehouse")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-buildvcs=false", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput(); err != nil {
+	if len(flags) > 0 {
+		if out, err := exec.CommandContext(t.Context(), filepath.Join(root, "scripts", "web-build")).CombinedOutput(); err != nil {
+			t.Fatalf("build the console: %v: %s", err, out)
+		}
+	}
+	path := filepath.Join(folder, name)
+	args := append([]string{"build", "-p", "2", "-buildvcs=false", "-o", path}, flags...)
+	if out, err := exec.CommandContext(t.Context(), "go", append(args, "gatehouse/cmd/gatehouse")...).CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v: %s", err, out)
 	}
 	return path

@@ -1,8 +1,7 @@
 import type { AdminRoutes, None } from './admin'
-import type { ComingRoutes } from './coming'
 import { ApiError } from './error'
 
-type Routes = AdminRoutes & Omit<ComingRoutes, keyof AdminRoutes>
+type Routes = AdminRoutes
 
 /** A route as "METHOD path", as admin.ts lists them. */
 export type RouteName = keyof Routes

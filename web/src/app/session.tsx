@@ -48,7 +48,9 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
   const error = query.error ? asError(query.error) : undefined
   const nobody = !session && (error?.isSignedOut || (query.data && query.data.stage !== 'full'))
-  useEffect(() => { if (nobody) go(paths.signIn(here), { replace: true }) }, [nobody, go, here])
+  const first = useRef(here)
+  // Once: while the sign-in page loads, this part is still here and the address has changed already.
+  useEffect(() => { if (nobody) go(paths.signIn(first.current), { replace: true }) }, [nobody, go])
   // The session's own query ended with 401 while a page is open: the same dialog.
   const lapsed = session !== undefined && error?.isSignedOut === true
 

@@ -48,15 +48,21 @@ export function SignInForm({ email: given = '', fixed, big, onOpen, onCancel }: 
   )
 }
 
+/** codeBody takes six figures for a code of the app, and anything else for a recovery code. */
+export function codeBody(text: string): { code: string } | { recoveryCode: string } {
+  const bare = text.replace(/\s/g, '')
+  return /^\d{6}$/.test(bare) ? { code: bare } : { recoveryCode: text.trim() }
+}
+
 /** CodeForm asks for the six figures of the second factor, or one of the recovery codes. */
 export function CodeForm({ big, onOpen, onBack }: { big?: boolean | undefined; onOpen: (session: Session) => void; onBack: () => void }) {
   const [code, setCode] = useState('')
-  const check = useMutation({ mutationFn: () => ask('POST session/code', { body: { code: code.replace(/\s/g, '') } }), onSuccess: onOpen })
+  const check = useMutation({ mutationFn: () => ask('POST session/code', { body: codeBody(code) }), onSuccess: onOpen })
   const error = check.error ? asError(check.error) : undefined
   return (
     <form noValidate onSubmit={(event) => { event.preventDefault(); if (!check.isPending) check.mutate() }}>
       <TextField label="Code" name="code" autoComplete="one-time-code" inputMode="numeric" mono big={big} required autoFocus value={code} onChange={setCode}
-        help="The six figures your authenticator shows, or a recovery code." error={error ? error.fields['code'] ?? signInWords(error) : undefined} />
+        help="The six figures your authenticator shows, or a recovery code." error={error ? error.fields['code'] ?? error.fields['recoveryCode'] ?? signInWords(error) : undefined} />
       <div className={big ? '' : 'dialogacts'}>
         <Button type="submit" kind="main" small={!big} className={big ? 'big' : ''} busy={check.isPending}>Check the code</Button>
         <Button kind="quiet" small onClick={onBack}>Start again</Button>

@@ -39,9 +39,9 @@ export function UserMenu({ icons }: { icons: boolean }) {
   return (
     <Menu position="top-start" width={216}>
       <Menu.Target>
-        <button type="button" className="who" aria-label={`${name}: colours and account`}>
+        <button type="button" className="who" aria-label={icons ? `${name}: colours and account` : undefined}>
           <Face name={name} />
-          <span className="grow words"><b className="trunc">{name}</b><span className="muted trunc">{session.owner && !session.actingAs ? 'owner' : session.user.email}</span></span>
+          <span className="grow words"><b className="trunc">{name}</b><span className="muted trunc">{session.owner && !session.actingAs ? 'owner' : session.user.email}</span><span className="hidden-words">colours and account</span></span>
           <IconDots className="words" size={16} stroke={1.7} aria-hidden />
         </button>
       </Menu.Target>
@@ -50,10 +50,9 @@ export function UserMenu({ icons }: { icons: boolean }) {
         <Menu.Item onClick={() => { go(paths.account()) }}>Account and password</Menu.Item>
         <Menu.Item onClick={openHelp}>Keyboard shortcuts</Menu.Item>
         <Menu.Divider />
-        {themes.map((t) => (
-          <Menu.Item key={t.value} role="menuitemradio" aria-checked={t.value === theme} closeMenuOnClick={false} onClick={() => { setTheme(t.value) }}
-            rightSection={t.value === theme ? <IconCheck size={14} stroke={1.7} aria-hidden /> : null}>{t.label}</Menu.Item>
-        ))}
+        <Menu.RadioGroup value={theme} onChange={(value) => { setTheme(value as Theme) }}>
+          {themes.map((t) => <Menu.RadioItem key={t.value} value={t.value} closeMenuOnClick={false} checkIcon={<IconCheck size={14} stroke={1.7} aria-hidden />}>{t.label}</Menu.RadioItem>)}
+        </Menu.RadioGroup>
         <Menu.Divider />
         <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
       </Menu.Dropdown>
