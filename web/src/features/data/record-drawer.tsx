@@ -48,7 +48,8 @@ function Loaded({ entity, roles, id, look, onClose, onStep }: Props & { look: Lo
   const tabs: DrawerTab[] = [
     { key: 'fields', label: 'Fields', content: () => <FieldsTab entity={entity} id={id} look={look} /> },
     { key: 'who', label: 'Who sees it', content: () => <WhoTab entity={entity} roles={roles} id={id} look={look} asks={asks} /> },
-    { key: 'requests', label: 'Requests', content: () => <RequestsTab entity={entity} id={id} /> },
+    { key: 'requests', label: 'Requests', content: () => <RequestsTab id={id} /> },
+    { key: 'changes', label: 'Changes', content: () => <RequestsTab id={id} changes /> },
     { key: 'use', label: 'Use it', content: () => <UseTab entity={entity} id={id} look={look} /> },
   ]
   return (
