@@ -247,7 +247,7 @@ func (f *facts) noRule(cause access.Cause, rules []*access.SharingRule, near *ac
 		kind = "by the owner's role"
 	case access.RuleByViewer:
 		kind = "that matches the user"
-		if n != 1 {
+		if n > 1 {
 			kind = "that match the user"
 		}
 	}
