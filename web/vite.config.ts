@@ -25,9 +25,11 @@ export default defineConfig({
     proxy: { '/admin/v1': { target: process.env['GATEHOUSE_CONSOLE_API'] ?? 'http://demo.localhost:8080', changeOrigin: true } },
   },
   test: {
-    environment: 'happy-dom',
-    include: ['src/**/*.test.{ts,tsx}'],
-    setupFiles: ['src/test-setup.ts'],
     restoreMocks: true,
+    // A browser's document is slow to make: only tests of what is drawn (.tsx) get one.
+    projects: [
+      { extends: true, test: { name: 'plain', environment: 'node', include: ['src/**/*.test.ts'] } },
+      { extends: true, test: { name: 'drawn', environment: 'happy-dom', include: ['src/**/*.test.tsx'], setupFiles: ['src/test-setup.ts'] } },
+    ],
   },
 })
