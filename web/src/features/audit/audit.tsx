@@ -24,8 +24,8 @@ import './audit.css'
 
 const columns: readonly Column<LogEntry>[] = [
   { key: 'time', head: 'Time', width: 152, narrow: 'sub', cell: (e) => <span className="row"><IconChevronRight className="chev hide-s" size={14} stroke={1.7} aria-hidden /><Time at={e.time} form="clock" /></span> },
-  { key: 'status', head: 'Status', width: 62, narrow: 'title', cell: (e) => <Status code={e.status} /> },
-  { key: 'request', head: 'Request', narrow: 'title', mono: true, cell: (e) => <span className="row"><span className="muted method">{e.method}</span><span className="trunc">{shortPath(e.path)}</span>{e.code && <span className="muted s12 trunc">{e.code}</span>}</span> },
+  { key: 'status', head: 'Status', width: 62, cell: (e) => <Status code={e.status} /> },
+  { key: 'request', head: 'Request', narrow: 'title', mono: true, cell: (e) => <span className="row"><span className="onlynarrow"><Status code={e.status} /></span><span className="muted method">{e.method}</span><span className="trunc">{shortPath(e.path)}</span>{e.code && <span className="muted s12 trunc">{e.code}</span>}</span> },
   { key: 'user', head: 'User', width: 190, narrow: 'subend', cell: (e) => { const who = whoOf(e.user); return who ? <Person name={who} /> : <Chip kind="line">{e.credential ?? 'none'}</Chip> } },
   { key: 'key', head: 'Key', width: 150, cell: (e) => <span className="second trunc">{e.key?.name ?? (e.key ? `${e.key.prefix}…` : credentialWords(e.credential))}</span> },
   { key: 'ip', head: 'Address', width: 130, mono: true, cell: (e) => (e.ip ? <span className="muted">{e.ip}</span> : <Null />) },

@@ -61,7 +61,7 @@ function Body({ data }: { data: Overview }) {
 function Figures({ data, usage }: { data: Overview; usage: OverviewUsage }) {
   const { now, before } = usage
   const p95 = slowerWords(now.p95Ms, before.p95Ms)
-  const time = (ms: number) => { const [value = '0', unit = 'ms'] = durationWords(ms).split(' '); return { value, unit } }
+  const time = (ms: number) => { if (now.requests === 0) return { value: '–' }; const [value = '0', unit = 'ms'] = durationWords(ms).split(' '); return { value, unit } }
   const { events, mails } = data
   return (
     <Stats items={[
