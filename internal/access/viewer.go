@@ -124,6 +124,13 @@ func viewerOf(c *Config, id Identity) Viewer {
 		v.entities[e.Name] = v.rights(e)
 	}
 	v.entities[schema.UserEntity] = v.rights(c.Schema.User)
+	for _, r := range v.entities {
+		for verb, s := range r.scopes {
+			if s == nil { // otherwise an entity type that this one controls has asked for it
+				r.scopes[verb] = v.scope(r.Entity, Verb(verb))
+			}
+		}
+	}
 	return Viewer{v}
 }
 
@@ -266,7 +273,8 @@ func (w Viewer) OnUsers() (*EntityRights, error) {
 // takes reports whether a permission set grants the viewer everything.
 func (v *viewer) takes(set *PermissionSet) bool { return set.AllEntityAccess && !v.external }
 
-// rights returns the union of the sets' permissions on e (contract A5).
+// rights returns the union of the sets' permissions on e (contract A5), without
+// scopes.
 func (v *viewer) rights(e *schema.Entity) *EntityRights {
 	r := noRights(e)
 	if v.all {
@@ -279,9 +287,6 @@ func (v *viewer) rights(e *schema.Entity) *EntityRights {
 		}
 	}
 	v.closeManaged(r)
-	for verb := range r.scopes {
-		r.scopes[verb] = v.scope(e, Verb(verb))
-	}
 	return r
 }
 
