@@ -2,8 +2,10 @@ import type { Feature } from './feature'
 import { automations } from '../features/automations/feature'
 import { components } from '../features/components/feature'
 import { configFeature } from '../features/config/feature'
+import { data } from '../features/data/feature'
 import { endpoints } from '../features/endpoints/feature'
 import { events } from '../features/events/feature'
+import { reference } from '../features/reference/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
