@@ -9,4 +9,13 @@ import { reference } from '../features/reference/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
-export const features: readonly Feature[] = [data, reference, components, automations, events, endpoints, staff, configFeature]
+export const features: readonly Feature[] = [
+  staff,
+  data,
+  configFeature,
+  components,
+  automations,
+  events,
+  endpoints,
+  reference,
+]
