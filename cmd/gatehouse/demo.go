@@ -42,7 +42,7 @@ func demoCommand(f *flags) action {
 			if err != nil {
 				return err
 			}
-			f.sayDemo(l.Addr().String(), token, webhook.Reveal(), example)
+			f.sayDemo(l.Addr().String(), samples{token: token, webhook: webhook.Reveal(), record: example})
 			f.sayConsole(l.Addr().String(), signIns)
 			return nil
 		})
@@ -153,8 +153,13 @@ func demoKey(ctx context.Context, d *db.DB) (token, example string, err error) {
 	return made.Reveal(), records.Record(page.Records[1 : len(page.Records)-1]).ID(), nil
 }
 
+// samples are what the printed commands use: the token of a key, that of a webhook, and
+// the id of a record.
+type samples struct{ token, webhook, record string }
+
 // sayDemo prints commands that work as pasted.
-func (e *env) sayDemo(addr, token, webhook, example string) {
+func (e *env) sayDemo(addr string, with samples) {
+	token, webhook, example := with.token, with.webhook, with.record
 	base := "http://" + addr + "/public/v1"
 	auth := ` -H "Authorization: Bearer ` + token + `"`
 	e.say(`

@@ -142,7 +142,7 @@ func (s *statement) arms(scope *access.Scope, filters []filter, limit int, later
 		given.arg(filters[0].key)
 		given.rest(filters)
 		s.args = given.args
-		a.write("field_values", "s.record_created_at", given.String()+" AND s.reach", reachesOf(scope), nil)
+		a.write(span{"field_values", "s.record_created_at", given.String() + " AND s.reach"}, reachesOf(scope), nil)
 		return
 	}
 	for i := range scope.Ways {
@@ -159,17 +159,21 @@ type armWriter struct {
 	n             int
 }
 
-// write adds the ranges of a table whose column, the last word of condition, is
+// span is a part of an index: the rows s of a table in the order of a time, the column
+// at, whose column at the end of condition has some value.
+type span struct{ table, at, condition string }
+
+// write adds the ranges of a span in which the column at the end of its condition is
 // one of values. In a wide union they are one arm. PostgreSQL reads the ranges
 // one after another there, too. SQLite sorts their content, so that a page
 // costs as much as all that the viewer may see; the unary + keeps SQLite from
 // reading the table in the order of created_at instead, hidden records
 // included.
-func (a *armWriter) write(table, at, condition string, values []string, also func()) {
+func (a *armWriter) write(of span, values []string, also func()) {
 	switch {
 	case !a.wide:
 		for _, v := range values {
-			a.arm("", table, at, condition, func() { a.WriteString(" = "); a.statement.arg(v) }, also)
+			a.arm("", of, func() { a.WriteString(" = "); a.statement.arg(v) }, also)
 		}
 	case len(values) == 0:
 	case a.lateral:
@@ -181,16 +185,17 @@ func (a *armWriter) write(table, at, condition string, values []string, also fun
 			a.list([]string{v})
 		}
 		a.WriteString(") w(v) CROSS JOIN LATERAL (")
-		a.ranged("", table, at, condition, func() { a.WriteString(" = w.v") }, also)
+		a.ranged("", of, func() { a.WriteString(" = w.v") }, also)
 		a.end(") l")
 	default: // a record may match several values
-		a.arm("DISTINCT ", table, "+"+at, condition, func() { a.WriteString(" IN "); a.list(values) }, also)
+		of.at = "+" + of.at
+		a.arm("DISTINCT ", of, func() { a.WriteString(" IN "); a.list(values) }, also)
 	}
 }
 
-func (a *armWriter) arm(distinct, table, at, condition string, values, also func()) {
+func (a *armWriter) arm(distinct string, of span, values, also func()) {
 	a.begin("SELECT at FROM (")
-	a.ranged(distinct, table, at, condition, values, also)
+	a.ranged(distinct, of, values, also)
 	a.end("")
 }
 
@@ -209,15 +214,15 @@ func (a *armWriter) end(text string) {
 }
 
 // ranged writes the select of the newest records of one range.
-func (a *armWriter) ranged(distinct, table, at, condition string, values, also func()) {
-	for _, part := range [...]string{"SELECT ", distinct, at, " AS at FROM ", table, " s WHERE s.tenant_id = $1 AND ", condition} {
+func (a *armWriter) ranged(distinct string, of span, values, also func()) {
+	for _, part := range [...]string{"SELECT ", distinct, of.at, " AS at FROM ", of.table, " s WHERE s.tenant_id = $1 AND ", of.condition} {
 		a.WriteString(part)
 	}
 	values()
 	if also != nil {
 		also()
 	}
-	for _, part := range [...]string{" AND ", at, " < $3 AND ", at, " > $4 ORDER BY at DESC"} {
+	for _, part := range [...]string{" AND ", of.at, " < $3 AND ", of.at, " > $4 ORDER BY at DESC"} {
 		a.WriteString(part)
 	}
 	a.statement.limit(a.limit)

@@ -77,7 +77,7 @@ func (c *checking) record(ctx context.Context, rec *row) error {
 			return nil
 		}
 		if x.Check && f.Type == schema.Reference {
-			there, err := exists(ctx, c.h, f.TargetAs(), schema.Unquote(v), "")
+			there, err := exists(ctx, c.h, named{f.TargetAs(), schema.Unquote(v)}, "")
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 // Exists reports whether there is a record of an entity type, which is named as
 // its records are stored.
 func Exists(ctx context.Context, tx tenant.ConfigTx, stored, id string) (bool, error) {
-	return exists(ctx, tx, stored, id, "")
+	return exists(ctx, tx, named{stored, id}, "")
 }
 
 // Holding counts the records of an entity type that have a value under a stored

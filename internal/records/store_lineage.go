@@ -69,7 +69,7 @@ func holdAncestors(ctx context.Context, tx db.Tx, links []schema.Link, id string
 			if slices.Contains(held, line[i]) {
 				continue
 			}
-			if _, err := exists(ctx, tx, line[i].entity, line[i].id, tx.Dialect().ForShare); err != nil {
+			if _, err := exists(ctx, tx, named{line[i].entity, line[i].id}, tx.Dialect().ForShare); err != nil {
 				return false, err
 			}
 		}

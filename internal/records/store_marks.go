@@ -142,7 +142,7 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 	if len(m.value) != idLength {
 		return nil
 	}
-	there, err := exists(ctx, tx, f.TargetAs(), m.value, "")
+	there, err := exists(ctx, tx, named{f.TargetAs(), m.value}, "")
 	if err != nil {
 		return err
 	}

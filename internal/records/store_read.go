@@ -262,7 +262,7 @@ func (s *Session) reaches(ctx context.Context, q db.Querier, entity, id string, 
 		if !s.viewer.MayNameUsers() {
 			return false, nil
 		}
-		return exists(ctx, q, entity, id, "")
+		return exists(ctx, q, named{entity, id}, "")
 	}
 	r, err := s.viewer.On(entity)
 	if err != nil || !r.May(access.Read) || !r.May(verb) {

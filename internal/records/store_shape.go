@@ -216,22 +216,24 @@ func (s *shaped) fits(ctx context.Context, tx db.Tx, x *access.Index, f *schema.
 	if !f.Refers() {
 		return true, nil
 	}
-	return exists(ctx, tx, f.TargetAs(), schema.Unquote(v), tx.Dialect().ForShare)
+	return exists(ctx, tx, named{f.TargetAs(), schema.Unquote(v)}, tx.Dialect().ForShare)
 }
 
-// exists reports whether there is a record of an entity type, which is named as
-// its records are stored, or a user. suffix is the locking clause; a user needs
+// named names a record, or a user: an entity type, as its records are stored, and an id.
+type named struct{ entity, id string }
+
+// exists reports whether there is a record or a user. suffix is the locking clause; a user needs
 // none, because the fence keeps users.
-func exists(ctx context.Context, q db.Querier, entity, id, suffix string) (found bool, err error) {
-	if entity == schema.UserEntity {
-		_, _, err = user.KindOf(ctx, q, user.ID(id))
+func exists(ctx context.Context, q db.Querier, of named, suffix string) (found bool, err error) {
+	if of.entity == schema.UserEntity {
+		_, _, err = user.KindOf(ctx, q, user.ID(of.id))
 		if errors.Is(err, user.ErrUnknown) {
 			return false, nil
 		}
 		return err == nil, err
 	}
 	err = q.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`+suffix,
-		func(db.Row) error { found = true; return nil }, entity, id)
+		func(db.Row) error { found = true; return nil }, of.entity, of.id)
 	return found, err
 }
 

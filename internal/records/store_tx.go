@@ -53,7 +53,7 @@ func (v *txView) find(ctx context.Context, r *access.EntityRights, id string, ve
 		if _, err := find(ctx, tx, r, id, verb, ""); err != nil {
 			return nil, err
 		}
-		if _, err := exists(ctx, tx, r.Entity.StoredAs(), id, suffix); err != nil {
+		if _, err := exists(ctx, tx, named{r.Entity.StoredAs(), id}, suffix); err != nil {
 			return nil, err
 		}
 	case err != nil:
@@ -100,7 +100,7 @@ func (v *txView) findBelow(ctx context.Context, r *access.EntityRights, id strin
 		if _, err := holdAncestors(ctx, v.tx, links, parent); err != nil {
 			return nil, err
 		}
-		if _, err := exists(ctx, v.tx, r.Entity.StoredAs(), id, v.tx.Dialect().ForUpdate); err != nil {
+		if _, err := exists(ctx, v.tx, named{r.Entity.StoredAs(), id}, v.tx.Dialect().ForUpdate); err != nil {
 			return nil, err
 		}
 		held = parent
@@ -307,7 +307,7 @@ func holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []js
 		if !f.Refers() || values[i] == nil || schema.IsNull(values[i]) {
 			continue
 		}
-		found, err := exists(ctx, tx, f.TargetAs(), schema.Unquote(values[i]), tx.Dialect().ForShare)
+		found, err := exists(ctx, tx, named{f.TargetAs(), schema.Unquote(values[i])}, tx.Dialect().ForShare)
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ var ways = [...]way{
 			s.arg(w.Names[0])
 		},
 		ranges: func(a *armWriter, w *access.Way) {
-			a.write("records", "s.created_at", "s.entity = $2 AND s.owner_id", w.Names, nil)
+			a.write(span{"records", "s.created_at", "s.entity = $2 AND s.owner_id"}, w.Names, nil)
 		},
 		why: func(*Why, *Reason) string { return "the user owns it" },
 	},
@@ -69,7 +69,7 @@ var ways = [...]way{
 			s.list(w.Names)
 		},
 		ranges: func(a *armWriter, w *access.Way) {
-			a.write("records", "s.created_at", "s.entity = $2 AND s.owner_role", w.Names, nil)
+			a.write(span{"records", "s.created_at", "s.entity = $2 AND s.owner_role"}, w.Names, nil)
 		},
 		why: func(why *Why, r *Reason) string {
 			if r.Cause == access.Hierarchy {
@@ -93,7 +93,7 @@ var ways = [...]way{
 			s.WriteByte(')')
 		},
 		ranges: func(a *armWriter, w *access.Way) {
-			a.write("shares", "s.record_created_at", "s.entity = $2 AND s.principal", w.Names, func() { a.level(w) })
+			a.write(span{"shares", "s.record_created_at", "s.entity = $2 AND s.principal"}, w.Names, func() { a.level(w) })
 		},
 		why: func(why *Why, r *Reason) string {
 			with := "shared with the user"
@@ -119,7 +119,7 @@ var ways = [...]way{
 			s.WriteByte(')')
 		},
 		ranges: func(a *armWriter, w *access.Way) {
-			a.write("rule_matches", "s.record_created_at", "s.rule_id", w.Names, nil)
+			a.write(span{"rule_matches", "s.record_created_at", "s.rule_id"}, w.Names, nil)
 		},
 		why: func(why *Why, r *Reason) string {
 			var where []string
