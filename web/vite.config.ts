@@ -19,6 +19,8 @@ export default defineConfig({
   },
   server: {
     port: 5173,
+    // The test bench has the verifiers of examples/ as its recipes.
+    fs: { allow: ['.', '../examples/verifiers'] },
     // The program's own address: GATEHOUSE_CONSOLE_API=http://demo.localhost:8080 npm run dev
     proxy: { '/admin/v1': { target: process.env['GATEHOUSE_CONSOLE_API'] ?? 'http://demo.localhost:8080', changeOrigin: true } },
   },

@@ -53,7 +53,9 @@ func (q *params) filter(w access.Viewer) (f Filter, scope string) {
 	}
 	var parts []string
 	for _, name := range filterQuery {
-		parts = append(parts, q.text(name))
+		if name != "from" && name != "to" { // a page goes on below an entry, whatever the times
+			parts = append(parts, q.text(name))
+		}
 	}
 	return f, string(w.Tenant()) + "\x00" + strings.Join(parts, "\x00")
 }

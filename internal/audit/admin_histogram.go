@@ -65,8 +65,6 @@ func (a *AdminAPI) serveHistogram(ctx context.Context, c *httpapi.Authed) (httpa
 	if err := q.err(); err != nil {
 		return httpapi.Reply{}, err
 	}
-	// A cursor is good for the times that are asked for, and they must be in the
-	// request: without them they would be other times.
 	below, err := a.cursors.Open("histogram\x00"+scope, q.text("cursor"))
 	if err != nil {
 		return httpapi.Reply{}, err

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,14 +30,15 @@ const (
 //   - "again": the rights of the viewer may have changed: connect again;
 //   - "ended": the session has ended.
 //
-// A comment is sent every 15 s when there is nothing else.
+// It goes on after the entry that the parameter after or, when a browser connects
+// again by itself, the header Last-Event-ID names. A comment is sent every 15 s when there is nothing else.
 func (a *AdminAPI) serveTail(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	q, err := queryOf(c)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
 	f, _ := q.filter(c.Viewer)
-	now, after := a.clock.Now(), q.text("after")
+	now, after := a.clock.Now(), cmp.Or(q.text("after"), c.Request.Header.Get("Last-Event-ID"))
 	from := now
 	if after != "" {
 		if from = timeOfID(after); from.IsZero() || len(after) > maxShort {

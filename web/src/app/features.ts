@@ -1,6 +1,29 @@
 import type { Feature } from './feature'
+import { accessFeature } from '../features/access/feature'
+import { audit } from '../features/audit/feature'
+import { automations } from '../features/automations/feature'
+import { components } from '../features/components/feature'
 import { configFeature } from '../features/config/feature'
+import { data } from '../features/data/feature'
+import { endpoints } from '../features/endpoints/feature'
+import { events } from '../features/events/feature'
+import { keys } from '../features/keys/feature'
+import { overview } from '../features/overview/feature'
+import { reference } from '../features/reference/feature'
 import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
-export const features: readonly Feature[] = [staff, configFeature]
+export const features: readonly Feature[] = [
+  accessFeature,
+  audit,
+  automations,
+  components,
+  configFeature,
+  data,
+  endpoints,
+  events,
+  keys,
+  overview,
+  reference,
+  staff,
+]
