@@ -14,16 +14,16 @@ import { staff } from '../features/staff/feature'
 
 /** All features, in the order of the rail. A feature is added here and nowhere else. */
 export const features: readonly Feature[] = [
-  accessFeature,
-  audit,
-  automations,
-  components,
-  configFeature,
-  data,
-  endpoints,
-  events,
-  keys,
   overview,
-  reference,
+  data,
+  configFeature,
+  components,
+  automations,
+  events,
+  accessFeature,
+  keys,
+  endpoints,
+  audit,
   staff,
+  reference,
 ]
