@@ -38,7 +38,12 @@ func demoCommand(f *flags) action {
 			if err != nil && fault.CodeOf(err) != fault.NotFound { // the demo's manifest may have been changed
 				return err
 			}
+			signIns, err := f.demoSignIns(ctx, d)
+			if err != nil {
+				return err
+			}
 			f.sayDemo(l.Addr().String(), token, webhook.Reveal(), example)
+			f.sayConsole(l.Addr().String(), signIns)
 			return nil
 		})
 	}

@@ -73,6 +73,8 @@ func commands() []command {
 			"user create", "--tenant T --email E --name N [--type external] [--owner] [--role R] [--permission-set P]… [--password-stdin]",
 			"create a user", userCreate,
 		},
+		{"user password", "--tenant T --email E --password-stdin", "set a user's password, which ends their sessions", userPassword},
+		{"user reset-factor", "--tenant T --email E", "remove a user's second factor and recovery codes", userResetFactor},
 		{"user deactivate", "--tenant T --email E", "deactivate a user", userDeactivate},
 		{"user reactivate", "--tenant T --email E", "reactivate a user", userReactivate},
 		{"user resend", "--tenant T --email E", "send the verification mail again", userResend},

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/identity"
 	"gatehouse/internal/outbox"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
 )
 
@@ -58,7 +59,7 @@ func setUp(ctx context.Context, d *db.DB, tenants []tenant.ID, keyring *secret.K
 	for _, id := range tenants {
 		h := d.For(id)
 		err := errors.Join(identity.CheckKeys(ctx, h, keyring), custom.CheckSecrets(ctx, h, keyring),
-			outbox.CheckMails(ctx, h, keyring), endpoint.CheckDeliveries(ctx, h, keyring))
+			outbox.CheckMails(ctx, h, keyring), endpoint.CheckDeliveries(ctx, h, keyring), staff.CheckFactors(ctx, h, keyring))
 		if errors.Is(err, secret.ErrOpen) {
 			return "", errOtherKey
 		}

@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/config"
 	"gatehouse/internal/identity"
+	"gatehouse/internal/staff"
 	"gatehouse/internal/user"
 )
 
@@ -47,6 +48,55 @@ func userCreate(f *flags) action {
 			}
 			if !*hasPassword {
 				f.say("%s has no password: only API keys can act for this user (--password-stdin sets one).", u.Email)
+			}
+			return nil
+		})
+	}
+}
+
+// userPassword sets a password and ends the user's sessions.
+func userPassword(f *flags) action {
+	f.forTenant()
+	email := f.required("email", "e-mail `address` of the user")
+	stdin := f.Bool("password-stdin", false, "read the password from the first line of standard input")
+	return func(ctx context.Context) error {
+		if !*stdin {
+			return usagef("user password needs --password-stdin: a password among the arguments could be read by others")
+		}
+		password, err := readPassword(f.stdin)
+		if err != nil {
+			return err
+		}
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			u, err := config.SetUserPassword(ctx, t.handle(), clock.System(), config.Operator(actor), config.Login{Email: *email, Password: password})
+			if err != nil {
+				return err
+			}
+			f.say("%s has the new password; their sessions have ended.", u.Email)
+			return nil
+		})
+	}
+}
+
+// userResetFactor removes the second factor of a user who has lost it, and ends their
+// sessions in the console.
+func userResetFactor(f *flags) action {
+	f.forTenant()
+	email := f.required("email", "e-mail `address` of the user")
+	return func(ctx context.Context) error {
+		return f.onTenant(ctx, func(t *tenantDB) error {
+			u, err := t.user(ctx, *email)
+			if err != nil {
+				return err
+			}
+			had, err := staff.ResetFactor(ctx, t.handle(), u.ID)
+			if err != nil {
+				return err
+			}
+			if had {
+				f.say("%s has no second factor any more; their sessions in the console have ended.", u.Email)
+			} else {
+				f.say("%s has no second factor.", u.Email)
 			}
 			return nil
 		})

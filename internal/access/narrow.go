@@ -68,7 +68,7 @@ func (r *EntityRights) permits(other *EntityRights) bool {
 			return true
 		}
 	}
-	return r.columnExceeds(other)
+	return r.assigns && !other.assigns || r.columnExceeds(other)
 }
 
 // exceeds reports whether r has a right that other does not have.

@@ -111,11 +111,14 @@ func (r *SharingRule) Cause() Cause {
 // viewerForm is how an author writes what a condition takes from the viewer.
 var viewerForm = regexp.MustCompile(`^\{\{ *user\.([a-z][a-z0-9_]{0,62}) *\}\}$`)
 
+// viewerMeant finds texts that are meant to name something of the viewer.
+var viewerMeant = regexp.MustCompile(`^\{\{.*\}\}$|\{\{ *user\.`)
+
 // ViewerForm reads the right side of a condition that names something of the
-// viewer, as {{user.id}} does; is says that the text has {{ in it, which no constant
-// has, and viewer is "" where it has another form.
+// viewer, as {{user.id}} does; is says that the text is meant to, and viewer is ""
+// where it has another form.
 func ViewerForm(text string) (viewer string, is bool) {
-	if !strings.Contains(text, "{{") {
+	if !viewerMeant.MatchString(text) {
 		return "", false
 	}
 	if found := viewerForm.FindStringSubmatch(text); found != nil {

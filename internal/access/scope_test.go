@@ -182,9 +182,10 @@ func TestWhoLosesRights(t *testing.T) {
 	set := func(g EntityGrant, system ...string) *PermissionSet {
 		return &PermissionSet{Name: "set", System: system, Entities: map[string]EntityGrant{"contact": g}}
 	}
-	full := EntityGrant{Read: true, Update: true}
+	full := EntityGrant{Read: true, Update: true, AssignOwner: true}
 	rule := &SharingRule{Entity: "contact", OwnedByRole: "support", ShareWithRole: "sales", Access: Edit}
-	sam := Identity{UserID: "u", Role: "sales", Sets: []string{"set"}}
+	viewing := &SharingRule{Entity: "contact", ShareWith: InternalUsers, Access: ReadOnly, Where: []Condition{{Field: "name", Viewer: "team"}}}
+	sam := Identity{UserID: "u", Role: "sales", Sets: []string{"set"}, Custom: []byte(`{"team#managed":"a"}`)}
 	for _, w := range []struct {
 		name   string
 		change func(c *Config, id *Identity)
@@ -197,14 +198,14 @@ func TestWhoLosesRights(t *testing.T) {
 			c.Sets["set"] = set(EntityGrant{Read: true, Update: true, Fields: map[string]FieldGrant{"name": {Read: true}}}, ManageUsers)
 		}, true},
 		{"more", func(c *Config, _ *Identity) {
-			c.Sets["set"] = set(EntityGrant{Create: true, Read: true, Update: true, Delete: true}, ManageUsers, LoginAs)
+			c.Sets["set"] = set(EntityGrant{Create: true, Read: true, Update: true, Delete: true, AssignOwner: true}, ManageUsers, LoginAs)
 		}, false},
 		{"everything", func(_ *Config, id *Identity) { id.Owner = true }, false},
 		{"a rule", func(c *Config, _ *Identity) { c.Rules = nil }, true},
 		{"a rule's level", func(c *Config, _ *Identity) {
 			less := *rule
 			less.Access = ReadOnly
-			c.Rules = []*SharingRule{&less}
+			c.Rules = []*SharingRule{&less, viewing}
 		}, true},
 		{"a role below", func(c *Config, _ *Identity) {
 			c.Roles, _ = NewRoles([]Role{{Name: "ceo"}, {Name: "sales", Parent: "ceo"}, {Name: "junior"}, {Name: "support", Parent: "ceo"}})
@@ -214,14 +215,30 @@ func TestWhoLosesRights(t *testing.T) {
 		{"a set", func(_ *Config, id *Identity) { id.Sets = nil }, true},
 		{"being internal", func(_ *Config, id *Identity) { id.External = true }, true},
 		{"the name of the type", func(c *Config, _ *Identity) {
-			c.Schema = schema.New([]*schema.Entity{{Name: "person", Stored: "contact", Sharing: schema.Private, Fields: c.Schema.Entity("contact").Fields}}, nil)
+			c.Schema = schema.New([]*schema.Entity{{Name: "person", Stored: "contact", Sharing: schema.Private, Fields: c.Schema.Entity("contact").Fields}}, c.Schema.User.Fields)
 			c.Sets["set"] = &PermissionSet{Name: "set", System: []string{ManageUsers}, Entities: map[string]EntityGrant{"person": full}}
 			c.Rules = []*SharingRule{{Entity: "person", OwnedByRole: "support", ShareWithRole: "sales", Access: Edit}}
+			is := *viewing
+			is.Entity, is.MatchName = "person", viewing.ID()
+			c.Rules = append(c.Rules, &is)
 		}, false},
+		{"naming owners", func(c *Config, _ *Identity) {
+			c.Sets["set"] = set(EntityGrant{Read: true, Update: true}, ManageUsers)
+		}, true},
+		{"a value that a rule compares", func(_ *Config, id *Identity) { id.Custom = []byte(`{"team#managed":"b"}`) }, true},
+		{"the same value, said by the user", func(_ *Config, id *Identity) { id.Custom = []byte(`{"team":"a"}`) }, true},
+		{"a rule for everyone in the place of one for staff", func(c *Config, _ *Identity) {
+			wide := *viewing
+			wide.ShareWith = Everyone
+			c.Rules = []*SharingRule{rule, &wide}
+		}, true}, // it is another rule: nobody compares what two rules share
 		{"a type that is gone", func(c *Config, _ *Identity) { c.Schema = schema.New(nil, nil) }, false},
 	} {
 		before, after, is := configOf(t, set(full, ManageUsers)), configOf(t, set(full, ManageUsers)), sam
-		before.Rules, after.Rules = []*SharingRule{rule}, []*SharingRule{rule}
+		before.Rules, after.Rules = []*SharingRule{rule, viewing}, []*SharingRule{rule, viewing}
+		for _, c := range []*Config{before, after} {
+			c.Schema = schema.New(c.Schema.Entities, []*schema.Field{{Name: "team", Type: schema.Text, Managed: true}})
+		}
 		w.change(after, &is)
 		if Loses(before, sam, after, is) != w.loses {
 			t.Errorf("%s: loses is %v", w.name, !w.loses)

@@ -147,7 +147,13 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 }
 
 // author is who makes the changes of a request.
-func author(c *httpapi.Authed) config.Author { return config.By(c.Viewer, c.Session.Actor()) }
+func author(c *httpapi.Authed) config.Author {
+	by := config.By(c.Viewer, c.Session.Actor())
+	if c.Session.Acting() {
+		by = by.And(c.Session.Real)
+	}
+	return by
+}
 
 // full reports whether a viewer holds every permission that the whole configuration needs.
 func full(w access.Viewer) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
@@ -32,7 +33,7 @@ func (a *Admin) serveCreate(ctx context.Context, c *httpapi.Authed) (httpapi.Rep
 	default:
 		spec.UserID = user.ID(body.User)
 	}
-	if err := MayCreateFor(c.Viewer, spec.UserID); err != nil { // before the user is looked up: others learn nothing
+	if err := c.LastingCheck(func(w access.Viewer) error { return MayCreateFor(w, spec.UserID) }); err != nil { // before the user is looked up: others learn nothing
 		return httpapi.Reply{}, err
 	}
 	key, token, err := a.keys.Create(ctx, c.Session.Actor(), c.Viewer.Tenant(), spec)
@@ -90,7 +91,7 @@ func changeable(c *httpapi.Authed, k *Key) error {
 	if k == nil || !sees(c.Viewer, k) {
 		return errNoKey
 	}
-	if !mayChange(c.Viewer, k) {
+	if c.LastingCheck(func(w access.Viewer) error { return MayCreateFor(w, k.UserID) }) != nil {
 		return fault.New(fault.Forbidden, "only the tenant's owner may change an API key of another user")
 	}
 	return nil

@@ -17,6 +17,8 @@ type Author struct {
 	name     string // in the change history
 	operator bool
 	viewer   access.Viewer
+	// also is a second user who must be allowed the change, too; the zero Viewer is none.
+	also access.Viewer
 }
 
 // Operator returns the author of what a command does; name is what the change history
@@ -27,6 +29,13 @@ func Operator(name string) Author { return Author{name: name, operator: true} }
 // have when the change is made. name is who the change history names: the user, or
 // two users where one acts as another.
 func By(viewer access.Viewer, name string) Author { return Author{name: name, viewer: viewer} }
+
+// And returns the author by while another user acts as them: the change outlives the acting,
+// so it must be allowed to both.
+func (by Author) And(real access.Viewer) Author {
+	by.also = real
+	return by
+}
 
 // The permissions that changes of kinds of objects need are in the entries of kinds.
 // settingsPermission is that of a member of the tenant.
@@ -90,6 +99,11 @@ func (by Author) early(m *Spec) error {
 	case m.tenant != "" && by.viewer.Tenant() != m.tenant:
 		return fault.New(fault.Forbidden, "this configuration is of tenant %s, and you are of another", m.tenant)
 	}
+	if by.also.UserID() != "" {
+		if err := m.mayBe(by.also); err != nil {
+			return err
+		}
+	}
 	return m.mayBe(by.viewer)
 }
 
@@ -139,6 +153,19 @@ func (w *writer) enter(by Author) error {
 	p.people[p.author.key] = u
 	if err := p.m.mayBe(v); err != nil {
 		return err
+	}
+	if by.also.UserID() != "" {
+		real, err := viewerNow(w.ctx, w.tx, w.config, by.also.UserID())
+		if err != nil {
+			return err
+		}
+		if err := p.m.mayBe(real); err != nil {
+			return err
+		}
+		p.also = &author{viewer: real, key: user.EmailKey(real.Email())}
+		if p.people[p.also.key], err = user.ByID(w.ctx, w.tx, real.UserID()); err != nil {
+			return err
+		}
 	}
 	return p.hidesStaff()
 }

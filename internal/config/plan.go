@@ -74,6 +74,7 @@ type plan struct {
 	warnings []string
 
 	author author
+	also   *author // who acts as the author, nil for nobody; judge asks them, too
 	// owns reports whether a user owns a record.
 	owns func(user.ID) bool
 	// probed says of fields that the plan adds whether there are values of them from

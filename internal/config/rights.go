@@ -16,6 +16,18 @@ import (
 // author may not make: nobody gives, or lets run, what they do not hold (contract
 // A13, D13). It is the only place that decides it, for every way to write.
 func (p *plan) judge() {
+	p.judgeAuthor()
+	if p.also == nil || p.err() != nil {
+		return
+	}
+	author := p.author
+	p.author = *p.also
+	p.judgeAuthor()
+	p.author = author
+}
+
+// judgeAuthor is judge for p.author.
+func (p *plan) judgeAuthor() {
 	if p.author.free {
 		return
 	}

@@ -9,8 +9,7 @@ import (
 )
 
 // ofViewer reads the right side of a condition that may name something of the
-// viewer. A text with {{ that does not is refused: it is no constant that anybody
-// means.
+// viewer. A text that is meant to and does not is refused.
 func (d *decoder) ofViewer(n *Value, text string) (viewer string, is, ok bool) {
 	viewer, is = access.ViewerForm(text)
 	if is && viewer == "" {

@@ -103,7 +103,7 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 		change,
 		route(http.MethodDelete, one, DeletedRecord{}, s.delete),
 		route(http.MethodGet, shares, []RecordShare{}, s.shares),
-		takes(route(http.MethodPost, shares, RecordShare{}, s.share), ShareWith{}),
+		takes(route(http.MethodPost, shares, RecordShare{}, notActing(s.share)), ShareWith{}),
 		takes(route(http.MethodDelete, shares, Unshared{}, s.unshare), ShareOf{}),
 	}
 	return append(routes, s.whyRoutes()...)
@@ -152,4 +152,15 @@ func (s *Service) change(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 		return httpapi.Reply{}, err
 	}
 	return lookReply(look)
+}
+
+// notActing refuses while the user acts as another one: a share would leave somebody with
+// a record that they could not give them (contract Y15).
+func notActing(h func(context.Context, *httpapi.Authed) (httpapi.Reply, error)) func(context.Context, *httpapi.Authed) (httpapi.Reply, error) {
+	return func(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
+		if c.Session.Acting() {
+			return httpapi.Reply{}, fault.New(fault.Forbidden, "records are not shared while you act as another user")
+		}
+		return h(ctx, c)
+	}
 }

@@ -41,10 +41,12 @@ type DataField struct {
 	Edit     bool     `json:"edit"`
 }
 
-// DataEntitiesMeta has the roles that records may be shared with.
+// DataEntitiesMeta has the roles that records may be shared with, and whether the
+// public API answers at the host of the console, too.
 type DataEntitiesMeta struct {
-	Count int      `json:"count"`
-	Roles []string `json:"roles"`
+	Count      int      `json:"count"`
+	Roles      []string `json:"roles"`
+	PublicHere bool     `json:"publicHere"`
 }
 
 // entities lists the entity types that the viewer may read or create.
@@ -76,7 +78,7 @@ func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply,
 			roles = append(roles, role.Name)
 		}
 	}
-	return jsonReply(c, list, DataEntitiesMeta{len(list), roles})
+	return jsonReply(c, list, DataEntitiesMeta{len(list), roles, len(c.Config.Tenant.AdminHosts) == 0})
 }
 
 // count counts the records of an entity type that the viewer may see.

@@ -53,8 +53,8 @@ func (s *Service) labels(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	return jsonReply(c, list, httpapi.ListMeta{Count: len(list)})
 }
 
-// labelFields returns the fields that name a record for the viewer: one called name,
-// title, label or subject, else first_name and last_name, else its first text.
+// labelFields returns the fields that name a record for the viewer: name, else
+// first_name and last_name, else title, label or subject, else its first text.
 func labelFields(v access.Viewer, entity string) []string {
 	if entity == schema.UserEntity {
 		return []string{"name", "email"}
@@ -69,19 +69,11 @@ func labelFields(v access.Viewer, entity string) []string {
 			texts = append(texts, f.Name)
 		}
 	}
-	for _, known := range []string{"name", "title", "label", "subject"} {
-		if slices.Contains(texts, known) {
-			return []string{known}
+	for _, known := range [][]string{{"name"}, {"first_name", "last_name"}, {"title"}, {"label"}, {"subject"}} {
+		has := slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(texts, name) })
+		if len(has) > 0 {
+			return has
 		}
-	}
-	var person []string
-	for _, part := range []string{"first_name", "last_name"} {
-		if slices.Contains(texts, part) {
-			person = append(person, part)
-		}
-	}
-	if len(person) > 0 {
-		return person
 	}
 	return texts[:min(1, len(texts))]
 }

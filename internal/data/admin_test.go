@@ -280,7 +280,7 @@ func TestReachOfARule(t *testing.T) {
 		w.Apply(office)
 		sam := w.Staff("sam@acme.example")
 		for i := range 5 {
-			sam.Post(contacts, fmt.Sprintf(`{"name": "%d", "stage": "%s"}`, i, []string{"new", "won"}[i%2])).Want(201, "")
+			sam.Post(contacts, fmt.Sprintf(`{"name": "%d", "stage": %q}`, i, []string{"new", "won"}[i%2])).Want(201, "")
 		}
 		for _, c := range []struct{ as, query, want string }{
 			{"olivia", "owned_by_role=rep&share_with_role=support", "5 1"}, // Uma; nobody has the role ceo
@@ -312,7 +312,7 @@ func TestTheEntitiesOfAStaffUser(t *testing.T) {
 		w.Apply(office)
 		sam := w.Staff("sam@acme.example")
 		for i := range 3 {
-			sam.Post(contacts, fmt.Sprintf(`{"name": "%d", "stage": "%s"}`, i, []string{"new", "won"}[i%2])).Want(201, "")
+			sam.Post(contacts, fmt.Sprintf(`{"name": "%d", "stage": %q}`, i, []string{"new", "won"}[i%2])).Want(201, "")
 		}
 		for _, c := range []struct{ as, fields, all, won string }{
 			{"sam", "name stage margin", "3", "1"}, {"mia", "name stage", "3", "1"}, {"sid", "name stage margin", "0", "0"}, {"nina", "", "403", "403"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
@@ -246,7 +247,7 @@ func mayIssue(c *httpapi.Authed, catalog *catalog, e *custom.Endpoint) error {
 	if id != "" {
 		others = append(others, id)
 	}
-	return MayDefine(c.Viewer, others, how == "system")
+	return c.LastingCheck(func(w access.Viewer) error { return MayDefine(w, others, how == "system") })
 }
 
 // adminToken makes a new webhook token. The old one stops at once on every node

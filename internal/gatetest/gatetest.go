@@ -379,6 +379,9 @@ func (a *Actor) Try(method, path, body string) (*Answer, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") { // it has no end
+		return &Answer{T: a.T, Call: method + " " + path, Status: res.StatusCode, Header: res.Header}, nil
+	}
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		return nil, err

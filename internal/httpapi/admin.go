@@ -74,6 +74,16 @@ func (c *Authed) Lasting() []access.Viewer {
 	return []access.Viewer{c.Viewer, c.Session.Real}
 }
 
+// LastingCheck returns the first error of a check of the viewers of Lasting.
+func (c *Authed) LastingCheck(check func(access.Viewer) error) error {
+	for _, w := range c.Lasting() {
+		if err := check(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Actor returns who makes a change, in the form that the change history keeps: the
 // address of the user who signed in, and of the one they act as, if any.
 func (s *StaffSession) Actor() string {

@@ -60,7 +60,10 @@ func drawManifest(r *rapid.T, id string) yamlMap {
 	entities, fields := drawEntities(r)
 	roles := drawNames(r, "roles", 4, titles)
 	sets := drawNames(r, "sets", 3, titles)
-	m["entities"], m["user_fields"] = entities, []any{yamlMap{"name": "company", "type": "text"}}
+	m["entities"], m["user_fields"] = entities, []any{
+		yamlMap{"name": "company", "type": "text"}, yamlMap{"name": "region", "type": "text", "managed": true},
+		yamlMap{"name": "levels", "type": "multiselect", "options": []string{"a", "b"}, "managed": true},
+	}
 	m["roles"], m["permission_sets"] = drawRoles(r, roles), drawSets(r, sets, fields)
 	m["sharing_rules"] = drawRules(r, roles, fields)
 	users := drawUsers(r, roles, sets)
@@ -138,7 +141,7 @@ func drawSets(r *rapid.T, names []string, fields map[string][]yamlMap) []any {
 	for _, name := range names {
 		entities := yamlMap{"user": yamlMap{"read": true, "fields": yamlMap{"company": yamlMap{"edit": true}}}}
 		for _, entity := range slices.Sorted(maps.Keys(fields)) {
-			g, declared := yamlMap{}, fields[entity]
+			g, declared := yamlMap{"assign_owner": rapid.Bool().Draw(r, "assign")}, fields[entity]
 			for _, verb := range []string{"create", "read", "update", "delete"} {
 				g[verb] = rapid.Bool().Draw(r, verb)
 			}
@@ -166,10 +169,17 @@ func drawRules(r *rapid.T, roles []string, fields map[string][]yamlMap) []any {
 			where := yamlMap{}
 			for _, f := range declared {
 				where[f["name"].(string)] = drawValue(r, f)
+				if f["type"] == "text" && (f["unique"] == true || f["indexed"] == true) && rapid.Bool().Draw(r, "of the viewer") {
+					where[f["name"].(string)] = rapid.SampledFrom([]string{"{{user.id}}", "{{user.email}}", "{{user.region}}", "{{ user.levels }}"}).Draw(r, "viewer")
+				}
 			}
 			rule["where"] = where
 		} else {
 			rule["owned_by_role"] = rapid.SampledFrom(roles).Draw(r, "of")
+		}
+		if rapid.Bool().Draw(r, "audience") {
+			delete(rule, "share_with_role")
+			rule["share_with"] = rapid.SampledFrom([]string{"internal", "external", "everyone"}).Draw(r, "share_with")
 		}
 		if key := fmt.Sprint(rule); !seen[key] {
 			seen[key] = true
@@ -211,6 +221,9 @@ func drawUsers(r *rapid.T, roles, sets []string) []any {
 		}
 		if kind == "internal" {
 			u["permission_sets"] = sets
+		}
+		if rapid.Bool().Draw(r, "has") {
+			u["managed"] = yamlMap{"region": "a " + drawText(r, "region"), "levels": rapid.SampledFrom([]any{nil, []string{}, []string{"b", "a"}}).Draw(r, "levels")}
 		}
 		if rapid.Bool().Draw(r, "activity") {
 			u["active"] = rapid.Bool().Draw(r, "active")

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -31,11 +32,16 @@ type Service struct {
 // OpenAPIDocument is an OpenAPI 3.1 document.
 type OpenAPIDocument map[string]any
 
+// DocumentMeta says whether the public API answers at the host of the console, too.
+type DocumentMeta struct {
+	PublicHere bool `json:"publicHere"`
+}
+
 // AdminRoutes returns the route of the documents.
 func (s *Service) AdminRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/admin/v1/openapi", Auth: httpapi.Staff, Limit: httpapi.PerCredential, Audit: httpapi.AuditAdmin,
-		Needs: httpapi.AnyStaff, Query: []string{"as"}, Gives: OpenAPIDocument{}, Handler: s.serve,
+		Needs: httpapi.AnyStaff, Query: []string{"as"}, Gives: OpenAPIDocument{}, GivesMeta: DocumentMeta{}, Handler: s.serve,
 	}}
 }
 
@@ -55,7 +61,11 @@ func (s *Service) serve(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	return httpapi.Reply{Data: out}, c.Hold(len(out))
+	meta, err := json.Marshal(DocumentMeta{PublicHere: len(c.Config.Tenant.AdminHosts) == 0})
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	return httpapi.Reply{Data: out, Meta: meta}, c.Hold(len(out))
 }
 
 // subject returns the viewer of "user:ID" or "key:ID", and the asking one for "".

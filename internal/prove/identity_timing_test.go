@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,26 @@ func TestProveLoginTellsNothing(t *testing.T) {
 		login("staff, right password", rita, w.passwords[rita]),
 		login("pending", pending, wrong),
 		login("deactivated", dora, wrong),
+	})
+}
+
+// The staff sign-in gives the same answer in the same time for a wrong password, an address
+// without an account, an external user and a deactivated user, also with the right password.
+func TestProveStaffSignInTellsNothing(t *testing.T) {
+	asShipped(t)
+	p := begin(t, "TELL-staff", db.SQLite)
+	w, v := askingPortal(p)
+	w.must("user", "deactivate", "--tenant", "acme", "--email", rita)
+	signIn := func(name, email, password string) *stranger {
+		return &stranger{name: name, body: members("email", email, "password", password)}
+	}
+	const wrong = "a wrong password"
+	tellNothing(p, v, "/admin/v1/session", http.StatusUnauthorized, scale(30, 1000), 0, []*stranger{
+		signIn("unknown", "nora@acme.example", wrong),
+		signIn("staff", owner, wrong),
+		signIn("external", eva, wrong),
+		signIn("pending", pending, wrong),
+		signIn("deactivated, right password", rita, w.passwords[rita]),
 	})
 }
 
@@ -138,7 +159,11 @@ func askEach(p *proof, v *visitor, use string, status int, pause time.Duration, 
 	var first string
 	for i, at := range p.rand.Perm(len(all)) {
 		s := all[at]
-		a, err := v.send("POST", auth+use, s.body)
+		path := auth + use
+		if strings.HasPrefix(use, "/admin/") {
+			path = use
+		}
+		a, err := v.send("POST", path, s.body, "Origin", "http://"+host)
 		if err != nil || a.status != status {
 			p.fail("%s of %s: %v %v", use, s.name, a, err)
 			return

@@ -20,6 +20,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -52,6 +53,22 @@ func seers(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 	return h
 }
 
+// viewing adds vera, who sees contacts by a rule that matches the viewer. All
+// hidden contacts belong to another member of the same rule.
+func (h *house) viewing() {
+	rule := &access.SharingRule{Entity: "contact", ShareWith: access.InternalUsers, Access: access.ReadOnly,
+		Where: []access.Condition{{Field: "account", Viewer: "firm"}}}
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
+		firm := &schema.Field{Name: "firm", Type: schema.Reference, Target: "account", Managed: true}
+		return errors.Join(schema.PutUserFields(ctx, tx, []*schema.Field{firm}), access.PutRule(ctx, tx, rule))
+	})
+	for _, name := range []string{"firm", "other firm"} {
+		h.ids[name] = id(h.create(h.as("olivia"), "account", `{"name": "a"}`))
+	}
+	h.ids["member"] = access.Member(rule.StoredAs(), []string{h.ids["other firm"]})
+	h.user("vera", user.User{Sets: []string{"work"}, Custom: jsontext.Value(fmt.Sprintf(`{"firm#managed": %q}`, h.ids["firm"]))})
+}
+
 // seenBy lists the viewers, one for each way of seeing records.
 var seenBy = []string{"owning", "sharing", "leading", "rita", "mat", "wanda"}
 
@@ -61,11 +78,18 @@ var seenBy = []string{"owning", "sharing", "leading", "rita", "mat", "wanda"}
 func (h *house) scatter(n int) {
 	const parts = 20
 	ctx := context.Background()
+	owners := map[string]string{"owning": "owning", "leading": "lead", "rita": "w", "mat": "ada", "sharing": "ada"}
+	if h.ids["vera"] != "" {
+		owners["vera"] = "ada"
+	}
 	for part := range parts {
-		for viewer, owner := range map[string]string{"owning": "owning", "leading": "lead", "rita": "w", "mat": "ada", "sharing": "ada"} {
+		for viewer, owner := range owners {
 			text := fmt.Sprintf(`{"stage": "won", "score": 1, "owner_id": %q`, h.ids[owner])
 			if viewer == "mat" {
 				text += `, "name": "m"`
+			}
+			if viewer == "vera" {
+				text += fmt.Sprintf(`, "account": %q`, h.ids["firm"])
 			}
 			made := id(h.create(h.as("olivia"), "contact", text+"}"))
 			if viewer == "sharing" {
@@ -93,8 +117,22 @@ func (h *house) hide(part, n int) {
 		_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data)
 			SELECT $1, 'contact', CAST($2 AS TEXT) || '-' || k.i, $4, '', CAST($5 AS BIGINT) + k.i, CAST($5 AS BIGINT) + k.i, '', '', 1, '{"stage":"won","score":1}'
 			FROM `+numbers, h.tenant, strconv.Itoa(part), n, owner, at)
+		reaches := []string{"", "o:" + owner}
+		if member := h.ids["member"]; member != "" && err == nil {
+			reaches = append(reaches, "m:"+member)
+			_, err = tx.Exec(ctx, `UPDATE records SET data = $3`+tx.Dialect().JSON+` WHERE tenant_id = $1 AND created_at > $2`,
+				h.tenant, at, fmt.Sprintf(`{"stage":"won","score":1,"account":%q}`, h.ids["other firm"]))
+			if err == nil {
+				_, err = tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
+					SELECT $1, 'contact', 'account', $2, '', CAST($4 AS BIGINT) + k.i, 0 FROM `+numbers, h.tenant, h.ids["other firm"], n, at)
+			}
+			if err == nil {
+				_, err = tx.Exec(ctx, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at)
+					SELECT $1, $2, CAST($4 AS BIGINT) + k.i FROM `+numbers, h.tenant, member, n, at)
+			}
+		}
 		for field, value := range map[string]string{"stage": "won", "score": "1"} {
-			for _, reach := range []string{"", "o:" + owner} {
+			for _, reach := range reaches {
 				if err != nil {
 					return err
 				}
@@ -240,6 +278,8 @@ func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
 			config := dbtest.Config(t, engine)
 			d := dbtest.OpenConfig(t, config)
 			few, many := seers(t, d, "few"), seers(t, d, "many")
+			few.viewing()
+			many.viewing()
 			few.scatter(1_000)
 			many.scatter(20_000)
 			count := func(h *house, list []statement) int { return h.onPostgres(list) }
@@ -264,7 +304,7 @@ func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
 // the same records.
 func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []statement) int) {
 	won, one := records.Filter{Field: "stage", Value: "won"}, records.Filter{Field: "score", Value: "1"}
-	for _, name := range seenBy {
+	for _, name := range append(slices.Clone(seenBy), "vera") {
 		for about, filter := range map[string][]records.Filter{"no filter": nil, "one filter": {won}, "two filters": {won, one}} {
 			for _, limit := range []int{7, 50} {
 				list := func(s *records.Session) {

@@ -91,6 +91,7 @@ func (h *house) follow(w *world, c change) {
 	case c.shared != nil:
 		h.putShares(c.shared)
 	case c.managed != nil:
+		h.viewer(c.managed.id) // is kept, and made again
 		text := "{"
 		for i, name := range []string{"desk", "stages"} {
 			text += fmt.Sprintf("%s%q: %s", strings.Repeat(", ", i), name, cmp.Or(c.managed.managed[name], "null"))

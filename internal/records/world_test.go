@@ -241,8 +241,10 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 	switch i {
 	case 0:
 		kind = 5
-	case 1, 2:
-		kind = 13 - i
+	case 1:
+		kind = 12
+	case 11: // the last: no change of configuration follows
+		kind = 11
 	}
 	switch kind {
 	case 0:

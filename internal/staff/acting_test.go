@@ -96,3 +96,48 @@ func TestActingEndsWhenItMayNoLongerBe(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatOutlivesTheActingIsAllowedToBoth: acting gives nobody what they could not give
+// themselves.
+func TestWhatOutlivesTheActingIsAllowedToBoth(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(strings.NewReplacer(
+			"system: [login_as, manage_users]", "system: [login_as, manage_users, manage_endpoints, manage_permissions]",
+			"{name: seller, entities", "{name: seller, system: [manage_users, manage_endpoints, manage_permissions], entities",
+			"roles:", `logic_components: [{name: hello, source: "export default function handler() { return {} }"}]
+custom_endpoints: [{slug: hook, target: {component: hello}, auth: token, run_as: sam@acme.example}]
+roles:`).Replace(acme))
+		slugs := 0
+		sam, sue := w.Staff("sam@acme.example"), w.Staff("sue@acme.example")
+		lasting := map[string]func(a *gatetest.Actor) *gatetest.Answer{
+			"a key of Sam's": func(a *gatetest.Actor) *gatetest.Answer { return a.Post("/admin/v1/keys", `{"name":"mine"}`) },
+			"an endpoint that runs as Sam": func(a *gatetest.Actor) *gatetest.Answer {
+				slugs++
+				return a.Post("/admin/v1/config/apply", fmt.Sprintf(`{"edits":[{"kind":"custom_endpoint","value":{"slug":"mine%d","target":{"component":"hello"},"run_as":"sam@acme.example"}}]}`, slugs))
+			},
+			"a webhook token that runs as Sam": func(a *gatetest.Actor) *gatetest.Answer { return a.Post("/admin/v1/endpoints/hook/token", "") },
+		}
+		for what, call := range lasting {
+			if a := call(sam); a.Status >= 300 {
+				t.Fatalf("Sam makes %s: %d %s", what, a.Status, a.Body)
+			}
+		}
+		sue.Post(acting, as(w, "sam@acme.example")).Want(200, "")
+		for what, call := range lasting {
+			if a := call(sue); a.Status != 403 {
+				t.Errorf("Sue, acting as Sam, makes %s: %d %s", what, a.Status, a.Body)
+			}
+		}
+		sue.Post("/admin/v1/data/deal/nothing/shares", `{"user":"sue@acme.example","access":"edit"}`).Want(403, "FORBIDDEN")
+
+		// What both may do is done, and the history names both.
+		olivia := w.Staff("olivia@acme.example")
+		olivia.Post(acting, as(w, "bob@acme.example")).Want(200, "")
+		olivia.Post("/admin/v1/config/apply", `{"edits":[{"kind":"tenant","value":{"tenant":"acme","display_name":"Acme GmbH"}}]}`).Want(200, "")
+		olivia.Delete(acting).Want(200, "")
+		last := olivia.Get("/admin/v1/history?limit=1").Want(200, "").Records()[0]
+		if last["actor"] != "olivia@acme.example" || last["actedAs"] != "bob@acme.example" {
+			t.Errorf("the history: %v", last)
+		}
+	})
+}

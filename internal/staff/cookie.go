@@ -33,6 +33,7 @@ func setCookie(c *httpapi.Call, token string) http.Header {
 	if secure {
 		name = secureCookie
 	}
+	//nolint:gosec // Secure where the browser talks by TLS; over plain HTTP it would drop the cookie
 	k := &http.Cookie{Name: name, Value: token, Path: "/", MaxAge: int(absoluteLife.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure}
 	return http.Header{"Set-Cookie": {k.String()}}
 }
@@ -41,6 +42,7 @@ func setCookie(c *httpapi.Call, token string) http.Header {
 func dropCookie() http.Header {
 	h := http.Header{}
 	for _, name := range []string{plainCookie, secureCookie} {
+		//nolint:gosec // as in setCookie; it carries nothing
 		k := &http.Cookie{Name: name, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: name == secureCookie}
 		h.Add("Set-Cookie", k.String())
 	}

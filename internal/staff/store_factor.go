@@ -109,7 +109,7 @@ func (s store) confirm(ctx context.Context, tenantID tenant.ID, seen user.Accoun
 		if ok = n > 0; err != nil || !ok {
 			return err
 		}
-		if err := s.replaceCodes(ctx, tx, seen.ID, codes); err != nil {
+		if err := replaceCodes(ctx, tx, seen.ID, codes); err != nil {
 			return err
 		}
 		if err := endOthers(ctx, tx, seen.ID, next.id); err != nil || next.hash == "" {
@@ -121,7 +121,7 @@ func (s store) confirm(ctx context.Context, tenantID tenant.ID, seen user.Accoun
 	return row, ok, err
 }
 
-func (s store) replaceCodes(ctx context.Context, tx db.Tx, of user.ID, codes []secret.TokenHash) error {
+func replaceCodes(ctx context.Context, tx db.Tx, of user.ID, codes []secret.TokenHash) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM staff_recovery_codes WHERE tenant_id = $1 AND user_id = $2`, of); err != nil {
 		return err
 	}
@@ -136,10 +136,45 @@ func (s store) replaceCodes(ctx context.Context, tx db.Tx, of user.ID, codes []s
 // dropFactor deletes a user's second factor and recovery codes.
 func (s store) dropFactor(ctx context.Context, tenantID tenant.ID, of user.ID) error {
 	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
-		if err := s.replaceCodes(ctx, tx, of, nil); err != nil {
+		_, err := drop(ctx, tx, of)
+		return err
+	})
+}
+
+// drop deletes a user's second factor and recovery codes; had is false if there was none.
+func drop(ctx context.Context, tx db.Tx, of user.ID) (had bool, err error) {
+	if err := replaceCodes(ctx, tx, of, nil); err != nil {
+		return false, err
+	}
+	n, err := tx.Exec(ctx, `DELETE FROM staff_factors WHERE tenant_id = $1 AND user_id = $2`, of)
+	return n > 0, err
+}
+
+// ResetFactor deletes a user's second factor and recovery codes and ends their sessions,
+// for an operator. had is false if there was none.
+func ResetFactor(ctx context.Context, h db.Handle, of user.ID) (had bool, err error) {
+	err = h.Write(ctx, func(tx db.Tx) (err error) {
+		if had, err = drop(ctx, tx, of); err != nil || !had {
 			return err
 		}
-		_, err := tx.Exec(ctx, `DELETE FROM staff_factors WHERE tenant_id = $1 AND user_id = $2`, of)
-		return err
+		return endOthers(ctx, tx, of, "")
+	})
+	return had, err
+}
+
+// CheckFactors returns an error if a key of the tenant's second factors does not open with
+// a keyring.
+func CheckFactors(ctx context.Context, h db.Handle, ring *secret.Keyring) error {
+	return h.Query(ctx, `SELECT user_id, sealed, pending FROM staff_factors WHERE tenant_id = $1`, func(r db.Row) error {
+		of := user.ID(r.Text(0))
+		for _, sealed := range []string{r.Text(1), r.Text(2)} {
+			if sealed == "" {
+				continue
+			}
+			if _, err := ring.Open(purposeOf(h.Tenant(), of), sealed); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

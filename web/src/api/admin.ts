@@ -408,6 +408,7 @@ export interface CreatedKey {
 export interface DataEntitiesMeta {
   count: number;
   roles: string[];
+  publicHere: boolean;
 }
 
 export interface DataEntity {
@@ -471,6 +472,10 @@ export interface DeletedKey {
 export interface DeletedRecord {
   id: string;
   deleted: boolean;
+}
+
+export interface DocumentMeta {
+  publicHere: boolean;
 }
 
 export interface Done {
@@ -1092,7 +1097,7 @@ export interface AdminRoutes {
   "PATCH keys/{id}": { params: { id: string }; query: None; body: KeyChange; data: KeyInfo; meta: Record<string, never> };
   "GET labels": { params: None; query: { entity?: string | number | boolean; ids?: string | number | boolean; search?: string | number | boolean }; body: None; data: DataLabel[]; meta: ListMeta };
   "GET mails": { params: None; query: None; body: None; data: WaitingMail[]; meta: WaitingMails };
-  "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: Record<string, never> };
+  "GET openapi": { params: None; query: { as?: string | number | boolean }; body: None; data: Record<string, unknown>; meta: DocumentMeta };
   "GET overview": { params: None; query: { range?: string | number | boolean }; body: None; data: Overview; meta: Record<string, never> };
   "POST password/forgot": { params: None; query: None; body: Forgot; data: Done; meta: Record<string, never> };
   "POST password/reset": { params: None; query: None; body: Reset; data: Done; meta: Record<string, never> };

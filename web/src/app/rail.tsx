@@ -42,8 +42,8 @@ export function Rail({ shut, open, onClose, onToggle }: { shut: boolean; open: b
         {open && <IconButton label="Close navigation" small onClick={onClose}><IconX size={16} stroke={1.7} aria-hidden /></IconButton>}
       </div>
       <Tip label="Find or go to" on={icons}>
-        <button type="button" className="find" onClick={openPalette} aria-label="Find or go to">
-          <IconSearch size={14} stroke={1.7} aria-hidden /><span className="grow words">Find or go to</span><kbd className="words">{comboWords('mod+k')}</kbd>
+        <button type="button" className="find" onClick={openPalette} aria-label={icons ? 'Find or go to' : undefined}>
+          <IconSearch size={14} stroke={1.7} aria-hidden /><span className="grow words">Find or go to</span><kbd className="words" aria-hidden="true">{comboWords('mod+k')}</kbd>
         </button>
       </Tip>
       <nav className="nav" aria-label="Main">

@@ -39,9 +39,9 @@ export function UserMenu({ icons }: { icons: boolean }) {
   return (
     <Menu position="top-start" width={216}>
       <Menu.Target>
-        <button type="button" className="who" aria-label={`${name}: colours and account`}>
+        <button type="button" className="who" aria-label={icons ? `${name}: colours and account` : undefined}>
           <Face name={name} />
-          <span className="grow words"><b className="trunc">{name}</b><span className="muted trunc">{session.owner && !session.actingAs ? 'owner' : session.user.email}</span></span>
+          <span className="grow words"><b className="trunc">{name}</b><span className="muted trunc">{session.owner && !session.actingAs ? 'owner' : session.user.email}</span><span className="hidden-words">colours and account</span></span>
           <IconDots className="words" size={16} stroke={1.7} aria-hidden />
         </button>
       </Menu.Target>

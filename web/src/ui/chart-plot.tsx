@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import type { ChartProps } from './chart'
 
+const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
 
 /** useColours changes whenever the colours of the page do: the canvas must be drawn anew. */
@@ -46,8 +47,8 @@ export default function Plot({ times, kind, series, height = 166, format = (v) =
     const top = roundUp(highest)
     const span = (times.at(-1) ?? 0) - (times[0] ?? 0)
     const label = (seconds: number) => {
-      const iso = new Date(seconds * 1000)
-      return span > 2 * 86_400 ? iso.toLocaleDateString('en', { weekday: 'short', day: 'numeric', timeZone: 'UTC' }) : iso.toISOString().slice(11, 16)
+      const at = new Date(seconds * 1000)
+      return seconds % 86_400 === 0 ? `${days[at.getUTCDay()] ?? ''} ${at.getUTCDate()}` : at.toISOString().slice(11, 16)
     }
     const size = () => ({ width: Math.max(120, parent.clientWidth), height })
     const step = times.length > 1 ? (times[1] ?? 0) - (times[0] ?? 0) : 60
@@ -59,7 +60,7 @@ export default function Plot({ times, kind, series, height = 166, format = (v) =
       scales: { x: { time: true, range: (_, min, max) => [min - (bars ? step / 2 : 0), max + (bars ? step / 2 : 0)] }, y: { range: [0, top] } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       axes: [
-        { stroke: css('text-3'), font: '11px "Hanken Grotesk", sans-serif', grid: { show: false }, ticks: { show: false }, border: { show: true, stroke: css('line-strong'), width: 1 }, size: 22, space: 90, values: (_, all) => all.map(label) },
+        { stroke: css('text-3'), font: '11px "Hanken Grotesk", sans-serif', grid: { show: false }, ticks: { show: false }, border: { show: true, stroke: css('line-strong'), width: 1 }, size: 22, space: 90, ...(span > 2 * 86_400 ? { incrs: [1, 2, 5, 10, 30].map((n) => n * 86_400) } : {}), values: (_, all) => all.map(label) },
         { show: true, size: 0, splits: () => [0, top / 2, top], grid: { stroke: css('line'), width: 1 }, ticks: { show: false }, values: () => [] },
       ],
       series: [{}, ...order.map((s): uPlot.Series => ({ label: s.label, stroke: css(s.colour), ...(bars ? { fill: css(s.colour), width: 0 } : { width: 1.6 }), points: { show: false }, paths: bars ? uPlot.paths.bars?.({ size: [0.8, 40], align: 0 }) : uPlot.paths.linear?.() }))],
@@ -68,6 +69,8 @@ export default function Plot({ times, kind, series, height = 166, format = (v) =
           const { ctx } = u
           ctx.save()
           ctx.font = `${11 * devicePixelRatio}px "Hanken Grotesk", sans-serif`
+          ctx.textAlign = 'left'
+          ctx.textBaseline = 'alphabetic'
           ctx.lineJoin = 'round'
           ctx.lineWidth = 5 * devicePixelRatio
           ctx.strokeStyle = css('page')

@@ -1,4 +1,4 @@
-import { Fragment, useMemo, useState, type ReactNode } from 'react'
+import { useMemo, useState, type ReactNode } from 'react'
 import { CopyButton } from './copy'
 
 type Token = [kind: '' | 'k' | 'st' | 'nu' | 'fn' | 'cmt' | 'pu', text: string]
@@ -48,7 +48,7 @@ export function CodeBlock({ text, language, title, right, wrap, marked, max }: {
       {(title !== undefined || right !== undefined) && <header>{title}<span className="r">{right}<CopyButton text={text} /></span></header>}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a frame that scrolls must take the keyboard */}
       <pre className={`src ${wrap ? 'wrap' : ''}`} style={max ? { maxHeight: max } : undefined} tabIndex={0} role="group" aria-label={typeof title === 'string' ? title : 'Code'}>
-        {lines ? lines.map((line, i) => <Fragment key={i}><span className={marked?.has(i + 1) ? 'hl' : ''}><Source text={line} language={language} /></span>{'\n'}</Fragment>) : <Source text={text} language={language} />}
+        {lines ? lines.map((line, i) => <span key={i} className={marked?.has(i + 1) ? 'ln hl' : 'ln'}><Source text={line} language={language} />{line === '' ? '\u200b' : ''}</span>) : <Source text={text} language={language} />}
       </pre>
     </div>
   )

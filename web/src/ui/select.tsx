@@ -11,7 +11,7 @@ const icon = <IconSelector size={14} stroke={1.7} aria-hidden />
 export function SelectField({ label, type, help, error, required, value, options, onChange, clearable, disabled, placeholder }: FieldProps & { value: string | null; options: readonly Option[]; onChange: (value: string | null) => void; clearable?: boolean; disabled?: boolean; placeholder?: string }) {
   return (
     <Field label={label} type={type} help={help} error={error} required={required}>
-      {(ids) => <Select {...ids} data={[...options]} value={value} onChange={onChange} searchable={options.length > 7} clearable={clearable} allowDeselect={clearable ?? false} disabled={disabled} placeholder={placeholder} rightSection={clearable && value ? undefined : icon} rightSectionPointerEvents={clearable && value ? 'auto' : 'none'} nothingFoundMessage="Nothing matches" error={!!error} withErrorStyles />}
+      {(ids) => <Select {...ids} data={[...options]} value={value} onChange={onChange} searchable={options.length > 7} clearable={clearable} allowDeselect={clearable ?? false} disabled={disabled} placeholder={placeholder} rightSection={clearable && value ? null : icon} rightSectionPointerEvents={clearable && value ? 'auto' : 'none'} nothingFoundMessage="Nothing matches" error={!!error} withErrorStyles />}
     </Field>
   )
 }
@@ -53,7 +53,7 @@ export function LookupField({ label, type, help, error, required, value, shown, 
   const options = value && !found.some((o) => o.value === value) ? [{ value, label: shown ?? value }, ...found] : found
   return (
     <Field label={label} type={type} help={help} error={error ?? failed} required={required}>
-      {(ids) => <Select {...ids} data={[...options]} value={value} searchable clearable={clearable} allowDeselect={clearable ?? false} disabled={disabled} placeholder={placeholder} onDropdownOpen={() => { setOpen(true) }} onDropdownClose={() => { setOpen(false) }} searchValue={text} onSearchChange={setText} filter={({ options: all }) => all} onChange={(next) => { onChange(next, options.find((o) => o.value === next)) }} rightSection={clearable && value ? undefined : icon} rightSectionPointerEvents={clearable && value ? 'auto' : 'none'} nothingFoundMessage="Nobody and nothing matches" error={!!error} />}
+      {(ids) => <Select {...ids} data={[...options]} value={value} searchable clearable={clearable} allowDeselect={clearable ?? false} disabled={disabled} placeholder={placeholder} onDropdownOpen={() => { setOpen(true) }} onDropdownClose={() => { setOpen(false) }} searchValue={text} onSearchChange={setText} filter={({ options: all }) => all} onChange={(next) => { onChange(next, options.find((o) => o.value === next)) }} rightSection={clearable && value ? null : icon} rightSectionPointerEvents={clearable && value ? 'auto' : 'none'} nothingFoundMessage="Nobody and nothing matches" error={!!error} />}
     </Field>
   )
 }

@@ -1,0 +1,132 @@
+import './data.css'
+import { useQuery } from '@tanstack/react-query'
+import { IconColumns3, IconPlus } from '@tabler/icons-react'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { Menu } from '@mantine/core'
+import { ask, askPage } from '../../api/client'
+import type { DataEntity, DataField, ListMeta } from '../../api/admin'
+import { asError } from '../../api/error'
+import { Button } from '../../ui/button'
+import { useDrawer } from '../../ui/drawer'
+import { FilterBar, type FilterDef } from '../../ui/filters'
+import { Page } from '../../ui/page'
+import { usePaged } from '../../ui/paged'
+import { Empty, ErrorState, Waiting } from '../../ui/states'
+import { DataTable, Pager, type Column } from '../../ui/table'
+import { countWords } from '../../ui/time'
+import { useParam, useUrl } from '../../ui/url'
+import { TypeIcon, Value, widthOf } from './cells'
+import { CreateDrawer } from './create-drawer'
+import { filtersOf, findLabels, idOf, referenceOf, titleOf, useEntities, useLabels, type Row, textOf } from './queries'
+import { RecordDrawer } from './record-drawer'
+
+const pageSize = 100
+
+/** DataPage browses the records of one entity type. */
+export default function DataPage() {
+  const name = useParam('entity')
+  const entities = useEntities()
+  const entity = entities.data?.list.find((e) => e.name === name)
+  if (entities.error) return <Page title={name}><ErrorState what="The entity types could not be loaded." error={asError(entities.error)} onRetry={() => void entities.refetch()} /></Page>
+  if (!entities.data) return <Waiting />
+  if (!entity) return <Page title={name}><Empty title="There is no such entity type" arch="shut">No entity type has the name {name}, or no permission set opens it to you.</Empty></Page>
+  return <Records key={name} entity={entity} roles={entities.data.roles} />
+}
+
+const kinds: Record<string, string> = { private: 'private by default', public_read: 'read by all staff by default', public_read_write: 'read and changed by all staff by default' }
+
+function Records({ entity, roles }: { entity: DataEntity; roles: readonly string[] }) {
+  const [url] = useUrl()
+  const filters = filtersOf(url, entity)
+  const drawer = useDrawer()
+  const list = usePaged<Row, ListMeta>({
+    key: ['data', 'list', entity.name, filters], enabled: entity.may.read,
+    load: (cursor, signal) => askPage('GET data/{entity}', { params: { entity: entity.name }, query: { ...filters, limit: pageSize, cursor }, signal }),
+  })
+  const count = useQuery({
+    queryKey: ['data', 'count', entity.name, filters], enabled: entity.may.read, staleTime: 15_000, retry: false,
+    queryFn: ({ signal }) => ask('GET count', { query: { entity: entity.name, ...filters }, signal }),
+  })
+  const filtered = Object.keys(filters).length > 0
+  const defs = useFilterDefs(entity)
+  const columns = useColumns(entity, list.rows)
+  const keys = useMemo(() => (list.rows ?? []).map(idOf), [list.rows])
+  const creating = drawer.key === 'new'
+  const at = drawer.key === undefined ? -1 : keys.indexOf(drawer.key)
+  const step = (by: 1 | -1) => { const to = keys[at + by]; if (to) drawer.open(to) }
+  const shown = count.data && (filtered ? `${countWords(count.data.count, count.data.more)} that match` : `${countWords(count.data.count, count.data.more)} ${count.data.count === 1 && !count.data.more ? 'record' : 'records'}`)
+  return (
+    <>
+      <Page title={entity.name} flush count={<>{shown}{shown && ' · '}{kinds[entity.sharing] ?? 'follows its parent'}</>}
+        acts={entity.may.create && <Button kind="main" icon={<IconPlus size={16} stroke={1.7} aria-hidden />} onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}>
+        {entity.may.read ? (
+          <>
+            <FilterBar defs={defs} right={columns.menu} />
+            <DataTable<Row> label={`Records of ${entity.name}`} columns={columns.shown} rows={list.rows} rowKey={idOf} selected={drawer.key} onOpen={(row) => { drawer.open(idOf(row)) }}
+              loading={list.loading} error={list.error} what="The records could not be loaded." onRetry={() => void list.query.refetch()}
+              empty={filtered
+                ? <Empty title="No record matches">Nothing that you may see has these values.</Empty>
+                : <Empty title={`No ${entity.name} yet`} action={entity.may.create && <Button kind="main" onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}>Records that you own, and those that are shared with you, stand here.</Empty>}
+              footer={<Pager {...list.pager}>{list.loading && list.rows ? <span className="muted">loading</span> : undefined}</Pager>} />
+          </>
+        ) : <Empty title={`You may create ${entity.name}, not read it`} arch="part">A permission set gives you create and not read on this entity type.</Empty>}
+      </Page>
+      {creating && <CreateDrawer entity={entity} onClose={drawer.close} onCreated={(id) => { if (entity.may.read) drawer.open(id); else drawer.close() }} />}
+      {drawer.key !== undefined && !creating && <RecordDrawer key={drawer.key} entity={entity} roles={roles} id={drawer.key} onClose={drawer.close} onStep={at >= 0 ? step : undefined} />}
+    </>
+  )
+}
+
+function useFilterDefs(entity: DataEntity): readonly FilterDef[] {
+  return useMemo(() => entity.fields.filter((f) => f.filter).map((f): FilterDef => {
+    const def: FilterDef = { name: `filter[${f.name}]`, label: f.name }
+    const target = referenceOf(f)
+    if (f.type === 'select') return { ...def, options: f.options.map((o) => ({ value: o, label: o })) }
+    if (f.type === 'boolean') return { ...def, options: [{ value: 'true', label: 'yes' }, { value: 'false', label: 'no' }] }
+    if (target) return { ...def, load: (text, signal) => findLabels(target, text, signal) }
+    return { ...def, placeholder: placeholders[f.type] ?? 'The whole value' }
+  }), [entity])
+}
+
+const placeholders: Record<string, string> = { date: '2026-01-31', datetime: '2026-01-31T12:00:00Z', number: '42' }
+
+const hiddenKey = (entity: string) => `gatehouse.columns.${entity}`
+
+/** useColumns gives the columns of the fields that are shown, which is kept in this browser, and the menu to choose them. */
+function useColumns(entity: DataEntity, rows: readonly Row[] | undefined): { shown: readonly Column<Row>[]; menu: React.ReactNode } {
+  const [hidden, setHidden] = useState<readonly string[]>(() => {
+    try { const kept: unknown = JSON.parse(localStorage.getItem(hiddenKey(entity.name)) ?? '[]'); return Array.isArray(kept) ? kept.map(String) : [] } catch { return [] }
+  })
+  const first = useRef(true)
+  useEffect(() => {
+    if (first.current) { first.current = false; return }
+    try { localStorage.setItem(hiddenKey(entity.name), JSON.stringify(hidden)) } catch { /* storage is full or off: the choice lives on in the page */ }
+  }, [hidden, entity.name])
+  const fields = entity.fields
+  const toggle = (name: string) => { setHidden(hidden.includes(name) ? hidden.filter((n) => n !== name) : [...hidden, name]) }
+  const columns: Column<Row>[] = fields.filter((f) => !hidden.includes(f.name)).map((f, i) => ({
+    key: f.name, head: f.name, icon: <TypeIcon type={f.type} />, width: widthOf(f), num: f.type === 'number' || f.type === 'datetime' || f.type === 'date',
+    narrow: i === 0 ? 'title' : i === 1 ? 'end' : i === 2 ? 'sub' : undefined,
+    cell: (row) => (referenceOf(f) ? <ReferenceCell field={f} row={row} rows={rows} /> : <Value field={f} value={row[f.name]} />),
+  }))
+  if (columns.length === 0) columns.push({ key: 'id', head: 'id', mono: true, cell: (row) => titleOf(entity, row), narrow: 'title' })
+  columns.push({ key: 'created_at', head: 'created_at', icon: <TypeIcon type="datetime" />, width: 150, num: true, narrow: 'subend', cell: (row) => <Value field={createdAt} value={row['created_at']} /> })
+  const menu = fields.length > 1 && (
+    <Menu position="bottom-end" closeOnItemClick={false}>
+      <Menu.Target><Button kind="quiet" icon={<IconColumns3 size={16} stroke={1.7} aria-hidden />}>Columns</Button></Menu.Target>
+      <Menu.Dropdown>
+        {fields.map((f) => <Menu.Item key={f.name} role="menuitemcheckbox" aria-checked={!hidden.includes(f.name)} leftSection={<input type="checkbox" className="check" tabIndex={-1} readOnly aria-hidden checked={!hidden.includes(f.name)} />} onClick={() => { toggle(f.name) }}>{f.name}</Menu.Item>)}
+      </Menu.Dropdown>
+    </Menu>
+  )
+  return { shown: columns, menu }
+}
+
+const createdAt: DataField = { name: 'created_at', type: 'datetime', required: true, unique: false, filter: false, options: [], entity: null, edit: false }
+
+/** ReferenceCell names the record of a reference; the labels of a page are asked for at once. */
+function ReferenceCell({ field, row, rows }: { field: DataField; row: Row; rows: readonly Row[] | undefined }) {
+  const ids = useMemo(() => (rows ?? []).flatMap((r) => { const v = r[field.name]; return Array.isArray(v) ? v.map(textOf) : v ? [textOf(v)] : [] }), [rows, field.name])
+  const labelOf = useLabels(field.entity ?? '', ids)
+  return <Value field={field} value={row[field.name]} labelOf={labelOf} />
+}

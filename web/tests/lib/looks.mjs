@@ -1,0 +1,71 @@
+// What every page must keep: nothing wider than the screen, no serious finding of axe, the keyboard reaches everything and is seen.
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** settled waits until the page has its head and nothing loads any more. */
+export async function settled(page) {
+  await page.locator('h1').first().waitFor()
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true], .skel, .waiting') && document.fonts.status === 'loaded')
+}
+
+/** noOverflow: nothing makes the page wider than the window. Frames that scroll by themselves may be. */
+export async function noOverflow(page, name) {
+  const over = await page.evaluate(() => {
+    const wide = document.documentElement.clientWidth
+    const scrolls = (node) => { for (let n = node.parentElement; n; n = n.parentElement) { const style = getComputedStyle(n); if (/auto|scroll|hidden|clip/.test(style.overflowX) && n.getBoundingClientRect().right <= wide + 1) return true } return false }
+    if (document.documentElement.scrollWidth <= wide) return []
+    return [...document.querySelectorAll('body *')].filter((n) => { const r = n.getBoundingClientRect(); return r.width > 0 && r.right > wide + 1 && !scrolls(n) }).slice(0, 5).map((n) => `${n.tagName.toLowerCase()}.${n.className?.baseVal ?? n.className} to ${Math.round(n.getBoundingClientRect().right)} of ${wide}`)
+  })
+  assert.deepEqual(over, [], `${name} is wider than the window`)
+}
+
+/** noFindings: axe finds nothing serious or critical. */
+export async function noFindings(page, name) {
+  await page.evaluate(axeSource) // not a script of the page: the security policy has no say in it
+  const found = await page.evaluate(async () => {
+    const result = await window.axe.run(document, { resultTypes: ['violations'] })
+    return result.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.impact} ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => `${n.target.join(' ')} (${(n.any[0] ?? n.all[0] ?? n.none[0])?.message ?? ''})`).join('; ')}`)
+  })
+  assert.deepEqual(found, [], `axe on ${name}`)
+}
+
+/** tabWalk presses Tab through the page: each stop can be seen and shows that it has the focus, and none holds it. */
+export async function tabWalk(page, name, most = 60) {
+  await page.evaluate(() => { document.activeElement?.blur(); window.scrollTo(0, 0) })
+  let last = ''
+  for (let i = 0; i < most; i++) {
+    await page.keyboard.press('Tab')
+    const at = await page.evaluate(() => {
+      const n = document.activeElement
+      if (!n || n === document.body) return undefined
+      const r = n.getBoundingClientRect()
+      const seen = (e) => { const s = getComputedStyle(e); return (s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0) || s.boxShadow !== 'none' }
+      const all = [...document.querySelectorAll('*')]
+      return { key: String(all.indexOf(n)), what: `${n.tagName.toLowerCase()} “${(n.getAttribute('aria-label') ?? n.textContent ?? '').trim().slice(0, 40)}”`, size: r.width * r.height, shows: [n, n.parentElement, ...n.querySelectorAll('td')].some((e) => e && seen(e)) }
+    })
+    if (!at) return i
+    assert.ok(at.size > 0, `${name}: Tab ${i + 1} goes to ${at.what}, which cannot be seen`)
+    assert.ok(at.shows, `${name}: ${at.what} does not show that it has the focus`)
+    assert.notEqual(at.key, last, `${name}: Tab does not leave ${at.what}`)
+    last = at.key
+  }
+  return most
+}
+
+/** railPages opens what is shut in the rail and gives the address of every line. */
+export async function railPages(page) {
+  const nav = page.getByRole('navigation', { name: 'Main' })
+  for (const parent of await nav.locator('button[aria-expanded=false]').all()) await parent.click()
+  return nav.locator('a').evaluateAll((links) => links.map((a) => ({ name: a.textContent.replace(/[\d,]+$/, '').trim(), path: a.pathname.replace(/^\/admin/, '') + a.search })))
+}
+
+/** otherPages are those that no line of the rail leads to: each file of web/tests/pages gives some for the demo tenant. */
+export async function otherPages(t) {
+  const folder = path.join(import.meta.dirname, '../pages')
+  const lists = await Promise.all(readdirSync(folder).filter((f) => f.endsWith('.mjs')).sort().map(async (f) => (await import(path.join(folder, f))).default(t)))
+  return lists.flat()
+}
