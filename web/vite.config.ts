@@ -19,13 +19,17 @@ export default defineConfig({
   },
   server: {
     port: 5173,
+    // The test bench has the verifiers of examples/ as its recipes.
+    fs: { allow: ['.', '../examples/verifiers'] },
     // The program's own address: GATEHOUSE_CONSOLE_API=http://demo.localhost:8080 npm run dev
     proxy: { '/admin/v1': { target: process.env['GATEHOUSE_CONSOLE_API'] ?? 'http://demo.localhost:8080', changeOrigin: true } },
   },
   test: {
-    environment: 'happy-dom',
-    include: ['src/**/*.test.{ts,tsx}'],
-    setupFiles: ['src/test-setup.ts'],
     restoreMocks: true,
+    // A browser's document is slow to make: only tests of what is drawn (.tsx) get one.
+    projects: [
+      { extends: true, test: { name: 'plain', environment: 'node', include: ['src/**/*.test.ts'] } },
+      { extends: true, test: { name: 'drawn', environment: 'happy-dom', include: ['src/**/*.test.tsx'], setupFiles: ['src/test-setup.ts'] } },
+    ],
   },
 })

@@ -31,7 +31,9 @@ type Build struct {
 // Work is what must be done to records before a change takes effect.
 type Work struct {
 	Shapes []*Shape `json:"shapes,omitempty"`
-	Moves  []*Move  `json:"moves,omitempty"`
+	// Lineages are those of entity types that get other ancestors.
+	Lineages []*Lineage `json:"lineages,omitempty"`
+	Moves    []*Move    `json:"moves,omitempty"`
 	// Entities are the stored names of the entity types whose records the moves
 	// visit.
 	Entities []string `json:"entities,omitempty"`
@@ -63,6 +65,9 @@ type Index struct {
 	Rows bool `json:"rows,omitempty"`
 	// Back: the field is new, and may have stored data from before its removal.
 	Back bool `json:"back,omitempty"`
+	// Needed: a record without a value does not fit, because its parent would
+	// control it.
+	Needed bool `json:"needed,omitempty"`
 }
 
 // Misfits returns a name whose rows are not an index: they mark the records
@@ -83,12 +88,12 @@ type Move struct {
 }
 
 // Empty reports whether there is no work.
-func (w *Work) Empty() bool { return len(w.Shapes) == 0 && len(w.Moves) == 0 }
+func (w *Work) Empty() bool { return len(w.Shapes) == 0 && len(w.Lineages) == 0 && len(w.Moves) == 0 }
 
-// Walks returns how many walks over records the work takes: one for each shape, and
-// one for each moving user and entity type.
+// Walks returns how many walks over records the work takes: one for each shape,
+// one for each lineage, and one for each moving user and entity type.
 func (w *Work) Walks() int {
-	n := len(w.Shapes)
+	n := len(w.Shapes) + len(w.Lineages)
 	for _, m := range w.Moves {
 		n += len(m.Users) * len(w.Entities)
 	}
@@ -111,6 +116,9 @@ func (w *Work) Key() string {
 			copied.Rules = append(copied.Rules, &ShapeRule{&SharingRule{Entity: r.Rule.ID()}, r.New})
 		}
 		plain.Shapes = append(plain.Shapes, &copied)
+	}
+	for _, l := range w.Lineages {
+		plain.Lineages = append(plain.Lineages, &Lineage{Entity: l.Entity, Links: l.Links})
 	}
 	for _, m := range w.Moves {
 		plain.Moves = append(plain.Moves, &Move{From: m.From, To: m.To, Users: m.Users})

@@ -181,7 +181,8 @@ func (c *Config) follow(people int64) *Config {
 func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenInactive bool) (Viewer, error) {
 	// The version is part of the key: a user who is being read while it is raised
 	// is not found under the new one.
-	key := strconv.FormatInt(c.people.Load(), 10) + ":" + string(userID)
+	people := c.people.Load()
+	key := strconv.FormatInt(people, 10) + ":" + string(userID)
 	if evenInactive {
 		key = "!" + key
 	}
@@ -196,10 +197,15 @@ func (d *Directory) Viewer(ctx context.Context, c *Config, userID user.ID, evenI
 		return Viewer{}, fault.New(fault.Unauthorized, "the user is unknown or not active")
 	}
 	v := viewerOf(c, id)
-	v.v.evenInactive = evenInactive
+	v.v.evenInactive, v.v.people = evenInactive, people
 	c.viewers.Put(key, v)
 	return v, nil
 }
+
+// Current reports whether no managed field of a user, as far as this node knows, has
+// changed since the directory made the viewer. A viewer that is kept beyond a request
+// must be asked for again when it is not current.
+func (w Viewer) Current() bool { return w.v != nil && w.v.people == w.v.config.people.Load() }
 
 // Renew returns the viewer with the current configuration, for a write whose
 // viewer is outdated. Its errors are those of Current and Viewer.

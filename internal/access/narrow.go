@@ -111,6 +111,10 @@ func (s *Scope) exceeds(other *Scope) bool {
 
 // within reports whether o reaches all that w reaches.
 func (w Way) within(o Way) bool {
+	if w.Parent != nil && o.Parent != nil {
+		return w.Parent.Field.MemberName() == o.Parent.Field.MemberName() && w.Parent.Entity.StoredAs() == o.Parent.Entity.StoredAs() &&
+			!w.Parent.Scope.exceeds(o.Parent.Scope)
+	}
 	return w.Kind == o.Kind && (w.EditOnly || !o.EditOnly) &&
 		!slices.ContainsFunc(w.Names, func(name string) bool { return !slices.Contains(o.Names, name) })
 }

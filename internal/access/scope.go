@@ -12,8 +12,11 @@ import (
 // or the union of its ways. It is the only description of that; package records
 // turns it into SQL and into checks (its way.go).
 type Scope struct {
-	All  bool
-	Ways []Way // in the order of their kinds
+	All bool
+	// Ways are in the order of their kinds. If the entity type is controlled by a
+	// parent, there is at most one, ByParent, also where All is set: its records
+	// are reached only while they have a parent.
+	Ways []Way
 
 	// Dense and Lists are used by package records to remember, from one list to
 	// the next, whether the scope reaches most of the newest records. They
@@ -36,6 +39,16 @@ type Way struct {
 	Names []string
 	// EditOnly limits ByShare to shares of level edit.
 	EditOnly bool
+	// Parent is set for ByParent, which has no names.
+	Parent *Parent
+}
+
+// Parent is the part of a way that reaches records by their parent.
+type Parent struct {
+	Of     *schema.Entity // of the record
+	Field  *schema.Field  // refers to the parent
+	Entity *schema.Entity // of the parent
+	Scope  *Scope         // the parents whose records are reached
 }
 
 // Kind is a kind of way. A new one needs an entry in package records, too
@@ -57,11 +70,18 @@ const (
 	// (SharingRule.StoredAs), or those of the members in which the viewer stands
 	// (Member).
 	ByRule
+	// ByParent reaches the records whose parent is in a scope. It is the only
+	// way to records of an entity type that is controlled by a parent.
+	ByParent
 )
 
 // add adds the name of a source.
 func (s *Scope) add(src Source) {
 	if src.known {
+		return
+	}
+	if src.Kind == ByParent {
+		s.All, s.Ways = s.All || src.parent.Scope.All, []Way{src.Way()}
 		return
 	}
 	i := slices.IndexFunc(s.Ways, func(w Way) bool { return w.Kind == src.Kind })
@@ -91,10 +111,18 @@ func (v *viewer) scope(e *schema.Entity, verb Verb) *Scope {
 	if verb == Create {
 		return &Scope{}
 	}
-	if len(v.whole(e, verb)) > 0 {
-		return &Scope{All: true}
+	s := &Scope{All: len(v.whole(e, verb)) > 0}
+	if !s.All || e.ControlledBy != "" {
+		v.sources(e, verb, s.add)
 	}
-	s := &Scope{}
-	v.sources(e, verb, s.add)
 	return s
+}
+
+// ByParent returns the way of a scope of an entity type that is controlled by a
+// parent, or nil.
+func (s *Scope) ByParent() *Parent {
+	if len(s.Ways) == 1 {
+		return s.Ways[0].Parent
+	}
+	return nil
 }

@@ -17,10 +17,15 @@ type Source struct {
 	Set  string       // for AllEntityAccess, a permission set
 	// known is set when an earlier source added the name.
 	known bool
+	// parent is set for ControlledByParent.
+	parent *Parent
 }
 
 // Way returns the way that the source adds to a scope.
 func (s *Source) Way() Way {
+	if s.parent != nil {
+		return Way{Kind: s.Kind, Parent: s.parent}
+	}
 	return Way{Kind: s.Kind, Names: []string{s.Name}, EditOnly: s.EditOnly}
 }
 
@@ -36,14 +41,16 @@ const (
 	RuleByOwnerRole Cause = "rule_by_owner_role"
 	RuleByValue     Cause = "rule_by_value"
 	RuleByViewer    Cause = "rule_by_viewer"
-	EntityDefault   Cause = "default"
-	AllEntityAccess Cause = "all_entity_access"
-	TenantOwner     Cause = "tenant_owner"
+	// ControlledByParent: the parent of the record may be read, or updated.
+	ControlledByParent Cause = "parent"
+	EntityDefault      Cause = "default"
+	AllEntityAccess    Cause = "all_entity_access"
+	TenantOwner        Cause = "tenant_owner"
 )
 
 // Causes lists them all.
 var Causes = []Cause{
-	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, RuleByViewer, EntityDefault, AllEntityAccess, TenantOwner,
+	Ownership, Hierarchy, ShareWithUser, ShareWithRole, RuleByOwnerRole, RuleByValue, RuleByViewer, ControlledByParent, EntityDefault, AllEntityAccess, TenantOwner,
 }
 
 // Sources returns every reason why a verb reaches records of an entity type:
@@ -78,8 +85,15 @@ func (v *viewer) whole(e *schema.Entity, verb Verb) (list []Source) {
 // sources calls add for each name under which a verb reaches records of an
 // entity type (contract A7 to A9), in the order of kinds: the owner and users
 // with an ancestor of the owner's role may do everything; shares and sharing
-// rules allow read, or read and update.
+// rules allow read, or read and update. Records of an entity type that is
+// controlled by a parent are reached by the parent alone (contract A21).
 func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
+	if e.ControlledBy != "" {
+		if p := v.parent(e, verb); p != nil {
+			add(Source{Cause: ControlledByParent, Kind: ByParent, parent: p})
+		}
+		return
+	}
 	var below []string
 	if v.role != "" {
 		below = v.config.Roles.Below(v.role)
@@ -113,6 +127,27 @@ func (v *viewer) sources(e *schema.Entity, verb Verb, add func(Source)) {
 			add(Source{Cause: rule.Cause(), Kind: ByRule, Name: name, Rule: rule})
 		}
 	}
+}
+
+// parent returns the parents whose records a verb reaches, or nil where the
+// viewer may not do with any parent what that takes: read it to read, and
+// update it to update or delete.
+func (v *viewer) parent(e *schema.Entity, verb Verb) *Parent {
+	of := v.config.Schema.Parent(e)
+	if of == nil {
+		return nil
+	}
+	if verb == Delete {
+		verb = Update
+	}
+	r := v.entities[of.Name]
+	if !r.May(Read) || !r.May(verb) {
+		return nil
+	}
+	if r.scopes[verb] == nil {
+		r.scopes[verb] = v.scope(of, verb)
+	}
+	return &Parent{Of: e, Field: e.Controller(), Entity: of, Scope: r.scopes[verb]}
 }
 
 // ownedBy adds a source under each name that a role has in owner_role.

@@ -95,7 +95,23 @@ const (
 	// LeftReferences are references to a deleted record, in a field of an
 	// entity type. Package records defines what Name and Becomes contain.
 	LeftReferences = "references"
+	// LeftChildren are records of an entity type that are deleted with their
+	// parent, which is gone already. Nobody sees them.
+	LeftChildren = "children"
 )
+
+// ChildrenLeftIn begins the SQL condition that there are leftovers of the kind
+// LeftChildren of one of some entity types, whose list of stored names follows,
+// and a closing parenthesis.
+const ChildrenLeftIn = `EXISTS (SELECT 1 FROM leftovers l WHERE l.tenant_id = $1 AND l.kind = '` + LeftChildren + `' AND l.entity IN `
+
+// ChildrenLeft reports whether there are leftovers of the kind LeftChildren of an
+// entity type.
+func ChildrenLeft(ctx context.Context, q db.Querier, entity string) (left bool, err error) {
+	err = q.Query(ctx, `SELECT 1 FROM leftovers WHERE tenant_id = $1 AND kind = $2 AND entity = $3 LIMIT 1`,
+		func(db.Row) error { left = true; return nil }, LeftChildren, entity)
+	return left, err
+}
 
 // Leftover is stored data that no configuration names any longer.
 type Leftover struct {

@@ -44,6 +44,8 @@ type viewer struct {
 	sets     []*PermissionSet
 	system   []string
 	entities map[string]*EntityRights
+	// people is the version of the tenant's users that the viewer was made from.
+	people int64
 	// evenInactive is set when the credential outlives its user's deactivation.
 	evenInactive bool
 	// elevated is set by SystemAs.
@@ -124,6 +126,13 @@ func viewerOf(c *Config, id Identity) Viewer {
 		v.entities[e.Name] = v.rights(e)
 	}
 	v.entities[schema.UserEntity] = v.rights(c.Schema.User)
+	for _, r := range v.entities {
+		for verb, s := range r.scopes {
+			if s == nil { // otherwise an entity type that this one controls has asked for it
+				r.scopes[verb] = v.scope(r.Entity, Verb(verb))
+			}
+		}
+	}
 	return Viewer{v}
 }
 
@@ -266,7 +275,8 @@ func (w Viewer) OnUsers() (*EntityRights, error) {
 // takes reports whether a permission set grants the viewer everything.
 func (v *viewer) takes(set *PermissionSet) bool { return set.AllEntityAccess && !v.external }
 
-// rights returns the union of the sets' permissions on e (contract A5).
+// rights returns the union of the sets' permissions on e (contract A5), without
+// scopes.
 func (v *viewer) rights(e *schema.Entity) *EntityRights {
 	r := noRights(e)
 	if v.all {
@@ -279,9 +289,6 @@ func (v *viewer) rights(e *schema.Entity) *EntityRights {
 		}
 	}
 	v.closeManaged(r)
-	for verb := range r.scopes {
-		r.scopes[verb] = v.scope(e, Verb(verb))
-	}
 	return r
 }
 

@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/admission"
@@ -34,6 +36,8 @@ type Options struct {
 	// Compile and Keys are those of config.Options.
 	Compile func(ctx context.Context, tenant tenant.ID, source string) error
 	Keys    func(ctx context.Context, q db.Querier, users map[user.ID]bool) ([]string, error)
+	// Patience is how long a request waits for its change; 0 is 2 s.
+	Patience time.Duration
 }
 
 // New returns a service; its Close must be called.
@@ -43,7 +47,7 @@ func New(o Options) *Service {
 		manifests: o.Manifests, letters: o.Letters, limiter: o.Limiter, cores: o.Cores, emit: o.Emit,
 		cursors:  newCursors(o.Keyring.Derive("cursor of the configuration", 32)),
 		options:  config.Options{Compile: o.Compile, Keyring: o.Keyring, Keys: o.Keys},
-		planning: admission.NewGate(planners), promoting: make(chan struct{}, maxWorks), patience: patience,
+		planning: admission.NewGate(planners), promoting: make(chan struct{}, maxWorks), patience: cmp.Or(o.Patience, patience),
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	return s

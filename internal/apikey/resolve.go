@@ -55,6 +55,9 @@ func (s *Service) Resolve(ctx context.Context, cfg *access.Config, token string)
 	if r.Key.ExpiresAt != 0 && r.Key.expired(clock.Micros(s.clock.Now())) {
 		return &Resolved{Key: r.Key}, ErrUnauthorized
 	}
+	if !r.Viewer.Current() {
+		return s.keep(ctx, cfg, sum, r.Key)
+	}
 	return r, nil
 }
 
@@ -77,6 +80,11 @@ func (s *Service) lookUp(ctx context.Context, cfg *access.Config, token string, 
 	if key.expired(clock.Micros(s.clock.Now())) {
 		return &Resolved{Key: key}, ErrUnauthorized
 	}
+	return s.keep(ctx, cfg, sum, key)
+}
+
+// keep finds the viewer of a key and caches both. Its errors are those of Resolve.
+func (s *Service) keep(ctx context.Context, cfg *access.Config, sum [sha256.Size]byte, key *Key) (*Resolved, error) {
 	viewer, err := s.dir.Viewer(ctx, cfg, key.UserID, false)
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return &Resolved{Key: key}, ErrUnauthorized

@@ -26,6 +26,7 @@ const (
 	JSONMember    MemberType = "json"
 	ContextMember MemberType = "execution_context"
 	TargetMember  MemberType = "target"
+	SharingMember MemberType = "sharing" // one of Values, or {controlled_by: FIELD}
 )
 
 // MemberDescription describes one member of a kind of object.

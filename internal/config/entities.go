@@ -12,11 +12,38 @@ var entityTable = table[schema.Entity]{
 	text("name", func(e *schema.Entity) *string { return &e.Name }).when(inExport).needed("snake_case and singular; it is the name in the API"),
 	text("renamed_from", func(e *schema.Entity) *string { return &e.RenamedFrom }).when(inHistory).says("the name before, which is renamed with all data"), // by this change
 	text("label", func(e *schema.Entity) *string { return &e.Label }).says("what people see; from the name when absent"),
-	choice("sharing", func(e *schema.Entity) *schema.Sharing { return &e.Sharing }, schema.Private, schema.PublicRead, schema.PublicReadWrite).says("what internal users may do with the records of others"),
+	sharing,
 	{
 		key: "fields", kind: ListMember, doc: "its fields", of: func(*schema.Entity) []MemberDescription { return fieldTable.describe(&schema.Field{}) }, read: func(*decoder, *schema.Entity, *Value) {}, // once the entity's name is known
 		tell: func(e *schema.Entity, _ func(string) string) *Value { return fieldTable.exports(e.Fields) },
 		past: func(e, _ *schema.Entity) *Value { return fieldTable.pasts(e.Fields) },
+	},
+}
+
+// sharings are the values of sharing that are one word.
+var sharings = []string{string(schema.Private), string(schema.PublicRead), string(schema.PublicReadWrite)}
+
+// sharing is the default of an entity type, or {controlled_by: FIELD}.
+var sharing = attr[schema.Entity]{
+	key: "sharing", kind: SharingMember, values: sharings,
+	doc: "what internal users may do with the records of others; or {controlled_by: FIELD}, a required reference whose record decides",
+	read: func(d *decoder, e *schema.Entity, v *Value) {
+		if v.Kind != Mapping {
+			if s, ok := d.oneOf(v, sharings...); ok {
+				e.Sharing = schema.Sharing(s)
+			}
+			return
+		}
+		d.object(v, "sharing", member{"controlled_by", d.to(&e.ControlledBy)})
+		if e.ControlledBy == "" && !d.has(v.Place.Path) {
+			d.fail(v, "sharing: expected one of %s, or {controlled_by: FIELD}", strings.Join(sharings, ", "))
+		}
+	},
+	tell: func(e *schema.Entity, _ func(string) string) *Value {
+		if e.ControlledBy != "" {
+			return flow(pair{"controlled_by", str(e.ControlledBy)})
+		}
+		return str(string(e.Sharing))
 	},
 }
 
@@ -66,6 +93,9 @@ func (d *decoder) entities(m *Spec, key string, n *Value) {
 			e.Label = labelOf(e.Name)
 		}
 		m.mark(item, key, e.Name)
+		if at := given["sharing"]; at != nil {
+			m.mark(at, key, e.Name, "sharing")
+		}
 		if fields := given["fields"]; fields != nil {
 			d.within("fields", func() { e.Fields = d.fields(m, fields, e.Name, key, e.Name) })
 		}
@@ -151,8 +181,25 @@ func mergeEntities(p *plan) {
 	p.schema = p.after.schema()
 }
 
+// checkControl finds entities whose parent cannot control them.
+func checkControl(p *plan) {
+	for _, e := range p.schema.Entities {
+		err := p.schema.CheckControl(e)
+		switch {
+		case err == nil:
+		case p.m.names("entities", e.Name, "sharing"):
+			p.add(p.m.place("entities", e.Name, "sharing"), "%s", err)
+		case p.m.names("entities", e.Name):
+			p.add(p.m.place("entities", e.Name), "%s", err)
+		default:
+			p.add(p.m.place("entities"), "%s", err)
+		}
+	}
+}
+
 // checkEntities finds references to entities that are not, or no longer, there.
 func checkEntities(p *plan) {
+	checkControl(p)
 	for _, f := range p.schema.User.Fields {
 		if !f.Refers() || f.Target == "" || f.Target == schema.UserEntity || p.schema.Entity(f.Target) != nil {
 			continue // user is refused by schema

@@ -127,13 +127,28 @@ func (p *plan) judgeEntity(c change) {
 		return
 	}
 	p.judgeFields(c, was.StoredAs(), was.Fields, is.Fields)
-	if is.Sharing == was.Sharing || is.Sharing == schema.Private {
+	before, after := sharingOf(was), sharingOf(is)
+	plain := before.Kind == Text && after.Kind == Text
+	if encoded(before.json()) == encoded(after.json()) || plain && is.Sharing == schema.Private {
 		return
 	}
-	w := p.author.viewer
-	if !w.ReachesAll(is, access.Read) || is.Sharing != schema.PublicRead && !w.ReachesAll(is, access.Update) {
-		p.deny(c, "sharing %s opens records that you do not reach", is.Sharing)
+	w, verbs := p.author.viewer, []access.Verb{access.Read}
+	switch {
+	case !plain: // who reaches a record then, another one decides
+		verbs = []access.Verb{access.Read, access.Update, access.Delete}
+	case is.Sharing != schema.PublicRead:
+		verbs = append(verbs, access.Update)
 	}
+	if slices.ContainsFunc(verbs, func(verb access.Verb) bool { return !w.ReachesAll(is, verb) }) {
+		p.deny(c, "sharing %s opens records that you do not reach", encoded(after.json()))
+	}
+}
+
+// sharingOf is the member sharing of an entity type as Export has it: a text, or what
+// names the field whose records decide.
+func sharingOf(e *schema.Entity) *Value {
+	i := slices.IndexFunc(entityTable, func(a attr[schema.Entity]) bool { return a.key == "sharing" })
+	return entityTable[i].tell(e, asIs)
 }
 
 // judgeFields finds fields that come back with the values of records that the author

@@ -157,6 +157,9 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 	if entity == nil {
 		p.add(p.m.place(append(decl.path, "entity")...), "sharing rule: there is no entity %s", show(r.Entity))
 	}
+	if entity != nil && entity.ControlledBy != "" {
+		p.add(p.m.place(append(decl.path, "entity")...), "sharing rule: %s", controlledText(entity))
+	}
 	for _, role := range []struct{ key, name string }{{"owned_by_role", r.OwnedByRole}, {"share_with_role", r.ShareWithRole}} {
 		if role.name == "" && (role.key == "owned_by_role" && decl.where != nil || role.key == "share_with_role" && r.ShareWith != "") {
 			continue
@@ -182,6 +185,11 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 		}
 	}
 	return len(p.List) == before
+}
+
+// controlledText says why records of an entity type have no rules.
+func controlledText(e *schema.Entity) string {
+	return fmt.Sprintf("records of %s are reached as the record of field %s may be: share that entity instead", e.Name, e.ControlledBy)
 }
 
 // conditions brings the values of a rule into their canonical form.
@@ -219,6 +227,9 @@ func checkRules(p *plan) {
 		if entity == nil {
 			p.add(p.m.place("entities"), "entity %s %s: sharing rule %s needs it", r.Entity, p.cannotGo(r.Entity, ""), ruleName(r))
 			continue
+		}
+		if entity.ControlledBy != "" {
+			p.add(p.m.place("entities", r.Entity), "sharing rule %s must go: %s", ruleName(r), controlledText(entity))
 		}
 		for _, role := range []string{r.OwnedByRole, r.ShareWithRole} {
 			if _, ok := p.after.roles[role]; !ok && role != "" {

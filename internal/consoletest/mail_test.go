@@ -78,7 +78,7 @@ func readLetter(name, to string) (l letter, addressed bool, err error) {
 		return l, false, err
 	}
 	if recipient, err := mail.ParseAddress(m.Header.Get("To")); err != nil || recipient.Address != to {
-		return l, false, nil //nolint:nilerr // a mail to nobody is not to this address
+		return l, false, nil // a mail to nobody is not to this address
 	}
 	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
 		return l, false, err

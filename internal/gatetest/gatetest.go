@@ -146,7 +146,7 @@ func (w *World) AddNode() *Node {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: w.Clock, Log: n.Log, Proxies: proxies, Engine: engine(), Mail: w.Mails})
+	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: w.Clock, Log: n.Log, Proxies: proxies, Engine: engine(), Mail: w.Mails, Patience: time.Minute})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		w.T.Fatal(err)

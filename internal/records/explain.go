@@ -79,6 +79,13 @@ func (x *Explanation) mask(asks access.Viewer, r *access.EntityRights) {
 			if reason.Rule != nil && !readable(asks, r, reason.Rule) {
 				reason.Rule, reason.Text = nil, "a rule shares it by the values of fields that you may not read"
 			}
+			if reason.Parent == nil {
+				continue
+			}
+			if above, err := asks.On(reason.Parent.Entity); err == nil {
+				(&Explanation{Why: reason.Parent.Why}).mask(asks, above)
+				reason.Text = reason.Parent.text()
+			}
 		}
 	}
 }
@@ -133,6 +140,10 @@ func (f *facts) closed(why *Why) (list []Closed) {
 			continue
 		}
 		c := Closed{Cause: way.Cause}
+		if f.byParent(&c) {
+			list = append(list, c)
+			continue
+		}
 		switch way.Cause {
 		case access.Ownership:
 			c.Text = f.owner + " owns it"
@@ -159,6 +170,27 @@ func (f *facts) closed(why *Why) (list []Closed) {
 		list = append(list, c)
 	}
 	return list
+}
+
+// byParent explains a cause by what controls the record, and reports whether it
+// did: the parent, or that nothing else counts.
+func (f *facts) byParent(c *Closed) bool {
+	controller := f.rights.Entity.Controller()
+	switch c.Cause {
+	case access.TenantOwner, access.AllEntityAccess:
+		return false
+	case access.ControlledByParent:
+		if controller == nil {
+			c.Text = "records of " + f.rights.Entity.Name + " are not controlled by a parent"
+			return true
+		}
+		c.Text, c.Near = "the user may not read its "+controller.Target, true
+		return true
+	}
+	if controller != nil {
+		c.Text = "only its " + controller.Target + " decides"
+	}
+	return controller != nil
 }
 
 func (f *facts) notAbove() string {
@@ -215,7 +247,7 @@ func (f *facts) noRule(cause access.Cause, rules []*access.SharingRule, near *ac
 		kind = "by the owner's role"
 	case access.RuleByViewer:
 		kind = "that matches the user"
-		if n != 1 {
+		if n > 1 {
 			kind = "that match the user"
 		}
 	}

@@ -248,6 +248,57 @@ var seededFaults = []seededFault{
 		}
 		o.roleOf = func(id string) string { return then[id] }
 	}},
+	{"who may read a parent updates what is below", func(o *oracle) {
+		o.parentAllows = func(u *person, parent *thing, _ verb) bool { return o.judge(u, parent, toRead) == ok }
+	}},
+	{"what is below a parent that may be updated cannot be deleted", func(o *oracle) {
+		was := o.parentAllows
+		o.parentAllows = func(u *person, parent *thing, v verb) bool {
+			return was(u, parent, v) && (v != toDelete || o.judge(u, parent, toDelete) == ok)
+		}
+	}},
+	{"the parent needs no entity permission", func(o *oracle) {
+		was := o.parentAllows
+		o.parentAllows = func(u *person, parent *thing, v verb) bool {
+			if v == toDelete {
+				v = toUpdate
+			}
+			return was(u, parent, v) || o.reaches(u, parent, v)
+		}
+	}},
+	{"the owner of a record below a parent sees it", func(o *oracle) {
+		was := o.parentAllows
+		o.parentAllows = func(u *person, parent *thing, v verb) bool {
+			return was(u, parent, v) || slices.ContainsFunc(o.w.things, func(r *thing) bool { return r.parent == parent && o.owns(u, r) })
+		}
+	}},
+	{"only the parent decides, not those above it", func(o *oracle) {
+		was := o.parentAllows
+		o.parentAllows = func(u *person, parent *thing, v verb) bool {
+			return was(u, parent, v) && (parent.parent == nil || !o.controlled(parent.entity) || o.everything(u))
+		}
+	}},
+	{"a record that was moved stays where it was", func(o *oracle) {
+		was, then := o.parentAllows, map[*thing]*thing{}
+		for _, r := range o.w.things {
+			then[r] = r.parent
+		}
+		o.parentAllows = func(u *person, parent *thing, v verb) bool {
+			old := *parent
+			old.parent = then[parent]
+			return was(u, &old, v)
+		}
+	}},
+	{"a type stays controlled, or not", func(o *oracle) {
+		then := map[string]bool{}
+		for name, e := range o.w.types {
+			then[name] = e.controlled
+		}
+		o.controlled = func(entity string) bool { return then[entity] }
+	}},
+	{"the field parent takes one that may only be read", func(o *oracle) {
+		o.takesChild = func(*person, *thing) bool { return true }
+	}},
 	{"external users keep all_entity_access", func(o *oracle) {
 		was := o.everything
 		o.everything = func(u *person) bool {

@@ -100,7 +100,7 @@ func (x *exam) everything(there *world) {
 				calm = append(append(calm, x.aboutForeign(s, p, r)...), x.aboutWhy(p, r))
 			}
 		}
-		for _, entity := range typeNames {
+		for _, entity := range x.w.entityNames() {
 			calm = append(calm, x.aboutLists(s, p, entity)...)
 			creations = append(creations, x.aboutCreations(s, p, entity)...)
 		}
@@ -135,7 +135,26 @@ func (x *exam) aboutRecord(s *records.Session, p *person, r *thing) []question {
 			return outcome("", err)
 		}, func(o *oracle) string { return string(o.judgePatch(p, r, f.name)) }))
 	}
+	if r.parent == nil {
+		return list
+	}
+	for _, to := range ends(x.w.of(r.parent.entity)) {
+		list = append(list, point("moves below "+to.id, func() string {
+			u := x.h.store.Begin(x.h.viewer(p.id).Config()) // never committed
+			defer u.Close()
+			_, err := u.As(x.h.viewer(p.id)).Update(ctx, r.entity, r.id, []records.Member{{Name: "parent", Value: []byte(`"` + to.id + `"`)}})
+			return outcome("", err)
+		}, func(o *oracle) string { return string(o.judgeMove(p, r, to)) }))
+	}
 	return list
+}
+
+// ends returns the first and the last of a list.
+func ends(list []*thing) []*thing {
+	if len(list) < 2 {
+		return list
+	}
+	return []*thing{list[0], list[len(list)-1]}
 }
 
 // shows returns the oracle's answer to a verb, in the form of shown.
@@ -194,6 +213,17 @@ func (x *exam) aboutLists(s *records.Session, p *person, entity string) []questi
 			}
 			list = append(list, x.aboutFilter(s, p, entity, []field{f}, []string{value}))
 		}
+	}
+	if parent := x.w.types[entity].parent; parent != "" {
+		for _, r := range ends(x.w.of(parent)) {
+			for _, f := range x.w.types[entity].fields {
+				if f.name == "parent" {
+					list = append(list, x.aboutFilter(s, p, entity, []field{f}, []string{`"` + r.id + `"`}),
+						x.aboutFilter(s, p, entity, []field{f, kinds[3]}, []string{`"` + r.id + `"`, `"won"`}))
+				}
+			}
+		}
+		return list
 	}
 	for _, amount := range kinds[1].values {
 		for _, stage := range kinds[3].values {
@@ -275,10 +305,23 @@ func traverse(s *records.Session, entity string, limit int, filter ...records.Fi
 
 // aboutCreations creates records with only the required fields, with each other
 // field added, and with an owner. It deletes what was created.
-func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []question {
+func (x *exam) aboutCreations(s *records.Session, p *person, entity string) (list []question) {
+	parents := []*thing{nil}
+	if above := x.w.types[entity].parent; above != "" {
+		parents = ends(x.w.of(above))
+	}
+	for _, parent := range parents {
+		list = append(list, x.aboutCreationsBelow(s, p, entity, parent)...)
+	}
+	return list
+}
+
+// aboutCreationsBelow is aboutCreations with a parent, nil where the type has
+// none.
+func (x *exam) aboutCreationsBelow(s *records.Session, p *person, entity string, parent *thing) []question {
 	ctx := context.Background()
 	create := func(extra records.Member) string {
-		members := x.required(entity, extra.Name)
+		members := x.required(entity, extra.Name, parent)
 		if extra.Name != "" {
 			members = append(members, extra)
 		}
@@ -303,9 +346,9 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 		return "ok " + strings.Join(o.members(p, entity), " ")
 	}
 	list := []question{
-		ask("creates", records.Member{}, func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "")) }),
+		ask("creates", records.Member{}, func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "", parent)) }),
 		ask("creates for themselves", records.Member{Name: "owner_id", Value: []byte(`"` + p.id + `"`)},
-			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "")) }),
+			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, "", parent)) }),
 	}
 	for _, other := range []*person{x.w.people[witness], x.w.people[someoneExternal]} {
 		if other == p {
@@ -313,7 +356,10 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 		}
 		list = append(list, ask("creates for another", records.Member{Name: "owner_id", Value: []byte(`"` + other.id + `"`)},
 			func(o *oracle) string {
-				if v := o.judgeCreate(p, entity, ""); v != ok {
+				if v := o.judgeCreate(p, entity, "", nil); v != ok {
+					return shows(o, v)
+				}
+				if v := o.judgeCreate(p, entity, "", parent); v != ok && o.mayOwn(p, entity, other) != forbidden {
 					return shows(o, v)
 				}
 				return shows(o, o.mayOwn(p, entity, other))
@@ -329,24 +375,29 @@ func (x *exam) aboutCreations(s *records.Session, p *person, entity string) []qu
 			return outcome("", err)
 		},
 		expect: func(o *oracle) string {
-			v := o.judgeCreate(p, entity, "")
-			if v == ok && len(x.required(entity, "")) > 0 {
+			v := o.judgeCreate(p, entity, "", nil)
+			if v == ok && len(x.required(entity, "", parent)) > 0 {
 				v = invalid
 			}
 			return string(v)
 		},
 	})
 	for _, f := range slices.Concat(x.w.types[entity].fields, []field{{name: "nothing", values: []string{"1"}}}) {
+		if f.name == "parent" {
+			continue
+		}
 		list = append(list, ask("creates with "+f.name, records.Member{Name: f.name, Value: []byte(f.values[0])},
-			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, f.name)) }))
+			func(o *oracle) string { return shows(o, o.judgeCreate(p, entity, f.name, parent)) }))
 	}
 	return list
 }
 
 // required returns a body with the required fields except one.
-func (x *exam) required(entity, but string) (members []records.Member) {
+func (x *exam) required(entity, but string, parent *thing) (members []records.Member) {
 	for _, f := range x.w.types[entity].fields {
-		if f.required && f.name != but {
+		if f.name == "parent" {
+			members = append(members, records.Member{Name: f.name, Value: []byte(`"` + parent.id + `"`)})
+		} else if f.required && f.name != but {
 			members = append(members, records.Member{Name: f.name, Value: []byte(f.values[0])})
 		}
 	}
@@ -370,10 +421,10 @@ func (x *exam) deletions() {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	gate := make(chan struct{}, 16)
-	for _, r := range x.w.things {
-		wait.Go(func() {
-			gate <- struct{}{}
-			defer func() { <-gate }()
+	one := func(tree []*thing) {
+		gate <- struct{}{}
+		defer func() { <-gate }()
+		for _, r := range tree {
 			for _, p := range x.w.viewers() {
 				q := question{cells: 1, about: x.describe(p, "deletes", r), expect: func(o *oracle) string { return string(o.judge(p, r, toDelete)) }}
 				got := outcome("", x.h.as(p.id).Delete(context.Background(), r.entity, r.id))
@@ -383,13 +434,50 @@ func (x *exam) deletions() {
 				if _, err := x.h.system().Get(context.Background(), r.entity, r.id); (err == nil) == (got == "ok") {
 					x.h.t.Errorf("%s: %s, and the record is there: %v", q.about, got, err == nil)
 				} else if got == "ok" {
-					x.h.put(r)
+					x.restore(r, tree)
 				}
 			}
-		})
+		}
+	}
+	for _, root := range x.w.rootThings() {
+		wait.Go(func() { one(x.w.tree(root)) })
 	}
 	wait.Wait()
 	slices.SortFunc(x.w.things, func(a, b *thing) int { return strings.Compare(a.at, b.at) })
+}
+
+// tree returns a record and those below it, parents first.
+func (w *world) tree(root *thing) []*thing {
+	list := []*thing{root}
+	for i := 0; i < len(list); i++ {
+		for _, r := range w.things {
+			if r.parent == list[i] {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// restore recreates a deleted record of a tree and those that were deleted with
+// it. Others lost their reference to it.
+func (x *exam) restore(gone *thing, tree []*thing) {
+	again := map[*thing]bool{gone: true}
+	x.h.put(gone)
+	for _, r := range tree {
+		switch _, err := x.h.system().Get(context.Background(), r.entity, r.id); {
+		case r == gone || !again[r.parent]:
+		case x.w.types[r.entity].controlled:
+			if err == nil {
+				x.h.t.Errorf("%s %s is there without its parent", r.entity, r.id)
+			}
+			x.h.put(r)
+			again[r] = true
+		case err == nil:
+			r.moveTo(r.parent)
+			x.h.follow(x.w, change{record: r, fields: []string{"parent"}})
+		}
+	}
 }
 
 func (x *exam) describe(p *person, verb string, r *thing) string {

@@ -53,6 +53,10 @@ type recordType struct {
 	name    string
 	sharing string
 	fields  []field
+	// parent is the type that the field parent refers to, "" for none. It
+	// decides who reaches the records if the type is controlled.
+	parent     string
+	controlled bool
 }
 
 type field struct {
@@ -77,6 +81,7 @@ type thing struct {
 	owner                  string            // a person's id
 	data                   map[string]string // JSON texts, absent when unset
 	shares                 []share
+	parent                 *thing // nil where the type has no parent
 }
 
 type share struct {
@@ -102,6 +107,7 @@ const (
 	forbidden verdict = "FORBIDDEN"
 	notFound  verdict = "NOT_FOUND"
 	invalid   verdict = "VALIDATION"
+	conflict  verdict = "CONFLICT"
 )
 
 // oracle holds the rules, one function each, so that a seeded fault can misread
@@ -126,6 +132,9 @@ type oracle struct {
 	ruleAllows    func(q *rule, v verb) bool
 	rules         func() []*rule
 	defaultAllows func(u *person, entity string, v verb) bool
+	controlled    func(entity string) bool
+	parentAllows  func(u *person, parent *thing, v verb) bool // the parent of a record may be read, updated, updated
+	takesChild    func(u *person, parent *thing) bool         // a record may be created below, or moved there
 	readsField    func(u *person, entity, field string) bool
 	editsField    func(u *person, entity, field string) bool
 }
@@ -240,6 +249,11 @@ func newOracle(w *world) *oracle {
 		}
 		return false
 	}
+	o.controlled = func(entity string) bool { return w.types[entity].controlled }
+	o.parentAllows = func(u *person, parent *thing, v verb) bool {
+		return o.judge(u, parent, toRead) == ok && (v == toRead || o.judge(u, parent, toUpdate) == ok)
+	}
+	o.takesChild = func(u *person, parent *thing) bool { return o.parentAllows(u, parent, toUpdate) }
 	// Sets are united: one that names the entity type but not the field grants
 	// the whole field.
 	o.readsField = func(u *person, entity, field string) bool {
@@ -295,6 +309,12 @@ func (o *oracle) causes(u *person, r *thing, v verb) (list []string) {
 	if o.everything(u) {
 		list = append(list, "everything")
 	}
+	if o.controlled(r.entity) {
+		if o.parentAllows(u, r.parent, v) {
+			list = append(list, "parent")
+		}
+		return list
+	}
 	if o.owns(u, r) {
 		list = append(list, "owner")
 	}
@@ -334,6 +354,8 @@ func (o *oracle) judge(u *person, r *thing, v verb) verdict {
 	switch {
 	case !o.may(u, r.entity, v):
 		return forbidden
+	case v == toShare && o.controlled(r.entity):
+		return conflict
 	case !o.reaches(u, r, toRead):
 		return notFound
 	case !o.reaches(u, r, v):
@@ -351,6 +373,26 @@ func (o *oracle) judgePatch(u *person, r *thing, field string) verdict {
 	return o.judgeMember(u, r.entity, field)
 }
 
+// judgeMove returns the result of a PATCH that sets another parent.
+func (o *oracle) judgeMove(u *person, r, to *thing) verdict {
+	v := o.judgePatch(u, r, "parent")
+	if v == ok && to != r.parent {
+		v = o.judgeParent(u, r.entity, to)
+	}
+	return v
+}
+
+// judgeParent returns the result of naming a parent for a record of a type.
+func (o *oracle) judgeParent(u *person, entity string, to *thing) verdict {
+	switch {
+	case o.judge(u, to, toRead) != ok:
+		return invalid
+	case o.controlled(entity) && !o.takesChild(u, to):
+		return forbidden
+	}
+	return ok
+}
+
 // judgeMember returns the result of a member that has a value which the field takes,
 // and does not refer to another user.
 func (o *oracle) judgeMember(u *person, entity, field string) verdict {
@@ -365,7 +407,8 @@ func (o *oracle) judgeMember(u *person, entity, field string) verdict {
 
 // judgeCreate returns the result of a creation whose body contains every
 // required field that u may edit, and extra ("" for none).
-func (o *oracle) judgeCreate(u *person, entity, extra string) verdict {
+// parent is the parent that it names, nil where the type has none.
+func (o *oracle) judgeCreate(u *person, entity, extra string, parent *thing) verdict {
 	if !o.may(u, entity, toCreate) {
 		return forbidden
 	}
@@ -374,13 +417,20 @@ func (o *oracle) judgeCreate(u *person, entity, extra string) verdict {
 			return forbidden
 		}
 	}
-	if extra == "" {
-		return ok
+	member, above := ok, ok
+	if extra != "" {
+		member = o.judgeMember(u, entity, extra)
 	}
-	if v := o.judgeMember(u, entity, extra); v != ok || extra != "agent" || o.everything(u) || o.w.agents[0] == u.id {
-		return v
+	if member == ok && extra == "agent" && !o.everything(u) && o.w.agents[0] != u.id {
+		member = invalid // a user whom u may not name
 	}
-	return invalid // a user whom u may not name
+	if parent != nil {
+		above = o.judgeParent(u, entity, parent)
+	}
+	if member == forbidden || above == ok {
+		return member
+	}
+	return above
 }
 
 func (o *oracle) mayReadField(u *person, entity, field string) bool {

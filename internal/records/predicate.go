@@ -69,6 +69,9 @@ func (s *statement) column(name string) {
 // index ranges, for lists.
 func (s *statement) reached(scope *access.Scope) {
 	switch {
+	case scope.All && len(scope.Ways) > 0:
+		s.parented(&scope.Ways[0])
+		return
 	case scope.All:
 		s.WriteString("1 = 1")
 		return
@@ -120,6 +123,17 @@ func (s *statement) rest(filters []filter) {
 // reports whether the engine has LATERAL.
 func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
 	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
+	if p := scope.ByParent(); p != nil && len(filters) > 0 {
+		given := &statement{args: s.args, record: s.record}
+		given.WriteString(" AND s.field = ")
+		given.arg(filters[0].field)
+		given.WriteString(" AND s.value = ")
+		given.arg(filters[0].key)
+		given.rest(filters)
+		s.args = given.args
+		a.descend(p, given.String(), filters)
+		return
+	}
 	if len(filters) > 0 {
 		given := &statement{args: s.args, record: s.record}
 		given.WriteString("s.entity = $2 AND s.field = ")

@@ -33,6 +33,8 @@ type standing struct {
 	ownerRole string
 	shares    []string // the principals it is shared with
 	rules     []string // the names under which sharing rules by field value match
+	// families are the lineages of which the record has descendants.
+	families []access.Place
 }
 
 // entry is one index row of a record; field is the stored name.
@@ -57,12 +59,12 @@ func (st *standing) entries(e *schema.Entity) []entry {
 		list = append(list, entry{f.StoredAs(), key, everybody, f.Unique})
 		if ranged(f) {
 			if at == nil {
-				at = st.reaches()
+				at = st.reaches(e)
 			}
 			list = appendEntries(list, f.StoredAs(), key, at)
 		}
 	}
-	return list
+	return append(list, st.familyEntries()...)
 }
 
 func appendEntries(dst []entry, name, key string, reaches []string) []entry {
@@ -74,19 +76,30 @@ func appendEntries(dst []entry, name, key string, reaches []string) []entry {
 
 // entriesOf returns the index rows of a record for one name of a way: those in
 // use, and those of the shape that is being prepared.
-func entriesOf(c *access.Config, e *schema.Entity, data jsontext.Value, kind access.Kind, name string) []entry {
+//
+// families are those of the record (see standing).
+func entriesOf(c *access.Config, e *schema.Entity, data jsontext.Value, families []access.Place, kind access.Kind, name string) []entry {
 	reaches := []string{ways[kind].reach(name)}
 	list := wayEntries(e, stored(e, data), reaches, nil)
 	if shape := c.Shape(e.StoredAs()); shape != nil {
 		list = append(list, shapeWays(shape, data, reaches)...)
 	}
+	for _, family := range families {
+		if family.Root() {
+			list = appendEntries(list, family.Name, "", reaches)
+		}
+	}
 	return list
 }
 
 // wayEntries returns the index rows of some reaches only, for a change that
-// affects no others. filter, if not nil, selects the fields.
+// affects no others: none if the records are reached by their parent alone.
+// filter, if not nil, selects the fields.
 func wayEntries(e *schema.Entity, values []jsontext.Value, reaches []string, filter func(*schema.Field) bool) []entry {
 	var list []entry
+	if e.ControlledBy != "" {
+		return nil
+	}
 	for i, f := range e.Fields {
 		if !ranged(f) || filter != nil && !filter(f) {
 			continue

@@ -88,9 +88,17 @@ func checkGiven(with With, level access.Level) error {
 }
 
 // sharable returns the viewer's rights on an entity type if they may share the
-// records of it that are theirs (contract A1).
+// records of it that are theirs (contract A1). It returns CONFLICT for a type
+// whose records are controlled by a parent (contract A21).
 func (s *Session) sharable(entity string) (*access.EntityRights, error) {
-	return s.on(entity, access.Read) // not for users, which are not shared
+	r, err := s.on(entity, access.Read) // not for users, which are not shared
+	if err != nil {
+		return nil, err
+	}
+	if f := r.Entity.Controller(); f != nil {
+		return nil, fault.New(fault.Conflict, "records of %s have no shares: who may see one follows from its %s, which can be shared", entity, f.Target)
+	}
+	return r, nil
 }
 
 // MayShare checks whether the viewer may see and change shares of records of an

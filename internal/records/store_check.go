@@ -81,7 +81,7 @@ func (c *checking) record(ctx context.Context, rec *row) error {
 			if err != nil {
 				return err
 			}
-			if !there && !(x.Back && len(schema.Unquote(v)) == idLength) {
+			if !there && (x.Needed || !x.Back || len(schema.Unquote(v)) != idLength) {
 				c.misfits[f.Name]++
 			}
 			if !there {
@@ -106,6 +106,9 @@ func (c *checking) refusal() error {
 	entity := c.shape.Entity.Name
 	for _, x := range c.shape.Fields {
 		if n := c.misfits[x.Field]; n > 0 {
+			if x.Needed {
+				return orphaned(entity, c.shape.Entity.Field(x.Field), n, c.total)
+			}
 			return unfit(entity, c.shape.Entity.Field(x.Field), n, c.total)
 		}
 	}

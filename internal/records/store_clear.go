@@ -13,6 +13,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // References to a deleted record are cleared in the transaction that deletes it
@@ -106,39 +107,68 @@ func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *s
 		return err
 	}
 	was := standing{values: before, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+	if was.families, err = families(ctx, tx, s.viewer.Config(), e, rec.createdAt); err != nil {
+		return err
+	}
 	is := was
 	is.values = slices.Clone(before)
 	is.values[f.Index] = nil
 	is.data = document(e, is.values, rec.data)
-	at, user, _ := strings.Cut(by, " ")
-	now, err := strconv.ParseInt(at, 10, 64)
+	deleted, err := parseDeletion(by)
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE records SET data = `+tx.Dialect().JSONRemove("data", "CAST($4 AS TEXT)")+`, version = version + 1,
 		updated_at = CASE WHEN updated_at > $5 THEN updated_at ELSE $5 END, updated_by = $6
-		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, e.StoredAs(), rec.createdAt, f.MemberName(), now, user)
+		WHERE tenant_id = $1 AND entity = $2 AND created_at = $3`, e.StoredAs(), rec.createdAt, f.MemberName(), deleted.at, deleted.by)
 	if err != nil {
 		return err
 	}
 	return s.reindex(ctx, tx, e, rec.createdAt, was, is)
 }
 
+// deletion says when, and by which user, a record was deleted.
+type deletion struct {
+	at int64
+	by user.ID
+}
+
+func (d deletion) String() string { return strconv.FormatInt(d.at, 10) + " " + string(d.by) }
+
+func parseDeletion(text string) (d deletion, err error) {
+	at, by, _ := strings.Cut(text, " ")
+	d.at, err = strconv.ParseInt(at, 10, 64)
+	d.by = user.ID(by)
+	return d, err
+}
+
+// deleted returns by whom the view's records are deleted, and when.
+func (v *txView) deleted() deletion {
+	if v.by != nil {
+		return *v.by
+	}
+	return deletion{clock.Micros(v.s.store.clock.Now()), v.s.viewer.UserID()}
+}
+
+// leave leaves work on what refers to a record through f to short transactions
+// after this one.
+func (v *txView) leave(ctx context.Context, kind string, from *schema.Entity, f *schema.Field, id string) error {
+	l := access.Leftover{Kind: kind, Entity: from.StoredAs(), Name: f.MemberName() + "=" + id, Becomes: v.deleted().String()}
+	v.left = append(v.left, l)
+	return access.Leave(ctx, v.tx, l, 0)
+}
+
 // clearReferences clears the field f of every record that refers to id. If
 // there are many, it leaves that to short transactions after this one.
-func (s *Session) clearReferences(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) ([]access.Leftover, error) {
-	few, err := fewRefer(ctx, tx, from, f, id)
+func (v *txView) clearReferences(ctx context.Context, from *schema.Entity, f *schema.Field, id string) error {
+	few, err := fewRefer(ctx, v.tx, from, f, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if few {
-		return nil, s.clearAtOnce(ctx, tx, config, from, f, id)
+		return clearAtOnce(ctx, v.tx, v.s.viewer.Config(), from, f, id, v.deleted())
 	}
-	l := access.Leftover{
-		Kind: access.LeftReferences, Entity: from.StoredAs(), Name: f.MemberName() + "=" + id,
-		Becomes: strconv.FormatInt(clock.Micros(s.store.clock.Now()), 10) + " " + string(s.viewer.UserID()),
-	}
-	return []access.Leftover{l}, access.Leave(ctx, tx, l, 0)
+	return v.leave(ctx, access.LeftReferences, from, f, id)
 }
 
 // fewRefer reports whether the references to a record are so few that the
@@ -158,7 +188,7 @@ func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.
 // clearAtOnce clears the field f of all records that refer to id, in one
 // transaction. It also checks the data: PostgreSQL's statement may still see an
 // index row of a record whose reference was changed meanwhile.
-func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string) error {
+func clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *schema.Entity, f *schema.Field, id string, by deletion) error {
 	if err := dropMembers(ctx, tx, config, from, f, id); err != nil {
 		return err
 	}
@@ -167,8 +197,11 @@ func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Conf
 		WHERE tenant_id = $1 AND entity = $2 AND created_at IN
 		(SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $7 AND value = $4 AND reach = '')
 		AND (data ->> CAST($3 AS TEXT)) = $4`,
-		from.StoredAs(), f.MemberName(), id, clock.Micros(s.store.clock.Now()), s.viewer.UserID(), f.StoredAs())
+		from.StoredAs(), f.MemberName(), id, by.at, by.by, f.StoredAs())
 	if err != nil {
+		return err
+	}
+	if err := markCleared(ctx, tx, config.Shape(from.StoredAs()), f, id); err != nil {
 		return err
 	}
 	names, asking := []string{f.StoredAs()}, rulesAsking(valueRules(config, from.Name), f.Name, id)
@@ -191,6 +224,23 @@ func (s *Session) clearAtOnce(ctx context.Context, tx db.Tx, config *access.Conf
 		}
 	}
 	return nil
+}
+
+// markCleared marks the records whose reference is cleared, if a change is being
+// prepared that needs it.
+func markCleared(ctx context.Context, tx db.Tx, shape *access.Shape, f *schema.Field, id string) error {
+	if shape == nil || shape.Entity.OfMember(f.MemberName()) == nil {
+		return nil
+	}
+	x := shape.Index(shape.Entity.OfMember(f.MemberName()).Name)
+	if x == nil || !x.Needed {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
+		SELECT $1, v.entity, $5, '', '', v.record_created_at, 0 FROM field_values v
+		WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = '' ON CONFLICT DO NOTHING`,
+		shape.Entity.StoredAs(), f.StoredAs(), id, x.Misfits())
+	return err
 }
 
 // dropMembers removes the matches, with rules that compare the field f with the
@@ -246,7 +296,11 @@ func dropMatch(ctx context.Context, tx db.Tx, config *access.Config, e *schema.E
 	if err := setMatch(ctx, tx, name, createdAt, false); err != nil {
 		return err
 	}
-	return deleteEntries(ctx, tx, e.StoredAs(), createdAt, entriesOf(config, e, data, access.ByRule, name))
+	below, err := families(ctx, tx, config, e, createdAt)
+	if err != nil {
+		return err
+	}
+	return deleteEntries(ctx, tx, e.StoredAs(), createdAt, entriesOf(config, e, data, below, access.ByRule, name))
 }
 
 // rulesAsking returns the rules whose condition is that field refers to a
@@ -271,7 +325,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 	}
 	for _, span := range access.Spans(rule) {
 		var list []match
-		if hasRanged(e) || config.Shape(e.StoredAs()) != nil {
+		if hasRanged(e) || len(config.Above(e.StoredAs())) > 0 || config.Shape(e.StoredAs()) != nil {
 			err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+`, m.rule_id FROM rule_matches m CROSS JOIN records r
 				WHERE m.tenant_id = $1 AND m.rule_id >= $2 AND m.rule_id < $3
 				AND r.tenant_id = $1 AND r.entity = $4 AND r.created_at = m.record_created_at`, func(row db.Row) error {
@@ -283,7 +337,11 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 			}
 		}
 		for _, m := range list {
-			if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, entriesOf(config, e, m.data, access.ByRule, m.name)); err != nil {
+			below, err := families(ctx, tx, config, e, m.createdAt)
+			if err != nil {
+				return err
+			}
+			if err := deleteEntries(ctx, tx, e.StoredAs(), m.createdAt, entriesOf(config, e, m.data, below, access.ByRule, m.name)); err != nil {
 				return err
 			}
 		}

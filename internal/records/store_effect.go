@@ -32,6 +32,17 @@ func (t *Transition) Visits(ctx context.Context, q db.Querier, limit int) ([]Vis
 		}
 		list = append(list, visit(s.Entity.Name, n, limit))
 	}
+	for _, l := range w.Lineages {
+		e := t.After.Schema.StoredAs(l.Entity)
+		if slices.ContainsFunc(list, func(v Visit) bool { return v.Entity == e.Name }) {
+			continue
+		}
+		n, err := atMost(ctx, q, limit+1, `entity = $2`, l.Entity)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, visit(e.Name, n, limit))
+	}
 	for _, stored := range w.Entities {
 		e := t.After.Schema.StoredAs(stored)
 		if e == nil || slices.ContainsFunc(w.Shapes, func(s *access.Shape) bool { return s.Entity.StoredAs() == stored }) {

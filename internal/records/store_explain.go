@@ -156,7 +156,7 @@ func (s *Session) openings(ctx context.Context, work *admission.Work, f *facts, 
 			})
 		}
 	}
-	if at.Reached {
+	if at.Reached || e.ControlledBy != "" { // only what opens the parent opens it
 		return nil
 	}
 	level := access.ReadOnly
@@ -245,6 +245,9 @@ func (s *Session) checkViewed(c access.Condition, f *schema.Field, bad map[strin
 func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) error {
 	bad := map[string]string{}
 	roles := s.viewer.Config().Roles
+	if f := r.Entity.Controller(); f != nil {
+		bad["entity"] = "records of " + r.Entity.Name + " are shared by their " + f.Target + " alone"
+	}
 	switch {
 	case (rule.ShareWithRole == "") == (rule.ShareWith == ""):
 		bad["share_with_role"] = "expected share_with_role or share_with, and not both"

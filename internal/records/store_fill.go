@@ -73,9 +73,9 @@ func rowOf(r db.Row) row {
 }
 
 // walkShape visits every record of an entity type in one transaction.
-func walkShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
+func walkShape(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape) error {
 	for after := int64(0); ; {
-		last, _, err := shapePage(ctx, tx, s, after, math.MaxInt64, walkPage)
+		last, _, err := shapePage(ctx, tx, c, s, after, math.MaxInt64, walkPage)
 		if err != nil || last == 0 {
 			return err
 		}
@@ -84,8 +84,9 @@ func walkShape(ctx context.Context, tx db.Tx, s *access.Shape) error {
 }
 
 // shapePage visits the next records of an entity type; last is 0 when there
-// were none. Its locks order it with concurrent writers of these records.
-func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
+// were none. c is the configuration that writers use. The locks order it with
+// concurrent writers of these records.
+func shapePage(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
 	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.StoredAs())
 	if err != nil || len(list) == 0 {
 		return last, 0, err
@@ -94,10 +95,14 @@ func shapePage(ctx context.Context, tx db.Tx, s *access.Shape, after, top int64,
 	if err != nil {
 		return 0, 0, err
 	}
+	below, err := pageFamilies(ctx, tx, c, s.Entity, after, last)
+	if err != nil {
+		return 0, 0, err
+	}
 	var rows batch
 	for i := range list {
 		rec := &list[i]
-		made := newShaped(s, &standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id]})
+		made := newShaped(s, &standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id], families: below[rec.createdAt]})
 		if err := made.match(ctx, tx, rec.createdAt, nil); err != nil {
 			return 0, 0, err
 		}
@@ -131,9 +136,13 @@ func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity,
 	if err != nil || last == 0 {
 		return 0, 0, err
 	}
+	below, err := pageFamilies(ctx, tx, c, e, after, last)
+	if err != nil {
+		return 0, 0, err
+	}
 	var rows batch
 	for i := range list {
-		if err := moveEntries(ctx, tx, c, e, &list[i], role, &rows); err != nil {
+		if err := moveEntries(ctx, tx, c, e, &list[i], below[list[i].createdAt], role, &rows); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -148,7 +157,7 @@ func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity,
 // moveEntries replaces the index rows of a locked record for its owner's role:
 // it deletes those of the old role and appends those of the new one to the
 // batch. It may be repeated.
-func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, role string, b *batch) error {
+func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, rec *row, below []access.Place, role string, b *batch) error {
 	if rec.ownerRole == role {
 		return nil
 	}
@@ -156,7 +165,7 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 		if role == "" {
 			return nil
 		}
-		return entriesOf(c, e, rec.data, access.ByOwnerRole, role)
+		return entriesOf(c, e, rec.data, below, access.ByOwnerRole, role)
 	}
 	for _, en := range of(role) {
 		*b = append(*b, placed{en, rec.createdAt})

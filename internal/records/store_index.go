@@ -125,12 +125,8 @@ func deleteEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64
 	return nil
 }
 
-// principals returns the principals that a record is shared with, if an index
-// row depends on them.
+// principals returns the principals that a record is shared with.
 func principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) (list []string, err error) {
-	if !hasRanged(e) {
-		return nil, nil
-	}
 	err = q.Query(ctx, `SELECT principal FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`,
 		func(r db.Row) error { list = append(list, r.Text(0)); return nil }, e.StoredAs(), id)
 	return list, err

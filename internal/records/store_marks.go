@@ -43,6 +43,9 @@ func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 			list = append(list, access.Leftover{Kind: access.LeftMatches, Entity: s.Entity.StoredAs(), Name: r.StoredAs()})
 		}
 	}
+	for _, l := range b.Work.Lineages {
+		list = append(list, lineageRows(l.Links, l.Name)...)
+	}
 	for _, m := range b.Work.Moves {
 		list = append(list, access.Leftover{Kind: access.LeftRole, Name: m.Token, Becomes: m.From})
 	}
@@ -161,6 +164,11 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 			return err
 		}
 	}
+	if x.Needed && !there { // it has no parent
+		if err := insertEntries(ctx, tx, s.Entity, m.createdAt, []entry{misfit(x, schema.Null)}); err != nil {
+			return err
+		}
+	}
 	return deleteEntries(ctx, tx, s.Entity.StoredAs(), m.createdAt, []entry{{x.Misfits(), m.value, everybody, false}})
 }
 
@@ -240,7 +248,11 @@ func refusal(ctx context.Context, q db.Querier, s *access.Shape) error {
 	const doubles = `SELECT count(*) FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $4 AND v.value IN
 		(SELECT d.value FROM field_values d WHERE d.tenant_id = $1 AND d.entity = $2 AND d.field = $3)`
 	for _, x := range s.Fields {
-		if err := counted(ctx, q, s, x, unfit, misfits, x.Misfits()); err != nil {
+		tell := unfit
+		if x.Needed {
+			tell = orphaned
+		}
+		if err := counted(ctx, q, s, x, tell, misfits, x.Misfits()); err != nil {
 			return err
 		}
 	}
@@ -270,6 +282,10 @@ func counted(ctx context.Context, q db.Querier, s *access.Shape, x *access.Index
 func unfit(entity string, f *schema.Field, n, total int64) error {
 	return broken(entity, f.Name, n, "entity %s: field %s cannot become %s: %d of %d records hold a value that does not fit",
 		entity, f.Name, f.Describe(), n, total)
+}
+
+func orphaned(entity string, f *schema.Field, n, total int64) error {
+	return broken(entity, f.Name, n, "entity %s cannot be controlled by %s: %d of %d records have no %s there", entity, f.Name, n, total, f.Target)
 }
 
 func notUnique(entity string, f *schema.Field, n, total int64) error {

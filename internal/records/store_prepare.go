@@ -128,6 +128,13 @@ func (p *preparation) total(ctx context.Context) (total int64, err error) {
 		}
 		total += n
 	}
+	for _, l := range p.work.Lineages {
+		n, err := count(ctx, p.h, l.Entity)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
 	for _, m := range p.work.Moves {
 		for _, u := range m.Users {
 			for _, e := range p.work.Entities {
@@ -184,6 +191,8 @@ func (p *preparation) step(ctx context.Context) (done bool, err error) {
 		now := Progress{Done: min(at.Done, at.Total), Total: at.Total}
 		if at.Walk < len(at.Work.Shapes) {
 			now.Entity = at.Work.Shapes[at.Walk].Entity.Name
+		} else if n := at.Walk - len(at.Work.Shapes); n < len(at.Work.Lineages) {
+			now.Entity = at.Work.Lineages[n].Entity
 		}
 		p.pace.Progress(now)
 	}
@@ -260,9 +269,13 @@ func (p *preparation) visit(ctx context.Context, tx db.Tx, b *access.Build) erro
 func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit int) (last int64, n int, err error) {
 	at := b.Walk
 	if at < len(b.Work.Shapes) {
-		return shapePage(ctx, tx, b.Work.Shapes[at], b.After, b.Top, limit)
+		return shapePage(ctx, tx, p.config, b.Work.Shapes[at], b.After, b.Top, limit)
 	}
 	at -= len(b.Work.Shapes)
+	if at < len(b.Work.Lineages) {
+		return lineagePage(ctx, tx, p.config, b.Work.Lineages[at], b.After, b.Top, limit)
+	}
+	at -= len(b.Work.Lineages)
 	for _, m := range b.Work.Moves {
 		if n := len(m.Users) * len(b.Work.Entities); at >= n {
 			at -= n

@@ -101,6 +101,9 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 		w.before = everAfter
 	}
 	scope := r.Scope(access.Read)
+	if !scope.All && armCount(scope) == 0 { // the viewer may not read the parents
+		return nil
+	}
 	if scope.All || len(filters) > 0 && filters[0].unique {
 		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.StoredAs(), w.before, w.after)
 		s.candidates(st, filters)
@@ -247,6 +250,11 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, f
 // visible reports whether a record exists and the viewer may see it. A user is
 // visible to those who may name them (contract A17).
 func (s *Session) visible(ctx context.Context, q db.Querier, entity, id string) (bool, error) {
+	return s.reaches(ctx, q, entity, id, access.Read)
+}
+
+// reaches reports whether a record exists and the viewer may perform verb on it.
+func (s *Session) reaches(ctx context.Context, q db.Querier, entity, id string, verb access.Verb) (bool, error) {
 	if entity == schema.UserEntity {
 		if id == string(s.viewer.UserID()) {
 			return id != "", nil
@@ -257,10 +265,10 @@ func (s *Session) visible(ctx context.Context, q db.Querier, entity, id string) 
 		return exists(ctx, q, entity, id, "")
 	}
 	r, err := s.viewer.On(entity)
-	if err != nil || !r.May(access.Read) {
+	if err != nil || !r.May(access.Read) || !r.May(verb) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
-	return inScope(ctx, q, r.Scope(access.Read), r.Entity, id)
+	return inScope(ctx, q, r.Scope(verb), r.Entity, id)
 }
 
 // inScope reports whether a record is stored and a scope reaches it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -56,6 +57,64 @@ type replay struct {
 	roles map[owns]string
 	tick  int64 // the created_at of the next record
 	next  creations
+	// unwritten are the records in next. parents are those under which this
+	// transaction may create records since the last other change.
+	unwritten map[ref]bool
+	parents   map[underParent]bool
+}
+
+// underParent is a session that creates records of a type under a parent.
+type underParent struct {
+	s      *Session
+	entity string
+	id     string
+}
+
+// write writes the creations that wait.
+func (r *replay) write(ctx context.Context) error {
+	clear(r.unwritten)
+	return r.next.write(ctx, r.tx)
+}
+
+// do makes a change other than a creation.
+func (r *replay) do(ctx context.Context, c change) error {
+	clear(r.parents)
+	if n := c.needs; n.late {
+		for _, verb := range []access.Verb{access.Read, n.verb} {
+			if ok, err := n.session.reaches(ctx, r.tx, c.entity, c.id, verb); err != nil || !ok {
+				return errors.Join(err, ErrLost)
+			}
+		}
+	}
+	return c.do(ctx, r)
+}
+
+// below holds the parent of a record that is created, and checks that it may be.
+func (r *replay) below(ctx context.Context, c *creation) error {
+	f := c.e.Controller()
+	under := underParent{s: c.s, entity: c.e.Name}
+	if f != nil {
+		under.id = refersTo(c.values[f.Index])
+	}
+	config := c.s.viewer.Config()
+	if len(config.Lineages(c.e.StoredAs())) == 0 || f != nil && r.parents[under] {
+		return nil
+	}
+	if len(r.unwritten) > 0 {
+		if err := r.write(ctx); err != nil {
+			return err
+		}
+	}
+	if err := holdParents(ctx, r.tx, config, c.e, nil, c.data); err != nil {
+		return err
+	}
+	if f != nil {
+		if err := checkParent(ctx, f, under.id, (&txView{s: c.s, tx: r.tx}).reaches); err != nil {
+			return err
+		}
+		r.parents[under] = len(config.Lineages(c.e.StoredAs())) == 1
+	}
+	return follow(ctx, r.tx, config, c.e, nil, nil, c.data)
 }
 
 // owns is an entity type and an owner of some of its records.
@@ -74,7 +133,10 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	if version != u.config.Tenant.Version {
 		return errStale
 	}
-	r := &replay{u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{}}
+	r := &replay{
+		u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{},
+		unwritten: map[ref]bool{}, parents: map[underParent]bool{},
+	}
 	if u.created > 0 {
 		// Creations hold the tenant's clock to the end. A transaction that took
 		// it after locking records could wait for another node that waits for
@@ -89,14 +151,14 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	for _, c := range u.changes {
 		if c.creation != nil {
 			err = r.create(ctx, c.creation)
-		} else if err = r.next.write(ctx, tx); err == nil {
-			err = c.do(ctx, r)
+		} else if err = r.write(ctx); err == nil {
+			err = r.do(ctx, c)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := r.next.write(ctx, tx); err != nil || !u.managed {
+	if err := r.write(ctx); err != nil || !u.managed {
 		return err
 	}
 	return tenant.RaisePeople(ctx, tx) // last: others wait for it
@@ -131,6 +193,9 @@ func (r *replay) create(ctx context.Context, c *creation) error {
 		}
 		r.roles[owns{c.e.Name, c.owner}] = role
 	}
+	if err := r.below(ctx, c); err != nil {
+		return err
+	}
 	if err := r.holdReferences(ctx, c); err != nil {
 		return err
 	}
@@ -138,10 +203,11 @@ func (r *replay) create(ctx context.Context, c *creation) error {
 	r.tick++
 	r.held[ref{c.e.Name, c.id}] = rec
 	r.next.add(c, rec)
+	r.unwritten[ref{c.e.Name, c.id}] = true
 	if !r.next.full() {
 		return nil
 	}
-	return r.next.write(ctx, r.tx)
+	return r.write(ctx)
 }
 
 // holdReferences skips the package's holdReferences where this transaction
@@ -220,6 +286,8 @@ func (u *Unit) holdOne(ctx context.Context, tx db.Tx, r ref, n need) (*row, erro
 		if held, err = user.Lock(ctx, tx, user.ID(r.id)); err == nil {
 			rec.version = held.UpdatedAt
 		}
+	case n.late:
+		rec, err = findRow(ctx, tx, n.rights.Entity, r.id, tx.Dialect().ForUpdate)
 	case n.session != nil:
 		rec, err = (&txView{s: n.session, tx: tx}).find(ctx, n.rights, r.id, n.verb)
 		if err == nil && !rec.allowed {

@@ -45,6 +45,9 @@ func (t *Transition) Run(ctx context.Context, tx tenant.ConfigTx) error {
 			}
 		}
 	}
+	if err := t.mayChangeParents(ctx, tx); err != nil {
+		return err
+	}
 	work, build := t.work(), t.Before.Build
 	switch {
 	case work.Empty():
@@ -135,6 +138,9 @@ func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Conf
 			}
 		}
 	}
+	for _, l := range w.Lineages {
+		l.Name = indexName("^"+l.Entity, n)
+	}
 	for i, m := range w.Moves {
 		m.Token = indexName(fmt.Sprintf("%s>%s.%d", m.From, m.To, i), n)
 	}
@@ -147,11 +153,17 @@ func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool,
 	if left == math.MaxInt {
 		return true, nil
 	}
-	if len(w.Shapes)+w.Walks() > len(w.Shapes)*2+maxProbes {
+	if w.Walks()-len(w.Shapes)-len(w.Lineages) > maxProbes {
 		return false, nil
 	}
 	for _, s := range w.Shapes {
 		n, err := atMost(ctx, tx, left+1, `entity = $2`, s.Entity.StoredAs())
+		if left -= n; err != nil || left < 0 {
+			return false, err
+		}
+	}
+	for _, l := range w.Lineages {
+		n, err := atMost(ctx, tx, left+1, `entity = $2`, l.Entity)
 		if left -= n; err != nil || left < 0 {
 			return false, err
 		}
@@ -206,13 +218,18 @@ func (t *Transition) inline(ctx context.Context, tx tenant.ConfigTx, w *access.W
 		}
 	}
 	for _, s := range w.Shapes {
-		if err := walkShape(ctx, tx, s); err != nil {
+		if err := walkShape(ctx, tx, t.writing(w), s); err != nil {
 			return err
 		}
 		if err := settleShape(ctx, tx, s); err != nil {
 			return err
 		}
 		if err := refusal(ctx, tx, s); err != nil {
+			return err
+		}
+	}
+	for _, l := range w.Lineages {
+		if err := walkLineage(ctx, tx, t.writing(w), l); err != nil {
 			return err
 		}
 	}
@@ -244,6 +261,11 @@ func (t *Transition) use(ctx context.Context, tx tenant.ConfigTx, w *access.Work
 					return err
 				}
 			}
+		}
+	}
+	for _, l := range w.Lineages {
+		if err := schema.SetLineage(ctx, tx, t.After.Schema.StoredAs(l.Entity).Name, l.Name); err != nil {
+			return err
 		}
 	}
 	return t.leave(ctx, tx, w)
@@ -280,6 +302,11 @@ func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Wo
 				}
 			}
 		}
+		gone, err := t.leaveLineage(ctx, tx, e, after, w)
+		if err != nil {
+			return err
+		}
+		list = append(list, gone...)
 		stays := ruleIDs(t.After, e.Name)
 		for _, r := range valueRules(t.Before, e.Name) {
 			if !stays[r.ID()] {

@@ -34,6 +34,8 @@ type shaped struct {
 	values  []jsontext.Value // by the index of the shape's fields
 	rules   []string         // names of the shape's rules that match
 	reaches []string
+	// families are those of the record (see standing).
+	families []access.Place
 }
 
 func newShaped(shape *access.Shape, st *standing) *shaped {
@@ -49,18 +51,25 @@ func newShaped(shape *access.Shape, st *standing) *shaped {
 	}
 	all := *st
 	all.rules = s.rules
-	s.reaches = all.reaches()
+	all.values = s.values
+	s.reaches = all.reaches(shape.Entity)
+	s.families = st.families
 	return s
 }
 
-// each calls fn for every field of the shape that has a value.
+// each calls fn for every field of the shape that has a value or, with null,
+// needs one.
 func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value) error) error {
 	if s.values == nil {
 		return nil
 	}
 	for _, x := range s.shape.Fields {
 		f := s.shape.Entity.Field(x.Field)
-		if v := s.values[f.Index]; v != nil && !schema.IsNull(v) {
+		v := s.values[f.Index]
+		if v == nil && x.Needed {
+			v = schema.Null
+		}
+		if v != nil && (x.Needed || !schema.IsNull(v)) {
 			if err := fn(x, f, v); err != nil {
 				return err
 			}
@@ -101,10 +110,16 @@ func (s *shaped) kept() []entry {
 	if len(reaches) == 0 {
 		return nil
 	}
-	return wayEntries(s.shape.Entity, s.values, reaches, func(f *schema.Field) bool {
+	list := wayEntries(s.shape.Entity, s.values, reaches, func(f *schema.Field) bool {
 		x := s.shape.Index(f.Name)
 		return x == nil || !x.Rows
 	})
+	for _, family := range s.families {
+		if family.Root() {
+			list = appendEntries(list, family.Name, "", reaches)
+		}
+	}
+	return list
 }
 
 // possible returns all rows that the record may have under the shape.
@@ -285,6 +300,9 @@ func followShape(ctx context.Context, tx db.Tx, shape *access.Shape, createdAt i
 // shapeWays returns the rows of the given reaches for the fields that the shape
 // changes.
 func shapeWays(shape *access.Shape, data jsontext.Value, reaches []string) (list []entry) {
+	if shape.Entity.ControlledBy != "" {
+		return nil
+	}
 	s := &shaped{shape: shape, values: stored(shape.Entity, data)}
 	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
 		if key, ok := indexKey(f, v); ok && x.Rows && ranged(f) {
@@ -344,8 +362,10 @@ func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, targe
 // principals returns the principals that a record is shared with, if an index
 // row depends on them now or under the shape that is being prepared.
 func (s *Session) principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) ([]string, error) {
-	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil && hasRanged(shape.Entity) {
-		e = shape.Entity
+	c := s.viewer.Config()
+	shape := c.Shape(e.StoredAs())
+	if !hasRanged(e) && len(c.Above(e.StoredAs())) == 0 && (shape == nil || !hasRanged(shape.Entity)) {
+		return nil, nil
 	}
 	return principals(ctx, q, e, id)
 }

@@ -225,7 +225,11 @@ func (v *txView) putShare(ctx context.Context, r *access.EntityRights, rec *row,
 	if err != nil {
 		return err
 	}
-	return insertEntries(ctx, v.tx, e, rec.createdAt, entriesOf(v.s.viewer.Config(), e, rec.data, access.ByShare, to))
+	list, err := v.s.shareEntries(ctx, v.tx, e, rec, to)
+	if err != nil {
+		return err
+	}
+	return insertEntries(ctx, v.tx, e, rec.createdAt, list)
 }
 
 func (v *txView) dropShare(ctx context.Context, r *access.EntityRights, rec *row, to string) error {
@@ -235,5 +239,15 @@ func (v *txView) dropShare(ctx context.Context, r *access.EntityRights, rec *row
 	if err != nil {
 		return err
 	}
-	return deleteEntries(ctx, v.tx, e.StoredAs(), rec.createdAt, entriesOf(v.s.viewer.Config(), e, rec.data, access.ByShare, to))
+	list, err := v.s.shareEntries(ctx, v.tx, e, rec, to)
+	if err != nil {
+		return err
+	}
+	return deleteEntries(ctx, v.tx, e.StoredAs(), rec.createdAt, list)
+}
+
+// shareEntries returns the index rows of a record for a principal.
+func (s *Session) shareEntries(ctx context.Context, q db.Querier, e *schema.Entity, rec *row, to string) ([]entry, error) {
+	below, err := families(ctx, q, s.viewer.Config(), e, rec.createdAt)
+	return entriesOf(s.viewer.Config(), e, rec.data, below, access.ByShare, to), err
 }

@@ -57,12 +57,13 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 		return more, errors.Join(err, background.Rest(ctx, time.Since(begun)))
 	}
 	var err error
+	var left []access.Leftover // what this one leaves in turn
 	if l.Kind == access.LeftMatches {
 		err = sweepRule(ctx, h, l, write)
 	} else {
 		after := int64(0)
 		for more := true; more && err == nil; {
-			last := int64(0) // of the committed part
+			last, below := int64(0), []access.Leftover(nil) // of the committed part
 			more, err = write(func(tx db.Tx) (more bool, err error) {
 				switch l.Kind {
 				case access.LeftRole:
@@ -72,10 +73,13 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 				case access.LeftReferences:
 					last, err = clearPage(ctx, tx, config, l, after)
 					return last > 0, err
+				case access.LeftChildren:
+					last, below, err = dropLeft(ctx, tx, config, l, after)
+					return last > 0, err
 				}
 				return sweepValues(ctx, tx, l)
 			})
-			after = last
+			after, left = last, append(left, below...)
 		}
 	}
 	if err == nil {
@@ -83,6 +87,11 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 	}
 	if errors.Is(err, ErrGone) {
 		return nil
+	}
+	for _, below := range left {
+		if err == nil {
+			err = sweep(ctx, h, below)
+		}
 	}
 	return err
 }
@@ -231,7 +240,11 @@ func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Lefto
 			last = top // these records were deleted meanwhile
 		}
 		for i := range list {
-			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, entriesOf(c, e, list[i].data, access.ByShare, l.Name)); err != nil {
+			below, err := families(ctx, tx, c, e, list[i].createdAt)
+			if err != nil {
+				return false, err
+			}
+			if err := deleteEntries(ctx, tx, e.StoredAs(), list[i].createdAt, entriesOf(c, e, list[i].data, below, access.ByShare, l.Name)); err != nil {
 				return false, err
 			}
 		}

@@ -22,7 +22,11 @@ import (
 type txView struct {
 	s    *Session
 	tx   db.Tx
-	left []access.Leftover // references that drop left to clear
+	left []access.Leftover // what drop left to do
+	// by is who deletes and when; nil is the viewer, now. dropped counts the
+	// records that drop deleted with their parent.
+	by      *deletion
+	dropped int
 }
 
 // find reads a record and holds it until the transaction ends.
@@ -35,6 +39,9 @@ type txView struct {
 func (v *txView) find(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
 	tx := v.tx
 	suffix := tx.Dialect().ForUpdate
+	if r.Entity.ControlledBy != "" && suffix != "" && !r.Scope(verb).All {
+		return v.findBelow(ctx, r, id, verb)
+	}
 	rec, err := find(ctx, tx, r, id, verb, suffix)
 	sees, reaches := r.Scope(access.Read), r.Scope(verb)
 	switch {
@@ -76,8 +83,60 @@ func find(ctx context.Context, q db.Querier, r *access.EntityRights, id string, 
 	return rec, err
 }
 
-func (v *txView) visible(ctx context.Context, entity, id string) (bool, error) {
-	return v.s.visible(ctx, v.tx, entity, id)
+// findBelow is find for a record that its parent controls. It holds the
+// ancestors as well, and before the record, so that what decides stays as it
+// is.
+func (v *txView) findBelow(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
+	links, held := v.s.viewer.Config().Schema.Chain(r.Entity), ""
+	for {
+		rec, err := find(ctx, v.tx, r, id, verb, "")
+		if err != nil {
+			return nil, err
+		}
+		parent := parentID(r.Entity, rec.data)
+		if parent == held { // checked with everything held
+			return rec, nil
+		}
+		if _, err := holdAncestors(ctx, v.tx, links, parent); err != nil {
+			return nil, err
+		}
+		if _, err := exists(ctx, v.tx, r.Entity.StoredAs(), id, v.tx.Dialect().ForUpdate); err != nil {
+			return nil, err
+		}
+		held = parent
+	}
+}
+
+// reaches holds a record's ancestors where its parent controls it, before it
+// reports that the viewer may update it.
+func (v *txView) reaches(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
+	if verb == access.Update { // the record is to be a parent
+		if e := v.s.viewer.Config().Schema.Entity(entity); e != nil {
+			links := slices.Concat([]schema.Link{{Entity: e.StoredAs()}}, v.s.viewer.Config().Schema.Chain(e))
+			if there, err := holdAncestors(ctx, v.tx, links, id); err != nil || !there {
+				return false, err
+			}
+		}
+	}
+	return v.s.reaches(ctx, v.tx, entity, id, verb)
+}
+
+// findRow reads a record, whoever may see it; suffix is the locking clause. It
+// returns errUnseen where there is none.
+func findRow(ctx context.Context, q db.Querier, e *schema.Entity, id, suffix string) (*row, error) {
+	var rec *row
+	err := q.Query(ctx, `SELECT `+rowColumns(q)+`, r.version, r.owner_role FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
+		AND r.record_id = $3`+suffix, func(dbRow db.Row) error {
+		rec = &row{}
+		scanRow(dbRow, rec)
+		rec.data = append(jsontext.Value(nil), rec.data...)
+		rec.version, rec.ownerRole = dbRow.Int(5), dbRow.Text(6)
+		return nil
+	}, e.StoredAs(), id)
+	if err == nil && rec == nil {
+		err = errUnseen
+	}
+	return rec, err
 }
 
 func (v *txView) fresh(ctx context.Context) (*row, error) {
@@ -130,13 +189,21 @@ func (v *txView) free(ctx context.Context, e *schema.Entity, f *schema.Field, ke
 // put writes a record, its index rows and its rule matches, and holds the
 // records that it refers to.
 func (v *txView) put(ctx context.Context, r *access.EntityRights, rec *row, p *patch) error {
+	if err := holdParents(ctx, v.tx, v.s.viewer.Config(), r.Entity, p.was.data, rec.data); err != nil {
+		return err
+	}
 	if err := holdReferences(ctx, v.tx, r.Entity, p.changed); err != nil {
 		return err
 	}
-	if p.was.values == nil {
-		return v.insert(ctx, r.Entity, rec, p)
+	if p.was.values != nil {
+		return v.rewrite(ctx, r.Entity, rec, p)
 	}
-	return v.rewrite(ctx, r.Entity, rec, p)
+	if f := r.Entity.Controller(); f != nil { // draft has checked it before the transaction
+		if err := checkParent(ctx, f, refersTo(p.after[f.Index]), v.reaches); err != nil {
+			return err
+		}
+	}
+	return v.insert(ctx, r.Entity, rec, p)
 }
 
 func (v *txView) insert(ctx context.Context, e *schema.Entity, rec *row, p *patch) error {
@@ -146,10 +213,17 @@ func (v *txView) insert(ctx context.Context, e *schema.Entity, rec *row, p *patc
 	if err != nil {
 		return err
 	}
-	return v.s.reindex(ctx, v.tx, e, rec.createdAt, standing{}, rec.standing(p.after, nil))
+	if err := v.s.reindex(ctx, v.tx, e, rec.createdAt, standing{}, rec.standing(p.after, nil)); err != nil {
+		return err
+	}
+	return follow(ctx, v.tx, v.s.viewer.Config(), e, nil, nil, rec.data)
 }
 
 func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *patch) (err error) {
+	config := v.s.viewer.Config()
+	if p.was.families, err = families(ctx, v.tx, config, e, rec.createdAt); err != nil {
+		return err
+	}
 	if rangedChanges(e, p) || v.s.viewer.Config().Shape(e.StoredAs()) != nil { // otherwise the index rows of the shares do not change
 		if p.was.shares, err = v.s.principals(ctx, v.tx, e, rec.id); err != nil {
 			return err
@@ -166,22 +240,36 @@ func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *pat
 	if err != nil {
 		return err
 	}
-	return v.s.reindex(ctx, v.tx, e, rec.createdAt, p.was, rec.standing(p.after, p.was.shares))
+	is := rec.standing(p.after, p.was.shares)
+	is.families = p.was.families
+	if err := v.s.reindex(ctx, v.tx, e, rec.createdAt, p.was, is); err != nil {
+		return err
+	}
+	return follow(ctx, v.tx, config, e, p.was.families, p.was.data, rec.data)
 }
 
 func rangedChanges(e *schema.Entity, p *patch) bool {
 	return slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return ranged(f) && p.changed[f.Index] != nil })
 }
 
-// drop deletes a record with its shares, index rows and the references to it.
-// If many records refer to it, it adds the remaining references to left.
+// drop deletes a record with its shares, its index rows, the records that it
+// controls and the references to it. If those are many, it adds what remains to
+// left.
 func (v *txView) drop(ctx context.Context, r *access.EntityRights, rec *row) error {
-	e, tx := r.Entity, v.tx
+	return v.dropRow(ctx, r.Entity, rec)
+}
+
+func (v *txView) dropRow(ctx context.Context, e *schema.Entity, rec *row) error {
+	tx := v.tx
 	shares, err := v.s.principals(ctx, tx, e, rec.id)
 	if err != nil {
 		return err
 	}
-	if err := v.s.reindex(ctx, tx, e, rec.createdAt, rec.standing(stored(e, rec.data), shares), standing{}); err != nil {
+	config, was := v.s.viewer.Config(), rec.standing(stored(e, rec.data), shares)
+	if was.families, err = families(ctx, tx, config, e, rec.createdAt); err != nil {
+		return err
+	}
+	if err := v.s.reindex(ctx, tx, e, rec.createdAt, was, standing{}); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.StoredAs(), rec.id)
@@ -192,15 +280,20 @@ func (v *txView) drop(ctx context.Context, r *access.EntityRights, rec *row) err
 	if err != nil {
 		return err
 	}
-	config := v.s.viewer.Config()
+	if err := follow(ctx, tx, config, e, was.families, rec.data, nil); err != nil {
+		return err
+	}
 	for _, from := range config.Schema.Entities {
 		for _, f := range from.Fields {
-			if f.Type == schema.Reference && f.TargetAs() == e.StoredAs() {
-				left, err := v.s.clearReferences(ctx, tx, config, from, f, rec.id)
-				if err != nil {
-					return err
-				}
-				v.left = append(v.left, left...)
+			if f.Type != schema.Reference || f.TargetAs() != e.StoredAs() {
+				continue
+			}
+			clearThem := v.clearReferences
+			if f == from.Controller() {
+				clearThem = v.dropChildren
+			}
+			if err := clearThem(ctx, from, f, rec.id); err != nil {
+				return err
 			}
 		}
 	}

@@ -78,6 +78,7 @@ type Unit struct {
 	records map[ref]*row
 	users   map[user.ID]*user.User
 	gone    map[ref]bool
+	types   map[string]bool // the entity types of records, gone and shares
 	// shares are those that the unit made, changed or removed (without access),
 	// by the stored principal. Their records are in records.
 	shares map[ref]map[string]unitShare
@@ -105,13 +106,16 @@ type need struct {
 	session *Session
 	rights  *access.EntityRights
 	verb    access.Verb
+	// late is set when the scope must be asked at the change itself, not before
+	// all changes.
+	late bool
 }
 
 // Begin starts a unit of work under a configuration.
 func (s *Store) Begin(config *access.Config) *Unit {
 	return &Unit{
 		store: s, config: config, h: s.d.For(config.Tenant.ID),
-		read: map[ref]int64{}, records: map[ref]*row{}, users: map[user.ID]*user.User{}, gone: map[ref]bool{},
+		read: map[ref]int64{}, records: map[ref]*row{}, users: map[user.ID]*user.User{}, gone: map[ref]bool{}, types: map[string]bool{},
 		shares: map[ref]map[string]unitShare{}, unique: newUniqueValues(),
 	}
 }
@@ -180,6 +184,7 @@ func (u *Unit) add(c change, bytes int) error {
 // put makes rec the unit's version of a record.
 func (u *Unit) put(e *schema.Entity, rec *row) {
 	at := ref{e.Name, rec.id}
+	u.types[e.Name] = true
 	u.unique.replace(e, u.records[at], rec)
 	u.records[at] = rec
 }
@@ -187,6 +192,7 @@ func (u *Unit) put(e *schema.Entity, rec *row) {
 // drop marks a record as deleted by the unit.
 func (u *Unit) drop(e *schema.Entity, rec *row) {
 	at := ref{e.Name, rec.id}
+	u.types[e.Name] = true
 	u.unique.remove(e, u.records[at], rec)
 	delete(u.records, at)
 	delete(u.shares, at)

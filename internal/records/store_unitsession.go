@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"gatehouse/internal/access"
@@ -57,7 +58,7 @@ func (p *UnitSession) May(entity string, verb access.Verb) error { return p.s.Ma
 
 // Create adds a record.
 func (p *UnitSession) Create(ctx context.Context, entity string, members []Member) (Record, error) {
-	r, in, err := p.s.draft(ctx, entity, members, p.visible)
+	r, in, err := p.s.draft(ctx, entity, members, p.reaches)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 		copied.allowed, err = p.inScope(ctx, r.Entity, r.Scope(verb), rec)
 		return &copied, err
 	}
-	rec, err := find(ctx, p.u.h, r, id, verb, "")
+	rec, err := p.findStored(ctx, r, id, verb)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +113,65 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 	return rec, nil
 }
 
+// findStored is find for a record that the unit did not change. What it changed
+// above the record counts.
+func (p *UnitSession) findStored(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
+	if !p.u.touched(r.Scope(access.Read)) && !p.u.touched(r.Scope(verb)) {
+		return find(ctx, p.u.h, r, id, verb, "")
+	}
+	rec, err := findRow(ctx, p.u.h, r.Entity, id, "")
+	if err != nil {
+		return nil, err
+	}
+	seen, err := p.inScope(ctx, r.Entity, r.Scope(access.Read), rec)
+	if err == nil && !seen {
+		err = errUnseen
+	}
+	if err != nil {
+		return nil, err
+	}
+	rec.allowed, err = p.inScope(ctx, r.Entity, r.Scope(verb), rec)
+	return rec, err
+}
+
+// touched reports whether the unit changed a record of a type above those that
+// a scope reaches.
+func (u *Unit) touched(scope *access.Scope) bool {
+	for p := scope.ByParent(); p != nil; p = p.Scope.ByParent() {
+		if u.types[p.Entity.Name] {
+			return true
+		}
+	}
+	return false
+}
+
+// parentInScope reports whether a record's parent, as it is in the unit, is in
+// a scope.
+func (p *UnitSession) parentInScope(ctx context.Context, of *access.Parent, rec *row) (bool, error) {
+	id := parentID(of.Of, rec.data)
+	if id == "" || p.u.gone[ref{of.Entity.Name, id}] {
+		return false, nil
+	}
+	parent := p.u.own(of.Entity, id)
+	if parent == nil && !p.u.touched(of.Scope) {
+		return inScope(ctx, p.u.h, of.Scope, of.Entity, id)
+	}
+	if parent == nil {
+		var err error
+		if parent, err = findRow(ctx, p.u.h, of.Entity, id, ""); err != nil {
+			return false, ignoreUnseen(err)
+		}
+	}
+	return p.inScope(ctx, of.Entity, of.Scope, parent)
+}
+
 // inScope reports whether a scope reaches a record that the unit changed. Of
 // the ways that depend on other tables, a unit changes only shares, so the
 // others are checked on the stored record.
 func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *access.Scope, rec *row) (bool, error) {
+	if of := scope.ByParent(); of != nil {
+		return p.parentInScope(ctx, of, rec)
+	}
 	st := standing{owner: rec.owner, ownerRole: rec.ownerRole}
 	if st.reachedBy(scope, ofRow) {
 		return true, nil
@@ -136,20 +192,35 @@ func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *acce
 	return inScope(ctx, p.u.h, others, e, rec.id)
 }
 
-func (p *UnitSession) visible(ctx context.Context, entity, id string) (bool, error) {
-	at := ref{entity, id}
-	if p.u.gone[at] {
+func (p *UnitSession) reaches(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
+	if entity == schema.UserEntity {
+		return p.s.reaches(ctx, p.u.h, entity, id, verb)
+	}
+	if p.u.gone[ref{entity, id}] {
 		return false, nil
 	}
-	if p.u.records[at] == nil {
-		return p.s.visible(ctx, p.u.h, entity, id)
-	}
 	r, err := p.s.viewer.On(entity)
-	if err != nil || !r.May(access.Read) {
+	if err != nil || !r.May(access.Read) || !r.May(verb) {
 		return false, nil //nolint:nilerr // an entity type the viewer may not read holds nothing they may see
 	}
 	rec := p.u.own(r.Entity, id)
-	return p.inScope(ctx, r.Entity, r.Scope(access.Read), rec)
+	switch {
+	case rec == nil && !p.u.touched(r.Scope(verb)):
+		return p.s.reaches(ctx, p.u.h, entity, id, verb)
+	case rec == nil:
+		if rec, err = findRow(ctx, p.u.h, r.Entity, id, ""); err != nil {
+			return false, ignoreUnseen(err)
+		}
+	}
+	return p.inScope(ctx, r.Entity, r.Scope(verb), rec)
+}
+
+// ignoreUnseen returns nil for errUnseen.
+func ignoreUnseen(err error) error {
+	if errors.Is(err, errUnseen) {
+		return nil
+	}
+	return err
 }
 
 func (p *UnitSession) fresh(context.Context) (*row, error) {
@@ -234,7 +305,8 @@ func (p *UnitSession) need(r *access.EntityRights, rec *row, verb access.Verb) n
 	if rec.version == 0 {
 		return need{}
 	}
-	return need{p.s, r, verb}
+	// What the unit changes above the record decides, too.
+	return need{session: p.s, rights: r, verb: verb, late: p.u.touched(r.Scope(access.Read)) || p.u.touched(r.Scope(verb))}
 }
 
 func (p *UnitSession) findUser(ctx context.Context, id user.ID) (*user.User, error) {

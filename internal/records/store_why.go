@@ -84,12 +84,41 @@ func (s *Session) sourcesOf(ctx context.Context, why *Why, of access.Viewer, e *
 			probes = append(probes, probe{src, v})
 		}
 	}
+	if len(probes) == 0 { // only to find out whether there is such a record
+		probes = []probe{{access.Source{Kind: access.ByOwner}, access.Create}}
+	}
 	for part := range slices.Chunk(probes, maxConditions) {
 		if err := s.ask(ctx, why, e, id, part); err != nil {
 			return err
 		}
 	}
+	if err := s.askParent(ctx, why, of, e, id); err != nil {
+		return err
+	}
 	why.finish()
+	return nil
+}
+
+// askParent explains the parent of a record that it opens.
+func (s *Session) askParent(ctx context.Context, why *Why, of access.Viewer, e *schema.Entity, id string) error {
+	f := e.Controller()
+	if f == nil {
+		return nil
+	}
+	var parent *ParentWhy
+	for _, r := range why.way(access.ControlledByParent).Reasons {
+		if parent == nil {
+			rec, err := findRow(ctx, s.h, e, id, "")
+			if err != nil {
+				return err
+			}
+			parent = &ParentWhy{Entity: f.Target, ID: parentID(e, rec.data)}
+			if parent.Why, err = s.explain(ctx, of, parent.Entity, parent.ID); err != nil {
+				return err
+			}
+		}
+		r.Parent = parent
+	}
 	return nil
 }
 

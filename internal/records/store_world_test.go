@@ -48,6 +48,9 @@ func provision(t testing.TB, d *db.DB, w *world) *house {
 
 // put creates r as a record, with its shares, and stores the record's id in r.
 func (h *house) put(r *thing) {
+	if r.parent != nil {
+		r.moveTo(r.parent)
+	}
 	text := fmt.Sprintf(`{"owner_id": %q`, r.owner)
 	for name, value := range r.data {
 		text += fmt.Sprintf(`, %q: %s`, name, value)
@@ -171,10 +174,15 @@ func (p *person) row() *user.User {
 
 func (e *recordType) schema() *schema.Entity {
 	s := &schema.Entity{Name: e.name, Label: e.name, Sharing: schema.Sharing(e.sharing)}
+	if e.controlled {
+		s.ControlledBy = "parent"
+	}
 	for _, f := range e.fields {
 		sf := &schema.Field{Name: f.name, Type: schema.Type(f.kind), Required: f.required, Indexed: f.indexed}
 		if sf.Type == schema.Reference {
-			sf.Target = schema.UserEntity
+			if sf.Target = schema.UserEntity; f.name == "parent" {
+				sf.Target = e.parent
+			}
 		}
 		if sf.Type == schema.Select {
 			sf.Options = []string{"new", "won", "lost"}

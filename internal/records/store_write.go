@@ -19,7 +19,7 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 	var out Record
 	err := s.current(ctx, func(s *Session) error {
 		// Outside of the transaction, which all creations of the tenant wait for.
-		r, in, err := s.draft(ctx, entity, members, s.seenBy(s.h))
+		r, in, err := s.draft(ctx, entity, members, s.reachedBy(s.h))
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,9 @@ func (s *Session) fence(ctx context.Context, tx db.Tx) error {
 	return err
 }
 
-// seenBy returns the visibility of records to the viewer, read through q.
-func (s *Session) seenBy(q db.Querier) visibleFunc {
-	return func(ctx context.Context, entity, id string) (bool, error) { return s.visible(ctx, q, entity, id) }
+// reachedBy returns what the viewer may do with records, read through q.
+func (s *Session) reachedBy(q db.Querier) reachesFunc {
+	return func(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
+		return s.reaches(ctx, q, entity, id, verb)
+	}
 }

@@ -36,6 +36,9 @@ func (t *Transition) work() *access.Work {
 		if s := t.shape(e); s != nil {
 			w.Shapes = append(w.Shapes, s)
 		}
+		if links := t.After.Schema.Chain(e); len(links) > 0 && !slices.Equal(links, t.linksBefore(e)) {
+			w.Lineages = append(w.Lineages, &access.Lineage{Entity: e.StoredAs(), Links: links})
+		}
 	}
 	moves := map[[2]string]*access.Move{}
 	for _, r := range t.Roles {
@@ -64,9 +67,10 @@ func (t *Transition) work() *access.Work {
 // shape returns the work on one entity type, nil for none. A field that is new
 // may have stored values from before it was removed.
 func (t *Transition) shape(e *schema.Entity) *access.Shape {
-	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Stored: e.Stored, Fields: e.Fields}}
+	s := &access.Shape{Entity: &schema.Entity{Name: e.Name, Stored: e.Stored, Fields: e.Fields, ControlledBy: e.ControlledBy}}
 	s.Entity.Index()
 	before := t.Before.Schema.StoredAs(e.StoredAs())
+	was, is := t.controlled(before), t.controlled(e)
 	for _, f := range e.Fields {
 		var old *schema.Field
 		if before != nil {
@@ -74,7 +78,9 @@ func (t *Transition) shape(e *schema.Entity) *access.Shape {
 		}
 		x := &access.Index{Field: f.Name, Back: old == nil}
 		x.Check = old == nil || old.Type != f.Type || old.TargetAs() != f.TargetAs() || !reflect.DeepEqual(old.Options, f.Options)
-		x.Rows = f.Keyed() && (x.Check || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f))
+		x.Needed = is != "" && is != was && f == e.Controller()
+		x.Check = x.Check || x.Needed
+		x.Rows = f.Keyed() && (x.Check || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f) || ranged(f) && is != was)
 		if x.Check || x.Rows {
 			s.Fields = append(s.Fields, x)
 		}
@@ -88,6 +94,31 @@ func (t *Transition) shape(e *schema.Entity) *access.Shape {
 		return nil
 	}
 	return s
+}
+
+// controlled returns what controls an entity type, "" for nothing: the member
+// that refers to the parent, and the parent's type.
+func (t *Transition) controlled(e *schema.Entity) string {
+	if e == nil || e.Controller() == nil {
+		return ""
+	}
+	return e.Controller().MemberName() + "=" + e.Controller().TargetAs()
+}
+
+// linksBefore returns the ancestors of an entity type before the change.
+func (t *Transition) linksBefore(e *schema.Entity) []schema.Link {
+	if before := t.Before.Schema.StoredAs(e.StoredAs()); before != nil {
+		return t.Before.Schema.Chain(before)
+	}
+	return nil
+}
+
+// writing returns the configuration that writers have while the work is made
+// ready.
+func (t *Transition) writing(w *access.Work) *access.Config {
+	return &access.Config{
+		Tenant: t.Before.Tenant, Schema: t.Before.Schema, Roles: t.Before.Roles, Rules: t.Before.Rules, Build: &access.Build{Work: w},
+	}
 }
 
 func ruleIDs(c *access.Config, entity string) map[string]bool {

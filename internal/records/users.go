@@ -158,7 +158,7 @@ func (s *Session) patchUser(ctx context.Context, v view, r *access.EntityRights,
 			changed.values[i] = nil
 		}
 	}
-	if err := checkReferences(ctx, r.Entity, changed, v.visible); err != nil {
+	if err := checkReferences(ctx, r.Entity, changed, v.reaches); err != nil {
 		return err
 	}
 	rest.reasons = changed.reasons

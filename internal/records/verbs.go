@@ -27,8 +27,9 @@ type view interface {
 	// own sets the owner of a record, and the owner's role. It returns VALIDATION
 	// where there is no such user, or none whom the viewer may name (contract A20).
 	own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) error
-	// visible reports whether a record exists and the viewer may see it.
-	visible(ctx context.Context, entity, id string) (bool, error)
+	// reaches reports whether a record exists and the viewer may perform verb on
+	// it.
+	reaches(ctx context.Context, entity, id string, verb access.Verb) (bool, error)
 	// free reports whether no record but rec has a value of a unique field.
 	free(ctx context.Context, e *schema.Entity, f *schema.Field, key string, rec *row) (bool, error)
 	// put stores rec, which is a record after the patch p.
@@ -75,7 +76,7 @@ func (s *Session) rights(entity, id string, verb access.Verb) (*access.EntityRig
 }
 
 // draft checks the body of a new record.
-func (s *Session) draft(ctx context.Context, entity string, members []Member, visible visibleFunc) (*access.EntityRights, *input, error) {
+func (s *Session) draft(ctx context.Context, entity string, members []Member, reaches reachesFunc) (*access.EntityRights, *input, error) {
 	r, err := s.rights(entity, "", access.Create)
 	if err != nil {
 		return nil, nil, err
@@ -87,7 +88,7 @@ func (s *Session) draft(ctx context.Context, entity string, members []Member, vi
 	if err := s.checkOwner(r, in, s.viewer.UserID()); err != nil {
 		return nil, nil, err
 	}
-	if err := checkReferences(ctx, r.Entity, in, visible); err != nil {
+	if err := checkReferences(ctx, r.Entity, in, reaches); err != nil {
 		return nil, nil, err
 	}
 	if err := in.err(); err != nil {
@@ -153,7 +154,7 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 	p := in.patch(r.Entity, rec, members)
 	in.weigh(r.Entity, p.was.values, p.after, rec.data)
 	changed := &input{values: p.changed, reasons: in.reasons}
-	if err := checkReferences(ctx, r.Entity, changed, v.visible); err != nil {
+	if err := checkReferences(ctx, r.Entity, changed, v.reaches); err != nil {
 		return nil, err
 	}
 	if err := changed.err(); err != nil || len(members) == 0 {
@@ -243,18 +244,22 @@ func (s *Session) checkOwner(r *access.EntityRights, in *input, present user.ID)
 	return nil
 }
 
-// visibleFunc reports whether a record exists and the viewer may see it.
-type visibleFunc func(ctx context.Context, entity, id string) (bool, error)
+// reachesFunc reports whether a record exists and the viewer may perform verb on
+// it.
+type reachesFunc func(ctx context.Context, entity, id string, verb access.Verb) (bool, error)
 
 // checkReferences fails each reference to a record that does not exist or that
-// the viewer may not see, both with the same reason (contract R10).
-func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible visibleFunc) error {
+// the viewer may not see, both with the same reason (contract R10). It returns
+// FORBIDDEN for a parent that controls the record and that the viewer may not
+// update (contract A21).
+func checkReferences(ctx context.Context, e *schema.Entity, in *input, reaches reachesFunc) error {
 	for i, f := range e.Fields {
 		if !f.Refers() || in.values[i] == nil {
 			continue
 		}
-		for _, id := range f.Elements(in.values[i]) {
-			ok, err := visible(ctx, f.Target, schema.Unquote(id))
+		for _, v := range f.Elements(in.values[i]) {
+			id := schema.Unquote(v)
+			ok, err := reaches(ctx, f.Target, id, access.Read)
 			if err != nil {
 				return err
 			}
@@ -262,9 +267,25 @@ func checkReferences(ctx context.Context, e *schema.Entity, in *input, visible v
 				in.fail(f.Name, noSuch(f))
 				break
 			}
+			if f == e.Controller() {
+				if err := checkParent(ctx, f, id, reaches); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// checkParent returns FORBIDDEN where the viewer may not update the record that
+// is to control another one through the field f.
+func checkParent(ctx context.Context, f *schema.Field, id string, reaches reachesFunc) error {
+	ok, err := reaches(ctx, f.Target, id, access.Update)
+	if err != nil || ok {
+		return err
+	}
+	return fault.New(fault.Forbidden, "you may not change this %s, and so not what is below it", f.Target).
+		With("fields", map[string]string{f.Name: "you may not change this record of " + f.Target})
 }
 
 // noSuch is the reason for a reference to what does not exist, or what the viewer

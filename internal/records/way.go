@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/schema"
 )
 
 // way is what a kind of way to reach records (access.Kind) means for stored
@@ -128,6 +129,11 @@ var ways = [...]way{
 			return "a rule shares records where " + strings.Join(where, " and ") + why.ruled(r)
 		},
 	},
+	access.ByParent: {
+		prefix: parentPrefix,
+		source: ofOthers,
+		names:  func(dst []string, _ standing) []string { return dst }, // see standing.reaches
+	}, // init sets the rest, which refers to ways
 }
 
 // conditionWords returns a text that says what a condition of a rule asks for.
@@ -168,13 +174,24 @@ func reachesOf(scope *access.Scope) []string {
 // armCount returns the number of names of a scope's ways.
 func armCount(scope *access.Scope) (n int) {
 	for i := range scope.Ways {
+		if p := scope.Ways[i].Parent; p != nil {
+			n += armCount(p.Scope)
+		}
 		n += len(scope.Ways[i].Names)
 	}
 	return n
 }
 
 // reaches returns the reaches of the record's index rows.
-func (st *standing) reaches() []string {
+func (st *standing) reaches(e *schema.Entity) []string {
+	if f := e.Controller(); f != nil {
+		return parentReach(st.values[f.Index])
+	}
+	return st.own()
+}
+
+// own returns the reaches of a record that no parent controls.
+func (st *standing) own() []string {
 	list := make([]string, 0, 2+len(st.shares)+len(st.rules))
 	for i := range ways {
 		n := len(list)

@@ -2,6 +2,7 @@ package records
 
 import (
 	"slices"
+	"strings"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
@@ -48,10 +49,46 @@ type Reason struct {
 	Role  string              // the owner's, or that of the share; "" otherwise
 	Rule  *access.SharingRule // nil for others
 	Set   string              // the permission set that has all_entity_access
-	Text  string              // in words
+	// Parent is the record that decides; nil unless Cause is
+	// access.ControlledByParent.
+	Parent *ParentWhy
+	Text   string // in words
 
 	words func(*Why, *Reason) string
 }
+
+// ParentWhy explains what the user may do with the parent of a record.
+type ParentWhy struct {
+	Entity, ID string
+	Why        *Why
+}
+
+// text says which verbs reach the parent, and why.
+func (p *ParentWhy) text() string {
+	if p == nil {
+		return "its parent is reached"
+	}
+	var parts []string
+	for _, at := range p.Why.Verbs {
+		if at.Verb == access.Delete || !at.Reached {
+			continue
+		}
+		var texts []string
+		for _, w := range p.Why.Ways {
+			for _, r := range w.Reasons {
+				if r.Opens(at.Verb) {
+					texts = append(texts, r.Text)
+				}
+			}
+		}
+		parts = append(parts, "may be "+map[access.Verb]string{access.Read: "read", access.Update: "updated"}[at.Verb]+
+			" ("+strings.Join(texts[:min(len(texts), maxParentReasons)], "; ")+")")
+	}
+	return "its " + p.Entity + " " + p.ID + " " + strings.Join(parts, " and ")
+}
+
+// maxParentReasons bounds the reasons that a text names for a parent.
+const maxParentReasons = 3
 
 // FieldWhy names the permission sets that let a field be read, and edited.
 type FieldWhy struct {

@@ -29,6 +29,14 @@ var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "e
 
 var typeNames = []string{"asset", "case_file", "deal"}
 
+// chainNames are types each of which has a reference to the one before, the
+// first to one of typeNames, and may be controlled by it.
+var chainNames = []string{"k1", "k2", "k3", "k4", "k5"}
+
+func (w *world) entityNames() []string {
+	return slices.DeleteFunc(slices.Concat(typeNames, chainNames), func(name string) bool { return w.types[name] == nil })
+}
+
 // generate makes two tenants from one seed. They have the same names of users,
 // roles, sets and types, so only the tenant distinguishes them.
 func generate(seed uint64) (here, there *world) {
@@ -38,10 +46,11 @@ func generate(seed uint64) (here, there *world) {
 	for i := range 14 {
 		ids = append(ids, clock.NewID(at.Add(time.Duration(i)*time.Second)))
 	}
-	return generateTenant(rnd, fmt.Sprintf("w%da", seed), ids), generateTenant(rnd, fmt.Sprintf("w%db", seed), ids)
+	chain := chainNames[:2+3*(seed%2)]
+	return generateTenant(rnd, fmt.Sprintf("w%da", seed), ids, chain), generateTenant(rnd, fmt.Sprintf("w%db", seed), ids, chain)
 }
 
-func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
+func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 	w := &world{tenant: tenant, agents: []string{ids[5], ids[11], ids[someoneExternal]}, parentOf: map[string]string{}, sets: map[string]*permSet{}, types: map[string]*recordType{}}
 	depth := map[string]int{"": 0}
 	for i := range 6 + rnd.IntN(4) {
@@ -62,6 +71,14 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 			e.fields = append(e.fields, w.filled(f))
 		}
 		w.types[name] = e
+	}
+	above := pick(rnd, typeNames)
+	for _, name := range chain {
+		w.types[name] = &recordType{
+			name: name, sharing: "private", parent: above, controlled: true,
+			fields: []field{kinds[1], kinds[3], {name: "parent", kind: "reference", required: true, indexed: chance(rnd, 50)}},
+		}
+		above = name
 	}
 	for i := range 6 {
 		w.sets[fmt.Sprintf("s%d", i)] = generateSet(rnd, i == 0 || chance(rnd, 10))
@@ -87,7 +104,12 @@ func generateTenant(rnd *rand.Rand, tenant string, ids []string) *world {
 		w.addRule(generateRule(rnd, w))
 	}
 	for range 27 {
-		w.things = append(w.things, generateThing(rnd, w))
+		w.things = append(w.things, generateThing(rnd, w, pick(rnd, typeNames)))
+	}
+	for _, name := range w.entityNames()[len(typeNames):] {
+		for range 3 {
+			w.things = append(w.things, generateThing(rnd, w, name))
+		}
 	}
 	return w
 }
@@ -153,6 +175,16 @@ func generateSet(rnd *rand.Rand, all bool) *permSet {
 			s.entities[name] = generateGrant(rnd)
 		}
 	}
+	for _, name := range chainNames {
+		if chance(rnd, 85) { // otherwise few would reach the end of the chain
+			g := generateGrant(rnd)
+			g.verbs[toRead] = g.verbs[toRead] || chance(rnd, 70)
+			if chance(rnd, 10) {
+				g.fields["parent"] = fieldGrant{read: chance(rnd, 50)}
+			}
+			s.entities[name] = g
+		}
+	}
 	return s
 }
 
@@ -205,20 +237,42 @@ func (w *world) addRule(q *rule) {
 	w.rules = append(w.rules, q)
 }
 
-func generateThing(rnd *rand.Rand, w *world) *thing {
-	r := &thing{tenant: w.tenant, entity: pick(rnd, typeNames), data: map[string]string{}}
+func generateThing(rnd *rand.Rand, w *world, entity string) *thing {
+	r := &thing{tenant: w.tenant, entity: entity, data: map[string]string{}}
 	for r.owner == "" || r.owner == w.people[witness].id {
 		r.owner = pick(rnd, w.people).id
 	}
 	for _, f := range w.types[r.entity].fields {
-		if f.required || chance(rnd, 80) {
+		if f.name != "parent" && (f.required || chance(rnd, 80)) {
 			r.data[f.name] = pick(rnd, f.values)
 		}
+	}
+	if r.parent = w.anyParent(rnd, r.entity); r.parent != nil {
+		return r
 	}
 	for range rnd.IntN(3) {
 		r.addShare(generateShare(rnd, w))
 	}
 	return r
+}
+
+// anyParent returns a record that one of the type may refer to, nil where the
+// type has no parent.
+func (w *world) anyParent(rnd *rand.Rand, entity string) *thing {
+	if w.types[entity].parent == "" {
+		return nil
+	}
+	return pick(rnd, w.of(w.types[entity].parent))
+}
+
+func (w *world) of(entity string) []*thing {
+	return slices.DeleteFunc(slices.Clone(w.things), func(r *thing) bool { return r.entity != entity })
+}
+
+// moveTo sets the parent of a record.
+func (r *thing) moveTo(parent *thing) {
+	r.parent = parent
+	r.data["parent"] = `"` + parent.id + `"`
 }
 
 func generateShare(rnd *rand.Rand, w *world) share {
@@ -237,12 +291,14 @@ func (r *thing) addShare(s share) {
 // changes of a stage are of a given kind. apply says what to change in a
 // database.
 func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
-	kind := rnd.IntN(14)
+	kind := rnd.IntN(16)
 	switch i {
 	case 0:
 		kind = 5
 	case 1:
 		kind = 12
+	case 3:
+		kind = 14
 	case 11: // the last: no change of configuration follows
 		kind = 11
 	}
@@ -279,7 +335,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		w.sets[name] = generateSet(rnd, false)
 		return "another set " + name, change{sets: true}
 	case 7:
-		r, s := pick(rnd, w.things), generateShare(rnd, w)
+		r, s := pick(rnd, w.rootThings()), generateShare(rnd, w)
 		if len(r.shares) > 0 && chance(rnd, 40) {
 			gone := r.shares[0]
 			r.shares = r.shares[1:]
@@ -291,8 +347,16 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		p := pick(rnd, w.viewers())
 		p.managed = generateManaged(rnd)
 		return fmt.Sprintf("user %s has %v now", p.id, p.managed), change{managed: p}
+	case 13:
+		e := w.types[pick(rnd, w.entityNames()[len(typeNames):])]
+		e.controlled = !e.controlled
+		return fmt.Sprintf("%s is controlled by %s: %v", e.name, e.parent, e.controlled), change{types: true}
+	case 14:
+		r := pick(rnd, w.of(pick(rnd, w.entityNames()[len(typeNames):])))
+		r.moveTo(w.anyParent(rnd, r.entity))
+		return fmt.Sprintf("record %s goes under %s", r.id, r.parent.id), change{record: r, fields: []string{"parent"}}
 	default:
-		r := pick(rnd, w.things)
+		r := pick(rnd, w.rootThings())
 		names := []string{pick(rnd, w.types[r.entity].fields).name}
 		value := func(f field) string { return pick(rnd, f.values) }
 		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // make the rule match, or no longer match
@@ -319,6 +383,10 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		}
 		return fmt.Sprintf("record %s holds %v and is of %s", r.id, r.data, r.owner), change{record: r, fields: names}
 	}
+}
+
+func (w *world) rootThings() []*thing {
+	return slices.DeleteFunc(slices.Clone(w.things), func(r *thing) bool { return r.parent != nil })
 }
 
 // valueRule returns a rule by field value of the type, or nil if there is none.

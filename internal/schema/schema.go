@@ -111,8 +111,15 @@ func (f *Field) Describe() string {
 type Entity struct {
 	Name    string // singular snake_case: how the API addresses it
 	Label   string
-	Sharing Sharing
+	Sharing Sharing // Private where ControlledBy is set
 	Fields  []*Field
+	// ControlledBy is the field that refers to the parent of a record, if the
+	// parent decides who reaches it (contract A21); "" if the type is not
+	// controlled by a parent. See Chain.
+	ControlledBy string `json:",omitzero"`
+	// Lineage is the name of the index rows that ancestors of the type's records
+	// have for it; "" if the type is not controlled.
+	Lineage string `json:",omitzero"`
 	// Stored is the name under which its records are stored; "" is Name. An entity
 	// type that was renamed keeps it. See StoredAs.
 	Stored string `json:",omitzero"`
@@ -222,6 +229,8 @@ var userColumns = []string{"id", "email", "password", "name", "locale", "userTyp
 // Check returns the first mistake in the declaration of an entity type, in words
 // for its author, or nil. Whether references lead to entity types that exist is
 // checked by CheckTargets.
+//
+// Whether the field that controls it fits is checked by CheckControl.
 func (e *Entity) Check() error {
 	if !nameRule.MatchString(e.Name) {
 		return fmt.Errorf("entity %q: expected a singular snake_case name of at most 63 characters", e.Name)

@@ -12,8 +12,10 @@ import (
 func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	var entities []*Entity
 	byName := map[string]*Entity{}
-	err := q.Query(ctx, `SELECT name, label, sharing, stored_as FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
-		e := &Entity{Name: r.Text(0), Label: r.Text(1), Sharing: Sharing(r.Text(2)), Stored: r.Text(3)}
+	err := q.Query(ctx, `SELECT name, label, sharing, stored_as, controlled_by, lineage FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		e := &Entity{
+			Name: r.Text(0), Label: r.Text(1), Sharing: Sharing(r.Text(2)), Stored: r.Text(3), ControlledBy: r.Text(4), Lineage: r.Text(5),
+		}
 		entities = append(entities, e)
 		byName[e.Name] = e
 		return nil
@@ -57,9 +59,9 @@ func PutEntity(ctx context.Context, tx tenant.ConfigTx, e *Entity) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing, stored_as) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (tenant_id, name) DO UPDATE SET label = excluded.label, sharing = excluded.sharing`,
-		e.Name, e.Label, string(e.Sharing), stored)
+	_, err = tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing, stored_as, controlled_by, lineage) VALUES ($1, $2, $3, $4, $5, $6, '')
+		ON CONFLICT (tenant_id, name) DO UPDATE SET label = excluded.label, sharing = excluded.sharing, controlled_by = excluded.controlled_by`,
+		e.Name, e.Label, string(e.Sharing), stored, e.ControlledBy)
 	if err != nil {
 		return err
 	}
@@ -92,6 +94,13 @@ type FieldName struct{ Entity, Field string }
 // means the field's own name. The error is one of the database.
 func SetIndexName(ctx context.Context, tx tenant.ConfigTx, f FieldName, name string) error {
 	_, err := tx.Exec(ctx, `UPDATE fields SET index_name = $4 WHERE tenant_id = $1 AND entity = $2 AND name = $3`, f.Entity, f.Field, name)
+	return err
+}
+
+// SetLineage sets the name of the index rows that ancestors have for the records
+// of an entity type; "" means none. The error is one of the database.
+func SetLineage(ctx context.Context, tx tenant.ConfigTx, entity, name string) error {
+	_, err := tx.Exec(ctx, `UPDATE entities SET lineage = $3 WHERE tenant_id = $1 AND name = $2`, entity, name)
 	return err
 }
 

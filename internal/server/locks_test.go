@@ -22,6 +22,7 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 		"access.System":                "the constructor",
 		"access.SystemAs":              "the constructor in a user's name",
 		"records.clearPage":            "a deleted record's references go, whoever may see the records that hold them",
+		"records.dropLeft":             "records go with their parent, whoever may see them",
 		"endpoint.Service.under":       "execution_context: system, which a tenant's admin declared",
 		"cmd/gatehouse.flags.onShares": "an operator's command",
 		"cmd/gatehouse.openapiCommand": "an operator's command: it reads no records",

@@ -47,6 +47,9 @@ type Options struct {
 	Engine *component.Engine
 	// Mail sends the mails of External Identity.
 	Mail mail.Sender
+	// Patience is how long a request waits for its change of configuration before it is
+	// told of the work; 0 is 2 s. It is for tests, which must not depend on load.
+	Patience time.Duration
 }
 
 // Server serves every tenant of a database.
@@ -124,7 +127,7 @@ func New(o Options) *Server {
 	entries, keys := s.logAdmin(o.Keyring.Derive("admin cursor", 32))
 	s.admin = admin.New(admin.Options{
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Cores: o.Engine.Cores(), Mails: s.mails,
-		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers,
+		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers, Patience: o.Patience,
 	})
 	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, entries, keys)
 	s.metrics = newMetrics(s)

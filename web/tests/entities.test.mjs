@@ -40,9 +40,8 @@ export default job('an entity with fields on a fresh tenant', async () => {
     await picture(page, 'entity')
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
-    const text = await exported()
-    assert.match(text, /name: title, type: text, required: true/)
-    assert.match(text, /name: stage, type: select, options: \[open, paid\]/)
+    await until('both fields', async () => { const text = await exported(); return /name: title, type: text, required: true/.test(text) && /name: stage, type: select, options: \[open, paid\]/.test(text) })
+    await page.getByRole('row', { name: /stage/ }).waitFor()
   })
   await step('a field is renamed with its data, and an edit outlives a reload', async () => {
     await page.getByRole('row', { name: /stage/ }).click()

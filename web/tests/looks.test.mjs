@@ -1,4 +1,5 @@
 // Every page in both colours at 1440 and 360: photographed, checked with axe, walked by Tab. In "make test" a few of them.
+import assert from 'node:assert/strict'
 import { noFindings, noOverflow, otherPages, railPages, settled, tabWalk } from './lib/looks.mjs'
 import { at, demoTenant, job, look, open, picture, signIn, step } from './lib/stage.mjs'
 
@@ -13,6 +14,7 @@ export default job('every page keeps its width, its contrast and its keyboard', 
   const views = at.prove
     ? ['light', 'dark'].flatMap((colorScheme) => [1440, 1024, 360].map((width) => ({ colorScheme, width })))
     : [{ colorScheme: 'light', width: 1440 }, { colorScheme: 'dark', width: 360 }]
+  const failures = []
   for (const view of views) {
     const inside = look(await open({ ...view, storageState: state }))
     const outside = await open(view)
@@ -27,7 +29,13 @@ export default job('every page keeps its width, its contrast and its keyboard', 
         await noOverflow(page, one.name)
         await noFindings(page, one.name)
         if (view.colorScheme === 'light') await tabWalk(page, one.name)
+      }).catch((error) => {
+        // All pages are looked at before the job fails.
+        failures.push(`${one.name}, ${view.colorScheme}, ${view.width}: ${error.message}`)
       })
     }
+    await inside.context().close()
+    await outside.context().close()
   }
+  assert.deepEqual(failures, [])
 })

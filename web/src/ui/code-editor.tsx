@@ -134,12 +134,16 @@ export function CodeEditor({ label, value, onChange, language, readOnly, problem
   const view = useRef<EditorView>(undefined)
   const latest = useRef({ onChange, onSubmit, complete })
   useEffect(() => { latest.current = { onChange, onSubmit, complete } })
+  const told = useRef(new Set<string>())
   const fixed = useMemo(() => new Compartment(), [])
   const hint = useId()
 
   useEffect(() => {
     const parent = host.current
     if (!parent) return
+    // One source for the life of the editor: completion tells sources apart by identity.
+    const source: CompletionSource = (context) => latest.current.complete?.(context) ?? null
+    const offers = [{ autocomplete: source }]
     const made = new EditorView({
       parent,
       state: EditorState.create({
@@ -149,7 +153,7 @@ export function CodeEditor({ label, value, onChange, language, readOnly, problem
           history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightSelectionMatches(), indentUnit.of('  '),
           languageOf(language), syntaxHighlighting(colours), look, problemField,
           wrap ? EditorView.lineWrapping : [],
-          complete ? [EditorState.languageData.of(() => [{ autocomplete: (context: Parameters<CompletionSource>[0]) => latest.current.complete?.(context) ?? null }])] : [],
+          complete ? EditorState.languageData.of(() => offers) : [],
           autocompletion({ icons: false }),
           keymap.of([
             { key: 'Mod-Enter', run: () => { latest.current.onSubmit?.(); return latest.current.onSubmit !== undefined } },
@@ -157,7 +161,12 @@ export function CodeEditor({ label, value, onChange, language, readOnly, problem
           ]),
           fixed.of([EditorState.readOnly.of(readOnly ?? false), EditorView.editable.of(!readOnly)]),
           EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, spellcheck: 'false', ...(readOnly ? { tabindex: '0' } : {}) }),
-          EditorView.updateListener.of((update) => { if (update.docChanged) latest.current.onChange?.(update.state.doc.toString()) }),
+          EditorView.updateListener.of((update) => {
+            if (!update.docChanged) return
+            const text = update.state.doc.toString()
+            told.current.add(text)
+            latest.current.onChange?.(text)
+          }),
         ],
       }),
     })
@@ -169,7 +178,11 @@ export function CodeEditor({ label, value, onChange, language, readOnly, problem
 
   useEffect(() => {
     const now = view.current
-    if (now && now.state.doc.toString() !== value) now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: value } })
+    if (!now) return
+    const text = now.state.doc.toString()
+    // A text that was told and has been typed past since is on its way round: only one from outside goes into the editor.
+    if (text === value) told.current.clear()
+    else if (!told.current.has(value)) now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: value } })
   }, [value, language])
   useEffect(() => {
     view.current?.dispatch({ effects: fixed.reconfigure([EditorState.readOnly.of(readOnly ?? false), EditorView.editable.of(!readOnly)]) })

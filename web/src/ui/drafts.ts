@@ -73,3 +73,8 @@ function read<T>(key: string): Kept<T> | undefined {
 }
 
 function same(a: unknown, b: unknown): boolean { return JSON.stringify(a) === JSON.stringify(b) }
+
+/** seedDraft begins an edit of an object before its page is open, e.g. of a new one that is made from a recipe. */
+export function seedDraft(key: string, value: unknown, against: string): void {
+  try { sessionStorage.setItem(prefix + key, JSON.stringify({ value, against })) } catch { /* storage is full or off: the page begins empty */ }
+}

@@ -59,7 +59,8 @@ export async function tabWalk(page, name, most = 60) {
 /** railPages opens what is shut in the rail and gives the address of every line. */
 export async function railPages(page) {
   const nav = page.getByRole('navigation', { name: 'Main' })
-  for (const parent of await nav.locator('button[aria-expanded=false]').all()) await parent.click()
+  const shut = nav.locator('button[aria-expanded=false]')
+  while (await shut.count()) await shut.first().click()
   return nav.locator('a').evaluateAll((links) => links.map((a) => ({ name: a.textContent.replace(/[\d,]+$/, '').trim(), path: a.pathname.replace(/^\/admin/, '') + a.search })))
 }
 

@@ -87,7 +87,7 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
       <div className="pad">
         <WorkNote work={work.data} />
         {draft.restored && draft.dirty && <Note>Your edit from before is here, unsaved.</Note>}
-        {conflict && typeof theirVersion === 'string' && <ConflictView what={ofUsers ? 'the fields of users' : `entity ${name}`} theirs={theirs} yours={ofUsers ? fieldsOf(edit.rows) : valueOf(stored, edit)} busy={review.busy}
+        {conflict && typeof theirVersion === 'string' && <ConflictView what={ofUsers ? 'the fields of users' : `entity ${name}`} theirs={byName(asEntity(theirs, edit.base))} yours={byName(valueOf(stored, edit))} busy={review.busy}
           onMerge={() => { review.clear(); draft.set(merged(asEntity(theirs, edit.base), edit)); draft.rebase(theirVersion); reload() }}
           onTakeTheirs={() => { review.clear(); draft.discard(); reload() }} onSaveMine={() => { draft.rebase(theirVersion); save(theirVersion) }} />}
         {elsewhere.map((p, i) => <Note key={i} kind="bad">{p.message}</Note>)}
@@ -121,6 +121,11 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
       <LeaveGuard dirty={draft.dirty && count > 0} what="Your edit of the fields stays in this tab, unsaved." keep="Stay" leave="Discard and leave" onDiscard={draft.discard} />
     </Page>
   )
+}
+
+/** byName has the fields under their names, so that what differs is told field by field. */
+function byName(value: EntityValue): Record<string, unknown> {
+  return { label: value.label, sharing: value.sharing, fields: Object.fromEntries(value.fields.map((f) => [f.renamed_from ?? f.name, { ...f, renamed_from: undefined }])) }
 }
 
 /** asEntity is what is stored, of users too, where there are fields alone. */

@@ -62,7 +62,7 @@ function Detail({ entry, onClose, onStep }: { entry: Entry; onClose: () => void;
         { name: 'When', value: <Time at={entry.at} form="full" /> },
         { name: 'Who', value: <>{entry.actor}{entry.actedAs && <> as {entry.actedAs}</>}</> },
       ]} />
-      <Section title="Before and after"><CodeDiff before={item.before ?? ''} after={item.after ?? ''} all={entry.action !== 'update'} /></Section>
+      <div className="top6" /><Section title="Before and after"><CodeDiff before={item.before ?? ''} after={item.after ?? ''} all={entry.action !== 'update'} /></Section>
     </Drawer>
   )
 }

@@ -24,10 +24,16 @@ export function whatOf(change: { action: string; differences: readonly Differenc
   return Array.isArray(fields) ? `${fields.length} ${fields.length === 1 ? 'field' : 'fields'}` : ''
 }
 
+/** said leaves out the members of an object that say nothing. */
+function said(value: unknown): unknown {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null && one !== '' && !(Array.isArray(one) && one.length === 0)))
+}
+
 /** itemOf is one change as the plan and the history draw it. */
 export function itemOf(change: { action: string; kind: string; name: string; before: unknown; after: unknown; differences: readonly Difference[] }, key: string, notes: PlanItem['notes'] = []): PlanItem {
   const update = change.action === 'update'
-  const both = update ? sides(change.differences) : { before: change.before === null ? '' : block(change.before), after: change.after === null ? '' : block(change.after) }
+  const both = update ? sides(change.differences) : { before: change.before === null ? '' : block(said(change.before)), after: change.after === null ? '' : block(said(change.after)) }
   return { key, op: ops[change.action] ?? 'change', kind: kindWords(change.kind), name: change.kind === 'user_fields' ? 'user' : change.name, what: whatOf(change), ...both, notes }
 }
 

@@ -18,13 +18,15 @@ export function useWork(enabled = true) {
     refetchInterval: (q) => (q.state.data?.state === 'running' || q.state.data?.other ? 1000 : false),
   })
   const state = query.data?.state
+  const now = query.data && `${query.data.id ?? ''} ${query.data.state}`
   useEffect(() => {
-    if (was.current === 'running' && state !== 'running') {
+    if (now === undefined) return
+    if (was.current !== undefined && was.current !== now && state !== 'running') {
       for (const key of ['config', 'entities', 'history', 'names', 'users']) void client.invalidateQueries({ queryKey: [key] })
       if (state === 'done') toast.show({ text: 'The change is in force' })
     }
-    was.current = state
-  }, [state, client])
+    was.current = now
+  }, [now, state, client])
   return query
 }
 
