@@ -171,8 +171,8 @@ func (s *Service) follow(id tenant.ID, row workRow, w *ongoing, done <-chan outc
 				row.answer = string(text)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), endWithin)
-			defer cancel()
 			tell(ctx)
+			cancel()
 			return
 		}
 	}

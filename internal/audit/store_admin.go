@@ -10,7 +10,7 @@ import (
 
 // AdminStore returns what the admin API needs of a database. problem is told of
 // days and blocks that cannot be read.
-func AdminStore(d *db.DB, problem func(t tenant.ID, day string, err error)) adminStore { //nolint:revive // only NewAdminAPI takes it
+func AdminStore(d *db.DB, problem func(t tenant.ID, day string, err error)) adminStore {
 	return adminStore{d, problem}
 }
 
