@@ -439,8 +439,12 @@ func (x *exam) deletions() {
 			}
 		}
 	}
+	var trees [][]*thing // before the first deletion: what restores a tree writes to its records
 	for _, root := range x.w.rootThings() {
-		wait.Go(func() { one(x.w.tree(root)) })
+		trees = append(trees, x.w.tree(root))
+	}
+	for _, tree := range trees {
+		wait.Go(func() { one(tree) })
 	}
 	wait.Wait()
 	slices.SortFunc(x.w.things, func(a, b *thing) int { return strings.Compare(a.at, b.at) })

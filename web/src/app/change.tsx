@@ -11,6 +11,8 @@ import { planOf, problemsOf, useSave, type Applied, type Edit, type Plan, type P
 export interface Change {
   /** start plans the edits; it makes them at once when the plan takes nothing from anybody, else it asks first. */
   start: (edits: readonly Edit[], done: (applied: Applied) => void) => void
+  /** confirmed makes edits that the user was asked about already. */
+  confirmed: (edits: readonly Edit[], done: (applied: Applied) => void) => void
   busy: boolean
   error: ApiError | undefined
   problems: readonly Problem[]
@@ -52,8 +54,13 @@ export function useChange(what: string, said: string): Change {
     const version = error?.details['version']
     if (last && typeof version === 'string') start(last.edits.map((e) => (e.against === undefined ? e : { ...e, against: version })), last.done)
   }
+  const confirmed = (edits: readonly Edit[], done: (applied: Applied) => void) => {
+    setError(undefined)
+    setLast({ edits, done })
+    make(edits, done)
+  }
   return {
-    start, busy: planning || save.isPending, error: conflict ? undefined : error, problems: problemsOf(error), clear: () => { setError(undefined) },
+    start, confirmed, busy: planning || save.isPending, error: conflict ? undefined : error, problems: problemsOf(error), clear: () => { setError(undefined) },
     dialog: <>
       {asked && <Takes plan={asked.plan} what={what} busy={save.isPending} onKeep={() => { setAsked(undefined) }} onGo={() => { make(asked.edits, asked.done) }} />}
       {conflict && <Dialog open width={640} title="Changed meanwhile" onClose={() => { setError(undefined) }}>

@@ -35,7 +35,7 @@ export function Drawer({ title, label, sub, acts, tabs, tabName = 'tab', onStep,
   }, [label])
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Esc closes it from anywhere inside
-    <aside className={`drawer ${wide ? 'wide' : ''}`} aria-label={label} ref={box} onKeyDown={(event) => { if (event.key === 'Escape' && !event.defaultPrevented) { event.preventDefault(); latest.current() } }}>
+    <aside className={`drawer ${wide ? 'wide' : ''}`} aria-label={label} ref={box} onKeyDown={(event) => { if (event.key === 'Escape' && !event.defaultPrevented && !opensList(event.target)) { event.preventDefault(); latest.current() } }}>
       <header>
         <div className="row">
           <h2 className="name trunc" tabIndex={-1}>{title}</h2>
@@ -51,6 +51,9 @@ export function Drawer({ title, label, sub, acts, tabs, tabName = 'tab', onStep,
     </aside>
   )
 }
+
+/** opensList reports whether the element has a list open: Esc shuts that, and not the drawer. */
+function opensList(element: EventTarget): boolean { return element instanceof HTMLElement && element.getAttribute('aria-expanded') === 'true' }
 
 /** Tabs keep the open one in the address under name; arrows move, as the pattern of tabs asks. */
 export function Tabs({ tabs, name = 'tab', label, inner = 'tabbody' }: { tabs: readonly DrawerTab[]; name?: string; label: string; inner?: string }) {

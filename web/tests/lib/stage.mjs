@@ -80,7 +80,7 @@ export function ask(t, method, where, { token, body, headers = {} } = {}) {
 }
 
 /** until asks again until the answer is true, and gives it; the deadline is generous and the words say what was waited for. */
-export async function until(what, work, seconds = 30) {
+export async function until(what, work, seconds = 60) {
   const end = Date.now() + seconds * 1000
   for (;;) {
     const got = await work()
@@ -100,7 +100,7 @@ let shown
  */
 export async function open({ width = 1440, height = 900, colorScheme = 'light', expected, ...options } = {}) {
   const context = await (await launch()).newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...options })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(60_000)
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => { console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`) })
   })

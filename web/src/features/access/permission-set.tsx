@@ -94,7 +94,7 @@ function Editor({ name, version, value }: { name: string; version: string; value
       <SaveBar count={changed.length} what={<span className="mono">{changed.slice(0, 4).join(' · ')}{changed.length > 4 ? ` and ${changed.length - 4} more` : ''}</span>} effect="Works within 1 s." busy={change.busy} error={change.problems.length ? undefined : change.error}
         onDiscard={() => { draft.discard(); change.clear() }} onSave={() => { change.start([{ kind: 'permission_set', name, value: draft.value, against: draft.against }], draft.discard) }} />
       {removing && <ConfirmDestroy title={`Remove permission set ${name}`} action="Remove set" busy={change.busy} error={change.error} onClose={() => { setRemoving(false) }}
-        onConfirm={() => { change.start([{ kind: 'permission_set', name, value: null, against: version }], () => { draft.discard(); go(paths.permissionSets()) }) }}>
+        onConfirm={() => { change.confirmed([{ kind: 'permission_set', name, value: null, against: version }], () => { draft.discard(); go(paths.permissionSets()) }) }}>
         <p>A set that users have, or that External Identity gives at registration, cannot be removed.</p>
       </ConfirmDestroy>}
       {change.dialog}

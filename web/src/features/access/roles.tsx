@@ -82,7 +82,7 @@ function RoleDrawer({ role, all, parent, onAdd, onClose }: { role?: Stored<RoleV
           : <ul className="plainlist">{having.map((u) => <li key={u.id}><Link to={u.type === 'external' ? paths.externalUsers(u.email) : paths.users(u.email)}>{u.name || u.email}</Link> <span className="muted">{u.email}</span></li>)}</ul>}
       </section>}
       {removing && role && <ConfirmDestroy title={`Remove role ${role.name}`} action="Remove role" busy={change.busy} error={change.error} onClose={() => { setRemoving(false) }}
-        onConfirm={() => { change.start([{ kind: 'role', name: role.name, value: null, against: role.version }], () => { setRemoving(false); onClose() }) }}>
+        onConfirm={() => { change.confirmed([{ kind: 'role', name: role.name, value: null, against: role.version }], () => { setRemoving(false); onClose() }) }}>
         <p>Shares with the role end. A role that users have, or that a rule or another role names, cannot be removed.</p>
       </ConfirmDestroy>}
       {change.dialog}

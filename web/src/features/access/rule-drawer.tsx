@@ -67,7 +67,7 @@ export function RuleDrawer({ rule, onClose, onSaved }: { rule?: Stored<RuleValue
       </form>
       <Reach rule={value} whole={whole} />
       {removing && rule && <ConfirmDestroy title="Remove the sharing rule" action="Remove rule" busy={change.busy} error={change.error} onClose={() => { setRemoving(false) }}
-        onConfirm={() => { change.start([{ kind: 'sharing_rule', name: rule.name, value: null, against: rule.version }], () => { setRemoving(false); draft.discard(); onSaved() }) }}>
+        onConfirm={() => { change.confirmed([{ kind: 'sharing_rule', name: rule.name, value: null, against: rule.version }], () => { setRemoving(false); draft.discard(); onSaved() }) }}>
         <p>{whomWords(rule.value)} no longer {rule.value.access === 'edit' ? 'see or change' : 'see'} records of {rule.value.entity} {whichWords(rule.value)}, unless something else opens them.</p>
       </ConfirmDestroy>}
       {change.dialog}

@@ -116,7 +116,7 @@ function Deeds({ email, line, type, self, version }: { email: string; line: User
       <ActionError error={change.error ?? resend.error ?? act.error ?? undefined} />
       {manages && <NewPassword email={email} version={version} />}
       {asking && <ConfirmDestroy title={`Deactivate ${line.name || email}`} action="Deactivate" keep="Keep active" busy={change.busy} error={change.error} onClose={() => { setAsking(false) }}
-        onConfirm={() => { change.start([{ kind: 'user', name: email, value: null }], () => { setAsking(false) }) }}>
+        onConfirm={() => { change.confirmed([{ kind: 'user', name: email, value: null }], () => { setAsking(false) }) }}>
         <p>{type === 'external' ? 'Every session ends; an access token works until its hour is over.' : 'Their sessions end, and keys that act as them stop at once.'} Their records stay. They can be reactivated.</p>
       </ConfirmDestroy>}
       {change.dialog}
