@@ -74,9 +74,12 @@ type deals struct {
 	made  int
 }
 
-func newDeals(t *testing.T, d *db.DB, n int) *deals {
+func newDeals(t *testing.T, d *db.DB, n int) *deals { return newDealsOf(t, d, dealsBefore, n) }
+
+// newDealsOf is newDeals with another configuration.
+func newDealsOf(t *testing.T, d *db.DB, src string, n int) *deals {
 	x := &deals{place: newPlace(t, d)}
-	x.apply(dealsBefore)
+	x.apply(src)
 	x.dir = access.NewDirectory(d)
 	x.store = records.New(d, x.dir, x.clock, []byte("a key for cursors, in a test only"))
 	r, err := x.as("olivia").Create(t.Context(), "firm", nil)

@@ -167,7 +167,7 @@ func (m *renamesModel) manifest() string {
 		}
 		return key + ":\n" + list
 	}
-	head, tail, _ := strings.Cut(dealsBefore, "entities:")
+	head, tail, _ := strings.Cut(dealsPlain, "entities:")
 	_, tail, _ = strings.Cut(tail, "roles:")
 	roles, tail, _ := strings.Cut(tail, "permission_sets:")
 	_, users, _ := strings.Cut(tail, "users:")
@@ -316,7 +316,7 @@ func (m *renamesModel) check() {
 func TestRenamesAgainstAModel(t *testing.T) {
 	for _, seed := range []uint64{2, 20} {
 		dbtest.Each(t, func(t *testing.T, d *db.DB) {
-			m := &renamesModel{deals: newDeals(t, d, 0), rand: rand.New(rand.NewPCG(seed, 1))}
+			m := &renamesModel{deals: newDealsOf(t, d, dealsPlain, 0), rand: rand.New(rand.NewPCG(seed, 1))}
 			if err := m.as("olivia").Delete(t.Context(), "firm", m.firm); err != nil {
 				t.Fatal(err)
 			}

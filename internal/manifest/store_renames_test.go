@@ -15,11 +15,17 @@ import (
 	"gatehouse/internal/records"
 )
 
-// dealsNamed is the configuration of deals with references. ordersNamed is the
+// dealsPlain is dealsBefore without rules that match the viewer, and dealsNamed that
+// configuration with references. ordersNamed is the
 // same configuration after nearly everything is renamed and some of it changed
 // further.
 var (
-	dealsNamed  = strings.Replace(dealsBefore, "{name: firm, type: text}", "{name: firm, type: reference, entity: firm}", 1)
+	dealsPlain = strings.NewReplacer( // without what matches the viewer
+		"  - {entity: deal, where: {place: \"{{user.desk}}\"}, share_with: internal, access: read}\n", "",
+		"user_fields: [{name: desk, type: text, managed: true}, {name: stages, type: multiselect, options: [won, lost], managed: true}]\n", "",
+		"  - {email: dora@x.example, permission_sets: [work], managed: {desk: oslo, stages: [lost, won]}}\n", "",
+	).Replace(dealsBefore)
+	dealsNamed  = strings.Replace(dealsPlain, "{name: firm, type: text}", "{name: firm, type: reference, entity: firm}", 1)
 	ordersNamed = strings.NewReplacer(
 		"{name: firm, sharing", "{name: company, renamed_from: firm, sharing",
 		"- name: deal\n", "- name: order\n    renamed_from: deal\n",
@@ -37,7 +43,7 @@ func eachWay(t *testing.T, fn func(x *deals, opts manifest.Options)) {
 	for about, inline := range map[string]int{"at once": 1 << 30, "in steps": -1} {
 		t.Run(about, func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
-				x := newDeals(t, d, 0)
+				x := newDealsOf(t, d, dealsPlain, 0)
 				x.apply(dealsNamed)
 				fn(x, manifest.Options{Inline: inline, Pace: records.Pace{Records: 3}})
 			})
@@ -224,7 +230,7 @@ func TestANameThatBecameFreeIsNew(t *testing.T) {
 // name next.
 func TestDataOfARemovedFieldStaysGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		x := newDeals(t, d, 0)
+		x := newDealsOf(t, d, dealsPlain, 0)
 		id := x.create("ned")
 		with := func(fields string) {
 			t.Helper()
@@ -266,7 +272,7 @@ func TestARenameFromNothingIsToldOf(t *testing.T) {
 
 func TestRenamesThatCannotBeAreRefused(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		x := newDeals(t, d, 2)
+		x := newDealsOf(t, d, dealsPlain, 2)
 		x.apply(dealsNamed)
 		const entities = "tenant: deals\nentities:\n"
 		const plain = entities + "  - name: order\n    renamed_from: deal\n    fields: [{name: title, type: text}]\n"
@@ -292,9 +298,9 @@ func TestRenamesThatCannotBeAreRefused(t *testing.T) {
 
 func TestAFieldOfUsersIsRenamed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		x := newDeals(t, d, 0)
+		x := newDealsOf(t, d, dealsPlain, 0)
 		with := func(fields string) string {
-			return strings.Replace(dealsBefore, "entities:\n", "user_fields: ["+fields+"]\nentities:\n", 1)
+			return strings.Replace(dealsPlain, "entities:\n", "user_fields: ["+fields+"]\nentities:\n", 1)
 		}
 		x.apply(with("{name: town, type: text}"))
 		id := x.user("deals", "olivia@x.example").ID
@@ -325,15 +331,15 @@ func TestAFieldOfUsersIsRenamed(t *testing.T) {
 // records hold a value. The manual says that the values are kept.
 func TestApplySaysWhatGoes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		x := newDeals(t, d, 5)
-		x.apply(strings.Replace(dealsBefore, "entities:\n", "user_fields: [{name: company, type: text}, {name: town, type: text}]\nentities:\n", 1))
+		x := newDealsOf(t, d, dealsPlain, 5)
+		x.apply(strings.Replace(dealsPlain, "entities:\n", "user_fields: [{name: company, type: text}, {name: town, type: text}]\nentities:\n", 1))
 		olivia := x.user("deals", "olivia@x.example")
 		if _, err := x.as("olivia").Update(t.Context(), "user", string(olivia.ID), []records.Member{{Name: "town", Value: jsontext.Value(`"Bern"`)}}); err != nil {
 			t.Fatal(err)
 		}
 		less := strings.NewReplacer("      - {name: stage, type: text}\n", "", "      - {name: old, type: text, indexed: true}\n", "",
 			"{email: ned@x.example, role: north, permission_sets: [work]}", "{email: ned@x.example}",
-			"entities:\n  - {name: firm", "user_fields: [{name: company, type: text}]\nentities:\n  - {name: firm").Replace(dealsBefore)
+			"entities:\n  - {name: firm", "user_fields: [{name: company, type: text}]\nentities:\n  - {name: firm").Replace(dealsPlain)
 		want := []string{
 			"user ned@x.example: role north", "user ned@x.example: permission set work",
 			"entity deal: field stage; 5 of 5 records hold a value: it is kept, and is back when the field is",
