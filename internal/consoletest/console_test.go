@@ -140,6 +140,7 @@ func begin(t *testing.T, binary string, engine db.Engine) *stage {
 	s := &stage{engine: engine, binary: binary, flags: []string{"--data", data}}
 	if config := dbtest.Config(t, engine); config.URL != "" {
 		s.flags = append(s.flags, "--database", config.URL)
+		t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32))
 	}
 	if cache := enginecache.Dir(); cache != "" {
 		s.flags = append(s.flags, "--cache", cache)

@@ -10,5 +10,5 @@ export function ApiStatus() {
   const tenant = useTenant(may)
   if (!may || !tenant.data) return null
   const on = tenant.data.value.public_api.enabled
-  return <Link to={paths.apiConfig()} className="row second"><Arch state={on ? 'open' : 'shut'} /><span>{on ? 'Public API on' : 'Public API off'}</span></Link>
+  return <Link to={paths.apiConfig()} className="row second" aria-label={on ? 'Public API on' : 'Public API off'}><Arch state={on ? 'open' : 'shut'} /><span>{on ? 'Public API on' : 'Public API off'}</span></Link>
 }
