@@ -1,6 +1,6 @@
 // The audit log: the gate at which a request stopped, filters that survive a reload, a link that can be shared, a live tail; and the overview of the same calls.
 import assert from 'node:assert/strict'
-import { ask, cli, demoTenant, job, open, picture, signIn, step, waitForText } from './lib/stage.mjs'
+import { ask, cli, demoTenant, job, open, picture, signIn, step, until, waitForText } from './lib/stage.mjs'
 
 async function keyOf(t, who) { return (await cli(['key', 'create', '--tenant', t.name, '--user', t.email(who), '--name', `key of ${who}`])).trim() }
 
@@ -50,8 +50,11 @@ const log = job('what was called is in the log, with its gate', async () => {
     await page.getByRole('switch', { name: /Live tail/ }).click()
     await page.getByRole('switch', { name: /Live tail/, checked: true }).waitFor()
     await page.getByText('connecting').waitFor({ state: 'detached' })
-    await ask(t, 'GET', '/public/v1/data/contact/live', { token: sam })
-    await page.getByRole('row', { name: /contact\/live/ }).waitFor()
+    // The tail tells of what is made once it listens: a call is made until one is seen.
+    await until('a call in the tail', async () => {
+      await ask(t, 'GET', '/public/v1/data/contact/live', { token: sam })
+      return page.getByRole('row', { name: /contact\/live/ }).first().waitFor({ timeout: 2000 }).then(() => true, () => false)
+    })
   })
   await step('at 360 px a request can be looked up', async () => {
     await page.setViewportSize({ width: 360, height: 780 })
