@@ -72,6 +72,7 @@ export default job('a session that ends over an edit, a second factor, a forgott
     const other = look(await open())
     await other.goto(`${fresh.admin}/sign-in`)
     await other.getByRole('link', { name: 'Forgot it?' }).click()
+    await other.getByRole('heading', { name: 'Forgotten password' }).waitFor() // the page before has such a field, too
     await other.getByLabel('E-mail').fill(fresh.email('owner'))
     await other.getByRole('button', { name: 'Send the link' }).click()
     await waitForText(other, 'Look into your mail')
