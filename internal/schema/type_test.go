@@ -28,15 +28,16 @@ var examples = map[Type]struct {
 	text    [2]string // a text form and its value
 	equal   [2]string // two values with one key
 }{
-	Text:        {[][2]string{{`"a\u00e9"`, `"aé"`}, {`""`, `""`}}, []string{`1`, `"\u0000"`, `"\ud800"`, `[]`}, [2]string{`1`, `"1"`}, [2]string{`"é"`, `"\u00e9"`}},
-	Number:      {[][2]string{{`1e5`, `100000`}, {`1.50`, `1.5`}, {`-0`, `0`}}, []string{`"1"`, `1e400`, `1e-400`, `9007199254740993`, `1e17`}, [2]string{`1.0`, `1`}, [2]string{`1`, `1.0`}},
-	Boolean:     {[][2]string{{`true`, `true`}}, []string{`"true"`, `0`}, [2]string{`true`, `true`}, [2]string{`false`, `false`}},
-	Date:        {[][2]string{{`"2024-02-29"`, `"2024-02-29"`}}, []string{`"2025-02-29"`, `"2025-1-1"`, `20250101`}, [2]string{`2026-01-31`, `"2026-01-31"`}, [2]string{`"2026-01-31"`, `"2026-01-31"`}},
-	Datetime:    {[][2]string{{`"2026-01-31T12:00:00+02:00"`, `"2026-01-31T12:00:00+02:00"`}}, []string{`"2026-01-31"`, `"2026-01-31T12:00:00"`, `"2026-01-31T12:00:00+24:00"`}, [2]string{`2026-01-31T12:00:00Z`, `"2026-01-31T12:00:00Z"`}, [2]string{`"2026-01-31T12:00:00Z"`, `"2026-01-31T14:00:00.000+02:00"`}},
-	Select:      {[][2]string{{`"new"`, `"new"`}}, []string{`"New"`, `"other"`, `["new"]`}, [2]string{`won`, `"won"`}, [2]string{`"won"`, `"won"`}},
-	Multiselect: {[][2]string{{`[ "won", "new" ]`, `["won","new"]`}, {`[]`, `[]`}}, []string{`"new"`, `["new","new"]`, `["other"]`, `[1]`}, [2]string{}, [2]string{}},
-	Reference:   {[][2]string{{`"x"`, `"x"`}}, []string{`""`, `1`}, [2]string{`x`, `"x"`}, [2]string{`"x"`, `"x"`}},
-	JSON:        {[][2]string{{`{"bb": 1.0, "a": [ "\u00e9" ]}`, `{"a":["é"],"bb":1}`}, {`[]`, `[]`}}, []string{`"text"`, `1`, `[1e400]`, `{"a":"\u0000"}`, strings.Repeat("[", 64) + strings.Repeat("]", 64)}, [2]string{}, [2]string{}},
+	Text:           {[][2]string{{`"a\u00e9"`, `"aé"`}, {`""`, `""`}}, []string{`1`, `"\u0000"`, `"\ud800"`, `[]`}, [2]string{`1`, `"1"`}, [2]string{`"é"`, `"\u00e9"`}},
+	Number:         {[][2]string{{`1e5`, `100000`}, {`1.50`, `1.5`}, {`-0`, `0`}}, []string{`"1"`, `1e400`, `1e-400`, `9007199254740993`, `1e17`}, [2]string{`1.0`, `1`}, [2]string{`1`, `1.0`}},
+	Boolean:        {[][2]string{{`true`, `true`}}, []string{`"true"`, `0`}, [2]string{`true`, `true`}, [2]string{`false`, `false`}},
+	Date:           {[][2]string{{`"2024-02-29"`, `"2024-02-29"`}}, []string{`"2025-02-29"`, `"2025-1-1"`, `20250101`}, [2]string{`2026-01-31`, `"2026-01-31"`}, [2]string{`"2026-01-31"`, `"2026-01-31"`}},
+	Datetime:       {[][2]string{{`"2026-01-31T12:00:00+02:00"`, `"2026-01-31T12:00:00+02:00"`}}, []string{`"2026-01-31"`, `"2026-01-31T12:00:00"`, `"2026-01-31T12:00:00+24:00"`}, [2]string{`2026-01-31T12:00:00Z`, `"2026-01-31T12:00:00Z"`}, [2]string{`"2026-01-31T12:00:00Z"`, `"2026-01-31T14:00:00.000+02:00"`}},
+	Select:         {[][2]string{{`"new"`, `"new"`}}, []string{`"New"`, `"other"`, `["new"]`}, [2]string{`won`, `"won"`}, [2]string{`"won"`, `"won"`}},
+	Multiselect:    {[][2]string{{`[ "won", "new" ]`, `["won","new"]`}, {`[]`, `[]`}}, []string{`"new"`, `["new","new"]`, `["other"]`, `[1]`}, [2]string{}, [2]string{}},
+	Reference:      {[][2]string{{`"x"`, `"x"`}}, []string{`""`, `1`}, [2]string{`x`, `"x"`}, [2]string{`"x"`, `"x"`}},
+	Multireference: {[][2]string{{`[ "x", "\u0079" ]`, `["x","y"]`}, {`[]`, `[]`}}, []string{`"x"`, `["x","x"]`, `[""]`, `[1]`, `{}`, "[" + strings.Repeat(`"x",`, 100) + `"y"]`}, [2]string{}, [2]string{}},
+	JSON:           {[][2]string{{`{"bb": 1.0, "a": [ "\u00e9" ]}`, `{"a":["é"],"bb":1}`}, {`[]`, `[]`}}, []string{`"text"`, `1`, `[1e400]`, `{"a":"\u0000"}`, strings.Repeat("[", 64) + strings.Repeat("]", 64)}, [2]string{}, [2]string{}},
 }
 
 // The contract lists every field type (contract V1).
