@@ -154,15 +154,15 @@ func TestDeclarationsOfFields(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]*Field{
-		"expected a snake_case name":                            {Name: "Not", Type: Text},
-		`type "money": expected one of [text number`:            {Name: "f", Type: "money"},
-		"a select needs options":                                {Name: "f", Type: Select},
-		"options belong to select and multiselect, not to text": {Name: "f", Type: Text, Options: []string{"a"}},
-		"a reference needs the entity it points at":             {Name: "f", Type: Reference},
-		"entity belongs to reference, not to json":              {Name: "f", Type: JSON, Target: "x"},
-		"a multiselect cannot be unique or indexed":             {Name: "f", Type: Multiselect, Options: []string{"a"}, Unique: true},
-		"options must be distinct and not empty":                {Name: "f", Type: Select, Options: []string{"a", "a"}},
-		"the name is reserved":                                  {Name: "owner_id", Type: Text},
+		"expected a snake_case name":                                  {Name: "Not", Type: Text},
+		`type "money": expected one of [text number`:                  {Name: "f", Type: "money"},
+		"a select needs options":                                      {Name: "f", Type: Select},
+		"options belong to select and multiselect, not to text":       {Name: "f", Type: Text, Options: []string{"a"}},
+		"a reference needs the entity it points at":                   {Name: "f", Type: Reference},
+		"entity belongs to reference and multireference, not to json": {Name: "f", Type: JSON, Target: "x"},
+		"a multiselect cannot be unique or indexed":                   {Name: "f", Type: Multiselect, Options: []string{"a"}, Unique: true},
+		"options must be distinct and not empty":                      {Name: "f", Type: Select, Options: []string{"a", "a"}},
+		"the name is reserved":                                        {Name: "owner_id", Type: Text},
 	} {
 		err := (&Entity{Name: "deal", Sharing: Private, Fields: []*Field{f}}).Check()
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -183,7 +183,7 @@ func TestDeclarationsOfEntityTypes(t *testing.T) {
 			t.Errorf("%s: %v, want %s", e.Name, err, want)
 		}
 	}
-	for _, f := range []*Field{{Name: "a", Type: Text, Unique: true}, {Name: "a", Type: Reference, Target: "x"}, {Name: "email", Type: Text}} {
+	for _, f := range []*Field{{Name: "a", Type: Text, Unique: true}, {Name: "a", Type: Reference}, {Name: "a", Type: Reference, Target: "x", Indexed: true}, {Name: "email", Type: Text}} {
 		if CheckUserFields([]*Field{f}) == nil {
 			t.Errorf("users take the field %+v", f)
 		}
