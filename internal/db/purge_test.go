@@ -17,7 +17,7 @@ import (
 var day = db.DayOf(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
 // oneRow are the tables that have a single row of a tenant.
-var oneRow = []string{"tenants", "tenant_clocks", "builds", "tenant_deletions"}
+var oneRow = []string{"tenants", "tenant_clocks", "builds", "tenant_deletions", "tenant_people"}
 
 // fillTables inserts rows of a tenant into every table that has a tenant_id column,
 // including tables that are added later.
