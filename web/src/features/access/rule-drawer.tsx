@@ -85,7 +85,7 @@ function Conditions({ value, fields, viewer, onChange }: { value: readonly Condi
         const choices = [...(field?.options ?? []).map((o) => ({ value: o, label: o })), ...(field?.type === 'boolean' ? ['true', 'false'].map((o) => ({ value: o, label: o })) : []), ...viewer]
         return (
           <div className="row cond" key={i}>
-            <select className="input mono" aria-label={`Field ${i + 1}`} value={c.field} onChange={(e) => { set(i, { field: e.target.value, value: '' }) }}><option value="">Field</option>{fields.map((f) => <option key={f.name} value={f.name}>{f.name}</option>)}</select>
+            <select className="input mono" aria-label={`Field ${i + 1}`} value={c.field} onChange={(e) => { set(i, { field: e.target.value, value: '' }) }}><option value="">Field</option><option value="id">id (the record itself)</option>{fields.map((f) => <option key={f.name} value={f.name}>{f.name}</option>)}</select>
             <span className="second">is</span>
             <input className="input" aria-label={`Value ${i + 1}`} list={`values-${i}`} value={c.value} placeholder="Value" onChange={(e) => { set(i, { value: e.target.value }) }} />
             <datalist id={`values-${i}`}>{choices.map((o) => <option key={o.value} value={o.value}>{o.label}</option>)}</datalist>
