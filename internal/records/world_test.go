@@ -204,8 +204,8 @@ func generateSet(rnd *rand.Rand, all bool) *permSet {
 
 func generateGrant(rnd *rand.Rand) *grant {
 	g := &grant{verbs: map[verb]bool{}, fields: map[string]fieldGrant{}, assigns: chance(rnd, 30)}
-	for v, percent := range map[verb]int{toCreate: 60, toRead: 80, toUpdate: 70, toDelete: 60} {
-		g.verbs[v] = chance(rnd, percent)
+	for _, v := range []verb{toCreate, toRead, toUpdate, toDelete} { // in this order, so that a seed means one world
+		g.verbs[v] = chance(rnd, map[verb]int{toCreate: 60, toRead: 80, toUpdate: 70, toDelete: 60}[v])
 	}
 	for _, f := range kinds {
 		if chance(rnd, 50) {
@@ -361,8 +361,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		r.addShare(s)
 		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
 	case 11:
-		p := pick(rnd, w.viewers())
-		p.managed = generateManaged(rnd)
+		p := w.opened(rnd)
 		p.managed["near"] = w.acquaint(rnd)
 		return fmt.Sprintf("user %s has %v now", p.id, p.managed), change{managed: p}
 	case 13:
@@ -402,6 +401,29 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		}
 		return fmt.Sprintf("record %s holds %v and is of %s", r.id, r.data, r.owner), change{record: r, fields: names}
 	}
+}
+
+// opened gives a viewer other values of managed fields: if any would do so, ones
+// that open a record to them which they do not see.
+func (w *world) opened(rnd *rand.Rand) *person {
+	o := newOracle(w)
+	for _, i := range rnd.Perm(len(w.people)) {
+		p := w.people[i]
+		was := p.managed
+		for _, r := range w.rootThings() {
+			if i == witness || o.judge(p, r, toRead) != notFound || r.data["desk"] == "" || r.data["stage"] == "" {
+				continue
+			}
+			p.managed = map[string]string{"desk": r.data["desk"], "stages": "[" + r.data["stage"] + "]"}
+			if o.judge(p, r, toRead) == ok {
+				return p
+			}
+			p.managed = was
+		}
+	}
+	p := pick(rnd, w.viewers())
+	p.managed = generateManaged(rnd)
+	return p
 }
 
 func (w *world) rootThings() []*thing {

@@ -104,17 +104,16 @@ function Reach({ rule, whole }: { rule: RuleValue; whole: boolean }) {
   const asked = useDeferredValue(JSON.stringify(rule))
   const byViewer = Object.values(rule.where ?? {}).some((v) => typeof v === 'string' && v.startsWith('{{user.'))
   const query = useQuery({
-    queryKey: ['reach', asked], enabled: whole && !byViewer && rule.share_with_role !== undefined, retry: false,
+    queryKey: ['reach', asked], enabled: whole && !byViewer, retry: false,
     queryFn: ({ signal }) => ask('GET reach', {
       query: {
-        entity: rule.entity, share_with_role: rule.share_with_role ?? '', ...(rule.owned_by_role ? { owned_by_role: rule.owned_by_role } : {}),
+        entity: rule.entity, ...(rule.share_with ? { share_with: rule.share_with } : { share_with_role: rule.share_with_role ?? '' }), ...(rule.owned_by_role ? { owned_by_role: rule.owned_by_role } : {}),
         ...Object.fromEntries(Object.entries(rule.where ?? {}).map(([field, v]) => [`where[${field}]`, String(v)])),
       }, signal,
     }),
   })
   if (!whole) return null
   if (byViewer) return <Section title="What it opens"><p className="second">To each viewer the records that carry their own value. Ask under Data, in a record’s “Who sees it”.</p></Section>
-  if (rule.share_with_role === undefined) return null
   return (
     <Section title="What it opens">
       {query.error ? <p className="second">{asError(query.error).message}</p> : !query.data ? <p className="muted">Counting</p>
