@@ -104,7 +104,9 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 	for range 9 {
 		w.addRule(generateRule(rnd, w))
 	}
-	w.addRule(&rule{entity: w.near, where: map[string]string{}, viewer: map[string]string{"id": "near"}, audience: "everyone", edit: chance(rnd, 50)})
+	near := map[string]string{"id": "near"}
+	w.addRule(&rule{entity: w.near, where: map[string]string{}, viewer: near, audience: "everyone"})
+	w.addRule(&rule{entity: w.near, where: map[string]string{"stage": `"won"`}, viewer: near, audience: "everyone", edit: true})
 	for range 27 {
 		w.things = append(w.things, generateThing(rnd, w, pick(rnd, typeNames)))
 	}
