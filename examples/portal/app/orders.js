@@ -34,13 +34,13 @@ export class Orders {
     this.#say = say
     this.#show = show
     this.#unavailable = unavailable
-    button(list, "refresh").addEventListener("click", () => this.open())
+    button(list, "refresh").addEventListener("click", () => this.#refresh())
     button(list, "more").addEventListener("click", () => this.#more())
     onSubmit(this.#form, (fields) => this.#save(fields), (error) => this.#explain(error))
   }
 
   // open shows the newest page. Whether the customer has a company is asked for each time: staff give and take it, and no
-  // new login is needed for either.
+  // new login is needed for either. It gives true when the page is shown.
   async open() {
     this.clear()
     const visit = this.#visit
@@ -48,16 +48,22 @@ export class Orders {
     refresh.disabled = true
     try {
       const [{customFields}, page] = await Promise.all([this.#api.profile(), this.#api.list("order", {limit: pageSize})])
-      if (visit !== this.#visit) return
+      if (visit !== this.#visit) return false
       this.#take(page)
       const none = this.#ids.size === 0
       part(this.#list, "no-company").hidden = !none || customFields.account !== null
       part(this.#list, "empty").hidden = !none || customFields.account === null
+      return true
     } catch (error) {
       if (visit === this.#visit && error.code !== "LOGGED_OUT") this.#unavailable(error)
+      return false
     } finally {
       if (visit === this.#visit) refresh.disabled = false
     }
+  }
+
+  async #refresh() {
+    if (await this.open()) this.#say("Up to date.")
   }
 
   // openOne shows the order with that id, once it is there; what was shown stays till then. An order that the customer may

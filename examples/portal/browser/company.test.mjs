@@ -113,7 +113,7 @@ await step("what one changes the other sees, and keeps when they change somethin
   await n.page.goto(`${at.portal}/#/orders/${shop["FC-1"]}`)
   await heading(n.page, "Order FC-1")
   look(a.page)
-  await field(a.page, "Note for the delivery").fill("Ring twice, <b>please</b>")
+  await field(a.page, "Note for the delivery").fill("Ring twice, <b>loud</b>")
   await press(a.page, "Save")
   await told(a.page, "Saved. Your colleagues see it too.")
   look(n.page)
@@ -122,7 +122,7 @@ await step("what one changes the other sees, and keeps when they change somethin
   await press(n.page, "Save") // the note is not there yet, and not sent
   await told(n.page, "Saved. Your colleagues see it too.")
   assert.deepEqual(JSON.parse(sent[0].postData()), {reference: "PO 4711"})
-  assert.equal(await field(n.page, "Note for the delivery").inputValue(), "Ring twice, <b>please</b>")
+  assert.equal(await field(n.page, "Note for the delivery").inputValue(), "Ring twice, <b>loud</b>")
   await picture(n.page, "phone-order")
   look(a.page)
   await follow(a.page, "All orders")
