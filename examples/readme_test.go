@@ -97,14 +97,22 @@ api /auth/verify -d '{"token": "'"${LINK#*token=}"'"}'
 JO=$(api /auth/login -d '{"email": "jo@customer.example", "password": "a bell, a basket"}' | member accessToken)
 ID=$(api /data/ticket -H "Authorization: Bearer $JO" -d '{"title": "Chain slips"}' | member id)`
 
-// portalBlocks replaces the block that starts the pages with the customer's script.
+// seen prints the numbers of the orders and the items that the customer sees.
+const seen = `
+echo "{\"orders\": \"$(api /data/order -H "Authorization: Bearer $JO" | member number)\", \"items\": \"$(api /data/order_line -H "Authorization: Bearer $JO" | member item)\"}"`
+
+// portalBlocks replaces the block that starts the pages with the customer's script, and
+// asks what the customer sees before they have a company, while they have it, and after.
 func portalBlocks(t *testing.T, blocks []shellBlock) []shellBlock {
 	t.Helper()
-	if len(blocks) != 4 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") {
+	if len(blocks) != 8 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") || !strings.HasPrefix(blocks[6].text, "bin/gatehouse why ") {
 		t.Fatalf("the portal's README has other blocks: %q", blocks)
 	}
-	blocks[3].answer = ""
-	return []shellBlock{blocks[0], {text: strings.Replace(customer, "LINE", blocks[2].text, 1)}, blocks[3]}
+	none, all := shellBlock{text: seen, answer: `{"orders": "", "items": ""}`}, shellBlock{text: seen, answer: `{"orders": "FC-1", "items": "Chain"}`}
+	why := shellBlock{text: "WHY=$(" + blocks[6].text + ")\n" + `grep -F "account is the user's account" <<<"$WHY" >/dev/null || { echo "$WHY" >&2; false; }`}
+	return []shellBlock{
+		blocks[0], {text: strings.Replace(customer, "LINE", blocks[2].text, 1)}, blocks[3], blocks[4], none, blocks[5], all, why, blocks[7], none,
+	}
 }
 
 // whoSeesWhat follows the dealer's README and prints what each of its people sees in

@@ -134,6 +134,7 @@ func TestLockEachAnswerIsRecorded(t *testing.T) {
 		"server.healthz":                  "the operator's listener",
 		"server.Server.readyz":            "the operator's listener",
 		"server.say":                      "the operator's listener",
+		"mail/mailtest.Serve":             "the mails of a test",
 	})
 	steps := []string{}
 	walk(t, func(n node) bool {
