@@ -65,6 +65,7 @@ type Service struct {
 	options   config.Options // of every plan and change
 
 	planning  *admission.Gate
+	searching *admission.Gate
 	promoting chan struct{} // a place for each change that goes on beside requests
 	base      context.Context
 	stop      context.CancelFunc
@@ -75,6 +76,10 @@ type Service struct {
 // planners bounds the plans and changes that are worked out: one at a time, in turns by
 // tenant, because each takes a core for its whole time and, on SQLite, the only writer.
 var planners = admission.Limits{Running: 1, PerKey: 1, Waiting: 64, WaitingPerKey: 4, MaxWait: 15 * time.Second}
+
+// searches bounds the readings of the history and the searches for users: of one tenant one
+// at a time, so that most of the cores stay for short requests.
+var searches = admission.Limits{Running: 4, PerKey: 1, Waiting: 64, WaitingPerKey: 8, MaxWait: 5 * time.Second}
 
 // maxWorks bounds the changes that go on beside requests.
 const maxWorks = 16
