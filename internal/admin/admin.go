@@ -66,7 +66,7 @@ type Service struct {
 
 	planning  *admission.Gate
 	searching *admission.Gate
-	promoting chan struct{} // a place for each change that goes on beside requests
+	promoting *admission.Gate // a place for each change that goes on beside requests
 	base      context.Context
 	stop      context.CancelFunc
 	works     sync.WaitGroup
@@ -81,8 +81,8 @@ var planners = admission.Limits{Running: 1, PerKey: 1, Waiting: 64, WaitingPerKe
 // at a time, so that most of the cores stay for short requests.
 var searches = admission.Limits{Running: 4, PerKey: 1, Waiting: 64, WaitingPerKey: 8, MaxWait: 5 * time.Second}
 
-// maxWorks bounds the changes that go on beside requests.
-const maxWorks = 16
+// works bounds the changes that go on beside requests. Nobody waits for a place.
+var works = admission.Limits{Running: 16, PerKey: 4, Waiting: 1, WaitingPerKey: 1, MaxWait: time.Millisecond}
 
 // patience is how long a request waits for its change before it is told of the work.
 const patience = 2 * time.Second
