@@ -234,6 +234,57 @@ await step("signing out in another tab closes what is open here", async () => {
   await second.close()
 })
 
+await step("signing out holds when it crosses a refresh of another tab", async () => {
+  await signIn(page, eva, password)
+  await heading(page, "Your company’s orders")
+  const second = await desk.context.newPage()
+  await second.addInitScript(() => { // it reads late what other tabs write, as tabs do, but for longer
+    const {getItem} = Storage.prototype
+    window.late = {on: false, events: []}
+    addEventListener("storage", (event) => {
+      if (!window.late.on || !event.isTrusted) return
+      window.late.events.push({key: event.key, oldValue: event.oldValue, newValue: event.newValue})
+      event.stopImmediatePropagation()
+    })
+    Storage.prototype.getItem = function (key) {
+      return (window.late.on && window.late.stored) || getItem.call(this, key)
+    }
+  })
+  let release
+  const held = new Promise((resolve) => (release = resolve))
+  await second.route(service("/auth/refresh"), async (route) => {
+    const response = await route.fetch()
+    await held
+    return route.fulfill({response})
+  }, {times: 1})
+  const asked = second.waitForRequest(service("/auth/refresh"))
+  await second.goto(at.portal)
+  await asked
+  await second.evaluate(() => {
+    window.late.stored = localStorage.getItem("gatehouse.refreshToken")
+    window.late.on = true
+  })
+  await press(page, "Sign out")
+  await heading(page, "Sign in")
+  await second.waitForFunction(() => window.late.events.some(({newValue}) => newValue === null))
+  release()
+  await second.waitForResponse((response) => response.url().includes("/data/order?")) // with the new token
+  const ended = second.waitForResponse((response) => response.url().endsWith("/auth/logout") && response.request().method() === "POST")
+  const token = await second.evaluate(() => {
+    window.late.on = false
+    const stored = localStorage.getItem("gatehouse.refreshToken")
+    for (const event of window.late.events) dispatchEvent(new StorageEvent("storage", event))
+    return stored
+  })
+  assert.equal(token.length, 43, "the refresh has undone the signing out, for a moment")
+  assert.deepEqual([(await ended).status(), (await ended).request().postDataJSON()], [200, {refreshToken: token}])
+  await heading(second, "Sign in")
+  await heading(page, "Sign in")
+  for (const tab of [page, second]) assert.equal(await stored(tab), null)
+  assert.equal((await api("POST", "/auth/refresh", {body: {refreshToken: token}})).status, 401)
+  await second.close()
+})
+
 await step("who comes back by the back button, signed out meanwhile, sees nothing of it", async () => {
   await member(hugo, "Hugo Falk", password)
   await signIn(page, hugo, password)
