@@ -23,10 +23,11 @@ type txView struct {
 	s    *Session
 	tx   db.Tx
 	left []access.Leftover // what drop left to do
-	// by is who deletes and when; nil is the viewer, now. dropped counts the
-	// records that drop deleted with their parent.
-	by      *deletion
-	dropped int
+	// by is who deletes and when; nil is the viewer, now. dropped is what drop
+	// deleted with its parent, cleared what it cleared of references: however many
+	// records go together, there is one bound for the transaction.
+	by               *deletion
+	dropped, cleared load
 }
 
 // find reads a record and holds it until the transaction ends.
