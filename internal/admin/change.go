@@ -138,7 +138,7 @@ func rank(p ConfigProblem) int {
 }
 
 func (s *Service) plan(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	leave, err := s.turn(ctx, c)
+	leave, err := s.turnWithBody(ctx, c)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

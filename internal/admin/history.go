@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -59,35 +61,29 @@ func (s *Service) history(ctx context.Context, c *httpapi.Authed) (httpapi.Reply
 		}
 		kinds = []string{kind}
 	}
-	page, err := s.store.page(ctx, c.Config.Tenant.ID, tenant.ChangeFilter{Kinds: kinds, Name: q.Get("name"), Actor: q.Get("who"), Limit: limit + 1}, below)
-	if err != nil {
+	list, size, full := []HistoryEntry{}, 0, error(nil)
+	filter := tenant.ChangeFilter{Kinds: kinds, Name: q.Get("name"), Actor: q.Get("who"), Limit: limit}
+	next, err := s.store.changes(ctx, c.Config.Tenant.ID, filter, below, func(change tenant.Change) bool {
+		size += sizeOf(change.Before) + sizeOf(change.After)
+		if len(list) > 0 && size > maxListBytes {
+			return false
+		}
+		if full = c.Hold(4 * size); full != nil {
+			return false
+		}
+		list = append(list, entryOf(change))
+		return true
+	})
+	if err = errors.Join(full, err); err != nil {
 		return httpapi.Reply{}, err
-	}
-	list, size, next := []HistoryEntry{}, 0, ""
-	for i, change := range page {
-		one := entryOf(change)
-		before, _ := change.Before.(interface{ MarshalJSON() ([]byte, error) })
-		size += sizeOf(before) + sizeOf(change.After)
-		if i == limit || i > 0 && size > maxListBytes {
-			next = page[i-1].ID
-			break
-		}
-		if err := c.Hold(4 * size); err != nil {
-			return httpapi.Reply{}, err
-		}
-		list = append(list, one)
 	}
 	return s.replyList(c, list, len(list), scope, next)
 }
 
+// sizeOf returns the size of a value of the history, which is JSON as it is stored.
 func sizeOf(v any) int {
-	if raw, ok := v.(interface{ MarshalJSON() ([]byte, error) }); ok && raw != nil {
-		b, err := raw.MarshalJSON()
-		if err == nil {
-			return len(b)
-		}
-	}
-	return 0
+	raw, _ := v.(json.RawMessage)
+	return len(raw)
 }
 
 func entryOf(change tenant.Change) HistoryEntry {

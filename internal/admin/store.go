@@ -110,10 +110,9 @@ func (s store) count(ctx context.Context, id tenant.ID, e *schema.Entity, limit 
 	return records.CountUpTo(ctx, s.db.For(id), e, limit+1)
 }
 
-// page returns changes of the history, newest first, that were made before the one with
-// the id below, of some kinds.
-func (s store) page(ctx context.Context, id tenant.ID, f tenant.ChangeFilter, below string) ([]tenant.Change, error) {
-	return tenant.ChangesBelow(ctx, s.db.For(id), f, below)
+// changes is tenant.ChangesBelow.
+func (s store) changes(ctx context.Context, id tenant.ID, f tenant.ChangeFilter, below string, each func(tenant.Change) bool) (next string, err error) {
+	return tenant.ChangesBelow(ctx, s.db.For(id), f, below, each)
 }
 
 func (s store) account(ctx context.Context, id tenant.ID, userID user.ID) (user.Account, error) {

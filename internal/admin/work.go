@@ -49,6 +49,18 @@ func (s *Service) turn(ctx context.Context, c *httpapi.Authed) (leave func(), er
 	}), nil
 }
 
+// turnWithBody is turn for a request with a body, which it receives first: whoever sends
+// one slowly must not have the turn meanwhile. It also returns the errors of Call.Body.
+func (s *Service) turnWithBody(ctx context.Context, c *httpapi.Authed) (leave func(), err error) {
+	if err := httpapi.CheckJSON(c.Request.Header); err != nil {
+		return nil, err
+	}
+	if _, err := c.Body(); err != nil {
+		return nil, err
+	}
+	return s.turn(ctx, c)
+}
+
 // outcome is how a change ended.
 type outcome struct {
 	applied ConfigApplied
@@ -58,7 +70,7 @@ type outcome struct {
 // apply makes a change. One that takes longer than patience goes on beside the request,
 // which is answered with 202 and the id of the work.
 func (s *Service) apply(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	leave, err := s.turn(ctx, c)
+	leave, err := s.turnWithBody(ctx, c)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

@@ -3,8 +3,10 @@ package admin_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,6 +66,12 @@ func newOffice(t *testing.T, d *db.DB) *office {
 // call calls a route as a user.
 func (o *office) call(who, method, path, body string) (httpapi.Reply, error) {
 	o.Helper()
+	return o.send(who, method, path, strings.NewReader(body))
+}
+
+// send is call with a body that may be slow.
+func (o *office) send(who, method, path string, body io.Reader) (httpapi.Reply, error) {
+	o.Helper()
 	ctx := o.Context()
 	c, err := o.dir.Current(ctx, "acme")
 	if err != nil {
@@ -77,7 +85,7 @@ func (o *office) call(who, method, path, body string) (httpapi.Reply, error) {
 	if err != nil {
 		o.Fatal(err)
 	}
-	r := httptest.NewRequest(method, "/admin/v1/"+path, strings.NewReader(body))
+	r := httptest.NewRequest(method, "/admin/v1/"+path, body)
 	r.Header.Set("Content-Type", "application/json")
 	for _, route := range o.service.AdminRoutes() {
 		if route.Method == method && route.Pattern == r.URL.Path {
@@ -186,5 +194,51 @@ func TestAWorkWhoseServerDiedIsStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		newOffice(t, d).until("stopped")
+	})
+}
+
+// slowBody is a body of which nothing comes until it is let go. reading is closed when it
+// is asked for.
+type slowBody struct {
+	reading, let chan struct{}
+	once         sync.Once
+	io.Reader
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	b.once.Do(func() { close(b.reading) })
+	<-b.let
+	return b.Reader.Read(p)
+}
+
+// Changes of all tenants are worked out in turns, and who sends a body slowly does not have
+// the turn meanwhile.
+func TestASlowBodyHasNoTurn(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		_, err := manifest.Apply(t.Context(), d, clock.System(), "acme.yaml", []byte("tenant: acme\nusers: [{email: olivia@acme.example, owner: true}]\n"),
+			func(string) string { return "" }, config.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := newOffice(t, d)
+		o.service.SetPatience(time.Minute)
+		role := func(name string) string { return one("role", "", "absent", m{"name": name}) }
+		for _, path := range []string{"config/plan", "config/apply"} {
+			slow := &slowBody{reading: make(chan struct{}), let: make(chan struct{}), Reader: strings.NewReader(role("late"))}
+			done := make(chan error, 1)
+			go func() {
+				_, err := o.send("olivia@acme.example", "POST", path, slow)
+				done <- err
+			}()
+			<-slow.reading
+			_, err := o.call("olivia@acme.example", "POST", "config/plan", role("early"))
+			close(slow.let)
+			if err != nil {
+				t.Errorf("while a body for %s comes: %v", path, err)
+			}
+			if err := <-done; err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
 	})
 }

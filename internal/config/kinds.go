@@ -23,7 +23,7 @@ var sections = []section{
 	{[]string{"logic_components"}, (*decoder).components, mergeComponents, checkComponents, componentKind.export},
 	{[]string{"automations"}, (*decoder).automations, mergeAutomations, checkAutomations, automationKind.export},
 	{[]string{"custom_endpoints"}, (*decoder).endpoints, mergeEndpoints, checkEndpoints, endpointKind.export},
-	{[]string{"email_templates"}, (*decoder).templates, mergeTemplates, func(*plan) {}, exportTemplates},
+	{[]string{"email_templates"}, (*decoder).templates, mergeTemplates, checkTemplates, exportTemplates},
 }
 
 // kind is a kind of object: how its objects are found in a state, shown and written.

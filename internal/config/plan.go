@@ -75,8 +75,8 @@ type plan struct {
 
 	author author
 	also   *author // who acts as the author, nil for nobody; judge asks them, too
-	// owns reports whether a user owns a record.
-	owns func(user.ID) bool
+	// owns reports whether a user owns a record, and shared whether one is shared with them.
+	owns, shared func(user.ID) bool
 	// probed says of fields that the plan adds whether there are values of them from
 	// before they were removed; unprobed are those that must be asked about.
 	probed   map[fieldAt]bool

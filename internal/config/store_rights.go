@@ -21,11 +21,14 @@ func (errUnprobed) Error() string { return "config: fields were not asked about 
 func (w *writer) allowed() error {
 	p := w.p
 	var failed error
-	p.owns = func(id user.ID) bool {
-		owns, err := records.Owns(w.ctx, w.tx, w.config, id)
-		failed = errors.Join(failed, err)
-		return owns || err != nil
+	asks := func(holds func(context.Context, db.Querier, *access.Config, user.ID) (bool, error)) func(user.ID) bool {
+		return func(id user.ID) bool {
+			is, err := holds(w.ctx, w.tx, w.config, id)
+			failed = errors.Join(failed, err)
+			return is || err != nil
+		}
 	}
+	p.owns, p.shared = asks(records.Owns), asks(records.Shared)
 	p.judge()
 	if failed != nil {
 		return failed

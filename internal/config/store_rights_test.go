@@ -124,6 +124,11 @@ type attempt struct {
 }
 
 func attempts() []attempt {
+	region := object("name", "email", "type", "text", "indexed", true)
+	rule := func(with string, value any) edit {
+		return edit{Kind: "sharing_rule", Value: object("entity", "contact", "where", object("email", value), "share_with", with, "access", "read")}
+	}
+	teams, mails, outside := edits{contact(list(region, salary, note)), rule("internal", "{{user.team}}")}, rule("internal", "{{user.email}}"), rule("external", "public")
 	webhook := endpointOf("hook", "token", object("automation", "helper"))
 	return []attempt{
 		{"a stronger set for oneself", "uma", nil, edits{person("uma@acme.example", "role", "lead", "permission_sets", list("users", "sales", "permissions"))}},
@@ -185,6 +190,12 @@ func attempts() []attempt {
 		{"the settings by who has the switch", "emil", nil, edits{{Kind: "tenant", Value: object("display_name", "Mine")}}},
 		{"registration with a set that one lacks", "tess", nil, edits{{Kind: "tenant", Value: object("external_identity", object("enabled", true, "open_registration", true, "default_permission_set", "portal"))}}},
 		{"a stronger set for who registers", "tess", nil, edits{{Kind: "tenant", Value: object("external_identity", object("enabled", true, "open_registration", false, "default_permission_set", "sales"))}}},
+		{"a managed field by which a rule opens records", "uma", teams, edits{person("rosa@acme.example", "managed", object("team", "a"))}},
+		{"a new user with such a field", "uma", nil, edits{person("new@acme.example", "role", "sales", "managed", object("team", "a"), "password", "a long password")}},
+		{"the password of a user who has one", "uma", edits{person("nobody@acme.example", "managed", object("team", "a"))}, edits{person("nobody@acme.example", "password", "another password")}},
+		{"the address that a rule matches", "uma", edits{mails}, edits{person("new@acme.example", "password", "a long password")}},
+		{"a new end-user with a password, for what end-users see", "uma", edits{outside}, edits{person("new@customer.example", "type", "external", "password", "a long password")}},
+		{"the password of a user with whom a record is shared", "uma", nil, edits{person("rosa@acme.example", "password", "another password")}},
 		{"anything without a permission", "sam", nil, edits{{Kind: "role", Value: object("name", "mine")}}},
 		{"anything by an external user", "eva@customer.example", nil, edits{{Kind: "role", Value: object("name", "mine")}}},
 	}
@@ -198,6 +209,7 @@ func TestNobodyGainsRights(t *testing.T) {
 		p := castle(t, d)
 		p.contacts(d, 1)
 		p.contactsOf(d, "ceo@acme.example", 1)
+		p.share(d, "ceo@acme.example", "rosa@acme.example")
 		for _, a := range attempts() {
 			if len(a.before) > 0 {
 				p.done(a.before...)

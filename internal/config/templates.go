@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/internal/mail"
 	"gatehouse/internal/tenant"
 )
 
@@ -52,6 +53,9 @@ func (d *decoder) templates(m *Spec, key string, n *Value) {
 				d.fail(v.Member("subject"), "%s: expected a subject on one line", name)
 			}
 			m.mark(v, key, name)
+			for part, at := range given {
+				m.mark(at, key, name, part)
+			}
 			m.templates[name] = t
 		}})
 	}
@@ -88,6 +92,26 @@ func mergeTemplates(p *plan) {
 		}
 	}
 	p.after.tenant.Settings.EmailTemplates = merged
+}
+
+// checkTemplates refuses new texts that would not make a mail, or would carry the token of a
+// link elsewhere (contract M2). Stored ones stay, so that an export applies.
+func checkTemplates(p *plan) {
+	for _, name := range sortedKeys(p.m.templates) {
+		is := p.m.templates[name]
+		if p.before.tenant != nil && p.before.tenant.Settings.EmailTemplates[name] == is {
+			continue
+		}
+		for _, part := range []struct {
+			name string
+			of   mail.Template
+		}{{"subject", mail.Template{Subject: is.Subject}}, {"text", mail.Template{Text: is.Text}}, {"html", mail.Template{HTML: is.HTML}}} {
+			at := p.m.place("email_templates", name, part.name)
+			if err := part.of.Check(); err != nil && !p.has(at.Path) {
+				p.member(at, name, "%s", err)
+			}
+		}
+	}
 }
 
 func exportTemplates(s *state) []pair { return []pair{{"email_templates", templatesOf(s.tenant)}} }

@@ -80,8 +80,9 @@ func cutVariable(s string) (at cut, found bool) {
 }
 
 // Check returns an error for the template's author if the subject is not one line
-// without control characters, a variable is unknown or not closed, or one stands
-// in an HTML tag outside a quoted attribute.
+// without control characters, a variable is unknown or not closed, one stands
+// in an HTML tag outside a quoted attribute, or a link with a token stands where it would
+// go elsewhere (contract M2).
 func (t Template) Check() error {
 	if strings.ContainsFunc(t.Subject, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }) {
 		return errors.New("subject: expected one line without control characters")
@@ -94,7 +95,7 @@ func (t Template) Check() error {
 	if variable := unquoted(t.HTML); variable != "" {
 		return fmt.Errorf("html: {{%s}} is part of a tag: expected it between tags or within a quoted attribute", variable)
 	}
-	return nil
+	return t.checkLinks()
 }
 
 func checkVariables(s string) error {

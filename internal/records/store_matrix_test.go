@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -76,6 +77,13 @@ func examine(t *testing.T, d *db.DB, seed uint64, how examination) *exam {
 				what, c := here.mutate(rnd, i)
 				story = append(story, what)
 				x.h.follow(here, c)
+			}
+		}
+		for _, p := range here.viewers() { // deals of an earlier stage were deleted and made again
+			if stage == 0 || chance(rnd, 70) {
+				p.managed = maps.Clone(p.managed)
+				p.managed["near"] = here.acquaint(rnd)
+				x.h.follow(here, change{managed: p})
 			}
 		}
 		x.everything(there)

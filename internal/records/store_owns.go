@@ -18,3 +18,18 @@ func Owns(ctx context.Context, q db.Querier, c *access.Config, id user.ID) (bool
 	}
 	return false, nil
 }
+
+// Shared reports whether any record of a tenant with the configuration c is shared with a
+// user by name.
+func Shared(ctx context.Context, q db.Querier, c *access.Config, id user.ID) (shared bool, err error) {
+	for _, e := range c.Schema.Entities {
+		err := q.Query(ctx, `SELECT 1 FROM shares WHERE tenant_id = $1 AND entity = $2 AND principal = $3 LIMIT 1`, func(db.Row) error {
+			shared = true
+			return nil
+		}, e.StoredAs(), access.UserPrincipal(id))
+		if shared || err != nil {
+			return shared, err
+		}
+	}
+	return false, nil
+}

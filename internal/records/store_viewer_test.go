@@ -249,7 +249,10 @@ func TestOnlyOthersSetManagedFields(t *testing.T) {
 
 		// Those who may, do.
 		try("shop", "ext", account, "")
-		try("pam", "ina", account, "")
+		try("pam", "ina", account, fault.Forbidden) // it would open an order that pam does not reach
+		try("olivia", "pam", account, "")
+		try("pam", "ina", account, "") // pam gives what pam has
+		try("olivia", "pam", `{"account": null, "nick": %q}`, "")
 		try("olivia", "shop", account, "")
 		unit := h.store.Begin(h.config())
 		defer unit.Close()

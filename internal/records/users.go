@@ -168,7 +168,16 @@ func (s *Session) patchUser(ctx context.Context, v view, r *access.EntityRights,
 	if err := in.err(); err != nil {
 		return err
 	}
+	was := access.IdentityOf(u)
 	u.Custom = document(r.Entity, values, u.Custom)
+	for _, f := range r.Entity.Fields {
+		if f.Managed && changed.values[f.Index] != nil {
+			forbidden[f.Name] = "is managed: by this value a sharing rule opens records that you do not reach"
+		}
+	}
+	if len(forbidden) > 0 && !s.viewer.MayGive(access.IdentityOf(u), was) {
+		return errForbidden(forbidden)
+	}
 	return nil
 }
 

@@ -23,9 +23,10 @@ var kinds = []field{
 	{name: "agent", kind: "reference"},          // to user; values are the tenant's
 }
 
-// comparisons are what rules may compare with the viewer: field and what of the
-// viewer. desk and stages are managed fields.
-var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "email"}, {"agent", "id"}}
+// comparisons are what rules may compare with the viewer: field, or the record's own
+// id, and what of the viewer. desk, stages and near are managed fields; near refers
+// to deals.
+var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "email"}, {"agent", "id"}, {"id", "near"}}
 
 var typeNames = []string{"asset", "case_file", "deal"}
 
@@ -103,6 +104,7 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 	for range 9 {
 		w.addRule(generateRule(rnd, w))
 	}
+	w.addRule(&rule{entity: "deal", where: map[string]string{}, viewer: map[string]string{"id": "near"}, audience: "everyone", edit: chance(rnd, 50)})
 	for range 27 {
 		w.things = append(w.things, generateThing(rnd, w, pick(rnd, typeNames)))
 	}
@@ -146,6 +148,18 @@ func generateManaged(rnd *rand.Rand) map[string]string {
 		m["stages"] = "[" + strings.Join(list[:rnd.IntN(3)], ",") + "]"
 	}
 	return m
+}
+
+// acquaint returns what people may have in near: up to two of the deals that there are
+// now, as JSON.
+func (w *world) acquaint(rnd *rand.Rand) string {
+	deals := w.of("deal")
+	rnd.Shuffle(len(deals), func(i, j int) { deals[i], deals[j] = deals[j], deals[i] })
+	var list []string
+	for _, r := range deals[:min(rnd.IntN(3), len(deals))] {
+		list = append(list, `"`+r.id+`"`)
+	}
+	return "[" + strings.Join(list, ",") + "]"
 }
 
 func (w *world) viewers() []*person { return slices.Delete(slices.Clone(w.people), witness, witness+1) }
@@ -215,6 +229,9 @@ func generateRule(rnd *rand.Rand, w *world) *rule {
 		for range 1 + rnd.IntN(2) {
 			c := pick(rnd, comparisons)
 			q.viewer[c[0]] = c[1]
+			if c[0] == "id" {
+				q.entity = "deal"
+			}
 		}
 	}
 	for n := 1 + rnd.IntN(2); len(q.where)+len(q.viewer) < n; {
@@ -345,6 +362,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
 	case 11:
 		p := w.opened(rnd)
+		p.managed["near"] = w.acquaint(rnd)
 		return fmt.Sprintf("user %s has %v now", p.id, p.managed), change{managed: p}
 	case 13:
 		e := w.types[pick(rnd, w.entityNames()[len(typeNames):])]
@@ -361,6 +379,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // make the rule match, or no longer match
 			names = slices.Sorted(maps.Keys(q.where))
 			names = slices.AppendSeq(names, maps.Keys(q.viewer))
+			names = slices.DeleteFunc(names, func(name string) bool { return name == "id" })
 			meet := chance(rnd, 60)
 			value = func(f field) string {
 				if meet && q.viewer[f.name] == "" {

@@ -182,11 +182,12 @@ type ChangeFilter struct {
 // at a time. Nothing of the database is held while each runs: its reader may be a
 // terminal, and a long read would keep SQLite's log of writes from being cut.
 func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Change) error) error {
-	below, left := "~", cmp.Or(f.Limit, math.MaxInt32) // ~ sorts behind every id
+	below, left := "", cmp.Or(f.Limit, math.MaxInt32)
 	for left > 0 {
 		part := f
 		part.Limit = min(left, changesAtOnce)
-		page, err := ChangesBelow(ctx, q, part, below)
+		var page []Change
+		next, err := ChangesBelow(ctx, q, part, below, func(c Change) bool { page = append(page, c); return true })
 		if err != nil {
 			return err
 		}
@@ -195,10 +196,10 @@ func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Cha
 				return err
 			}
 		}
-		if len(page) < min(left, changesAtOnce) {
+		if next == "" {
 			return nil
 		}
-		below, left = page[len(page)-1].ID, left-len(page)
+		below, left = next, left-len(page)
 	}
 	return nil
 }
@@ -206,10 +207,32 @@ func EachChange(ctx context.Context, q db.Querier, f ChangeFilter, each func(Cha
 // changesAtOnce are in memory together; one may have all the source of a component, twice.
 const changesAtOnce = 32
 
-// ChangesBelow returns the changes that were made before the one with the id below, or the
-// last ones for "", newest first and all at once: f.Limit must bound them.
-func ChangesBelow(ctx context.Context, q db.Querier, f ChangeFilter, below string) (page []Change, err error) {
-	args := []any{cmp.Or(below, "~"), f.Limit, f.Kind, f.Name, f.Actor, likeActor(f.Actor)}
+// changeWindow is how many changes ChangesBelow looks at, so that a filter that few match
+// does not make it read all.
+const changeWindow = 5000
+
+// errTaken ends the reading of changes.
+var errTaken = errors.New("enough changes")
+
+// ChangesBelow calls each with the changes that were made before the one with the id below,
+// or the last ones for "", newest first, up to f.Limit, until each returns false for one that
+// it does not take. It looks at 5,000 changes at most. next is what below is to be for those
+// that follow, "" where there are none: there may be some also when each was not called.
+func ChangesBelow(ctx context.Context, q db.Querier, f ChangeFilter, below string, each func(Change) bool) (next string, err error) {
+	below = cmp.Or(below, "~") // which sorts behind every id
+	bottom, looked := "", 0
+	err = q.Query(ctx, `SELECT min(change_id), count(*) FROM
+		(SELECT change_id FROM config_changes WHERE tenant_id = $1 AND change_id < $2 ORDER BY change_id DESC LIMIT `+strconv.Itoa(changeWindow)+`) w`,
+		func(r db.Row) error {
+			if !r.Null(0) {
+				bottom, looked = r.Text(0), int(r.Int(1))
+			}
+			return nil
+		}, below)
+	if err != nil || looked == 0 {
+		return "", err
+	}
+	args := []any{below, f.Limit + 1, f.Kind, f.Name, f.Actor, likeActor(f.Actor), bottom}
 	of := ""
 	if f.Kinds != nil {
 		places := []string{"''"} // of no kind
@@ -219,8 +242,9 @@ func ChangesBelow(ctx context.Context, q db.Querier, f ChangeFilter, below strin
 		}
 		of = " AND kind IN (" + strings.Join(places, ", ") + ")"
 	}
+	last, taken := below, 0
 	err = q.Query(ctx, `SELECT change_id, changed_at, actor, action, kind, name, before_value, after_value
-		FROM config_changes WHERE tenant_id = $1 AND change_id < $2 AND ($4 = '' OR kind = $4) AND ($5 = '' OR name = $5)
+		FROM config_changes WHERE tenant_id = $1 AND change_id < $2 AND change_id >= $8 AND ($4 = '' OR kind = $4) AND ($5 = '' OR name = $5)
 		AND ($6 = '' OR actor = $6 OR actor LIKE $7 || ' as %' ESCAPE '\' OR actor LIKE '% as ' || $7 ESCAPE '\')`+of+`
 		ORDER BY change_id DESC LIMIT $3`, func(r db.Row) error {
 		c := Change{ID: r.Text(0), At: r.Int(1), Actor: r.Text(2), Action: r.Text(3), Kind: r.Text(4), Name: r.Text(5)}
@@ -230,10 +254,19 @@ func ChangesBelow(ctx context.Context, q db.Querier, f ChangeFilter, below strin
 		if !r.Null(7) {
 			c.After = json.RawMessage(r.Text(7))
 		}
-		page = append(page, c)
+		if taken == f.Limit || !each(c) {
+			return errTaken
+		}
+		last, taken = c.ID, taken+1
 		return nil
 	}, args...)
-	return page, err
+	switch {
+	case errors.Is(err, errTaken):
+		return last, nil
+	case err != nil || looked < changeWindow:
+		return "", err
+	}
+	return bottom, nil
 }
 
 // likeActor returns an actor as a pattern of LIKE that matches it alone.

@@ -3,6 +3,7 @@ package tenant_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,6 +93,68 @@ func TestOneChangeIsInOrder(t *testing.T) {
 		})
 		if err != nil || next != -1 {
 			t.Errorf("%d are left, %v", next+1, err)
+		}
+	})
+}
+
+// TestARareChangeIsLookedForInSteps: a page looks at so many changes and says where the
+// next one goes on, also when none of them was asked for; and it ends before a change that
+// its reader does not take.
+func TestARareChangeIsLookedForInSteps(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, h := t.Context(), d.For("acme")
+		err := tenant.Configure(ctx, h, "a test", clock.NewFake(time.Unix(1_800_000_000, 0)), func(tx tenant.ConfigTx, log *tenant.History) error {
+			for n := range 100 {
+				log.Record("role", fmt.Sprint(n), nil, n)
+			}
+			return tenant.Put(ctx, tx, &tenant.Tenant{ID: "acme"}, 1)
+		})
+		if err == nil {
+			err = h.Write(ctx, func(tx db.Tx) error { // 10,000 that are older, and one that is the oldest
+				const into = `INSERT INTO config_changes (tenant_id, change_id, changed_at, actor, action, kind, name, before_value, after_value) `
+				_, err := tx.Exec(ctx, into+`SELECT $1, '0' || a.change_id || b.change_id, 1, 'x', 'update', 'role', 'common', NULL, NULL
+					FROM config_changes a, config_changes b WHERE a.tenant_id = $1 AND b.tenant_id = $1`)
+				if err == nil {
+					_, err = tx.Exec(ctx, into+`VALUES ($1, '0', 1, 'x', 'update', 'role', 'rare', NULL, NULL)`)
+				}
+				return err
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		below, pages, found := "", 0, []string{}
+		for pages == 0 || below != "" {
+			next, err := tenant.ChangesBelow(ctx, h, tenant.ChangeFilter{Name: "rare", Limit: 50}, below, func(c tenant.Change) bool {
+				found = append(found, c.Name)
+				return true
+			})
+			if err != nil || pages == 0 && (next == "" || len(found) > 0) {
+				t.Fatalf("the first page ends at %q, with %q, %v: it looked at all", next, found, err)
+			}
+			below = next
+			pages++
+		}
+		if len(found) != 1 || pages != 3 {
+			t.Errorf("%q on %d pages", found, pages)
+		}
+		var names []string
+		next, err := tenant.ChangesBelow(ctx, h, tenant.ChangeFilter{Limit: 50}, "", func(c tenant.Change) bool {
+			if len(names) == 3 {
+				return false
+			}
+			names = append(names, c.Name)
+			return true
+		})
+		if err != nil || len(names) != 3 {
+			t.Fatalf("%q, %v", names, err)
+		}
+		_, err = tenant.ChangesBelow(ctx, h, tenant.ChangeFilter{Limit: 1}, next, func(c tenant.Change) bool {
+			names = append(names, c.Name)
+			return true
+		})
+		if want := []string{"99", "98", "97", "96"}; err != nil || !slices.Equal(names, want) {
+			t.Errorf("%q, %v, want %q", names, err, want)
 		}
 	})
 }
