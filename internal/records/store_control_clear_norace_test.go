@@ -23,7 +23,7 @@ func TestWhatRefersToAFamilyIsClearedInSteps(t *testing.T) {
 			line := h.under(sam, "line", "order", order, "")
 			for range 2 {
 				u, p := h.part("sam")
-				for range 250 {
+				for range 170 {
 					r, err := p.Create(t.Context(), "note", body(t, `{"line": "`+line+`"}`))
 					must(t, r, err)
 				}
@@ -35,8 +35,8 @@ func TestWhatRefersToAFamilyIsClearedInSteps(t *testing.T) {
 		}
 		h.delete(sam, "account", account)
 		naming := func() int64 { return h.keys("note", "line") }
-		if n := naming(); n != 500 || h.tableRows("records", "entity IN ('order', 'line')") != 0 {
-			t.Errorf("after the deletion %d of 1,500 notes name a line, want 500", n)
+		if n := naming(); n != 340 || h.tableRows("records", "entity IN ('order', 'line')") != 0 {
+			t.Errorf("after the deletion %d of 1,020 notes name a line, want 340", n)
 		}
 		if err := records.Sweep(t.Context(), d.For(h.tenant)); err != nil {
 			t.Fatal(err)
