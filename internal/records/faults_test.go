@@ -249,6 +249,15 @@ var seededFaults = []seededFault{
 			return v
 		}
 	}},
+	{"the field owner_id takes those who may update the record", func(o *oracle) {
+		was := o.mayOwn
+		o.mayOwn = func(u *person, entity string, owner *person) verdict {
+			if v := was(u, entity, owner); v != invalid || owner.id != u.id {
+				return v
+			}
+			return ok
+		}
+	}},
 	{"a change of rules is not followed", func(o *oracle) {
 		then := slices.Clone(o.w.rules)
 		o.rules = func() []*rule { return then }

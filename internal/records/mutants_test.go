@@ -68,6 +68,7 @@ var mutants = []mutant{
 	{"rule matches are not made", "store_tx.go", "range missing(before.rules, after.rules) {", "range missing(before.rules, after.rules)[:0] {"},
 	{"anybody of the tenant may be made owner", "../access/viewer.go", "return q.Entity == e.Name && (q.ShareWith.Has(external) || q.ShareWithRole != \"\" && q.ShareWithRole == role)", "return true"},
 	{"rules of another type name owners", "../access/viewer.go", "return q.Entity == e.Name && (q.ShareWith.Has(", "return (q.ShareWith.Has("},
+	{"who may update a record takes it", "store_tx.go", "if !isNew || owner != s.viewer.UserID() {", "if owner != s.viewer.UserID() {"},
 	{"whom rules name may be made owner by all", "../access/viewer.go", "r.assigns = r.assigns || g.AssignOwner", "r.assigns = true"},
 	{"explanations take rules for one another", "../access/rule.go", "case r.MatchesViewer():", "case false:"},
 	{"new rules find no records", "transition.go", "if len(s.Fields) == 0 && !fresh {", "if len(s.Fields) == 0 {"},

@@ -378,6 +378,15 @@ func (o *oracle) judgePatch(u *person, r *thing, field string) verdict {
 	return o.judgeMember(u, r.entity, field)
 }
 
+// judgeGift returns the result of a PATCH that sets the owner.
+func (o *oracle) judgeGift(u *person, r *thing, to *person) verdict {
+	v := o.judge(u, r, toUpdate)
+	if v == ok && r.owner != to.id {
+		v = o.mayOwn(u, r.entity, to)
+	}
+	return v
+}
+
 // judgeMove returns the result of a PATCH that sets another parent.
 func (o *oracle) judgeMove(u *person, r, to *thing) verdict {
 	v := o.judgePatch(u, r, "parent")

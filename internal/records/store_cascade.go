@@ -46,18 +46,24 @@ func (v *txView) dropChildren(ctx context.Context, from *schema.Entity, f *schem
 	return nil
 }
 
+// load is a number of records, and their bytes.
+type load struct {
+	n    int
+	size int64
+}
+
 // fewBelow reports whether the records that one controls are so few that this
-// transaction deletes them.
+// transaction deletes them, with those that it has deleted so far.
 func (v *txView) fewBelow(ctx context.Context, from *schema.Entity, f *schema.Field, id string) (bool, error) {
-	n, size := 0, int64(0)
+	is := v.dropped
 	err := v.tx.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
 		AND v.value = $4 AND v.reach = '' AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at
 		LIMIT `+strconv.Itoa(maxDropped+1), func(r db.Row) error {
-		n++
-		size += r.Int(0)
+		is.n++
+		is.size += r.Int(0)
 		return nil
 	}, from.StoredAs(), f.StoredAs(), id)
-	return v.dropped+n <= maxDropped && size <= walkBytes/4, err
+	return is.n <= maxDropped && is.size <= walkBytes/4, err
 }
 
 // dropPage deletes up to limit of the records that refer to id through f,
@@ -83,7 +89,8 @@ func (v *txView) dropPage(ctx context.Context, e *schema.Entity, f *schema.Field
 			if parentID(e, list[i].data) != id { // moved while this waited for it
 				continue
 			}
-			v.dropped++
+			v.dropped.n++
+			v.dropped.size += int64(len(list[i].data))
 			if err := v.dropRow(ctx, e, &list[i]); err != nil {
 				return 0, err
 			}

@@ -161,28 +161,29 @@ func (v *txView) leave(ctx context.Context, kind string, from *schema.Entity, f 
 // clearReferences clears the field f of every record that refers to id. If
 // there are many, it leaves that to short transactions after this one.
 func (v *txView) clearReferences(ctx context.Context, from *schema.Entity, f *schema.Field, id string) error {
-	few, err := fewRefer(ctx, v.tx, from, f, id)
+	is, err := v.refer(ctx, from, f, id)
 	if err != nil {
 		return err
 	}
-	if few {
+	if is.n <= maxCleared && is.size <= walkBytes {
+		v.cleared = is
 		return clearAtOnce(ctx, v.tx, v.s.viewer.Config(), from, f, id, v.deleted())
 	}
 	return v.leave(ctx, access.LeftReferences, from, f, id)
 }
 
-// fewRefer reports whether the references to a record are so few that the
-// transaction that deletes it clears them.
-func fewRefer(ctx context.Context, q db.Querier, from *schema.Entity, f *schema.Field, id string) (bool, error) {
-	n, size := 0, int64(0)
-	err := q.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
+// refer returns what the transaction will have cleared with the references to
+// one more record. It counts a few more than maxCleared at most.
+func (v *txView) refer(ctx context.Context, from *schema.Entity, f *schema.Field, id string) (load, error) {
+	is := v.cleared
+	err := v.tx.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
 		AND v.value = $4 AND v.reach = '' AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at
 		LIMIT `+strconv.Itoa(maxCleared+1), func(r db.Row) error {
-		n++
-		size += r.Int(0)
+		is.n++
+		is.size += r.Int(0)
 		return nil
 	}, from.StoredAs(), f.StoredAs(), id)
-	return n <= maxCleared && size <= walkBytes, err
+	return is, err
 }
 
 // clearAtOnce clears the field f of all records that refer to id, in one

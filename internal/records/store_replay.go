@@ -188,7 +188,7 @@ func (r *replay) create(ctx context.Context, c *creation) error {
 	role, known := r.roles[owns{c.e.Name, c.owner}]
 	if !known {
 		var err error
-		if role, err = c.s.roleOf(ctx, r.tx, c.e, c.owner); err != nil {
+		if role, err = c.s.roleOf(ctx, r.tx, c.e, c.owner, true); err != nil {
 			return err
 		}
 		r.roles[owns{c.e.Name, c.owner}] = role

@@ -23,10 +23,11 @@ type txView struct {
 	s    *Session
 	tx   db.Tx
 	left []access.Leftover // what drop left to do
-	// by is who deletes and when; nil is the viewer, now. dropped counts the
-	// records that drop deleted with their parent.
-	by      *deletion
-	dropped int
+	// by is who deletes and when; nil is the viewer, now. dropped is what drop
+	// deleted with its parent, cleared what it cleared of references: however many
+	// records go together, there is one bound for the transaction.
+	by               *deletion
+	dropped, cleared load
 }
 
 // find reads a record and holds it until the transaction ends.
@@ -153,17 +154,20 @@ func newRow(createdAt, version int64) *row {
 }
 
 func (v *txView) own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) (err error) {
+	isNew := rec.owner == ""
 	rec.owner = owner
-	rec.ownerRole, err = v.s.roleOf(ctx, v.tx, e, owner)
+	rec.ownerRole, err = v.s.roleOf(ctx, v.tx, e, owner, isNew)
 	return err
 }
 
 // roleOf returns the stored role of a record's owner, which holds as long as
 // the configuration is fenced. An owner who does not exist, and one whom the
-// viewer may not name, is VALIDATION (contract A20).
-func (s *Session) roleOf(ctx context.Context, q db.Querier, e *schema.Entity, owner user.ID) (string, error) {
+// viewer may not name, is VALIDATION (contract A20). Everybody may own what they
+// create, but only those whom a rule names may be given the record of another, the
+// viewer included.
+func (s *Session) roleOf(ctx context.Context, q db.Querier, e *schema.Entity, owner user.ID, isNew bool) (string, error) {
 	role := s.viewer.Role()
-	if owner != s.viewer.UserID() {
+	if !isNew || owner != s.viewer.UserID() {
 		kind, has, err := user.KindOf(ctx, q, owner)
 		if errors.Is(err, user.ErrUnknown) || err == nil && !s.viewer.MayOwn(e, kind == user.External, has) {
 			return "", fault.Fields("some fields are not valid", map[string]string{"owner_id": "there is no such user"})

@@ -228,8 +228,9 @@ func (p *UnitSession) fresh(context.Context) (*row, error) {
 }
 
 func (p *UnitSession) own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) (err error) {
+	isNew := rec.owner == ""
 	rec.owner = owner
-	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, e, owner)
+	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, e, owner, isNew)
 	return err
 }
 
