@@ -41,6 +41,7 @@ async function fill(t, page) {
     counts.users = (counts.users ?? 0) + await put(page, 'users', [edit('user', `u${++n}@hostile.example`, { email: `u${n}@hostile.example`, name: s, ...(n % 2 ? { type: 'external' } : {}) })])
     if (at.prove) {
       for (const kind of ['role', 'permission_set']) counts[kind] = (counts[kind] ?? 0) + await put(page, kind, [edit(kind, s, { name: s })])
+      if (n % 9 !== 0) continue // each makes the configuration that every change checks larger
       counts.label = (counts.label ?? 0) + await put(page, 'entity', [edit('entity', `e${n}`, { name: `e${n}`, label: s, fields: [{ name: 'kind', type: 'select', options: [s, 'other'] }] })])
       counts.rules = (counts.rules ?? 0) + await put(page, 'sharing rule', [['config/apply', { edits: [{ kind: 'sharing_rule', value: { entity: 'note', where: { title: s }, share_with: 'internal', access: 'read' } }] }]])
     }
@@ -149,7 +150,7 @@ export default job('hostile strings are shown as they are', async () => {
   let views = 0
   for (const view of [{ width: 1440, height: 900 }, { width: 360, height: 780, colorScheme: 'dark' }]) {
     const page = look(await watched(view, state, said))
-    for (const one of shown) {
+    for (const one of at.prove || view.width === 1440 ? shown : shown.filter((p) => /note|audit/.test(p.path))) {
       await step(`${one.name} at ${view.width}`, async () => {
         await page.goto(t.admin + one.path)
         await settled(page)
@@ -188,7 +189,7 @@ async function drawers(page, t, path, next) {
   await settled(page)
   await page.locator('[role=grid] tbody tr[role=row]').first().click()
   let seen = 0
-  for (; seen < strings.length; seen++) {
+  for (; seen < (at.prove ? strings.length : 8); seen++) {
     await page.locator('aside.drawer dl').first().waitFor()
     await still(page, `record ${seen + 1}`)
     const step = page.getByRole('button', { name: next })
@@ -204,7 +205,7 @@ async function entries(page, t) {
   await page.goto(`${t.admin}/settings/audit?endpoint=/custom/*`)
   await settled(page)
   const rows = page.locator('[role=grid] tbody tr[role=row]:not(.det)')
-  const count = Math.min(await rows.count(), at.prove ? 30 : 4)
+  const count = Math.min(await rows.count(), at.prove ? 30 : 2)
   for (let i = 0; i < count; i++) {
     await rows.nth(i).click()
     await page.locator('tr.det').waitFor()

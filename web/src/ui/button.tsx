@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, ReactNode } from 'react'
+import { useEffect, useRef, type ButtonHTMLAttributes, type MouseEvent, type ReactNode } from 'react'
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   /** kind: main is the one accent button of a page; quiet has no border; danger refuses or destroys. */
@@ -9,13 +9,23 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   busy?: boolean
 }
 
-/** Button: its words are verb and object. */
+/** A second press within this time is a double click: a save begins a moment after its press, before the button is busy. */
+const doubleClick = 500
+
+/** Button: its words are verb and object. One that can be busy takes a double click as one press. */
 export function Button({ kind = 'plain', small, icon, busy, children, className, disabled, onClick, type = 'button', ...rest }: ButtonProps) {
   const kinds = { main: 'main1', plain: '', quiet: 'quiet', danger: 'danger', bad: 'bad1' }
   const classes = ['btn', kinds[kind], small ? 's' : '', busy ? 'busy' : '', className ?? ''].filter(Boolean).join(' ')
+  const last = useRef(-doubleClick)
+  useEffect(() => (busy ? () => { last.current = -doubleClick } : undefined), [busy]) // what it did is over: the next press is meant
+  const press = busy === undefined ? onClick : (event: MouseEvent<HTMLButtonElement>) => {
+    if (busy || event.timeStamp - last.current < doubleClick) { event.preventDefault(); return }
+    last.current = event.timeStamp
+    onClick?.(event)
+  }
   return (
     <button type={type} className={classes} disabled={disabled} aria-disabled={busy || undefined} aria-busy={busy || undefined}
-      onClick={busy ? (event) => { event.preventDefault() } : onClick} {...rest}>
+      onClick={press} {...rest}>
       {icon}{children}
     </button>
   )

@@ -32,6 +32,8 @@ window.addEventListener('keydown', (event) => {
     if (!matches(event, shortcut.combo)) continue
     if (!shortcut.combo.includes('mod') && (inText(event.target) || document.querySelector('[role=dialog][aria-modal=true]'))) continue
     event.preventDefault()
+    // A key that is held down saves and runs once; it undoes again and again.
+    if (event.repeat && !/^mod\+[zy]$/.test(shortcut.combo)) return
     shortcut.run()
     return
   }

@@ -16,7 +16,7 @@ export default (t) => [
   { name: 'record edit', path: '/data/opportunity', prepare: async (page) => {
     await page.getByRole('row').nth(1).click()
     await drawer(page).getByRole('button', { name: 'Edit fields' }).click()
-    await drawer(page).getByRole('button', { name: 'Discard' }).waitFor()
+    await drawer(page).locator('.jsonfield .cm-content').waitFor()
   } },
   { name: 'record who sees it', path: `/data/contact${t.contact ? `?row=${t.contact}&tab=who` : ''}`, prepare: t.contact ? undefined : made('who') },
   { name: 'record requests', path: `/data/contact${t.contact ? `?row=${t.contact}&tab=requests` : ''}` },

@@ -39,7 +39,7 @@ export default (t) => [
     await page.getByRole('textbox').first().click()
     await page.keyboard.press('Control+a')
     await page.keyboard.insertText(`tenant: ${t.name}\nentities:\n  - name: invoice\n    sharing: private\n    fields:\n      - {name: number, type: text, required: true, unique: true}\n      - {name: account, type: reference, entity: account}\n      - {name: total, type: number}\nroles:\n  - {name: accountant, parent: ceo}\n`)
-    await page.getByRole('button', { name: /plan|check|change/i }).first().click()
-    await page.waitForTimeout(1500)
+    await page.getByRole('button', { name: 'Show what it changes' }).click()
+    await page.getByRole('button', { name: 'Apply 2 changes' }).waitFor()
   } },
 ]

@@ -1,3 +1,4 @@
+import './build.css'
 import { Button } from '../../ui/button'
 import { TextField } from '../../ui/field'
 

@@ -34,7 +34,8 @@ export default function Roles() {
       {!error && !roles.data && <Skeleton label="Loading roles" />}
       {roles.data?.length === 0 && <Empty title="No roles yet" action={add}>A role is a place in your organisation: a manager’s role above a seller’s lets the manager see what sellers own.</Empty>}
       {tree.length > 0 && <ul className="roletree" aria-label="Roles">{tree.map((node) => <Branch key={node.name} node={node} onOpen={drawer.open} open={drawer.key} />)}</ul>}
-      {adding !== undefined && <RoleDrawer key={`new/${adding}`} all={roles.data ?? []} parent={adding === 'top' ? '' : adding} onClose={() => { setAdding(undefined) }} />}
+      {adding !== undefined && roles.data && <RoleDrawer key={`new/${adding}`} all={roles.data} parent={roles.data.some((r) => r.name === adding) ? adding : ''} onClose={() => { setAdding(undefined) }} />}
+      {adding === undefined && drawer.key !== undefined && roles.data && !open && <Drawer title={drawer.key} label={`Role ${drawer.key}`} onClose={drawer.close}><Empty title={`There is no role ${drawer.key}`}>It was removed, or never made.</Empty></Drawer>}
       {adding === undefined && open && <RoleDrawer key={open.name} role={open} all={roles.data ?? []} parent={open.value.parent ?? ''} onAdd={() => { drawer.close(); setAdding(open.name, { push: true }) }} onClose={drawer.close} />}
     </Page>
   )

@@ -2,7 +2,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { asError } from '../../api/error'
 import { useObjects, type Stored } from '../../app/objects'
 import { Button } from '../../ui/button'
-import { useDrawer } from '../../ui/drawer'
+import { Drawer, useDrawer } from '../../ui/drawer'
 import { Page } from '../../ui/page'
 import { Empty } from '../../ui/states'
 import { DataTable, type Column } from '../../ui/table'
@@ -30,6 +30,7 @@ export default function SharingRules() {
         error={rules.error ? asError(rules.error) : undefined} what="The sharing rules could not be loaded." onRetry={() => void rules.refetch()}
         empty={<Empty title="No sharing rules yet" action={add}>A rule opens many records at once: what sales owns to support, what is won to finance, a company’s orders to its customers.</Empty>} />
       {adding !== undefined && <RuleDrawer key="new" onClose={() => { setAdding(undefined) }} onSaved={(name) => { setAdding(undefined); if (name) drawer.open(name) }} />}
+      {adding === undefined && drawer.key !== undefined && rules.data && !open && <Drawer title="Sharing rule" label="Sharing rule" onClose={drawer.close}><Empty title="There is no such sharing rule">It was removed, or changed: a rule is named by what it says.</Empty></Drawer>}
       {adding === undefined && open && <RuleDrawer key={open.name} rule={open} onClose={drawer.close} onSaved={drawer.close} />}
     </Page>
   )

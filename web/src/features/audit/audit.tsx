@@ -68,7 +68,7 @@ export default function AuditPage() {
   const span = useSpan(range, zoom, nonce)
   const list = useLog(filter, span)
   const histogram = useHistogram(filter, span, buckets)
-  const { entry } = useEntry(row)
+  const { entry, error: missing } = useEntry(row)
   const tail = useTail(live === '1', filter, scrolled)
   const rows = useMemo(() => merge(tail.rows, list.rows, entry), [tail.rows, list.rows, entry])
   const defs = useMemo<readonly FilterDef[]>(() => [
@@ -91,6 +91,7 @@ export default function AuditPage() {
       </FilterBar>
       <Histogram counted={histogram} span={span} onZoom={(from, to) => { setUrl({ from: new Date(from * 1000).toISOString(), to: new Date(to * 1000).toISOString(), ...clearPage }) }} />
       <LiveNote tail={tail} />
+      {row !== undefined && missing && <Note action={<Button small onClick={() => { setRow(undefined) }}>Close</Button>}>{missing.isMissing ? <>There is no request <span className="mono">{short(row)}</span>: it is older than 30 days, was not kept, or is not open to you.</> : missing.message}</Note>}
       <DataTable label="Audit log" columns={columns} rows={rows} rowKey={(e) => e.id} loading={list.loading} error={list.error} onRetry={() => { void list.query.refetch() }}
         what="The audit log could not be loaded." onOpen={(e) => { setRow(row === e.id ? undefined : e.id, { push: true }) }} expanded={row} detail={(e) => <EntryDetail id={e.id} />}
         fresh={(e) => tail.isFresh(e.id)} onScroll={(top) => { setScrolled(top > 40) }}

@@ -1,3 +1,4 @@
+import './config.css'
 import { useQuery } from '@tanstack/react-query'
 import { asError } from '../../api/error'
 import { askPage } from '../../api/client'

@@ -23,7 +23,7 @@ export function RequestsTab({ id, changes }: { id: string; changes?: boolean }) 
   return (
     <>
       <table className="tbl flat who">
-        <thead className="sr"><tr><th>Time</th><th>Call</th><th>By</th><th>Status</th></tr></thead>
+        <thead><tr><th scope="col">Time</th><th scope="col">Call</th><th scope="col">By</th><th scope="col" className="num">Status</th></tr></thead>
         <tbody>
           {rows.map((r) => (
             <tr key={r.id}>

@@ -36,7 +36,7 @@ export function Shares({ entity, roles, id, mayShare }: { entity: DataEntity; ro
       {list.data && shares.length === 0 && <p className="second">Shared with nobody{mayShare ? '' : ' whom you may name'}.</p>}
       {shares.length > 0 && (
         <table className="tbl flat who">
-          <thead className="sr"><tr><th>With</th><th>Access</th><th>Since</th><th>Take back</th></tr></thead>
+          <thead><tr><th scope="col">With</th><th scope="col">Access</th><th scope="col" className="num">Since</th><th scope="col"><span className="hidden-words">Take back</span></th></tr></thead>
           <tbody>
             {shares.map((s) => (
               <tr key={s.user ?? `role ${s.role ?? ''}`}>

@@ -92,7 +92,7 @@ function Seers({ entity, id }: { entity: DataEntity; id: string }) {
       {query.isPending && <Skeleton rows={3} label="Looking who sees it" />}
       {data && (
         <table className="tbl flat who top6">
-          <thead className="sr"><tr><th>User</th><th>By</th><th>May</th></tr></thead>
+          <thead><tr><th scope="col">User</th><th scope="col">By</th><th scope="col">May</th></tr></thead>
           <tbody>
             {data.list.map((s) => (
               <tr key={s.id}>

@@ -2,11 +2,11 @@ import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { CreatedKey, KeyInfo } from '../../api/admin'
 import { Button } from '../../ui/button'
-import { useDrawer } from '../../ui/drawer'
+import { Drawer, useDrawer } from '../../ui/drawer'
 import { Person } from '../../ui/face'
 import { Meter } from '../../ui/list'
 import { Page } from '../../ui/page'
-import { Empty } from '../../ui/states'
+import { Empty, ErrorState } from '../../ui/states'
 import { DataTable, Null, Pager, type Column } from '../../ui/table'
 import { Ago, Time } from '../../ui/time'
 import { useUrlValue } from '../../ui/url'
@@ -47,7 +47,7 @@ export default function KeysPage() {
   const [made, setMade] = useState<CreatedKey>()
   const rows = made && list.rows && !list.rows.some((k) => k.id === made.key.id) ? [made.key, ...list.rows] : list.rows
   const listed = rows?.find((k) => k.id === drawer.key)
-  const { key: single } = useKey(listed || drawer.key === undefined ? undefined : drawer.key)
+  const { key: single, error: failed } = useKey(listed || drawer.key === undefined ? undefined : drawer.key)
   const open = listed ?? single ?? undefined
   const begin = () => { setAsked('1', { push: true }) }
   return (
@@ -60,6 +60,9 @@ export default function KeysPage() {
           empty={<Empty title="No keys yet" action={<Button kind="main" onClick={begin}>Make the first key</Button>}>A program that calls the API needs a key. It acts as a user, and nothing it does goes beyond what that user may do.</Empty>}
           footer={<Pager {...list.pager}><span className="muted hide-s">A lost token can’t be shown again: delete the key and make a new one.</span></Pager>} />
         {asked && !made && <CreateKey onClose={() => { setAsked(undefined) }} onDone={(key) => { setMade(key); setAsked(undefined) }} />}
+        {!asked && drawer.key !== undefined && !open && rows && (single === null || failed) && (
+          <Drawer title="API key" label="API key" onClose={drawer.close}>{failed ? <ErrorState what="The key could not be loaded." error={failed} /> : <Empty title="There is no such key">It was deleted, or it is not open to you.</Empty>}</Drawer>
+        )}
         {!asked && open && (
           <KeyDrawer key={open.id} info={open} onClose={drawer.close} onStep={(by) => {
             const next = rows?.[(rows.findIndex((k) => k.id === open.id)) + by]
