@@ -65,7 +65,8 @@ type Service struct {
 	options   config.Options // of every plan and change
 
 	planning  *admission.Gate
-	promoting chan struct{} // a place for each change that goes on beside requests
+	searching *admission.Gate
+	promoting *admission.Gate // a place for each change that goes on beside requests
 	base      context.Context
 	stop      context.CancelFunc
 	works     sync.WaitGroup
@@ -76,8 +77,12 @@ type Service struct {
 // tenant, because each takes a core for its whole time and, on SQLite, the only writer.
 var planners = admission.Limits{Running: 1, PerKey: 1, Waiting: 64, WaitingPerKey: 4, MaxWait: 15 * time.Second}
 
-// maxWorks bounds the changes that go on beside requests.
-const maxWorks = 16
+// searches bounds the readings of the history and the searches for users: of one tenant one
+// at a time, so that most of the cores stay for short requests.
+var searches = admission.Limits{Running: 4, PerKey: 1, Waiting: 64, WaitingPerKey: 8, MaxWait: 5 * time.Second}
+
+// works bounds the changes that go on beside requests. Nobody waits for a place.
+var works = admission.Limits{Running: 16, PerKey: 4, Waiting: 1, WaitingPerKey: 1, MaxWait: time.Millisecond}
 
 // patience is how long a request waits for its change before it is told of the work.
 const patience = 2 * time.Second

@@ -61,6 +61,11 @@ func (s *Service) history(ctx context.Context, c *httpapi.Authed) (httpapi.Reply
 		}
 		kinds = []string{kind}
 	}
+	leave, err := s.search(ctx, c)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	defer leave()
 	list, size, full := []HistoryEntry{}, 0, error(nil)
 	filter := tenant.ChangeFilter{Kinds: kinds, Name: q.Get("name"), Actor: q.Get("who"), Limit: limit}
 	next, err := s.store.changes(ctx, c.Config.Tenant.ID, filter, below, func(change tenant.Change) bool {

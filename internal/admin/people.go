@@ -63,6 +63,11 @@ func (s *Service) find(ctx context.Context, c *httpapi.Authed) (found user.Found
 	if err != nil {
 		return found, "", err
 	}
+	leave, err := s.search(ctx, c)
+	if err != nil {
+		return found, "", err
+	}
+	defer leave()
 	if found, err = s.store.users(ctx, c.Config.Tenant.ID, f); err == nil && found.Next != 0 {
 		next = strconv.FormatInt(found.Next, 10)
 	}

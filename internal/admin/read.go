@@ -3,13 +3,16 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/config"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
@@ -26,6 +29,18 @@ func reply(c *httpapi.Authed, data any, err error) (httpapi.Reply, error) {
 		return httpapi.Reply{}, err
 	}
 	return httpapi.Reply{Data: b}, c.Hold(cap(b))
+}
+
+var errSearches = fault.New(fault.Overloaded, "too many searches of this kind run right now; try again soon").After(2 * time.Second)
+
+// search waits for the turn of the request's tenant to search. leave must be called. It
+// returns OVERLOADED when there is none soon.
+func (s *Service) search(ctx context.Context, c *httpapi.Authed) (leave func(), err error) {
+	leave, err = s.searching.Enter(ctx, string(c.Config.Tenant.ID))
+	if errors.Is(err, admission.ErrFull) {
+		err = errSearches
+	}
+	return leave, err
 }
 
 // replyList is reply for a list; next is where the next page begins, "" for the last one.

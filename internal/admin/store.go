@@ -47,7 +47,7 @@ func New(o Options) *Service {
 		manifests: o.Manifests, letters: o.Letters, limiter: o.Limiter, cores: o.Cores, emit: o.Emit,
 		cursors:  newCursors(o.Keyring.Derive("cursor of the configuration", 32)),
 		options:  config.Options{Compile: o.Compile, Keyring: o.Keyring, Keys: o.Keys},
-		planning: admission.NewGate(planners), promoting: make(chan struct{}, maxWorks), patience: cmp.Or(o.Patience, patience),
+		planning: admission.NewGate(planners), searching: admission.NewGate(searches), promoting: admission.NewGate(works), patience: cmp.Or(o.Patience, patience),
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	return s

@@ -102,22 +102,24 @@ func (s *Service) apply(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 	case <-timer.C:
 	}
 	row := workRow{id: clock.NewID(s.clock.Now()), userID: c.Viewer.UserID(), actor: c.Session.Actor(), state: Running}
-	select {
-	case s.promoting <- struct{}{}:
-	default:
+	promoted, err := s.promoting.Enter(ctx, string(id))
+	if err != nil {
 		cancel()
 		<-done
-		return httpapi.Reply{}, errTooMany
+		if errors.Is(err, admission.ErrFull) {
+			err = errTooMany
+		}
+		return httpapi.Reply{}, err
 	}
 	if err := s.store.beginWork(ctx, id, row); err != nil {
-		<-s.promoting
+		promoted()
 		cancel()
 		<-done
 		return httpapi.Reply{}, err
 	}
 	s.works.Go(func() {
 		defer cancel()
-		defer func() { <-s.promoting }()
+		defer promoted()
 		s.follow(id, row, w, done)
 	})
 	r, err := reply(c, ConfigApplied{Work: row.id, Changes: []AppliedLine{}, Gone: []string{}, Warnings: []string{}}, nil)

@@ -242,3 +242,24 @@ func TestASlowBodyHasNoTurn(t *testing.T) {
 		}
 	})
 }
+
+// A tenant has few of the places for changes that go on: others find one.
+func TestOneTenantHasFewWorks(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		_, err := manifest.Apply(t.Context(), d, clock.System(), "acme.yaml", []byte("tenant: acme\nusers: [{email: olivia@acme.example, owner: true}]\n"),
+			func(string) string { return "" }, config.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := newOffice(t, d)
+		for i := range 5 {
+			name := "slow_" + string(rune('a'+i))
+			r, err := o.call("olivia@acme.example", "POST", "config/apply", one("logic_component", "", "absent", m{"name": name, "source": "export default function slow() {}"}))
+			if i < 4 && (err != nil || r.Status != 202) || i == 4 && fault.CodeOf(err) != fault.Overloaded {
+				t.Errorf("change %d: %d, %v", i, r.Status, err)
+			}
+		}
+		close(o.let)
+		o.until("done")
+	})
+}

@@ -36,7 +36,7 @@ var ruleTable = table[access.SharingRule]{
 	text("entity", func(r *access.SharingRule) *string { return &r.Entity }).needed("the entity type whose records are shared"),
 	text("owned_by_role", func(r *access.SharingRule) *string { return &r.OwnedByRole }).when(sparse).says("records whose owner has the role; in the place of where"),
 	{
-		key: "where", kind: MapMember, doc: "records whose fields have these values, by field, or those of the viewer: {{user.id}}, {{user.email}}, {{user.FIELD}} of a managed field; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
+		key: "where", kind: MapMember, doc: "records whose fields have these values, by field, or those of the viewer: {{user.id}}, {{user.email}}, {{user.FIELD}} of a managed field; id is the record itself; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
 		tell: func(r *access.SharingRule, _ func(string) string) *Value {
 			var where []pair
 			for _, c := range r.Where {

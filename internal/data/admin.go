@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 )
 
 // The console's records (contract Y8, Y9). Reading, creating, deleting and
@@ -140,6 +142,9 @@ func (s *Service) change(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
+	if err := whileActing(c, entity, body); err != nil {
+		return httpapi.Reply{}, err
+	}
 	rec, err := session().Expecting(version).Update(ctx, entity, id, membersOf(body))
 	if err != nil {
 		return httpapi.Reply{}, err
@@ -152,6 +157,22 @@ func (s *Service) change(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 		return httpapi.Reply{}, err
 	}
 	return lookReply(look)
+}
+
+// whileActing returns FORBIDDEN for a change that gives somebody what outlives the acting:
+// accounts with their managed fields, and the ownership of records (contract Y15).
+func whileActing(c *httpapi.Authed, entity string, body *httpapi.Object) error {
+	if !c.Session.Acting() {
+		return nil
+	}
+	if entity == schema.UserEntity {
+		return fault.New(fault.Forbidden, "users are not changed while you act as another user")
+	}
+	if slices.ContainsFunc(body.Members, func(m httpapi.Member) bool { return m.Name == "owner_id" }) {
+		const reason = "records are not given to others while you act as another user"
+		return fault.New(fault.Forbidden, "%s", reason).With("fields", map[string]string{"owner_id": reason})
+	}
+	return nil
 }
 
 // notActing refuses while the user acts as another one: a share would leave somebody with

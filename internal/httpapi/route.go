@@ -12,6 +12,7 @@ import (
 	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/ratelimit"
+	"gatehouse/internal/user"
 )
 
 // Auth says which credentials a route takes. The zero value is no policy, and a
@@ -195,7 +196,15 @@ type Call struct {
 	bodyRead bool
 	told     *ratelimit.Result
 	charges  []ratelimit.Charge
+	userID   user.ID
 }
+
+// Identify records, for the logs, the user whom a request without a credential turned out
+// to be of: who signed in.
+func (c *Call) Identify(id user.ID) { c.userID = id }
+
+// Identified returns the user of Identify, "" for none.
+func (c *Call) Identified() user.ID { return c.userID }
 
 // Charged records a charge of a route's own limits, so that it can be returned
 // when the request is shed with OVERLOADED.

@@ -21,6 +21,7 @@ type world struct {
 	people   []*person
 	agents   []string // the people whom records refer to
 	things   []*thing // in the order they were created
+	near     string   // the type that people's field near refers to; the chain is below it
 }
 
 type person struct {

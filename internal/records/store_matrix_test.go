@@ -79,7 +79,7 @@ func examine(t *testing.T, d *db.DB, seed uint64, how examination) *exam {
 				x.h.follow(here, c)
 			}
 		}
-		for _, p := range here.viewers() { // deals of an earlier stage were deleted and made again
+		for _, p := range here.viewers() { // the deletions of an earlier stage gave records other ids
 			if stage == 0 || chance(rnd, 70) {
 				p.managed = maps.Clone(p.managed)
 				p.managed["near"] = here.acquaint(rnd)

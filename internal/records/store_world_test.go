@@ -127,7 +127,7 @@ func (w *world) write(ctx context.Context, tx tenant.ConfigTx, c change) error {
 		errs = append(errs, schema.PutUserFields(ctx, tx, []*schema.Field{
 			{Name: "desk", Type: schema.Text, Managed: true},
 			{Name: "stages", Type: schema.Multiselect, Options: []string{"new", "won", "lost"}, Managed: true},
-			{Name: "near", Type: schema.Multireference, Target: "deal", Managed: true},
+			{Name: "near", Type: schema.Multireference, Target: w.near, Managed: true},
 		}))
 	}
 	for name, s := range w.sets {

@@ -24,8 +24,7 @@ var kinds = []field{
 }
 
 // comparisons are what rules may compare with the viewer: field, or the record's own
-// id, and what of the viewer. desk, stages and near are managed fields; near refers
-// to deals.
+// id, and what of the viewer. desk, stages and near are managed fields.
 var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "email"}, {"agent", "id"}, {"id", "near"}}
 
 var typeNames = []string{"asset", "case_file", "deal"}
@@ -74,6 +73,7 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 		w.types[name] = e
 	}
 	above := pick(rnd, typeNames)
+	w.near = above
 	for _, name := range chain {
 		w.types[name] = &recordType{
 			name: name, sharing: "private", parent: above, controlled: true,
@@ -104,7 +104,9 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 	for range 9 {
 		w.addRule(generateRule(rnd, w))
 	}
-	w.addRule(&rule{entity: "deal", where: map[string]string{}, viewer: map[string]string{"id": "near"}, audience: "everyone", edit: chance(rnd, 50)})
+	near := map[string]string{"id": "near"}
+	w.addRule(&rule{entity: w.near, where: map[string]string{}, viewer: near, audience: "everyone"})
+	w.addRule(&rule{entity: w.near, where: map[string]string{"stage": `"won"`}, viewer: near, audience: "everyone", edit: true})
 	for range 27 {
 		w.things = append(w.things, generateThing(rnd, w, pick(rnd, typeNames)))
 	}
@@ -150,13 +152,13 @@ func generateManaged(rnd *rand.Rand) map[string]string {
 	return m
 }
 
-// acquaint returns what people may have in near: up to two of the deals that there are
-// now, as JSON.
+// acquaint returns what people may have in near, as JSON: up to two of the records to
+// which it may refer.
 func (w *world) acquaint(rnd *rand.Rand) string {
-	deals := w.of("deal")
-	rnd.Shuffle(len(deals), func(i, j int) { deals[i], deals[j] = deals[j], deals[i] })
+	all := w.of(w.near)
+	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	var list []string
-	for _, r := range deals[:min(rnd.IntN(3), len(deals))] {
+	for _, r := range all[:min(rnd.IntN(3), len(all))] {
 		list = append(list, `"`+r.id+`"`)
 	}
 	return "[" + strings.Join(list, ",") + "]"
@@ -230,7 +232,7 @@ func generateRule(rnd *rand.Rand, w *world) *rule {
 			c := pick(rnd, comparisons)
 			q.viewer[c[0]] = c[1]
 			if c[0] == "id" {
-				q.entity = "deal"
+				q.entity = w.near
 			}
 		}
 	}

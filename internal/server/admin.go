@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/staff"
 )
 
 // adminBase is what the path of every route of the admin surface begins with.
@@ -39,6 +40,13 @@ func (x *exchange) safe() bool {
 // changes reports whether the request asks for a change on the admin surface.
 func (x *exchange) changes() bool {
 	return x.surface != nil && x.surface.prefix == adminBase && !x.safe()
+}
+
+// visits reports whether a request asked, without a session cookie, whether there is a
+// session, and was told that there is none: a visit of the console, which is no attempt to
+// be recorded (contract Y7).
+func (x *exchange) visits(status int) bool {
+	return status == http.StatusUnauthorized && x.route != nil && x.route.Method == http.MethodGet && x.route.Pattern == adminBase+"session" && !staff.Presents(x.r)
 }
 
 // crossOrigin finds requests that pages of other origins make.

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 	"gatehouse/internal/httpapi"
 )
@@ -69,8 +68,9 @@ func adminCall(r httpapi.Route) (path, body string) {
 // each system permission, as staff who act as another user, as an external user, with keys
 // and access tokens, and as nobody. What a route names in Needs decides who is let in, and
 // the table says what each gets. A route that is added is in the table at once.
-func TestGoldenAdminRights(t *testing.T) {
-	w := gatetest.New(t, db.SQLite)
+func TestGoldenAdminRights(t *testing.T) { gatetest.Each(t, adminRights) }
+
+func adminRights(t *testing.T, w *gatetest.World) {
 	w.Apply(adminManifest())
 	staff := map[string]*gatetest.Actor{}
 	for _, name := range append([]string{"owner", "none"}, access.SystemPermissions...) {

@@ -170,6 +170,9 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	if x.ip.IsValid() {
 		ev.IP = x.ip.String()
 	}
+	if x.call != nil && ev.UserID == "" {
+		ev.UserID = x.call.Identified()
+	}
 	if x.session != nil && x.session.Acting() {
 		ev.UserID, ev.RealUserID = x.viewer.UserID(), x.session.UserID
 	}
@@ -186,7 +189,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	if x.config != nil {
 		ev.Tenant, ev.Endpoint = x.config.Tenant.ID, x.endpoint()
 		ev.Persist = audit.Persisted(ev.Class, status, x.config.Tenant.Settings.PublicAPI.LogStandardRequests, x.keepSuccess || x.changes()) &&
-			!x.unrecorded
+			!x.unrecorded && !x.visits(status)
 	}
 	if ev.Persist {
 		ev.RequestHeader, ev.ContentType = x.r.Header, x.r.Header.Get("Content-Type")

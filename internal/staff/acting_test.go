@@ -103,7 +103,9 @@ func TestWhatOutlivesTheActingIsAllowedToBoth(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(strings.NewReplacer(
 			"system: [login_as, manage_users]", "system: [login_as, manage_users, manage_endpoints, manage_permissions]",
-			"{name: seller, entities", "{name: seller, system: [manage_users, manage_endpoints, manage_permissions], entities",
+			"{name: seller, entities: {", "{name: seller, system: [manage_users, manage_endpoints, manage_permissions], entities: {user: {read: true, update: true}, ",
+			"permission_sets: [support]}", "permission_sets: [support, seller]}", "deal: {read: true, fields", "deal: {create: true, read: true, update: true, assign_owner: true, fields",
+			"users:", "user_fields: [{name: region, type: text, managed: true}]\nsharing_rules: [{entity: deal, owned_by_role: sales, share_with_role: support, access: read}]\nusers:",
 			"roles:", `logic_components: [{name: hello, source: "export default function handler() { return {} }"}]
 custom_endpoints: [{slug: hook, target: {component: hello}, auth: token, run_as: sam@acme.example}]
 roles:`).Replace(acme))
@@ -122,12 +124,19 @@ roles:`).Replace(acme))
 				t.Fatalf("Sam makes %s: %d %s", what, a.Status, a.Body)
 			}
 		}
+		deal := sam.Post("/admin/v1/data/deal", `{"title":"his"}`).Want(201, "").ID()
 		sue.Post(acting, as(w, "sam@acme.example")).Want(200, "")
 		for what, call := range lasting {
 			if a := call(sue); a.Status != 403 {
 				t.Errorf("Sue, acting as Sam, makes %s: %d %s", what, a.Status, a.Body)
 			}
 		}
+		sams, user := "/admin/v1/data/deal/"+deal+"?version=", "/admin/v1/data/user/"+w.UserID("acme", "sue@acme.example")+"?version=1"
+		sue.Patch(sams+"1", `{"title":"hers"}`).Want(200, "")
+		sue.Patch(sams+"2", fmt.Sprintf(`{"owner_id":%q}`, w.UserID("acme", "sue@acme.example"))).Want(403, "FORBIDDEN")
+		sue.Patch(user, `{"region":"north"}`).Want(403, "FORBIDDEN")
+		w.Key("sam@acme.example").Patch("/public/v1/data/user/"+w.UserID("acme", "sue@acme.example"), `{"region":"north"}`).Want(200, "")
+		sam.Patch(sams+"2", fmt.Sprintf(`{"owner_id":%q}`, w.UserID("acme", "sue@acme.example"))).Want(200, "")
 		sue.Post("/admin/v1/data/deal/nothing/shares", `{"user":"sue@acme.example","access":"edit"}`).Want(403, "FORBIDDEN")
 
 		// What both may do is done, and the history names both.

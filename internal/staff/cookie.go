@@ -59,6 +59,11 @@ func cookie(c *httpapi.Call) string {
 	return only(c.Request.CookiesNamed(plainCookie))
 }
 
+// Presents reports whether a request has a session cookie, good or not.
+func Presents(r *http.Request) bool {
+	return len(r.CookiesNamed(secureCookie)) > 0 || len(r.CookiesNamed(plainCookie)) > 0
+}
+
 func only(list []*http.Cookie) string {
 	if len(list) != 1 {
 		return ""

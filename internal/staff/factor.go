@@ -132,7 +132,10 @@ func (s *Service) serveConfirm(ctx context.Context, c *httpapi.Authed) (httpapi.
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	if f.pending == "" {
+	switch {
+	case c.Session.Stage == credential.EnrolmentDue && f.sealed != "": // enrolled since, elsewhere
+		return httpapi.Reply{}, errUnauthorized
+	case f.pending == "":
 		return httpapi.Reply{}, errNoProposal
 	}
 	at, err := s.check(tenantID, acc.ID, f.pending, body.Code, f.now)
@@ -183,6 +186,9 @@ func (s *Service) serveCode(ctx context.Context, c *httpapi.Authed) (httpapi.Rep
 	f, err := s.store.factor(ctx, tenantID, acc.ID)
 	if err != nil {
 		return httpapi.Reply{}, err
+	}
+	if f.sealed == "" { // removed since; the next sign-in asks for none
+		return httpapi.Reply{}, errUnauthorized
 	}
 	var p proof
 	if body.RecoveryCode != "" {

@@ -126,21 +126,24 @@ func (s *Service) serveReset(ctx context.Context, c *httpapi.Call) (httpapi.Repl
 	if err := required(map[string]string{"token": body.Token, "newPassword": body.NewPassword}); err != nil {
 		return httpapi.Reply{}, err
 	}
-	return reply(Done{true}, s.reset(ctx, c.Config.Tenant.ID, body))
+	of, err := s.reset(ctx, c.Config.Tenant.ID, body)
+	c.Identify(of)
+	return reply(Done{true}, err)
 }
 
-// reset uses up a token to set a password, and ends all of the user's sessions.
-func (s *Service) reset(ctx context.Context, tenantID tenant.ID, body Reset) error {
+// reset uses up a token to set the password of a user, whom it returns, and ends all of
+// their sessions.
+func (s *Service) reset(ctx context.Context, tenantID tenant.ID, body Reset) (of user.ID, err error) {
 	if err := checkNewPassword(body.NewPassword); err != nil {
-		return err
+		return "", err
 	}
 	hash := secret.Hash(body.Token)
 	if err := s.store.checkReset(ctx, tenantID, hash); err != nil { // before the password is hashed
-		return err
+		return "", err
 	}
 	phc, err := s.hasher.Hash(ctx, tenantID, body.NewPassword)
 	if err != nil {
-		return err
+		return "", err
 	}
 	return s.store.reset(ctx, tenantID, hash, phc)
 }

@@ -157,6 +157,7 @@ func (s *Service) serveSignIn(ctx context.Context, c *httpapi.Call) (httpapi.Rep
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
+	c.Identify(b.session.UserID)
 	data, err := s.describe(ctx, c.Config, b.session, b.viewer)
 	answer, err := reply(data, err)
 	answer.Header = setCookie(c, b.token)

@@ -191,13 +191,9 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, login SignIn) (*b
 	if !right || !known || !acc.Active {
 		return nil, errCredentials
 	}
-	stage, err := s.stageOf(ctx, c.Config, acc.ID)
-	if err != nil {
-		return nil, err
-	}
 	token := newToken()
 	row, ok, err := s.store.begin(ctx, tenantID, acc, newSession{
-		hash: secret.Hash(token), stage: stage, ip: c.IP.String(), agent: shortAgent(c.Request.UserAgent()),
+		hash: secret.Hash(token), demanded: c.Config.Tenant.Settings.Staff.FactorRequired(), ip: c.IP.String(), agent: shortAgent(c.Request.UserAgent()),
 	})
 	if err != nil {
 		return nil, err
@@ -207,18 +203,4 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, login SignIn) (*b
 	}
 	viewer, is, err := s.open(ctx, c.Config, row, acc)
 	return &begun{token, is, viewer}, err
-}
-
-// stageOf returns the stage at which a sign-in of a user begins.
-func (s *Service) stageOf(ctx context.Context, cfg *access.Config, of user.ID) (credential.Stage, error) {
-	f, err := s.store.factor(ctx, cfg.Tenant.ID, of)
-	switch {
-	case err != nil:
-		return "", err
-	case f.sealed != "":
-		return credential.CodeDue, nil
-	case cfg.Tenant.Settings.Staff.FactorRequired():
-		return credential.EnrolmentDue, nil
-	}
-	return credential.Full, nil
 }

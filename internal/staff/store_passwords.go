@@ -58,16 +58,16 @@ func (s store) judgeReset(ctx context.Context, q db.Querier, hash secret.TokenHa
 	return verdict
 }
 
-// reset uses up a token by one compare-and-set, stores a password hash and ends the user's
-// sessions. If several requests present one token at once, one succeeds. It returns
+// reset uses up a token by one compare-and-set, stores a password hash and ends the sessions
+// of the user, whom it returns. If several requests present one token at once, one succeeds. It returns
 // TOKEN_INVALID or TOKEN_EXPIRED.
-func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, phc string) error {
-	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
+func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenHash, phc string) (of user.ID, err error) {
+	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		if _, err := tenant.Fence(ctx, tx); err != nil {
 			return err
 		}
 		now := tx.Dialect().Now
-		var of user.ID
+		of = ""
 		var epoch int64
 		err := tx.Query(ctx, `UPDATE staff_resets SET used_at = `+now+` + $3
 			WHERE tenant_id = $1 AND token_hash = $2 AND used_at IS NULL AND expires_at > `+now+` + $3 RETURNING user_id, session_epoch`, func(r db.Row) error {
@@ -92,6 +92,10 @@ func (s store) reset(ctx context.Context, tenantID tenant.ID, hash secret.TokenH
 		}
 		return endOthers(ctx, tx, of, "")
 	})
+	if err != nil {
+		return "", err
+	}
+	return of, nil
 }
 
 // changePassword sets the password of an account, unless the account has changed since it

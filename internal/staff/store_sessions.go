@@ -71,18 +71,36 @@ func (s store) touch(ctx context.Context, tenantID tenant.ID, row session) error
 // newSession is what is stored of a session that begins.
 type newSession struct {
 	hash      secret.TokenHash
-	stage     credential.Stage
+	demanded  bool // the tenant demands a second factor
 	ip, agent string
 }
 
-// begin adds a session of an account, and ends the user's oldest ones beyond maxSessions.
+// stageOf returns the stage at which a session of a user begins. The caller holds the row
+// of the account, so that an enrolment comes before it or ends the session.
+func stageOf(ctx context.Context, tx db.Tx, of user.ID, demanded bool) (stage credential.Stage, err error) {
+	stage = credential.Full
+	if demanded {
+		stage = credential.EnrolmentDue
+	}
+	err = tx.Query(ctx, `SELECT 1 FROM staff_factors WHERE tenant_id = $1 AND user_id = $2 AND sealed <> ''`, func(db.Row) error {
+		stage = credential.CodeDue
+		return nil
+	}, of)
+	return stage, err
+}
+
+// begin adds a session of an account, at the stage of stageOf, and ends the user's oldest ones beyond maxSessions.
 // ok is false if the account has changed since it was seen.
 func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account, n newSession) (row session, ok bool, err error) {
 	err = s.d.For(tenantID).Write(ctx, func(tx db.Tx) (err error) {
 		if ok, err = lockSame(ctx, tx, seen); err != nil || !ok {
 			return err
 		}
-		row = session{id: clock.NewID(s.clock.Now()), userID: seen.ID, epoch: seen.Epoch, stage: n.stage}
+		stage, err := stageOf(ctx, tx, seen.ID, n.demanded)
+		if err != nil {
+			return err
+		}
+		row = session{id: clock.NewID(s.clock.Now()), userID: seen.ID, epoch: seen.Epoch, stage: stage}
 		now := tx.Dialect().Now
 		err = tx.Query(ctx, `INSERT INTO staff_sessions (tenant_id, session_id, token_hash, user_id, session_epoch, stage, acting_as,
 			started_at, used_at, expires_at, ip, agent)
@@ -90,7 +108,7 @@ func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account,
 			func(r db.Row) error {
 				row.startedAt, row.usedAt, row.expiresAt = r.Int(0), r.Int(0), r.Int(1)
 				return nil
-			}, row.id, n.hash, seen.ID, seen.Epoch, string(n.stage), s.offset(), s.offset()+micros(lifeOf(n.stage)), n.ip, n.agent)
+			}, row.id, n.hash, seen.ID, seen.Epoch, string(stage), s.offset(), s.offset()+micros(lifeOf(stage)), n.ip, n.agent)
 		if err != nil {
 			return err
 		}

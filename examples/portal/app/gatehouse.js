@@ -32,6 +32,7 @@ export class Gatehouse extends EventTarget {
   #storage = storageOrMemory()
   #accessToken = null
   #refreshing = null // the refresh that is under way in this tab
+  #renewed = {} // {from, to}: the refresh token that this tab has replaced last, and by which
   #session = new AbortController() // ends the requests of a session together with it
 
   // api is the tenant's address, like https://api.example.com.
@@ -41,7 +42,7 @@ export class Gatehouse extends EventTarget {
     addEventListener("storage", (event) => {
       if (event.key !== storageKey && event.key !== null) return // null: all of it was cleared
       // What is stored by now may be the next one's already: when a login takes another's place, two events come.
-      if (event.newValue === null) this.#end("elsewhere")
+      if (event.newValue === null) this.#gone(event.oldValue)
       else if (event.oldValue === null) this.dispatchEvent(new Event("login"))
     })
   }
@@ -176,7 +177,10 @@ export class Gatehouse extends EventTarget {
       throw loggedOut()
     }
     this.#accessToken = tokens.accessToken
-    if (stored === presented) this.#storage.setItem(storageKey, tokens.refreshToken) // else another tab is ahead
+    if (stored === presented) { // else another tab is ahead
+      this.#storage.setItem(storageKey, tokens.refreshToken)
+      this.#renewed = {from: presented, to: tokens.refreshToken}
+    }
     return tokens.accessToken
   }
 
@@ -188,6 +192,17 @@ export class Gatehouse extends EventTarget {
   #forget(reason) {
     this.#storage.removeItem(storageKey) // the other tabs hear of it by their storage event
     this.#end(reason)
+  }
+
+  // #gone ends the session whose refresh token another tab has taken away. A refresh of this tab may have crossed that, since
+  // what one tab writes others read a moment later: then the new token belongs to the session that has ended, and goes too.
+  #gone(token) {
+    const {from, to} = this.#renewed
+    if (from !== undefined && token === from && this.#storage.getItem(storageKey) === to) {
+      this.#storage.removeItem(storageKey)
+      alone(() => this.#send("POST", "/auth/logout", {refreshToken: to}, {patient: true})).catch(() => {}) // nobody has it any more
+    }
+    this.#end("elsewhere")
   }
 
   #end(reason) {

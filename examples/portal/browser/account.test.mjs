@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict"
 import {
-  api, at, command, described, fails, field, focused, follow, heading, link, look, mail, member, open, picture, press, reads,
+  api, at, command, described, fails, field, focused, follow, heading, front, link, look, mail, member, open, picture, press, reads,
   refusal, requests, signIn, step, stored, ticket, titles, told, warned, watched,
 } from "./stage.mjs"
 
@@ -60,7 +60,7 @@ await step("a login that the service has no room for is shown, and not sent agai
   await once("/auth/login", refusal(429, "TOO_MANY_REQUESTS", 1))
   await press(page, "Sign in")
   await warned(page, "That is too much at once. Please try again in a second.")
-  await settle(1500) // the second is over
+  await settle(1200) // the second is over
   assert.equal(sent.length, 2)
 })
 
@@ -93,7 +93,7 @@ await step("a wrong current password is told at its input, and is one attempt", 
   await phone.page.goto(at.tickets)
   await signIn(phone.page, eva, password)
   await heading(phone.page, "Your tickets")
-  look(page)
+  await front(page)
   const sent = requests(desk.context, "POST", "/auth/password")
   const refreshed = requests(desk.context, "POST", "/auth/refresh")
   await field(page, "Current password").fill("not her password")
@@ -114,7 +114,7 @@ await step("a wrong current password is told at its input, and is one attempt", 
   await field(page, "Current password").fill(password)
   await press(page, "Change password")
   await warned(page, "We cannot do that right now. Please try again in a second.")
-  await settle(1500)
+  await settle(1200)
   assert.equal(sent.length, 2)
 })
 
@@ -132,7 +132,7 @@ await step("the password is changed while signed in: this session stays, the oth
   await heading(phone.page, "Sign in")
   await reads(phone.page, "Your session has ended. Please sign in again.")
   assert.equal(await described(phone.page.getByRole("heading", {level: 1, name: "Sign in"})), "Your session has ended. Please sign in again.")
-  look(page)
+  await front(page)
 })
 
 await step("a change of password outlives the hour of the access token", async () => {
@@ -205,7 +205,7 @@ await step("a ticket that another tab deleted is not “no such record”", asyn
   await press(second, "Delete Chain slips")
   await second.getByRole("dialog").getByRole("button", {name: "Delete"}).click()
   await ticket(second, "Chain slips").waitFor({state: "detached"})
-  look(page)
+  await front(page)
   await press(page, "Save")
   await warned(page, "This ticket is gone: it was deleted in the meantime.")
   assert.equal(await field(page, "Title").inputValue(), "Chain slips uphill", "the words are kept")
@@ -225,12 +225,69 @@ await step("signing out in another tab closes what is open here", async () => {
   const second = await open(desk.context)
   await second.goto(at.portal)
   await press(second, "Sign out")
-  look(page)
+  await front(page)
   await heading(page, "Sign in")
   await reads(page, "You have signed out in another tab.")
   assert.equal(await page.getByRole("dialog").count(), 0)
   const left = await page.evaluate(() => document.body.textContent + [...document.querySelectorAll("input")].map((input) => input.value))
   assert.ok(!left.includes("Private matter") && !left.includes(eva), "nothing of theirs is left in the page")
+  await second.close()
+})
+
+await step("signing out holds when it crosses a refresh of another tab", async () => {
+  await signIn(page, eva, password)
+  await heading(page, "Your company’s orders")
+  const second = await desk.context.newPage()
+  await second.addInitScript(() => { // it reads late what other tabs write, as tabs do, but for longer
+    const {getItem, setItem} = Storage.prototype
+    window.late = {on: false, events: []}
+    addEventListener("storage", (event) => {
+      if (!window.late.on || !event.isTrusted) return
+      window.late.events.push({key: event.key, oldValue: event.oldValue, newValue: event.newValue})
+      event.stopImmediatePropagation()
+    })
+    Storage.prototype.getItem = function (key) {
+      return (window.late.on && window.late.stored) || getItem.call(this, key)
+    }
+    Storage.prototype.setItem = function (key, value) {
+      setItem.call(this, key, value)
+      window.late.written = window.late.on && value
+    }
+  })
+  let release
+  const held = new Promise((resolve) => (release = resolve))
+  await second.route(service("/auth/refresh"), async (route) => {
+    const response = await route.fetch()
+    await held
+    return route.fulfill({response})
+  }, {times: 1})
+  const asked = second.waitForRequest(service("/auth/refresh"))
+  await second.goto(at.portal)
+  await asked
+  await second.evaluate(() => {
+    window.late.stored = localStorage.getItem("gatehouse.refreshToken")
+    window.late.on = true
+  })
+  await page.bringToFront()
+  await press(page, "Sign out")
+  await heading(page, "Sign in")
+  const polling = 50 // a tab behind another is not drawn
+  await second.waitForFunction(() => window.late.events.some(({newValue}) => newValue === null), undefined, {polling})
+  release()
+  await second.waitForFunction(() => window.late.written, undefined, {polling}) // the new token
+  const ended = second.waitForResponse((response) => response.url().endsWith("/auth/logout") && response.request().method() === "POST")
+  const token = await second.evaluate(() => {
+    window.late.on = false
+    const stored = window.late.written
+    for (const event of window.late.events) dispatchEvent(new StorageEvent("storage", event))
+    return stored
+  })
+  assert.equal(token.length, 43, "the refresh has undone the signing out, for a moment")
+  assert.deepEqual([(await ended).status(), (await ended).request().postDataJSON()], [200, {refreshToken: token}])
+  await heading(second, "Sign in")
+  await heading(page, "Sign in")
+  for (const tab of [page, second]) assert.equal(await stored(tab), null)
+  assert.equal((await api("POST", "/auth/refresh", {body: {refreshToken: token}})).status, 401)
   await second.close()
 })
 
@@ -248,7 +305,7 @@ await step("who comes back by the back button, signed out meanwhile, sees nothin
   await second.goto(at.portal)
   await press(second, "Sign out")
   await heading(second, "Sign in")
-  look(page)
+  await front(page)
   await page.evaluate(() => history.back())
   await page.waitForFunction(() => window.kept) // it came back as it was left
   await heading(page, "Sign in")
@@ -290,7 +347,7 @@ await step("a forgotten password: the form knows the address, and the way back t
 
 await step("one account takes the place of another in every tab", async () => {
   await page.goto(at.portal)
-  look(page)
+  await front(page)
   const second = await open(desk.context)
   await second.goto(at.portal)
   await heading(second, "Sign in")
@@ -305,6 +362,8 @@ await step("one account takes the place of another in every tab", async () => {
   await follow(page, "Tickets")
   await ticket(page, "Hugo's own").waitFor()
   release()
+  await heading(page, "Your company’s orders") // those of the other: what was open is closed
+  await front(page)
   await follow(page, "Profile")
   await page.getByText(finn, {exact: true}).waitFor()
   await follow(page, "Tickets")
@@ -317,7 +376,7 @@ await step("one account takes the place of another in every tab", async () => {
 await step("a deactivated customer is told so, and is offered no mail", async () => {
   await member(gail, "Gail Brandt", password)
   await command("user", "deactivate", "--email", gail)
-  look(page)
+  await front(page)
   const sent = requests(desk.context, "POST", "/auth/resend-verification")
   await signIn(page, gail, "not her password")
   await warned(page, "The e-mail address or the password is wrong.")

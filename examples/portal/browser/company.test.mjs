@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict"
 import {
-  api, at, described, field, follow, heading, look, member, open, picture, press, reads, requests, row, signIn, step, stored, titles,
+  api, at, described, field, follow, heading, look, member, picture, press, reads, requests, row, signIn, step, stored, titles,
   told, warned, watched,
 } from "./stage.mjs"
 
@@ -247,17 +247,10 @@ await step("who is sent to sign in at an order's address arrives there, and sign
   const address = `${at.portal}/#/orders/${shop["FC-1"]}`
   await n.page.goto(address)
   await heading(n.page, "Order FC-1")
-  const second = await open(n.context)
-  await second.goto(at.portal)
-  await row(second, "FC-1").waitFor()
-  await press(second, "Sign out")
-  look(n.page)
+  await press(n.page, "Sign out")
   await heading(n.page, "Sign in")
-  for (const tab of [n.page, second]) {
-    const left = await tab.evaluate(() => document.body.textContent + [...document.querySelectorAll("input, textarea")].map((input) => input.value))
-    assert.ok(!secrets.test(left), "nothing of the company is left in the page")
-  }
-  await second.close()
+  const left = await n.page.evaluate(() => document.body.textContent + [...document.querySelectorAll("input, textarea")].map((input) => input.value))
+  assert.ok(!secrets.test(left), "nothing of the company is left in the page")
   await n.page.goto(address)
   await signIn(n.page, ned, password)
   await heading(n.page, "Order FC-1")

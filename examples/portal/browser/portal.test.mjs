@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict"
 import {
-  api, at, fails, field, focused, follow, heading, link, look, mail, open, picture, press, reads, requests,
+  api, at, fails, field, focused, follow, heading, front, link, mail, open, picture, press, reads, requests,
   signIn, step, stored, ticket, titles, told, warned, watched,
 } from "./stage.mjs"
 import {stranger} from "./stranger.mjs"
@@ -293,7 +293,7 @@ await step("tabs that refresh at once stay signed in, with and without locks", a
     if (locks) assert.equal(together, 1, "with locks one tab refreshes after the other")
     await Promise.all(tabs.map((tab) => tab.close()))
   }
-  look(page)
+  await front(page)
   await page.reload()
   await ticket(page, "Front wheel wobbles a lot").waitFor()
 })
@@ -341,7 +341,7 @@ await step("the old password and the old session are worth nothing", async () =>
   assert.equal((await api("POST", "/auth/login", {body: {email: ana, password}})).error.code, "INVALID_CREDENTIALS")
   const refused = await api("POST", "/auth/refresh", {body: {refreshToken: oldToken}})
   assert.deepEqual([refused.status, refused.error.code], [401, "UNAUTHORIZED"])
-  look(page)
+  await front(page)
   await page.reload()
   await heading(page, "Sign in")
   await reads(page, "Your session has ended. Please sign in again.")
@@ -355,6 +355,7 @@ await step("signing out in one tab signs out the other", async () => {
   await second.goto(at.tickets)
   await ticket(second, "Front wheel wobbles a lot").waitFor()
   const token = await stored(second)
+  await front(small)
   const answered = small.waitForResponse((response) => response.url().endsWith("/auth/logout"))
   await press(small, "Sign out")
   await heading(small, "Sign in")
@@ -372,6 +373,7 @@ await step("signing out in one tab signs out the other", async () => {
 await step("signing in in one tab signs in the other, with nothing left of who was there before", async () => {
   const [first, second] = phone.context.pages()
   await follow(second, "Create an account") // a form is not taken away
+  await front(first)
   await signIn(first, ben, password)
   await follow(first, "Tickets")
   await ticket(first, "Ben's own").waitFor()
@@ -384,7 +386,9 @@ await step("signing in in one tab signs in the other, with nothing left of who w
   const third = await open(phone.context)
   await third.goto(at.tickets)
   await heading(third, "Sign in")
+  await front(first)
   await signIn(first, ben, password)
+  await front(third)
   await ticket(third, "Ben's own").waitFor()
   await press(third, "Sign out")
   await heading(first, "Sign in")
@@ -395,7 +399,7 @@ await step("too many attempts are told with the time to wait", async () => {
     assert.ok(attempt <= 10, "attempts are limited")
     code = (await api("POST", "/auth/login", {body: {email: ana, password}})).error.code
   }
-  look(small)
+  await front(small)
   await signIn(small, ana, "one attempt more")
   await warned(small, "That is too much at once. Please try again in 30 minutes.")
 })

@@ -66,6 +66,13 @@ export function look(page) {
   return (shown = page)
 }
 
+// front brings a page to the front of its browser. In one behind another a click takes two seconds: such pages are drawn once a
+// second, and a click waits until what it is for stands still.
+export async function front(page) {
+  look(page)
+  await page.bringToFront()
+}
+
 export async function step(name, work) {
   const start = Date.now()
   try {
