@@ -109,10 +109,11 @@ func filterOf(field string, value any) records.Filter {
 	return records.Filter{Field: field, Value: fmt.Sprint(value)}
 }
 
-// manage sets managed fields of a user, as pam does.
+// manage sets managed fields of a user, as olivia does, who reaches what the
+// values open.
 func (h *house) manage(who, text string) {
 	h.t.Helper()
-	h.update(h.as("pam"), "user", h.ids[who], text)
+	h.update(h.as("olivia"), "user", h.ids[who], text)
 }
 
 func TestARuleMatchesTheViewer(t *testing.T) {
