@@ -13,12 +13,15 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/gatetest/program"
 )
 
 // TestReadmesAsTyped does what the READMEs of the examples say. The first shell block
 // serves the example; the others run in another terminal, one after the other. The
-// JSON after a block is the answer to its last curl. Only the port differs.
+// JSON after a block is the answer to its last curl, a text is what it prints. Only the
+// port differs. The dealer's is done on both engines.
 func TestReadmesAsTyped(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "../scripts/need", "curl").CombinedOutput(); err != nil {
 		t.Fatalf("need curl: %v: %s", err, out)
@@ -33,7 +36,7 @@ func TestReadmesAsTyped(t *testing.T) {
 		os.Symlink(here, filepath.Join(project, "examples"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"order-intake", "iot-reading", "lead-form", "portal"} {
+	for _, folder := range []string{"order-intake", "iot-reading", "lead-form", "portal", "dealer"} {
 		t.Run(folder, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(folder, "README.md"))
 			if err != nil {
@@ -46,24 +49,35 @@ func TestReadmesAsTyped(t *testing.T) {
 			if len(blocks) < 3 {
 				t.Fatalf("README.md has %d shell blocks", len(blocks))
 			}
+			if folder == "dealer" {
+				blocks = append(blocks, whoSeesWhat)
+			}
 			follow(t, project, blocks)
+			if folder == "dealer" {
+				t.Setenv("GATEHOUSE_DATABASE", dbtest.Config(t, db.Postgres).URL)
+				t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32))
+				t.Run("postgres", func(t *testing.T) { follow(t, project, blocks) })
+			}
 		})
 	}
 }
 
 const documented = "127.0.0.1:8081"
 
-// shellBlock is a block of commands, and the JSON that follows it, if any.
-type shellBlock struct{ text, answer string }
+// shellBlock is a block of commands, and the JSON or the text that follows it, if any.
+type shellBlock struct{ text, answer, printed string }
 
 func shellBlocks(readme string) []shellBlock {
 	var list []shellBlock
-	fresh := false // no JSON was seen since the last shell block
-	for _, m := range regexp.MustCompile("(?s)```(sh|json)\n(.*?)\n```").FindAllStringSubmatch(readme, -1) {
-		if m[1] == "sh" {
+	fresh := false // nothing was seen since the last shell block
+	for _, m := range regexp.MustCompile("(?s)```(sh|json|text)\n(.*?)\n```").FindAllStringSubmatch(readme, -1) {
+		switch {
+		case m[1] == "sh":
 			list = append(list, shellBlock{text: m[2]})
-		} else if fresh {
+		case fresh && m[1] == "json":
 			list[len(list)-1].answer = m[2]
+		case fresh:
+			list[len(list)-1].printed = m[2]
 		}
 		fresh = m[1] == "sh"
 	}
@@ -83,15 +97,65 @@ api /auth/verify -d '{"token": "'"${LINK#*token=}"'"}'
 JO=$(api /auth/login -d '{"email": "jo@customer.example", "password": "a bell, a basket"}' | member accessToken)
 ID=$(api /data/ticket -H "Authorization: Bearer $JO" -d '{"title": "Chain slips"}' | member id)`
 
-// portalBlocks replaces the block that starts the pages with the customer's script.
+// seen prints the numbers of the orders and the items that the customer sees.
+const seen = `
+echo "{\"orders\": \"$(api /data/order -H "Authorization: Bearer $JO" | member number)\", \"items\": \"$(api /data/order_line -H "Authorization: Bearer $JO" | member item)\"}"`
+
+// portalBlocks replaces the block that starts the pages with the customer's script, and
+// asks what the customer sees before they have a company, while they have it, and after.
 func portalBlocks(t *testing.T, blocks []shellBlock) []shellBlock {
 	t.Helper()
-	if len(blocks) != 4 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") {
+	if len(blocks) != 8 || blocks[1].text != "go run ./examples/portal" || !strings.HasPrefix(blocks[2].text, "perl ") || !strings.HasPrefix(blocks[6].text, "bin/gatehouse why ") {
 		t.Fatalf("the portal's README has other blocks: %q", blocks)
 	}
-	blocks[3].answer = ""
-	return []shellBlock{blocks[0], {text: strings.Replace(customer, "LINE", blocks[2].text, 1)}, blocks[3]}
+	none, all := shellBlock{text: seen, answer: `{"orders": "", "items": ""}`}, shellBlock{text: seen, answer: `{"orders": "FC-1", "items": "Chain"}`}
+	why := shellBlock{text: "WHY=$(" + blocks[6].text + ")\n" + `grep -F "account is the user's account" <<<"$WHY" >/dev/null || { echo "$WHY" >&2; false; }`}
+	return []shellBlock{
+		blocks[0], {text: strings.Replace(customer, "LINE", blocks[2].text, 1)}, blocks[3], blocks[4], none, blocks[5], all, why, blocks[7], none,
+	}
 }
+
+// whoSeesWhat follows the dealer's README and prints what each of its people sees in
+// the end, which the README says in words.
+var whoSeesWhat = shellBlock{text: `for who in EVA ZOE SAM MIA TESS TOM SHOP; do
+	for what in account order order_line device reading; do
+		echo $who $what: $(api data/$what ${!who} | grep -oE '"(name|number|item|serial|pressure|code)":[^,}]*' | cut -d: -f2 | sort)
+	done
+done`, printed: `EVA account: "Alder Works"
+EVA order: "SO-1001"
+EVA order_line: "Hydraulic press HP-40" "Oil filter"
+EVA device: "HP-40-0017"
+EVA reading: 212.5
+ZOE account: "Birch Ltd"
+ZOE order: "SO-2001"
+ZOE order_line:
+ZOE device: "HP-40-0018"
+ZOE reading:
+SAM account: "Alder Works" "Birch Ltd"
+SAM order: "SO-1001" "SO-2001"
+SAM order_line: "Hydraulic press HP-40" "Oil filter"
+SAM device: "HP-40-0017"
+SAM reading: 212.5
+MIA account: "Alder Works" "Birch Ltd"
+MIA order: "SO-1001" "SO-2001"
+MIA order_line: "Hydraulic press HP-40" "Oil filter"
+MIA device: "HP-40-0017" "HP-40-0018"
+MIA reading: 212.5
+TESS account: "Alder Works" "Birch Ltd"
+TESS order: "FORBIDDEN"
+TESS order_line: "FORBIDDEN"
+TESS device: "HP-40-0017" "HP-40-0018"
+TESS reading: 212.5
+TOM account: "Alder Works" "Birch Ltd"
+TOM order: "FORBIDDEN"
+TOM order_line: "FORBIDDEN"
+TOM device: "HP-40-0017"
+TOM reading: 212.5
+SHOP account: "Alder Works" "Birch Ltd"
+SHOP order: "SO-1001"
+SHOP order_line: "Hydraulic press HP-40" "Oil filter"
+SHOP device: "FORBIDDEN"
+SHOP reading: "FORBIDDEN"`}
 
 func follow(t *testing.T, project string, blocks []shellBlock) {
 	t.Helper()
@@ -116,11 +180,23 @@ func follow(t *testing.T, project string, blocks []shellBlock) {
 		t.Fatalf("%v\n%s\n%s\n%s", err, typed.String(), out, words.String())
 	}
 	for i, text := range strings.Split(string(out), end)[:len(blocks)-1] {
+		if printed := blocks[1+i].printed; printed != "" {
+			if !alike(text, printed) {
+				t.Errorf("%s\nprints %s\nwant %s", blocks[1+i].text, text, printed)
+			}
+			continue
+		}
 		last := lastJSON(t, text)
 		if answer := blocks[1+i].answer; answer != "" {
 			want(t, blocks[1+i].text, last, answer)
 		}
 	}
+}
+
+// alike reports whether a text is as expected; "…" in that stands for any text.
+func alike(text, expected string) bool {
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(expected), "…", ".+")
+	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(strings.TrimSpace(text))
 }
 
 // lastJSON returns the last of several JSON values.

@@ -123,6 +123,17 @@ func like(got, expected any) bool {
 			}
 		}
 		return true
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(e) {
+			return false
+		}
+		for i := range e {
+			if !like(g[i], e[i]) {
+				return false
+			}
+		}
+		return true
 	}
 	return reflect.DeepEqual(got, expected)
 }
@@ -239,4 +250,19 @@ func TestLeadForm(t *testing.T) {
 	want(t, "no address", send(form), answers[2])
 	form.Del("email")
 	want(t, "no e-mail", send(form), answers[1])
+}
+
+func TestDealer(t *testing.T) {
+	x := load(t, "dealer")
+	send := func(body string) any {
+		given, err := inputs.FromJSON(x.schemas["store_reading"], object(t, body), false)
+		return x.flow(t, "store_reading", given, err)
+	}
+	body := `{"serial": "HP-40-0017", "measured_at": "2026-05-04T08:15:00Z", "pressure": 212.5}`
+	want(t, "an unknown device", send(body), `{"status":422,"error":{"code":"UNKNOWN_DEVICE","message":"There is no device HP-40-0017.","details":{}}}`)
+	x.records["device"] = []map[string]any{{"id": "device-0", "serial": "HP-1"}, {"id": "device-1", "serial": "HP-40-0017"}}
+	want(t, "a reading", send(body), `{"data":{"reading":"reading-1"},"meta":{"nodesExecuted":"…","durationMs":"…"}}`)
+	if r := x.records["reading"]; len(r) != 1 || r[0]["device"] != "device-1" || r[0]["pressure"] != 212.5 {
+		t.Errorf("stored: %v", r)
+	}
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/records"
-	"gatehouse/internal/user"
 )
 
 // sharing is an open tenant with a session that may share any record.
@@ -41,7 +39,7 @@ func (f *flags) forPrincipal() principalFlags {
 
 // principal returns the principal that the flags name, which must be one of a user
 // and a role.
-func (s *sharing) principal(ctx context.Context, f *flags, p principalFlags) (string, error) {
+func (s *sharing) principal(ctx context.Context, f *flags, p principalFlags) (access.Principal, error) {
 	if (*p.user == "") == (*p.role == "") {
 		return "", f.wrong("give one of --user and --role")
 	}
@@ -112,13 +110,13 @@ func shareList(f *flags) action {
 			l := &list{header: []string{"USER", "ROLE", "ACCESS", "CREATED"}}
 			for _, share := range shares {
 				line := shareLine{Access: string(share.Access), CreatedAt: instant(share.CreatedAt)}
-				if id, ok := strings.CutPrefix(share.Principal, access.UserPrincipal("")); ok {
-					email, err := emailOf(user.ID(id))
+				if id, ok := share.Principal.User(); ok {
+					email, err := emailOf(id)
 					if err != nil {
 						return err
 					}
 					line.User = &email
-				} else if role, ok := strings.CutPrefix(share.Principal, access.RolePrincipal("")); ok {
+				} else if role, ok := share.Principal.Role(); ok {
 					line.Role = &role
 				}
 				l.add(line, orEmpty(line.User), orEmpty(line.Role), line.Access, orEmpty(line.CreatedAt))

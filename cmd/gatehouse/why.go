@@ -91,6 +91,7 @@ type explanation struct {
 	user           *user.User
 	entity, record string
 	owner          string // e-mail address of the record's owner; "" for a user
+	parent         string // the entity type of the record that controls it, or ""
 	why            *records.Why
 }
 
@@ -106,6 +107,9 @@ func (s *sharing) explain(ctx context.Context, email string, e *explanation) (er
 	}
 	if e.why, err = s.session.Why(ctx, viewer, e.entity, e.record); err != nil {
 		return err
+	}
+	if of := s.config.Schema.Entity(e.entity); of != nil && of.Controller() != nil {
+		e.parent = of.Controller().Target
 	}
 	e.owner, err = s.emails(ctx)(e.why.Owner)
 	return err
@@ -241,6 +245,10 @@ func (e *explanation) unreached(v access.Verb) string {
 	switch {
 	case e.entity == schema.UserEntity:
 		return "an external user reaches their own row alone"
+	case e.parent != "" && v == access.Read:
+		return "only its " + e.parent + " decides, and the user may not read that"
+	case e.parent != "":
+		return "only its " + e.parent + " decides, and the user may not update that"
 	case v == access.Delete:
 		return "the user does not own the record, and has no role above its owner's; nothing else opens it for delete"
 	}

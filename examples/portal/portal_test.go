@@ -5,85 +5,116 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
-	"net/mail"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/gatetest/program"
+	"gatehouse/internal/mail/mailtest"
 )
 
+var only = flag.String("scripts", "", "run only these scripts of browser, by name without .test.mjs, on every engine")
+
+// scripts are those that each engine runs.
+var scripts = map[db.Engine][]string{db.SQLite: {"portal", "company"}, db.Postgres: {"account", "company"}}
+
 // TestInABrowser uses the portal in a real Chromium, with a real server process at
-// another origin. browser/portal.test.mjs tests what users do, and
-// browser/account.test.mjs tests what can go wrong with an account. With -artifacts
-// the screenshots are kept.
+// another origin. The scripts in browser each tell of one thing: portal.test.mjs of what
+// users do, account.test.mjs of what can go wrong with an account, company.test.mjs of
+// what the customers of one company share. With GATEHOUSE_PROVE=1 every engine runs all
+// of them. With -artifacts the screenshots are kept.
 func TestInABrowser(t *testing.T) {
 	install(t)
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := begin(t)
-	setting, err := json.Marshal(map[string]string{
-		"portal": w.portal, "stranger": w.stranger, "api": w.api, "mails": w.mails,
-		"staffKey": w.staffKey, "chromium": chromium, "pictures": t.ArtifactDir(), "program": w.program, "data": w.data,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"portal", "account"} {
-		t.Run(name, func(t *testing.T) { runScript(t, "browser/"+name+".test.mjs", string(setting)) })
+	prove := os.Getenv("GATEHOUSE_PROVE") == "1"
+	for _, engine := range dbtest.Engines {
+		names := scripts[engine]
+		switch {
+		case *only != "":
+			names = strings.Split(*only, ",")
+		case prove:
+			names = []string{"portal", "account", "company"}
+		}
+		t.Run(string(engine), func(t *testing.T) {
+			w := begin(t, engine)
+			setting := map[string]any{
+				"portal": w.portal, "stranger": w.stranger, "api": w.api, "mails": w.mails, "staffKey": w.key(t, "robin"), "shopKey": w.key(t, "shop"),
+				"chromium": chromium, "failures": t.ArtifactDir(), "program": w.program, "flags": w.flags, "long": prove,
+			}
+			if artifacts := flag.Lookup("test.artifacts"); artifacts != nil && artifacts.Value.String() == "true" {
+				setting["pictures"] = t.ArtifactDir()
+			}
+			runScripts(t, setting, names)
+		})
 	}
 }
 
-// runScript runs one of the scripts in browser to its end.
-func runScript(t *testing.T, file, setting string) {
+// runScripts runs scripts of browser in one process of Node and one browser. It prints
+// what they say, step by step.
+func runScripts(t *testing.T, setting map[string]any, names []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	text, err := json.Marshal(setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	script := exec.CommandContext(ctx, "node", file)
-	script.Env = append(os.Environ(), "PORTAL_TEST="+setting)
-	out, err := script.CombinedOutput()
+	node := exec.CommandContext(ctx, "node", append([]string{"browser/run.mjs"}, names...)...)
+	node.Env = append(os.Environ(), "PORTAL_TEST="+string(text))
+	out, err := node.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
-		t.Fatalf("%s: %v", file, err)
+		t.Fatalf("the scripts failed: %v", err)
 	}
 	if !bytes.HasSuffix(out, []byte("the end\n")) {
-		t.Fatalf("%s did not reach its end", file)
+		t.Fatal("the scripts did not reach their end")
 	}
 }
 
 // world has the servers that run during the test: the product, the portal, the same
 // portal at an origin that the tenant does not list, and a server that shows the mails.
 type world struct {
-	program, data           string
-	api                     string // the tenant's origin
-	portal, stranger, mails string // origins
-	staffKey                string
+	program                 string
+	flags                   []string // of every command: where the data are
+	api                     string   // the tenant's origin
+	portal, stranger, mails string   // origins
 }
 
-func begin(t *testing.T) *world {
+func begin(t *testing.T, engine db.Engine) *world {
 	t.Helper()
-	w := &world{data: t.TempDir(), program: program.Build(t)}
+	w := &world{program: program.Build(t)}
+	config := dbtest.Config(t, engine)
+	data := config.Dir
+	if config.URL != "" {
+		data = t.TempDir()
+		t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32))
+		w.flags = []string{"--database", config.URL}
+	}
+	w.flags = append(w.flags, "--data", data)
+	if cache := enginecache.Dir(); cache != "" {
+		w.flags = append(w.flags, "--cache", cache)
+	}
 
 	pages, strangers := httptest.NewUnstartedServer(nil), httptest.NewUnstartedServer(nil) // their addresses are known before they start
 	t.Cleanup(pages.Close)
 	t.Cleanup(strangers.Close)
-	mails := httptest.NewServer(outbox(filepath.Join(w.data, "outbox")))
+	mails := httptest.NewServer(mailtest.Serve(filepath.Join(data, "outbox")))
 	t.Cleanup(mails.Close)
 	w.portal, w.stranger, w.mails = "http://"+pages.Listener.Addr().String(), "http://"+strangers.Listener.Addr().String(), mails.URL
 
@@ -99,11 +130,9 @@ func begin(t *testing.T) *world {
 	if err := os.WriteFile(manifest, bytes.ReplaceAll(text, []byte("http://127.0.0.1:8090"), []byte(w.portal)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tool(t, "", w.program, "apply", "-f", manifest, "--data", w.data)
-	key := tool(t, "", w.program, "key", "create", "--tenant", "portal", "--user", "robin@fernhill.example", "--name", "test", "--data", w.data)
-	w.staffKey = strings.TrimSpace(key)
+	w.command(t, "apply", "-f", manifest)
 
-	w.api = "http://" + program.Serve(t, exec.Command(w.program, "serve", "--listen", "127.0.0.1:0", "--data", w.data))
+	w.api = "http://" + program.Serve(t, exec.Command(w.program, append([]string{"serve", "--listen", "127.0.0.1:0"}, w.flags...)...))
 	h, err := handler(w.api)
 	if err != nil {
 		t.Fatal(err)
@@ -114,94 +143,16 @@ func begin(t *testing.T) *world {
 	return w
 }
 
-// letter is a decoded mail.
-type letter struct {
-	Subject string `json:"subject"`
-	Text    string `json:"text"`
-	HTML    string `json:"html"`
+// command runs a command of the program on the test's data and returns what it prints.
+func (w *world) command(t *testing.T, args ...string) string {
+	t.Helper()
+	return tool(t, "", w.program, append(args, w.flags...)...)
 }
 
-// outbox returns a handler that waits for the N-th mail to an address, counted from
-// 1, and answers GET /?to=ADDRESS&n=N with it.
-func outbox(dir string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n, err := strconv.Atoi(r.FormValue("n"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		for range 200 {
-			letters, err := read(dir, r.FormValue("to"))
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			if len(letters) >= n {
-				_ = json.NewEncoder(w).Encode(letters[n-1]) // the script fails without it
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		http.Error(w, "there is no such mail", http.StatusNotFound)
-	})
-}
-
-// read returns every mail to an address, oldest first.
-func read(dir, to string) ([]letter, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.eml"))
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names) // names begin with the time
-	var letters []letter
-	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		m, err := mail.ReadMessage(bytes.NewReader(content))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if recipient, err := mail.ParseAddress(m.Header.Get("To")); err != nil || recipient.Address != to {
-			continue
-		}
-		l, err := open(m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		letters = append(letters, l)
-	}
-	return letters, nil
-}
-
-func open(m *mail.Message) (l letter, err error) {
-	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
-		return l, err
-	}
-	_, parameters, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil {
-		return l, err
-	}
-	parts := multipart.NewReader(m.Body, parameters["boundary"])
-	for {
-		part, err := parts.NextPart() // decodes quoted-printable
-		if errors.Is(err, io.EOF) {
-			return l, nil
-		}
-		if err != nil {
-			return l, err
-		}
-		content, err := io.ReadAll(part)
-		if err != nil {
-			return l, err
-		}
-		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
-			l.HTML = string(content)
-		} else {
-			l.Text = string(content)
-		}
-	}
+// key returns a new API key of one of the manifest's staff.
+func (w *world) key(t *testing.T, name string) string {
+	t.Helper()
+	return strings.TrimSpace(w.command(t, "key", "create", "--tenant", "portal", "--user", name+"@fernhill.example", "--name", "test"))
 }
 
 // install installs Node, Chromium and the library of browser/package-lock.json where

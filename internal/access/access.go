@@ -105,7 +105,7 @@ type Role struct {
 // principal returns the name of the role in shares.
 func (r Role) principal() string {
 	if r.Since == 0 { // the role was created before Since existed
-		return RolePrincipal(r.Name)
+		return string(RolePrincipal(r.Name))
 	}
 	return "role#" + strconv.FormatInt(r.Since, 10) + ":" + r.Name
 }
@@ -154,20 +154,20 @@ func (r *Roles) Has(name string) bool { _, ok := r.parent[name]; return ok }
 // for a role that does not exist. A principal names a role by its name, and the
 // table by its name and Since, so that a role with the name of a deleted one
 // does not inherit its shares.
-func (r *Roles) Stored(principal string) (stored string, ok bool) {
-	name, isRole := strings.CutPrefix(principal, RolePrincipal(""))
+func (r *Roles) Stored(principal Principal) (stored string, ok bool) {
+	name, isRole := principal.Role()
 	if !isRole {
-		return principal, true
+		return string(principal), true
 	}
 	stored, ok = r.shares[name]
 	return stored, ok
 }
 
 // Principal reverses Stored. It returns false for a role that no longer exists.
-func (r *Roles) Principal(stored string) (principal string, ok bool) {
+func (r *Roles) Principal(stored string) (principal Principal, ok bool) {
 	kind, name, _ := strings.Cut(stored, ":")
 	if kind != "role" && !strings.HasPrefix(kind, "role#") {
-		return stored, true
+		return Principal(stored), true
 	}
 	return RolePrincipal(name), r.shares[name] == stored
 }

@@ -17,6 +17,8 @@ import (
 // Condition is one equality of a sharing rule's `where`: of a field of the record
 // with a canonical Value or, if Viewer is set, with what the viewer has there.
 type Condition struct {
+	// Field is a name that schema.Entity.Comparand takes: a field, or IDField, which
+	// is compared with the viewer alone.
 	Field string         `json:"field"`
 	Value jsontext.Value `json:"value,omitzero"`
 	// Viewer is ViewerID, ViewerEmail, or the name of a managed field of users.
@@ -130,6 +132,9 @@ func ViewerForm(text string) (viewer string, is bool) {
 // ViewerExpected says what a right side with {{ must be.
 const ViewerExpected = "expected a value, or {{user.id}}, {{user.email}} or {{user.FIELD}} with a managed field of user_fields"
 
+// IDExpected says what the right side of a condition on a record's own id must be.
+const IDExpected = "id is compared with the viewer alone: expected {{user.FIELD}} with a managed field that refers to such records; a share opens a single record"
+
 // Member returns the name of a member of a family that is stored under a name.
 // keys are those of its conditions about the viewer, in their order.
 func Member(storedAs string, keys []string) string {
@@ -193,7 +198,7 @@ func (v *viewer) standsIn(rule *SharingRule) []string {
 			continue
 		}
 		var next [][]string
-		for _, key := range v.keys(c, e.Field(c.Field)) {
+		for _, key := range v.keys(c, e.Comparand(c.Field)) {
 			for _, keys := range combined {
 				next = append(next, append(slices.Clip(keys), key))
 			}

@@ -2,6 +2,7 @@ package access
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"gatehouse/internal/schema"
@@ -98,12 +99,25 @@ type Statement struct {
 	Args []any
 }
 
+// Principal is whom a record is shared with: user:ID or role:NAME. The table
+// shares has its stored form (Roles.Stored).
+type Principal string
+
 // UserPrincipal returns the principal that represents a user in shares.
-func UserPrincipal(id user.ID) string { return "user:" + string(id) }
+func UserPrincipal(id user.ID) Principal { return Principal("user:" + string(id)) }
 
 // RolePrincipal returns the principal that represents the users with a role or
 // an ancestor of it.
-func RolePrincipal(role string) string { return "role:" + role }
+func RolePrincipal(role string) Principal { return Principal("role:" + role) }
+
+// User returns the user that the principal is, and false for a role.
+func (p Principal) User() (user.ID, bool) {
+	id, ok := strings.CutPrefix(string(p), "user:")
+	return user.ID(id), ok
+}
+
+// Role returns the name of the role that the principal is, and false for a user.
+func (p Principal) Role() (string, bool) { return strings.CutPrefix(string(p), "role:") }
 
 // scope returns the records of an entity type that a verb reaches: all of them,
 // or those that its sources name.

@@ -112,7 +112,7 @@ func TestARoleOfTheNameOfOneThatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for principal, want := range map[string]string{"role:old": "role:old true", "role:sales": "role#7:sales true", "role:gone": " false", "user:u": "user:u true"} {
+	for principal, want := range map[Principal]string{"role:old": "role:old true", "role:sales": "role#7:sales true", "role:gone": " false", "user:u": "user:u true"} {
 		stored, ok := roles.Stored(principal)
 		if got := fmt.Sprint(stored, " ", ok); got != want {
 			t.Errorf("%s is stored as %s, want %s", principal, got, want)

@@ -163,7 +163,7 @@ func (c *Config) ownedBy(role string, src Source, add func(Source)) {
 // shares adds the principals whose shares reach the viewer: the viewer, the
 // viewer's role and the roles below it.
 func (v *viewer) shares(below []string, editOnly bool, add func(Source)) {
-	src := Source{Cause: ShareWithUser, Kind: ByShare, Name: UserPrincipal(v.userID), EditOnly: editOnly}
+	src := Source{Cause: ShareWithUser, Kind: ByShare, Name: string(UserPrincipal(v.userID)), EditOnly: editOnly}
 	add(src)
 	src.Cause = ShareWithRole
 	if v.role == "" {

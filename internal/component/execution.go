@@ -122,8 +122,9 @@ func (x *execution) stop(why error) {
 	panic(errStop)
 }
 
-// print stores a line of the console, within the limits of the console.
-func (x *execution) print(level int, text []byte) {
+// print stores a line of the console, within the limits of the console. source is the
+// line of the component's source that printed it, or 0.
+func (x *execution) print(level, source int, text []byte) {
 	if len(x.console) >= MaxConsoleLines || x.consoleBytes+len(text) > MaxConsoleBytes {
 		return
 	}
@@ -135,7 +136,10 @@ func (x *execution) print(level int, text []byte) {
 		text = text[:n]
 	}
 	x.consoleBytes += len(text)
-	x.console = append(x.console, Line{Level: levels[max(0, min(level, len(levels)-1))], Text: string(text)})
+	x.console = append(x.console, Line{
+		Level: levels[max(0, min(level, len(levels)-1))], Text: string(text),
+		AtUS: max(1, time.Since(x.started).Microseconds()), Line: source,
+	})
 }
 
 var levels = [...]string{"debug", "log", "info", "warn", "error"}

@@ -68,11 +68,16 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 	case opCall:
 		return i.callHost(a, b)
 	case opLog:
+		stack, ok := i.textOf(c)
+		if !ok {
+			return thrownByHost
+		}
+		line, _ := position(string(stack)) // before the next call of the engine, which may move its memory
 		text, ok := i.textOf(b)
 		if !ok {
 			return thrownByHost
 		}
-		i.run.print(int(int32(a)), i.toUTF8(text))
+		i.run.print(int(int32(a)), line, i.toUTF8(text))
 	case opHMAC:
 		return i.hmac(a, b, int(int32(c)))
 	case opEqual:

@@ -162,11 +162,15 @@ func TestConsole(t *testing.T) {
 	if r.Console[0].Level != "log" || !strings.HasPrefix(r.Console[0].Text, `a 1 {"b":["2n"]} null undefined [function `) {
 		t.Errorf("%+v", r.Console[0])
 	}
-	if r.Console[1] != (component.Line{Level: "error", Text: "boom"}) || r.Console[2].Text != "\uFFFD" {
+	if r.Console[1].Level != "error" || r.Console[1].Text != "boom" || r.Console[2].Text != "\uFFFD" {
 		t.Errorf("%+v", r.Console[1:3])
 	}
-	total := 0
-	for _, l := range r.Console {
+	total, last := 0, int64(1)
+	for i, l := range r.Console {
+		if want := min(i, 3)/3 + 2; l.Line != want || l.AtUS < last {
+			t.Errorf("line %d was printed at line %d of the source, want %d, at %d µs after %d", i, l.Line, want, l.AtUS, last)
+		}
+		last = l.AtUS
 		total += len(l.Text)
 	}
 	if len(r.Console) > component.MaxConsoleLines || total > component.MaxConsoleBytes {

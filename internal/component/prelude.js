@@ -309,6 +309,7 @@
 
   // ---- console -----------------------------------------------------------
   const LINE = 8192;
+  let printed = 0;
   function show(v) {
     switch (typeof v) {
       case 'string': return v;
@@ -327,7 +328,9 @@
   function print(level, args) {
     let line = '';
     for (let i = 0; i < args.length && line.length < LINE; i++) line += (i ? ' ' : '') + show(args[i]);
-    host(LOG, level, slice(line, 0, LINE));
+    // Where it was printed, of as many lines as are kept.
+    const stack = printed++ < 200 ? new Error().stack : '';
+    host(LOG, level, slice(line, 0, LINE), typeof stack === 'string' ? slice(stack, 0, LINE) : '');
   }
   const console = {
     debug(...args) { print(0, args); }, log(...args) { print(1, args); }, info(...args) { print(2, args); },

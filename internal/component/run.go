@@ -80,6 +80,12 @@ type Used struct {
 type Line struct {
 	Level string `json:"level"` // debug, log, info, warn, error
 	Text  string `json:"text"`
+	// AtUS is when it was printed, in microseconds since its component began, and
+	// Line where, in the component's source; both are 0 in a run stored by an older version.
+	AtUS int64 `json:"at_us,omitempty"`
+	Line int   `json:"line,omitempty"`
+	// Component is the name of the component that printed it. The caller sets it.
+	Component string `json:"component,omitempty"`
 }
 
 // Run calls the handler in a new copy of the program's image. What the component

@@ -28,15 +28,21 @@ var sharing = attr[schema.Entity]{
 	key: "sharing", kind: SharingMember, values: sharings,
 	doc: "what internal users may do with the records of others; or {controlled_by: FIELD}, a required reference whose record decides",
 	read: func(d *decoder, e *schema.Entity, v *Value) {
-		if v.Kind != Mapping {
-			if s, ok := d.oneOf(v, sharings...); ok {
-				e.Sharing = schema.Sharing(s)
+		expected := strings.Join(sharings, ", ") + " or {controlled_by: FIELD}"
+		switch before := len(d.List); {
+		case v.Kind == Mapping:
+			d.object(v, "sharing", member{"controlled_by", d.to(&e.ControlledBy)})
+			if e.ControlledBy == "" && len(d.List) == before {
+				d.bad(v, "expected %s", expected)
 			}
-			return
-		}
-		d.object(v, "sharing", member{"controlled_by", d.to(&e.ControlledBy)})
-		if e.ControlledBy == "" && !d.has(v.Place.Path) {
-			d.fail(v, "sharing: expected one of %s, or {controlled_by: FIELD}", strings.Join(sharings, ", "))
+		case v.Kind != Text:
+			d.wrong(v, expected)
+		default:
+			s, ok := d.text(v)
+			if ok && !slices.Contains(sharings, s) {
+				d.bad(v, "expected %s, found %s", expected, d.found(v))
+			}
+			e.Sharing = schema.Sharing(s)
 		}
 	},
 	tell: func(e *schema.Entity, _ func(string) string) *Value {

@@ -36,7 +36,7 @@ var ruleTable = table[access.SharingRule]{
 	text("entity", func(r *access.SharingRule) *string { return &r.Entity }).needed("the entity type whose records are shared"),
 	text("owned_by_role", func(r *access.SharingRule) *string { return &r.OwnedByRole }).when(sparse).says("records whose owner has the role; in the place of where"),
 	{
-		key: "where", kind: MapMember, doc: "records whose fields have these values, by field, or those of the viewer: {{user.id}}, {{user.email}}, {{user.FIELD}} of a managed field; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
+		key: "where", kind: MapMember, doc: "records whose fields have these values, by field, or those of the viewer: {{user.id}}, {{user.email}}, {{user.FIELD}} of a managed field; id is the record itself; in the place of owned_by_role", show: sparse, read: func(*decoder, *access.SharingRule, *Value) {}, // see conditions
 		tell: func(r *access.SharingRule, _ func(string) string) *Value {
 			var where []pair
 			for _, c := range r.Where {
@@ -172,8 +172,10 @@ func (p *plan) checkRuleDecl(decl *ruleDecl) bool {
 		if entity == nil {
 			break
 		}
-		if f := entity.Field(w.field); f == nil {
+		if f := entity.Comparand(w.field); f == nil {
 			p.add(p.m.place(append(decl.path, "where", w.field)...), "sharing rule: entity %s has no field %s", entity.Name, show(w.field))
+		} else if f.Name == schema.IDField && w.viewer == "" {
+			p.add(p.m.place(append(decl.path, "where", w.field)...), "sharing rule: %s", access.IDExpected)
 		} else if !f.Scalar() {
 			p.add(p.m.place(append(decl.path, "where", w.field)...),
 				"sharing rule: field %s is a %s, which cannot be compared", f.Name, f.Type)
@@ -237,7 +239,7 @@ func checkRules(p *plan) {
 			}
 		}
 		for _, c := range r.Where {
-			f := entity.Field(c.Field)
+			f := entity.Comparand(c.Field)
 			if f == nil {
 				p.add(p.m.place("entities", r.Entity), "field %s of %s %s: sharing rule %s needs it",
 					c.Field, r.Entity, p.cannotGo(r.Entity, c.Field), ruleName(r))

@@ -1,3 +1,5 @@
+//go:build !race
+
 package consoletest
 
 import (
@@ -21,6 +23,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/gatetest/program"
+	"gatehouse/internal/mail/mailtest"
 )
 
 var scripts = flag.String("scripts", "", "run only these scripts of web/tests, by name without .test.mjs, on every engine")
@@ -157,7 +160,7 @@ func begin(t *testing.T, binary string, engine db.Engine) *stage {
 	s.port = port
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /cli", s.serveCommand)
-	mux.HandleFunc("GET /mail", func(w http.ResponseWriter, r *http.Request) { serveMail(w, r, filepath.Join(data, "outbox")) })
+	mux.Handle("GET /mail", mailtest.Serve(filepath.Join(data, "outbox")))
 	behind := httptest.NewServer(mux)
 	t.Cleanup(behind.Close)
 	s.backstage = behind.URL

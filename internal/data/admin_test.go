@@ -282,7 +282,10 @@ func TestReachOfARule(t *testing.T) {
 		for i := range 5 {
 			sam.Post(contacts, fmt.Sprintf(`{"name": "%d", "stage": %q}`, i, []string{"new", "won"}[i%2])).Want(201, "")
 		}
+		w.Apply("tenant: acme\nuser_fields: [{name: known, type: multireference, entity: contact, managed: true}]\n")
 		for _, c := range []struct{ as, query, want string }{
+			{"olivia", "where[id]=%7B%7Buser.known%7D%7D&share_with_role=customer", "5 1"}, // each with whoever knows it
+			{"olivia", "where[id]=%7B%7Buser.known%7D%7D&where[stage]=won&share_with_role=customer", "2 1"},
 			{"olivia", "owned_by_role=rep&share_with_role=support", "5 1"}, // Uma; nobody has the role ceo
 			{"olivia", "where[stage]=won&share_with_role=customer", "2 1"},
 			{"olivia", "where[stage]=won&where[margin]=7&share_with_role=customer", "0 1"},
@@ -297,7 +300,8 @@ func TestReachOfARule(t *testing.T) {
 		olivia := w.Staff("olivia@acme.example")
 		for _, bad := range []string{
 			"owned_by_role=rep", "owned_by_role=nobody&share_with_role=rep", "share_with_role=rep", "owned_by_role=rep&where[stage]=won&share_with_role=rep",
-			"where[nothing]=1&share_with_role=rep", "where[stage]=lost&share_with_role=rep", "owned_by_role=rep&share_with_role=rep&more=1",
+			"where[nothing]=1&share_with_role=rep", "where[id]=019a0000-0000-7000-8000-000000000000&share_with_role=rep", "where[id]=%7B%7Buser.id%7D%7D&share_with_role=rep",
+			"where[stage]=lost&share_with_role=rep", "owned_by_role=rep&share_with_role=rep&more=1",
 		} {
 			olivia.Get("/admin/v1/reach?entity=contact&"+bad).Want(400, "VALIDATION")
 		}

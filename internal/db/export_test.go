@@ -66,12 +66,13 @@ func TenantColumns(ctx context.Context, d *DB) (map[string][]Column, error) {
 }
 
 // OfDay runs fn with the database that holds a day.
-func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) error {
+func OfDay(ctx context.Context, d *DB, day Day, fn func(*DB) error) (err error) {
 	of, done, err := d.days.store.open(ctx, day, true)
 	if err != nil {
 		return err
 	}
-	return done(fn(of))
+	defer func() { err = done(err) }() // also when a test ends in fn, or closing d would wait for it for ever
+	return fn(of)
 }
 
 // Key is a primary key or an index of a table.

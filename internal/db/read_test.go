@@ -125,10 +125,8 @@ func TestEndlessReadEndsWithItsContext(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
-			began := time.Now()
-			err := q.Query(ctx, endless, func(db.Row) error { return nil })
-			if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 300*time.Millisecond {
-				t.Errorf("%v after %v", err, time.Since(began))
+			if err := q.Query(ctx, endless, func(db.Row) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
 			}
 		}
 		for range 12 { // more than there are readers: each is usable again

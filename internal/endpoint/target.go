@@ -51,7 +51,10 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 		Host: host,
 	})
 	x.until = time.Now().Add(c.Timeout() - res.Wall)
-	x.console = append(x.console, res.Console...)
+	for _, line := range res.Console {
+		line.Component = name
+		x.console = append(x.console, line)
+	}
 	x.cpu += res.CPU
 	x.used.component(res.Used)
 	if err != nil {

@@ -258,7 +258,7 @@ func (w *World) SetActive(tenant tenant.ID, email string, active bool) {
 
 // Share shares a record of the tenant acme as an operator does; principal is
 // access.UserPrincipal or access.RolePrincipal.
-func (w *World) Share(entity, id, principal string, level access.Level) {
+func (w *World) Share(entity, id string, principal access.Principal, level access.Level) {
 	w.T.Helper()
 	err := w.Nodes[0].Server.Records().As(access.System(w.Config("acme"), "test")).
 		Share(context.Background(), entity, id, records.Share{Principal: principal, Access: level})

@@ -82,7 +82,7 @@ func ParseObject(body []byte) (*Object, error) {
 	if err := checkOpening(body); err != nil {
 		return nil, err
 	}
-	if at := crowded(body); at >= 0 {
+	if at := tooManyOpen(body); at >= 0 {
 		return nil, badBody(tooMany, at, "")
 	}
 	object := &Object{}
@@ -268,10 +268,10 @@ func scanBody(body []byte) (at int, problem string) {
 	return 0, ""
 }
 
-// crowded returns the offset at which more than maxOpenMembers members are open
+// tooManyOpen returns the offset at which more than maxOpenMembers members are open
 // in a body, or -1. It must be called before anything is built. The decoder
 // reports what is not JSON, or nested too deeply.
-func crowded(body []byte) int {
+func tooManyOpen(body []byte) int {
 	if len(body) <= maxOpenMembers*len(`"":1,`)-1 {
 		return -1 // too short for so many
 	}

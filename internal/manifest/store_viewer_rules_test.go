@@ -122,3 +122,94 @@ func TestWhoLosesByRulesThatMatchThem(t *testing.T) {
 		}
 	})
 }
+
+// TestRulesOnTheRecordItself: id stands for the record, and is compared with fields of
+// the viewer that refer to such records, and with nothing else.
+func TestRulesOnTheRecordItself(t *testing.T) {
+	each(t, func(p *place) {
+		const rule = `{entity: firm, where: {id: "{{user.firms}}"}, share_with: external, access: read}`
+		src := strings.Replace(portals, "sharing_rules:\n", "sharing_rules:\n  - "+rule+"\n", 1)
+		p.apply(src)
+		exported := p.export("portals")
+		if !strings.Contains(exported, "  - "+rule+"\n") {
+			t.Fatalf("the export lacks %s:\n%s", rule, exported)
+		}
+		p.printed(p.apply(exported))
+		p.apply(strings.NewReplacer("{name: firm, fields", "{name: company, renamed_from: firm, fields", "entity: firm", "entity: company").Replace(src))
+		if is := p.export("portals"); strings.Count(is, strings.Replace(rule, "firm,", "company,", 1)) != 1 || strings.Contains(is, rule) {
+			t.Errorf("after the entity was renamed: %s", is)
+		}
+		for where, told := range map[string]string{
+			`{id: "019a0000-0000-7000-8000-000000000000"}`:       "id is compared with the viewer alone",
+			`{id: "{{user.id}}"}`:                                "field id is a reference to order: {{user.id}} is compared with a reference to user",
+			`{id: "{{user.email}}"}`:                             "{{user.email}} is compared with text",
+			`{id: "{{user.firms}}"}`:                             "field id is a reference to order, and {{user.firms}} a multireference to company: they cannot be equal",
+			`{id: "{{user.nick}}"}`:                              "is not managed",
+			`{owner_id: "{{user.id}}"}`:                          `entity order has no field "owner_id"`,
+			`{id: "{{user.region}}", region: "{{user.region}}"}`: "they cannot be equal",
+		} {
+			_, err := p.try("tenant: portals\nsharing_rules:\n  - {entity: order, where: "+where+", share_with: external, access: read}\n", manifest.Options{})
+			if err == nil || !strings.Contains(err.Error(), told) {
+				t.Errorf("%s: %v", where, err)
+			}
+		}
+		// What the rule needs cannot go.
+		_, err := p.try("tenant: portals\nuser_fields: [{name: firms, type: multiselect, options: [a], managed: true}]\n", manifest.Options{})
+		if err == nil || !strings.Contains(err.Error(), "they cannot be equal") {
+			t.Errorf("a field of another type: %v", err)
+		}
+	})
+}
+
+// families has entities that parents control, to the greatest depth.
+const families = `tenant: families
+hosts: [families.localhost]
+entities:
+  - {name: l0, sharing: public_read, fields: [{name: name, type: text}]}
+  - {name: l1, sharing: {controlled_by: up}, fields: [{name: up, type: reference, entity: l0, required: true}]}
+  - {name: l2, sharing: {controlled_by: up}, fields: [{name: up, type: reference, entity: l1, required: true}, {name: name, type: text}]}
+  - {name: l3, sharing: {controlled_by: up}, fields: [{name: up, type: reference, entity: l2, required: true, indexed: true}]}
+  - {name: l4, sharing: {controlled_by: up}, fields: [{name: up, type: reference, entity: l3, required: true}]}
+  - {name: l5, sharing: {controlled_by: up}, fields: [{name: up, type: reference, entity: l4, required: true, unique: true}]}
+sharing_rules:
+  - {entity: l0, where: {name: open}, share_with: everyone, access: read}
+users: [{email: olivia@x.example, owner: true}]
+`
+
+// TestControlledEntitiesInAManifest: what export writes is what was applied, to the
+// greatest depth, a rename of the field included; and what would break it is
+// refused.
+func TestControlledEntitiesInAManifest(t *testing.T) {
+	each(t, func(p *place) {
+		p.apply(families)
+		exported := p.export("families")
+		if n := strings.Count(exported, "sharing: {controlled_by: up}"); n != 5 {
+			t.Errorf("the export names %d controlled entities:\n%s", n, exported)
+		}
+		for _, src := range []string{families, exported} {
+			p.printed(p.apply(src))
+			if is := p.export("families"); is != exported {
+				t.Errorf("exported, applied and exported: %s", is)
+			}
+		}
+		for _, c := range []struct{ from, to, told string }{
+			{"sharing: public_read,", "sharing: {controlled_by: top},", "there is no field \"top\""},
+			{"entity: l2, required: true", "entity: l2", "field up is not required"},
+			{"entity: l2, required: true", "entity: l5, required: true", "leads back to"},
+			{"sharing: {controlled_by: up}, fields: [{name: up, type: reference, entity: l0", "sharing: {controlled_by: name}, fields: [{name: name, type: text}, {name: up, type: reference, entity: l0",
+				"field name is a text: expected a reference to an entity"},
+			{"{entity: l0, where", "{entity: l2, where", "records of l2 are reached as the record of field up may be: share that entity instead"},
+		} {
+			src := strings.Replace(families, c.from, c.to, 1)
+			if _, err := p.try(src, manifest.Options{}); src == families || err == nil || !strings.Contains(err.Error(), c.told) {
+				t.Errorf("%s: %v, want %q", c.to, err, c.told)
+			}
+		}
+		renamed := strings.Replace(families, "{name: l3, sharing: {controlled_by: up}, fields: [{name: up,", "{name: l3, sharing: {controlled_by: above}, fields: [{name: above, renamed_from: up,", 1)
+		p.apply(renamed)
+		if is := p.export("families"); strings.Count(is, "{controlled_by: above}") != 1 || strings.Count(is, "{controlled_by: up}") != 4 {
+			t.Errorf("after a rename: %s", is)
+		}
+		p.printed(p.apply(p.export("families")))
+	})
+}

@@ -127,27 +127,27 @@ func hasFailpoints(t *testing.T, path string, want bool) {
 }
 
 // launchFailing starts the program with failpoints, set to be killed at one of them.
-func (s *shop) launchFailing(failing, at string) *node {
-	s.t.Helper()
-	like := s.command(context.Background(), "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
-	base := filepath.Join(s.logs, "failing")
-	n := &node{w: s.world, exited: make(chan struct{}), out: base + ".out", errors: base + ".err", started: time.Now()}
+func (w *world) launchFailing(failing, at string) *node {
+	w.t.Helper()
+	like := w.command(context.Background(), "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	base := filepath.Join(w.logs, "failing")
+	n := &node{w: w, exited: make(chan struct{}), out: base + ".out", errors: base + ".err", started: time.Now()}
 	n.cmd = exec.CommandContext(context.Background(), failing, like.Args[1:]...)
-	n.cmd.Env = append(slices.Clone(s.env), "GATEHOUSE_KILL_AT="+at)
+	n.cmd.Env = append(slices.Clone(w.env), "GATEHOUSE_KILL_AT="+at)
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err1 := os.Create(n.out)
 	stderr, err2 := os.Create(n.errors)
 	n.cmd.Stdout, n.cmd.Stderr = stdout, stderr
 	if err := errors.Join(err1, err2, n.cmd.Start(), stdout.Close(), stderr.Close()); err != nil {
-		s.t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	go func() {
 		_ = n.cmd.Wait() // ProcessState has the outcome
 		close(n.exited)
 	}()
-	s.t.Cleanup(n.kill)
+	w.t.Cleanup(n.kill)
 	if !n.await(time.Minute) {
-		s.t.Fatalf("the server is not ready; it says: %s%s", n.stdout(), n.stderr())
+		w.t.Fatalf("the server is not ready; it says: %s%s", n.stdout(), n.stderr())
 	}
 	return n
 }

@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/mail"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +13,7 @@ import (
 	"time"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/mail/mailtest"
 )
 
 const auth = "/public/v1/auth/"
@@ -177,47 +174,19 @@ func (p *portal) outbox() []string {
 // letters returns the mails written so far, in order.
 func (p *portal) letters() []letter {
 	p.t.Helper()
-	files := p.outbox()
-	slices.Sort(files)
+	read, err := mailtest.Letters(filepath.Join(p.dir, "outbox"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	var all []letter
-	for _, file := range files {
-		l, err := readLetter(file)
-		if err != nil {
-			p.t.Fatalf("%s: %v", file, err)
+	for _, one := range read {
+		l := letter{to: one.To}
+		if found := tokenInLink.FindStringSubmatch(one.Text); found != nil {
+			l.token = found[1]
 		}
 		all = append(all, l)
 	}
 	return all
-}
-
-func readLetter(file string) (letter, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return letter{}, err
-	}
-	defer f.Close()
-	m, err := mail.ReadMessage(f)
-	if err != nil {
-		return letter{}, err
-	}
-	to, err := mail.ParseAddress(m.Header.Get("To"))
-	if err != nil {
-		return letter{}, err
-	}
-	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil {
-		return letter{}, err
-	}
-	part, err := multipart.NewReader(m.Body, params["boundary"]).NextPart() // the text part; NextPart decodes quoted-printable
-	if err != nil {
-		return letter{}, err
-	}
-	text, err := io.ReadAll(part)
-	l := letter{to: to.Address}
-	if found := tokenInLink.FindSubmatch(text); found != nil {
-		l.token = string(found[1])
-	}
-	return l, err
 }
 
 // letter waits for the n-th mail to an address, counted from 1.

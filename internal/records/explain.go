@@ -94,9 +94,14 @@ func (x *Explanation) mask(asks access.Viewer, r *access.EntityRights) {
 // read every field that a rule of it compares, those of users included.
 func readable(asks access.Viewer, r *access.EntityRights, rule *access.SharingRule) bool {
 	return !slices.ContainsFunc(rule.Where, func(c access.Condition) bool {
-		f := r.Entity.Field(c.Field)
-		return f == nil || !r.ReadField[f.Index] || !readableOfUsers(asks, c)
+		return !readableOf(r, r.Entity.Comparand(c.Field)) || !readableOfUsers(asks, c)
 	})
+}
+
+// readableOf reports whether rights include reading what a condition names. The id
+// of a record is no secret to those who see the record.
+func readableOf(r *access.EntityRights, f *schema.Field) bool {
+	return f != nil && (f.Name == schema.IDField || r.ReadField[f.Index])
 }
 
 // readableOfUsers reports whether the viewer may read what a condition takes from

@@ -117,6 +117,18 @@ var seededFaults = []seededFault{
 	{"a rule asks nothing of the viewer", func(o *oracle) {
 		o.matchesViewer = func(*person, *rule, *thing) bool { return true }
 	}},
+	{"a record's own id does not count", func(o *oracle) {
+		was := o.matchesViewer
+		o.matchesViewer = func(u *person, q *rule, r *thing) bool {
+			rest := &rule{viewer: maps.Clone(q.viewer)}
+			delete(rest.viewer, "id")
+			return was(u, rest, r)
+		}
+	}},
+	{"no record has an id", func(o *oracle) {
+		was := o.matchesViewer
+		o.matchesViewer = func(u *person, q *rule, r *thing) bool { return q.viewer["id"] == "" && was(u, q, r) }
+	}},
 	{"one condition about the viewer is enough", func(o *oracle) {
 		was := o.matchesViewer
 		o.matchesViewer = func(u *person, q *rule, r *thing) bool {

@@ -56,6 +56,8 @@ var mutants = []mutant{
 	{"members leave a value out", "../access/rule.go", "for _, key := range keys {", "for _, key := range keys[:1] {"},
 	{"a member is the rule", "../access/rule.go", "names[i] = Member(rule.StoredAs(), keys)", "names[i] = rule.StoredAs() + strings.Repeat(\"\", len(keys))"},
 	{"every record is of one member", "validate.go", "keys = append(keys, have)", "keys = append(keys, c.Field)"},
+	{"every record is of itself", "validate.go", "have, set := id, id != \"\"", "have, set := e.Name, id != \"\""},
+	{"who has one of its records has all", "../access/rule.go", "v.keys(c, e.Comparand(c.Field))", "v.keys(c, e.Field(c.Field))"},
 	{"one element of a list counts", "../access/rule.go", "range own.Elements(v.managed[own.Name]) {", "range own.Elements(v.managed[own.Name])[:min(1, len(own.Elements(v.managed[own.Name])))] {"},
 	{"addresses as they were entered", "../access/rule.go", "return []string{v.emailKey}", "return []string{v.email}"},
 	{"addresses of records as they were entered", "../access/rule.go", "case c.Viewer != ViewerEmail || schema.IsNull(v):", "case true:"},

@@ -21,6 +21,7 @@ type world struct {
 	people   []*person
 	agents   []string // the people whom records refer to
 	things   []*thing // in the order they were created
+	near     string   // the type that people's field near refers to; the chain is below it
 }
 
 type person struct {
@@ -69,7 +70,7 @@ type rule struct {
 	entity      string
 	ownedByRole string            // or:
 	where       map[string]string // JSON text by field
-	viewer      map[string]string // by field: id, email or a managed field
+	viewer      map[string]string // by field, or id: id, email or a managed field
 	shareWith   string            // a role, or:
 	audience    string
 	edit        bool
@@ -179,10 +180,14 @@ func newOracle(w *world) *oracle {
 		}
 		return true
 	}
-	// A rule may ask that fields equal what the viewer has; null equals nothing.
+	// A rule may ask that fields, or the record's own id, equal what the viewer has;
+	// null equals nothing.
 	o.matchesViewer = func(u *person, q *rule, r *thing) bool {
 		for f, what := range q.viewer {
 			value := r.data[f]
+			if f == "id" {
+				value = `"` + r.id + `"`
+			}
 			if value == "" || !slices.ContainsFunc(o.has(u, what), func(has string) bool { return o.equal(what, has, value) }) {
 				return false
 			}
@@ -195,7 +200,7 @@ func newOracle(w *world) *oracle {
 			return []string{`"` + u.id + `"`}
 		case "email":
 			return []string{`"` + u.address() + `"`}
-		case "stages": // a list
+		case "stages", "near": // lists
 			if list := strings.Trim(u.managed[what], "[]"); list != "" {
 				return strings.Split(list, ",")
 			}

@@ -27,6 +27,7 @@ func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ran
 // standing is everything that the index rows of a record are derived from. The
 // zero standing represents a record that does not exist.
 type standing struct {
+	id        string
 	values    []jsontext.Value // by schema.Field.Index
 	data      jsontext.Value   // all of it, including fields that were removed
 	owner     user.ID
@@ -139,11 +140,11 @@ func missing(from, list []string) (rest []string) {
 	return rest
 }
 
-// holding returns the names under which rules match a record's values.
-func holding(e *schema.Entity, rules []*access.SharingRule, values []jsontext.Value) []string {
+// holding returns the names under which rules match a record's id and values.
+func holding(e *schema.Entity, rules []*access.SharingRule, id string, values []jsontext.Value) []string {
 	var ids []string
 	for _, rule := range rules {
-		if name, ok := matching(e, rule, values); ok {
+		if name, ok := matching(e, rule, id, values); ok {
 			ids = append(ids, name)
 		}
 	}

@@ -58,7 +58,7 @@ type row struct {
 
 // standing returns the part of a record's standing that the row determines.
 func (rec *row) standing(values []jsontext.Value, shares []string) standing {
-	return standing{values: values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+	return standing{id: rec.id, values: values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
 }
 
 var (

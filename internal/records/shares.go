@@ -13,7 +13,7 @@ import (
 // Share is one record shared with one principal (access.UserPrincipal,
 // access.RolePrincipal).
 type Share struct {
-	Principal string
+	Principal access.Principal
 	Access    access.Level
 	CreatedAt int64 // microseconds UTC
 	CreatedBy string
@@ -41,18 +41,18 @@ func (sh Share) AppendJSON(dst []byte) []byte {
 }
 
 // appendUnshared appends the answer for a removed share.
-func appendUnshared(dst []byte, principal string) []byte {
+func appendUnshared(dst []byte, principal access.Principal) []byte {
 	return append(appendPrincipal(dst, principal), `,"deleted":true}`...)
 }
 
 // appendPrincipal appends the beginning of an object: user and role, one of
 // which is null.
-func appendPrincipal(dst []byte, principal string) []byte {
-	kind, name := splitPrincipal(principal)
+func appendPrincipal(dst []byte, principal access.Principal) []byte {
 	dst = append(dst, `{"user":`...)
-	if kind == "user" {
-		return append(wtf8.AppendUTF8(dst, name), `,"role":null`...)
+	if id, ok := principal.User(); ok {
+		return append(wtf8.AppendUTF8(dst, string(id)), `,"role":null`...)
 	}
+	name, _ := principal.Role()
 	return wtf8.AppendUTF8(append(dst, `null,"role":`...), name)
 }
 

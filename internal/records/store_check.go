@@ -70,7 +70,7 @@ func (c *checking) run(ctx context.Context, pace Pace) error {
 }
 
 func (c *checking) record(ctx context.Context, rec *row) error {
-	made := newShaped(c.shape, &standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole})
+	made := newShaped(c.shape, &standing{id: rec.id, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole})
 	return made.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
 		if _, reason := f.Canonical(v); x.Check && reason != "" {
 			c.misfits[f.Name]++

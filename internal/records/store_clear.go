@@ -106,7 +106,7 @@ func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *s
 	if err != nil {
 		return err
 	}
-	was := standing{values: before, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
+	was := standing{id: rec.id, values: before, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares}
 	if was.families, err = families(ctx, tx, s.viewer.Config(), e, rec.createdAt); err != nil {
 		return err
 	}
@@ -265,22 +265,23 @@ func dropMembers(ctx context.Context, tx db.Tx, config *access.Config, from *sch
 	}
 	type match struct {
 		createdAt int64
+		id        string
 		data      jsontext.Value
 	}
 	var list []match
-	err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
+	err := tx.Query(ctx, `SELECT r.created_at, r.record_id, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2
 		AND r.created_at IN (SELECT v.record_created_at FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = '')
 		AND (r.data ->> CAST($5 AS TEXT)) = $4 ORDER BY r.record_id`+tx.Dialect().ForUpdate, func(row db.Row) error {
-		list = append(list, match{row.Int(0), jsontext.Value(row.Text(1))})
+		list = append(list, match{row.Int(0), row.Text(1), jsontext.Value(row.Text(2))})
 		return nil
 	}, from.StoredAs(), f.StoredAs(), id, f.MemberName())
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
-		names := holding(e, rules, stored(e, m.data))
+		names := holding(e, rules, m.id, stored(e, m.data))
 		if shape != nil {
-			names = append(names, holding(shape.Entity, later, stored(shape.Entity, m.data))...)
+			names = append(names, holding(shape.Entity, later, m.id, stored(shape.Entity, m.data))...)
 		}
 		for _, name := range names {
 			if err := dropMatch(ctx, tx, config, from, name, m.createdAt, m.data); err != nil {

@@ -2,6 +2,7 @@ package records_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -13,16 +14,19 @@ import (
 	"gatehouse/internal/user"
 )
 
-// referred creates an account that n contacts refer to, and a rule that shares
-// those contacts with support.
+// referred creates an account that n contacts refer to, a rule that shares those
+// contacts with support, and one of which each contact matches a member of its own.
 func referred(t *testing.T, d *db.DB, n int) (h *house, account string) {
 	h = acme(t, d)
 	account = id(h.create(h.as("sam"), "account", `{"name": "wide"}`))
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		return access.PutRule(ctx, tx, &access.SharingRule{
+		return errors.Join(access.PutRule(ctx, tx, &access.SharingRule{
 			Entity: "contact", Where: []access.Condition{{Field: "account", Value: jsontext.Value(fmt.Sprintf("%q", account))}},
 			ShareWithRole: "support", Access: access.ReadOnly,
-		})
+		}), access.PutRule(ctx, tx, &access.SharingRule{
+			Entity: "contact", Where: []access.Condition{{Field: "account", Viewer: "firm"}, {Field: "id", Viewer: "friends"}},
+			ShareWithRole: "support", Access: access.ReadOnly,
+		}))
 	})
 	sam := h.as("sam")
 	for i := range n {

@@ -31,8 +31,8 @@ type newlyShaped struct {
 func (w *creations) add(c *creation, rec *row) {
 	acting := c.s.viewer.UserID()
 	w.records = append(w.records, c.e.StoredAs(), rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
-	is := standing{values: c.values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
-	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), c.values)
+	is := standing{id: rec.id, values: c.values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
+	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), rec.id, c.values)
 	for _, en := range is.entries(c.e) {
 		w.values = append(w.values, c.e.StoredAs(), en.field, en.value, en.reach, rec.createdAt, en.unique)
 	}

@@ -262,8 +262,8 @@ func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) er
 		bad["owned_by_role"] = "there is no such role"
 	}
 	for i, c := range rule.Where {
-		f := r.Entity.Field(c.Field)
-		if f == nil || !r.ReadField[f.Index] {
+		f := r.Entity.Comparand(c.Field)
+		if !readableOf(r, f) {
 			bad["where["+c.Field+"]"] = "unknown field"
 			continue
 		}
@@ -273,6 +273,9 @@ func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) er
 			continue
 		}
 		v, reason := f.ParseText(string(c.Value))
+		if c.Field == schema.IDField {
+			reason = access.IDExpected
+		}
 		if reason != "" {
 			bad["where["+c.Field+"]"] = reason
 		}
@@ -357,7 +360,7 @@ func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.E
 			if !dbRow.Bool(5) {
 				return nil
 			}
-			if _, ok := matching(r.Entity, rule, stored(r.Entity, rec.data)); ok {
+			if _, ok := matching(r.Entity, rule, rec.id, stored(r.Entity, rec.data)); ok {
 				n.N++
 			}
 			return nil

@@ -102,7 +102,7 @@ func shapePage(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape,
 	var rows batch
 	for i := range list {
 		rec := &list[i]
-		made := newShaped(s, &standing{data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id], families: below[rec.createdAt]})
+		made := newShaped(s, &standing{id: rec.id, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id], families: below[rec.createdAt]})
 		if err := made.match(ctx, tx, rec.createdAt, nil); err != nil {
 			return 0, 0, err
 		}

@@ -180,7 +180,8 @@ func (x *indexed) changeRules() {
 	of := func(field, viewer string) {
 		rule.Where = append(rule.Where, access.Condition{Field: field, Viewer: viewer})
 	}
-	switch at := x.any("account"); x.draw("rule", "stage", "account", "both", "of the viewer", "two of the viewer", "of the viewer and a value") {
+	switch at := x.any("account"); x.draw("rule", "stage", "account", "both", "of the viewer", "two of the viewer", "of the viewer and a value",
+		"the record itself", "the record itself and of the viewer") {
 	case "of the viewer":
 		of("account", "firm")
 	case "two of the viewer":
@@ -189,6 +190,11 @@ func (x *indexed) changeRules() {
 	case "of the viewer and a value":
 		of("score", "points")
 		where("stage", `"won"`)
+	case "the record itself":
+		of("id", "friends")
+	case "the record itself and of the viewer":
+		of("account", "firm")
+		of("id", "friends")
 	case "stage":
 		where("stage", `"won"`)
 	case "account":
@@ -248,6 +254,7 @@ func (x *indexed) compare() {
 		if err := json.Unmarshal([]byte(r.Text(3)), &values); err != nil {
 			x.t.Fatal(err)
 		}
+		values["id"] = jsontext.Value(`"` + r.Text(0) + `"`)
 		ways := []string{"o:" + r.Text(1)}
 		if r.Text(4) != "" {
 			ways = append(ways, "r:"+r.Text(4))
@@ -258,7 +265,7 @@ func (x *indexed) compare() {
 		for _, rule := range x.rules {
 			name, keys := rule.ID(), []string{}
 			for _, c := range rule.Where {
-				switch key, set := contact.Field(c.Field).Key(values[c.Field]); {
+				switch key, set := contact.Comparand(c.Field).Key(values[c.Field]); {
 				case !set || c.Viewer == "" && string(values[c.Field]) != string(c.Value):
 					name = ""
 				case c.Viewer != "":

@@ -148,10 +148,10 @@ func ancestorStanding(ctx context.Context, tx db.Tx, c *access.Config, place acc
 	}
 	entity := place.Links[place.At].Entity
 	if e := c.Schema.StoredAs(entity); e != nil {
-		st.rules = holding(e, valueRules(c, e.Name), stored(e, rec.data))
+		st.rules = holding(e, valueRules(c, e.Name), rec.id, stored(e, rec.data))
 	}
 	if shape := c.Shape(entity); shape != nil {
-		st.rules = append(st.rules, holding(shape.Entity, newRules(shape), stored(shape.Entity, rec.data))...)
+		st.rules = append(st.rules, holding(shape.Entity, newRules(shape), rec.id, stored(shape.Entity, rec.data))...)
 	}
 	err = tx.Query(ctx, `SELECT principal FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3 ORDER BY principal`,
 		func(r db.Row) error { st.shares = append(st.shares, r.Text(0)); return nil }, entity, rec.id)

@@ -70,7 +70,7 @@ func TestOfManyCreatorsOfOneUniqueValueOneWins(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
 		sam := h.as("sam")
-		for round := range 10 {
+		for round := range 5 {
 			text := fmt.Sprintf(`{"email": "%d@example.com"}`, round)
 			spare := id(h.create(sam, "contact", `{}`))
 			won := 0
@@ -105,7 +105,7 @@ func TestNoReferenceDanglesAfterADelete(t *testing.T) {
 		h := acme(t, d)
 		sam := h.as("sam")
 		refused := 0
-		for range 30 {
+		for range 12 {
 			account := id(h.create(sam, "account", `{}`))
 			text := `{"account": "` + account + `"}`
 			spare := id(h.create(sam, "contact", `{}`))
@@ -156,7 +156,7 @@ func TestADeleteClearsOnlyReferencesToItsRecord(t *testing.T) {
 		h := acme(t, d)
 		sam := h.as("sam")
 		keep := id(h.create(sam, "account", `{}`))
-		for round := range 60 {
+		for round := range 20 {
 			gone := id(h.create(sam, "account", `{}`))
 			var contacts []string
 			for range 4 {

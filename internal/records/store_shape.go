@@ -31,6 +31,7 @@ var anyValue = &schema.Field{Type: schema.Text}
 // shaped is what the rows of a record under a shape are derived from.
 type shaped struct {
 	shape   *access.Shape
+	id      string           // of the record
 	values  []jsontext.Value // by the index of the shape's fields
 	rules   []string         // names of the shape's rules that match
 	reaches []string
@@ -39,13 +40,13 @@ type shaped struct {
 }
 
 func newShaped(shape *access.Shape, st *standing) *shaped {
-	s := &shaped{shape: shape}
+	s := &shaped{shape: shape, id: st.id}
 	if st.data == nil {
 		return s
 	}
 	s.values = stored(shape.Entity, st.data)
 	for _, r := range shape.Rules {
-		if name, ok := matching(shape.Entity, r.Rule, s.values); ok {
+		if name, ok := matching(shape.Entity, r.Rule, s.id, s.values); ok {
 			s.rules = append(s.rules, name)
 		}
 	}
@@ -103,7 +104,7 @@ func (s *shaped) kept() []entry {
 	}
 	var reaches []string
 	for _, r := range s.shape.Rules {
-		if name, ok := matching(s.shape.Entity, r.Rule, s.values); ok && r.New {
+		if name, ok := matching(s.shape.Entity, r.Rule, s.id, s.values); ok && r.New {
 			reaches = append(reaches, ways[access.ByRule].reach(name))
 		}
 	}
@@ -265,9 +266,9 @@ func (s *shaped) match(ctx context.Context, tx db.Tx, createdAt int64, before *s
 		if !r.New {
 			continue
 		}
-		name, is := matching(s.shape.Entity, r.Rule, s.values)
+		name, is := matching(s.shape.Entity, r.Rule, s.id, s.values)
 		if before != nil {
-			if old, was := matching(s.shape.Entity, r.Rule, before.values); was && old != name {
+			if old, was := matching(s.shape.Entity, r.Rule, before.id, before.values); was && old != name {
 				if err := setMatch(ctx, tx, old, createdAt, false); err != nil {
 					return err
 				}

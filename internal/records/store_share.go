@@ -34,7 +34,7 @@ func (s *Session) Share(ctx context.Context, entity, id string, share Share) err
 
 // Unshare removes a share. It returns NOT_FOUND when there is none with the
 // principal, and NOT_FOUND and FORBIDDEN as Share does.
-func (s *Session) Unshare(ctx context.Context, entity, id, principal string) error {
+func (s *Session) Unshare(ctx context.Context, entity, id string, principal access.Principal) error {
 	return s.shared(ctx, entity, id, func(v *txView, r *access.EntityRights, rec *row) error {
 		to, _ := v.s.viewer.Config().Roles.Stored(principal) // "" for an unknown role, which no share has
 		return v.s.unshare(ctx, v, r, rec, to)
@@ -119,19 +119,13 @@ func (s *Session) Shares(ctx context.Context, entity, id string) ([]Share, error
 	return list, err
 }
 
-// splitPrincipal returns the kind of a principal, user or role, and its name.
-func splitPrincipal(principal string) (kind, name string) {
-	kind, name, _ = strings.Cut(principal, ":")
-	return kind, name
-}
-
 // mayName reports whether the viewer may name a principal that exists.
-func (s *Session) mayName(principal string) bool {
-	kind, name := splitPrincipal(principal)
-	if kind == "role" {
-		return s.viewer.MayNameRole(name)
+func (s *Session) mayName(principal access.Principal) bool {
+	if role, ok := principal.Role(); ok {
+		return s.viewer.MayNameRole(role)
 	}
-	return s.viewer.MayNameUsers() || name == string(s.viewer.UserID())
+	id, _ := principal.User()
+	return s.viewer.MayNameUsers() || id == s.viewer.UserID()
 }
 
 var (
@@ -164,28 +158,29 @@ func (s *Session) principalOf(ctx context.Context, q db.Querier, with With) (sto
 		if err != nil {
 			return "", err
 		}
-		return access.UserPrincipal(u.ID), nil
+		return string(access.UserPrincipal(u.ID)), nil
 	case isAddress && own != "" && user.EmailKey(with.User) == user.EmailKey(s.viewer.Email()):
-		return access.UserPrincipal(own), nil
+		return string(access.UserPrincipal(own)), nil
 	}
 	return "", errNoUser
 }
 
 // anyPrincipal returns the stored form of a principal that exists. It returns
 // VALIDATION for any other.
-func (s *Session) anyPrincipal(ctx context.Context, q db.Querier, principal string) (stored string, err error) {
-	switch kind, name := splitPrincipal(principal); kind {
-	case "role":
-		if stored, ok := s.viewer.Config().Roles.Stored(principal); ok {
-			return stored, nil
+func (s *Session) anyPrincipal(ctx context.Context, q db.Querier, principal access.Principal) (stored string, err error) {
+	stored, known := s.viewer.Config().Roles.Stored(principal)
+	if role, ok := principal.Role(); ok {
+		if !known {
+			return "", fault.Fields("there is no such role", map[string]string{"role": "there is no role " + role})
 		}
-		return "", fault.Fields("there is no such role", map[string]string{"role": "there is no role " + name})
-	case "user":
-		_, err := user.RoleOf(ctx, q, user.ID(name))
+		return stored, nil
+	}
+	if id, ok := principal.User(); ok {
+		_, err := user.RoleOf(ctx, q, id)
 		if errors.Is(err, user.ErrUnknown) {
 			return "", errNoUser
 		}
-		return principal, err
+		return stored, err
 	}
 	return "", fault.Fields("expected a user or a role to share with", map[string]string{"principal": "expected a user or a role"})
 }

@@ -170,7 +170,7 @@ func TestTheMigrationLeavesDanglingSharesToTheSweep(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
 		one := id(h.create(h.as("sam"), "contact", `{"score": 7}`))
-		for _, p := range []string{access.RolePrincipal("support"), access.UserPrincipal(user.ID(h.ids["eva"]))} {
+		for _, p := range []access.Principal{access.RolePrincipal("support"), access.UserPrincipal(user.ID(h.ids["eva"]))} {
 			if err := h.as("sam").Share(t.Context(), "contact", one, records.Share{Principal: p, Access: access.ReadOnly}); err != nil {
 				t.Fatal(err)
 			}

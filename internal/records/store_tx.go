@@ -322,7 +322,7 @@ func holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []js
 // those of after. It computes the matching rules of both.
 func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after standing) error {
 	rules := valueRules(s.viewer.Config(), e.Name)
-	before.rules, after.rules = holding(e, rules, before.values), holding(e, rules, after.values)
+	before.rules, after.rules = holding(e, rules, before.id, before.values), holding(e, rules, after.id, after.values)
 	for _, name := range missing(after.rules, before.rules) {
 		if err := setMatch(ctx, tx, name, createdAt, false); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -21,6 +22,7 @@ var unitWays = []struct {
 	name, body, edit string
 	owner, becomes   string       // becomes is the owner that the unit sets, "" for none
 	share            access.Level // with sam to read, with sales to edit
+	known            bool         // to sam, by a managed field
 	get, update      fault.Code
 }{
 	{name: "nothing", owner: "sue", get: fault.NotFound, update: fault.NotFound},
@@ -32,6 +34,7 @@ var unitWays = []struct {
 	{name: "a share", owner: "sue", share: access.ReadOnly, update: fault.Forbidden},
 	{name: "a share with a role", owner: "sue", share: access.Edit},
 	{name: "a rule by value", owner: "sue", edit: `{"stage": "won"}`, update: fault.Forbidden},
+	{name: "a rule on the record itself", owner: "sue", known: true, update: fault.Forbidden},
 	{name: "no longer a rule by value", owner: "sue", body: `{"stage": "won"}`, edit: `{"stage": "new"}`, get: fault.NotFound, update: fault.NotFound},
 }
 
@@ -43,6 +46,10 @@ func TestAUnitReachesRecordsInEachWay(t *testing.T) {
 		h.user("joe", user.User{Role: "junior", Sets: []string{"work"}})
 		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 			return errors.Join(
+				schema.PutUserFields(ctx, tx, []*schema.Field{{Name: "known", Type: schema.Multireference, Target: "contact", Managed: true}}),
+				access.PutRule(ctx, tx, &access.SharingRule{
+					Entity: "contact", Where: []access.Condition{{Field: schema.IDField, Viewer: "known"}}, ShareWithRole: "sales", Access: access.ReadOnly,
+				}),
 				access.PutRule(ctx, tx, &access.SharingRule{Entity: "contact", OwnedByRole: "support", ShareWithRole: "sales", Access: access.ReadOnly}),
 				access.PutRule(ctx, tx, &access.SharingRule{
 					Entity: "contact", Where: []access.Condition{{Field: "stage", Value: []byte(`"won"`)}}, ShareWithRole: "sales", Access: access.ReadOnly,
@@ -58,6 +65,9 @@ func TestAUnitReachesRecordsInEachWay(t *testing.T) {
 				if err := h.as(c.owner).Share(ctx, "contact", rec, share); err != nil {
 					t.Fatal(describe(err))
 				}
+			}
+			if c.known {
+				h.update(h.system(), "user", h.ids["sam"], `{"known": ["`+rec+`"]}`)
 			}
 			edit := cmp.Or(c.edit, `{"name": "changed"}`)
 			if c.becomes != "" {

@@ -177,7 +177,7 @@ func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *acce
 		return true, nil
 	}
 	if rules := valueRules(p.u.config, e.Name); len(rules) > 0 {
-		st.rules = holding(e, rules, stored(e, rec.data))
+		st.rules = holding(e, rules, rec.id, stored(e, rec.data))
 	}
 	if st.reachedBy(scope, ofValues) {
 		return true, nil

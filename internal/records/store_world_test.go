@@ -96,8 +96,8 @@ func (h *house) follow(w *world, c change) {
 	case c.managed != nil:
 		h.viewer(c.managed.id) // is kept, and made again
 		text := "{"
-		for i, name := range []string{"desk", "stages"} {
-			text += fmt.Sprintf("%s%q: %s", strings.Repeat(", ", i), name, cmp.Or(c.managed.managed[name], "null"))
+		for i, name := range []string{"desk", "stages", "near"} {
+			text += fmt.Sprintf("%s%q: %s", strings.Repeat(", ", min(i, 1)), name, cmp.Or(c.managed.managed[name], "null"))
 		}
 		h.update(h.system(), "user", c.managed.id, text+"}")
 	case c.record != nil:
@@ -127,6 +127,7 @@ func (w *world) write(ctx context.Context, tx tenant.ConfigTx, c change) error {
 		errs = append(errs, schema.PutUserFields(ctx, tx, []*schema.Field{
 			{Name: "desk", Type: schema.Text, Managed: true},
 			{Name: "stages", Type: schema.Multiselect, Options: []string{"new", "won", "lost"}, Managed: true},
+			{Name: "near", Type: schema.Multireference, Target: w.near, Managed: true},
 		}))
 	}
 	for name, s := range w.sets {

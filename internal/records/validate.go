@@ -250,20 +250,23 @@ func indexKey(f *schema.Field, v jsontext.Value) (string, bool) {
 }
 
 // matching returns the name under which a sharing rule by field value matches a
-// record's values: the rule's or, where the rule matches the viewer, that of its
-// one member that the values belong to. It returns false where it does not match.
-func matching(e *schema.Entity, rule *access.SharingRule, values []jsontext.Value) (name string, ok bool) {
+// record's id and values: the rule's or, where the rule matches the viewer, that of
+// its one member that they belong to. It returns false where it does not match.
+func matching(e *schema.Entity, rule *access.SharingRule, id string, values []jsontext.Value) (name string, ok bool) {
 	if values == nil || len(rule.Where) == 0 {
 		return "", false
 	}
 	var keys []string
 	for i := range rule.Where {
 		c := &rule.Where[i]
-		f := e.Field(c.Field)
+		f := e.Comparand(c.Field)
 		if f == nil {
 			return "", false
 		}
-		have, set := c.Key(f, values[f.Index])
+		have, set := id, id != ""
+		if c.Field != schema.IDField {
+			have, set = c.Key(f, values[f.Index])
+		}
 		if !set {
 			return "", false
 		}

@@ -278,11 +278,18 @@ func checkReferences(ctx context.Context, e *schema.Entity, in *input, reaches r
 }
 
 // checkParent returns FORBIDDEN where the viewer may not update the record that
-// is to control another one through the field f.
+// is to control another one through the field f, and VALIDATION where they may
+// no longer see it.
 func checkParent(ctx context.Context, f *schema.Field, id string, reaches reachesFunc) error {
 	ok, err := reaches(ctx, f.Target, id, access.Update)
 	if err != nil || ok {
 		return err
+	}
+	switch sees, err := reaches(ctx, f.Target, id, access.Read); {
+	case err != nil:
+		return err
+	case !sees:
+		return fault.Fields("some fields are not valid", map[string]string{f.Name: noSuch(f)})
 	}
 	return fault.New(fault.Forbidden, "you may not change this %s, and so not what is below it", f.Target).
 		With("fields", map[string]string{f.Name: "you may not change this record of " + f.Target})

@@ -63,14 +63,14 @@ type ParentWhy struct {
 	Why        *Why
 }
 
-// text says which verbs reach the parent, and why.
+// text says what the user may do with the parent that matters here, and why.
 func (p *ParentWhy) text() string {
 	if p == nil {
 		return "its parent is reached"
 	}
 	var parts []string
 	for _, at := range p.Why.Verbs {
-		if at.Verb == access.Delete || !at.Reached {
+		if at.Verb == access.Delete || at.Code != "" {
 			continue
 		}
 		var texts []string

@@ -23,9 +23,9 @@ var kinds = []field{
 	{name: "agent", kind: "reference"},          // to user; values are the tenant's
 }
 
-// comparisons are what rules may compare with the viewer: field and what of the
-// viewer. desk and stages are managed fields.
-var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "email"}, {"agent", "id"}}
+// comparisons are what rules may compare with the viewer: field, or the record's own
+// id, and what of the viewer. desk, stages and near are managed fields.
+var comparisons = [][2]string{{"desk", "desk"}, {"stage", "stages"}, {"mail", "email"}, {"agent", "id"}, {"id", "near"}}
 
 var typeNames = []string{"asset", "case_file", "deal"}
 
@@ -73,6 +73,7 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 		w.types[name] = e
 	}
 	above := pick(rnd, typeNames)
+	w.near = above
 	for _, name := range chain {
 		w.types[name] = &recordType{
 			name: name, sharing: "private", parent: above, controlled: true,
@@ -103,6 +104,9 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 	for range 9 {
 		w.addRule(generateRule(rnd, w))
 	}
+	near := map[string]string{"id": "near"}
+	w.addRule(&rule{entity: w.near, where: map[string]string{}, viewer: near, audience: "everyone"})
+	w.addRule(&rule{entity: w.near, where: map[string]string{"stage": `"won"`}, viewer: near, audience: "everyone", edit: true})
 	for range 27 {
 		w.things = append(w.things, generateThing(rnd, w, pick(rnd, typeNames)))
 	}
@@ -148,6 +152,18 @@ func generateManaged(rnd *rand.Rand) map[string]string {
 	return m
 }
 
+// acquaint returns what people may have in near, as JSON: up to two of the records to
+// which it may refer.
+func (w *world) acquaint(rnd *rand.Rand) string {
+	all := w.of(w.near)
+	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var list []string
+	for _, r := range all[:min(rnd.IntN(3), len(all))] {
+		list = append(list, `"`+r.id+`"`)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
 func (w *world) viewers() []*person { return slices.Delete(slices.Clone(w.people), witness, witness+1) }
 
 func chance(rnd *rand.Rand, percent int) bool { return rnd.IntN(100) < percent }
@@ -190,8 +206,8 @@ func generateSet(rnd *rand.Rand, all bool) *permSet {
 
 func generateGrant(rnd *rand.Rand) *grant {
 	g := &grant{verbs: map[verb]bool{}, fields: map[string]fieldGrant{}, assigns: chance(rnd, 30)}
-	for v, percent := range map[verb]int{toCreate: 60, toRead: 80, toUpdate: 70, toDelete: 60} {
-		g.verbs[v] = chance(rnd, percent)
+	for _, v := range []verb{toCreate, toRead, toUpdate, toDelete} { // in this order, so that a seed means one world
+		g.verbs[v] = chance(rnd, map[verb]int{toCreate: 60, toRead: 80, toUpdate: 70, toDelete: 60}[v])
 	}
 	for _, f := range kinds {
 		if chance(rnd, 50) {
@@ -215,6 +231,9 @@ func generateRule(rnd *rand.Rand, w *world) *rule {
 		for range 1 + rnd.IntN(2) {
 			c := pick(rnd, comparisons)
 			q.viewer[c[0]] = c[1]
+			if c[0] == "id" {
+				q.entity = w.near
+			}
 		}
 	}
 	for n := 1 + rnd.IntN(2); len(q.where)+len(q.viewer) < n; {
@@ -344,8 +363,8 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		r.addShare(s)
 		return fmt.Sprintf("record %s is shared: %+v", r.id, s), change{shared: r}
 	case 11:
-		p := pick(rnd, w.viewers())
-		p.managed = generateManaged(rnd)
+		p := w.opened(rnd)
+		p.managed["near"] = w.acquaint(rnd)
 		return fmt.Sprintf("user %s has %v now", p.id, p.managed), change{managed: p}
 	case 13:
 		e := w.types[pick(rnd, w.entityNames()[len(typeNames):])]
@@ -362,6 +381,7 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		if q := w.valueRule(rnd, r.entity); q != nil && chance(rnd, 80) { // make the rule match, or no longer match
 			names = slices.Sorted(maps.Keys(q.where))
 			names = slices.AppendSeq(names, maps.Keys(q.viewer))
+			names = slices.DeleteFunc(names, func(name string) bool { return name == "id" })
 			meet := chance(rnd, 60)
 			value = func(f field) string {
 				if meet && q.viewer[f.name] == "" {
@@ -383,6 +403,29 @@ func (w *world) mutate(rnd *rand.Rand, i int) (what string, apply change) {
 		}
 		return fmt.Sprintf("record %s holds %v and is of %s", r.id, r.data, r.owner), change{record: r, fields: names}
 	}
+}
+
+// opened gives a viewer other values of managed fields: if any would do so, ones
+// that open a record to them which they do not see.
+func (w *world) opened(rnd *rand.Rand) *person {
+	o := newOracle(w)
+	for _, i := range rnd.Perm(len(w.people)) {
+		p := w.people[i]
+		was := p.managed
+		for _, r := range w.rootThings() {
+			if i == witness || o.judge(p, r, toRead) != notFound || r.data["desk"] == "" || r.data["stage"] == "" {
+				continue
+			}
+			p.managed = map[string]string{"desk": r.data["desk"], "stages": "[" + r.data["stage"] + "]"}
+			if o.judge(p, r, toRead) == ok {
+				return p
+			}
+			p.managed = was
+		}
+	}
+	p := pick(rnd, w.viewers())
+	p.managed = generateManaged(rnd)
+	return p
 }
 
 func (w *world) rootThings() []*thing {

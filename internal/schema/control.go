@@ -55,7 +55,7 @@ func (s *Schema) CheckControl(e *Entity) error {
 	f := e.Controller()
 	switch {
 	case f == nil:
-		return fmt.Errorf("entity %s: sharing: controlled_by: there is no field %q", e.Name, e.ControlledBy)
+		return fmt.Errorf("entity %s: sharing: controlled_by: there is no field %q: expected a required reference of the entity", e.Name, e.ControlledBy)
 	case f.Type != Reference || s.Entity(f.Target) == nil:
 		return fmt.Errorf("entity %s: sharing: controlled_by: field %s is a %s: expected a reference to an entity", e.Name, f.Name, f.Describe())
 	case !f.Required:

@@ -130,6 +130,7 @@ type Entity struct {
 
 	byName   map[string]*Field
 	byMember map[string]*Field
+	id       *Field // see Comparand
 }
 
 // StoredAs returns the name under which records of the type, their index rows and
@@ -138,6 +139,20 @@ func (e *Entity) StoredAs() string { return cmp.Or(e.Stored, e.Name) }
 
 // Field returns the declared field of a name, or nil.
 func (e *Entity) Field(name string) *Field { return e.byName[name] }
+
+// IDField is the name of a record's own id in a condition of a sharing rule. No
+// declared field has it.
+const IDField = "id"
+
+// Comparand returns what a condition of a sharing rule names: a declared field, or
+// for IDField a reference from each record to itself, whose Index is -1. It returns
+// nil for any other name.
+func (e *Entity) Comparand(name string) *Field {
+	if name == IDField {
+		return e.id
+	}
+	return e.byName[name]
+}
 
 // OfMember returns the declared field whose values have the name in stored data,
 // or nil.
@@ -163,6 +178,7 @@ func (e *Entity) Index() *Entity {
 	e.Endpoint = "/data/" + e.Name
 	e.byName = make(map[string]*Field, len(e.Fields))
 	e.byMember = make(map[string]*Field, len(e.Fields))
+	e.id = &Field{Name: IDField, Type: Reference, Target: e.Name, Index: -1}
 	for i, f := range e.Fields {
 		f.Index, f.known = i, f.kind()
 		f.Label = strconv.Quote(f.Name) + ":"

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/gatetest"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/user"
 )
 
 // Two tenants have the same manifest and data, except that every text of each
@@ -284,7 +285,7 @@ func TestASharedIdentityStaysWithItsTenant(t *testing.T) {
 		}
 		ours := both["acme"].Post(contact, `{"first_name":"Ada","email":"ada@x.example","stage":"won"}`).Want(201, "").ID()
 		theirs := both["other"].Post(contact, `{"first_name":"Ada","email":"ada@x.example"}`).Want(201, "").ID()
-		w.Share("contact", ours, "user:"+w.UserID("acme", "rita@acme.example"), access.Edit)
+		w.Share("contact", ours, access.UserPrincipal(user.ID(w.UserID("acme", "rita@acme.example"))), access.Edit)
 		w.Share("contact", ours, "role:support", access.Edit)
 		rita := w.KeyOf("other", "other.localhost", "rita@acme.example")
 		for _, id := range []string{ours, theirs} {

@@ -102,8 +102,8 @@ func stuck(t *testing.T, who *gatetest.Actor, method, path, body string, length 
 	return c, status
 }
 
-// crowded opens n stuck connections at once and counts their answers.
-func crowded(t *testing.T, who *gatetest.Actor, n int, method, path, body string, length int, patience time.Duration) (statuses map[int]int, leave func()) {
+// tooManyOpen opens n stuck connections at once and counts their answers.
+func tooManyOpen(t *testing.T, who *gatetest.Actor, n int, method, path, body string, length int, patience time.Duration) (statuses map[int]int, leave func()) {
 	t.Helper()
 	statuses = map[int]int{}
 	var conns []net.Conn
@@ -164,7 +164,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		budget := w.Nodes[0].Server.Answers()
 		id := olivia.Get(contact+"?limit=1").Want(200, "").Records()[0]["id"].(string)
 		for what, path := range map[string]string{"lists": contact + "?limit=200", "single records": contact + "/" + id} {
-			statuses, leave := crowded(t, olivia, 60, "GET", path, "", 0, 20*time.Second)
+			statuses, leave := tooManyOpen(t, olivia, 60, "GET", path, "", 0, 20*time.Second)
 			if held := budget.Held("acme"); held > share || held < share*3/4 {
 				t.Errorf("%s: %d bytes are held", what, held)
 			}
@@ -213,7 +213,7 @@ func TestBodiesAreBounded(t *testing.T) {
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	statuses, leave := crowded(t, olivia, 20, "POST", path, "", most, time.Second)
+	statuses, leave := tooManyOpen(t, olivia, 20, "POST", path, "", most, time.Second)
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; statuses[0] != 20 || took > 30 {
 		t.Errorf("20 bodies of which nothing came took %d MiB, answered %v", took, statuses)
@@ -223,7 +223,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 	leave()
 
-	statuses, leave = crowded(t, olivia, 12, "POST", path, body(7<<20), most, 3*time.Second)
+	statuses, leave = tooManyOpen(t, olivia, 12, "POST", path, body(7<<20), most, 3*time.Second)
 	if held := budget.Held("acme"); held > share || held < share/2 || statuses[503] < 6 || statuses[0]+statuses[503] != 12 {
 		t.Errorf("%d bytes are held, answered %v", held, statuses)
 	}
@@ -258,7 +258,7 @@ func TestErrorsThatNobodyReadsAreBounded(t *testing.T) {
 	olivia, olga := crowd(t, w)
 	budget := w.Nodes[0].Server.Answers()
 	body := `{"` + strings.Repeat("<", 400_000) + `": 1}` // escaped it is six times as long
-	statuses, leave := crowded(t, olivia, 30, "POST", contact, body, len(body), 20*time.Second)
+	statuses, leave := tooManyOpen(t, olivia, 30, "POST", contact, body, len(body), 20*time.Second)
 	if held := budget.Held("acme"); held > share || held < share*3/4 || statuses[400] < 8 || statuses[400]+statuses[503] != 30 {
 		t.Errorf("%d bytes are held, answered %v", held, statuses)
 	}

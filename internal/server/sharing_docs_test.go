@@ -23,7 +23,7 @@ func TestThePageAboutSharingIsRight(t *testing.T) {
 			sections = append(sections, s)
 		}
 	}
-	if len(sections) < 11 {
+	if len(sections) < 12 {
 		t.Fatalf("only %d sections with a manifest and steps were found", len(sections))
 	}
 	for _, s := range sections {

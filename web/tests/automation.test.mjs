@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { ask, cli, demoTenant, job, open, signIn, step, until, waitForText } from './lib/stage.mjs'
 
-/** add puts a step of a type in at a +, by keyboard. */
+/** add puts a step of a type in at a +, by keyboard. The graph draws its lines anew once it
+ * has measured its nodes; a menu that was open on one shuts, and is opened again. */
 async function add(page, where, type) {
-  await page.getByRole('button', { name: `Add a step ${where}`, exact: true }).press('Enter')
-  await page.getByRole('menuitem', { name: new RegExp(`^${type.replace('.', '\\.')} `) }).click()
+  const plus = page.getByRole('button', { name: `Add a step ${where}`, exact: true })
+  const item = page.getByRole('menuitem', { name: new RegExp(`^${type.replace('.', '\\.')} `) })
+  await until(`a step of ${type}`, async () => {
+    if (!await item.isVisible()) await plus.press('Enter')
+    return item.click({ timeout: 5_000 }).then(() => true, (e) => { if (e.name !== 'TimeoutError') throw e; return false })
+  })
 }
 
 export default job('a flow is drawn, run and seen', async () => {

@@ -1,13 +1,17 @@
 // The portal: which view is shown when, and the forms of the account. gatehouse.js speaks to the service, forms.js shows
-// what is wrong with a form, tickets.js is the view of the records.
+// what is wrong with a form, orders.js and tickets.js are the views of the records.
 
 import {Gatehouse} from "./gatehouse.js"
 import {clearErrors, fill, onSubmit, showErrors, words} from "./forms.js"
+import {Orders} from "./orders.js"
 import {Tickets} from "./tickets.js"
 
 const views = [...document.querySelectorAll("[data-view]")]
-const linked = ["sign-in", "register", "forgot-password", "tickets", "profile"] // those with an address, #/name
-const membersOnly = ["tickets", "profile"]
+const linked = ["sign-in", "register", "forgot-password", "orders", "tickets", "profile"] // those with an address, #/name
+const membersOnly = ["orders", "tickets", "profile"]
+const home = "orders"
+const oneOrder = /^orders\/([0-9a-f-]{36})$/ // #/orders/ID is the address of one order
+const inPlace = ["order", "no-order", "unavailable"] // they stand at the address that was asked for
 const forms = document.forms
 
 // The mails lead to /verify?token=… and /reset-password?token=…. The token does not stay in the address bar, or in a link that
@@ -20,9 +24,10 @@ if (location.pathname !== "/") {
 const link = () => (location.hash ? undefined : history.state?.link)
 const spend = () => link() && history.replaceState(null, "", "/")
 
-let api, tickets
+let api, orders, tickets
 let shown = "loading"
-let wanted = "tickets" // where a login leads
+let address = home // of what is shown, without the #/
+let wanted = home // where a login leads
 let retry = () => {} // what "Try again" does
 let resetToken = ""
 let userID = ""
@@ -67,12 +72,12 @@ function say(text) {
 function show(name) {
   const view = viewOf(name)
   // A view without an address has none, so that links to the one before it lead there again.
-  if (!linked.includes(name) && name !== "unavailable" && location.hash) history.pushState(null, "", "/")
+  if (!linked.includes(name) && !inPlace.includes(name) && location.hash) history.pushState(null, "", "/")
   for (const one of views) one.hidden = one !== view
   if (shown !== name) for (const input of viewOf(shown).querySelectorAll("[type=password]")) input.value = "" // nobody comes back for it
   document.querySelector('[data-only="logged-in"]').hidden = !api?.loggedIn
   for (const item of document.querySelectorAll("nav a")) {
-    if (item.hash === `#/${name}`) item.setAttribute("aria-current", "page")
+    if (item.hash === `#/${name === "order" ? "orders" : name}`) item.setAttribute("aria-current", "page")
     else item.removeAttribute("aria-current")
   }
   const heading = view.querySelector("h1")
@@ -81,26 +86,32 @@ function show(name) {
   shown = name
 }
 
-// go shows a view that has an address, and puts it there.
-function go(name) {
-  if (location.hash === `#/${name}`) return route()
-  location.hash = `#/${name}`
+// go shows what is at an address, and puts it there.
+function go(path) {
+  if (location.hash === `#/${path}`) return route()
+  location.hash = `#/${path}`
 }
 
 // route shows what the address says; who is not logged in sees no private view, who is sees no view to log in.
 function route() {
-  let name = location.hash.slice(2)
+  let path = location.hash.slice(2)
   if (location.hash && !location.hash.startsWith("#/")) return // the link to the content
   if (link()) return open(link())
-  if (!linked.includes(name) || (api.loggedIn && name !== "profile")) name = "tickets"
-  if (!api.loggedIn && membersOnly.includes(name)) {
-    wanted = name
-    name = "sign-in"
+  let order = oneOrder.exec(path)?.[1]
+  if (!order && (!linked.includes(path) || (api.loggedIn && !membersOnly.includes(path)))) path = home
+  if (!api.loggedIn && (order || membersOnly.includes(path))) {
+    wanted = path
+    path = "sign-in"
+    order = undefined
   }
-  if (location.hash !== `#/${name}`) history.replaceState(null, "", `/#/${name}`)
-  show(name)
-  if (name === "tickets") tickets.open()
-  if (name === "profile") openProfile()
+  if (location.hash !== `#/${path}`) history.replaceState(null, "", `/#/${path}`)
+  address = path
+  if (order) return orders.openOne(order)
+  if (path !== "orders") orders.clear() // also what is on its way
+  show(path)
+  if (path === "orders") orders.open()
+  if (path === "tickets") tickets.open()
+  if (path === "profile") openProfile()
 }
 
 const badLink = "This link was used already, is too old, or is not complete. Please ask for a new one."
@@ -241,7 +252,8 @@ function wireForms() {
 function wireSession() {
   const why = {here: "", elsewhere: "You have signed out in another tab.", expired: "Your session has ended. Please sign in again."}
   api.addEventListener("logout", ({detail: {reason}}) => {
-    wanted = reason === "expired" && membersOnly.includes(shown) ? shown : "tickets"
+    wanted = reason === "expired" && (membersOnly.includes(shown) || shown === "order") ? address : home
+    orders.clear()
     tickets.clear()
     for (const form of forms) form.reset()
     userID = ""
@@ -263,7 +275,7 @@ function wireSession() {
 // arrive shows what a login was for.
 function arrive() {
   go(wanted)
-  wanted = "tickets"
+  wanted = home
 }
 
 async function start() {
@@ -273,6 +285,7 @@ async function start() {
   } catch {
     return unavailable({code: "NETWORK"}, start)
   }
+  orders = new Orders(api, {list: viewOf("orders"), one: viewOf("order")}, {say, show, unavailable: (error) => unavailable(error, route)})
   tickets = new Tickets(api, viewOf("tickets"), {say, unavailable: (error) => unavailable(error, route)})
   wireForms()
   wireSession()

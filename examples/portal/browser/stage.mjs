@@ -7,6 +7,7 @@ import {promisify} from "node:util"
 import {chromium} from "playwright-core"
 
 export const at = JSON.parse(process.env.PORTAL_TEST)
+at.tickets = `${at.portal}/#/tickets`
 
 // api asks the server without a browser.
 export async function api(method, where, {body, token, origin} = {}) {
@@ -73,14 +74,15 @@ export async function step(name, work) {
   } catch (error) {
     console.log(`FAILED ${name}\n${error.stack}\nconsole: ${complaints.join("\n")}\n${shown.url()}`)
     console.log(await shown.locator("main").innerText().catch(() => ""))
-    await picture(shown, "failure").catch(() => {})
+    await shown.screenshot({path: path.join(at.failures, "failure.png"), fullPage: true}).catch(() => {})
     await browser.close()
     process.exit(1)
   }
   console.log(`${name} (${Date.now() - start} ms)`)
 }
 
-export const picture = (page, name) => page.screenshot({path: path.join(at.pictures, `${name}.png`), fullPage: true})
+// picture keeps what a view looks like, when somebody wants the pictures: they take a good part of the test's time.
+export const picture = async (page, name) => at.pictures && page.screenshot({path: path.join(at.pictures, `${name}.png`), fullPage: true})
 export const heading = (page, name) => page.getByRole("heading", {level: 1, name, exact: true}).waitFor()
 export const press = (page, name) => page.getByRole("button", {name, exact: true}).click()
 export const follow = (page, name) => page.getByRole("link", {name, exact: true}).click()
@@ -91,7 +93,8 @@ export const warned = (page, text) => page.getByRole("alert").getByText(text).wa
 export const focused = (page) => page.evaluate(() => document.activeElement.name || document.activeElement.textContent.trim())
 export const stored = (page) => page.evaluate(() => localStorage.getItem("gatehouse.refreshToken"))
 export const titles = (page) => page.getByRole("listitem").getByRole("heading", {level: 2}).allInnerTexts()
-export const ticket = (page, title) => page.getByRole("listitem").filter({has: page.getByRole("heading", {level: 2, name: title, exact: true})})
+export const row = (page, title) => page.getByRole("listitem").filter({has: page.getByRole("heading", {level: 2, name: title, exact: true})})
+export const ticket = row
 
 // fails waits until an input is marked, and says what is told of it.
 export async function fails(page, label, reason) {
@@ -118,7 +121,7 @@ export async function described(locator) {
 
 // command runs gatehouse on the data of the running server.
 export async function command(...args) {
-  await promisify(execFile)(at.program, [...args, "--tenant", "portal", "--data", at.data])
+  await promisify(execFile)(at.program, [...args, "--tenant", "portal", ...at.flags])
 }
 
 // member registers a customer and confirms the address, without a browser.

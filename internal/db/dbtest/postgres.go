@@ -21,6 +21,7 @@ import (
 type server struct {
 	base     *url.URL
 	template string
+	strategy string // how the template is copied, as words of CREATE DATABASE
 	mu       sync.Mutex
 	conn     *pgx.Conn
 	lifeline *os.File // closing it, which the system does when the process ends, ends the private server

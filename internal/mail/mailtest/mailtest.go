@@ -1,6 +1,7 @@
 // Package mailtest is a real mail server on loopback, for tests: it speaks
 // SMTP with STARTTLS and AUTH, keeps what it is given, and fails at the step it
-// is told to.
+// is told to. It also reads the outbox, the folder into which mails go that are
+// sent by no server.
 package mailtest
 
 import (

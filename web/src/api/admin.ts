@@ -623,6 +623,9 @@ export interface KeyUser {
 export interface Line {
   level: string;
   text: string;
+  at_us?: number;
+  line?: number;
+  component?: string;
 }
 
 export interface ListMeta {

@@ -3,7 +3,8 @@ import { features } from './features'
 import type { Page } from './feature'
 import { queryOf, searchOf } from '../ui/link'
 import { asError } from '../api/error'
-import { ErrorState, Waiting } from '../ui/states'
+import { Button } from '../ui/button'
+import { Empty, ErrorState, Waiting } from '../ui/states'
 import { Missing } from './missing'
 import { PageGate } from './page-gate'
 import { Shell } from './shell'
@@ -31,8 +32,22 @@ function routeOf(page: Page, parent: typeof shell | typeof bare) {
     staticData: { page },
     component: page.bare ? Lazy : () => <PageGate page={page}><Lazy /></PageGate>,
     pendingComponent: Waiting,
-    errorComponent: ({ error, reset }) => <div className="body"><ErrorState what="This page stopped." error={asError(error)} onRetry={reset} /></div>,
+    errorComponent: Stopped,
   })
+}
+
+/** What a browser says when a file of the console is not there: it was updated meanwhile, or the connection broke. */
+const notLoaded = /dynamically imported module|importing a module script|unable to preload/i
+
+/** Stopped stands in place of a page that failed. */
+function Stopped({ error, reset }: { error: unknown; reset: () => void }) {
+  return (
+    <div className="body">
+      {error instanceof Error && notLoaded.test(error.message)
+        ? <Empty title="A part of the console could not be loaded" arch="hold" action={<Button kind="main" onClick={() => { window.location.reload() }}>Load the console again</Button>}>It was updated meanwhile, or the connection broke. What you were editing is kept in this browser.</Empty>
+        : <ErrorState what="This page stopped." error={asError(error)} onRetry={reset} />}
+    </div>
+  )
 }
 
 const missing = createRoute({ getParentRoute: () => shell, path: '$', component: Missing })
@@ -47,6 +62,7 @@ export const router = createRouter({
   parseSearch: (text) => searchOf(text.startsWith('?') ? text.slice(1) : text),
   stringifySearch: queryOf,
   defaultPreload: 'intent',
+  defaultErrorComponent: Stopped,
   defaultPendingMs: 150,
   scrollRestoration: false,
 })

@@ -30,6 +30,12 @@ export function roundUp(value: number): number {
   return ([1, 2, 4, 5, 8, 10].find((m) => m * power >= value) ?? 10) * power
 }
 
+/** alone finds the values with none before and after them: a line through one point cannot be seen. */
+const alone: uPlot.Series.Points.Filter = (u, series) => {
+  const list = Array.from(u.data[series] ?? [])
+  return list.flatMap((v, i) => (typeof v === 'number' && typeof list[i - 1] !== 'number' && typeof list[i + 1] !== 'number' ? [i] : []))
+}
+
 export default function Plot({ times, kind, series, height = 166, format = (v) => v.toLocaleString('en'), topLabel, onZoom }: ChartProps) {
   const host = useRef<HTMLDivElement>(null)
   const tip = useRef<HTMLDivElement>(null)
@@ -63,7 +69,7 @@ export default function Plot({ times, kind, series, height = 166, format = (v) =
         { stroke: css('text-3'), font: '11px "Hanken Grotesk", sans-serif', grid: { show: false }, ticks: { show: false }, border: { show: true, stroke: css('line-strong'), width: 1 }, size: 22, space: 90, ...(span > 2 * 86_400 ? { incrs: [1, 2, 5, 10, 30].map((n) => n * 86_400) } : {}), values: (_, all) => all.map(label) },
         { show: true, size: 0, splits: () => [0, top / 2, top], grid: { stroke: css('line'), width: 1 }, ticks: { show: false }, values: () => [] },
       ],
-      series: [{}, ...order.map((s): uPlot.Series => ({ label: s.label, stroke: css(s.colour), ...(bars ? { fill: css(s.colour), width: 0 } : { width: 1.6 }), points: { show: false }, paths: bars ? uPlot.paths.bars?.({ size: [0.8, 40], align: 0 }) : uPlot.paths.linear?.() }))],
+      series: [{}, ...order.map((s): uPlot.Series => ({ label: s.label, stroke: css(s.colour), ...(bars ? { fill: css(s.colour), width: 0 } : { width: 1.6 }), points: bars ? { show: false } : { show: true, size: 4, width: 0, fill: css(s.colour), filter: alone }, paths: bars ? uPlot.paths.bars?.({ size: [0.8, 40], align: 0 }) : uPlot.paths.linear?.() }))],
       hooks: {
         draw: [(u) => {
           const { ctx } = u

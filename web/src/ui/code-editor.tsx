@@ -31,6 +31,8 @@ export interface CodeEditorProps {
   fill?: boolean
   /** wrap breaks long lines. */
   wrap?: boolean
+  /** keepsTab indents by Tab; without it Tab goes to the next field of a form. */
+  keepsTab?: boolean
   onSubmit?: () => void
 }
 
@@ -129,7 +131,7 @@ function languageOf(language: CodeLanguage): Extension {
 }
 
 /** CodeEditor is an editor for code and data. Escape, then Tab, leaves it by keyboard. */
-export function CodeEditor({ label, value, onChange, language, readOnly, problems, complete, lines = true, fill, wrap, onSubmit }: CodeEditorProps) {
+export function CodeEditor({ label, value, onChange, language, readOnly, problems, complete, lines = true, fill, wrap, keepsTab = true, onSubmit }: CodeEditorProps) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
   const latest = useRef({ onChange, onSubmit, complete })
@@ -157,7 +159,7 @@ export function CodeEditor({ label, value, onChange, language, readOnly, problem
           autocompletion({ icons: false }),
           keymap.of([
             { key: 'Mod-Enter', run: () => { latest.current.onSubmit?.(); return latest.current.onSubmit !== undefined } },
-            ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, indentWithTab,
+            ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...(keepsTab ? [indentWithTab] : []),
           ]),
           fixed.of([EditorState.readOnly.of(readOnly ?? false), EditorView.editable.of(!readOnly)]),
           EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, spellcheck: 'false', ...(readOnly ? { tabindex: '0' } : {}) }),

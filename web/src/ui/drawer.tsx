@@ -1,5 +1,5 @@
 import { IconArrowDown, IconArrowUp, IconX } from '@tabler/icons-react'
-import { useEffect, useRef, type ReactNode } from 'react'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { IconButton } from './button'
 import { useUrl, useUrlValue } from './url'
 
@@ -28,11 +28,12 @@ export function Drawer({ title, label, sub, acts, tabs, tabName = 'tab', onStep,
   const box = useRef<HTMLElement>(null)
   const latest = useRef(onClose)
   useEffect(() => { latest.current = onClose })
+  const [opener] = useState(() => document.activeElement)
   useEffect(() => {
-    const opener = document.activeElement
-    box.current?.querySelector<HTMLElement>('h2')?.focus({ preventScroll: true })
-    return () => { if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true }) }
+    // A field that asks for the focus has it: a form is typed into at once.
+    if (!box.current?.contains(document.activeElement)) (box.current?.querySelector<HTMLElement>('[data-autofocus=true]') ?? box.current?.querySelector<HTMLElement>('h2'))?.focus({ preventScroll: true })
   }, [label])
+  useEffect(() => () => { if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true }) }, [opener])
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Esc closes it from anywhere inside
     <aside className={`drawer ${wide ? 'wide' : ''}`} aria-label={label} ref={box} onKeyDown={(event) => { if (event.key === 'Escape' && !event.defaultPrevented && !opensList(event.target)) { event.preventDefault(); latest.current() } }}>

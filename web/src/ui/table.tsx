@@ -157,7 +157,7 @@ export function Null() { return <span className="null" aria-label="none">–</sp
 export function Pager({ from, count, hasMore, hasPrevious, onPrevious, onNext, children, newer }: { from: number; count: number; hasMore: boolean; hasPrevious: boolean; onPrevious: () => void; onNext: () => void; children?: ReactNode; newer?: boolean }) {
   return (
     <>
-      <span role="status">{count === 0 ? 'Nothing' : `${from.toLocaleString('en')} to ${(from + count - 1).toLocaleString('en')}`}{children && <> {children}</>}</span>
+      <span role="status">{count === 0 ? 'Nothing' : `${from.toLocaleString('en')} to ${(from + count - 1).toLocaleString('en')}`}{children && <span className="hide-s"> · {children}</span>}</span>
       <span className="grow" />
       {(hasPrevious || hasMore) && <>
         <Button small disabled={!hasPrevious} onClick={onPrevious} icon={<IconChevronLeft size={14} stroke={1.7} aria-hidden />}>{newer ? 'Newer' : 'Previous'}</Button>

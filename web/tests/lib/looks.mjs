@@ -8,8 +8,8 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 
 /** settled waits until the page has its head and nothing loads any more. */
 export async function settled(page) {
-  await page.locator('h1').first().waitFor()
-  await page.waitForFunction(() => !document.querySelector('[aria-busy=true], .skel, .waiting') && document.fonts.status === 'loaded')
+  await page.locator('h1').first().waitFor({ state: 'attached' }) // at 360 its words are for screen readers alone
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true], .skel, .waiting') && document.fonts.status === 'loaded', undefined, { timeout: 20_000 })
 }
 
 /** noOverflow: nothing makes the page wider than the window. Frames that scroll by themselves may be. */

@@ -8,11 +8,30 @@ const made = (tab) => async (page) => {
   await page.getByRole('heading', { name: 'Jonas Keller' }).waitFor()
 }
 
+const drawer = (page) => page.locator('aside.drawer')
+
 /** Data with its drawers, and an open operation of the API reference. */
-export default () => [
-  { name: 'record fields', path: '/data/contact', prepare: made('fields') },
-  { name: 'record who sees it', path: '/data/contact', prepare: made('who') },
-  { name: 'record use it', path: '/data/contact', prepare: made('use') },
+export default (t) => [
+  { name: 'record fields', path: `/data/contact${t.contact ? `?row=${t.contact}` : ''}`, prepare: t.contact ? undefined : made('fields') },
+  { name: 'record edit', path: '/data/opportunity', prepare: async (page) => {
+    await page.getByRole('row').nth(1).click()
+    await drawer(page).getByRole('button', { name: 'Edit fields' }).click()
+    await drawer(page).getByRole('button', { name: 'Discard' }).waitFor()
+  } },
+  { name: 'record who sees it', path: `/data/contact${t.contact ? `?row=${t.contact}&tab=who` : ''}`, prepare: t.contact ? undefined : made('who') },
+  { name: 'record requests', path: `/data/contact${t.contact ? `?row=${t.contact}&tab=requests` : ''}` },
+  { name: 'record changes', path: `/data/contact${t.contact ? `?row=${t.contact}&tab=changes` : ''}` },
+  { name: 'record use it', path: `/data/contact${t.contact ? `?row=${t.contact}&tab=use` : ''}`, prepare: t.contact ? undefined : made('use') },
+  { name: 'record delete', path: `/data/contact${t.contact ? `?row=${t.contact}` : ''}`, prepare: async (page) => {
+    await drawer(page).getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: /Delete contact/ }).click()
+    await page.getByRole('dialog').waitFor()
+  } },
   { name: 'new record', path: '/data/contact?row=new' },
+  { name: 'new opportunity', path: '/data/opportunity?row=new' },
+  { name: 'filter of records', path: '/data/account?filter%5Btier%5D=gold', prepare: async (page) => { await page.getByRole('button', { name: 'Filter', exact: true }).click(); await page.getByRole('menuitem', { name: 'city' }).waitFor() } },
+  { name: 'no record matches', path: '/data/account?filter%5Bcity%5D=Atlantis' },
+  { name: 'record that is gone', path: '/data/contact?row=01a00000-0000-7000-8000-000000000000' },
+  { name: 'entity that is gone', path: '/data/invoice' },
   { name: 'reference of an operation', path: '/api-reference?op=contact.create' },
 ]

@@ -38,7 +38,17 @@ export function Took({ used }: { used: readonly Measure[] }) {
 
 /** ConsoleLines shows what a run printed. */
 export function ConsoleLines({ lines }: { lines: Outcome['console'] }) {
-  return <ol className="con">{lines.map((l, i) => <li key={i} className={l.level}><span className="muted">{l.level}</span><span>{l.text}</span></li>)}</ol>
+  const several = new Set(lines.map((l) => l.component)).size > 1
+  return (
+    <ol className="con" aria-label="Console">{lines.map((l, i) => (
+      <li key={i} className={l.level}>
+        <span className="muted num" title="since the component began">{l.at_us ? usWords(l.at_us) : ''}</span>
+        <span className="muted">{l.level}</span>
+        <span className="context">{l.text}</span>
+        <span className="muted num">{l.line ? <>{several && l.component ? `${l.component} ` : ''}<span className="hidden-words">line </span>:{l.line}</> : ''}</span>
+      </li>
+    ))}</ol>
+  )
 }
 
 /** ErrorLine says how a run failed, and where. */

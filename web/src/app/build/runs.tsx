@@ -31,16 +31,17 @@ export function LastRuns({ filter, what }: { filter: QueryOf<'GET runs'>; what: 
   if (runs.error) return <ErrorState what="The runs could not be loaded." error={asError(runs.error)} onRetry={() => void runs.refetch()} />
   if (!runs.data) return <Skeleton rows={4} label="Loading runs" />
   if (runs.data.rows.length === 0) return <Empty title="No runs yet">{what}</Empty>
+  const others = filter.endpoint === undefined // else each row would say the same
   return (
-    <table className="tbl flat fix" aria-label="Runs">
-      <colgroup><col style={{ width: 150 }} /><col style={{ width: 200 }} /><col style={{ width: 150 }} /><col /><col style={{ width: 90 }} /></colgroup>
-      <thead><tr><th scope="col">Time</th><th scope="col">Outcome</th><th scope="col">Endpoint</th><th scope="col">Message</th><th scope="col" className="num">Took</th></tr></thead>
+    <table className="tbl flat fix runs" aria-label="Runs">
+      <colgroup><col style={{ width: 130 }} /><col style={{ width: 200 }} />{others && <col style={{ width: 150 }} />}<col /><col style={{ width: 90 }} /></colgroup>
+      <thead><tr><th scope="col">Time</th><th scope="col">Outcome</th>{others && <th scope="col">Endpoint</th>}<th scope="col">As, and why it failed</th><th scope="col" className="num">Took</th></tr></thead>
       <tbody>{runs.data.rows.map((run) => (
         <tr key={run.id}>
           <td><Link to={paths.runs(run.id)}><Time at={run.startedAt} /></Link></td>
           <td><RunStatus run={run} /></td>
-          <td className="trunc">{run.endpoint ?? <span className="muted">–</span>}</td>
-          <td className="trunc second" title={run.error?.message}>{run.error ? `${run.error.message}${run.error.line ? ` (${run.error.line}:${run.error.column})` : ''}` : run.user?.email}</td>
+          {others && <td className="trunc">{run.endpoint ?? <span className="muted">–</span>}</td>}
+          <td className="trunc second" title={run.error?.message}>{run.user?.email}{run.user && run.error && ': '}{run.error && `${run.error.message}${run.error.line ? ` (${run.error.line}:${run.error.column})` : ''}`}</td>
           <td className="num">{usWords(run.tookUs)}</td>
         </tr>
       ))}</tbody>

@@ -35,7 +35,7 @@ export default function PermissionSet() {
   const error = stored.error ? asError(stored.error) : undefined
   if (error) return <Page title={name}><ErrorState what="The permission set could not be loaded." error={error} onRetry={() => void stored.refetch()} /></Page>
   if (stored.data === undefined) return <Page title={name}><Skeleton label="Loading the permission set" /></Page>
-  if (stored.data === null) return <Page title={name}><Empty title="There is no such permission set"><Link to={paths.permissionSets()}>All permission sets</Link></Empty></Page>
+  if (stored.data === null) return <Page title={name}><Empty title={`There is no permission set ${name}`} action={<Link className="btn" to={paths.permissionSets()}>All permission sets</Link>}>It was removed, or never made.</Empty></Page>
   return <Editor key={name} name={name} version={stored.data.version} value={stored.data.value} />
 }
 

@@ -85,7 +85,7 @@ function Conditions({ value, fields, viewer, onChange }: { value: readonly Condi
         const choices = [...(field?.options ?? []).map((o) => ({ value: o, label: o })), ...(field?.type === 'boolean' ? ['true', 'false'].map((o) => ({ value: o, label: o })) : []), ...viewer]
         return (
           <div className="row cond" key={i}>
-            <select className="input mono" aria-label={`Field ${i + 1}`} value={c.field} onChange={(e) => { set(i, { field: e.target.value, value: '' }) }}><option value="">Field</option>{fields.map((f) => <option key={f.name} value={f.name}>{f.name}</option>)}</select>
+            <select className="input mono" aria-label={`Field ${i + 1}`} value={c.field} onChange={(e) => { set(i, { field: e.target.value, value: '' }) }}><option value="">Field</option><option value="id">id (the record itself)</option>{fields.map((f) => <option key={f.name} value={f.name}>{f.name}</option>)}</select>
             <span className="second">is</span>
             <input className="input" aria-label={`Value ${i + 1}`} list={`values-${i}`} value={c.value} placeholder="Value" onChange={(e) => { set(i, { value: e.target.value }) }} />
             <datalist id={`values-${i}`}>{choices.map((o) => <option key={o.value} value={o.value}>{o.label}</option>)}</datalist>
@@ -104,17 +104,16 @@ function Reach({ rule, whole }: { rule: RuleValue; whole: boolean }) {
   const asked = useDeferredValue(JSON.stringify(rule))
   const byViewer = Object.values(rule.where ?? {}).some((v) => typeof v === 'string' && v.startsWith('{{user.'))
   const query = useQuery({
-    queryKey: ['reach', asked], enabled: whole && !byViewer && rule.share_with_role !== undefined, retry: false,
+    queryKey: ['reach', asked], enabled: whole && !byViewer, retry: false,
     queryFn: ({ signal }) => ask('GET reach', {
       query: {
-        entity: rule.entity, share_with_role: rule.share_with_role ?? '', ...(rule.owned_by_role ? { owned_by_role: rule.owned_by_role } : {}),
+        entity: rule.entity, ...(rule.share_with ? { share_with: rule.share_with } : { share_with_role: rule.share_with_role ?? '' }), ...(rule.owned_by_role ? { owned_by_role: rule.owned_by_role } : {}),
         ...Object.fromEntries(Object.entries(rule.where ?? {}).map(([field, v]) => [`where[${field}]`, String(v)])),
       }, signal,
     }),
   })
   if (!whole) return null
   if (byViewer) return <Section title="What it opens"><p className="second">To each viewer the records that carry their own value. Ask under Data, in a record’s “Who sees it”.</p></Section>
-  if (rule.share_with_role === undefined) return null
   return (
     <Section title="What it opens">
       {query.error ? <p className="second">{asError(query.error).message}</p> : !query.data ? <p className="muted">Counting</p>

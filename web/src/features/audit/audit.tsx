@@ -95,7 +95,7 @@ export default function AuditPage() {
         what="The audit log could not be loaded." onOpen={(e) => { setRow(row === e.id ? undefined : e.id, { push: true }) }} expanded={row} detail={(e) => <EntryDetail id={e.id} />}
         fresh={(e) => tail.isFresh(e.id)} onScroll={(top) => { setScrolled(top > 40) }}
         empty={<Nothing searchedTo={list.meta?.searchedTo} filtered={isFiltered(filter)} onMore={list.pager.hasMore ? list.pager.onNext : undefined} />}
-        footer={<Pager {...list.pager} newer><span className="muted hide-s">Times are UTC.</span></Pager>} />
+        footer={<Pager {...list.pager} newer><span className="muted">times are UTC</span></Pager>} />
     </Page>
   )
 }

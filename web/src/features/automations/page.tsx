@@ -6,6 +6,7 @@ import { useNames, type NodeType } from '../../app/build/names'
 import { absent, problemsOf, useObject, useObjects, useSave, type AutomationValue, type EndpointValue, type FlowNode } from '../../app/build/objects'
 import { Result, usWords, Waterfall } from '../../app/build/outcome'
 import { keepSample, sampleFor, useTry, type Problem } from '../../app/build/run'
+import { ObjectHistory } from '../../app/build/history'
 import { LastRuns, useRun, useRuns } from '../../app/build/runs'
 import { useSession } from '../../app/session'
 import { paths } from '../../app/paths'
@@ -96,6 +97,7 @@ function Editor({ name, stored, version }: { name: string; stored: AutomationVal
           </div>
         ) },
         { key: 'runs', label: 'Runs', n: failures > 0 ? `${failures}${failed.data?.meta.hasMore ? '+' : ''} failed` : undefined, bad: failures > 0, content: () => <div className="formpad"><LastRuns filter={{ kind: 'automation', target: name }} what="A run is kept for 30 days with its trace: open one here, or show it on the flow." /></div> },
+        ...(isNew ? [] : [{ key: 'history', label: 'History', content: () => <div className="formpad"><ObjectHistory kind="automation" name={name} /></div> }]),
         { key: 'uses', label: 'Used by', n: uses.length, content: () => <div className="formpad">{uses.length === 0 ? <Empty title="Nothing calls it yet" action={<Link className="btn main1" to={`${paths.endpoints()}?new=1&automation=${name}`}>Publish it at an endpoint</Link>}>An endpoint runs it: for an app, a form or a webhook.</Empty> : <ul className="uses">{uses.map((u) => <li key={u.name}><Link to={paths.endpoints(u.name)}>endpoint {u.name}</Link></li>)}</ul>}</div> },
       ]} />
       {removing && <ConfirmDestroy title={`Delete ${name}`} typeName={uses.length > 0 ? name : undefined} action={`Delete ${name}`} busy={save.isPending} error={save.error ?? undefined} onClose={() => { setRemoving(false); save.reset() }}

@@ -42,7 +42,7 @@ export default function Components() {
           { key: 'inputs', head: 'Inputs', width: 80, num: true, cell: (c) => c.value.inputs?.length ?? 0 },
           { key: 'uses', head: 'Used by', width: 200, cell: (c) => usesWords(uses.get(c.name)) },
           { key: 'time', head: 'Last run', width: 130, narrow: 'subend', cell: (c) => <Time at={last.get(c.name)?.startedAt} /> },
-          { key: 'outcome', head: 'Outcome', width: 180, narrow: 'end', cell: (c) => { const run = last.get(c.name); return run ? <RunStatus run={run} /> : <Null /> } },
+          { key: 'outcome', head: 'Outcome', width: 220, narrow: 'end', cell: (c) => { const run = last.get(c.name); return run ? <RunStatus run={run} /> : <Null /> } },
         ]}
         empty={search ? <Empty title="No component has that in its name" /> : <Empty title="No logic components yet" action={add}>Write a function that reads and writes records, and call it from an endpoint of your own.</Empty>} />
     </Page>

@@ -5,6 +5,7 @@ import { useNames } from '../../app/build/names'
 import { absent, problemsOf, useObject, useObjects, useSave, type AutomationValue, type ComponentValue, type EndpointValue } from '../../app/build/objects'
 import { Result } from '../../app/build/outcome'
 import { keepSample, sampleFor, useTry } from '../../app/build/run'
+import { ObjectHistory } from '../../app/build/history'
 import { LastRuns, useRuns } from '../../app/build/runs'
 import { useSession } from '../../app/session'
 import { usesOf } from '../../app/build/uses'
@@ -93,6 +94,7 @@ function Editor({ name, stored, version }: { name: string; stored: ComponentValu
           </div>
         ) },
         { key: 'runs', label: 'Runs', n: failures > 0 ? `${failures}${failed.data?.meta.hasMore ? '+' : ''} failed` : undefined, bad: failures > 0, content: () => <div className="formpad"><LastRuns filter={{ kind: 'component', target: name }} what="A run is kept for 30 days: who it ran as, what it printed, and what went wrong." /></div> },
+        ...(isNew ? [] : [{ key: 'history', label: 'History', content: () => <div className="formpad"><ObjectHistory kind="logic_component" name={name} /></div> }]),
         { key: 'uses', label: 'Used by', n: uses.length, content: () => <div className="formpad">{uses.length === 0 ? <Empty title="Nothing calls it yet" action={<Link className="btn main1" to={`${paths.endpoints()}?new=1&component=${name}`}>Publish it at an endpoint</Link>}>An endpoint, a step of an automation or a webhook’s verifier can.</Empty> : <ul className="uses">{uses.map((u) => <li key={u.label}><Link to={u.to}>{u.label}</Link></li>)}</ul>}</div> },
       ]} />
       {url === 'changes' && <Dialog open width={820} title={`What changed in ${name}`} onClose={() => { setUrl(undefined) }}>

@@ -41,7 +41,7 @@ export default function EntityPage() {
   })
   if (query.error) {
     const error = asError(query.error)
-    if (error.isMissing) return <Page title={name}><Empty title={`There is no entity ${name}`} arch="shut" action={<Link to={paths.entities()}>All entities</Link>} /></Page>
+    if (error.isMissing) return <Page title={name}><Empty title={`There is no entity ${name}`} action={<Link className="btn" to={paths.entities()}>All entities</Link>}>It was removed, or never made.</Empty></Page>
     return <Page title={name}><ErrorState what="The entity could not be loaded." error={error} onRetry={() => { void query.refetch() }} /></Page>
   }
   if (!query.data) return <Page title={name}><Skeleton label="Loading the entity" /></Page>

@@ -26,7 +26,7 @@ export default function TemplatePage() {
   const known = templates.find((t) => t.name === name)
   const own = useObject<TemplateValue>('email_template', name, known !== undefined)
   const builtIn = useQuery({ queryKey: ['template', name, 'built in'], enabled: known !== undefined, staleTime: Infinity, queryFn: async ({ signal }) => (await ask('POST templates/preview', { body: { name, subject: '', text: '', html: '' }, signal })).draft })
-  if (!known) return <Page title={name}><Empty title={`There is no mail ${name}`} arch="shut" action={<Link to={paths.templates()}>All templates</Link>} /></Page>
+  if (!known) return <Page title={name}><Empty title={`There is no mail ${name}`} action={<Link className="btn" to={paths.templates()}>All templates</Link>}>External Identity sends no mail of that name.</Empty></Page>
   const failed = own.error ?? builtIn.error
   if (failed) return <Page title={known.title}><ErrorState what="The template could not be loaded." error={asError(failed)} onRetry={() => { void own.refetch(); void builtIn.refetch() }} /></Page>
   if (own.data === undefined || !builtIn.data) return <Page title={known.title}><Skeleton label="Loading the template" /></Page>

@@ -26,7 +26,7 @@ export default function Templates() {
           { key: 'when', head: 'Sent', narrow: 'sub', cell: (row) => row.when },
           { key: 'own', head: 'Text', width: 160, narrow: 'end', cell: (row) => own.data?.some((o) => o.name === row.name) ? <Chip kind="acc">your own</Chip> : <span className="second">built in</span> },
         ]} />
-      <div className="pad">
+      <div className="pad mailswait">
         <Section title="Mails that wait" right={waiting && countWords(waiting.count, waiting.more)}>
           {mails.data?.rows.length === 0 && <p className="second">None. A mail waits until the relay takes it, for 48 hours at most.</p>}
           <ul className="cfg-list">{mails.data?.rows.map((m) => <li key={m.id}><b>{m.subject || 'A mail'}</b> to <span className="mono">{m.to || '–'}</span>, <Ago at={m.createdAt} />{m.tries > 0 && <>, tried {m.tries === 1 ? 'once' : `${m.tries} times`}</>}{m.lastError && <span className="bad">: {m.lastError}</span>}</li>)}</ul>

@@ -8,6 +8,7 @@ import type { DataEntity, DataField, ListMeta } from '../../api/admin'
 import { asError } from '../../api/error'
 import { Button } from '../../ui/button'
 import { useDrawer } from '../../ui/drawer'
+import { Link } from '../../ui/link'
 import { FilterBar, type FilterDef } from '../../ui/filters'
 import { Page } from '../../ui/page'
 import { usePaged } from '../../ui/paged'
@@ -29,7 +30,7 @@ export default function DataPage() {
   const entity = entities.data?.list.find((e) => e.name === name)
   if (entities.error) return <Page title={name}><ErrorState what="The entity types could not be loaded." error={asError(entities.error)} onRetry={() => void entities.refetch()} /></Page>
   if (!entities.data) return <Waiting />
-  if (!entity) return <Page title={name}><Empty title="There is no such entity type" arch="shut">No entity type has the name {name}, or no permission set opens it to you.</Empty></Page>
+  if (!entity) return <Page title={name}><Empty title={`There is no entity type ${name}`} arch="shut" action={<Link className="btn" to="/data">Other records</Link>}>No entity type has the name {name}, or no permission set opens it to you.</Empty></Page>
   return <Records key={name} entity={entity} roles={entities.data.roles} />
 }
 
@@ -105,7 +106,7 @@ function useColumns(entity: DataEntity, rows: readonly Row[] | undefined): { sho
   const fields = entity.fields
   const toggle = (name: string) => { setHidden(hidden.includes(name) ? hidden.filter((n) => n !== name) : [...hidden, name]) }
   const columns: Column<Row>[] = fields.filter((f) => !hidden.includes(f.name)).map((f, i) => ({
-    key: f.name, head: f.name, icon: <TypeIcon type={f.type} />, width: widthOf(f), num: f.type === 'number' || f.type === 'datetime' || f.type === 'date',
+    key: f.name, head: f.name, icon: <TypeIcon type={f.type} />, width: i === 0 ? Math.max(widthOf(f), 220) : widthOf(f), num: f.type === 'number' || f.type === 'datetime' || f.type === 'date',
     narrow: i === 0 ? 'title' : i === 1 ? 'end' : i === 2 ? 'sub' : undefined,
     cell: (row) => (referenceOf(f) ? <ReferenceCell field={f} row={row} rows={rows} /> : <Value field={f} value={row[f.name]} />),
   }))

@@ -30,8 +30,8 @@ export function FieldsTab({ entity, id, look }: { entity: DataEntity; id: string
       <>
         <KeyValues label={`Fields of the record`} items={[
           ...entity.fields.map((f) => ({ name: <span className="row"><TypeIcon type={f.type} />{f.name}</span>, value: <FullValue field={f} value={look.row[f.name]} /> })),
-          { name: 'created_at', value: <Time at={textOf(look.row['created_at'])} form="full" /> },
-          { name: 'updated_at', value: <Time at={textOf(look.row['updated_at'])} form="full" /> },
+          { name: <span className="row"><TypeIcon type="datetime" />created_at</span>, value: <Time at={textOf(look.row['created_at'])} form="full" /> },
+          { name: <span className="row"><TypeIcon type="datetime" />updated_at</span>, value: <Time at={textOf(look.row['updated_at'])} form="full" /> },
         ]} />
         {look.meta.may.update && <div className="top6"><Button icon={<IconPencil size={16} stroke={1.7} aria-hidden />} onClick={() => { setEditing(true) }}>Edit fields</Button></div>}
       </>

@@ -1,8 +1,11 @@
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { DataField } from '../../api/admin'
 import { AreaField, TextField } from '../../ui/field'
+import { parseJSON } from '../../ui/json'
 import { LookupField, ManyField, SelectField } from '../../ui/select'
 import { findLabels, referenceOf, useLabels, textOf } from './queries'
+
+const CodeEditor = lazy(async () => ({ default: (await import('../../ui/code-editor')).CodeEditor }))
 
 /** InputProps: value as the API has it; onChange is given undefined for text that is no value, with what is wrong. */
 interface InputProps { field: DataField; value: unknown; error: string | undefined; onChange: (value: unknown, wrong?: string) => void }
@@ -46,15 +49,28 @@ function NumberInput({ field, value, error, onChange }: InputProps) {
   )
 }
 
+/** JsonInput is an editor of JSON; until it is loaded, an area of text. */
 function JsonInput({ field, value, error, onChange }: InputProps) {
   const [text, setText] = useState(value === null || value === undefined ? '' : JSON.stringify(value, null, 2))
+  const read = text.trim() === '' ? undefined : parseJSON(text)
+  const type = field.required ? 'json, required' : 'json'
+  const change = (next: string) => {
+    setText(next)
+    if (next.trim() === '') { onChange(null); return }
+    const found = parseJSON(next)
+    if (found.ok) onChange(found.value)
+    else onChange(undefined, `line ${found.line}: ${found.message}`)
+  }
+  const format = read?.ok ? () => { change(JSON.stringify(read.value, null, 2)) } : undefined
   return (
-    <AreaField label={field.name} type={field.required ? 'json, required' : 'json'} help="An object or a list." error={error} required={field.required} mono rows={6} spellCheck={false} value={text}
-      onChange={(next) => {
-        setText(next)
-        if (next.trim() === '') { onChange(null); return }
-        try { onChange(JSON.parse(next)) } catch (thrown) { onChange(undefined, thrown instanceof Error ? thrown.message : 'not JSON') }
-      }} />
+    <Suspense fallback={<AreaField label={field.name} type={type} help="An object or a list." required={field.required} mono rows={6} spellCheck={false} value={text} onChange={change} />}>
+      <div className="field jsonfield" role="group" aria-label={`${field.name}, ${type}`}>
+        <div className="lab"><span>{field.name}</span><span className="type">{type}</span></div>
+        <div className={`pane ${error ? 'bad' : ''}`}><CodeEditor label={field.name} language="json" value={text} onChange={change} wrap keepsTab={false} problems={read && !read.ok ? [{ line: read.line, message: read.message }] : undefined} /></div>
+        {error && read?.ok !== false && <p className="help bad">{error}</p>}
+        <p className="help row"><span className="grow">An object or a list.</span>{format && text !== JSON.stringify(read?.ok ? read.value : null, null, 2) && <button type="button" className="linkish s12" onClick={format}>Format</button>}</p>
+      </div>
+    </Suspense>
   )
 }
 

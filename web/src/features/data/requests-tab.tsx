@@ -8,7 +8,7 @@ import { Status } from '../../ui/list'
 import { Empty, ErrorState, Skeleton } from '../../ui/states'
 import { Time } from '../../ui/time'
 
-/** RequestsTab lists the calls about a record that the audit log has, newest first; changes leaves out those that only read. */
+/** RequestsTab lists the calls about a record that the audit log has, newest first; changes leaves out those that only read, or were refused. */
 export function RequestsTab({ id, changes }: { id: string; changes?: boolean }) {
   const may = useMay(['manage_endpoints'])
   const query = useQuery({
@@ -18,7 +18,7 @@ export function RequestsTab({ id, changes }: { id: string; changes?: boolean }) 
   if (!may) return <Empty title="The audit log is not open to you" arch="shut">It has every call about this record, with its request and answer. It needs the system permission manage_endpoints.</Empty>
   if (query.error) return <ErrorState what="The audit log could not be read." error={asError(query.error)} onRetry={() => void query.refetch()} />
   if (!query.data) return <Skeleton rows={5} label="Looking into the audit log" />
-  const rows = query.data.rows.filter((r) => !changes || r.method !== 'GET')
+  const rows = query.data.rows.filter((r) => !changes || (r.method !== 'GET' && r.status < 300))
   if (rows.length === 0) return <Empty title={changes ? 'No change in the audit log' : 'No call in the audit log'}>{changes ? 'Changes of this record stand here, with who made them.' : 'Calls that name this record’s id stand here.'} New ones appear within a few seconds.</Empty>
   return (
     <>

@@ -38,7 +38,7 @@ export default function Endpoints() {
           { key: 'target', head: 'Runs', width: 200, narrow: 'sub', cell: (e) => <Link className="mono" to={e.target.kind === 'component' ? paths.components(e.target.name) : paths.automations(e.target.name)}>{e.target.name}</Link> },
           { key: 'auth', head: 'Who can call it', width: 240, cell: (e) => <>{modes[e.auth] ?? e.auth}{!e.ready && <span className="warn"> {e.auth === 'token' ? 'no token yet' : 'no secret yet'}</span>}</> },
           { key: 'time', head: 'Last run', width: 130, narrow: 'subend', cell: (e) => <Time at={e.lastRun?.startedAt} /> },
-          { key: 'outcome', head: 'Outcome', width: 190, narrow: 'end', cell: (e) => (e.lastRun ? <RunStatus run={e.lastRun} /> : <Null />) },
+          { key: 'outcome', head: 'Outcome', width: 220, narrow: 'end', cell: (e) => (e.lastRun ? <RunStatus run={e.lastRun} /> : <Null />) },
         ]}
         empty={<Empty title="No endpoints yet" action={add}>Publish a component or an automation at an address of its own: for your app, a form, or a provider’s webhook.</Empty>} />
     </Page>

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { absent, useObject, useSave, type EndpointValue } from '../../app/build/objects'
 import { usWords } from '../../app/build/outcome'
 import { sampleOf } from '../../app/build/run'
+import { ObjectHistory } from '../../app/build/history'
 import { LastRuns, RunStatus, useRuns } from '../../app/build/runs'
 import { paths } from '../../app/paths'
 import { ask, askPage, type Gives } from '../../api/client'
@@ -75,6 +76,7 @@ function View({ slug, value, version, onEdit }: { slug: string; value: EndpointV
           ...(webhook ? [{ key: 'events', label: 'Events', content: () => <LastEvents slug={slug} /> }] : []),
           { key: 'errors', label: 'Errors', n: failures > 0 ? `${failures}${failed.data?.meta.hasMore ? '+' : ''}` : undefined, bad: failures > 0, content: () => <LastRuns filter={{ endpoint: slug, status: 'failed' }} what="No run of this endpoint has failed in the last 30 days." /> },
           { key: 'runs', label: 'Runs', content: () => <LastRuns filter={{ endpoint: slug }} what="Each call that passes the endpoint’s checks runs its target, and is kept here for 30 days." /> },
+          { key: 'history', label: 'History', content: () => <ObjectHistory kind="custom_endpoint" name={slug} /> },
         ]} />
         <div className="row wrap s12 top6"><Link to={paths.auditWhere({ endpoint: `/custom/${slug}` })}>Requests in the audit log</Link>{auth === 'signed' && <Link to={paths.verifier(slug)}>Test a delivery</Link>}</div>
       </>}

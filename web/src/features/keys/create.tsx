@@ -6,8 +6,10 @@ import { may } from '../../app/feature'
 import { useSession } from '../../app/session'
 import { Button } from '../../ui/button'
 import { ActionError } from '../../ui/confirm'
+import { useDraft } from '../../ui/drafts'
 import { Drawer } from '../../ui/drawer'
 import { LookupField } from '../../ui/select'
+import { Note } from '../../ui/states'
 import { KeyFields } from './fields'
 import { emptyForm, endOf, limitOf, lines, type KeyForm } from './form'
 import { useCreateKey } from './queries'
@@ -15,7 +17,8 @@ import { useCreateKey } from './queries'
 /** CreateKey asks for what a new key has, and hands the key with its token over. */
 export function CreateKey({ onDone, onClose }: { onDone: (made: CreatedKey) => void; onClose: () => void }) {
   const session = useSession()
-  const [form, setForm] = useState<KeyForm>(emptyForm)
+  const draft = useDraft<KeyForm>('key/new', emptyForm, 'new')
+  const { value: form, set: setForm } = draft
   const self = session.actingAs ?? session.user
   const [user, setUser] = useState<{ value: string; label: string }>({ value: self.id, label: `${self.name || self.email} (you)` })
   const create = useCreateKey()
@@ -28,10 +31,11 @@ export function CreateKey({ onDone, onClose }: { onDone: (made: CreatedKey) => v
     create.mutate({
       name: form.name, user: user.value, rateLimitPerMinute: limitOf(form.limit), corsAllowedOrigins: lines(form.origins), ipAllowlist: lines(form.addresses),
       ...(form.expires === '' ? {} : { expiresAt: endOf(form.expires) }),
-    }, { onSuccess: onDone })
+    }, { onSuccess: (made) => { draft.discard(); onDone(made) } })
   }
   return (
     <Drawer title="New key" label="New API key" onClose={onClose}>
+      {draft.restored && draft.dirty && <Note>This form was begun before; it was kept in this browser.</Note>}
       <form className="keyform" onSubmit={(event) => { event.preventDefault(); if (!create.isPending) submit() }}>
         {session.owner && may(session, ['manage_users']) && (
           <LookupField label="Acts as" value={user.value} shown={user.label} find={find} error={error?.fields['user']} help="The key sees and may do what this user sees and may do."
@@ -39,7 +43,7 @@ export function CreateKey({ onDone, onClose }: { onDone: (made: CreatedKey) => v
         )}
         <KeyFields form={form} set={(patch) => { setForm((was) => ({ ...was, ...patch })) }} errors={error?.fields ?? {}} focus />
         {error && Object.keys(error.fields).length === 0 && <ActionError error={error} />}
-        <div className="dialogacts"><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="main" busy={create.isPending}>Make the key</Button></div>
+        <div className="dialogacts"><Button onClick={() => { draft.discard(); onClose() }}>Cancel</Button><Button type="submit" kind="main" busy={create.isPending}>Make the key</Button></div>
       </form>
     </Drawer>
   )

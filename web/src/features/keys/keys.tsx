@@ -36,7 +36,7 @@ const columns: readonly Column<KeyInfo>[] = [
   { key: 'origins', head: 'Origins', width: 210, cell: (k) => first(k.corsAllowedOrigins) },
   { key: 'addresses', head: 'Addresses', width: 150, mono: true, cell: (k) => first(k.ipAllowlist) },
   { key: 'expires', head: 'Expires', width: 130, narrow: 'subend', cell: (k) => <Expires at={k.expiresAt} /> },
-  { key: 'used', head: 'Last used', width: 120, num: true, narrow: 'end', cell: (k) => (k.usedThisMinute >= k.rateLimitPerMinute ? <span className="bad">now, at its limit</span> : <Ago at={k.lastUsedAt} />) },
+  { key: 'used', head: 'Last used', width: 140, num: true, narrow: 'end', cell: (k) => (k.usedThisMinute >= k.rateLimitPerMinute ? <span className="bad">now, at its limit</span> : <Ago at={k.lastUsedAt} />) },
 ]
 
 /** API keys: the list, one key in a drawer, and a new one with its token in its row. */

@@ -2,6 +2,7 @@ import './reference.css'
 import { useQuery } from '@tanstack/react-query'
 import { IconDownload } from '@tabler/icons-react'
 import { useMemo, useState } from 'react'
+import type { KeyInfo } from '../../api/admin'
 import { ask, askPage } from '../../api/client'
 import { asError } from '../../api/error'
 import { useMay, useSession } from '../../app/session'
@@ -28,16 +29,21 @@ export default function ReferencePage() {
     return { doc: page.rows as unknown as Doc, here: page.meta.publicHere }
   } })
   const userId = as?.startsWith('user:') ? as.slice('user:'.length) : null
+  const keyId = as?.startsWith('key:') ? as.slice('key:'.length) : null
+  const key = useQuery({ queryKey: ['keys', 'one', keyId], enabled: keyId !== null && picked === undefined, queryFn: async ({ signal }) => (await ask('GET keys', { query: { id: keyId ?? '' }, signal }))[0] ?? null })
+  const shownKey = picked ?? (key.data ? keyWords(key.data) : keyId ?? undefined)
   const doc = query.data?.doc
   return (
     <Page title="API reference" hint={doc ? doc.info.description : 'The public API of this tenant, with its own entity types, fields and endpoints.'}
       acts={<Button icon={<IconDownload size={16} stroke={1.7} aria-hidden />} disabled={!doc} onClick={() => { if (doc) download(doc, session.tenant.id) }}>OpenAPI document</Button>}>
-      {permissions && (
-        <div className="refas">
-          <LookupField label="As" value={userId} shown={picked} clearable find={findUsers} placeholder={as?.startsWith('key:') ? 'the user of a key' : 'yourself, or find a user'}
+      <div className="row wrap refas">
+        {permissions && (
+          <LookupField label="As a user" value={userId} shown={picked} clearable find={findUsers} placeholder={keyId ? 'the user of the key' : 'yourself, or find a user'}
             onChange={(next, option) => { setPicked(option?.label); setAs(next ? `user:${next}` : undefined) }} />
-        </div>
-      )}
+        )}
+        <LookupField label="As a key" value={keyId} shown={keyId ? shownKey : undefined} clearable find={findKeys} placeholder="find an API key"
+          onChange={(next, option) => { setPicked(option?.label); setAs(next ? `key:${next}` : undefined) }} />
+      </div>
       {query.error && <ErrorState what="The reference could not be made." error={asError(query.error)} onRetry={() => void query.refetch()} />}
       {query.isPending && <Skeleton rows={12} label="Loading the reference" />}
       {query.data && <Reference doc={query.data.doc} base={apiBase(session.tenant.baseUrl, query.data.here)} />}
@@ -48,6 +54,13 @@ export default function ReferencePage() {
 async function findUsers(text: string, signal: AbortSignal): Promise<{ value: string; label: string }[]> {
   return (await ask('GET labels', { query: { entity: 'user', search: text || undefined }, signal })).map((l) => ({ value: l.id, label: l.label }))
 }
+
+async function findKeys(text: string, signal: AbortSignal): Promise<{ value: string; label: string }[]> {
+  const needle = text.toLowerCase()
+  return (await ask('GET keys', { query: { limit: 200 }, signal })).map((k) => ({ value: k.id, label: keyWords(k) })).filter((k) => k.label.toLowerCase().includes(needle)).slice(0, 40)
+}
+
+function keyWords(key: KeyInfo): string { return `${key.name} (${key.user.name ?? key.user.email ?? key.prefix})` }
 
 function download(doc: Doc, tenant: string) {
   const url = URL.createObjectURL(new Blob([JSON.stringify(doc, null, 2)], { type: 'application/json' }))

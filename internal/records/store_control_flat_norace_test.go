@@ -1,3 +1,5 @@
+//go:build !race
+
 package records_test
 
 import (
@@ -5,20 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
 // parentSeers are the viewers of a dealer, each of whom sees 20 lines in one way:
-// by a share of the account, by a rule, by the owner's role; few among many
-// accounts and orders without lines; and old lines below newer hidden ones.
-var parentSeers = []string{"sharing", "mat", "leading", "barren", "old"}
+// by a share of the account, by a rule, by a rule on the account itself, by the
+// owner's role; few among many accounts and orders without lines; and old lines below
+// newer hidden ones.
+var parentSeers = []string{"sharing", "mat", "near", "leading", "barren", "old"}
 
 // wholesale creates lines that only olivia sees, and 20 for each of
 // parentSeers. It writes the hidden ones as the product does, but many at once.
@@ -26,7 +33,10 @@ func (h *house) wholesale(n int) {
 	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
 		return errors.Join(access.PutRole(ctx, tx, access.Role{Name: "matched"}),
 			access.PutRule(ctx, tx, &access.SharingRule{Entity: "account", ShareWithRole: "matched", Access: access.ReadOnly,
-				Where: []access.Condition{{Field: "name", Value: []byte(`"m"`)}}}))
+				Where: []access.Condition{{Field: "name", Value: []byte(`"m"`)}}}),
+			schema.PutUserFields(ctx, tx, []*schema.Field{{Name: "near", Type: schema.Multireference, Target: "account", Managed: true}}),
+			access.PutRule(ctx, tx, &access.SharingRule{Entity: "account", ShareWith: access.InternalUsers, Access: access.ReadOnly,
+				Where: []access.Condition{{Field: schema.IDField, Viewer: "near"}}}))
 	})
 	h.user("sharing", user.User{Sets: []string{"work"}})
 	h.user("barren", user.User{Sets: []string{"work"}})
@@ -58,12 +68,16 @@ func (h *house) wholesale(n int) {
 	h.under(olivia, "line", "order", hidden, `, "stage": "won"`)
 	h.hideBelow("order", "account", account("olivia", "b"), n/20)
 	h.hideBelow("line", "order", hidden, n/2)
+	var near []string
 	for range 4 {
+		near = append(near, account("olivia", "a"))
+		lines(near[len(near)-1], 1, 5)
 		lines(shared("sharing", account("olivia", "a")), 1, 5)
 		lines(account("olivia", "m"), 2, 2)
 		lines(account("olivia", "m"), 1, 1)
 		lines(account("lead", "a"), 1, 5)
 	}
+	h.user("near", user.User{Sets: []string{"work"}, Custom: jsontext.Value(fmt.Sprintf(`{"near#managed": ["%s"]}`, strings.Join(near, `","`)))})
 	barren := account("barren", "a")
 	lines(barren, 4, 5)
 	h.hideBelow("order", "account", barren, n/20) // without lines

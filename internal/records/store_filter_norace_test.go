@@ -1,0 +1,182 @@
+//go:build !race
+
+package records_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/records"
+	"gatehouse/internal/tenant"
+)
+
+// onPostgres returns how many rows PostgreSQL touches for the statements.
+func (h *house) onPostgres(list []statement) (rows int) {
+	for _, st := range list {
+		err := h.d.For(h.tenant).Query(context.Background(), "EXPLAIN (ANALYZE, TIMING OFF) "+st.sql, func(row db.Row) error {
+			line := row.Text(0)
+			if m := actualRows.FindStringSubmatch(line); m != nil {
+				n, _ := strconv.ParseFloat(m[1], 64)
+				loops, _ := strconv.Atoi(m[2])
+				rows += int(n * float64(loops))
+			}
+			if m := removedRows.FindStringSubmatch(line); m != nil {
+				n, _ := strconv.Atoi(m[1])
+				rows += n
+			}
+			return nil
+		}, st.args...)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return rows
+}
+
+var (
+	actualRows  = regexp.MustCompile(`actual rows=([0-9.]+) loops=(\d+)`)
+	removedRows = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
+	parameter   = regexp.MustCompile(`\$(\d+)`)
+)
+
+// rowCounter is a connection to a SQLite file that counts every row that a
+// statement looks at: each table is hidden by a view whose only condition is a
+// function that counts. SQLite merges the views into the statement, so that it
+// uses its indexes as it does without them.
+type rowCounter struct {
+	t    *testing.T
+	conn *sqlite.Conn
+	rows int
+}
+
+func newRowCounter(t *testing.T, dir string) *rowCounter {
+	conn, err := sqlite.OpenConn(filepath.Join(dir, db.FileName), sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &rowCounter{t: t, conn: conn}
+	err = conn.CreateFunction("looked_at", &sqlite.FunctionImpl{NArgs: 1, Scalar: func(sqlite.Context, []sqlite.Value) (sqlite.Value, error) {
+		c.rows++
+		return sqlite.IntegerValue(1), nil
+	}})
+	var views []string
+	if err == nil {
+		err = sqlitex.Execute(conn, `SELECT name FROM pragma_table_list l WHERE schema = 'main' AND type = 'table'
+			AND EXISTS (SELECT 1 FROM pragma_table_info(l.name) WHERE name = 'tenant_id')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			name := s.ColumnText(0)
+			views = append(views, "CREATE TEMP VIEW "+name+" AS SELECT * FROM main."+name+" WHERE looked_at(tenant_id)")
+			return nil
+		}})
+	}
+	for _, view := range views {
+		if err == nil {
+			err = sqlitex.Execute(conn, view, nil)
+		}
+	}
+	if err != nil || len(views) == 0 {
+		t.Fatalf("%d views, %v", len(views), err)
+	}
+	return c
+}
+
+// count returns how many rows SQLite looks at for a tenant's statements.
+func (c *rowCounter) count(tenant tenant.ID, list []statement) int {
+	c.rows = 0
+	for _, st := range list {
+		if err := c.run(st.sql, append([]any{string(tenant)}, st.args...)); err != nil {
+			c.t.Fatalf("%v: %s", err, st.sql)
+		}
+	}
+	return c.rows
+}
+
+func (c *rowCounter) run(sql string, args []any) error {
+	stmt, _, err := c.conn.PrepareTransient(parameter.ReplaceAllString(sql, "?$1"))
+	if err != nil {
+		return err
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			stmt.BindText(i+1, v)
+		case int:
+			stmt.BindInt64(i+1, int64(v))
+		case int64:
+			stmt.BindInt64(i+1, v)
+		default:
+			err = fmt.Errorf("parameter %d is a %T", i+1, v)
+		}
+	}
+	for more := err == nil; more && err == nil; {
+		more, err = stmt.Step()
+	}
+	return errors.Join(err, stmt.Finalize())
+}
+
+// The cost of a filtered list depends on what its viewer sees: with twenty
+// times as many hidden matches neither engine looks at more rows.
+func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			config := dbtest.Config(t, engine)
+			d := dbtest.OpenConfig(t, config)
+			few, many := seers(t, d, "few"), seers(t, d, "many")
+			few.viewing()
+			many.viewing()
+			few.scatter(1_000)
+			many.scatter(20_000)
+			count := func(h *house, list []statement) int { return h.onPostgres(list) }
+			if engine == db.SQLite {
+				counter := newRowCounter(t, config.Dir)
+				count = func(h *house, list []statement) int { return counter.count(h.tenant, list) }
+			} else { // the test server does not do it by itself
+				err := d.Unscoped("test").Write(t.Context(), func(tx db.Tx) error {
+					_, err := tx.Exec(t.Context(), `ANALYZE`)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			filteredCosts(t, few, many, count)
+		})
+	}
+}
+
+// filteredCosts compares the costs of lists in two tenants for viewers who see
+// the same records.
+func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []statement) int) {
+	won, one := records.Filter{Field: "stage", Value: "won"}, records.Filter{Field: "score", Value: "1"}
+	for _, name := range append(slices.Clone(seenBy), "vera") {
+		for about, filter := range map[string][]records.Filter{"no filter": nil, "one filter": {won}, "two filters": {won, one}} {
+			for _, limit := range []int{7, 50} {
+				list := func(s *records.Session) {
+					page, err := s.List(t.Context(), "contact", records.Query{Limit: limit, Filter: filter})
+					if err != nil || page.Count != min(limit, 20) {
+						t.Fatalf("%s, %s: %d records, %v", name, about, page.Count, err)
+					}
+				}
+				a, b := count(few, few.read(name, list)), count(many, many.read(name, list))
+				if a < min(limit, 20) || b > a+a/4 {
+					t.Errorf("%s, %s by %d: %d rows among 1,000 hidden, %d among 20,000", name, about, limit, a, b)
+				}
+			}
+		}
+	}
+}
