@@ -87,7 +87,7 @@ var works = admission.Limits{Running: 16, PerKey: 4, Waiting: 1, WaitingPerKey: 
 // patience is how long a request waits for its change before it is told of the work.
 const patience = 2 * time.Second
 
-// newCursors makes the cursors of the lists.
+// newCursors makes the cursors of the lists; the files of the storage know no HTTP.
 func newCursors(key []byte) httpapi.Cursors { return httpapi.NewCursors(key) }
 
 // Close ends the changes that go on beside requests. What they prepared stays, for whoever

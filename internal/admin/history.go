@@ -49,7 +49,7 @@ func (s *Service) history(ctx context.Context, c *httpapi.Authed) (httpapi.Reply
 	}
 	limit = min(limit, 200)
 	q := c.Request.URL.Query()
-	scope := scopeOf(c)
+	scope := c.ListScope()
 	below, err := s.cursors.Open(scope, q.Get("cursor"))
 	if err != nil {
 		return httpapi.Reply{}, err
@@ -79,7 +79,7 @@ func (s *Service) history(ctx context.Context, c *httpapi.Authed) (httpapi.Reply
 		list = append(list, entryOf(change))
 		return true
 	})
-	if err = errors.Join(full, err); err != nil {
+	if err := errors.Join(full, err); err != nil {
 		return httpapi.Reply{}, err
 	}
 	return s.replyList(c, list, len(list), scope, next)

@@ -49,7 +49,7 @@ func (s *Service) searchOf(c *httpapi.Authed) (user.Search, error) {
 		return f, err
 	}
 	f.Limit = min(limit, 200)
-	position, err := s.cursors.Open(scopeOf(c), c.Request.URL.Query().Get("cursor"))
+	position, err := s.cursors.Open(c.ListScope(), c.Request.URL.Query().Get("cursor"))
 	if err != nil || position == "" {
 		return f, err
 	}
@@ -87,7 +87,7 @@ func (s *Service) users(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 			PermissionSets: append([]string{}, u.Sets...), CreatedAt: clock.FromMicros(u.CreatedAt), UpdatedAt: clock.FromMicros(u.UpdatedAt),
 		})
 	}
-	return s.replyList(c, list, len(list), scopeOf(c), next)
+	return s.replyList(c, list, len(list), c.ListScope(), next)
 }
 
 // userObjects lists users as objects with their versions.
@@ -100,7 +100,7 @@ func (s *Service) userObjects(ctx context.Context, c *httpapi.Authed) (httpapi.R
 	for _, o := range userObjectsOf(found.Users) {
 		list = append(list, shown(o))
 	}
-	return s.replyList(c, list, len(list), scopeOf(c), next)
+	return s.replyList(c, list, len(list), c.ListScope(), next)
 }
 
 var errNoUser = fault.New(fault.NotFound, "there is no such external user")

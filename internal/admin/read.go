@@ -79,14 +79,6 @@ func limitOf(c *httpapi.Authed, otherwise int) (int, error) {
 	return min(n, maxLimit), nil
 }
 
-// scopeOf names the list that a request asks for: its tenant, route and filter.
-func scopeOf(c *httpapi.Authed) string {
-	q := c.Request.URL.Query()
-	q.Del("cursor")
-	q.Del("limit")
-	return string(c.Config.Tenant.ID) + " " + c.Request.URL.Path + "?" + q.Encode()
-}
-
 func (s *Service) kinds(_ context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	list := []ConfigKind{}
 	for _, d := range config.Describe() {
@@ -131,7 +123,7 @@ func (s *Service) objects(ctx context.Context, c *httpapi.Authed) (httpapi.Reply
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	scope := scopeOf(c)
+	scope := c.ListScope()
 	after, err := s.cursors.Open(scope, c.Request.URL.Query().Get("cursor"))
 	if err != nil {
 		return httpapi.Reply{}, err

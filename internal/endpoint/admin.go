@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -14,6 +15,9 @@ import (
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 )
+
+// handler serves a route of the administration.
+type handler = func(context.Context, *httpapi.Authed) (httpapi.Reply, error)
 
 // AdminRoutes returns the routes of the administration that are about custom
 // endpoints: their facts and tokens, events, runs, and tries (docs/admin-api.md).
@@ -70,7 +74,7 @@ func (s *Service) replyList(c *httpapi.Authed, data any, count int, next string)
 	}
 	meta := httpapi.ListMeta{Count: count}
 	if next != "" {
-		cursor := s.cursor(c, next)
+		cursor := s.cursors.Seal(c.ListScope(), next)
 		meta.HasMore, meta.NextCursor = true, &cursor
 	}
 	answer.Meta, err = json.Marshal(meta)
@@ -134,11 +138,9 @@ func (q *query) limit() int {
 // bounds returns the part of the list that a page is of.
 func (s *Service) bounds(c *httpapi.Authed, q *query) bounds {
 	b := bounds{since: q.instant("since"), until: q.instant("until")}
-	if text := q.values.Get("cursor"); text != "" {
-		var ok bool
-		if b.before, ok = s.before(c, text); !ok {
-			q.wrong["cursor"] = "expected a nextCursor of this list, unchanged, with the same filter"
-		}
+	var err error
+	if b.before, err = s.cursors.Open(c.ListScope(), q.values.Get("cursor")); err != nil {
+		q.wrong["cursor"] = "expected a nextCursor of this list, unchanged, with the same filter"
 	}
 	return b
 }

@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/httpapi"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/user"
@@ -25,7 +26,7 @@ type Service struct {
 	engine     *component.Engine
 	budget     *admission.Budget
 	keyring    *secret.Keyring
-	cursorKey  []byte
+	cursors    httpapi.Cursors
 	clock      clock.Clock
 	emit       func(event string, fields map[string]any)
 	programs   *programs
@@ -61,7 +62,7 @@ func newService(st store, o Options) *Service {
 		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), logged: map[string]time.Time{},
 	}
 	if o.Keyring != nil {
-		s.cursorKey = o.Keyring.Derive("cursor of the administration", 32)
+		s.cursors = httpapi.NewCursors(o.Keyring.Derive("cursor of the administration", 32))
 	}
 	s.history, s.repeats, s.tries = newHistory(st, o.Emit), newRepeats(st, o.Emit), newTries(o.Clock)
 	return s

@@ -16,6 +16,15 @@ type Cursors struct{ key []byte }
 // NewCursors returns Cursors that are sealed with a key.
 func NewCursors(key []byte) Cursors { return Cursors{key} }
 
+// ListScope names the list that a request asks for: its tenant, its path and its query
+// without cursor and limit.
+func (c *Call) ListScope() string {
+	query := c.Request.URL.Query()
+	query.Del("cursor")
+	query.Del("limit")
+	return string(c.Config.Tenant.ID) + " " + c.Request.URL.Path + "?" + query.Encode()
+}
+
 // cursorMAC is how much of the MAC is in a cursor: 128 bits.
 const cursorMAC = 16
 

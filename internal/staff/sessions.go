@@ -11,7 +11,6 @@ import (
 	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
-	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
 
@@ -80,17 +79,12 @@ func (s *Service) serveSessions(ctx context.Context, c *httpapi.Authed) (httpapi
 		}
 		p.limit = min(n, maxPage)
 	}
-	if text := query.Get("cursor"); text != "" {
-		before, err := s.keyring.Open(cursorOf(c.Config.Tenant.ID), text)
-		if err != nil {
-			return httpapi.Reply{}, fault.Fields("some query parameters are not valid", map[string]string{"cursor": "expected the nextCursor of a page before"})
-		}
-		p.before = string(before)
+	var err error
+	if p.before, err = s.cursors.Open(c.ListScope(), query.Get("cursor")); err != nil {
+		return httpapi.Reply{}, err
 	}
 	return s.serveList(ctx, c, p)
 }
-
-func cursorOf(t tenant.ID) string { return "staff-sessions-cursor/" + string(t) }
 
 // serveList answers a page of sessions, newest first.
 func (s *Service) serveList(ctx context.Context, c *httpapi.Authed, p page) (httpapi.Reply, error) {
@@ -102,7 +96,7 @@ func (s *Service) serveList(ctx context.Context, c *httpapi.Authed, p page) (htt
 	}
 	meta := httpapi.ListMeta{HasMore: len(rows) > size}
 	if rows = rows[:min(len(rows), size)]; meta.HasMore {
-		next := s.keyring.Seal(cursorOf(c.Config.Tenant.ID), []byte(rows[len(rows)-1].id))
+		next := s.cursors.Seal(c.ListScope(), rows[len(rows)-1].id)
 		meta.NextCursor = &next
 	}
 	list := []SessionInfo{}

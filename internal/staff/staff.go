@@ -54,12 +54,16 @@ type Service struct {
 	dir     *access.Directory
 	clock   clock.Clock
 	keyring *secret.Keyring
+	cursors httpapi.Cursors
 	mailer  Mailer
 	hasher  *signin.Hasher
 	limits  *signin.Limits
 	mails   *signin.Later
 	emit    func(event string, fields map[string]any)
 }
+
+// newCursors makes the cursors of the lists; the files of the storage know no HTTP.
+func newCursors(key []byte) httpapi.Cursors { return httpapi.NewCursors(key) }
 
 // Settle waits until every mail requested so far is in the outbox or has failed. It
 // returns the error of ctx if ctx ends first.

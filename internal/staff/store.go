@@ -42,7 +42,7 @@ type Options struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: store{d: o.DB, clock: o.Clock}, dir: o.Directory, clock: o.Clock, keyring: o.Keyring, mailer: o.Mailer,
-		hasher: o.Hasher, emit: o.Emit, mails: signin.NewLater(),
+		cursors: newCursors(o.Keyring.Derive("cursor of staff sessions", 32)), hasher: o.Hasher, emit: o.Emit, mails: signin.NewLater(),
 	}
 	if s.emit == nil {
 		s.emit = func(string, map[string]any) {}
