@@ -94,7 +94,7 @@ async function scrollThrough(page, name) {
     }
     const next = page.getByRole('button', { name: /^(Next|Older)$/ })
     if (!(await next.count()) || !(await next.first().isEnabled())) return
-    await next.first().click()
+    await next.first().evaluate((button) => { button.click() }) // a drawer may lie over it
     await settled(page)
   }
 }

@@ -53,7 +53,7 @@ export default function Palette() {
   }
   let index = -1
   return (
-    <Modal opened onClose={closeOverlay} withCloseButton={false} size={640} yOffset={96} padding={0} lockScroll={false} transitionProps={{ duration: 0 }} aria-label="Find or go to" classNames={{ content: 'pal', body: 'palbody' }}>
+    <Modal opened onClose={closeOverlay} withCloseButton={false} size={640} yOffset={96} padding={0} lockScroll={false} transitionProps={{ duration: 0 }} attributes={{ content: { 'aria-label': 'Find or go to' } }} classNames={{ content: 'pal', body: 'palbody' }}>
       <div className="q">
         <IconSearch size={18} stroke={1.7} aria-hidden />
         <input autoFocus data-autofocus value={text} onChange={(e) => { setText(e.target.value) }} onKeyDown={onKey} placeholder="Find or go to" aria-label="Find or go to"

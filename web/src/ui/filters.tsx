@@ -58,7 +58,7 @@ function Chip({ def, value, fresh, onSet, onDrop, onClose }: { def: FilterDef; v
     <span className="fchip">
       <Popover opened={open} onChange={(is) => { if (!is) close() }} position="bottom-start" trapFocus returnFocus width={260}>
         <Popover.Target>
-          <button type="button" className="fvalue" aria-label={`${def.label}: ${words}`} onClick={() => { setOpen(!open) }}><span className="k">{def.label}</span><b className="trunc">{words}</b></button>
+          <button type="button" className="fvalue" onClick={() => { setOpen(!open) }}><span className="k">{def.label}</span>{' '}<b className="trunc">{words}</b></button>
         </Popover.Target>
         <Popover.Dropdown><Choose def={def} value={value} onSet={(next) => { onSet(next); close() }} /></Popover.Dropdown>
       </Popover>

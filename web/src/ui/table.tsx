@@ -128,7 +128,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             const on = key === selected || key === expanded
             return (
               <tbody key={item.key} role="rowgroup" data-index={item.index} ref={virtual.measureElement}>
-                <tr role="row" data-index={item.index} data-key={key} aria-rowindex={item.index + 2} aria-selected={onOpen ? on : undefined} aria-expanded={detail && onOpen ? key === expanded : undefined}
+                <tr role="row" data-index={item.index} data-key={key} aria-rowindex={item.index + 2} aria-selected={onOpen ? on : undefined}
                   className={`${on ? 'on' : ''} ${fresh?.(row) ? 'fresh' : ''}`} tabIndex={onOpen || check ? (item.index === activeIndex ? 0 : -1) : undefined}
                   onFocus={(e) => { if (e.target === e.currentTarget) setActive(key) }} onClick={onClick(row)}>
                   {check && <td role={cellRole} className="n-check"><input type="checkbox" className="check" aria-label={`Choose ${key}`} tabIndex={-1} checked={check.has(key)} onChange={() => { check.toggle(key) }} /></td>}

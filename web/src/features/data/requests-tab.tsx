@@ -22,7 +22,7 @@ export function RequestsTab({ id, changes }: { id: string; changes?: boolean }) 
   if (rows.length === 0) return <Empty title={changes ? 'No change in the audit log' : 'No call in the audit log'}>{changes ? 'Changes of this record stand here, with who made them.' : 'Calls that name this record’s id stand here.'} New ones appear within a few seconds.</Empty>
   return (
     <>
-      <table className="tbl flat who">
+      <table className="tbl flat seers">
         <thead><tr><th scope="col">Time</th><th scope="col">Call</th><th scope="col">By</th><th scope="col" className="num">Status</th></tr></thead>
         <tbody>
           {rows.map((r) => (

@@ -35,7 +35,7 @@ export function Shares({ entity, roles, id, mayShare }: { entity: DataEntity; ro
       {list.isPending && <Skeleton rows={2} label="Loading shares" />}
       {list.data && shares.length === 0 && <p className="second">Shared with nobody{mayShare ? '' : ' whom you may name'}.</p>}
       {shares.length > 0 && (
-        <table className="tbl flat who">
+        <table className="tbl flat seers">
           <thead><tr><th scope="col">With</th><th scope="col">Access</th><th scope="col" className="num">Since</th><th scope="col"><span className="hidden-words">Take back</span></th></tr></thead>
           <tbody>
             {shares.map((s) => (

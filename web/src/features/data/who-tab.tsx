@@ -91,7 +91,7 @@ function Seers({ entity, id }: { entity: DataEntity; id: string }) {
       {query.error && <ErrorState what="Who sees it could not be found out." error={asError(query.error)} onRetry={() => void query.refetch()} />}
       {query.isPending && <Skeleton rows={3} label="Looking who sees it" />}
       {data && (
-        <table className="tbl flat who top6">
+        <table className="tbl flat seers top6">
           <thead><tr><th scope="col">User</th><th scope="col">By</th><th scope="col">May</th></tr></thead>
           <tbody>
             {data.list.map((s) => (
