@@ -149,8 +149,11 @@ func cascadeFamily(c *client) (f kin, err error) {
 		return f, err
 	}
 	a, err := c.do("POST", "/public/v1/data/account/"+f.account+"/shares", `{"user": "eva@customer.example", "access": "edit"}`)
-	if err != nil || a.status != http.StatusCreated {
-		return f, fmt.Errorf("share: %v, %v", a, err)
+	if err != nil {
+		return f, fmt.Errorf("share: %w", err)
+	}
+	if a.status != http.StatusCreated {
+		return f, fmt.Errorf("share: %v", a)
 	}
 	if f.order, err = add("order", `{"account": "`+f.account+`", "stage": "won"}`); err != nil {
 		return f, err

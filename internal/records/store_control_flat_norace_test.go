@@ -77,7 +77,7 @@ func (h *house) wholesale(n int) {
 		lines(account("olivia", "m"), 1, 1)
 		lines(account("lead", "a"), 1, 5)
 	}
-	h.user("near", user.User{Sets: []string{"work"}, Custom: jsontext.Value(fmt.Sprintf(`{"near#managed": ["%s"]}`, strings.Join(near, `","`)))})
+	h.user("near", user.User{Sets: []string{"work"}, Custom: jsontext.Value(`{"near#managed": ["` + strings.Join(near, `","`) + `"]}`)})
 	barren := account("barren", "a")
 	lines(barren, 4, 5)
 	h.hideBelow("order", "account", barren, n/20) // without lines
