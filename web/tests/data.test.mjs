@@ -81,7 +81,7 @@ export default [
     await step('a share from there changes the answer, and who sees it', async () => {
       await drawer(page).getByRole('button', { name: 'Share (read)' }).click()
       await drawer(page).locator('.verdict.yes', { hasText: 'can read this contact' }).waitFor()
-      await drawer(page).locator('table.who').getByText('Rosa').first().waitFor()
+      await drawer(page).locator('table.seers').getByText('Rosa').first().waitFor()
     })
     await step('Rosa finds it in her list now, and may not change it', async () => {
       const hers = look(await open())

@@ -10,7 +10,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 }
 
 /** A second press within this time is a double click: a save begins a moment after its press, before the button is busy. */
-const doubleClick = 500
+const doubleClick = 300
 
 /** Button: its words are verb and object. One that can be busy takes a double click as one press. */
 export function Button({ kind = 'plain', small, icon, busy, children, className, disabled, onClick, type = 'button', ...rest }: ButtonProps) {

@@ -100,7 +100,7 @@ let shown
  */
 export async function open({ width = 1440, height = 900, colorScheme = 'light', expected, ...options } = {}) {
   const context = await (await launch()).newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...options })
-  context.setDefaultTimeout(Number(process.env.T ?? 60_000))
+  context.setDefaultTimeout(60_000)
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => { console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`) })
   })
