@@ -59,12 +59,12 @@ export default job('a flow is drawn, run and seen', async () => {
     await page.locator('button.nd[data-node="nodes[1].then[1]"]').waitFor()
   })
   await step('it is run as it is drawn: the way it went stands on the graph', async () => {
-    await page.getByRole('button', { name: /^Trigger/ }).click()
+    await page.getByRole('button', { name: /^http\.request trigger/ }).click()
     await page.getByRole('textbox', { name: 'Sample input' }).click()
     await page.keyboard.press('Control+a')
     await page.keyboard.insertText('{"email": "new@example.com"}')
     await page.getByRole('button', { name: /^Run/ }).click()
-    await page.getByRole('button', { name: /record\.create made: .*ran in/ }).waitFor()
+    await page.getByRole('button', { name: /^made record\.create .*ran in/ }).waitFor()
     await page.getByRole('table', { name: 'Steps of the run' }).getByText('true, so then').waitFor()
     await page.getByRole('table', { name: 'Steps of the run' }).getByRole('button', { name: 'made' }).click()
     await page.getByRole('region', { name: 'Step made' }).getByText('In this run').waitFor()
@@ -91,11 +91,11 @@ export default job('a flow is drawn, run and seen', async () => {
     assert.ok(answer.body.data.id)
     await until('the kept run on the flow', async () => {
       await page.goto(`${t.admin}/build/automations/lead`)
-      await page.getByRole('button', { name: /^Trigger/ }).waitFor()
+      await page.getByRole('button', { name: /^http\.request trigger/ }).waitFor()
       const older = page.getByRole('button', { name: 'Older' })
       if ((await older.count()) === 0 || !(await older.isEnabled())) return false
       await older.click()
-      await page.getByRole('button', { name: /record\.create made: .*ran in/ }).waitFor()
+      await page.getByRole('button', { name: /^made record\.create .*ran in/ }).waitFor()
       return true
     })
   })

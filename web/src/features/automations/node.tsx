@@ -1,4 +1,5 @@
 import { IconApi, IconArrowsSplit2, IconBraces, IconDatabaseEdit, IconDatabaseMinus, IconDatabasePlus, IconDatabaseSearch, IconFlag, IconHandStop, IconListSearch, IconRepeat, IconShare, IconShareOff, IconVariable } from '@tabler/icons-react'
+import { VisuallyHidden } from '@mantine/core'
 import { Handle, Position, type NodeProps, type Node } from '@xyflow/react'
 import { usWords } from '../../app/build/outcome'
 import type { FlowNode } from '../../app/build/objects'
@@ -32,14 +33,15 @@ export function StepNode({ data }: NodeProps<Node<StepData>>) {
   const state = ran === 'not' ? 'off' : ran ? (ran.failed ? 'failed' : ran.skipped ? 'off' : 'ran') : ''
   const name = node ? node.id ?? node.type : 'http.request'
   const times = ran && ran !== 'not' && ran.times > 1 ? `${ran.times} ×, ` : ''
-  const said = ran === 'not' ? 'not run' : ran ? `${times}${ran.failed ? 'failed' : ran.skipped ? 'skipped' : 'ran'} in ${usWords(ran.tookUs)}` : ''
+  const ended = ran && ran !== 'not' ? ran.failed ? 'failed in ' : ran.skipped ? 'skipped in ' : 'ran in ' : ''
   return (
     <>
       {node && <Handle type="target" position={Position.Top} isConnectable={false} />}
-      <button type="button" className={`nd nodrag ${state} ${data.selected ? 'sel' : ''} ${problem ? 'wrong' : ''}`} aria-pressed={data.selected} aria-label={`${node ? node.type : 'Trigger'} ${name}: ${data.words}${said ? `, ${said}` : ''}${problem ? `, ${problem}` : ''}`} data-node={path} onClick={() => { data.onOpen(path) }}>
+      <button type="button" className={`nd nodrag ${state} ${data.selected ? 'sel' : ''} ${problem ? 'wrong' : ''}`} aria-pressed={data.selected} data-node={path} onClick={() => { data.onOpen(path) }}>
         <span className="ic"><Icon type={node ? node.type : 'trigger'} /></span>
-        <span className="grow"><b>{name}</b><span className="ty">{node ? (node.id ? node.type : '') : 'trigger'}</span><span className="nt trunc">{problem ?? data.words}</span></span>
-        {node && ran && ran !== 'not' && <span className="ms">{times}{usWords(ran.tookUs)}</span>}
+        <span className="grow"><b>{name}</b> <span className="ty">{node ? (node.id ? node.type : '') : 'trigger'}</span> <span className="nt trunc">{problem ?? data.words}</span></span>
+        {node && ran && ran !== 'not' && <span className="ms"> {times}<VisuallyHidden>{ended}</VisuallyHidden>{usWords(ran.tookUs)}</span>}
+        {ran === 'not' && <VisuallyHidden> not run</VisuallyHidden>}
       </button>
       <Handle type="source" position={Position.Bottom} isConnectable={false} />
     </>
