@@ -132,6 +132,7 @@ func pictureFolder(t *testing.T) string {
 // stage is a server with the console, and what the scripts use behind it.
 type stage struct {
 	engine          db.Engine
+	config          db.Config
 	binary          string
 	flags           []string // of every command: where the data are
 	port, backstage string
@@ -140,8 +141,9 @@ type stage struct {
 func begin(t *testing.T, binary string, engine db.Engine) *stage {
 	t.Helper()
 	data := t.TempDir()
-	s := &stage{engine: engine, binary: binary, flags: []string{"--data", data}}
+	s := &stage{engine: engine, config: db.Config{Dir: data}, binary: binary, flags: []string{"--data", data}}
 	if config := dbtest.Config(t, engine); config.URL != "" {
+		s.config = config
 		s.flags = append(s.flags, "--database", config.URL)
 		t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32))
 	}
@@ -160,6 +162,7 @@ func begin(t *testing.T, binary string, engine db.Engine) *stage {
 	s.port = port
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /cli", s.serveCommand)
+	mux.HandleFunc("POST /entries", s.serveEntries)
 	mux.Handle("GET /mail", mailtest.Serve(filepath.Join(data, "outbox")))
 	behind := httptest.NewServer(mux)
 	t.Cleanup(behind.Close)
