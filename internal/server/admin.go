@@ -42,11 +42,12 @@ func (x *exchange) changes() bool {
 	return x.surface != nil && x.surface.prefix == adminBase && !x.safe()
 }
 
-// visits reports whether a request asked, without a session cookie, whether there is a
-// session, and was told that there is none: a visit of the console, which is no attempt to
-// be recorded (contract Y7).
+// visits reports whether a request asked, without a session cookie or another credential,
+// whether there is a session, and was told that there is none: a visit of the console, which
+// is no attempt to be recorded (contract Y7).
 func (x *exchange) visits(status int) bool {
-	return status == http.StatusUnauthorized && x.route != nil && x.route.Method == http.MethodGet && x.route.Pattern == adminBase+"session" && !staff.Presents(x.r)
+	return status == http.StatusUnauthorized && x.route != nil && x.route.Method == http.MethodGet && x.route.Pattern == adminBase+"session" &&
+		!staff.Presents(x.r) && x.r.Header.Get("Authorization") == ""
 }
 
 // crossOrigin finds requests that pages of other origins make.

@@ -44,7 +44,8 @@ func TestEachRouteIsLoggedByItsClass(t *testing.T) {
 			}
 			out := httptest.NewRecorder()
 			handler.ServeHTTP(out, req)
-			a := answered{r, out.Code, audit.Persisted(classes[r.Audit], out.Code, true, false)}
+			visit := token == "" && r.Method == http.MethodGet && r.Pattern == "/admin/v1/session" // contract Y7
+			a := answered{r, out.Code, audit.Persisted(classes[r.Audit], out.Code, true, false) && !visit}
 			answers[out.Header().Get("X-Request-Id")] = a
 			if out.Code >= 500 && out.Code != http.StatusServiceUnavailable {
 				t.Errorf("%s %s: %d %s", r.Method, path, out.Code, out.Body)
