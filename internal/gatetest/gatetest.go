@@ -386,6 +386,13 @@ func (a *Actor) Try(method, path, body string) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if res.StatusCode == http.StatusInternalServerError { // its cause is in the log alone
+		for _, line := range a.Node.Log.Lines(a.T) {
+			if line["request_id"] == res.Header.Get("X-Request-Id") {
+				a.T.Logf("%s %s: the log has %v", method, path, line)
+			}
+		}
+	}
 	return &Answer{T: a.T, Call: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: b}, nil
 }
 

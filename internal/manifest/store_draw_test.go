@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"pgregory.net/rapid"
 )
@@ -55,9 +56,16 @@ func drawDefinitions(r *rapid.T, m yamlMap, users []any) {
 	}
 	m["logic_components"], m["automations"], m["custom_endpoints"] = components, automations, endpoints
 	m["dedup_retention_days"] = rapid.SampledFrom([]int{0, 30, 36_500}).Draw(r, "retention")
-	oneLine := strings.NewReplacer("\n", "", "\u0085", "", "\u2028", "")
+	oneLine := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
+				return -1
+			}
+			return r
+		}, s)
+	}
 	m["email_templates"] = yamlMap{"external-user-welcome": yamlMap{
-		"subject": "s" + oneLine.Replace(drawText(r, "subject")), "text": "t" + drawSource(r), "html": "{{name}}" + drawSource(r)}}
+		"subject": "s" + oneLine(drawText(r, "subject")), "text": "t" + drawSource(r), "html": "{{name}}" + drawSource(r)}}
 }
 
 // drawSource draws several lines of arbitrary text.

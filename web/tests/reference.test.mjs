@@ -48,7 +48,7 @@ return answer.data })()`)
   await step('as an external user, what is closed to her is not there', async () => {
     await page.goto(`${t.admin}/api-reference`)
     await page.getByText('/data/contact/{id}/shares').first().waitFor()
-    await page.getByLabel('As', { exact: true }).fill('Eva')
+    await page.getByLabel('As a user', { exact: true }).fill('Eva')
     await page.getByRole('option', { name: /Eva/ }).click()
     await page.getByText('What eva@').first().waitFor()
     assert.equal(await page.getByText('/custom/web-lead').count(), 0)
