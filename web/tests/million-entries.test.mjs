@@ -6,8 +6,7 @@ const count = 1_000_000
 
 /** timed is how long it takes until the page shows other rows than before. */
 async function timed(page, work) {
-  const row = page.locator('tr[data-key]').first()
-  const before = await row.getAttribute('data-key').catch(() => null)
+  const before = await page.evaluate(() => document.querySelector('tr[data-key]')?.getAttribute('data-key') ?? null)
   const start = Date.now()
   await work()
   await page.waitForFunction((key) => { const r = document.querySelector('tr[data-key]'); return r !== null && r.getAttribute('data-key') !== key }, before)
