@@ -21,12 +21,15 @@ import (
 // 20,000 is of the endpoint /custom/rare.
 func (s *stage) serveEntries(w http.ResponseWriter, r *http.Request) {
 	count, err := strconv.Atoi(r.URL.Query().Get("count"))
-	if err == nil {
-		err = s.fill(r.Context(), tenant.ID(r.URL.Query().Get("tenant")), count)
-	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, "count: "+err.Error(), http.StatusBadRequest)
+		return
 	}
+	if err := s.fill(r.Context(), tenant.ID(r.URL.Query().Get("tenant")), count); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
 }
 
 func (s *stage) fill(ctx context.Context, of tenant.ID, count int) error {
