@@ -122,13 +122,16 @@ func (p *partitions) list(ctx context.Context) ([]Day, error) {
 }
 
 // drop drops a day's partitions. It needs a lock on the whole tables for a
-// moment, so it waits for the lock only briefly and then tries again.
+// moment, so it waits for the lock only briefly and then tries again. It keeps
+// apart from other drops, which PostgreSQL does not do by itself: the loser of
+// two drops of one partition fails with "could not find tuple for parent".
 func (p *partitions) drop(ctx context.Context, day Day) error {
 	var names []string
 	for _, table := range dayTables {
 		names = append(names, partition(table, day))
 	}
-	sql := fmt.Sprintf(`SET LOCAL lock_timeout = '%dms'; DROP TABLE IF EXISTS %s`, dropPatience.Milliseconds(), strings.Join(names, ", "))
+	sql := fmt.Sprintf(`SET LOCAL lock_timeout = '%dms'; SELECT pg_advisory_xact_lock(%d); DROP TABLE IF EXISTS %s`,
+		dropPatience.Milliseconds(), partitionLock, strings.Join(names, ", "))
 	for try := 1; ; try++ {
 		err := p.db.Unscoped("partitions belong to all tenants").Write(ctx, func(tx Tx) error { return script(ctx, tx, sql) })
 		if !errors.Is(err, ErrBusy) || try == dropTries {
