@@ -68,7 +68,7 @@ var limitsTable = table[tenant.IdentityLimits]{
 	count("register_per_ip_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerIPPerHour }).says("registrations of an address"),
 	count("register_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.RegisterPerTenantPerHour }).says("registrations of the tenant"),
 	count("login_per_ip_per_minute", func(l *tenant.IdentityLimits) *int { return &l.LoginPerIPPerMinute }).says("logins of an address"),
-	count("login_per_email_per_15_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginPerEmailPer15Minutes }).says("failed logins of an account before it is blocked"),
+	count("login_per_email_per_15_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginPerEmailPer15Minutes }).says("logins with an e-mail address in 15 minutes; one more blocks it"),
 	count("login_block_minutes", func(l *tenant.IdentityLimits) *int { return &l.LoginBlockMinutes }).says("how long an account is blocked"),
 	count("reset_per_email_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerEmailPerHour }).says("password resets of an account"),
 	count("reset_per_tenant_per_hour", func(l *tenant.IdentityLimits) *int { return &l.ResetPerTenantPerHour }).says("password resets of the tenant"),

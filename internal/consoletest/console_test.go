@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -96,12 +97,13 @@ func run(t *testing.T, s *stage, names []string) {
 	node := exec.CommandContext(ctx, "node", append([]string{"lib/run.mjs"}, names...)...)
 	node.Dir = folder
 	node.Env = append(os.Environ(), "CONSOLE_TEST="+string(setting))
-	out, err := node.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
+	var out bytes.Buffer
+	said := io.MultiWriter(&out, t.Output()) // with -v, as it comes
+	node.Stdout, node.Stderr = said, said
+	if err := node.Run(); err != nil {
 		t.Fatalf("the scripts failed: %v", err)
 	}
-	if !bytes.HasSuffix(out, []byte("the end\n")) {
+	if !bytes.HasSuffix(out.Bytes(), []byte("the end\n")) {
 		t.Fatal("the scripts did not reach their end")
 	}
 }
@@ -136,6 +138,7 @@ type stage struct {
 	binary          string
 	flags           []string // of every command: where the data are
 	port, backstage string
+	stop            func() error // of the server that runs
 }
 
 func begin(t *testing.T, binary string, engine db.Engine) *stage {
@@ -154,20 +157,48 @@ func begin(t *testing.T, binary string, engine db.Engine) *stage {
 	if code, _, stderr := s.command(t.Context(), []string{"apply", "-f", "-"}, "tenant: first\n"); code != 0 {
 		t.Fatalf("apply: %s", stderr)
 	}
-	address := program.Serve(t, exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, s.flags...)...))
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
+	if err := s.serve("0"); err != nil {
 		t.Fatal(err)
 	}
-	s.port = port
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /cli", s.serveCommand)
 	mux.HandleFunc("POST /entries", s.serveEntries)
+	mux.HandleFunc("POST /stop", s.serveStop)
+	mux.HandleFunc("POST /start", s.serveStart)
 	mux.Handle("GET /mail", mailtest.Serve(filepath.Join(data, "outbox")))
 	behind := httptest.NewServer(mux)
 	t.Cleanup(behind.Close)
 	s.backstage = behind.URL
 	return s
+}
+
+// serve starts the server on a port; 0 is a free one.
+func (s *stage) serve(port string) error {
+	address, stop, err := program.Start(exec.Command(s.binary, append([]string{"serve", "--listen", "127.0.0.1:" + port}, s.flags...)...))
+	if err != nil {
+		return err
+	}
+	s.stop = stop
+	_, s.port, err = net.SplitHostPort(address)
+	return err
+}
+
+// serveStop stops the server as an operator does, and serveStart starts it again on
+// its port.
+func (s *stage) serveStop(w http.ResponseWriter, _ *http.Request)  { tell(w, s.stop()) }
+func (s *stage) serveStart(w http.ResponseWriter, _ *http.Request) { tell(w, s.serve(s.port)) }
+
+// tell answers 200, or 500 with the error.
+func tell(w http.ResponseWriter, err error) {
+	if err == nil {
+		return
+	}
+	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 
 // serveCommand runs a command of the program: {"args": [...], "stdin": "…"} is answered

@@ -40,6 +40,7 @@ export default job('a session that ends over an edit, a second factor, a forgott
     secret = (await page.locator('.enrol .id > span').first().textContent()).trim()
     await page.getByLabel('Type the code that it shows').fill(totp(secret))
     await page.getByRole('button', { name: 'Check the code and turn it on' }).click()
+    await page.getByTestId('recovery-codes').locator('li').first().waitFor()
     codes.push(...await page.getByTestId('recovery-codes').locator('li').allTextContents())
     assert.ok(codes.length >= 5, `recovery codes: ${codes.length}`)
     assert.ok(await page.getByRole('button', { name: 'Done' }).isDisabled(), 'Done is off until they are stored')

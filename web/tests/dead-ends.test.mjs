@@ -15,7 +15,7 @@ async function alive(page, name) {
 /** each works on all of a list, and fails with all that failed. */
 async function each(list, work) {
   const failed = []
-  for (const one of list) await work(one).catch((error) => { failed.push(`${one.name ?? one}: ${error.message}`) })
+  for (const one of list) await work(one).catch((error) => { console.log(`      ${one.name ?? one}: ${error.message.split('\n')[0]}`); failed.push(`${one.name ?? one}: ${error.message}`) })
   assert.deepEqual(failed, [])
 }
 
@@ -29,6 +29,7 @@ async function allPages(t) {
 
 const rights = job('too few rights, an ended session, the API off', async () => {
   const t = await demoTenant()
+  await cli(['apply', '-f', '-'], `tenant: ${t.name}\nexternal_identity: {limits: {login_per_ip_per_minute: 600, login_per_email_per_15_minutes: 600}}\n`)
   const pages = await allPages(t)
   await step('who may little is told what is missing, on every page', async () => {
     const page = await open()
@@ -141,6 +142,25 @@ const saves = job('double clicks, a server that does not answer, two tabs', asyn
     await page.keyboard.press('Control+End')
     await page.keyboard.insertText('// a remark\n')
     await twice(page, page.getByRole('button', { name: /^Save/ }), () => waitForText(page, 'quote is saved'))
+    const savedBar = () => page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
+    await page.goto(`${t.admin}/settings/endpoints/quote?edit=1`)
+    await page.getByRole('switch', { name: 'Keep successful requests in the audit log' }).click()
+    await twice(page, page.getByRole('button', { name: /^Save/ }), () => page.waitForURL((at) => !at.search.includes('edit=1')))
+    await page.goto(`${t.admin}/settings/permission-sets/support`)
+    await page.getByRole('checkbox', { name: 'create account', exact: true }).click()
+    await twice(page, page.getByRole('button', { name: 'Save changes' }), savedBar)
+    await page.goto(`${t.admin}/settings/templates/external-user-welcome`)
+    await page.getByLabel('Subject').fill('Welcome, {{name}}')
+    await twice(page, page.getByRole('button', { name: /^Save/ }), savedBar)
+    await page.goto(`${t.admin}/settings/sharing-rules?new=1`)
+    for (const [label, option] of [['Records of', 'account'], ['Owned by users with role', 'sales_rep'], ['Role', 'support_agent']]) {
+      await drawer.getByLabel(label, { exact: true }).click()
+      await page.getByRole('option', { name: option, exact: true }).click()
+    }
+    await twice(page, drawer.getByRole('button', { name: 'Add rule' }), () => drawer.waitFor({ state: 'detached' }))
+    await page.goto(`${t.admin}/settings/external-users?view=settings`)
+    await page.getByLabel('Requests of an external user').fill('900')
+    await twice(page, page.getByRole('button', { name: 'Save changes' }), savedBar)
   })
   await step('a server that does not answer is told, and what was typed is there when it does', async () => {
     await page.goto(`${t.admin}/settings/api-config`)

@@ -35,6 +35,7 @@ export default job('every page keeps its width, its contrast and its keyboard', 
         if (view.colorScheme === 'light' && !one.waits) stops += await tabWalk(page, one.name, at.prove ? 500 : 60)
       }).catch((error) => {
         // All pages are looked at before the job fails.
+        console.log(`    ${one.name}, ${view.colorScheme}, ${view.width}: ${error.message.split('\n').slice(0, 6).join(' ')}`)
         failures.push(`${one.name}, ${view.colorScheme}, ${view.width}: ${error.message}`)
       })
     }

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -67,23 +69,32 @@ func build(t testing.TB, name string, flags ...string) string {
 // status 0.
 func Serve(t testing.TB, command *exec.Cmd) (address string) {
 	t.Helper()
+	address, stop, err := Start(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+// Start is Serve for a server that is stopped before the test ends. stop sends
+// SIGTERM and waits; its error is a status other than 0, with what the server wrote
+// to its standard error.
+func Start(command *exec.Cmd) (address string, stop func() error, err error) {
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
 	if err := command.Start(); err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
 	listening, drained := make(chan string, 1), make(chan struct{})
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // fails if it has exited, which Wait reports
-		<-drained
-		if err := command.Wait(); err != nil {
-			t.Errorf("%s: %v: %s", command, err, stderr.String())
-		}
-	})
 	go func() {
 		defer close(drained)
 		lines := bufio.NewScanner(out)
@@ -95,12 +106,19 @@ func Serve(t testing.TB, command *exec.Cmd) (address string) {
 		}
 		_, _ = io.Copy(io.Discard, out) // after a line too long for the scanner: the server must not block
 	}()
+	stop = func() error {
+		_ = command.Process.Signal(syscall.SIGTERM) // fails if it has exited, which Wait reports
+		<-drained
+		if err := command.Wait(); err != nil {
+			return fmt.Errorf("%s: %w: %s", command, err, stderr.String())
+		}
+		return nil
+	}
 	select {
 	case address = <-listening:
-		return address
+		return address, stop, nil
 	case <-drained:
 	case <-time.After(time.Minute):
 	}
-	t.Fatalf("%s does not listen: %s", command, stderr.String())
-	return ""
+	return "", nil, errors.Join(fmt.Errorf("%s does not listen", command), stop())
 }

@@ -147,6 +147,7 @@ function FlowTab({ name, value, problems, onChange }: { name: string; value: Aut
     <div className="fl">
       <div className="lft">
         {value.nodes.length === 0 && <p className="firsthint s12">The flow is empty: press + to add its first step. Declare what it takes under Inputs and outputs.</p>}
+        {shownRun && kept.error && <Note action={<Button small onClick={() => { setShownRun(undefined) }}>Close</Button>}>{asError(kept.error).isMissing ? 'There is no such run: a run is kept for 30 days.' : asError(kept.error).message}</Note>}
         <Graph flow={value} types={types} selected={at ?? 'trigger'} problems={problems} trace={trace ?? (shown ? [] : undefined)} onSelect={select} onInsert={insert} />
         {(shown || rows.length > 0) && (
           <div className="tr" role="region" aria-label="The run that is shown">
