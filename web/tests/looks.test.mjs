@@ -12,7 +12,8 @@ export default job('every page keeps its width, its contrast and its keyboard', 
   if (at.prove) await logged(first)
   const state = await first.context().storageState()
   const found = [...(await railPages(first)), ...(await otherPages(t))]
-  const pages = at.prove ? found : found.filter((p) => p.name === 'account' || p.name === 'sign-in')
+  const some = process.env.LOOKS?.split(',') // only these pages
+  const pages = some ? found.filter((p) => some.includes(p.name)) : at.prove ? found : found.filter((p) => p.name === 'account' || p.name === 'sign-in')
   const views = at.prove
     ? ['light', 'dark'].flatMap((colorScheme) => [1440, 360].map((width) => ({ colorScheme, width })))
     : [{ colorScheme: 'light', width: 1440 }, { colorScheme: 'dark', width: 360 }]

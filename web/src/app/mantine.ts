@@ -15,7 +15,7 @@ export const mantineTheme = createTheme({
     verdigris: ['#eefaf7', '#e0f4ef', '#aae2d5', '#6ccfbd', '#4ab3a2', '#2e9686', '#177e71', '#01685d', '#00564c', '#003f38'],
   },
   components: {
-    Menu: { defaultProps: { shadow: 'none', transitionProps: { duration: 0 }, offset: 4, withinPortal: true } },
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false, shadow: 'none', transitionProps: { duration: 0 }, offset: 4, withinPortal: true } },
     Popover: { defaultProps: { shadow: 'none', transitionProps: { duration: 0 }, offset: 4 } },
     Tooltip: { defaultProps: { transitionProps: { duration: 0 }, openDelay: 300, withArrow: false } },
     Combobox: { defaultProps: { shadow: 'none', transitionProps: { duration: 0 }, offset: 4 } },

@@ -162,7 +162,7 @@ export function CodeEditor({ label, value, onChange, language, readOnly, problem
             ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...(keepsTab ? [indentWithTab] : []),
           ]),
           fixed.of([EditorState.readOnly.of(readOnly ?? false), EditorView.editable.of(!readOnly)]),
-          EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, spellcheck: 'false', ...(readOnly ? { tabindex: '0' } : {}) }),
+          EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, spellcheck: 'false', tabindex: '0' }),
           EditorView.updateListener.of((update) => {
             if (!update.docChanged) return
             const text = update.state.doc.toString()

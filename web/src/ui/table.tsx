@@ -103,6 +103,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     onOpen(row)
   }
   const role = onOpen ? 'grid' : 'table'
+  const rowsTakeFocus = onOpen !== undefined && count > 0 // else the frame does, so that the keyboard can scroll it
   const cellRole = onOpen ? 'gridcell' : 'cell'
   const before = items[0]?.start ?? 0
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0)
@@ -110,7 +111,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 
   return (
     <div className="tablebox">
-      <div className="tblframe" ref={frame} onScroll={props.onScroll ? (e) => { props.onScroll?.(e.currentTarget.scrollTop) } : undefined} tabIndex={onOpen || count === 0 ? undefined : 0} role={onOpen || count === 0 ? undefined : 'group'} aria-label={onOpen || count === 0 ? undefined : label}>
+      <div className="tblframe" ref={frame} onScroll={props.onScroll ? (e) => { props.onScroll?.(e.currentTarget.scrollTop) } : undefined} tabIndex={rowsTakeFocus ? undefined : 0} role={rowsTakeFocus ? undefined : 'group'} aria-label={rowsTakeFocus ? undefined : label}>
         {/* eslint-disable jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/no-redundant-roles -- the table takes the keys of its rows; at 360 it is laid out as a grid, where the roles of a table must be said */}
         <table className={`tbl fix ${twoLine ? 'two' : ''} ${onOpen ? 'opens' : ''} ${check ? 'checks' : ''}`} role={role} aria-label={label} aria-rowcount={count + 1} aria-busy={loading || undefined} onKeyDown={onKey}>
           <colgroup>{check && <col style={{ width: 48 }} />}{columns.map((c) => <col key={c.key} style={c.width ? { width: c.width } : undefined} />)}</colgroup>

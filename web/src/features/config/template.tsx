@@ -1,6 +1,6 @@
 import './config.css'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useDeferredValue, useState } from 'react'
+import { useDeferredValue, useEffect, useRef, useState } from 'react'
 import { ask } from '../../api/client'
 import { asError, type ApiError } from '../../api/error'
 import { absent, objectsKey, problemAt, useObject } from '../../app/objects'
@@ -73,7 +73,7 @@ function Editor({ name, title, when, link, stored, version, own }: { name: strin
           {preview.error && <ErrorState what="The preview could not be made." error={asError(preview.error)} />}
           {preview.data && (shown === 'html'
             // The mail is made by an admin: it is shown in a frame without scripts, forms and an origin of ours.
-            ? <iframe className="cfg-mail" title="Preview of the mail" sandbox="" srcDoc={preview.data.html} />
+            ? <MailFrame html={preview.data.html} />
             : <pre className="src wrap cfg-text">{preview.data.text}</pre>)}
           <p className="help pad">As it would be sent from {preview.data?.from ?? '–'} to {preview.data?.to ?? '–'}; the link leads nowhere.</p>
         </div>
@@ -84,4 +84,17 @@ function Editor({ name, title, when, link, stored, version, own }: { name: strin
       <LeaveGuard dirty={dirty} what="Your text of this mail isn’t saved." onDiscard={draft.discard} />
     </Page>
   )
+}
+
+/** MailFrame shows a mail. The focus inside a frame is no :focus of the page: the page only loses its own, to the frame. */
+function MailFrame({ html }: { html: string }) {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const [inside, setInside] = useState(false)
+  useEffect(() => {
+    const look = () => { setInside(document.activeElement === frame.current) }
+    window.addEventListener('blur', look)
+    window.addEventListener('focus', look)
+    return () => { window.removeEventListener('blur', look); window.removeEventListener('focus', look) }
+  }, [])
+  return <iframe ref={frame} className={inside ? 'cfg-mail inside' : 'cfg-mail'} title="Preview of the mail" sandbox="" srcDoc={html} />
 }
