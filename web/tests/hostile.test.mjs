@@ -154,7 +154,7 @@ export default job('hostile strings are shown as they are', async () => {
       await step(`${one.name} at ${view.width}`, async () => {
         await page.goto(t.admin + one.path)
         await settled(page)
-        if (one.prepare && at.prove) await one.prepare(page).catch((error) => { console.log(`      not prepared: ${error.message.split('\n')[0]}`) })
+        if (at.prove) await prepared(page, one)
         await still(page, one.name)
         if (at.prove || view.width === 1440) await scrollThrough(page, one.name)
         views++
@@ -174,7 +174,7 @@ export default job('hostile strings are shown as they are', async () => {
         await page.evaluate(() => { try { sessionStorage.clear() } catch { /* the first page is blank */ } })
         await page.goto(t.admin + one.path)
         await settled(page)
-        if (one.prepare) await one.prepare(page).catch(() => undefined)
+        await prepared(page, one)
         fields += await typeAll(page, one.name)
       })
     }
@@ -182,6 +182,13 @@ export default job('hostile strings are shown as they are', async () => {
   assert.deepEqual(said, [], 'a script opened a dialog')
   console.log(`    ${strings.length} strings; stored: ${JSON.stringify(counts)}; ${views} views of ${shown.length} pages; ${fields} fields typed into; 0 scripts, 0 violations`)
 })
+
+/** prepared prepares a page, as far as it goes: among hostile names what a preparation looks for may be far down. */
+async function prepared(page, one) {
+  page.setDefaultTimeout(5_000)
+  await one.prepare?.(page).catch((error) => { console.log(`      not prepared: ${error.message.split('\n')[0]}`) })
+  page.setDefaultTimeout(60_000)
+}
 
 /** drawers opens the first row of a list and steps through all of them. */
 async function drawers(page, t, path, next) {
