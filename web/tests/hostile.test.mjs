@@ -118,7 +118,8 @@ async function typeAll(page, name) {
     }, [...strings, strings.at(-1)])
     await still(page, `${name}, field ${i + 1}`)
   }
-  const editors = page.locator('.cm-content[contenteditable=true]')
+  const dialog = await page.locator('[role=dialog][aria-modal=true]').count()
+  const editors = page.locator(`${dialog ? '[role=dialog] ' : ''}.cm-content[contenteditable=true]`)
   for (let i = 0; i < await editors.count(); i++) {
     count++
     await editors.nth(i).click()
@@ -214,10 +215,11 @@ async function entries(page, t) {
   const rows = page.locator('[role=grid] tbody tr[role=row]:not(.det)')
   const count = Math.min(await rows.count(), at.prove ? 30 : 2)
   for (let i = 0; i < count; i++) {
-    await rows.nth(i).click()
+    const row = page.locator(`tr[data-index="${i}"]`) // of the rows in view nth is another one once the list has scrolled
+    await row.click()
     await page.locator('tr.det').waitFor()
     await still(page, `entry ${i + 1}`)
-    await rows.nth(i).click({ position: { x: 20, y: 8 } }) // elsewhere: two clicks at one place choose a word
+    await row.click({ position: { x: 20, y: 8 } }) // elsewhere: two clicks at one place choose a word
     await page.locator('tr.det').waitFor({ state: 'detached' })
   }
   return count
