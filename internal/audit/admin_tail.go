@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -103,19 +104,43 @@ type stream struct {
 
 // resume sends what was stored since the client's last entry.
 func (s *stream) resume(ctx context.Context, f Filter) error {
-	f.Limit = tailHeld
-	page, err := s.api.page(ctx, s.call, f)
+	list, older, err := newer(f, s.after, func(f Filter) (Page, error) { return s.api.page(ctx, s.call, f) })
 	if err != nil {
 		return err
 	}
-	var list []*Entry
-	for _, e := range page.Entries { // newest first
-		if e.ID > s.after {
-			list = append([]*Entry{e}, list...)
-			s.sent[e.ID] = true
+	for _, e := range list {
+		s.sent[e.ID] = true
+	}
+	if older {
+		if err := s.event("skipped", "", LogSkipped{Count: 1}); err != nil {
+			return err
 		}
 	}
 	return s.entries(ctx, list)
+}
+
+// newer returns the entries after an id, oldest first, at most the tailHeld newest;
+// older reports whether there are more. It reads page after page: one whose time
+// is up may be empty.
+func newer(f Filter, after string, page func(Filter) (Page, error)) (list []*Entry, older bool, err error) {
+	for more := true; more && len(list) <= tailHeld; {
+		f.Limit = tailHeld + 1 - len(list)
+		p, err := page(f)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range p.Entries {
+			if e.ID > after {
+				list = append(list, e)
+			}
+		}
+		f.Before, more = p.Next, p.Next > after
+	}
+	if older = len(list) > tailHeld; older {
+		list = list[:tailHeld]
+	}
+	slices.Reverse(list)
+	return list, older, nil
 }
 
 // run sends until the connection, the session or the hour ends.

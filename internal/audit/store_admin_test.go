@@ -151,6 +151,37 @@ func allPages(t *testing.T, log *Log, f Filter, limit int, patience time.Duratio
 	return nil, 0
 }
 
+// A tail that goes on reads all pages since its last entry: where the machine is
+// slow, each of them ends at its first block.
+func TestAnInterruptedTailMissesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		makeTenant(t, d, "acme")
+		fillKinds(t, d, 900)
+		log := &Log{DB: d, Tenant: "acme"}
+		var ids []string // newest first
+		if err := log.Query(t.Context(), Filter{KeyID: "k1"}, func(e *Entry) error { ids = append(ids, e.ID); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(ids)
+		slices.Reverse(ids)
+		for _, missed := range []int{0, 1, 40, tailHeld, len(ids) - 1} {
+			for _, patience := range []time.Duration{0, time.Hour} {
+				list, older, err := newer(Filter{KeyID: "k1"}, ids[missed], func(f Filter) (Page, error) { return log.Page(t.Context(), f, patience) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, e := range slices.Backward(list) {
+					got = append(got, e.ID)
+				}
+				if !slices.Equal(got, ids[:min(missed, tailHeld)]) || older != (missed > tailHeld) {
+					t.Errorf("%d entries, %d were missed, %v; older: %v", len(got), missed, patience, older)
+				}
+			}
+		}
+	})
+}
+
 func countAll(t *testing.T, log *Log, f Filter, patience time.Duration) (sum Bucket) {
 	t.Helper()
 	below := ""
