@@ -162,6 +162,23 @@ const saves = job('double clicks, a server that does not answer, two tabs', asyn
     await page.getByLabel('Requests of an external user').fill('900')
     await twice(page, page.getByRole('button', { name: 'Save changes' }), savedBar)
   })
+  await step('a save is over also when what it changed is drawn before the rest has come', async () => {
+    const slow = async (route) => { await new Promise((go) => { setTimeout(go, 700) }); await route.continue().catch(() => { /* it is not waited for any more */ }) }
+    await page.route('**/admin/v1/endpoints**', slow)
+    await page.goto(`${t.admin}/settings/endpoints/again?new=1&component=quote`)
+    await page.getByRole('button', { name: /^Publish/ }).click()
+    await waitForText(page, 'again is published')
+    await page.goto(`${t.admin}/settings/endpoints/again?edit=1`)
+    await page.getByRole('switch', { name: 'Keep successful requests in the audit log' }).click()
+    await page.getByRole('button', { name: /^Save/ }).click()
+    await waitForText(page, 'again is published')
+    await page.waitForURL((at) => !at.search.includes('edit=1'))
+    assert.equal(await page.getByText('unsaved changes').count() + await page.getByText('Somebody else saved').count(), 0)
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete again' }).click()
+    await page.waitForURL(/\/settings\/endpoints$/)
+    await page.unroute('**/admin/v1/endpoints**')
+  })
   await step('a server that does not answer is told, and what was typed is there when it does', async () => {
     await page.goto(`${t.admin}/settings/api-config`)
     await page.getByLabel('Without a valid credential').fill('900')

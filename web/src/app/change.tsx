@@ -32,10 +32,10 @@ export function useChange(what: string, said: string): Change {
   const [last, setLast] = useState<Omit<Asked, 'plan'>>()
   const make = (edits: readonly Edit[], done: (applied: Applied) => void) => {
     save.mutate(edits, {
-      onSuccess: (applied) => {
+      onSuccess: (applied, stayed) => {
         setAsked(undefined)
         toast.show({ text: applied.work ? `${said}: it goes on while records are looked at` : said })
-        done(applied)
+        if (stayed) done(applied)
       },
       onError: (thrown) => { setAsked(undefined); setError(thrown) },
     })

@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { ask, askPage, type Gives } from '../api/client'
 import { asError, type ApiError } from '../api/error'
+import { useLasting } from './lasting'
 
 /** Kinds of objects of the configuration, as the server names them. */
 export type ObjectKind =
@@ -62,7 +63,7 @@ export async function planOf(edits: readonly Edit[]): Promise<Plan> { return ask
 /** useSave makes edits, all or none, and loads anew what they touch. */
 export function useSave() {
   const client = useQueryClient()
-  return useMutation<Applied, ApiError, readonly Edit[]>({
+  return useLasting<Applied, ApiError, readonly Edit[]>({
     mutationFn: async (edits) => {
       try { return await ask('POST config/apply', { body: { edits: [...edits] } }) } catch (thrown) { throw asError(thrown) }
     },

@@ -1,7 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { ask, askPage } from '../../api/client'
 import type { ConfigApplied } from '../../api/admin'
 import { asError, type ApiError } from '../../api/error'
+import { useLasting } from '../lasting'
 
 /** Kinds of objects of the configuration that the Build pages edit. */
 export type ObjectKind = 'logic_component' | 'automation' | 'custom_endpoint'
@@ -90,7 +91,7 @@ export interface Edit { kind: ObjectKind; name: string; value: unknown; against?
 /** useSave makes edits, all or none, and loads anew what they touch. */
 export function useSave() {
   const client = useQueryClient()
-  return useMutation<ConfigApplied, ApiError, Edit[]>({
+  return useLasting<ConfigApplied, ApiError, Edit[]>({
     mutationFn: async (edits) => {
       try {
         return await ask('POST config/apply', { body: { edits: edits.map((e) => ({ kind: e.kind, name: e.name, value: e.value === null ? null : { [e.kind === 'custom_endpoint' ? 'slug' : 'name']: e.name, ...(e.value as object) }, ...(e.against ? { against: e.against } : {}) })) } })

@@ -64,7 +64,7 @@ function Editor({ name, version, identity }: { name: string; version: string; id
     <div className="stack form">
       <LeaveGuard dirty={draft.dirty} what="The settings are not saved." onDiscard={draft.discard} />
       {draft.restored && <Note>Your unsaved changes are here again.</Note>}
-      {draft.stale && <Note kind="warn">Somebody saved the settings after you began. Saving shows both sides.</Note>}
+      {draft.stale && !change.busy && <Note kind="warn">Somebody saved the settings after you began. Saving shows both sides.</Note>}
       <section className="sec">
         <SwitchField label="External Identity is on" checked={value.enabled ?? false} onChange={(enabled) => { set({ enabled }) }} help={value.enabled ? 'Your app’s users can register and sign in.' : 'Everything under /public/v1/auth answers 503, and access tokens do not work.'} error={at('enabled')} />
         <CheckField label="Open registration" checked={value.open_registration ?? true} onChange={(open_registration) => { set({ open_registration }) }} help="When it is off, POST /auth/register answers 403." />

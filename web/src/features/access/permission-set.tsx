@@ -74,7 +74,7 @@ function Editor({ name, version, value }: { name: string; version: string; value
       acts={<Button kind="danger" onClick={() => { setRemoving(true) }}>Remove set</Button>}>
       <LeaveGuard dirty={draft.dirty} what={`The changes of ${name} are not saved.`} onDiscard={draft.discard} />
       {draft.restored && <Note>Your unsaved changes are here again.</Note>}
-      {draft.stale && <Note kind="warn">Somebody saved this set after you began. Saving shows both sides.</Note>}
+      {draft.stale && !change.busy && <Note kind="warn">Somebody saved this set after you began. Saving shows both sides.</Note>}
       <div className="aside2">
         <div>
           {draft.value.all_entity_access && <Note kind="warn">all_entity_access is given: its holders read and change every record and field, whatever stands below.</Note>}

@@ -84,7 +84,7 @@ function Editor({ name, stored, version }: { name: string; stored: AutomationVal
       </>}>
       <LeaveGuard dirty={draft.dirty} what={`The changes to ${name} are not saved. They stay in this browser until it is closed.`} leave="Leave" />
       {draft.restored && draft.dirty && <Note kind="warn" action={<Button small onClick={draft.discard}>Discard them</Button>}>These are changes of yours that were not saved.</Note>}
-      {(save.error?.status === 409 || draft.stale) && <ConflictView what={name} theirs={stored} yours={value} onMerge={() => { draft.rebase(version); save.reset() }} onTakeTheirs={() => { draft.discard(); save.reset() }} onSaveMine={() => { draft.rebase(version); store(version) }} busy={save.isPending} />}
+      {(save.error?.status === 409 || (draft.stale && !save.isPending)) && <ConflictView what={name} theirs={stored} yours={value} onMerge={() => { draft.rebase(version); save.reset() }} onTakeTheirs={() => { draft.discard(); save.reset() }} onSaveMine={() => { draft.rebase(version); store(version) }} busy={save.isPending} />}
       {fail && <div className="pad"><ActionError error={save.error ?? undefined} /></div>}
       <Tabs label={`Parts of ${name}`} name="tab" inner="tabfill" tabs={[
         { key: 'flow', label: 'Flow', n: checked.length > 0 ? (checked.length === 1 ? '1 problem' : `${checked.length} problems`) : undefined, bad: true, content: () => <FlowTab name={name} value={value} problems={checked} onChange={steps.change} /> },
@@ -101,7 +101,7 @@ function Editor({ name, stored, version }: { name: string; stored: AutomationVal
         { key: 'uses', label: 'Used by', n: uses.length, content: () => <div className="formpad">{uses.length === 0 ? <Empty title="Nothing calls it yet" action={<Link className="btn main1" to={`${paths.endpoints()}?new=1&automation=${name}`}>Publish it at an endpoint</Link>}>An endpoint runs it: for an app, a form or a webhook.</Empty> : <ul className="uses">{uses.map((u) => <li key={u.name}><Link to={paths.endpoints(u.name)}>endpoint {u.name}</Link></li>)}</ul>}</div> },
       ]} />
       {removing && <ConfirmDestroy title={`Delete ${name}`} typeName={uses.length > 0 ? name : undefined} action={`Delete ${name}`} busy={save.isPending} error={save.error ?? undefined} onClose={() => { setRemoving(false); save.reset() }}
-        onConfirm={() => { save.mutate([{ kind: 'automation', name, value: null, against: version }], { onSuccess: () => { draft.discard(); go(paths.automations(), { replace: true }) } }) }}>
+        onConfirm={() => { save.mutate([{ kind: 'automation', name, value: null, against: version }], { onSuccess: (_, stayed) => { draft.discard(); if (stayed) go(paths.automations(), { replace: true }) } }) }}>
         {uses.length > 0 ? <>It is run by {uses.map((u) => u.name).join(', ')}: they must run something else first.</> : <>Nothing runs it. Its runs are kept for 30 days.</>}
       </ConfirmDestroy>}
     </Page>

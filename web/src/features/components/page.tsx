@@ -68,7 +68,7 @@ function Editor({ name, stored, version }: { name: string; stored: ComponentValu
     save.mutate([{ kind: 'logic_component', name, value, against }], { onSuccess: () => { draft.discard(); toast.show({ text: `${name} is saved` }) } })
   }
   useShortcut('mod+s', 'Save', () => { if (changed && !save.isPending) store(draft.against) })
-  const conflict = save.error?.status === 409 || draft.stale
+  const conflict = save.error?.status === 409 || (draft.stale && !save.isPending)
   const set = (patch: Partial<ComponentValue>) => { draft.set((was) => ({ ...was, ...patch })) }
   const failures = failed.data?.rows.length ?? 0
   return (
@@ -102,7 +102,7 @@ function Editor({ name, stored, version }: { name: string; stored: ComponentValu
         <div className="dialogacts"><Button small onClick={() => { setUrl(undefined) }}>Close</Button></div>
       </Dialog>}
       {removing && <ConfirmDestroy title={`Delete ${name}`} typeName={uses.length > 0 ? name : undefined} action={`Delete ${name}`} busy={save.isPending} error={save.error ?? undefined} onClose={() => { setRemoving(false); save.reset() }}
-        onConfirm={() => { save.mutate([{ kind: 'logic_component', name, value: null, against: version }], { onSuccess: () => { draft.discard(); go(paths.components(), { replace: true }) } }) }}>
+        onConfirm={() => { save.mutate([{ kind: 'logic_component', name, value: null, against: version }], { onSuccess: (_, stayed) => { draft.discard(); if (stayed) go(paths.components(), { replace: true }) } }) }}>
         {uses.length > 0 ? <>It is used by {uses.map((u) => u.label).join(', ')}: they must stop using it first.</> : <>Nothing uses it. Its runs are kept for 30 days.</>}
       </ConfirmDestroy>}
     </Page>

@@ -24,7 +24,7 @@ export function NewEntity({ onClose }: { onClose: () => void }) {
     <Dialog open title="New entity" onClose={onClose}>
       <form onSubmit={(event) => {
         event.preventDefault()
-        save.mutate([{ kind: 'entity', value: { name: made, ...(label.trim() ? { label: label.trim() } : {}), fields: [] }, against: absent }], { onSuccess: () => { onClose(); go(paths.entities(made)) } })
+        save.mutate([{ kind: 'entity', value: { name: made, ...(label.trim() ? { label: label.trim() } : {}), fields: [] }, against: absent }], { onSuccess: (_, stayed) => { if (stayed) { onClose(); go(paths.entities(made)) } } })
       }}>
         <TextField label="Label" help="What people see: Contact, Order line" value={label} onChange={setLabel} data-autofocus error={problemAt(problems, 'label')} />
         <TextField label="Name" type="in the API" help="Singular and in snake_case" mono value={made} onChange={setName} required error={problemAt(problems, 'name') ?? problemAt(problems, '')} />

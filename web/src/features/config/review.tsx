@@ -26,10 +26,10 @@ export function useReview(said: string): Review {
   const [asked, setAsked] = useState<{ edits: readonly Edit[]; plan: Plan; done: (applied: Applied) => void }>()
   const make = (edits: readonly Edit[], done: (applied: Applied) => void) => {
     save.mutate(edits, {
-      onSuccess: (applied) => {
+      onSuccess: (applied, stayed) => {
         setAsked(undefined)
         toast.show({ text: applied.work ? `${said}: records are looked at, it takes effect when that ends` : said })
-        done(applied)
+        if (stayed) done(applied)
       },
       onError: (thrown) => { setAsked(undefined); setError(thrown) },
     })

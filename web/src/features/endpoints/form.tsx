@@ -51,7 +51,7 @@ export function EndpointForm({ slug, stored, version, onDone, onCancel }: { slug
   const store = (against: string) => {
     const made = fitting({ ...value, ...(secret !== '' ? { webhook_secret: secret } : {}), ...(dropPrevious ? { previous_webhook_secret: '' } : previous !== '' ? { previous_webhook_secret: previous } : {}) })
     save.mutate([{ kind: 'custom_endpoint', name: slug, value: Object.fromEntries(Object.entries(made).filter(([, v]) => v !== undefined && v !== null && !(v === '' && v !== made.previous_webhook_secret))), against }], {
-      onSuccess: () => { draft.discard(); setSecret(''); setPrevious(''); toast.show({ text: `${slug} is published` }); onDone() },
+      onSuccess: (_, stayed) => { draft.discard(); setSecret(''); setPrevious(''); toast.show({ text: `${slug} is published` }); if (stayed) onDone() },
     })
   }
   useShortcut('mod+s', 'Save', () => { if (changed && targetName !== '' && !save.isPending) store(draft.against) })
@@ -61,7 +61,7 @@ export function EndpointForm({ slug, stored, version, onDone, onCancel }: { slug
     <Page title={slug} count={isNew ? <span className="chip warn">not saved yet</span> : draft.dirty ? <span className="chip warn">unsaved changes</span> : undefined}
       acts={<><Button kind="quiet" onClick={() => { draft.discard(); onCancel() }}>{isNew ? 'Cancel' : 'Discard'}</Button><Button kind="main" disabled={!changed || targetName === ''} busy={save.isPending} onClick={() => { store(draft.against) }}>{isNew ? 'Publish' : 'Save'}<kbd className="on-a">{comboWords('mod+s')}</kbd></Button></>}>
       <LeaveGuard dirty={draft.dirty && !save.isSuccess} what={`The changes to ${slug} are not saved.`} leave="Leave" />
-      {(save.error?.status === 409 || draft.stale) && <ConflictView what={slug} theirs={whole} yours={value} onMerge={() => { draft.rebase(version); save.reset() }} onTakeTheirs={() => { draft.discard(); save.reset() }} onSaveMine={() => { draft.rebase(version); store(version) }} busy={save.isPending} />}
+      {(save.error?.status === 409 || (draft.stale && !save.isPending)) && <ConflictView what={slug} theirs={whole} yours={value} onMerge={() => { draft.rebase(version); save.reset() }} onTakeTheirs={() => { draft.discard(); save.reset() }} onSaveMine={() => { draft.rebase(version); store(version) }} busy={save.isPending} />}
       {save.error && save.error.status !== 409 && (problems.length === 0 || other.length > 0) && <ActionError error={save.error} />}
       <div className="epform">
         <section className="sec">

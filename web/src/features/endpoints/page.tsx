@@ -48,7 +48,7 @@ export default function EndpointPage() {
   }
   if (stored.data === null || edit) {
     const first: EndpointValue = { target: automation ? { automation } : { component: component ?? '' } }
-    return <EndpointForm key={`${slug}/${stored.data?.version ?? absent}`} slug={slug} stored={stored.data?.value ?? first} version={stored.data?.version ?? absent}
+    return <EndpointForm key={slug} slug={slug} stored={stored.data?.value ?? first} version={stored.data?.version ?? absent}
       onDone={() => { if (stored.data) setEdit(undefined); else go(paths.endpoints(slug), { replace: true }) }} onCancel={() => { if (stored.data) setEdit(undefined); else go(paths.endpoints()) }} />
   }
   return <View slug={slug} value={stored.data.value} version={stored.data.version} onEdit={() => { setEdit('1') }} />
@@ -81,7 +81,7 @@ function View({ slug, value, version, onEdit }: { slug: string; value: EndpointV
         <div className="row wrap s12 top6"><Link to={paths.auditWhere({ endpoint: `/custom/${slug}` })}>Requests in the audit log</Link>{auth === 'signed' && <Link to={paths.verifier(slug)}>Test a delivery</Link>}</div>
       </>}
       {removing && <ConfirmDestroy title={`Delete ${slug}`} typeName={f?.lastRun ? slug : undefined} action={`Delete ${slug}`} busy={save.isPending} error={save.error ?? undefined} onClose={() => { setRemoving(false); save.reset() }}
-        onConfirm={() => { save.mutate([{ kind: 'custom_endpoint', name: slug, value: null, against: version }], { onSuccess: () => { go(paths.endpoints(), { replace: true }) } }) }}>
+        onConfirm={() => { save.mutate([{ kind: 'custom_endpoint', name: slug, value: null, against: version }], { onSuccess: (_, stayed) => { if (stayed) go(paths.endpoints(), { replace: true }) } }) }}>
         Calls of <span className="mono">/public/v1/custom/{slug}</span> are answered 404 from then on{f?.lastRun && <>; it was last called <Time at={f.lastRun.startedAt} form="full" /></>}. What its webhook has processed stays known: it is not processed again if the endpoint comes back.
       </ConfirmDestroy>}
     </Page>

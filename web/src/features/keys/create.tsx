@@ -31,7 +31,7 @@ export function CreateKey({ onDone, onClose }: { onDone: (made: CreatedKey) => v
     create.mutate({
       name: form.name, user: user.value, rateLimitPerMinute: limitOf(form.limit), corsAllowedOrigins: lines(form.origins), ipAllowlist: lines(form.addresses),
       ...(form.expires === '' ? {} : { expiresAt: endOf(form.expires) }),
-    }, { onSuccess: (made) => { draft.discard(); onDone(made) } })
+    }, { onSuccess: (made, stayed) => { draft.discard(); if (stayed) onDone(made) } })
   }
   return (
     <Drawer title="New key" label="New API key" onClose={onClose}>

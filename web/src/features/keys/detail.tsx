@@ -90,7 +90,7 @@ function DeleteKey({ info, onClose, onDone }: { info: KeyInfo; onClose: () => vo
   return (
     <ConfirmDestroy title={`Delete the key “${info.name}”`} action="Delete the key" busy={remove.isPending} error={remove.error ? asError(remove.error) : undefined}
       {...(live ? { typeName: info.name } : {})} onClose={onClose}
-      onConfirm={() => { remove.mutate(info.id, { onSuccess: () => { toast.show({ text: <>The key “{info.name}” is deleted</> }); onDone() } }) }}>
+      onConfirm={() => { remove.mutate(info.id, { onSuccess: (_, stayed) => { toast.show({ text: <>The key “{info.name}” is deleted</> }); if (stayed) onDone() } }) }}>
       {live ? <>What calls with it gets 401 from this moment on. It was last used <Ago at={info.lastUsedAt} />.</> : <>Nothing has used it yet.</>} Its entries stay in the audit log.
     </ConfirmDestroy>
   )

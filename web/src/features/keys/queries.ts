@@ -1,7 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import type { KeyInfo } from '../../api/admin'
 import { ask, askPage, type Takes } from '../../api/client'
 import { asError } from '../../api/error'
+import { useLasting } from '../../app/lasting'
 import { usePaged } from '../../ui/paged'
 
 const key = ['keys'] as const
@@ -22,17 +23,17 @@ export function useKey(id: string | undefined, waiting = false) {
 
 export function useCreateKey() {
   const client = useQueryClient()
-  return useMutation({ mutationFn: (body: Takes<'POST keys'>) => ask('POST keys', { body }), onSuccess: () => client.invalidateQueries({ queryKey: key }), gcTime: 0 })
+  return useLasting({ mutationFn: (body: Takes<'POST keys'>) => ask('POST keys', { body }), onSuccess: () => client.invalidateQueries({ queryKey: key }), gcTime: 0 })
 }
 
 export function useChangeKey(id: string) {
   const client = useQueryClient()
-  return useMutation({ mutationFn: (body: Takes<'PATCH keys/{id}'>) => ask('PATCH keys/{id}', { params: { id }, body }), onSuccess: () => client.invalidateQueries({ queryKey: key }) })
+  return useLasting({ mutationFn: (body: Takes<'PATCH keys/{id}'>) => ask('PATCH keys/{id}', { params: { id }, body }), onSuccess: () => client.invalidateQueries({ queryKey: key }) })
 }
 
 export function useDeleteKey() {
   const client = useQueryClient()
-  return useMutation({ mutationFn: (id: string) => ask('DELETE keys/{id}', { params: { id } }), onSuccess: () => client.invalidateQueries({ queryKey: key }) })
+  return useLasting({ mutationFn: (id: string) => ask('DELETE keys/{id}', { params: { id } }), onSuccess: () => client.invalidateQueries({ queryKey: key }) })
 }
 
 /** useLastRequests are the key's last five entries of the audit log. */
