@@ -56,7 +56,8 @@ type RecordCall struct {
 	// User or Role, of which one is set, is whom the record is shared with, for
 	// Share and Unshare; Access is read or edit, for Share.
 	User, Role, Access string
-	// Where are the equalities of a List; no value is null, an object or a list.
+	// Where are the conditions of a List: values that fields equal, or objects of operators
+	// and operands. No value is null or a list.
 	Where []inputs.Member
 	// Limit of a List, 1 to 200.
 	Limit int

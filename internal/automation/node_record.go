@@ -106,8 +106,8 @@ func (n *recordNode) execute(r *run) (any, error) {
 	if n.op == List {
 		call.Where = members
 		for _, m := range members {
-			if k := m.Value.Kind(); k == '{' || k == '[' {
-				return nil, mistakef("where %s: expected text, a number, true or false, found an object or a list", m.Name)
+			if m.Value.Kind() == '[' {
+				return nil, mistakef("where %s: expected text, a number, true or false, or an object of operators, found a list", m.Name)
 			}
 		}
 		if null { // no record's field equals null

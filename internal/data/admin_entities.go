@@ -2,12 +2,10 @@ package data
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"net/url"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/httpapi"
-	"gatehouse/internal/records"
 )
 
 // DataEntity is an entity type as the viewer may use it.
@@ -81,17 +79,21 @@ func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply,
 	return jsonReply(c, list, DataEntitiesMeta{len(list), roles, len(c.Config.Tenant.AdminHosts) == 0})
 }
 
-// count counts the records of an entity type that the viewer may see.
+// count counts the records of an entity type that the viewer may see, of those that
+// filters select.
 func (s *Service) count(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	q := c.Request.URL.Query()
-	var filters []records.Filter
-	for name := range q {
-		if field, ok := filterName(name); ok {
-			filters = append(filters, records.Filter{Field: field, Value: q.Get(name)})
+	given := c.Request.URL.Query()
+	filters := url.Values{}
+	for name, list := range given {
+		if _, ok := parseFilterName(name); ok {
+			filters[name] = list
 		}
 	}
-	slices.SortFunc(filters, func(a, b records.Filter) int { return strings.Compare(a.Field, b.Field) })
-	n, err := s.records.As(c.Viewer).Count(ctx, q.Get("entity"), filters)
+	q, err := parseQuery(&url.URL{RawQuery: filters.Encode()})
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	n, err := s.records.As(c.Viewer).Count(ctx, given.Get("entity"), q.Query)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

@@ -51,29 +51,37 @@ func TestWrongParameters(t *testing.T) {
 	sam := w.Key("sam@acme.example")
 	id := sam.Post(contact, `{"first_name":"Ada"}`).Want(201, "").ID()
 	for query, fields := range map[string][]string{
-		"limits=1":                            {"limits"},
-		"Limit=1":                             {"Limit"},
-		"LIMIT=1":                             {"LIMIT"},
-		"limit%20=1":                          {"limit "},
-		"page=2":                              {"page"},
-		"offset=2":                            {"offset"},
-		"sort=created_at":                     {"sort"},
-		"fields=email":                        {"fields"},
-		"email=ada@x.example":                 {"email"},
-		"filter=email":                        {"filter"},
-		"filter.email=x":                      {"filter.email"},
-		"filter[email=x":                      {"filter[email"},
-		"filteremail]=x":                      {"filteremail]"},
-		"Filter[email]=x":                     {"Filter[email]"},
-		"a=1&b=2&a=3":                         {"a", "b"},
-		"=1":                                  {""},
-		"cursor=":                             {"cursor"},
-		"cursor=a&cursor=a":                   {"cursor"},
-		"filter[email]=":                      {"filter[email]"},
-		"filter[email]":                       {"filter[email]"},
-		"filter[email]=a&filter[email]=":      {"filter[email]"},
-		"filter[email]=a&filter%5Bemail%5D=b": {"filter[email]"},
-		"__proto__=1":                         {"__proto__"},
+		"limits=1":                {"limits"},
+		"Limit=1":                 {"Limit"},
+		"LIMIT=1":                 {"LIMIT"},
+		"limit%20=1":              {"limit "},
+		"page=2":                  {"page"},
+		"offset=2":                {"offset"},
+		"sort=created_at":         {"sort"},
+		"fields=":                 {"fields"},
+		"fields=email,nothing":    {"nothing"},
+		"fields=email,email":      {"email"},
+		"fields=secret_score":     {"secret_score"},
+		"count=1":                 {"count"},
+		"filter[email][]=x":       {"filter[email][]"},
+		"filter[email][eq][ne]=x": {"filter[email][eq][ne]"},
+		"filter[or][12][email]=x": {"filter[or][12][email]"},
+		"filter[email][eq]=x&filter[email][eq]=x": {"filter[email][eq]"},
+		"email=ada@x.example":                     {"email"},
+		"filter=email":                            {"filter"},
+		"filter.email=x":                          {"filter.email"},
+		"filter[email=x":                          {"filter[email"},
+		"filteremail]=x":                          {"filteremail]"},
+		"Filter[email]=x":                         {"Filter[email]"},
+		"a=1&b=2&a=3":                             {"a", "b"},
+		"=1":                                      {""},
+		"cursor=":                                 {"cursor"},
+		"cursor=a&cursor=a":                       {"cursor"},
+		"filter[email]=":                          {"filter[email]"},
+		"filter[email]":                           {"filter[email]"},
+		"filter[email]=a&filter[email]=":          {"filter[email]"},
+		"filter[email]=a&filter%5Bemail%5D=b":     {"filter[email]"},
+		"__proto__=1":                             {"__proto__"},
 	} {
 		failing(t, sam.Get(contact+"?"+query), fields...)
 	}
@@ -102,33 +110,50 @@ func TestFiltersAreEqualityOnIndexedFields(t *testing.T) {
 		}
 		olivia.Post(contact, `{"first_name":"Hers","email":"hers@x.example","score":1,"secret_score":7,"stage":"won"}`).Want(201, "")
 		for query, names := range map[string]string{
-			"filter[email]=3@x.example":                   "N3",
-			"filter%5Bemail%5D=3%40x.example":             "N3",
-			"filter[email]=3@X.example":                   "", // equality, with its case
-			"filter[email]=%":                             "bad",
-			"filter[email]=3@x.exampl":                    "",
-			"filter[email]=hers@x.example":                "", // not his to see
-			"filter[email]='%20OR%201=1--":                "",
-			"filter[score]=1":                             "N1 N4",
-			"filter[score]=1.0":                           "N1 N4",
-			"filter[score]=1e0":                           "N1 N4",
-			"filter[score]=-0":                            "N0 N3",
-			"filter[score]=9":                             "",
-			"filter[vip]=true":                            "N0 N2 N4",
-			"filter[vip]=false":                           "N1 N3 N5",
-			"filter[born]=2000-01-01":                     "N0 N2 N4",
-			"filter[seen]=2026-01-01T00:00:00.5%2B01:00":  "N0 N2 N4",
-			"filter[seen]=2025-12-31T23:00:00.500Z":       "N0 N2 N4", // the same instant
-			"filter[stage]=won":                           "N1 N4",
-			"filter[stage]=won&filter[vip]=true":          "N4",
-			"filter[vip]=true&filter[stage]=won":          "N4",
-			"filter[stage]=won&filter[vip]=true&limit=1":  "N4",
+			"filter[email]=3@x.example":                                 "N3",
+			"filter%5Bemail%5D=3%40x.example":                           "N3",
+			"filter[email]=3@X.example":                                 "", // equality, with its case
+			"filter[email]=%":                                           "bad",
+			"filter[email]=3@x.exampl":                                  "",
+			"filter[email]=hers@x.example":                              "", // not his to see
+			"filter[email]='%20OR%201=1--":                              "",
+			"filter[score]=1":                                           "N1 N4",
+			"filter[score]=1.0":                                         "N1 N4",
+			"filter[score]=1e0":                                         "N1 N4",
+			"filter[score]=-0":                                          "N0 N3",
+			"filter[score]=9":                                           "",
+			"filter[vip]=true":                                          "N0 N2 N4",
+			"filter[vip]=false":                                         "N1 N3 N5",
+			"filter[born]=2000-01-01":                                   "N0 N2 N4",
+			"filter[seen]=2026-01-01T00:00:00.5%2B01:00":                "N0 N2 N4",
+			"filter[seen]=2025-12-31T23:00:00.500Z":                     "N0 N2 N4", // the same instant
+			"filter[stage]=won":                                         "N1 N4",
+			"filter[stage]=won&filter[vip]=true":                        "N4",
+			"filter[vip]=true&filter[stage]=won":                        "N4",
+			"filter[stage]=won&filter[vip]=true&limit=1":                "N4",
+			"filter[email][eq]=3@x.example":                             "N3",
+			"filter[score][gte]=1":                                      "N1 N2 N4 N5",
+			"filter[score][gt]=0&filter[score][lt]=2":                   "N1 N4",
+			"filter[stage][in]=won,lost":                                "N1 N2 N4 N5",
+			"filter[first_name][in]=N1,%22N2%22,N9&filter[score][lt]=3": "N1 N2",
+			"filter[email][prefix]=3":                                   "N3",
+			"filter[first_name][contains]=5&filter[created_at][gte]=2000-01-01T00:00:00Z": "N5",
+			"filter[or][0][email]=3@x.example&filter[or][1][score]=2":                     "N2 N3 N5",
+			"filter[or][0][email]=3@x.example&filter[or][1][score]=2&filter[vip]=true":    "N2",
+			"filter[tags][is_null]=true&filter[vip]=true":                                 "N0 N2 N4",
+			"filter[id]=x":                                "",
+			"filter[owner_id]=x":                          "",
+			"filter[secret_score][is_null]=true":          "unknown",
 			"filter[stage]=won&filter[email]=3@x.example": "",
 			"limit=1&filter[score]=1":                     "N4",
 		} {
 			a := sam.Get(contact + "?" + query)
-			if names == "bad" {
+			switch names {
+			case "bad":
 				invalid(t, query, a, "query")
+				continue
+			case "unknown":
+				failing(t, a, "secret_score")
 				continue
 			}
 			var got []string
@@ -151,13 +176,20 @@ func TestFiltersAreEqualityOnIndexedFields(t *testing.T) {
 			"filter[extra]=x":                "extra",
 			"filter[secret_score]=7":         "secret_score", // not his to read
 			"filter[nothing]=7":              "nothing",
-			"filter[id]=x":                   "id",
-			"filter[owner_id]=x":             "owner_id",
 			"filter[created_at]=x":           "created_at",
 			"filter[Email]=x":                "Email",
 			"filter[email%20]=x":             "email ",
 			"filter[]=x":                     "",
-			"filter[email][eq]=x":            "email][eq",
+			"filter[email][like]=x":          "email",
+			"filter[vip][lt]=true":           "vip",
+			"filter[tags][eq]=a":             "tags",
+			"filter[extra][contains]=a":      "extra",
+			"filter[or][1][secret_score]=7":  "secret_score",
+			"filter[or][1][first_name]=7":    "first_name",
+			"filter[score][in]=1,x":          "score",
+			"filter[score][in]=1,":           "filter[score][in]",
+			"filter[email][in]=%22a":         "filter[email][in]",
+			"filter[born][is_null]=yes":      "born",
 			"filter[email%00]=x":             "email\x00",
 			"filter[score]=one":              "score",
 			"filter[score]=%201":             "score",

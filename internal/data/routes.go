@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
@@ -87,18 +84,34 @@ func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, e
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	page, err := s.records.As(c.Viewer).Within(c).List(ctx, c.Params.Get("entity"), q)
+	page, err := s.records.As(c.Viewer).Within(c).List(ctx, c.Params.Get("entity"), q.Query)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
 	meta := append(make([]byte, 0, 256), `{"count":`...)
 	meta = strconv.AppendInt(meta, int64(page.Count), 10)
 	if page.Next == "" {
-		meta = append(meta, `,"hasMore":false,"nextCursor":null}`...)
+		meta = append(meta, `,"hasMore":false,"nextCursor":null`...)
 	} else {
-		meta = append(wtf8.AppendUTF8(append(meta, `,"hasMore":true,"nextCursor":`...), page.Next), '}')
+		meta = wtf8.AppendUTF8(append(meta, `,"hasMore":true,"nextCursor":`...), page.Next)
 	}
-	return httpapi.Reply{Data: page.Records, Meta: meta}, nil
+	if q.count {
+		total, err := s.records.As(c.Viewer).Count(ctx, c.Params.Get("entity"), q.Query)
+		if err != nil {
+			return httpapi.Reply{}, err
+		}
+		meta = appendTotal(meta, total)
+	}
+	return httpapi.Reply{Data: page.Records, Meta: append(meta, '}')}, nil
+}
+
+// appendTotal appends the member total of a list's meta (contract P12).
+func appendTotal(meta []byte, n records.Count) []byte {
+	meta = append(meta, `,"total":`...)
+	if !n.More {
+		return strconv.AppendInt(meta, int64(n.N), 10)
+	}
+	return append(strconv.AppendInt(append(meta, `{"atLeast":`...), int64(n.N), 10), '}')
 }
 
 func (s *Service) create(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
@@ -168,70 +181,4 @@ func noQuery(u *url.URL) error {
 		return nil
 	}
 	return fault.New(fault.Validation, "expected no query parameters here")
-}
-
-// defaultLimit is a page's size when the caller names none (contract P3).
-const defaultLimit = 50
-
-// parseQuery reads the parameters of a list: limit, cursor and filter[field].
-// Unknown, repeated and empty ones are VALIDATION.
-func parseQuery(u *url.URL) (records.Query, error) {
-	q := records.Query{Limit: defaultLimit}
-	if u.RawQuery == "" {
-		return q, nil
-	}
-	values, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return q, fault.New(fault.Validation, "the query is not well-formed")
-	}
-	bad := map[string]string{}
-	for name, list := range values {
-		value := list[0]
-		field, isFilter := filterName(name)
-		switch {
-		case !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-			bad[strings.ToValidUTF8(name, "�")] = "expected valid UTF-8"
-		case len(list) > 1:
-			bad[name] = "given more than once"
-		case name != "limit" && name != "cursor" && !isFilter:
-			bad[name] = "unknown parameter"
-		case value == "":
-			bad[name] = "expected a value"
-		case isFilter:
-			q.Filter = append(q.Filter, records.Filter{Field: field, Value: value})
-		case name == "cursor":
-			q.Cursor = value
-		default:
-			var ok bool
-			if q.Limit, ok = parseLimit(value); !ok {
-				bad[name] = "expected an integer from 1 to 200"
-			}
-		}
-	}
-	slices.SortFunc(q.Filter, func(a, b records.Filter) int { return strings.Compare(a.Field, b.Field) })
-	if len(bad) > 0 {
-		return q, fault.Fields("some query parameters are not valid", bad)
-	}
-	return q, nil
-}
-
-// parseLimit parses a page size; records.Session.List lowers one that is too large.
-func parseLimit(s string) (int, bool) {
-	if strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return records.MaxLimit, true // digits fail only when there are too many
-	}
-	return n, n >= 1
-}
-
-// filterName returns the field of a parameter filter[field].
-func filterName(name string) (string, bool) {
-	rest, ok := strings.CutPrefix(name, "filter[")
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(rest, "]")
 }

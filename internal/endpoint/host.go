@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
@@ -83,6 +84,8 @@ type call struct {
 	entity, id    string
 	fields        []records.Member
 	where         []records.Filter
+	or            [][]records.Filter
+	show          []string
 	limit         int
 	cursor        string
 	withoutCursor bool // list answers hasMore instead
@@ -160,6 +163,9 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	if c.cursor, err = text(given, "cursor", false); err != nil {
 		return err
 	}
+	if c.show, err = names(given, "fields"); err != nil {
+		return err
+	}
 	where, _ := given.Get("where")
 	switch where.Kind() {
 	case '{':
@@ -172,27 +178,12 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, m := range o.Members {
-		f, err := filter(m.Name, m.Value)
-		if err != nil {
-			return err
-		}
-		c.where = append(c.where, f)
+	members := make([]records.Member, len(o.Members))
+	for i, m := range o.Members {
+		members[i] = records.Member{Name: m.Name, Value: m.Value}
 	}
-	return nil
-}
-
-// filter returns the condition that a field equals v, which must be a text,
-// number or boolean; any other value is VALIDATION.
-func filter(name string, v jsontext.Value) (records.Filter, error) {
-	switch v.Kind() {
-	case '"':
-		s, err := jsontext.AppendUnquote(nil, v)
-		return records.Filter{Field: name, Value: string(s)}, err
-	case '0', 't', 'f':
-		return records.Filter{Field: name, Value: string(v)}, nil
-	}
-	return records.Filter{}, fault.New(fault.Validation, "where: %s: expected a text, number or boolean", name)
+	c.where, c.or, err = whereOf(members)
+	return err
 }
 
 func wholeNumber(v jsontext.Value) (int, bool) {
@@ -223,6 +214,19 @@ func text(given *httpapi.Object, name string, required bool) (string, error) {
 	return "", fault.New(fault.Validation, "records: %s: expected a text", name)
 }
 
+// names returns the elements of a list of texts, nil when there is none. Anything else
+// is VALIDATION.
+func names(given *httpapi.Object, member string) (list []string, err error) {
+	v, _ := given.Get(member)
+	if v.Kind() == 0 || v.Kind() == 'n' {
+		return nil, nil
+	}
+	if v.Kind() != '[' || json.Unmarshal(v, &list) != nil || len(list) == 0 {
+		return nil, fault.New(fault.Validation, "records: %s: expected a list of texts", member)
+	}
+	return list, nil
+}
+
 // Record serves the record nodes of a flow, as automation.Host says. It returns
 // VALIDATION for a filter by an object or a list, and the errors of
 // records.UnitSession.
@@ -233,12 +237,13 @@ func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Val
 	for _, m := range c.Fields {
 		own.fields = append(own.fields, records.Member(m))
 	}
-	for _, m := range c.Where {
-		f, err := filter(m.Name, m.Value)
-		if err != nil {
-			return nil, err
-		}
-		own.where = append(own.where, f)
+	where := make([]records.Member, len(c.Where))
+	for i, m := range c.Where {
+		where[i] = records.Member(m)
+	}
+	var err error
+	if own.where, own.or, err = whereOf(where); err != nil {
+		return nil, err
 	}
 	answer, err := h.do(ctx, own)
 	h.quota.kept += len(answer) // the flow keeps it
@@ -286,7 +291,7 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 		}
 		return rec, err
 	case "list":
-		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Bytes: max(h.quota.room-pageOverhead, 1)})
+		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Or: c.or, Fields: c.show, Bytes: max(h.quota.room-pageOverhead, 1)})
 		if err != nil {
 			return nil, err
 		}

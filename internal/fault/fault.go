@@ -23,6 +23,7 @@ const (
 	IPDenied             Code = "IP_DENIED"
 	NotFound             Code = "NOT_FOUND"
 	Validation           Code = "VALIDATION"
+	QueryTooBroad        Code = "QUERY_TOO_BROAD"
 	RateLimited          Code = "RATE_LIMITED"
 	APIDisabled          Code = "API_DISABLED"
 	ExecutionError       Code = "EXECUTION_ERROR"
@@ -43,7 +44,7 @@ const (
 )
 
 var statuses = map[Code]int{
-	Unauthorized: 401, Forbidden: 403, CORSDenied: 403, IPDenied: 403, NotFound: 404, Validation: 400,
+	Unauthorized: 401, Forbidden: 403, CORSDenied: 403, IPDenied: 403, NotFound: 404, Validation: 400, QueryTooBroad: 400,
 	RateLimited: 429, APIDisabled: 503, ExecutionError: 422, ServiceUnavailable: 503, TooManyRequests: 429,
 	InvalidCredentials: 401, EmailTaken: 409, TokenExpired: 400, TokenInvalid: 400, AccountNotActive: 403,
 	MethodNotAllowed: 405, PayloadTooLarge: 413, UnsupportedMediaType: 415, Conflict: 409, Overloaded: 503,

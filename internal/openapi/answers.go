@@ -110,6 +110,8 @@ func parameters() object {
 		"id", obj("name", "id", "in", "path", "required", true, "schema", uuid()),
 		"limit", obj("name", "limit", "in", "query", "description", "The largest number of records on the page.",
 			"schema", obj("type", "integer", "minimum", 1, "maximum", 200, "default", 50)),
+		"fields", obj("name", "fields", "in", "query", "description", "Names with commas between them: records then have these members and id alone.", "schema", obj("type", "string")),
+		"count", obj("name", "count", "in", "query", "description", "Whether meta has total.", "schema", obj("type", "boolean")),
 		"cursor", obj("name", "cursor", "in", "query", "description", "The nextCursor of the page before, unchanged, with the same filter.",
 			"schema", obj("type", "string")),
 	)
@@ -132,6 +134,8 @@ func fixedSchemas() object {
 			"count", obj("type", "integer", "description", "Records on this page."),
 			"hasMore", obj("type", "boolean"),
 			"nextCursor", obj("type", list{"string", "null"}),
+			"total", obj("description", "With count=true: how many records the filters select; above 10,000, or where too many had to be looked at, at least how many.",
+				"anyOf", list{obj("type", "integer"), obj("type", "object", "required", texts("atLeast"), "properties", obj("atLeast", obj("type", "integer")))}),
 		)),
 		"Created", obj("type", "object", "required", texts("id"), "properties", obj("id", uuid())),
 		"Deleted", obj("type", "object", "required", texts("id", "deleted"), "properties", obj("id", uuid(), "deleted", obj("type", "boolean", "const", true))),

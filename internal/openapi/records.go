@@ -67,23 +67,61 @@ func shown(r *access.EntityRights, name string) object {
 func (d *document) listing(r *access.EntityRights) *operation {
 	name := r.Entity.Name
 	params := list{ref("parameters", "limit"), ref("parameters", "cursor")}
-	for _, f := range r.Entity.Fields {
-		if f.Filterable() && r.ReadField[f.Index] {
-			params = append(params, filter(f.Name, valueOf(f)))
+	about, refused := "Newest first. Pass meta.nextCursor back as cursor until hasMore is false.", []string{"VALIDATION"}
+	switch {
+	case name != schema.UserEntity:
+		params = append(params, ref("parameters", "fields"), ref("parameters", "count"))
+		for _, f := range r.Entity.Fields {
+			if f.Filterable() && r.ReadField[f.Index] {
+				params = append(params, filters(f)...)
+			}
 		}
-	}
-	if name == schema.UserEntity && r.Column("email").Read {
+		params = append(params, filters(&schema.Field{Name: "created_at", Type: schema.Datetime})...)
+		about += " Fields that are not indexed, and id, owner_id and updated_at, have filters of the same form."
+		refused = append(refused, "QUERY_TOO_BROAD")
+	case r.Column("email").Read:
 		params = append(params, filter("email", obj("type", "string")))
 	}
 	return &operation{
 		tag: name, id: name + ".list", summary: "List records of " + name, parameters: params, security: d.credentials(), status: 200,
-		about:  "Newest first. Pass meta.nextCursor back as cursor until hasMore is false.",
-		answer: envelope(obj("type", "array", "items", ref("schemas", name)), ref("schemas", "PageMeta")), refused: []string{"VALIDATION"},
+		about:  about,
+		answer: envelope(obj("type", "array", "items", ref("schemas", name)), ref("schemas", "PageMeta")), refused: refused,
 	}
 }
 
 func filter(field string, value object) object {
 	return obj("name", "filter["+field+"]", "in", "query", "description", "Only records whose "+field+" has this value.", "schema", value)
+}
+
+// filters describes the parameters by which a field is filtered, one for each operator.
+func filters(f *schema.Field) (params list) {
+	params = append(params, filter(f.Name, valueOf(f)))
+	for _, op := range f.Operators() {
+		value, about := valueOf(f), ""
+		switch op {
+		case schema.OpEq:
+			continue
+		case schema.OpNe:
+			about = "Only records whose " + f.Name + " has another value, or none."
+		case schema.OpIn, schema.OpNin:
+			value, about = obj("type", "string"), "Only records whose "+f.Name+" is one of these values, with commas between them."
+			if op == schema.OpNin {
+				about = "Only records whose " + f.Name + " is none of these values, with commas between them."
+			}
+		case schema.OpIsNull:
+			value, about = obj("type", "boolean"), "Only records whose "+f.Name+" is not set, or is set."
+		case schema.OpPrefix, schema.OpContains:
+			value, about = obj("type", "string"), "Only records whose "+f.Name+map[schema.Operator]string{schema.OpPrefix: " begins with", schema.OpContains: " contains"}[op]+" this."
+		case schema.OpLt, schema.OpLte, schema.OpGt, schema.OpGte:
+			about = "Only records whose " + f.Name + " is " + comparisons[op] + " this."
+		}
+		params = append(params, obj("name", "filter["+f.Name+"]["+string(op)+"]", "in", "query", "description", about, "schema", value))
+	}
+	return params
+}
+
+var comparisons = map[schema.Operator]string{
+	schema.OpLt: "less than", schema.OpLte: "at most", schema.OpGt: "greater than", schema.OpGte: "at least",
 }
 
 func (d *document) reading(name, schemaName string) *operation {

@@ -37,6 +37,7 @@ type cut struct {
 	long  bool
 	work  *admission.Work // nil before its first turn
 
+	sieve  *sieve // nil where each row of the index is on the page
 	leave  func() // gives back the heavy-read place, nil without one
 	parted bool   // whether the statement was ended to wait for that place
 }
@@ -63,7 +64,13 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 		if err := c.enter(); err != nil {
 			return err
 		}
-		if err := fetch(w, c.add); err != nil && !errors.Is(err, errEnough) {
+		err := fetch(w, c.add)
+		if errors.Is(err, errLooked) {
+			if err = c.looked(); err == nil {
+				break
+			}
+		}
+		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 		if c.more || !c.parted && (c.rows < w.limit || w.limit == rest) {
@@ -73,6 +80,16 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	}
 	c.page.Records = append(c.page.Records, ']')
 	c.remember()
+	return nil
+}
+
+// looked ends the page where its sieve looked at as much as it may. The next page
+// goes on behind what was looked at. It returns QUERY_TOO_BROAD for an empty page.
+func (c *cut) looked() error {
+	if c.page.Count == 0 {
+		return c.sieve.tooBroad()
+	}
+	c.more, c.last = true, c.sieve.last
 	return nil
 }
 
@@ -88,6 +105,9 @@ func (c *cut) enter() (err error) {
 // large reports whether the page's records, as far as known, are so large that
 // the page ends early.
 func (c *cut) large() bool {
+	if s := c.sieve; s != nil && s.bytes > admission.Free && s.size() >= PageBytes/MaxLimit {
+		return true
+	}
 	return c.scope.RowSize.Load() > 0 || c.page.Count > 0 && c.read > admission.Free && c.read/c.page.Count >= PageBytes/MaxLimit
 }
 
@@ -180,6 +200,10 @@ func (c *cut) size() int {
 
 // remember stores the mean size of the page's records, rendered and as stored.
 func (c *cut) remember() {
+	if c.sieve != nil && c.sieve.rows > 0 {
+		note(&c.scope.ReadSize, c.sieve.bytes/c.sieve.rows, maxRead/MaxLimit)
+		return
+	}
 	if c.page.Count > 0 {
 		note(&c.scope.RowSize, len(c.page.Records)/c.page.Count, PageBytes/MaxLimit)
 		note(&c.scope.ReadSize, c.read/c.page.Count, maxRead/MaxLimit)

@@ -34,6 +34,9 @@ func ClearFor(d time.Duration) (undo func()) {
 	return func() { clearFor = was }
 }
 
+// SiftAtMost sets how many rows the store looks at for one page.
+func SiftAtMost(s *Store, rows int) { s.sifts = rows }
+
 // EncodeCursor encodes a cursor.
 func EncodeCursor(key []byte, scope string, before int64, id string, after, top int64) string {
 	return cursor{before: before, beforeID: id, after: after, top: top}.encode(key, scope)

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -24,13 +25,25 @@ type Query struct {
 	Limit  int    // 1 to MaxLimit; larger is served as MaxLimit
 	Cursor string // "" for the first page
 	Filter []Filter
+	// Or holds groups of filters: of at least one group, all must match. None is no
+	// condition.
+	Or [][]Filter
+	// Fields are the members that records have beside their id; none is all of them.
+	Fields []string
 	// Bytes ends the page earlier than PageBytes; 0 is PageBytes. The first
 	// record is on the page even if it is longer; a Holder may refuse it.
 	Bytes int
 }
 
-// Filter is one equality on a unique or indexed field; Value is its text form.
-type Filter struct{ Field, Value string }
+// Filter is one condition on a field, or on id, owner_id, created_at or updated_at
+// (contract P7). Value is the operand in its text form; of operators that take a
+// list, List has the operands. The zero Op is OpEq.
+type Filter struct {
+	Field string
+	Op    schema.Operator
+	Value string
+	List  []string
+}
 
 // Page is one page of a list.
 type Page struct {
@@ -41,16 +54,10 @@ type Page struct {
 	Next string
 }
 
-// filter is a checked Filter: the field and the key of the value.
-type filter struct {
-	field, key string
-	unique     bool // at most one record has the value
-}
-
 // List reads one page of the records of an entity type that the viewer may see,
 // newest first. It returns NOT_FOUND or FORBIDDEN as May does, VALIDATION for a
-// limit, cursor or filter that the contract does not allow (P3, P5, P7), and
-// OVERLOADED when too many large records are being read.
+// limit, cursor, filter or fields that the contract does not allow (P3, P5, P7, P11),
+// QUERY_TOO_BROAD (P10), and OVERLOADED when too many large records are being read.
 func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
 	if entity == schema.UserEntity {
 		return s.listUsers(ctx, q)
@@ -59,26 +66,35 @@ func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error
 	if err != nil {
 		return Page{}, err
 	}
-	filters, err := checkFilters(r, q.Filter)
+	p, err := makePlan(r, &q)
 	if err != nil {
 		return Page{}, err
 	}
-	return s.page(ctx, entity, r.Scope(access.Read), q, func(w window, each func(*row) error) error {
-		return s.fetch(ctx, r, w, filters, each)
-	}, func(dst []byte, rec *row) []byte { return render(dst, r, rec) })
+	show := func(dst []byte, rec *row) []byte { return render(dst, r, rec) }
+	if len(q.Fields) > 0 {
+		sel, err := selected(r, q.Fields)
+		if err != nil {
+			return Page{}, err
+		}
+		show = func(dst []byte, rec *row) []byte { return sel.render(dst, r.Entity, rec) }
+	}
+	return s.page(ctx, entity, r.Scope(access.Read), q, p, func(w window, each func(*row) error) error {
+		return s.fetch(ctx, r, p.narrow(w), p.filters, each)
+	}, show)
 }
 
 // fetchFunc reads the rows of a window, newest first.
 type fetchFunc func(w window, each func(*row) error) error
 
-// page reads one page of a traversal (see cursor). scope remembers from one
-// page to the next how large records are.
-func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, q Query, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
+// page reads one page of a traversal (see cursor) of what a plan selects; fetch
+// gives the rows of its window and filters. scope remembers from one page to the
+// next how large records are.
+func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, q Query, sel *plan, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
 	limit := min(q.Limit, MaxLimit)
 	if limit < 1 {
 		return Page{}, fault.Fields("limit: expected an integer from 1 to 200", map[string]string{"limit": "expected an integer from 1 to 200"})
 	}
-	bound := cursorScope(s.viewer.Tenant(), entity, q.Filter)
+	bound := cursorScope(s.viewer.Tenant(), entity, &q)
 	var at cursor
 	if q.Cursor != "" {
 		var err error
@@ -92,6 +108,10 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 	}
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)
+	}
+	if len(sel.tests) > 0 {
+		c.sieve = &sieve{plan: sel, cut: c}
+		fetch = c.sieve.over(fetch)
 	}
 	if err := c.fill(at, fetch); err != nil {
 		return Page{}, err
@@ -112,6 +132,9 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 	}
 	more := false
 	err := fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })
+	if errors.Is(err, errLooked) { // some may match further down
+		more, err = true, nil
+	}
 	if err == nil && more {
 		p.Next = cursor{after: at.top}.encode(s.store.cursorKey, bound)
 	}
@@ -119,49 +142,25 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 }
 
 // cursorScope returns what a cursor is bound to.
-func cursorScope(tenant tenant.ID, entity string, filters []Filter) string {
+func cursorScope(tenant tenant.ID, entity string, q *Query) string {
 	var b strings.Builder
 	b.WriteString(string(tenant) + "\x00" + entity)
-	for _, f := range slices.SortedFunc(slices.Values(filters), func(a, b Filter) int { return strings.Compare(a.Field, b.Field) }) {
-		b.WriteString("\x00" + f.Field + "\x00" + f.Value)
+	b.WriteString(filterScope(q.Filter))
+	for _, group := range q.Or {
+		b.WriteString("\x00\x00or" + filterScope(group))
 	}
 	return b.String()
 }
 
-// checkFilters checks the filters. It puts first the one that drives the list:
-// one on a unique field if there is one, else the first by name.
-func checkFilters(r *access.EntityRights, list []Filter) ([]filter, error) {
-	var checked []filter
-	bad := map[string]string{}
+func filterScope(list []Filter) string {
+	var parts []string
 	for _, f := range list {
-		field := r.Entity.Field(f.Field)
-		if field == nil || !r.ReadField[field.Index] {
-			bad[f.Field] = "unknown field"
-			continue
+		part := "\x00" + f.Field
+		if f.Op != "" && f.Op != schema.OpEq {
+			part += "\x00\x00" + string(f.Op)
 		}
-		if !field.Filterable() {
-			bad[f.Field] = "cannot be filtered by: it is neither indexed nor unique"
-			continue
-		}
-		v, reason := field.ParseText(f.Value)
-		if reason != "" {
-			bad[f.Field] = reason
-			continue
-		}
-		key, _ := field.Key(v)
-		checked = append(checked, filter{field.StoredAs(), key, field.Unique})
+		parts = append(parts, part+"\x00"+strings.Join(append([]string{f.Value}, f.List...), "\x00"))
 	}
-	if len(bad) > 0 {
-		return nil, fault.Fields("the filter names a field it cannot use", bad)
-	}
-	slices.SortFunc(checked, func(a, b filter) int {
-		if a.unique != b.unique {
-			if a.unique {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.field, b.field)
-	})
-	return checked, nil
+	slices.Sort(parts)
+	return strings.Join(parts, "")
 }

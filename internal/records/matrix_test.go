@@ -112,6 +112,7 @@ func (x *exam) everything(there *world) {
 		}
 		for _, entity := range x.w.entityNames() {
 			calm = append(calm, x.aboutLists(s, p, entity)...)
+			calm = append(calm, x.aboutQueries(s, p, entity)...)
 			creations = append(creations, x.aboutCreations(s, p, entity)...)
 		}
 	}
@@ -270,8 +271,9 @@ func (x *exam) aboutFilter(s *records.Session, p *person, entity string, fields 
 		cells: 1, about: x.describe(p, fmt.Sprintf("lists by %v", wanted), &thing{entity: entity}),
 		ask: func() string { return traverse(s, entity, 2, filter...) },
 		expect: func(o *oracle) string {
+			indexed := slices.ContainsFunc(fields, func(f field) bool { return f.indexed })
 			for _, f := range fields {
-				if o.may(p, entity, toRead) && (!f.indexed || !o.mayReadField(p, entity, f.name)) {
+				if o.may(p, entity, toRead) && (!indexed || !o.mayReadField(p, entity, f.name)) {
 					return string(invalid)
 				}
 			}
@@ -308,9 +310,15 @@ func (o *oracle) lists(p *person, entity string, wanted map[string]string) strin
 
 // traverse reads a list to its end and returns the records that it showed.
 func traverse(s *records.Session, entity string, limit int, filter ...records.Filter) string {
-	got, cursor := "ok", ""
+	return walk(s, entity, records.Query{Filter: filter}, limit)
+}
+
+// walk is traverse for a query.
+func walk(s *records.Session, entity string, q records.Query, limit int) string {
+	got := "ok"
+	q.Limit, q.Cursor = limit, ""
 	for range 1000 {
-		p, err := s.List(context.Background(), entity, records.Query{Limit: limit, Cursor: cursor, Filter: filter})
+		p, err := s.List(context.Background(), entity, q)
 		if err != nil {
 			return outcome("", err)
 		}
@@ -321,7 +329,7 @@ func traverse(s *records.Session, entity string, limit int, filter ...records.Fi
 			}
 			got, rest = got+" "+after[:36], after
 		}
-		if cursor = p.Next; cursor == "" {
+		if q.Cursor = p.Next; q.Cursor == "" {
 			return got
 		}
 	}

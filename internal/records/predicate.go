@@ -56,6 +56,17 @@ func (s *statement) list(values []string) {
 	s.WriteByte(')')
 }
 
+// oneOf writes that what stands before it is one of some values.
+func (s *statement) oneOf(values []string) {
+	if len(values) == 1 {
+		s.WriteString(" = ")
+		s.arg(values[0])
+		return
+	}
+	s.WriteString(" IN ")
+	s.list(values)
+}
+
 // column writes a column of the record that the conditions of ways are about.
 func (s *statement) column(name string) {
 	s.WriteString(s.record)
@@ -110,7 +121,7 @@ func (s *statement) rest(filters []filter) {
 			AND x.record_created_at = s.record_created_at AND x.field = `)
 		s.arg(f.field)
 		s.WriteString(" AND x.value = ")
-		s.arg(f.key)
+		s.arg(f.keys[0])
 		s.WriteString(") = 1")
 	}
 }
@@ -124,31 +135,36 @@ func (s *statement) rest(filters []filter) {
 func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
 	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
 	if p := scope.ByParent(); p != nil && len(filters) > 0 {
-		given := &statement{args: s.args, record: s.record}
-		given.WriteString(" AND s.field = ")
-		given.arg(filters[0].field)
-		given.WriteString(" AND s.value = ")
-		given.arg(filters[0].key)
-		given.rest(filters)
-		s.args = given.args
-		a.descend(p, given.String(), filters)
+		a.descend(p, s.given(" AND ", filters, filters[0].keys[0]), filters)
 		return
 	}
 	if len(filters) > 0 {
-		given := &statement{args: s.args, record: s.record}
-		given.WriteString("s.entity = $2 AND s.field = ")
-		given.arg(filters[0].field)
-		given.WriteString(" AND s.value = ")
-		given.arg(filters[0].key)
-		given.rest(filters)
-		s.args = given.args
-		a.write(span{"field_values", "s.record_created_at", given.String() + " AND s.reach"}, reachesOf(scope), nil)
+		reaches := reachesOf(scope)
+		if scope.All {
+			reaches = []string{everybody}
+		}
+		for _, key := range filters[0].keys {
+			a.write(span{"field_values", "s.record_created_at", s.given("s.entity = $2 AND ", filters, key) + " AND s.reach"}, reaches, nil)
+		}
 		return
 	}
 	for i := range scope.Ways {
 		w := &scope.Ways[i]
 		ways[w.Kind].ranges(&a, w)
 	}
+}
+
+// given returns the condition on index rows s that the first filter's field has a
+// key and the other filters match.
+func (s *statement) given(before string, filters []filter, key string) string {
+	g := &statement{args: s.args, record: s.record}
+	g.WriteString(before + "s.field = ")
+	g.arg(filters[0].field)
+	g.WriteString(" AND s.value = ")
+	g.arg(key)
+	g.rest(filters)
+	s.args = g.args
+	return g.String()
 }
 
 // armWriter writes the arms of one union.

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 )
 
@@ -29,20 +30,72 @@ func render(dst []byte, r *access.EntityRights, rec *row) []byte {
 		dst = clock.AppendRFC3339Micro(dst, rec.updatedAt)
 	}
 	dst = append(dst, '"')
-	dst = renderFields(dst, r, rec.data)
+	dst = renderFields(dst, r.Entity, r.ReadField, rec.data)
 	return append(dst, '}')
 }
 
-// renderFields appends the readable declared fields, each with a comma before it.
-func renderFields(dst []byte, r *access.EntityRights, data jsontext.Value) []byte {
+// selection is what a list shows of each record beside its id (contract P11).
+type selection struct {
+	owner, created, updated bool
+	fields                  []bool // by schema.Field.Index
+}
+
+// selected returns the selection of names. It returns VALIDATION for a name that is
+// no field that the viewer may read, or is given twice.
+func selected(r *access.EntityRights, names []string) (*selection, error) {
+	sel, seen, bad := &selection{fields: make([]bool, len(r.Entity.Fields))}, map[string]bool{}, map[string]string{}
+	for _, name := range names {
+		field := r.Entity.Field(name)
+		switch {
+		case seen[name]:
+			bad[name] = "is named twice"
+		case field != nil && r.ReadField[field.Index]:
+			sel.fields[field.Index] = true
+		case name == "id":
+		case name == "owner_id":
+			sel.owner = true
+		case name == "created_at":
+			sel.created = true
+		case name == "updated_at":
+			sel.updated = true
+		default:
+			bad[name] = "unknown field"
+		}
+		seen[name] = true
+	}
+	if len(bad) > 0 {
+		return nil, fault.Fields("fields names what cannot be shown", bad)
+	}
+	return sel, nil
+}
+
+// render appends the selected part of a record, its members in the order of render.
+func (sel *selection) render(dst []byte, e *schema.Entity, rec *row) []byte {
+	dst = append(append(dst, `{"id":"`...), rec.id...)
+	dst = append(dst, '"')
+	if sel.owner {
+		dst = append(append(append(dst, `,"owner_id":"`...), rec.owner...), '"')
+	}
+	if sel.created {
+		dst = append(clock.AppendRFC3339Micro(append(dst, `,"created_at":"`...), rec.createdAt), '"')
+	}
+	if sel.updated {
+		dst = append(clock.AppendRFC3339Micro(append(dst, `,"updated_at":"`...), rec.updatedAt), '"')
+	}
+	return append(renderFields(dst, e, sel.fields, rec.data), '}')
+}
+
+// renderFields appends those of the declared fields that it shows, each with a comma
+// before it.
+func renderFields(dst []byte, e *schema.Entity, shows []bool, data jsontext.Value) []byte {
 	var fixed [32]jsontext.Value
 	values := fixed[:]
-	if n := len(r.Entity.Fields); n > len(values) {
+	if n := len(e.Fields); n > len(values) {
 		values = make([]jsontext.Value, n)
 	}
-	split(r.Entity, data, values)
-	for i, f := range r.Entity.Fields {
-		if !r.ReadField[i] {
+	split(e, data, values)
+	for i, f := range e.Fields {
+		if !shows[i] {
 			continue
 		}
 		dst = append(dst, ',')

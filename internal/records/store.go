@@ -21,7 +21,9 @@ type Store struct {
 	written   *admission.Budget // bytes that units hold, by tenant
 	cores     *admission.Cores  // the cores on which long pages are built; nil means no bound
 	remote    bool              // a database server reads the rows, not this process
-	asking    *admission.Gate   // admits explanations and counts, by tenant
+	asking    *admission.Gate   // admits explanations and counts of what changes open, by tenant
+	counting  *admission.Gate   // admits counts of lists, by tenant
+	sifts     int               // how many rows are looked at for one page
 	heavy     *admission.Gate   // admits reads of large records, by tenant; nil where this process reads them
 }
 
@@ -30,7 +32,7 @@ type Store struct {
 func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *Store {
 	return &Store{
 		d: d, dir: dir, clock: clk, cursorKey: cursorKey, written: admission.NewBudget(maxAllWritten), remote: d.Engine() != db.SQLite,
-		asking: newAsking(),
+		asking: newAsking(), counting: newCounting(), sifts: maxSifted,
 	}
 }
 

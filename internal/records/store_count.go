@@ -2,37 +2,84 @@ package records
 
 import (
 	"context"
+	"errors"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/db"
 )
 
-// Count counts the records of an entity type that the viewer may see and that some
-// filters match, up to MaxCount: it looks at the newest 20,000 that match. Its errors
-// are List's, and OVERLOADED when too much is counted at once.
-func (s *Session) Count(ctx context.Context, entity string, list []Filter) (Count, error) {
+// Count counts the records of an entity type that the viewer may see and a query
+// selects, whatever its limit and cursor, up to MaxCount. It looks at no others. Where
+// rows must be looked at one by one, AtLeast is also true when as many were looked
+// at as are for one page. Its errors are List's, and OVERLOADED when too much is
+// counted at once.
+func (s *Session) Count(ctx context.Context, entity string, q Query) (n Count, err error) {
 	r, err := s.on(entity, access.Read)
 	if err != nil {
 		return Count{}, err
 	}
-	filters, err := checkFilters(r, list)
+	p, err := makePlan(r, &q)
 	if err != nil {
 		return Count{}, err
 	}
-	bounded, _, leave, err := s.question(ctx)
+	bounded, work, leave, err := s.admit(ctx, s.store.counting)
 	if err != nil {
 		return Count{}, err
 	}
 	defer leave()
-	st := newStatement(`SELECT CASE WHEN `, r.Entity.StoredAs(), int64(everAfter), int64(0))
-	st.reached(r.Scope(access.Read))
-	st.WriteString(" THEN 1 ELSE 0 END AS seen")
-	s.candidates(st, filters)
-	st.rest(filters)
-	if len(filters) == 0 {
-		st.WriteString(" ORDER BY r.created_at DESC")
+	if len(p.tests) > 0 || armCount(r.Scope(access.Read)) > maxArms { // PostgreSQL reads all records for many ranges with a high limit
+		n, err = s.countRows(bounded, r, &cut{ctx: bounded, s: s, scope: r.Scope(access.Read), cores: s.store.cores, work: work, sieve: &sieve{plan: p}})
 	} else {
-		st.WriteString(" ORDER BY s.record_created_at DESC")
+		n, err = s.countRange(bounded, r, p)
 	}
-	n, err := s.count(bounded, st)
 	return n, tooLong(ctx, err)
+}
+
+// countRows counts the rows that pass a sieve.
+func (s *Session) countRows(ctx context.Context, r *access.EntityRights, c *cut) (n Count, err error) {
+	c.sieve.cut = c
+	p := c.sieve.plan
+	defer func() {
+		if c.leave != nil {
+			c.leave()
+		}
+	}()
+	fetch := c.sieve.over(func(w window, each func(*row) error) error { return s.fetch(ctx, r, p.narrow(w), p.filters, each) })
+	seen := 0
+	err = fetch(window{limit: MaxCount + 1}, func(*row) error { seen++; return nil })
+	over := errors.Is(err, errLooked)
+	if over {
+		err = nil
+	}
+	return Count{min(seen, MaxCount), over || seen > MaxCount}, err
+}
+
+// countRange counts the rows that the indexes give for a plan without tests.
+func (s *Session) countRange(ctx context.Context, r *access.EntityRights, p *plan) (n Count, err error) {
+	scope, w := r.Scope(access.Read), p.narrow(window{before: everAfter})
+	if !scope.All && armCount(scope) == 0 {
+		return Count{}, nil
+	}
+	const most = MaxCount + 1
+	st := newStatement(`SELECT count(*) FROM (`, r.Entity.StoredAs(), w.before, w.after)
+	if byCondition(scope, p.filters) {
+		st.WriteString("SELECT 1")
+		s.candidates(st, p.filters)
+		st.rest(p.filters)
+		st.WriteString(" AND ")
+		st.reached(scope)
+		st.limit(most)
+	} else {
+		st.WriteString("SELECT at FROM (")
+		st.arms(scope, p.filters, most, s.h.Dialect().Engine == db.Postgres)
+		st.WriteString(") u")
+		st.limit(most)
+	}
+	st.WriteString(") n")
+	err = s.h.Query(ctx, st.String(), func(row db.Row) error {
+		seen := int(row.Int(0))
+		n = Count{min(seen, MaxCount), seen > MaxCount}
+		return nil
+	}, st.args...)
+	return n, err
 }

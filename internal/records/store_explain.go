@@ -31,10 +31,22 @@ func newAsking() *admission.Gate {
 	return admission.NewGate(admission.Limits{Running: 2, PerKey: 1, Waiting: maxAsking, WaitingPerKey: maxAskingOne, MaxWait: maxAskTime})
 }
 
-// question admits an explanation or a count, bounds its time and gives it a core.
-// leave must be called at the end. It returns OVERLOADED when too many are asked.
+// newCounting returns the gate that admits counts of lists, which take some
+// milliseconds each.
+func newCounting() *admission.Gate {
+	return admission.NewGate(admission.Limits{Running: 4, PerKey: 2, Waiting: 4 * maxAsking, WaitingPerKey: maxAsking, MaxWait: maxAskTime})
+}
+
+// question admits an explanation or a count of what a change opens, bounds its
+// time and gives it a core. leave must be called at the end. It returns OVERLOADED
+// when too many are asked.
 func (s *Session) question(ctx context.Context) (bounded context.Context, work *admission.Work, leave func(), err error) {
-	exit, err := s.store.asking.Enter(ctx, string(s.viewer.Tenant()))
+	return s.admit(ctx, s.store.asking)
+}
+
+// admit is question at a gate.
+func (s *Session) admit(ctx context.Context, at *admission.Gate) (bounded context.Context, work *admission.Work, leave func(), err error) {
+	exit, err := at.Enter(ctx, string(s.viewer.Tenant()))
 	if errors.Is(err, admission.ErrFull) {
 		err = fault.New(fault.Overloaded, "too many explanations and counts are asked for").After(time.Second)
 	}

@@ -163,17 +163,36 @@ func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
 // the same records.
 func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []statement) int) {
 	won, one := records.Filter{Field: "stage", Value: "won"}, records.Filter{Field: "score", Value: "1"}
+	some := []records.Filter{{Field: "stage", Op: "in", List: []string{"won", "lost"}}}
+	named := records.Filter{Field: "name", Op: "ne", Value: "nobody"}
 	for _, name := range append(slices.Clone(seenBy), "vera") {
-		for about, filter := range map[string][]records.Filter{"no filter": nil, "one filter": {won}, "two filters": {won, one}} {
-			for _, limit := range []int{7, 50} {
+		for about, q := range map[string]records.Query{
+			"no filter": {}, "one filter": {Filter: []records.Filter{won}}, "two filters": {Filter: []records.Filter{won, one}}, "a list of values": {Filter: some},
+			"a range": {Filter: []records.Filter{{Field: "score", Op: "gte", Value: "1"}}}, "an index and a test": {Filter: []records.Filter{won, named}},
+			"since":  {Filter: []records.Filter{{Field: "created_at", Op: "gt", Value: "2020-01-01T00:00:00Z"}}},
+			"groups": {Or: [][]records.Filter{{won, named}, {one}}},
+		} {
+			for _, limit := range []int{7, 50, 0} {
 				list := func(s *records.Session) {
-					page, err := s.List(t.Context(), "contact", records.Query{Limit: limit, Filter: filter})
+					q.Limit = limit
+					page, err := s.List(t.Context(), "contact", q)
 					if err != nil || page.Count != min(limit, 20) {
 						t.Fatalf("%s, %s: %d records, %v", name, about, page.Count, err)
 					}
 				}
+				if limit == 0 {
+					list = func(s *records.Session) {
+						if n, err := s.Count(t.Context(), "contact", q); err != nil || n != (records.Count{N: 20}) {
+							t.Fatalf("%s, %s: counts %v, %v", name, about, n, err)
+						}
+					}
+				}
 				a, b := count(few, few.read(name, list)), count(many, many.read(name, list))
-				if a < min(limit, 20) || b > a+a/4 {
+				slack := a / 4
+				if limit == 0 && name == "wanda" { // a count first looks at some hundred records in order, of which 1,000 hidden ones may have fewer
+					slack += 5 * records.MaxLimit
+				}
+				if a < min(limit, 20) || b > a+slack {
 					t.Errorf("%s, %s by %d: %d rows among 1,000 hidden, %d among 20,000", name, about, limit, a, b)
 				}
 			}

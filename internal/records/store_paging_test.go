@@ -29,7 +29,7 @@ type reader struct {
 
 type shownAt struct{ id, at string }
 
-// TestPagingMissesAndRepeatsNothing runs six readers while others insert and
+// TestPagingMissesAndRepeatsNothing runs eight readers while others insert and
 // delete (contract P6). TestPagingMissesAndRepeatsNothingAtLength does so at more
 // limits.
 func TestPagingMissesAndRepeatsNothing(t *testing.T) {
@@ -55,6 +55,8 @@ func pagingRound(t *testing.T, d *db.DB, limit, existing, pages int) {
 		{name: "an ancestor", s: h.as("cleo"), sees: all},
 		{name: "by shares and a rule", s: h.as("eva"), sees: func(i int, won bool) bool { return won || i >= 0 && i%5 == 0 }},
 		{name: "all access, filtered", s: h.as("ada"), filter: won, sees: func(_ int, won bool) bool { return won }},
+		{name: "shares and a rule, row by row", s: h.as("eva"), filter: append(won, records.Filter{Field: "name", Op: "ne", Value: "nobody"}), sees: func(_ int, won bool) bool { return won }},
+		{name: "the owner, a list of values", s: h.as("sam"), filter: []records.Filter{{Field: "stage", Op: "in", List: []string{"won", "lost"}}}, sees: func(_ int, won bool) bool { return won }},
 		{name: "the owner, filtered", s: h.as("sam"), filter: won, sees: func(_ int, won bool) bool { return won }},
 	}
 	crowd := &crowd{h: h, s: h.as("sam"), expect: map[string]func(*reader) bool{}, deleted: map[string]bool{}}

@@ -104,7 +104,7 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 	if !scope.All && armCount(scope) == 0 { // the viewer may not read the parents
 		return nil
 	}
-	if scope.All || len(filters) > 0 && filters[0].unique {
+	if byCondition(scope, filters) {
 		st := newStatement(`SELECT `+rowColumns(s.h), r.Entity.StoredAs(), w.before, w.after)
 		s.candidates(st, filters)
 		st.rest(filters)
@@ -124,6 +124,12 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 		}
 	}
 	return s.gather(ctx, r, w, filters, each)
+}
+
+// byCondition reports whether the visibility of each match is checked as a condition:
+// there are few matches, or the viewer sees all of them.
+func byCondition(scope *access.Scope, filters []filter) bool {
+	return scope.All && (len(filters) == 0 || len(filters[0].keys) == 1) || len(filters) > 0 && filters[0].unique
 }
 
 func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error) error {
@@ -179,18 +185,30 @@ func (s *Session) candidates(st *statement, filters []filter) {
 		st.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4`)
 		return
 	}
-	st.WriteString(` FROM field_values s` + s.lookUp("s.record_created_at") + ` WHERE s.tenant_id = $1 AND s.entity = $2 AND s.reach = ''
-		AND s.record_created_at < $3 AND s.record_created_at > $4 AND s.field = `)
-	st.arg(filters[0].field)
-	st.WriteString(" AND s.value = ")
-	st.arg(filters[0].key)
+	switch first := filters[0]; first.field {
+	case byID:
+		st.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4 AND r.record_id`)
+		st.oneOf(first.keys)
+	case byOwner:
+		st.WriteString(` FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at < $3 AND r.created_at > $4 AND r.owner_id = `)
+		st.arg(first.keys[0])
+	default:
+		st.WriteString(` FROM field_values s` + s.lookUp("s.record_created_at") + ` WHERE s.tenant_id = $1 AND s.entity = $2 AND s.reach = ''
+			AND s.record_created_at < $3 AND s.record_created_at > $4 AND s.field = `)
+		st.arg(first.field)
+		st.WriteString(" AND s.value")
+		st.oneOf(first.keys)
+	}
 }
 
 // newest writes the ORDER BY and LIMIT that belong to candidates.
 func newest(st *statement, filters []filter, limit int) {
-	if len(filters) == 0 {
+	switch {
+	case len(filters) == 0 || filters[0].field == byOwner:
 		st.WriteString(" ORDER BY r.created_at DESC")
-	} else {
+	case filters[0].field == byID: // not the index of created_at, of which it would read all
+		st.WriteString(" ORDER BY +r.created_at DESC")
+	default:
 		st.WriteString(" ORDER BY s.record_created_at DESC")
 	}
 	st.limit(limit)

@@ -49,7 +49,7 @@ func (s *Session) Seers(ctx context.Context, rec Ref, of user.Type, cursorText s
 	if err != nil {
 		return nil, err
 	}
-	bound := cursorScope(s.viewer.Tenant(), entity, []Filter{{seersScope, id}, {"type", string(of)}})
+	bound := cursorScope(s.viewer.Tenant(), entity, &Query{Filter: []Filter{{Field: seersScope, Value: id}, {Field: "type", Value: string(of)}}})
 	var at cursor
 	if cursorText != "" {
 		if at, err = decodeCursor(s.store.cursorKey, bound, cursorText); err != nil {

@@ -38,7 +38,10 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	if s.viewer.External() {
 		only = s.viewer.UserID()
 	}
-	email, filtered, err := emailFilter(r, q.Filter)
+	if len(q.Fields) > 0 {
+		return Page{}, fault.Fields("user has no selection of fields", map[string]string{"fields": "expected none for user"})
+	}
+	email, filtered, err := emailFilter(r, &q)
 	if err != nil {
 		return Page{}, err
 	}
@@ -49,7 +52,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 		}
 	}
 	var at *user.User
-	return s.page(ctx, schema.UserEntity, r.Scope(access.Read), q, func(w window, each func(*row) error) error {
+	return s.page(ctx, schema.UserEntity, r.Scope(access.Read), q, &plan{}, func(w window, each func(*row) error) error {
 		if filtered && only == "" {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -45,11 +46,11 @@ func (s *Session) reachesUser(id user.ID) bool {
 }
 
 // emailFilter returns the value of the only filter that user has (contract U6).
-func emailFilter(r *access.EntityRights, list []Filter) (email string, ok bool, err error) {
-	for _, f := range list {
-		if f.Field != "email" || !r.Column("email").Read {
+func emailFilter(r *access.EntityRights, q *Query) (email string, ok bool, err error) {
+	for _, f := range slices.Concat(append(q.Or, q.Filter)...) {
+		if f.Field != "email" || cmp.Or(f.Op, schema.OpEq) != schema.OpEq || len(q.Or) > 0 || !r.Column("email").Read {
 			return "", false, fault.Fields("the filter names a field it cannot use",
-				map[string]string{f.Field: "user can be filtered by email alone"})
+				map[string]string{f.Field: "user can be filtered by email alone, for equality"})
 		}
 		email, ok = f.Value, true
 	}
@@ -250,6 +251,6 @@ func renderUser(dst []byte, r *access.EntityRights, u *user.User) []byte {
 		dst = append(dst, `,"`+name+`":`...)
 		dst = append(dst, userColumn(u, name)...)
 	}
-	dst = renderFields(dst, r, u.Custom)
+	dst = renderFields(dst, r.Entity, r.ReadField, u.Custom)
 	return append(dst, '}')
 }

@@ -25,6 +25,10 @@ type fieldType struct {
 	// key returns what equal values have in common, given their text. nil means
 	// the text itself.
 	key func(text string) (key string, ok bool)
+	// order compares two values by the texts that have what equal values have in
+	// common, as in a key; ok is false where one is no value of the type. nil means
+	// that values have no order.
+	order func(a, b string) (order int, ok bool)
 	// options and target say which of these a declaration must have; types without
 	// them must not have them.
 	options, target bool

@@ -10,7 +10,8 @@ import (
 const Date Type = "date"
 
 var dateType = fieldType{
-	name: Date,
+	name:  Date,
+	order: byBytes,
 	canonical: func(_ *Field, v jsontext.Value) (jsontext.Value, string) {
 		return parsed(v, "expected a date like 2026-01-31", func(s string) bool {
 			_, err := time.Parse(time.DateOnly, s)

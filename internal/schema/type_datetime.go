@@ -13,7 +13,8 @@ import (
 const Datetime Type = "datetime"
 
 var datetimeType = fieldType{
-	name: Datetime,
+	name:  Datetime,
+	order: byBytes,
 	canonical: func(_ *Field, v jsontext.Value) (jsontext.Value, string) {
 		return parsed(v, "expected an RFC 3339 date and time like 2026-01-31T12:00:00Z", func(s string) bool {
 			_, err := parseDatetime(s)

@@ -13,6 +13,7 @@ const Number Type = "number"
 
 var numberType = fieldType{
 	name:    Number,
+	order:   byNumber,
 	literal: true,
 	canonical: func(_ *Field, v jsontext.Value) (jsontext.Value, string) {
 		if v.Kind() != '0' {

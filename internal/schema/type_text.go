@@ -10,7 +10,8 @@ import (
 const Text Type = "text"
 
 var textType = fieldType{
-	name: Text,
+	name:  Text,
+	order: byBytes,
 	canonical: func(_ *Field, v jsontext.Value) (jsontext.Value, string) {
 		return canonicalString(v, "expected text")
 	},

@@ -1,0 +1,326 @@
+package records
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+)
+
+// Bounds of what one query may ask for (contract P7).
+const (
+	maxFilters  = 30
+	maxOperands = 100
+	maxGroups   = 10
+)
+
+// plan is a checked Query: what an index answers, and what is asked of each row
+// that it gives.
+type plan struct {
+	entity *schema.Entity
+	// filters are looked up: the first one, which is on a unique field or has one key
+	// if there is such a one, drives the list. The others are on fields and have one
+	// key each; they are looked up for each row of its range.
+	filters []filter
+	// after and before are instants between which the records were created, in
+	// microseconds; 0 is no bound.
+	after, before int64
+	tests         []test
+}
+
+// filter is a lookup by the keys of a field. The field is that of index rows, or
+// byID or byOwner.
+type filter struct {
+	field  string
+	keys   []string
+	unique bool // at most one record has each key
+}
+
+// byID and byOwner are no names of fields: filters by columns of the record.
+const (
+	byID    = "\x00id"
+	byOwner = "\x00owner"
+)
+
+// test is asked of a row: that all conditions of at least one group hold.
+type test [][]rowCondition
+
+// rowCondition is a condition on a field, or on a column of the record.
+type rowCondition struct {
+	*schema.Condition
+	name  string
+	field *schema.Field // nil for a column
+	// indexed says that an index could answer the condition.
+	indexed bool
+}
+
+// columns are what every record has beside its fields.
+var columns = map[string]*schema.Field{
+	"id":         {Name: "id", Type: schema.Reference, Unique: true},
+	"owner_id":   {Name: "owner_id", Type: schema.Reference, Indexed: true},
+	"created_at": {Name: "created_at", Type: schema.Datetime, Indexed: true},
+	"updated_at": {Name: "updated_at", Type: schema.Datetime},
+}
+
+// makePlan checks a query. It returns VALIDATION where the query names what the
+// viewer may not read, an operator that does not fit, or more than its bounds; and
+// where it names a field that is not indexed and none that is.
+func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
+	if len(q.Filter) == 0 && len(q.Or) == 0 {
+		return &plan{entity: r.Entity}, nil
+	}
+	m := planner{r: r, bad: map[string]string{}}
+	all := m.conditions(q.Filter)
+	var either test
+	for _, group := range q.Or {
+		either = append(either, m.conditions(group))
+	}
+	if m.count > maxFilters || len(either) > maxGroups {
+		return nil, fault.New(fault.Validation, "expected at most %d conditions, in at most %d groups", maxFilters, maxGroups)
+	}
+	indexed := slices.ContainsFunc(all, isIndexed)
+	indexed = indexed || len(either) > 0 && !slices.ContainsFunc(either, func(group []rowCondition) bool { return !slices.ContainsFunc(group, isIndexed) })
+	if !indexed {
+		for _, c := range slices.Concat(append(either, all)...) {
+			if !c.indexed && m.bad[c.name] == "" {
+				m.bad[c.name] = "is neither indexed nor unique: filter by a field that is as well" + m.indexes()
+			}
+		}
+	}
+	if len(m.bad) > 0 {
+		return nil, fault.Fields("the filter names a field it cannot use", m.bad)
+	}
+	return m.plan(all, either), nil
+}
+
+func isIndexed(c rowCondition) bool { return c.indexed }
+
+// planner collects what is wrong with a query.
+type planner struct {
+	r     *access.EntityRights
+	count int
+	bad   map[string]string // reasons by field
+}
+
+func (m *planner) conditions(list []Filter) (out []rowCondition) {
+	for _, f := range list {
+		m.count++
+		field := m.r.Entity.Field(f.Field)
+		if field != nil && !m.r.ReadField[field.Index] {
+			field = nil
+		}
+		of := cmp.Or(field, columns[f.Field])
+		if of == nil {
+			m.bad[f.Field] = "unknown field"
+			continue
+		}
+		op, operands := cmp.Or(f.Op, schema.OpEq), f.List
+		if !op.TakesList() {
+			operands = []string{f.Value}
+		}
+		if n := len(operands); n == 0 || n > maxOperands {
+			m.bad[f.Field] = fmt.Sprintf("expected 1 to %d values", maxOperands)
+			continue
+		}
+		c, reason := of.Condition(op, operands...)
+		if reason != "" {
+			m.bad[f.Field] = reason
+			continue
+		}
+		out = append(out, rowCondition{Condition: c, name: f.Field, field: field, indexed: of.Filterable()})
+	}
+	return out
+}
+
+// indexes names, for a message, the fields that the viewer can filter by.
+func (m *planner) indexes() string {
+	var names []string
+	for _, f := range m.r.Entity.Fields {
+		if f.Filterable() && m.r.ReadField[f.Index] {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) > 5 {
+		names = append(names[:5], "…")
+	}
+	return " (" + strings.Join(append(names, "created_at"), ", ") + ")"
+}
+
+// plan divides the conditions, all of which must hold beside one group of either,
+// between the index and the tests.
+func (m *planner) plan(all []rowCondition, either test) *plan {
+	p := &plan{entity: m.r.Entity}
+	var found []lookup
+	for _, c := range all {
+		if p.created(&c) {
+			continue
+		}
+		if l, ok := m.lookup(c); ok {
+			found = append(found, l)
+		} else {
+			p.tests = append(p.tests, test{{c}})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b lookup) int {
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), strings.Compare(a.field, b.field))
+	})
+	for i, l := range found {
+		if i == 0 || len(l.keys) == 1 && l.of.field != nil {
+			p.filters = append(p.filters, l.filter)
+		} else {
+			p.tests = append(p.tests, test{{l.of}})
+		}
+	}
+	if len(either) > 0 {
+		p.tests = append(p.tests, either)
+	}
+	return p
+}
+
+// lookup is a filter and the condition that it answers.
+type lookup struct {
+	filter
+	of rowCondition
+}
+
+// rank is greater for what fewer records are likely to match.
+func (l *lookup) rank() int {
+	switch {
+	case l.unique:
+		return 2
+	case len(l.keys) == 1:
+		return 1
+	}
+	return 0
+}
+
+// lookup returns the filter that answers a condition, if there is one.
+func (m *planner) lookup(c rowCondition) (lookup, bool) {
+	if c.Op != schema.OpEq && c.Op != schema.OpIn {
+		return lookup{}, false
+	}
+	scope := m.r.Scope(access.Read)
+	switch {
+	case c.field != nil && c.field.Filterable():
+		if !c.field.Unique && len(c.Keys) > 1 && (scope.ByParent() != nil || len(c.Keys)*max(armCount(scope), 1) > maxArms) {
+			return lookup{}, false
+		}
+		return lookup{filter{c.field.StoredAs(), c.Keys, c.field.Unique}, c}, true
+	case c.field == nil && c.name == "id":
+		return lookup{filter{byID, c.Keys, true}, c}, true
+	case c.field == nil && c.name == "owner_id" && scope.All && len(c.Keys) == 1:
+		return lookup{filter{byOwner, c.Keys, false}, c}, true
+	}
+	return lookup{}, false
+}
+
+// created narrows the instants of creation by a condition. It reports false for
+// one that is about something else or names no single range.
+func (p *plan) created(c *rowCondition) bool {
+	if c.name != "created_at" || c.field != nil {
+		return false
+	}
+	text := c.Operand
+	if c.Op == schema.OpEq {
+		text = c.Keys[0]
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil { // it has no one operand
+		return false
+	}
+	from, to := at.UnixMicro(), at.UnixMicro() // the first microsecond at or after it, the last at or before
+	if at.Nanosecond()%1000 != 0 {
+		from++
+	}
+	switch c.Op {
+	case schema.OpGt:
+		p.bound(to, math.MaxInt64)
+	case schema.OpGte:
+		p.bound(from-1, math.MaxInt64)
+	case schema.OpLt:
+		p.bound(0, from)
+	case schema.OpLte:
+		p.bound(0, to+1)
+	case schema.OpEq:
+		p.bound(from-1, to+1)
+	default:
+		return false
+	}
+	return true
+}
+
+// bound narrows the plan to what was created after one instant and before another.
+func (p *plan) bound(after, before int64) {
+	p.after = max(p.after, after)
+	if before = max(before, 1); before != math.MaxInt64 && (p.before == 0 || before < p.before) {
+		p.before = before
+	}
+}
+
+// narrow returns the part of a window within which the plan selects.
+func (p *plan) narrow(w window) window {
+	w.after = max(w.after, p.after)
+	if p.before != 0 && (w.before == 0 || w.before > p.before) {
+		w.before = p.before
+	}
+	return w
+}
+
+// holds reports whether a row passes the tests; values are those of its fields.
+func (p *plan) holds(rec *row, values []jsontext.Value) bool {
+	for _, t := range p.tests {
+		if !slices.ContainsFunc(t, func(group []rowCondition) bool {
+			return !slices.ContainsFunc(group, func(c rowCondition) bool { return !c.Holds(c.value(rec, values)) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// value returns what the condition is about.
+func (c *rowCondition) value(rec *row, values []jsontext.Value) jsontext.Value {
+	if c.field != nil {
+		return values[c.field.Index]
+	}
+	switch c.name {
+	case "id":
+		return jsontext.Value(`"` + rec.id + `"`)
+	case "owner_id":
+		return jsontext.Value(`"` + string(rec.owner) + `"`)
+	case "created_at":
+		return instantJSON(rec.createdAt)
+	default:
+		return instantJSON(rec.updatedAt)
+	}
+}
+
+func instantJSON(micros int64) jsontext.Value {
+	return append(clock.AppendRFC3339Micro([]byte{'"'}, micros), '"')
+}
+
+// unanswered says of the conditions that are tests what would help.
+func (p *plan) unanswered() map[string]string {
+	reasons := map[string]string{}
+	for _, t := range p.tests {
+		for _, c := range slices.Concat(t...) {
+			equality := c.Op == schema.OpEq || c.Op == schema.OpIn
+			switch {
+			case c.field != nil && !c.field.Filterable() && equality:
+				reasons[c.name] = "an index on it would answer this"
+			case reasons[c.name] == "":
+				reasons[c.name] = "no index answers this"
+			}
+		}
+	}
+	return reasons
+}

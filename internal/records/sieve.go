@@ -1,0 +1,116 @@
+package records
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/fault"
+)
+
+// Bounds of what is looked at for one page (contract P10).
+const (
+	maxSifted      = 10_000 // rows; see Store.sifts
+	maxSiftedBytes = 4 * maxRead
+	// lookAtOnce is how many rows one statement reads.
+	lookAtOnce = MaxLimit + 1
+	// patient is after how many rows a page takes turns with other work.
+	patient = 200
+)
+
+// sieve gives a page the rows that a plan's tests hold for. It looks at rows that
+// the viewer may see and no others, so that neither its bounds nor its time tell of
+// hidden ones.
+type sieve struct {
+	plan *plan
+	cut  *cut
+
+	rows, bytes int
+	last        row // the last row that was looked at, without its data
+	values      []jsontext.Value
+}
+
+// errLooked ends a read: as much was looked at as is for one page.
+var errLooked = errors.New("looked at all that may be")
+
+// over returns fetch without the rows for which a test does not hold. It reads on
+// until the window's limit is reached, and returns errLooked past the bounds.
+func (s *sieve) over(fetch fetchFunc) fetchFunc {
+	return func(w window, each func(*row) error) error {
+		wanted, part := w.limit, w
+		for n := min(w.limit, lookAtOnce); ; n = lookAtOnce {
+			if s.left() == 0 {
+				return errLooked
+			}
+			part.limit = chunk(s.size(), min(n, s.left()), PageBytes)
+			read := 0
+			err := fetch(part, func(rec *row) error {
+				read++
+				if s.passes(rec) {
+					if err := each(rec); err != nil {
+						return err
+					}
+					if wanted--; wanted == 0 {
+						return errEnough
+					}
+				}
+				return s.turn()
+			})
+			if wanted == 0 {
+				return nil
+			}
+			if err != nil || read < part.limit {
+				return err
+			}
+			part.before = s.last.createdAt
+			s.cut.work.Pause() // as in cut.fill
+			if err := s.cut.enter(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// left returns how many rows may still be looked at.
+func (s *sieve) left() int {
+	if s.bytes >= maxSiftedBytes {
+		return 0
+	}
+	return max(s.cut.s.store.sifts-s.rows, 0)
+}
+
+// size returns about how large a row is.
+func (s *sieve) size() int64 {
+	if s.rows == 0 {
+		return s.cut.scope.ReadSize.Load()
+	}
+	return int64(s.bytes / s.rows)
+}
+
+// passes reports whether the tests hold for a row.
+func (s *sieve) passes(rec *row) bool {
+	s.rows++
+	s.bytes += len(rec.data)
+	s.last = *rec
+	s.last.data = nil
+	if s.values == nil {
+		s.values = make([]jsontext.Value, len(s.plan.entity.Fields))
+	}
+	clear(s.values)
+	split(s.plan.entity, rec.data, s.values)
+	return s.plan.holds(rec, s.values)
+}
+
+// turn lets other work have the core after some rows.
+func (s *sieve) turn() error {
+	if s.rows < patient {
+		return nil
+	}
+	return s.cut.compute()
+}
+
+// tooBroad returns the error of a page on which there is nothing within the bounds.
+func (s *sieve) tooBroad() error {
+	return fault.New(fault.QueryTooBroad, "%d records that the conditions on indexed fields leave were looked at, and none matches: narrow created_at, or add a condition that an index answers", s.rows).
+		With("fields", s.plan.unanswered())
+}
