@@ -72,8 +72,41 @@ func (s *Service) get(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, er
 	if err := noQuery(c.Request.URL); err != nil {
 		return httpapi.Reply{}, err
 	}
+	known, err := httpapi.ParseTags(c.Request.Header, "If-None-Match")
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
 	rec, err := s.records.As(c.Viewer).Within(c).Get(ctx, c.Params.Get("entity"), c.Params.Get("id"))
-	return httpapi.Reply{Data: rec}, err
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	reply := tagged(httpapi.Reply{Data: rec})
+	if known != nil && known.MatchWeakly(reply.Header.Get("ETag")) {
+		reply.Status, reply.Data = http.StatusNotModified, nil
+	}
+	return reply, nil
+}
+
+// tagged adds the entity tag of its record to a reply.
+func tagged(reply httpapi.Reply) httpapi.Reply {
+	reply.Header = http.Header{"Etag": {httpapi.ETag(reply.Data)}}
+	return reply
+}
+
+// unchanged returns a session whose changes fail unless the request's If-Match names
+// the record as it is.
+func (s *Service) unchanged(c *httpapi.Authed) (*records.Session, error) {
+	session := s.records.As(c.Viewer).Within(c)
+	tags, err := httpapi.ParseTags(c.Request.Header, "If-Match")
+	if tags != nil {
+		session.Matching(func(rec records.Record) bool {
+			if rec == nil {
+				return tags.Match("")
+			}
+			return tags.Match(httpapi.ETag(rec))
+		})
+	}
+	return session, err
 }
 
 func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
@@ -122,7 +155,11 @@ func (s *Service) create(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 
 func (s *Service) update(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	return s.write(c, http.StatusOK, func(entity string, members []records.Member) (records.Record, error) {
-		return s.records.As(c.Viewer).Within(c).Update(ctx, entity, c.Params.Get("id"), members)
+		session, err := s.unchanged(c)
+		if err != nil {
+			return nil, err
+		}
+		return session.Update(ctx, entity, c.Params.Get("id"), members)
 	})
 }
 
@@ -144,7 +181,14 @@ func (s *Service) write(c *httpapi.Authed, status int, do func(string, []records
 		return httpapi.Reply{}, err
 	}
 	rec, err := do(entity, membersOf(body))
-	return httpapi.Reply{Status: status, Data: rec}, err
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	reply := httpapi.Reply{Status: status, Data: rec}
+	if s.records.As(c.Viewer).May(entity, access.Read) == nil {
+		reply = tagged(reply)
+	}
+	return reply, nil
 }
 
 // membersOf returns the members of a body as package records takes them.
@@ -163,8 +207,12 @@ func (s *Service) delete(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	if err := noQuery(c.Request.URL); err != nil {
 		return httpapi.Reply{}, err
 	}
+	session, err := s.unchanged(c)
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
 	id := c.Params.Get("id")
-	if err := s.records.As(c.Viewer).Delete(ctx, c.Params.Get("entity"), id); err != nil {
+	if err := session.Delete(ctx, c.Params.Get("entity"), id); err != nil {
 		return httpapi.Reply{}, err
 	}
 	data, err := json.Marshal(struct {

@@ -112,6 +112,8 @@ func parameters() object {
 			"schema", obj("type", "integer", "minimum", 1, "maximum", 200, "default", 50)),
 		"fields", obj("name", "fields", "in", "query", "description", "Names with commas between them: records then have these members and id alone.", "schema", obj("type", "string")),
 		"count", obj("name", "count", "in", "query", "description", "Whether meta has total.", "schema", obj("type", "boolean")),
+		"ifMatch", obj("name", "If-Match", "in", "header", "description", "The ETag of the record as it was read: what was changed since then is not overwritten.", "schema", obj("type", "string")),
+		"ifNoneMatch", obj("name", "If-None-Match", "in", "header", "description", "The ETag of the record as it was read: the answer is 304 if it is still the same.", "schema", obj("type", "string")),
 		"cursor", obj("name", "cursor", "in", "query", "description", "The nextCursor of the page before, unchanged, with the same filter.",
 			"schema", obj("type", "string")),
 	)

@@ -34,8 +34,8 @@ func (d *document) entity(r *access.EntityRights) {
 	}
 	if r.May(access.Delete) {
 		o := operation{
-			tag: name, id: name + ".delete", summary: "Delete a record of " + name, parameters: list{ref("parameters", "id")}, security: d.credentials(),
-			status: 200, answer: envelope(ref("schemas", "Deleted"), nil), refused: []string{"VALIDATION", "NOT_FOUND"},
+			tag: name, id: name + ".delete", summary: "Delete a record of " + name, parameters: list{ref("parameters", "id"), ref("parameters", "ifMatch")}, security: d.credentials(),
+			status: 200, answer: envelope(ref("schemas", "Deleted"), nil), refused: []string{"VALIDATION", "NOT_FOUND", "PRECONDITION_FAILED"},
 		}
 		one = one.with("delete", o.object(d))
 	}
@@ -126,17 +126,18 @@ var comparisons = map[schema.Operator]string{
 
 func (d *document) reading(name, schemaName string) *operation {
 	return &operation{
-		tag: name, id: name + ".get", summary: "Read a record of " + name, parameters: list{ref("parameters", "id")}, security: d.credentials(),
+		tag: name, id: name + ".get", summary: "Read a record of " + name, parameters: list{ref("parameters", "id"), ref("parameters", "ifNoneMatch")}, security: d.credentials(),
 		status: 200, answer: envelope(ref("schemas", schemaName), nil), refused: []string{"VALIDATION", "NOT_FOUND"},
+		more: obj("304", obj("description", "The record is still the one that If-None-Match names.")),
 	}
 }
 
 func (d *document) changing(r *access.EntityRights, name string) *operation {
 	return &operation{
-		tag: name, id: name + ".update", summary: "Change a record of " + name, parameters: list{ref("parameters", "id")}, security: d.credentials(),
+		tag: name, id: name + ".update", summary: "Change a record of " + name, parameters: list{ref("parameters", "id"), ref("parameters", "ifMatch")}, security: d.credentials(),
 		about: "Fields that the body does not name keep their values; null clears one.",
 		body:  jsonBody(ref("schemas", name+".update")), status: 200, answer: envelope(shown(r, name), nil),
-		refused: []string{"VALIDATION", "NOT_FOUND", "CONFLICT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+		refused: []string{"VALIDATION", "NOT_FOUND", "CONFLICT", "PRECONDITION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
 	}
 }
 

@@ -90,6 +90,9 @@ type Session struct {
 	holder Holder // nil means no bound
 	// expected is the version that Update expects, 0 for any.
 	expected int64
+	// matches is what the viewer must read of a record that Update and Delete are to
+	// change, nil for anything.
+	matches func(Record) bool
 }
 
 // Holder bounds what is built for one caller.
@@ -132,7 +135,7 @@ func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
 		if err != nil {
 			return err
 		}
-		at = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder, expected: s.expected}
+		at = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder, expected: s.expected, matches: s.matches}
 	}
 	return fault.New(fault.Overloaded, "the configuration changes too fast to write").After(time.Second)
 }

@@ -58,8 +58,26 @@ func (s *Session) Expecting(version int64) *Session {
 	return s
 }
 
-// meets returns CONFLICT unless a version is the one that the session expects.
+// Matching makes Update and Delete refuse a record of which match does not hold, as
+// the viewer reads it at that instant: they return PRECONDITION_FAILED. It is called
+// with nil where the viewer may not read the entity type. It returns the session.
+func (s *Session) Matching(match func(Record) bool) *Session {
+	s.matches = match
+	return s
+}
+
+// meets returns CONFLICT unless a version is the one that the session expects, and
+// PRECONDITION_FAILED unless the record matches.
 func (s *Session) meets(r *access.EntityRights, version int64, show func() Record) error {
+	if s.matches != nil {
+		var rec Record
+		if r.May(access.Read) {
+			rec = show()
+		}
+		if !s.matches(rec) {
+			return fault.New(fault.PreconditionFailed, "the record is another one than If-Match names: read it again")
+		}
+	}
 	if s.expected == 0 || s.expected == version {
 		return nil
 	}

@@ -197,6 +197,9 @@ func (s *Session) remove(ctx context.Context, v view, r *access.EntityRights, id
 	if err != nil {
 		return err
 	}
+	if err := s.meets(r, rec.version, func() Record { return render(nil, r, rec) }); err != nil {
+		return err
+	}
 	return v.drop(ctx, r, rec)
 }
 

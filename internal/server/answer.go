@@ -59,7 +59,7 @@ func (x *exchange) succeed(h http.Header, reply *httpapi.Reply) (status int) {
 	switch {
 	case reply.Stream != nil:
 		x.stream = reply.Stream
-	case status == http.StatusNoContent:
+	case status == http.StatusNoContent || status == http.StatusNotModified:
 		x.body = buffer()
 	case len(reply.Data) > keepBuffer:
 		x.body = httpapi.Enclose(reply)

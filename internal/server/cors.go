@@ -39,10 +39,10 @@ func (x *exchange) answerPreflight(ctx context.Context) (httpapi.Reply, error) {
 
 var (
 	allowMethods  = []string{"GET, POST, PATCH, DELETE"}
-	allowHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, X-Webhook-Token"}
+	allowHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Webhook-Token"}
 	maxAge        = []string{"600"}
 	varyPreflight = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
-	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id"}
+	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, ETag"}
 )
 
 // readableBy returns the request's origin if its pages may read an answer to a

@@ -24,7 +24,7 @@ func readable(t *testing.T, a *gatetest.Answer, origin string) *gatetest.Answer 
 	}
 	want := ""
 	if origin != "" {
-		want = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id"
+		want = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, ETag"
 	}
 	if got := a.Header.Get("Access-Control-Expose-Headers"); a.Status != 204 && got != want {
 		t.Errorf("%s: %d: Access-Control-Expose-Headers %q, want %q", a.Call, a.Status, got, want)
@@ -172,7 +172,7 @@ func TestAPreflightSaysWhatMayBeAsked(t *testing.T) {
 		for name, want := range map[string]string{
 			"Access-Control-Allow-Origin":  app,
 			"Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-			"Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Webhook-Token",
+			"Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Webhook-Token",
 			"Access-Control-Max-Age":       "600",
 			"Vary":                         "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
 			"Content-Type":                 "",
