@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
 import { ask, cli, demoTenant, job, open, signIn, step, until, waitForText } from './lib/stage.mjs'
 
-/** add puts a step of a type in at a +, by keyboard. The graph draws its lines anew once it
- * has measured its nodes; a menu that was open on one shuts, and is opened again. */
+/** add puts a step of a type in at a +, by keyboard. */
 async function add(page, where, type) {
-  const plus = page.getByRole('button', { name: `Add a step ${where}`, exact: true })
-  const item = page.getByRole('menuitem', { name: new RegExp(`^${type.replace('.', '\\.')} `) })
-  await until(`a step of ${type}`, async () => {
-    if (!await item.isVisible()) await plus.press('Enter')
-    return item.click({ timeout: 5_000 }).then(() => true, (e) => { if (e.name !== 'TimeoutError') throw e; return false })
-  })
+  await page.getByRole('button', { name: `Add a step ${where}`, exact: true }).press('Enter')
+  await page.getByRole('menuitem', { name: new RegExp(`^${type.replace('.', '\\.')} `) }).click()
 }
 
 export default job('a flow is drawn, run and seen', async () => {
@@ -51,6 +46,18 @@ export default job('a flow is drawn, run and seen', async () => {
     await page.getByLabel('Add to set').selectOption('id')
     await page.getByRole('textbox', { name: 'Set: id' }).click()
     await page.getByRole('button', { name: 'made.id' }).click()
+  })
+  await step('a + keeps the focus, and its menu stays open, when the flow is drawn anew', async () => {
+    const plus = page.getByRole('button', { name: 'Add a step at the beginning', exact: true })
+    await plus.press('Enter')
+    await page.getByRole('menuitem').first().waitFor()
+    await page.evaluate(() => { window.__plus = document.querySelector('[aria-label="Add a step at the beginning"]'); document.querySelector('button.nd[data-node="nodes[0]"]').click() })
+    await page.getByRole('region', { name: 'Step known' }).waitFor()
+    assert.ok(await page.evaluate(() => window.__plus.isConnected), 'the + was taken away and drawn again')
+    await page.getByRole('menuitem').first().waitFor()
+    await page.keyboard.press('Escape')
+    assert.ok(await page.evaluate(() => window.__plus === document.activeElement), 'the + lost the focus')
+    await page.locator('button.nd[data-node="nodes[1].then[1]"]').click()
   })
   await step('a step is taken out and back in: undo and redo', async () => {
     await page.getByRole('button', { name: /^Delete the step/ }).click()

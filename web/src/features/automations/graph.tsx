@@ -41,7 +41,9 @@ function Canvas({ flow, types, selected, problems, trace, onSelect, onInsert }: 
   const frame = useRef<HTMLDivElement>(null)
   const ran = useMemo(() => new Map(drawing.boxes.map((b) => [b.id, ranOf(trace, b.node, b.id)])), [drawing, trace])
   const nodes = useMemo<Node[]>(() => drawing.boxes.map((b) => ({
-    id: b.id, type: b.kind === 'trigger' || b.kind === 'node' ? 'step' : b.kind, position: { x: b.x, y: b.y }, width: b.width, height: b.height, zIndex: b.kind === 'frame' ? -1 : 1, draggable: false, selectable: false, focusable: false,
+    id: b.id, type: b.kind === 'trigger' || b.kind === 'node' ? 'step' : b.kind, position: { x: b.x, y: b.y }, width: b.width, height: b.height,
+    measured: { width: b.width, height: b.height }, // without it the lines and their + are taken away and drawn again with each change, and lose the focus
+    zIndex: b.kind === 'frame' ? -1 : 1, draggable: false, selectable: false, focusable: false,
     data: {
       path: b.id, node: b.node, selected: selected === b.id, onOpen: onSelect, ran: b.kind === 'trigger' && trace ? { times: 1, tookUs: 0, failed: false, skipped: false } : ran.get(b.id),
       words: b.node ? summary(b.node) : `${flow.input_schema?.length ?? 0} inputs`, problem: problems.find((p) => p.node === b.id)?.message,
