@@ -45,7 +45,7 @@ func TestATagIsOfWhatTheUserReads(t *testing.T) {
 		petra.With("If-None-Match", "*").Get(one).Want(403, "FORBIDDEN")
 		sam.With("If-None-Match", "*").Get(contact+"/none").Want(404, "NOT_FOUND")
 		user := petra.Get("/public/v1/data/user").Want(200, "").Records()[0]["id"].(string)
-		if a := petra.Get("/public/v1/data/user/" + user).Want(200, ""); petra.With("If-None-Match", a.Header.Get("ETag")).Get("/public/v1/data/user/"+user).Status != 304 {
+		if a := petra.Get("/public/v1/data/user/"+user).Want(200, ""); petra.With("If-None-Match", a.Header.Get("ETag")).Get("/public/v1/data/user/"+user).Status != 304 {
 			t.Errorf("a user: %v", a.Header)
 		}
 	})

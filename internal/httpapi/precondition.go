@@ -60,4 +60,6 @@ func ParseTags(h http.Header, name string) (*Tags, error) {
 func (t *Tags) Match(etag string) bool { return t.any || slices.Contains(t.list, etag) }
 
 // MatchWeakly is Match by the weak comparison that If-None-Match asks for.
-func (t *Tags) MatchWeakly(etag string) bool { return t.Match(etag) || slices.Contains(t.list, "W/"+etag) }
+func (t *Tags) MatchWeakly(etag string) bool {
+	return t.Match(etag) || slices.Contains(t.list, "W/"+etag)
+}

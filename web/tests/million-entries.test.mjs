@@ -33,7 +33,7 @@ const work = job('the audit log with a million entries is quick', async () => {
       }
       const older = page.getByRole('button', { name: 'Older' })
       const pages = []
-      for (let i = 0; i < 6 && await older.isEnabled().catch(() => false); i++) pages.push(await timed(page, () => older.click()))
+      for (let i = 0; i < 6 && await older.count() > 0 && await older.isEnabled(); i++) pages.push(await timed(page, () => older.click()))
       times.firsts.push(median(firsts))
       times.pages.push(...pages)
       console.log(`      ${name}: first rows ${median(firsts)} ms (${firsts.join(', ')}), further pages ${pages.length ? median(pages) : '–'} ms (${pages.join(', ')})`)

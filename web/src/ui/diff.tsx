@@ -48,6 +48,7 @@ function near(lines: readonly DiffLine[], around = 2): (DiffLine | number)[] {
 export function CodeDiff({ before, after, all }: { before: string; after: string; all?: boolean }) {
   const lines = useMemo(() => { const list = lineDiff(before, after); return all ? list : near(list) }, [before, after, all])
   return (
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
     <div className="diff" role="group" aria-label="Before and after" tabIndex={0}>
       {lines.map((line, i) => typeof line === 'number'
         ? <div key={i} className="dl2 rest"><span> </span>{line} {line === 1 ? 'line' : 'lines'} alike</div>
