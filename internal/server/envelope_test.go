@@ -54,6 +54,7 @@ var later = []fault.Code{
 	fault.ExecutionError, fault.ExecutionTimeout, // custom endpoints
 	fault.TooManyRequests, fault.InvalidCredentials, fault.EmailTaken, fault.TokenExpired, fault.TokenInvalid,
 	fault.AccountNotActive, // External Identity
+	fault.QueryTooBroad,    // among 10,000 records
 }
 
 func TestEveryEndpointAnswersInTheEnvelope(t *testing.T) {
@@ -129,6 +130,7 @@ func TestEveryEndpointAnswersInTheEnvelope(t *testing.T) {
 			{sam.With("Content-Type", "text/plain"), "POST", contact, `{}`, 415, fault.UnsupportedMediaType},
 			{sam, "POST", contact, `{"first_name":"Ada","email":"ada@x.example"}`, 409, fault.Conflict},
 			{sam, "PATCH", won, `{"email":"ada@x.example"}`, 409, fault.Conflict},
+			{sam.With("If-Match", `"x"`), "PATCH", one, `{}`, 412, fault.PreconditionFailed},
 			{spent, "GET", me, "", 429, fault.RateLimited},
 
 			{off, "GET", me, "", 503, fault.APIDisabled},
