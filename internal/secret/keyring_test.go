@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -186,6 +187,37 @@ func TestAMasterKeyInAPipe(t *testing.T) {
 	}()
 	if k, err := secret.LoadMasterKey(secret.MasterKeyOptions{File: path}); err != nil || k.CheckValue() != ring(t, masterBytes).CheckValue() {
 		t.Errorf("with a writer: %v", err)
+	}
+}
+
+// A pipe stays open until there is a writer: one that opens it at any moment is read.
+func TestAMasterKeyInAPipeThatIsWrittenLater(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "master.key")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded := make(chan error)
+	go func() {
+		_, err := secret.LoadMasterKey(secret.MasterKeyOptions{File: path})
+		loaded <- err
+	}()
+	time.Sleep(200 * time.Millisecond) // it has found the pipe empty, or will
+	var w *os.File
+	for deadline := time.Now().Add(1500 * time.Millisecond); w == nil; time.Sleep(time.Millisecond) {
+		var err error
+		if w, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err != nil && time.Now().After(deadline) {
+			t.Fatalf("nobody has the pipe open: %v", err)
+		}
+	}
+	time.Sleep(100 * time.Millisecond) // a slow writer
+	if _, err := w.WriteString(hex.EncodeToString(masterBytes)); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-loaded; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -112,15 +112,27 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readMasterKey reads a key file. It waits up to two seconds for an empty one: on a
-// file system without links another process may have created it and not written
-// it yet, and a pipe may not have a writer yet.
+// readMasterKey reads a key file, the first 4 KiB of it, which is more than a key
+// needs. It waits up to two seconds for an empty one: on a file system without links
+// another process may have created it and not written it yet, and a pipe may not have
+// a writer yet. Opening a pipe does not wait for a writer. It stays open meanwhile:
+// what a writer writes to a pipe that was shut between is lost.
 func readMasterKey(path string) (*Keyring, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("master key: %w", err)
+	}
+	defer f.Close()
+	head, content := io.LimitReader(f, 4096), []byte(nil)
 	for attempt := 0; ; attempt++ {
-		content, err := readHead(path)
+		if err := f.SetReadDeadline(time.Now().Add(pipeTimeout)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+			return nil, fmt.Errorf("master key: %w", err)
+		}
+		more, err := io.ReadAll(head)
 		if err != nil {
 			return nil, fmt.Errorf("master key: %w", err)
 		}
+		content = append(content, more...)
 		if len(bytes.TrimSpace(content)) > 0 || attempt == 40 {
 			return parseMasterKey(path, string(content))
 		}
@@ -128,23 +140,9 @@ func readMasterKey(path string) (*Keyring, error) {
 	}
 }
 
-// pipeTimeout bounds how long readHead waits for what is written to a pipe. It is
+// pipeTimeout bounds how long readMasterKey waits for what is written to a pipe. It is
 // long enough for a command that fetches the key from a vault.
 const pipeTimeout = 30 * time.Second
-
-// readHead reads the first 4 KiB of a file, which is more than a key needs. Opening
-// a pipe does not wait for a writer: one without a writer reads as empty.
-func readHead(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if err := f.SetReadDeadline(time.Now().Add(pipeTimeout)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(f, 4096))
-}
 
 func parseMasterKey(from, text string) (*Keyring, error) {
 	text = strings.TrimSpace(text)
