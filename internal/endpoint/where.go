@@ -30,13 +30,17 @@ func whereOf(members []records.Member) (all []records.Filter, or [][]records.Fil
 
 // groups reads the list of or.
 func groups(v jsontext.Value) (or [][]records.Filter, err error) {
+	const expected = "where: or: expected a list of objects, each with conditions"
 	list, err := elementsOf(v)
 	if err != nil {
 		return nil, err
 	}
+	if len(list) == 0 { // no condition would select everything
+		return nil, fault.New(fault.Validation, expected)
+	}
 	for _, e := range list {
 		if e.Kind() != '{' {
-			return nil, fault.New(fault.Validation, "where: or: expected a list of objects, each with conditions")
+			return nil, fault.New(fault.Validation, expected)
 		}
 		o, err := httpapi.ParseObject(e)
 		if err != nil {
@@ -55,16 +59,20 @@ func groups(v jsontext.Value) (or [][]records.Filter, err error) {
 
 // appendConditions appends the conditions on a field.
 func appendConditions(list []records.Filter, field string, v jsontext.Value) ([]records.Filter, error) {
+	const expected = "where: %s: expected a text, number or boolean, or an object of operators like {gte: 1, lt: 10}"
 	if v.Kind() != '{' {
 		text, ok := operand(v)
 		if !ok {
-			return nil, fault.New(fault.Validation, "where: %s: expected a text, number or boolean, or an object of operators like {gte: 1, lt: 10}", field)
+			return nil, fault.New(fault.Validation, expected, field)
 		}
 		return append(list, records.Filter{Field: field, Value: text}), nil
 	}
 	o, err := httpapi.ParseObject(v)
 	if err != nil {
 		return nil, err
+	}
+	if len(o.Members) == 0 { // no condition would select everything
+		return nil, fault.New(fault.Validation, expected, field)
 	}
 	for _, m := range o.Members {
 		f := records.Filter{Field: field, Op: schema.Operator(m.Name)}

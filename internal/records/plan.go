@@ -78,14 +78,20 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	if len(q.Filter) == 0 && len(q.Or) == 0 {
 		return &plan{entity: r.Entity}, nil
 	}
+	count := len(q.Filter)
+	for _, group := range q.Or {
+		if count += len(group); len(group) == 0 {
+			return nil, fault.New(fault.Validation, "expected at least one condition in each group")
+		}
+	}
+	if count > maxFilters || len(q.Or) > maxGroups {
+		return nil, fault.New(fault.Validation, "expected at most %d conditions, in at most %d groups", maxFilters, maxGroups)
+	}
 	m := planner{r: r, bad: map[string]string{}}
 	all := m.conditions(q.Filter)
 	var either test
 	for _, group := range q.Or {
 		either = append(either, m.conditions(group))
-	}
-	if m.count > maxFilters || len(either) > maxGroups {
-		return nil, fault.New(fault.Validation, "expected at most %d conditions, in at most %d groups", maxFilters, maxGroups)
 	}
 	indexed := slices.ContainsFunc(all, isIndexed)
 	indexed = indexed || len(either) > 0 && !slices.ContainsFunc(either, func(group []rowCondition) bool { return !slices.ContainsFunc(group, isIndexed) })
@@ -106,14 +112,12 @@ func isIndexed(c rowCondition) bool { return c.indexed }
 
 // planner collects what is wrong with a query.
 type planner struct {
-	r     *access.EntityRights
-	count int
-	bad   map[string]string // reasons by field
+	r   *access.EntityRights
+	bad map[string]string // reasons by field
 }
 
 func (m *planner) conditions(list []Filter) (out []rowCondition) {
 	for _, f := range list {
-		m.count++
 		field := m.r.Entity.Field(f.Field)
 		if field != nil && !m.r.ReadField[field.Index] {
 			field = nil

@@ -6,14 +6,19 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
 )
 
 // Count counts the records of an entity type that the viewer may see and a query
 // selects, whatever its limit and cursor, up to MaxCount. It looks at no others. Where
-// rows must be looked at one by one, AtLeast is also true when as many were looked
-// at as are for one page. Its errors are List's, and OVERLOADED when too much is
-// counted at once.
+// rows must be looked at one by one, More is also true when as many were looked
+// at as are for one page. Its errors are List's, VALIDATION for users (contract P12),
+// and OVERLOADED when too much is counted at once.
 func (s *Session) Count(ctx context.Context, entity string, q Query) (n Count, err error) {
+	if entity == schema.UserEntity {
+		return Count{}, fault.Fields("users have no total", map[string]string{"count": "expected none for user"})
+	}
 	r, err := s.on(entity, access.Read)
 	if err != nil {
 		return Count{}, err

@@ -108,8 +108,12 @@ func TestQueriesThatAreRefused(t *testing.T) {
 				want(t, err, fault.Validation, field)
 			}
 		}
+		_, err := sam.List(t.Context(), "contact", records.Query{Limit: 1, Or: [][]records.Filter{{{Field: "stage", Value: "won"}}, {}}})
+		want(t, err, fault.Validation)
+		_, err = sam.Count(t.Context(), "user", records.Query{})
+		want(t, err, fault.Validation, "count")
 		many := records.Query{Limit: 1, Filter: slices.Repeat(list{{Field: "stage", Value: "won"}}, 31)}
-		_, err := sam.List(t.Context(), "contact", many)
+		_, err = sam.List(t.Context(), "contact", many)
 		want(t, err, fault.Validation)
 		_, err = sam.List(t.Context(), "contact", records.Query{Limit: 1, Or: slices.Repeat([][]records.Filter{{{Field: "stage", Value: "won"}}}, 11)})
 		want(t, err, fault.Validation)
