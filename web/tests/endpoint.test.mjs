@@ -43,12 +43,12 @@ export default job('a webhook with a token: made, called, its failure run again'
     const drawer = page.getByRole('complementary', { name: /^Event / })
     await drawer.getByText('What was delivered').waitFor()
     await cli(['apply', '-f', '-'], `tenant: ${t.name}\nlogic_components:\n  - {name: greet, source: "export default ({name}) => ({hello: name?.length ?? 0})"}\n`)
+    // The server takes up the mended component within a second. A run that has begun meanwhile takes the button away.
     await until('the retry', async () => {
       const again = drawer.getByRole('button', { name: 'Run it again' })
       if ((await again.count()) === 0) return true
-      await again.click()
-      await page.getByText(/The delivery is processed|failed again/).first().waitFor()
-      return (await page.getByText('The delivery is processed').count()) > 0
+      await again.click({ timeout: 3_000 }).catch((e) => { if (e.name !== 'TimeoutError') throw e })
+      return false
     })
     await drawer.getByText('processed').first().waitFor()
   })
