@@ -65,7 +65,7 @@ func drawDefinitions(r *rapid.T, m yamlMap, users []any) {
 		}, s)
 	}
 	m["email_templates"] = yamlMap{"external-user-welcome": yamlMap{
-		"subject": "s" + oneLine(drawText(r, "subject")), "text": "t" + drawSource(r), "html": "{{name}}" + drawSource(r)}}
+		"subject": "s" + noTemplate(oneLine(drawText(r, "subject"))), "text": "t" + drawSource(r), "html": "{{name}}" + drawSource(r)}}
 }
 
 // drawSource draws several lines of arbitrary text.
@@ -99,8 +99,11 @@ func drawJSON(r *rapid.T, depth int) any {
 	case kind == 5:
 		return drawSource(r)
 	}
-	return strings.ReplaceAll(drawText(r, "text"), "{{", "")
+	return noTemplate(drawText(r, "text"))
 }
+
+// noTemplate returns a text without the beginnings of templates in it.
+func noTemplate(text string) string { return strings.ReplaceAll(text, "{{", "") }
 
 // flowText returns a value as YAML on one line. The library's own encoder
 // writes some texts in a form that no parser can read back.

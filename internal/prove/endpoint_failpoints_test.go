@@ -29,7 +29,8 @@ type point struct {
 
 // points are the points that a delivery passes: in token mode to a component and, where
 // the path differs, in signed mode to a flow. The second delivery reaches the point. A
-// point that every transaction passes is named after one that only a delivery passes.
+// point that every statement passes is named after one within the delivery's own
+// transaction: others may write between the end of a run and its transaction.
 // The run's row is written after the answer.
 var points = []point{
 	{"token found", "token", "token.found#2", false},
@@ -39,9 +40,9 @@ var points = []point{
 	{"run begun", "token", "run.begun#2", false},
 	{"component found", "token", "run.component#2", false},
 	{"run ended", "token", "run.ended#2", false},
-	{"transaction begun", "token", "run.ended#2,tx.begun", false},
-	{"after the first statement", "token", "run.ended#2,tx.begun,tx.statement", false},
-	{"after the third statement", "token", "run.ended#2,tx.begun,tx.statement#3", false},
+	{"transaction begun", "token", "commit.begun#2", false},
+	{"after the first statement", "token", "commit.begun#2,tx.statement", false},
+	{"after the third statement", "token", "commit.begun#2,tx.statement#3", false},
 	{"after the records", "token", "commit.records-done#2", false},
 	{"after the event", "token", "commit.event-written#2", false},
 	{"after the key", "token", "commit.key-written#2", false},

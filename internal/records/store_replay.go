@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
+	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
@@ -29,6 +30,7 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 		write = u.h.WriteOrdered
 	}
 	err := write(ctx, func(tx db.Tx) error {
+		failpoint.At("commit.begun")
 		if err := u.replay(ctx, tx); err != nil {
 			var refused *fault.Error
 			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, type ButtonHTMLAttributes, type MouseEvent, type ReactNode } from 'react'
+import { useEffect, useRef, type ButtonHTMLAttributes, type FocusEvent, type MouseEvent, type ReactNode } from 'react'
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   /** kind: main is the one accent button of a page; quiet has no border; danger refuses or destroys. */
@@ -13,7 +13,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 const doubleClick = 300
 
 /** Button: its words are verb and object. One that can be busy takes a double click as one press. */
-export function Button({ kind = 'plain', small, icon, busy, children, className, disabled, onClick, type = 'button', ...rest }: ButtonProps) {
+export function Button({ kind = 'plain', small, icon, busy, children, className, disabled, onClick, onBlur, type = 'button', ...rest }: ButtonProps) {
   const kinds = { main: 'main1', plain: '', quiet: 'quiet', danger: 'danger', bad: 'bad1' }
   const classes = ['btn', kinds[kind], small ? 's' : '', busy ? 'busy' : '', className ?? ''].filter(Boolean).join(' ')
   const last = useRef(-doubleClick)
@@ -23,9 +23,11 @@ export function Button({ kind = 'plain', small, icon, busy, children, className,
     last.current = event.timeStamp
     onClick?.(event)
   }
+  // A press after something else was used is no double click, however soon it comes.
+  const left = (event: FocusEvent<HTMLButtonElement>) => { last.current = -doubleClick; onBlur?.(event) }
   return (
     <button type={type} className={classes} disabled={disabled} aria-disabled={busy || undefined} aria-busy={busy || undefined}
-      onClick={press} {...rest}>
+      onClick={press} onBlur={left} {...rest}>
       {icon}{children}
     </button>
   )
