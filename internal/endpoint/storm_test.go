@@ -2,6 +2,7 @@ package endpoint_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -193,7 +194,7 @@ func slowBump(timeout int) string {
 
 // contend lets n callers change one record at once, in 600 ms each, and returns
 // how many were answered 200; others that have a status of others are fine.
-func contend(t *testing.T, sam *gatetest.Actor, id string, n, others int) (done int) {
+func contend(t *testing.T, sam *gatetest.Actor, id string, n int, others ...int) (done int) {
 	t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -204,7 +205,7 @@ func contend(t *testing.T, sam *gatetest.Actor, id string, n, others int) (done 
 			defer mu.Unlock()
 			if a.Status == 200 {
 				done++
-			} else if a.Status != others {
+			} else if !slices.Contains(others, a.Status) {
 				t.Errorf("%d %s", a.Status, a.Body)
 			}
 		})
@@ -258,15 +259,16 @@ func TestOnlyRunsOfOneRecordWait(t *testing.T) {
 	}
 }
 
-// TestTimeLimitIncludesLocks: a last try that waits too long for its records is 504,
-// has changed nothing, and does not block others.
+// TestTimeLimitIncludesLocks: a last try that waits too long for its records is 504, or
+// 503 where the machine had no time for it, has changed nothing, and does not block
+// others.
 func TestTimeLimitIncludesLocks(t *testing.T) {
 	w := gatetest.New(t, db.SQLite)
 	w.Apply(slowBump(1000))
 	w.Apply(quiet)
 	sam := w.Key("sam@acme.example")
 	id := sam.Post("/public/v1/data/counter", `{"n": 0}`).Want(201, "").ID()
-	if done := contend(t, sam, id, 8, 504); done < 2 || done > 6 {
+	if done := contend(t, sam, id, 8, 504, 503); done < 2 || done > 6 {
 		t.Errorf("%d of 8 were done", done)
 	}
 	sam.Post(custom+"bump", `{"id": "`+id+`", "ms": 0}`).Want(200, "")
