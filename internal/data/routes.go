@@ -128,6 +128,12 @@ func (s *Service) list(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, e
 	} else {
 		meta = wtf8.AppendUTF8(append(meta, `,"hasMore":true,"nextCursor":`...), page.Next)
 	}
+	if page.Included != nil {
+		meta = append(append(meta, `,"included":`...), page.Included...)
+		if page.IncludedCut {
+			meta = append(meta, `,"includedCut":true`...)
+		}
+	}
 	if q.count {
 		total, err := s.records.As(c.Viewer).Count(ctx, c.Params.Get("entity"), q.Query)
 		if err != nil {

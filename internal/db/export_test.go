@@ -118,3 +118,6 @@ func Keys(ctx context.Context, d *DB) (list []Key, err error) {
 func BatchTime(around time.Duration) time.Duration {
 	return (&orderedQueue{around: around}).batchTime()
 }
+
+// OrderValues is the function that migration 19 runs.
+var OrderValues = orderValues

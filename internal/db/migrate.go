@@ -41,7 +41,7 @@ type migration struct {
 
 // computed has the functions that run after the text of a migration of the main
 // database, for values that SQL cannot compute.
-var computed = map[int]func(context.Context, Tx) error{11: rekeyEmails}
+var computed = map[int]func(context.Context, Tx) error{11: rekeyEmails, 19: orderValues}
 
 // bookkeeping creates the tables that this package owns.
 const bookkeeping = `

@@ -86,6 +86,7 @@ type call struct {
 	where         []records.Filter
 	or            [][]records.Filter
 	show          []string
+	sort          []records.Sort
 	limit         int
 	cursor        string
 	withoutCursor bool // list answers hasMore instead
@@ -165,6 +166,14 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	}
 	if c.show, err = names(given, "fields"); err != nil {
 		return err
+	}
+	by, err := names(given, "sort")
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if c.sort, ok = records.ParseSort(by); !ok {
+		return fault.New(fault.Validation, `records.list: sort: expected names of fields, each with "-" before it to begin with the greatest`)
 	}
 	where, _ := given.Get("where")
 	switch where.Kind() {
@@ -291,7 +300,7 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 		}
 		return rec, err
 	case "list":
-		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Or: c.or, Fields: c.show, Bytes: max(h.quota.room-pageOverhead, 1)})
+		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Or: c.or, Sort: c.sort, Fields: c.show, Bytes: max(h.quota.room-pageOverhead, 1)})
 		if err != nil {
 			return nil, err
 		}

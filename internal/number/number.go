@@ -5,6 +5,7 @@ package number
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -50,6 +51,18 @@ func Append(dst []byte, f float64) []byte {
 		f = 0 // minus zero too
 	}
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
+}
+
+// Ordered returns a text of 16 characters for a double. The texts are in the order
+// of the doubles.
+func Ordered(f float64) string {
+	bits := math.Float64bits(f + 0) // minus zero is zero
+	if bits>>63 == 0 {
+		bits |= 1 << 63
+	} else {
+		bits = ^bits
+	}
+	return fmt.Sprintf("%016x", bits)
 }
 
 // altered reports whether a number beyond ±2^53 reads back as another number. Up to

@@ -70,7 +70,8 @@ func (d *document) listing(r *access.EntityRights) *operation {
 	about, refused := "Newest first. Pass meta.nextCursor back as cursor until hasMore is false.", []string{"VALIDATION"}
 	switch {
 	case name != schema.UserEntity:
-		params = append(params, ref("parameters", "fields"), ref("parameters", "count"))
+		about = "Newest first, or as sort says. Pass meta.nextCursor back as cursor until hasMore is false."
+		params = append(params, ref("parameters", "sort"), ref("parameters", "fields"), ref("parameters", "include"), ref("parameters", "count"))
 		for _, f := range r.Entity.Fields {
 			if f.Filterable() && r.ReadField[f.Index] {
 				params = append(params, filters(f)...)

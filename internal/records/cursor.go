@@ -22,6 +22,9 @@ type cursor struct {
 	beforeID string
 	after    int64 // 0 in the first round
 	top      int64 // 0 until the round's first page is served
+	// keys are those of the last record delivered, of a list in an order (contract
+	// P13); such a traversal has one round.
+	keys []string
 }
 
 // cursorVersion allows a later format to refuse this one.
@@ -33,7 +36,11 @@ const macSize = 16
 // encode returns the cursor as an opaque base64url text, which is valid for one
 // tenant, entity type and filter.
 func (c cursor) encode(key []byte, scope string) string {
-	payload := strings.Join([]string{cursorVersion, instant(c.before), c.beforeID, instant(c.after), instant(c.top)}, ".")
+	parts := []string{cursorVersion, instant(c.before), c.beforeID, instant(c.after), instant(c.top)}
+	for _, key := range c.keys {
+		parts = append(parts, base64.RawURLEncoding.EncodeToString([]byte(key)))
+	}
+	payload := strings.Join(parts, ".")
 	return base64.RawURLEncoding.EncodeToString(append(mac(key, scope, payload), payload...))
 }
 
@@ -52,7 +59,7 @@ func decodeCursor(key []byte, scope, text string) (cursor, error) {
 		return cursor{}, errCursor
 	}
 	part := strings.Split(payload, ".")
-	if len(part) != 5 || part[0] != cursorVersion {
+	if len(part) < 5 || part[0] != cursorVersion {
 		return cursor{}, errCursor
 	}
 	c := cursor{beforeID: part[2]}
@@ -60,6 +67,13 @@ func decodeCursor(key []byte, scope, text string) (cursor, error) {
 		if *to, err = strconv.ParseInt(part[i], 36, 64); err != nil {
 			return cursor{}, errCursor
 		}
+	}
+	for _, text := range part[5:] {
+		key, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			return cursor{}, errCursor
+		}
+		c.keys = append(c.keys, string(key))
 	}
 	return c, nil
 }

@@ -23,8 +23,10 @@ type cut struct {
 	ctx          context.Context //nolint:containedctx // of the call that builds the page
 	s            *Session
 	limit, bytes int
+	goesOn       bool // the page continues a traversal
 	scope        *access.Scope
 	show         func([]byte, *row) []byte
+	took         func(*row) // is told of each record on the page, nil for nobody
 
 	page  Page
 	rows  int   // rows returned by the current statement
@@ -55,7 +57,7 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 		}
 	}()
 	c.page.Records = append(make([]byte, 0, c.size()), '[')
-	w := window{after: at.after, before: at.before}
+	w := window{after: at.after, before: at.before, behind: at.keys}
 	for {
 		rest := c.limit + 1 - c.page.Count
 		w.limit = min(chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records)), chunk(c.scope.ReadSize.Load(), rest, maxRead-c.read))
@@ -76,7 +78,7 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 		if c.more || !c.parted && (c.rows < w.limit || w.limit == rest) {
 			break
 		}
-		w.before = c.last.createdAt
+		w.follow(&c.last)
 	}
 	c.page.Records = append(c.page.Records, ']')
 	c.remember()
@@ -84,9 +86,9 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 }
 
 // looked ends the page where its sieve looked at as much as it may. The next page
-// goes on behind what was looked at. It returns QUERY_TOO_BROAD for an empty page.
+// goes on behind what was looked at. It returns QUERY_TOO_BROAD for an empty first page.
 func (c *cut) looked() error {
-	if c.page.Count == 0 {
+	if c.page.Count == 0 && !c.goesOn {
 		return c.sieve.tooBroad()
 	}
 	c.more, c.last = true, c.sieve.last
@@ -152,6 +154,9 @@ func (c *cut) add(rec *row) error {
 	}
 	if p.Count == 0 {
 		c.first = rec.createdAt
+	}
+	if c.took != nil {
+		c.took(rec)
 	}
 	p.Count++
 	c.read += len(rec.data)

@@ -28,8 +28,12 @@ type Query struct {
 	// Or holds groups of filters: of at least one group, all must match. None is no
 	// condition.
 	Or [][]Filter
+	// Sort is the order of the list, at most two keys; none is newest first.
+	Sort []Sort
 	// Fields are the members that records have beside their id; none is all of them.
 	Fields []string
+	// Include are references whose records are included with the page (Page.Included).
+	Include []string
 	// Bytes ends the page earlier than PageBytes; 0 is PageBytes. The first
 	// record is on the page even if it is longer; a Holder may refuse it.
 	Bytes int
@@ -45,6 +49,25 @@ type Filter struct {
 	List  []string
 }
 
+// Sort is a key of an order: a field, or created_at or updated_at (contract P13).
+type Sort struct {
+	Field string
+	Desc  bool
+}
+
+// ParseSort reads the keys of an order: names, with "-" before those that begin with
+// the greatest. ok is false where one has no name.
+func ParseSort(keys []string) (list []Sort, ok bool) {
+	for _, key := range keys {
+		field, desc := strings.CutPrefix(key, "-")
+		if field == "" {
+			return nil, false
+		}
+		list = append(list, Sort{field, desc})
+	}
+	return list, true
+}
+
 // Page is one page of a list.
 type Page struct {
 	// Records is the JSON list of the page's records.
@@ -52,12 +75,17 @@ type Page struct {
 	Count   int
 	// Next continues the traversal; "" when it has caught up.
 	Next string
+	// Included is a JSON object with the list of records of each entity type that the
+	// page's records refer to, nil where the query includes none. IncludedCut says that
+	// some were left out, so that it is not longer than a page.
+	Included    []byte
+	IncludedCut bool
 }
 
 // List reads one page of the records of an entity type that the viewer may see,
-// newest first. It returns NOT_FOUND or FORBIDDEN as May does, VALIDATION for a
-// limit, cursor, filter or fields that the contract does not allow (P3, P5, P7, P11),
-// QUERY_TOO_BROAD (P10), and OVERLOADED when too many large records are being read.
+// newest first where the query has no order. It returns NOT_FOUND or FORBIDDEN as May does, VALIDATION for a
+// limit, cursor, filter, order, fields or inclusion that the contract does not allow (P3,
+// P5, P7, P11, P13, P14), QUERY_TOO_BROAD (P10), and OVERLOADED when too many large records are being read.
 func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
 	if entity == schema.UserEntity {
 		return s.listUsers(ctx, q)
@@ -78,18 +106,26 @@ func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error
 		}
 		show = func(dst []byte, rec *row) []byte { return sel.render(dst, r.Entity, rec) }
 	}
-	return s.page(ctx, entity, r.Scope(access.Read), q, p, func(w window, each func(*row) error) error {
+	in, err := including(r, q.Include)
+	if err != nil {
+		return Page{}, err
+	}
+	made, err := s.page(ctx, entity, r, q, p, func(w window, each func(*row) error) error {
 		return s.fetch(ctx, r, p.narrow(w), p.filters, each)
-	}, show)
+	}, show, in)
+	if err == nil && in != nil {
+		made.Included, made.IncludedCut, err = s.included(ctx, in, len(made.Records))
+	}
+	return made, err
 }
 
-// fetchFunc reads the rows of a window, newest first.
+// fetchFunc reads the rows of a window, in its order.
 type fetchFunc func(w window, each func(*row) error) error
 
 // page reads one page of a traversal (see cursor) of what a plan selects; fetch
-// gives the rows of its window and filters. scope remembers from one page to the
-// next how large records are.
-func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, q Query, sel *plan, fetch fetchFunc, show func([]byte, *row) []byte) (Page, error) {
+// gives the rows of its window and filters, newest first. The scope remembers from one
+// page to the next how large records are.
+func (s *Session) page(ctx context.Context, entity string, r *access.EntityRights, q Query, sel *plan, fetch fetchFunc, show func([]byte, *row) []byte, in *inclusion) (Page, error) {
 	limit := min(q.Limit, MaxLimit)
 	if limit < 1 {
 		return Page{}, fault.Fields("limit: expected an integer from 1 to 200", map[string]string{"limit": "expected an integer from 1 to 200"})
@@ -103,20 +139,29 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 		}
 	}
 	c := &cut{
-		ctx: ctx, s: s, limit: limit, bytes: PageBytes, show: show, scope: scope,
+		ctx: ctx, s: s, limit: limit, goesOn: q.Cursor != "", bytes: PageBytes, show: show, scope: r.Scope(access.Read),
 		cores: s.store.cores,
 	}
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)
 	}
-	if len(sel.tests) > 0 {
-		c.sieve = &sieve{plan: sel, cut: c}
-		fetch = c.sieve.over(fetch)
+	if in != nil {
+		c.took = func(rec *row) { in.take(r.Entity, rec) }
 	}
-	if err := c.fill(at, fetch); err != nil {
+	fetch, err := s.arranged(ctx, r, sel, c, fetch)
+	if err == nil {
+		err = c.fill(at, fetch)
+	}
+	if err != nil {
 		return Page{}, err
 	}
 	p := c.page
+	if sel.order != nil {
+		if c.more {
+			p.Next = cursor{before: c.last.createdAt, beforeID: c.last.id, keys: c.last.keys}.encode(s.store.cursorKey, bound)
+		}
+		return p, nil
+	}
 	if at.top == 0 {
 		at.top = c.first
 	}
@@ -131,7 +176,7 @@ func (s *Session) page(ctx context.Context, entity string, scope *access.Scope, 
 		return p, nil
 	}
 	more := false
-	err := fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })
+	err = fetch(window{after: at.top, limit: 1}, func(*row) error { more = true; return nil })
 	if errors.Is(err, errLooked) { // some may match further down
 		more, err = true, nil
 	}
@@ -146,6 +191,9 @@ func cursorScope(tenant tenant.ID, entity string, q *Query) string {
 	var b strings.Builder
 	b.WriteString(string(tenant) + "\x00" + entity)
 	b.WriteString(filterScope(q.Filter))
+	for _, key := range q.Sort {
+		b.WriteString("\x00\x00sort\x00" + key.Field + map[bool]string{true: " desc"}[key.Desc])
+	}
 	for _, group := range q.Or {
 		b.WriteString("\x00\x00or" + filterScope(group))
 	}

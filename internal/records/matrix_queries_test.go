@@ -43,32 +43,7 @@ var queries = [][]string{
 // aboutQueries asks the queries of a type, three records a page, and counts.
 func (x *exam) aboutQueries(s *records.Session, p *person, entity string) (list []question) {
 	for i, texts := range queries {
-		var q records.Query
-		var groups [][]asked
-		known := true
-		for n, text := range texts {
-			group := asks(text)
-			var filters []records.Filter
-			for at := range group {
-				a := &group[at]
-				known = known && (systemKinds[a.field] != "" || x.w.has(entity, a.field))
-				f := records.Filter{Field: a.field, Op: schema.Operator(a.op)}
-				for v := range a.values {
-					a.values[v] = x.named(entity, a.values[v])
-					f.List = append(f.List, strings.Trim(a.values[v], `"`))
-				}
-				if !f.Op.TakesList() {
-					f.Value, f.List = f.List[0], nil
-				}
-				filters = append(filters, f)
-			}
-			groups = append(groups, group)
-			if n == 0 {
-				q.Filter = filters
-			} else {
-				q.Or = append(q.Or, filters)
-			}
-		}
+		q, groups, known := x.query(entity, texts)
 		if !known || len(x.w.of(entity)) == 0 {
 			continue
 		}
@@ -94,6 +69,16 @@ func (x *exam) aboutQueries(s *records.Session, p *person, entity string) (list 
 			})
 		}
 	}
+	if x.w.has(entity, "parent") {
+		list = append(list, question{
+			cells: 1, about: x.describe(p, "includes parents", &thing{entity: entity}),
+			ask: func() string {
+				page, err := s.List(context.Background(), entity, records.Query{Limit: 200, Include: []string{"parent"}})
+				return outcome(idsIn(string(page.Included)), err)
+			},
+			expect: func(o *oracle) string { return o.includes(p, entity) },
+		})
+	}
 	for _, f := range x.w.types[entity].fields {
 		list = append(list, question{
 			cells: 1, about: x.describe(p, "lists no more than "+f.name, &thing{entity: entity}),
@@ -105,6 +90,147 @@ func (x *exam) aboutQueries(s *records.Session, p *person, entity string) (list 
 		})
 	}
 	return list
+}
+
+// query returns a query for conditions in words, and those conditions; known reports
+// whether the type has their fields.
+func (x *exam) query(entity string, texts []string) (q records.Query, groups [][]asked, known bool) {
+	known = true
+	for n, text := range texts {
+		group := asks(text)
+		var filters []records.Filter
+		for at := range group {
+			a := &group[at]
+			known = known && (systemKinds[a.field] != "" || x.w.has(entity, a.field))
+			f := records.Filter{Field: a.field, Op: schema.Operator(a.op)}
+			for v := range a.values {
+				a.values[v] = x.named(entity, a.values[v])
+				f.List = append(f.List, strings.Trim(a.values[v], `"`))
+			}
+			if !f.Op.TakesList() {
+				f.Value, f.List = f.List[0], nil
+			}
+			filters = append(filters, f)
+		}
+		groups = append(groups, group)
+		if n == 0 {
+			q.Filter = filters
+		} else {
+			q.Or = append(q.Or, filters)
+		}
+	}
+	return q, groups, known
+}
+
+// orders are asked of every type that has the fields, beside conditions.
+var orders = []struct {
+	by         string
+	conditions []string
+}{
+	{"amount", nil}, {"-amount", nil}, {"stage,-amount", nil}, {"-stage,created_at", nil}, {"title", nil}, {"-desk,stage", nil}, {"open,-title", nil}, {"due", nil},
+	{"amount", []string{`amount gte 1`}}, {"-amount", []string{`amount lt 2.5; stage ne "won"`}}, {"-due,amount", []string{`stage in "new" "won"`}},
+	{"created_at", nil}, {"created_at", []string{`amount gt 0`}}, {"desk", []string{`desk prefix "N"`}}, {"amount,-created_at", []string{`created_at gt @1`}},
+	{"-stage,-created_at", []string{`stage is_null false`, `amount eq 1`, `stage eq "won"`}}, {"stage", []string{`owner_id eq ~0`}}, {"-created_at", nil},
+}
+
+// aboutOrders asks for lists in an order, three records a page.
+func (x *exam) aboutOrders(s *records.Session, p *person, entity string) (list []question) {
+	for _, ask := range orders {
+		q, groups, known := x.query(entity, ask.conditions)
+		for by := range strings.SplitSeq(ask.by, ",") {
+			name, desc := strings.CutPrefix(by, "-")
+			q.Sort = append(q.Sort, records.Sort{Field: name, Desc: desc})
+			known = known && (name == "created_at" || x.w.has(entity, name))
+		}
+		if !known || len(x.w.of(entity)) == 0 {
+			continue
+		}
+		list = append(list, question{
+			cells: 1, about: x.describe(p, fmt.Sprintf("sorts %q by %s", ask.conditions, ask.by), &thing{entity: entity}),
+			ask:    func() string { return walk(s, entity, q, 3) },
+			expect: func(o *oracle) string { return o.sorts(p, entity, groups, q.Sort) },
+		})
+	}
+	return list
+}
+
+// sorts returns the oracle's answer to a list in an order: what is not set is greater
+// than anything, and records with equal keys are in the order of their creation, in the
+// direction of the last key.
+func (o *oracle) sorts(p *person, entity string, groups [][]asked, by []records.Sort) string {
+	found := o.selects(p, entity, groups)
+	ids, ok := strings.CutPrefix(found, "ok")
+	if !ok {
+		return found
+	}
+	for _, key := range by {
+		if key.Field != "created_at" && !o.mayReadField(p, entity, key.Field) {
+			return string(invalid)
+		}
+	}
+	var all []*thing
+	for _, r := range o.listed(p, entity) {
+		if strings.Contains(ids, r.id) {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *thing) int {
+		for _, key := range append(slices.Clone(by), records.Sort{Field: "created_at", Desc: by[len(by)-1].Desc}) {
+			va, vb, kind := a.data[key.Field], b.data[key.Field], o.w.field(entity, key.Field).kind
+			if key.Field == "created_at" {
+				va, vb, kind = `"`+a.at+`"`, `"`+b.at+`"`, "datetime"
+			}
+			c := 0
+			switch {
+			case va == "" && vb == "":
+			case va == "":
+				c = 1
+			case vb == "":
+				c = -1
+			default:
+				c = ordered(kind, va, vb)
+			}
+			if key.Desc {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	answer := "ok"
+	for _, r := range all {
+		answer += " " + r.id
+	}
+	return answer
+}
+
+// idsIn returns the ids of the records in a text.
+func idsIn(text string) string {
+	var ids []string
+	for _, part := range strings.Split(text, `"id":"`)[1:] {
+		ids = append(ids, part[:36])
+	}
+	return strings.Join(ids, " ")
+}
+
+// includes returns the oracle's answer to a list with its parents: those that the viewer
+// may read, each once.
+func (o *oracle) includes(p *person, entity string) string {
+	switch {
+	case !o.may(p, entity, toRead):
+		return string(forbidden)
+	case !o.mayReadField(p, entity, "parent"):
+		return string(invalid)
+	}
+	answer := "ok"
+	for _, r := range o.listed(p, entity) {
+		if r.parent != nil && o.judge(p, r.parent, toRead) == ok && !strings.Contains(answer, r.parent.id) {
+			answer += " " + r.parent.id
+		}
+	}
+	return answer
 }
 
 // chooses returns the oracle's answer to a list of one field and the time of creation.
@@ -158,7 +284,7 @@ func (o *oracle) selects(p *person, entity string, groups [][]asked) string {
 			return string(invalid)
 		}
 	}
-	if !indexed(groups[0]) && (len(groups) == 1 || slices.ContainsFunc(groups[1:], func(g []asked) bool { return !indexed(g) })) {
+	if len(groups) > 0 && !indexed(groups[0]) && (len(groups) == 1 || slices.ContainsFunc(groups[1:], func(g []asked) bool { return !indexed(g) })) {
 		return string(invalid)
 	}
 	ids := "ok"
@@ -166,7 +292,7 @@ func (o *oracle) selects(p *person, entity string, groups [][]asked) string {
 		holds := func(group []asked) bool {
 			return !slices.ContainsFunc(group, func(a asked) bool { return !a.holds(o.w, r) })
 		}
-		if holds(groups[0]) && (len(groups) == 1 || slices.ContainsFunc(groups[1:], holds)) {
+		if len(groups) == 0 || holds(groups[0]) && (len(groups) == 1 || slices.ContainsFunc(groups[1:], holds)) {
 			ids += " " + r.id
 		}
 	}
@@ -230,5 +356,5 @@ func ordered(kind, a, b string) int {
 		y, _ := time.Parse(`"`+time.RFC3339Nano+`"`, b)
 		return x.Compare(y)
 	}
-	return strings.Compare(a, b)
+	return strings.Compare(strings.Trim(a, `"`), strings.Trim(b, `"`))
 }

@@ -113,6 +113,7 @@ func (x *exam) everything(there *world) {
 		for _, entity := range x.w.entityNames() {
 			calm = append(calm, x.aboutLists(s, p, entity)...)
 			calm = append(calm, x.aboutQueries(s, p, entity)...)
+			calm = append(calm, x.aboutOrders(s, p, entity)...)
 			creations = append(creations, x.aboutCreations(s, p, entity)...)
 		}
 	}

@@ -35,6 +35,36 @@ type plan struct {
 	// microseconds; 0 is no bound.
 	after, before int64
 	tests         []test
+	// given are the conditions that the filters and instants answer.
+	given []rowCondition
+	// span is a part of the index of a field in which everything that is selected lies,
+	// nil for none.
+	span *fieldSpan
+	// order is nil for newest first.
+	order *order
+}
+
+// fieldSpan is a range of the index of a field that records have a row for each way in.
+type fieldSpan struct {
+	field *schema.Field
+	schema.Span
+}
+
+// of reports whether the span is one of what an order begins with.
+func (s *fieldSpan) of(o *order) bool {
+	return s != nil && len(o.keys) > 0 && o.keys[0].field == s.field
+}
+
+// narrowed reports whether an index leaves a part of the records.
+func (p *plan) narrowed() bool { return len(p.filters) > 0 || p.after != 0 || p.before != 0 }
+
+// tested returns a plan that asks everything of each row.
+func (p *plan) tested() *plan {
+	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, span: p.span}
+	for _, c := range p.given {
+		all.tests = append(all.tests, test{{c}})
+	}
+	return all
 }
 
 // filter is a lookup by the keys of a field. The field is that of index rows, or
@@ -75,7 +105,7 @@ var columns = map[string]*schema.Field{
 // viewer may not read, an operator that does not fit, or more than its bounds; and
 // where it names a field that is not indexed and none that is.
 func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
-	if len(q.Filter) == 0 && len(q.Or) == 0 {
+	if len(q.Filter) == 0 && len(q.Or) == 0 && len(q.Sort) == 0 {
 		return &plan{entity: r.Entity}, nil
 	}
 	count := len(q.Filter)
@@ -93,7 +123,7 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	for _, group := range q.Or {
 		either = append(either, m.conditions(group))
 	}
-	indexed := slices.ContainsFunc(all, isIndexed)
+	indexed := count == 0 || slices.ContainsFunc(all, isIndexed)
 	indexed = indexed || len(either) > 0 && !slices.ContainsFunc(either, func(group []rowCondition) bool { return !slices.ContainsFunc(group, isIndexed) })
 	if !indexed {
 		for _, c := range slices.Concat(append(either, all)...) {
@@ -105,7 +135,13 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	if len(m.bad) > 0 {
 		return nil, fault.Fields("the filter names a field it cannot use", m.bad)
 	}
-	return m.plan(all, either), nil
+	by := m.order(q.Sort)
+	if len(m.bad) > 0 {
+		return nil, fault.Fields("the list cannot be sorted so", m.bad)
+	}
+	p := m.plan(all, either)
+	p.order = by
+	return p, nil
 }
 
 func isIndexed(c rowCondition) bool { return c.indexed }
@@ -165,7 +201,9 @@ func (m *planner) plan(all []rowCondition, either test) *plan {
 	p := &plan{entity: m.r.Entity}
 	var found []lookup
 	for _, c := range all {
+		p.within(&c)
 		if p.created(&c) {
+			p.given = append(p.given, c)
 			continue
 		}
 		if l, ok := m.lookup(c); ok {
@@ -180,6 +218,7 @@ func (m *planner) plan(all []rowCondition, either test) *plan {
 	for i, l := range found {
 		if i == 0 || len(l.keys) == 1 && l.of.field != nil {
 			p.filters = append(p.filters, l.filter)
+			p.given = append(p.given, l.of)
 		} else {
 			p.tests = append(p.tests, test{{l.of}})
 		}
@@ -207,8 +246,25 @@ func (l *lookup) rank() int {
 	return 0
 }
 
+// within narrows the span of the plan by a condition on its field: the first one by
+// which the index has records in the order of their values.
+func (p *plan) within(c *rowCondition) {
+	if c.field == nil || !ranged(c.field) || p.span != nil && p.span.field != c.field {
+		return
+	}
+	if of, ok := c.Span(); ok {
+		if p.span == nil {
+			p.span = &fieldSpan{c.field, schema.Span{To: schema.Unset + " "}}
+		}
+		p.span.Span = p.span.Within(of)
+	}
+}
+
 // lookup returns the filter that answers a condition, if there is one.
 func (m *planner) lookup(c rowCondition) (lookup, bool) {
+	if c.Op == schema.OpIsNull && c.Operand == "true" && c.field != nil && ranged(c.field) {
+		return lookup{filter{c.field.StoredAs(), []string{schema.Unset}, false}, c}, true
+	}
 	if c.Op != schema.OpEq && c.Op != schema.OpIn {
 		return lookup{}, false
 	}

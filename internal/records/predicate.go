@@ -107,7 +107,22 @@ func (s *statement) reached(scope *access.Scope) {
 type window struct {
 	after, before int64 // microseconds UTC
 	limit         int
+	// behind makes it a part of another order (see order): what follows the place with
+	// these keys whose record was created at before; nil with before 0 is the beginning.
+	behind []string
+	oldest bool // first, in the place of newest first
 }
+
+// direction returns the order of created_at.
+func (w *window) direction() string {
+	if w.oldest {
+		return " ASC"
+	}
+	return " DESC"
+}
+
+// follow moves the window behind a record.
+func (w *window) follow(rec *row) { w.before, w.behind = rec.createdAt, rec.keys }
 
 // everAfter is later than the creation of any record.
 const everAfter = math.MaxInt64
@@ -132,8 +147,8 @@ func (s *statement) rest(filters []filter) {
 // on the number of ways, not on how many records the viewer may not see
 // (contract P9). It expects $2 = entity, $3 = before, $4 = after; lateral
 // reports whether the engine has LATERAL.
-func (s *statement) arms(scope *access.Scope, filters []filter, limit int, lateral bool) {
-	a := armWriter{statement: s, limit: limit, wide: armCount(scope) > maxArms, lateral: lateral}
+func (s *statement) arms(scope *access.Scope, filters []filter, w window, lateral bool) {
+	a := armWriter{statement: s, limit: w.limit, direction: w.direction(), wide: armCount(scope) > maxArms, lateral: lateral}
 	if p := scope.ByParent(); p != nil && len(filters) > 0 {
 		a.descend(p, s.given(" AND ", filters, filters[0].keys[0]), filters)
 		return
@@ -171,6 +186,7 @@ func (s *statement) given(before string, filters []filter, key string) string {
 type armWriter struct {
 	*statement
 	limit         int
+	direction     string
 	wide, lateral bool
 	n             int
 }
@@ -238,7 +254,7 @@ func (a *armWriter) ranged(distinct string, of span, values, also func()) {
 	if also != nil {
 		also()
 	}
-	for _, part := range [...]string{" AND ", of.at, " < $3 AND ", of.at, " > $4 ORDER BY at DESC"} {
+	for _, part := range [...]string{" AND ", of.at, " < $3 AND ", of.at, " > $4 ORDER BY at", a.direction} {
 		a.WriteString(part)
 	}
 	a.statement.limit(a.limit)

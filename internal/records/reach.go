@@ -10,17 +10,18 @@ import (
 	"gatehouse/internal/user"
 )
 
-// A value of a field that lists are filtered by has one index row for viewers
-// who see all records, and one for each way in which the record can be reached.
-// A filtered list is then a union of index ranges like an unfiltered one, and
-// reads no hidden match. The column reach names the way (way.reach).
+// A record has, for each field that lists are filtered and sorted by, one index row
+// for viewers who see all records, and one for each way in which it can be reached.
+// A filtered or sorted list is then a union of index ranges like any other, and
+// reads no hidden record. The column reach names the way (way.reach).
 
 // everybody is the reach of the row that every keyed value has.
 const everybody = ""
 
-// ranged reports whether a field's values have a row for each way. A unique
-// value has at most one match, whose visibility is checked as a condition.
-func ranged(f *schema.Field) bool { return f.Indexed && !f.Unique }
+// ranged reports whether records have a row for each way, and one where they have no
+// value (schema.Unset). A field that is unique alone is only looked up: a value
+// has at most one match, whose visibility is checked as a condition.
+func ranged(f *schema.Field) bool { return f.Indexed }
 
 func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ranged) }
 
@@ -57,7 +58,7 @@ func (st *standing) entries(e *schema.Entity) []entry {
 		if !ok {
 			continue
 		}
-		list = append(list, entry{f.StoredAs(), key, everybody, f.Unique})
+		list = append(list, entry{f.StoredAs(), key, everybody, f.Unique && key != schema.Unset})
 		if ranged(f) {
 			if at == nil {
 				at = st.reaches(e)

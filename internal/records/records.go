@@ -53,7 +53,8 @@ type row struct {
 	createdAt, updatedAt int64 // microseconds UTC
 	version              int64
 	data                 jsontext.Value
-	allowed              bool // whether the verb in question, not only read, reaches it
+	allowed              bool     // whether the verb in question, not only read, reaches it
+	keys                 []string // of its place, where it was read in an order
 }
 
 // standing returns the part of a record's standing that the row determines.

@@ -62,7 +62,7 @@ func (s *sieve) over(fetch fetchFunc) fetchFunc {
 			if err != nil || read < part.limit {
 				return err
 			}
-			part.before = s.last.createdAt
+			part.follow(&s.last)
 			s.cut.work.Pause() // as in cut.fill
 			if err := s.cut.enter(); err != nil {
 				return err
@@ -71,12 +71,13 @@ func (s *sieve) over(fetch fetchFunc) fetchFunc {
 	}
 }
 
-// left returns how many rows may still be looked at.
+// left returns how many rows may still be looked at: one more than the bound, which
+// tells whether there are more.
 func (s *sieve) left() int {
 	if s.bytes >= maxSiftedBytes {
 		return 0
 	}
-	return max(s.cut.s.store.sifts-s.rows, 0)
+	return max(s.cut.s.store.sifts+1-s.rows, 0)
 }
 
 // size returns about how large a row is.

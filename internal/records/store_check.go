@@ -72,6 +72,9 @@ func (c *checking) run(ctx context.Context, pace Pace) error {
 func (c *checking) record(ctx context.Context, rec *row) error {
 	made := newShaped(c.shape, &standing{id: rec.id, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole})
 	return made.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
+		if schema.IsNull(v) && !x.Needed {
+			return nil
+		}
 		if _, reason := f.Canonical(v); x.Check && reason != "" {
 			c.misfits[f.Name]++
 			return nil
@@ -88,8 +91,8 @@ func (c *checking) record(ctx context.Context, rec *row) error {
 				return nil
 			}
 		}
-		key, ok := indexKey(f, v)
-		if !ok || !x.Rows || !f.Unique {
+		key, ok := uniqueKey(f, v)
+		if !ok || !x.Rows {
 			return nil
 		}
 		if c.seen[f.Name] == nil {

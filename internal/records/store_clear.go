@@ -205,19 +205,23 @@ func clearAtOnce(ctx context.Context, tx db.Tx, config *access.Config, from *sch
 	if err := markCleared(ctx, tx, config.Shape(from.StoredAs()), f, id); err != nil {
 		return err
 	}
-	names, asking := []string{f.StoredAs()}, rulesAsking(valueRules(config, from.Name), f.Name, id)
-	if shape := config.Shape(from.StoredAs()); shape != nil {
+	asking := rulesAsking(valueRules(config, from.Name), f.Name, id)
+	shape := config.Shape(from.StoredAs())
+	if shape != nil {
 		if is := shape.Entity.OfMember(f.MemberName()); is != nil {
-			names = append(names, shapeNames(shape, is.Name)...)
 			asking = append(asking, rulesAsking(newRules(shape), is.Name, id)...)
 		}
 	}
-	for _, name := range names {
-		_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-			from.StoredAs(), name, id)
-		if err != nil {
-			return err
-		}
+	rows := valueRows{from.StoredAs(), f.StoredAs(), id}
+	reaches, err := rows.reaches(ctx, tx, config, asking)
+	if err != nil {
+		return err
+	}
+	if err := rows.unset(ctx, tx, ranged(f), reaches); err != nil {
+		return err
+	}
+	if err := rows.unsetShape(ctx, tx, shape, f.MemberName(), reaches); err != nil {
+		return err
 	}
 	for _, rule := range asking { // these rules require exactly this record, so they match nothing now
 		if err := dropMatches(ctx, tx, config, from, rule.StoredAs()); err != nil {

@@ -49,9 +49,12 @@ func (s *Session) countRows(ctx context.Context, r *access.EntityRights, c *cut)
 			c.leave()
 		}
 	}()
-	fetch := c.sieve.over(func(w window, each func(*row) error) error { return s.fetch(ctx, r, p.narrow(w), p.filters, each) })
+	rows, _, err := s.spanned(ctx, r, p, func(w window, each func(*row) error) error { return s.fetch(ctx, r, p.narrow(w), p.filters, each) })
+	if err != nil {
+		return Count{}, err
+	}
 	seen := 0
-	err = fetch(window{limit: MaxCount + 1}, func(*row) error { seen++; return nil })
+	err = c.sieve.over(rows)(window{limit: MaxCount + 1}, func(*row) error { seen++; return nil })
 	over := errors.Is(err, errLooked)
 	if over {
 		err = nil
@@ -76,7 +79,7 @@ func (s *Session) countRange(ctx context.Context, r *access.EntityRights, p *pla
 		st.limit(most)
 	} else {
 		st.WriteString("SELECT at FROM (")
-		st.arms(scope, p.filters, most, s.h.Dialect().Engine == db.Postgres)
+		st.arms(scope, p.filters, window{limit: most}, s.h.Dialect().Engine == db.Postgres)
 		st.WriteString(") u")
 		st.limit(most)
 	}

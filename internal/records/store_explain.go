@@ -362,7 +362,7 @@ func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.E
 		st.reached(r.Scope(access.Read))
 		st.WriteString(" THEN 1 ELSE 0 END")
 		s.candidates(st, nil)
-		newest(st, nil, w.limit)
+		inOrder(st, nil, w)
 		page := 0
 		err := s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
 			page++

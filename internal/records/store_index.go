@@ -51,7 +51,7 @@ func insertOf(n int) manyEntries {
 
 func insertRows(rows string) string {
 	return `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique) VALUES ` + rows + `
-		ON CONFLICT (tenant_id, entity, field, value, reach, record_created_at) DO NOTHING`
+		ON CONFLICT (tenant_id, entity, field, reach, value, record_created_at) DO NOTHING`
 }
 
 // deleteOf returns the statement that deletes n rows of one value; $2 is the

@@ -26,19 +26,23 @@ type indexed struct {
 	rules     []*access.SharingRule
 	accountIn bool // account is indexed
 	noteIn    bool // note is indexed
+	emailIn   bool // email is indexed, beside being unique
 }
 
 // declare stores the entity type contact and the rules as they are now.
 func (x *indexed) declare() {
 	x.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		account, note := "account reference:account", "note text"
+		account, note, email := "account reference:account", "note text", "email text unique"
 		if x.accountIn {
 			account += " indexed"
 		}
 		if x.noteIn {
 			note += " indexed"
 		}
-		errs := []error{schema.PutEntity(ctx, tx, entity("contact", "name text", "email text unique", "score number indexed",
+		if x.emailIn {
+			email += " indexed"
+		}
+		errs := []error{schema.PutEntity(ctx, tx, entity("contact", "name text", email, "score number indexed",
 			"stage select indexed", account, note, "extra json"))}
 		config, err := access.Load(ctx, tx)
 		if err != nil {
@@ -89,11 +93,8 @@ func (x *indexed) step() {
 	case 9:
 		x.changeRules()
 	case 10:
-		if rapid.Bool().Draw(x.t, "which") {
-			x.accountIn = !x.accountIn
-		} else {
-			x.noteIn = !x.noteIn
-		}
+		in := rapid.SampledFrom([]*bool{&x.accountIn, &x.noteIn, &x.emailIn}).Draw(x.t, "which")
+		*in = !*in
 		x.declare()
 	case 11:
 		x.unit()
@@ -282,14 +283,19 @@ func (x *indexed) compare() {
 			add("match %s of %d", name, r.Int(2))
 		}
 		for _, f := range contact.Fields {
-			v := values[f.Name]
-			if v == nil || !f.Keyed() {
+			if !f.Keyed() {
 				continue
 			}
-			key, _ := f.Key(v)
-			add("%s=%s for %q of %d, unique %v", f.StoredAs(), key, "", r.Int(2), f.Unique)
+			key, set := f.IndexKey(values[f.Name])
+			if !set && !f.Indexed {
+				continue
+			}
+			if !set {
+				key = schema.Unset
+			}
+			add("%s=%s for %q of %d, unique %v", f.StoredAs(), key, "", r.Int(2), f.Unique && set)
 			for _, way := range ways {
-				if f.Indexed && !f.Unique {
+				if f.Indexed {
 					add("%s=%s for %q of %d, unique false", f.StoredAs(), key, way, r.Int(2))
 				}
 			}

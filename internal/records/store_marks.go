@@ -245,7 +245,7 @@ func Refusal(ctx context.Context, h db.Handle) error {
 // refusal counts the marked records of one entity type.
 func refusal(ctx context.Context, q db.Querier, s *access.Shape) error {
 	const misfits = `SELECT count(*) FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3`
-	const doubles = `SELECT count(*) FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $4 AND v.value IN
+	const doubles = `SELECT count(*) FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $4 AND v.reach = '' AND v.value IN
 		(SELECT d.value FROM field_values d WHERE d.tenant_id = $1 AND d.entity = $2 AND d.field = $3)`
 	for _, x := range s.Fields {
 		tell := unfit

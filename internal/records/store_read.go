@@ -110,11 +110,11 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 		st.rest(filters)
 		st.WriteString(" AND ")
 		st.reached(scope)
-		newest(st, filters, w.limit)
+		inOrder(st, filters, w)
 		return s.rows(ctx, st, each)
 	}
 	wide := armCount(scope) > maxArms
-	if wide || len(filters) == 0 && scope.Dense.Load() {
+	if !w.oldest && (wide || len(filters) == 0 && scope.Dense.Load()) {
 		done, err := s.walk(ctx, r, &w, filters, each)
 		if done || err != nil {
 			return err
@@ -145,12 +145,12 @@ func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error
 func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, filters []filter, each func(*row) error) error {
 	scope := r.Scope(access.Read)
 	st := newStatement(`SELECT `+rowColumns(s.h)+` FROM (SELECT at FROM (`, r.Entity.StoredAs(), w.before, w.after)
-	st.arms(scope, filters, w.limit, s.h.Dialect().Engine == db.Postgres)
-	st.WriteString(") u ORDER BY at DESC")
+	st.arms(scope, filters, w, s.h.Dialect().Engine == db.Postgres)
+	st.WriteString(") u ORDER BY at" + w.direction())
 	st.limit(w.limit)
 	st.WriteString(") k")
 	st.WriteString(s.lookUp("k.at"))
-	st.WriteString(" ORDER BY k.at DESC")
+	st.WriteString(" ORDER BY k.at" + w.direction())
 	n, first, last := 0, int64(0), int64(0)
 	err := s.rows(ctx, st, func(rec *row) error {
 		if n++; n == 1 {
@@ -159,7 +159,7 @@ func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, 
 		last = rec.createdAt
 		return each(rec)
 	})
-	if err != nil || n < w.limit || len(filters) > 0 || scope.Lists.Add(1)%recheck != 1 {
+	if err != nil || n < w.limit || len(filters) > 0 || w.oldest || scope.Lists.Add(1)%recheck != 1 {
 		return err
 	}
 	return s.weigh(ctx, r, first, last, w.limit)
@@ -201,17 +201,18 @@ func (s *Session) candidates(st *statement, filters []filter) {
 	}
 }
 
-// newest writes the ORDER BY and LIMIT that belong to candidates.
-func newest(st *statement, filters []filter, limit int) {
+// inOrder writes the ORDER BY and LIMIT of a window that belong to candidates.
+func inOrder(st *statement, filters []filter, w window) {
 	switch {
 	case len(filters) == 0 || filters[0].field == byOwner:
-		st.WriteString(" ORDER BY r.created_at DESC")
+		st.WriteString(" ORDER BY r.created_at")
 	case filters[0].field == byID: // not the index of created_at, of which it would read all
-		st.WriteString(" ORDER BY +r.created_at DESC")
+		st.WriteString(" ORDER BY +r.created_at")
 	default:
-		st.WriteString(" ORDER BY s.record_created_at DESC")
+		st.WriteString(" ORDER BY s.record_created_at")
 	}
-	st.limit(limit)
+	st.WriteString(w.direction())
+	st.limit(w.limit)
 }
 
 // recheck is the number of full pages after which a scope is measured again.
@@ -241,7 +242,7 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, f
 	st.WriteString(" THEN 1 ELSE 0 END")
 	s.candidates(st, filters)
 	most := 2 * w.limit
-	newest(st, filters, most)
+	inOrder(st, filters, window{limit: most})
 	var rec row
 	walked := 0
 	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {

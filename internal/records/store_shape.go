@@ -59,7 +59,7 @@ func newShaped(shape *access.Shape, st *standing) *shaped {
 }
 
 // each calls fn for every field of the shape that has a value or, with null,
-// needs one.
+// needs one or has rows without one.
 func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value) error) error {
 	if s.values == nil {
 		return nil
@@ -67,10 +67,10 @@ func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value
 	for _, x := range s.shape.Fields {
 		f := s.shape.Entity.Field(x.Field)
 		v := s.values[f.Index]
-		if v == nil && x.Needed {
+		if v == nil {
 			v = schema.Null
 		}
-		if v != nil && (x.Needed || !schema.IsNull(v)) {
+		if x.Needed || x.Rows && ranged(f) || !schema.IsNull(v) {
 			if err := fn(x, f, v); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (s *shaped) rows(x *access.Index, f *schema.Field, v jsontext.Value) []entr
 	if !ok || !x.Rows {
 		return nil
 	}
-	list := []entry{{x.Name, key, everybody, f.Unique}}
+	list := []entry{{x.Name, key, everybody, f.Unique && key != schema.Unset}}
 	if ranged(f) {
 		list = appendEntries(list, x.Name, key, s.reaches)
 	}
@@ -157,7 +157,10 @@ func (s *shaped) insert(ctx context.Context, tx db.Tx, createdAt int64, b *batch
 		}
 		rows := s.rows(x, f, v)
 		if len(rows) > 0 && rows[0].unique {
-			return insertOnce(ctx, tx, entity, createdAt, x, rows[0])
+			if err := insertOnce(ctx, tx, entity, createdAt, x, rows[0]); err != nil {
+				return err
+			}
+			rows = rows[1:]
 		}
 		list = append(list, rows...)
 		return nil
@@ -208,7 +211,7 @@ func (b batch) insert(ctx context.Context, tx db.Tx, entity string) error {
 // fits reports whether a stored value fits the shape. It locks the record that
 // a reference names.
 func (s *shaped) fits(ctx context.Context, tx db.Tx, x *access.Index, f *schema.Field, v jsontext.Value) (bool, error) {
-	if !x.Check {
+	if !x.Check || schema.IsNull(v) && !x.Needed {
 		return true, nil
 	}
 	if _, reason := f.Canonical(v); reason != "" {
@@ -316,14 +319,6 @@ func shapeWays(shape *access.Shape, data jsontext.Value, reaches []string) (list
 	return list
 }
 
-// shapeNames returns the names of a field's rows under the shape.
-func shapeNames(shape *access.Shape, field string) []string {
-	if x := shape.Index(field); x != nil {
-		return []string{x.Name, x.Misfits(), x.Doubles()}
-	}
-	return nil
-}
-
 func newRules(shape *access.Shape) (list []*access.SharingRule) {
 	for _, r := range shape.Rules {
 		if r.New {
@@ -352,9 +347,12 @@ func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, targe
 			if err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND value = $4`,
-				shape.Entity.StoredAs(), x.Name, id)
+			rows := valueRows{shape.Entity.StoredAs(), x.Name, id}
+			reaches, err := rows.reaches(ctx, tx, config, nil)
 			if err != nil {
+				return err
+			}
+			if err := rows.unset(ctx, tx, false, reaches); err != nil {
 				return err
 			}
 		}

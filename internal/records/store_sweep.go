@@ -114,9 +114,9 @@ func sweepAll(ctx context.Context, tx db.Tx, l access.Leftover) error {
 func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, err error) {
 	var value, reach string
 	var at int64
-	err = tx.Query(ctx, `SELECT value, reach, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
-		ORDER BY value, reach, record_created_at LIMIT 1 OFFSET `+strconv.Itoa(sweepRows), func(r db.Row) error {
-		value, reach, at, more = r.Text(0), r.Text(1), r.Int(2), true
+	err = tx.Query(ctx, `SELECT reach, value, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
+		ORDER BY reach, value, record_created_at LIMIT 1 OFFSET `+strconv.Itoa(sweepRows), func(r db.Row) error {
+		reach, value, at, more = r.Text(0), r.Text(1), r.Int(2), true
 		return nil
 	}, l.Entity, l.Name)
 	if err != nil {
@@ -127,7 +127,7 @@ func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, e
 		return false, err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
-		AND (value, reach, record_created_at) < ($4, $5, $6)`, l.Entity, l.Name, value, reach, at)
+		AND (reach, value, record_created_at) < ($4, $5, $6)`, l.Entity, l.Name, reach, value, at)
 	return true, err
 }
 
@@ -139,22 +139,22 @@ func sweepValues(ctx context.Context, tx db.Tx, l access.Leftover) (more bool, e
 func sweepRule(ctx context.Context, q db.Querier, l access.Leftover, write func(func(tx db.Tx) (bool, error)) (bool, error)) error {
 	reach := ways[access.ByRule].reach(l.Name)
 	type key struct {
-		field, value, reach string
+		field, reach, value string
 		at                  int64
 	}
 	for after, n := (key{}), sweepScan; n == sweepScan; {
 		var found []key
 		n = 0
-		err := q.Query(ctx, `SELECT field, value, reach, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2
-			AND (field, value, reach, record_created_at) > ($3, $4, $5, $6)
-			ORDER BY field, value, reach, record_created_at LIMIT `+strconv.Itoa(sweepScan), func(r db.Row) error {
+		err := q.Query(ctx, `SELECT field, reach, value, record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2
+			AND (field, reach, value, record_created_at) > ($3, $4, $5, $6)
+			ORDER BY field, reach, value, record_created_at LIMIT `+strconv.Itoa(sweepScan), func(r db.Row) error {
 			n++
 			after = key{r.Text(0), r.Text(1), r.Text(2), r.Int(3)}
 			if access.IsOf(after.reach, reach) {
 				found = append(found, after)
 			}
 			return nil
-		}, l.Entity, after.field, after.value, after.reach, after.at)
+		}, l.Entity, after.field, after.reach, after.value, after.at)
 		if err != nil {
 			return err
 		}

@@ -41,6 +41,12 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	if len(q.Fields) > 0 {
 		return Page{}, fault.Fields("user has no selection of fields", map[string]string{"fields": "expected none for user"})
 	}
+	if len(q.Include) > 0 {
+		return Page{}, fault.Fields("records of user are listed alone", map[string]string{"include": "expected none for user"})
+	}
+	if len(q.Sort) > 0 {
+		return Page{}, fault.Fields("user has one order, newest first", map[string]string{"sort": "expected none for user"})
+	}
 	email, filtered, err := emailFilter(r, &q)
 	if err != nil {
 		return Page{}, err
@@ -52,7 +58,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 		}
 	}
 	var at *user.User
-	return s.page(ctx, schema.UserEntity, r.Scope(access.Read), q, &plan{}, func(w window, each func(*row) error) error {
+	return s.page(ctx, schema.UserEntity, r, q, &plan{}, func(w window, each func(*row) error) error {
 		if filtered && only == "" {
 			return nil
 		}
@@ -60,7 +66,7 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 			at = u
 			return each(&row{id: string(u.ID), createdAt: u.CreatedAt})
 		})
-	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) })
+	}, func(dst []byte, _ *row) []byte { return renderUser(dst, r, at) }, nil)
 }
 
 // only returns the id of the user with an e-mail address, "" when there is none

@@ -56,7 +56,7 @@ func eachUnique(e *schema.Entity, rec *row, fn func(uniqueValue)) {
 		if values == nil {
 			values = stored(e, rec.data)
 		}
-		if key, ok := indexKey(f, values[i]); ok {
+		if key, ok := uniqueKey(f, values[i]); ok {
 			fn(uniqueValue{e.Name, f.Name, key})
 		}
 	}

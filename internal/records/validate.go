@@ -240,13 +240,25 @@ func stored(e *schema.Entity, data jsontext.Value) []jsontext.Value {
 	return values
 }
 
-// indexKey returns the index key of a keyed field's value. It returns false if
-// there is none.
+// indexKey returns the key under which the index has a field's value, nil for none.
+// It returns false if the index has nothing for it.
 func indexKey(f *schema.Field, v jsontext.Value) (string, bool) {
-	if v == nil || !f.Keyed() {
+	if !f.Keyed() {
 		return "", false
 	}
-	return f.Key(v)
+	if key, ok := f.IndexKey(v); ok {
+		return key, true
+	}
+	return schema.Unset, ranged(f)
+}
+
+// uniqueKey returns the key of a value that no two records may have. It returns false
+// for any other.
+func uniqueKey(f *schema.Field, v jsontext.Value) (string, bool) {
+	if !f.Unique {
+		return "", false
+	}
+	return f.IndexKey(v)
 }
 
 // matching returns the name under which a sharing rule by field value matches a

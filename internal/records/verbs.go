@@ -313,8 +313,8 @@ func noSuch(f *schema.Field) string {
 func checkUnique(ctx context.Context, v view, e *schema.Entity, rec *row, values []jsontext.Value) error {
 	taken := map[string]string{}
 	for i, f := range e.Fields {
-		key, ok := indexKey(f, values[i])
-		if !ok || !f.Unique {
+		key, ok := uniqueKey(f, values[i])
+		if !ok {
 			continue
 		}
 		free, err := v.free(ctx, e, f, key, rec)

@@ -55,7 +55,7 @@ func (f *Field) Operators() []Operator {
 type Condition struct {
 	Op Operator
 	// Keys are those of the operands of OpEq, OpNe, OpIn and OpNin, each once (see
-	// Field.Key).
+	// Field.IndexKey).
 	Keys []string
 	// Operand is that of the other operators: of an instant in UTC, with nanoseconds.
 	Operand string
@@ -77,7 +77,7 @@ func (f *Field) Condition(op Operator, operands ...string) (c *Condition, reason
 			if reason != "" {
 				return nil, reason
 			}
-			if key, ok := f.Key(v); ok && !slices.Contains(c.Keys, key) {
+			if key, ok := f.IndexKey(v); ok && !slices.Contains(c.Keys, key) {
 				c.Keys = append(c.Keys, key)
 			}
 		}
@@ -154,7 +154,7 @@ func (c *Condition) Holds(v jsontext.Value) bool {
 }
 
 func (c *Condition) equals(v jsontext.Value) bool {
-	key, ok := c.field.Key(v)
+	key, ok := c.field.IndexKey(v)
 	return ok && slices.Contains(c.Keys, key)
 }
 

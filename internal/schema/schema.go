@@ -90,6 +90,9 @@ func (f *Field) Keyed() bool { return f.Unique || f.Indexed || f.Type == Referen
 // Filterable reports whether lists may be filtered by the field (contract P7).
 func (f *Field) Filterable() bool { return f.Unique || f.Indexed }
 
+// Sortable reports whether lists are sorted by the field (contract P13).
+func (f *Field) Sortable() bool { return f.Scalar() && !f.Refers() }
+
 // Scalar reports whether values can be compared for equality: those of all types
 // but multiselect and json, whose values are lists and objects. PostgreSQL gives
 // these back with white space in them.

@@ -25,6 +25,9 @@ type fieldType struct {
 	// key returns what equal values have in common, given their text. nil means
 	// the text itself.
 	key func(text string) (key string, ok bool)
+	// ordered turns such a key into one that is in the order of the values, as texts
+	// are by their bytes. nil means that the key is.
+	ordered func(key string) (in string, ok bool)
 	// order compares two values by the texts that have what equal values have in
 	// common, as in a key; ok is false where one is no value of the type. nil means
 	// that values have no order.

@@ -15,6 +15,10 @@ var numberType = fieldType{
 	name:    Number,
 	order:   byNumber,
 	literal: true,
+	ordered: func(text string) (string, bool) {
+		n, ok := number.Parse([]byte(text))
+		return number.Ordered(n), ok
+	},
 	canonical: func(_ *Field, v jsontext.Value) (jsontext.Value, string) {
 		if v.Kind() != '0' {
 			return nil, "expected a number"

@@ -63,6 +63,28 @@ func (f *Field) Key(v jsontext.Value) (key string, ok bool) {
 	return key, true
 }
 
+// Unset is what the index has in the place of the key of a value that is not set. It
+// comes after every key, and none begins with it.
+const Unset = "\U0010FFFF"
+
+// IndexKey returns the text by which the index finds a value. Two values have the same
+// one exactly when Key gives them the same, and the keys of a field are in the order
+// of its values (contract P13). ok is false where Key has none.
+func (f *Field) IndexKey(v jsontext.Value) (key string, ok bool) {
+	key, ok = f.Key(v)
+	switch {
+	case ok && f.kind().ordered != nil:
+		return f.kind().ordered(key)
+	case ok && strings.HasPrefix(key, Unset):
+		sum := sha256.Sum256([]byte(key))
+		return beforeUnset + ellipsis + hex.EncodeToString(sum[:]), true
+	}
+	return key, ok
+}
+
+// beforeUnset begins the index keys of texts that begin with Unset.
+const beforeUnset = "\U0010FFFE"
+
 // ellipsis precedes the digest of a long text in its key.
 const ellipsis = "…"
 

@@ -1,0 +1,176 @@
+package records_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
+)
+
+// sortedBy reads a sort parameter.
+func sortedBy(text string) (list []records.Sort) {
+	for key := range strings.SplitSeq(text, ",") {
+		field, desc := strings.CutPrefix(key, "-")
+		list = append(list, records.Sort{Field: field, Desc: desc})
+	}
+	return list
+}
+
+// throughAll returns a field of all records that a query gives, page by page.
+func throughAll(t *testing.T, s *records.Session, q records.Query, field string) (list []string, err error) {
+	t.Helper()
+	for q.Cursor = ""; ; {
+		p, err := s.List(t.Context(), "contact", q)
+		if err != nil {
+			return list, err
+		}
+		for _, r := range objects(t, p.Records) {
+			list = append(list, fmt.Sprint(r[field]))
+		}
+		if q.Cursor = p.Next; q.Cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// What the index has in order is listed in order, however much there is. What has to
+// be looked at first is bounded, and where it is too much the index still helps if it
+// can.
+func TestASortedListIsBoundedWhereItIsLookedAt(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam := h.as("sam")
+		records.SiftAtMost(h.store, 40)
+		scores := rand.New(rand.NewPCG(1, 2)).Perm(100)
+		for i, score := range scores {
+			name := []string{"x", "y"}[min(1, i%20/19)]
+			h.create(sam, "contact", fmt.Sprintf(`{"name":%q,"stage":%q,"score":%d}`, name, []string{"won", "won", "won", "lost", "new"}[score/20], score))
+		}
+		won, y := records.Filter{Field: "stage", Value: "won"}, records.Filter{Field: "name", Value: "y"}
+		score := func(op schema.Operator, value string) records.Filter {
+			return records.Filter{Field: "score", Op: op, Value: value}
+		}
+		in := func(keep func(score int) bool, order func(a, b int) int) (list []string) {
+			kept := slices.DeleteFunc(slices.Clone(scores), func(s int) bool { return !keep(s) })
+			if order != nil {
+				slices.SortFunc(kept, order)
+			} else {
+				slices.Reverse(kept) // newest first
+			}
+			for _, s := range kept {
+				list = append(list, fmt.Sprint(s))
+			}
+			return list
+		}
+		all := func(int) bool { return true }
+		up, down := func(a, b int) int { return cmp.Compare(a, b) }, func(a, b int) int { return cmp.Compare(b, a) }
+		isWon, isY := func(s int) bool { return s < 60 }, func(s int) bool { return slices.Index(scores, s)%20 == 19 }
+		for about, c := range map[string]struct {
+			filter []records.Filter
+			sort   string
+			want   []string // nil: QUERY_TOO_BROAD
+		}{
+			"by an index":                                {nil, "score", in(all, up)},
+			"by an index, the greatest first":            {nil, "-score", in(all, down)},
+			"oldest first":                               {nil, "created_at", fmtAll(scores)},
+			"without an index":                           {nil, "name", nil},
+			"more than can be looked at, by an index":    {[]records.Filter{won}, "score", in(isWon, up)},
+			"more than can be looked at, by another one": {[]records.Filter{won}, "name", nil},
+			"a test beside an index":                     {[]records.Filter{won, y}, "score", in(func(s int) bool { return isWon(s) && isY(s) }, up)},
+			"groups that can be looked at":               {[]records.Filter{score("gte", "60")}, "stage,-score", slices.Concat(in(func(s int) bool { return s >= 60 && s < 80 }, down), in(func(s int) bool { return s >= 80 }, down))},
+			"groups that cannot":                         {nil, "stage,score", nil},
+			"a range, sorted":                            {[]records.Filter{score("lt", "70")}, "-score", in(func(s int) bool { return s < 70 }, down)},
+			"a range of few":                             {[]records.Filter{score("gte", "90")}, "", in(func(s int) bool { return s >= 90 }, nil)},
+			"a range of many":                            {[]records.Filter{score("gte", "30")}, "", in(func(s int) bool { return s >= 30 }, nil)},
+			"what is set":                                {[]records.Filter{{Field: "score", Op: schema.OpIsNull, Value: "false"}}, "score", in(all, up)},
+			"what is not":                                {[]records.Filter{{Field: "score", Op: schema.OpIsNull, Value: "true"}}, "-score", []string{}},
+		} {
+			q := records.Query{Limit: 7, Filter: c.filter}
+			if c.sort != "" {
+				q.Sort = sortedBy(c.sort)
+			}
+			got, err := throughAll(t, sam, q, "score")
+			if c.want == nil {
+				want(t, err, fault.QueryTooBroad)
+			} else if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v\n got %v\nwant %v", about, err, got, c.want)
+			}
+		}
+	})
+}
+
+func fmtAll(list []int) (texts []string) {
+	for _, n := range list {
+		texts = append(texts, fmt.Sprint(n))
+	}
+	return texts
+}
+
+// A traversal gives each record that does not change meanwhile once, in order, however
+// the others change.
+func TestASortedTraversalIsCompleteForWhatStays(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam := h.as("sam")
+		rnd := rand.New(rand.NewPCG(3, 4))
+		var others []string
+		score := func() string { return []string{"null", "0", "-1.5", "7", "1e3", "7"}[rnd.IntN(6)] }
+		for i := range 60 {
+			r := h.create(sam, "contact", fmt.Sprintf(`{"name":"%d","stage":"new","score":%s}`, i, score()))
+			if i%2 == 1 {
+				others = append(others, id(r))
+			}
+		}
+		for _, by := range []string{"score", "-score", "stage,-score", "name", "created_at"} {
+			q := records.Query{Limit: 4, Sort: sortedBy(by)}
+			before, err := throughAll(t, sam, q, "name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stays := func(list []string) []string {
+				return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return len(name) > 0 && strings.ContainsRune("13579", rune(name[len(name)-1])) })
+			}
+			var got []string
+			for {
+				p, err := sam.List(t.Context(), "contact", q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range objects(t, p.Records) {
+					got = append(got, fmt.Sprint(r["name"]))
+				}
+				if q.Cursor = p.Next; q.Cursor == "" {
+					break
+				}
+				at := others[rnd.IntN(len(others))]
+				if _, err := sam.Update(t.Context(), "contact", at, body(t, `{"score": `+score()+`}`)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(stays(got), stays(before)) {
+				t.Errorf("by %s:\n got %v\nwant %v", by, stays(got), stays(before))
+			}
+		}
+	})
+}
+
+// What is no order is refused.
+func TestOrdersThatAreNone(t *testing.T) {
+	h := acme(t, dbtest.Open(t, db.SQLite))
+	for _, by := range []string{"nothing", "score,stage,name", "score,-score", "account", "id"} {
+		_, err := h.as("sam").List(t.Context(), "contact", records.Query{Limit: 1, Sort: sortedBy(by)})
+		want(t, err, fault.Validation, "sort")
+	}
+	p, err := h.as("sam").List(t.Context(), "contact", records.Query{Limit: 1, Sort: sortedBy("score")})
+	if err != nil || p.Next != "" {
+		t.Fatal(p, err)
+	}
+}
