@@ -36,11 +36,16 @@ func orderValues(ctx context.Context, tx Tx) error {
 	const indexed = ` FROM fields f JOIN entities e ON e.tenant_id = f.tenant_id AND e.name = f.entity
 		JOIN records r ON r.tenant_id = f.tenant_id AND r.entity = COALESCE(NULLIF(e.stored_as, ''), e.name) `
 	const name = `COALESCE(NULLIF(f.index_name, ''), f.name)`
-	const everybody = `JOIN field_values v ON v.tenant_id = r.tenant_id AND v.entity = r.entity AND v.field = ` + name + ` AND v.reach = '' AND v.record_created_at = r.created_at `
+	const everybody = `JOIN value_of v ON v.tenant_id = r.tenant_id AND v.entity = r.entity AND v.field = ` + name + ` AND v.record_created_at = r.created_at `
+	const fill = `INSERT INTO value_of SELECT tenant_id, entity, field, record_created_at, value FROM field_values WHERE reach = '' `
 	statements = append(statements,
+		columnTypes[tx.Dialect().Engine].Replace(`CREATE TABLE value_of (tenant_id {text} NOT NULL, entity {text} NOT NULL, field {text} NOT NULL,
+			record_created_at BIGINT NOT NULL, value {text} NOT NULL, PRIMARY KEY (tenant_id, entity, field, record_created_at)) {clustered}`),
+		fill,
 		columns+`SELECT r.tenant_id, r.entity, `+name+`, '`+unsetKey+`', '', r.created_at, 0`+indexed+`
-			WHERE f.is_indexed = 1 AND NOT EXISTS (SELECT 1 FROM field_values v WHERE v.tenant_id = r.tenant_id AND v.entity = r.entity
-			AND v.field = `+name+` AND v.reach = '' AND v.record_created_at = r.created_at)`)
+			WHERE f.is_indexed = 1 AND NOT EXISTS (SELECT 1 FROM value_of v WHERE v.tenant_id = r.tenant_id AND v.entity = r.entity
+			AND v.field = `+name+` AND v.record_created_at = r.created_at)`,
+		fill+`AND value = '`+unsetKey+`' ON CONFLICT DO NOTHING`)
 	for _, way := range []struct{ reach, join, where string }{
 		{`'o:' || r.owner_id`, ``, ``},
 		{`'r:' || r.owner_role`, ``, ` AND r.owner_role <> ''`},
@@ -52,8 +57,9 @@ func orderValues(ctx context.Context, tx Tx) error {
 	}
 	statements = append(statements, columns+`SELECT r.tenant_id, r.entity, `+name+`, v.value, 'p:' || p.value, r.created_at, 0`+indexed+everybody+`
 		JOIN fields c ON c.tenant_id = e.tenant_id AND c.entity = e.name AND c.name = e.controlled_by
-		JOIN field_values p ON p.tenant_id = r.tenant_id AND p.entity = r.entity AND p.field = COALESCE(NULLIF(c.index_name, ''), c.name) AND p.reach = '' AND p.record_created_at = r.created_at
-		WHERE f.is_indexed = 1 AND e.controlled_by <> '' ON CONFLICT DO NOTHING`)
+		JOIN value_of p ON p.tenant_id = r.tenant_id AND p.entity = r.entity AND p.field = COALESCE(NULLIF(c.index_name, ''), c.name) AND p.record_created_at = r.created_at
+		WHERE f.is_indexed = 1 AND e.controlled_by <> '' ON CONFLICT DO NOTHING`,
+		`DROP TABLE value_of`)
 	for _, sql := range statements {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return err
