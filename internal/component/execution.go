@@ -48,6 +48,7 @@ type execution struct {
 	hostCtx      context.Context // made at the first call
 	cancelHost   context.CancelFunc
 	failure      *thrown
+	responds     bool        // the handler returned what respond() made
 	rejections   []rejection // not handled yet, oldest first
 }
 

@@ -2,12 +2,8 @@ package component
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +23,9 @@ const (
 	opEncode
 	opDecode
 	opFailed
+	opEd25519
+	opECDSA
+	opRespond
 )
 
 // thrownByHost is returned by an operation to say that an exception is pending.
@@ -102,6 +101,12 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 			return thrownByHost
 		}
 		i.run.setFailure(text)
+	case opEd25519:
+		return i.verifies(a, b, c, ed25519Key)
+	case opECDSA:
+		return i.verifies(a, b, c, ecdsaKey)
+	case opRespond:
+		i.run.responds = true
 	}
 	return jsUndefined
 }
@@ -212,32 +217,6 @@ func (i *instance) equal(a, b uint64) uint64 {
 		return jsTrue
 	}
 	return jsFalse
-}
-
-func (i *instance) hmac(key, data uint64, encoding int) uint64 {
-	k, ok1 := i.dataOf(key)
-	d, ok2 := i.dataOf(data)
-	if !ok1 || !ok2 {
-		return thrownByHost
-	}
-	mac := hmac.New(sha256.New, k)
-	for len(d) > 0 {
-		n := min(len(d), 256<<10)
-		mac.Write(d[:n])
-		d = d[n:]
-		i.checkpoint()
-	}
-	var sum [sha256.Size]byte
-	mac.Sum(sum[:0])
-	var text [2 * sha256.Size]byte
-	switch encoding {
-	case 1:
-		return i.newText(base64.StdEncoding.AppendEncode(text[:0], sum[:]))
-	case 2:
-		return i.newText(base64.RawURLEncoding.AppendEncode(text[:0], sum[:]))
-	default:
-		return i.newText(hex.AppendEncode(text[:0], sum[:]))
-	}
 }
 
 // decode is TextDecoder.decode: with flag 1 it returns null for what is not UTF-8,

@@ -22,7 +22,8 @@
   const toString = uncurry(Object.prototype.toString);
 
   // The operations behind host(); the numbers are repeated in hostcalls.go.
-  const CALL = 1, LOG = 2, HMAC = 3, EQUAL = 4, RANDOM = 5, ENCODE = 6, DECODE = 7, FAILED = 8;
+  const CALL = 1, LOG = 2, HMAC = 3, EQUAL = 4, RANDOM = 5, ENCODE = 6, DECODE = 7, FAILED = 8,
+    ED25519 = 9, ECDSA = 10, RESPOND = 11;
 
   // hidden defines a global as browsers do: not enumerable, replaceable.
   const hidden = (target, name, value) => defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
@@ -62,14 +63,32 @@
   }
 
   // ---- crypto ------------------------------------------------------------
-  function hmacSha256(key, message, encoding = 'hex') {
-    const k = data(key, 'hmacSha256: the key');
-    if ((typeof k === 'string' ? k.length : viewLength(k)) === 0) throw new TypeError('hmacSha256: the key is empty');
-    const m = data(message, 'hmacSha256: the data');
+  // SHA1 is added to the number of the encoding.
+  const SHA1 = 4;
+  function hmac(name, hash, key, message, encoding) {
+    const k = data(key, name + ': the key');
+    if ((typeof k === 'string' ? k.length : viewLength(k)) === 0) throw new TypeError(name + ': the key is empty');
+    const m = data(message, name + ': the data');
     const e = encoding === 'hex' ? 0 : encoding === 'base64' ? 1 : encoding === 'base64url' ? 2 : -1;
-    if (e < 0) throw new TypeError('hmacSha256: encoding must be "hex", "base64" or "base64url"');
-    return host(HMAC, k, m, e);
+    if (e < 0) throw new TypeError(name + ': encoding must be "hex", "base64" or "base64url"');
+    return host(HMAC, k, m, hash + e);
   }
+  function hmacSha256(key, message, encoding = 'hex') { return hmac('hmacSha256', 0, key, message, encoding); }
+
+  // hmacSha1 is for providers that sign with nothing better, such as Twilio.
+  function hmacSha1(key, message, encoding = 'hex') { return hmac('hmacSha1', SHA1, key, message, encoding); }
+
+  // ed25519Verify and ecdsaP256Verify report whether a signature of data was made
+  // with the private key of publicKey. A key of the wrong form is an error, a
+  // signature of the wrong form is not right.
+  function verifies(operation, name, publicKey, message, signature) {
+    const k = data(publicKey, name + ': the public key');
+    const m = data(message, name + ': the data');
+    const s = typeof signature === 'string' ? signature : bytesOf(signature);
+    return s !== null && host(operation, k, m, s);
+  }
+  function ed25519Verify(publicKey, message, signature) { return verifies(ED25519, 'ed25519Verify', publicKey, message, signature); }
+  function ecdsaP256Verify(publicKey, message, signature) { return verifies(ECDSA, 'ecdsaP256Verify', publicKey, message, signature); }
 
   // safeCompare takes the same time wherever its arguments differ. A value that is
   // neither string nor bytes is not equal to anything, itself included.
@@ -120,10 +139,11 @@
   }
   const HEX = '0123456789abcdef';
   const crypto = {};
-  for (const f of [hmacSha256, safeCompare, checkTimestampFresh, getRandomValues, randomUUID]) hidden(crypto, f.name, f);
+  const bare = [hmacSha256, hmacSha1, ed25519Verify, ecdsaP256Verify, safeCompare, checkTimestampFresh];
+  for (const f of [...bare, getRandomValues, randomUUID]) hidden(crypto, f.name, f);
   hidden(crypto, Symbol.toStringTag, 'Crypto');
   hidden(G, 'crypto', crypto);
-  for (const f of [hmacSha256, safeCompare, checkTimestampFresh]) hidden(G, f.name, f);
+  for (const f of bare) hidden(G, f.name, f);
 
   // ---- Math.random: sfc32, seeded anew for every run ---------------------
 
@@ -274,6 +294,20 @@
     throw new Failure(String(message), { status, code, details });
   });
 
+  // An Answer is what respond() makes: returned, it is the whole answer to the call.
+  class Answer {
+    #made; // cannot be forged, so that data of a caller never is one
+    constructor(made) { this.#made = made; }
+    static made(v) { return typeof v === 'object' && v !== null && #made in v ? v.#made : undefined; }
+  }
+  hidden(Answer.prototype, 'constructor', Object);
+
+  hidden(G, 'respond', function respond(answer = {}) {
+    const { status, headers, body } = answer ?? {};
+    if (bytesOf(body) !== null) throw new TypeError('respond: the body must be a text, an object or a list, and no bytes');
+    return new Answer({ __proto__: null, status, headers, body });
+  });
+
   // A Refusal is an error that the host returned for a call, with code, status and
   // details. If it is not caught, its code and details are reported to the caller.
   class Refusal extends Error {
@@ -341,9 +375,12 @@
   // ---- in and out --------------------------------------------------------
   let handler, outcome;
 
-  // encode returns the JSON text of what a handler returned.
+  // encode returns the JSON text of what a handler returned, or of the answer that it
+  // made with respond().
   function encode(value) {
-    const text = stringify(value);
+    const made = Answer.made(value);
+    if (made !== undefined) host(RESPOND);
+    const text = stringify(made ?? value);
     return text === undefined ? 'null' : text;
   }
 
@@ -408,10 +445,12 @@
     // 0: a component's run
     (inputs, ctx, a, b, c, d) => { seed(a, b, c, d); return invoke(inputs, ctx); },
     // 1: a verifier's run
-    (rawBody, rawBytes, headers, config, a, b, c, d) => {
+    (rawBody, rawBytes, headers, config, request, a, b, c, d) => {
       seed(a, b, c, d);
       delete G.records;
-      return invoke({ rawBody, rawBytes, headers, config });
+      delete G.respond;
+      const { method, query, url } = request;
+      return invoke({ rawBody, rawBytes, headers, config, method, query, url });
     },
     // 2: the outcome of an asynchronous run
     () => outcome,

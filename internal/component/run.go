@@ -27,7 +27,8 @@ type Run struct {
 	// MaxMemory, or for a verifier VerifierMemory in addition to its input.
 	Memory int
 	// Verifier, when set, makes this the run of a verifier: the handler gets
-	// {rawBody, rawBytes, headers, config}, and there is no records.
+	// {rawBody, rawBytes, headers, config, method, query, url}, and there is neither
+	// records nor respond.
 	Verifier *VerifierInput
 }
 
@@ -36,6 +37,7 @@ type VerifierInput struct {
 	RawBody []byte // as received
 	Headers []byte // JSON
 	Config  []byte // JSON
+	Request []byte // JSON: {method, query, url}
 }
 
 // Host performs records.* for a component. Call gets the arguments as a JSON
@@ -60,13 +62,15 @@ var ErrHostBytes = fault.New(fault.ExecutionError, "more than %d MiB of records 
 type Result struct {
 	// Value is JSON of what the handler returned, null for undefined. It is UTF-8,
 	// and a double holds each of its numbers. It has no lone surrogate, except that
-	// of a verifier, which returns an event unchanged.
-	Value   []byte
-	Failed  *Failure
-	Console []Line
-	CPU     time.Duration // without host calls
-	Wall    time.Duration // without waiting for a place in the pool
-	Used    Used
+	// of a verifier, which returns an event unchanged. With Responds it is {status,
+	// headers, body} as the handler gave them to respond(), unchecked.
+	Value    []byte
+	Responds bool
+	Failed   *Failure
+	Console  []Line
+	CPU      time.Duration // without host calls
+	Wall     time.Duration // without waiting for a place in the pool
+	Used     Used
 }
 
 // Used is what a run used of its limits.
@@ -126,7 +130,7 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 		return &Result{}, err
 	}
 	value := i.handle(&r)
-	result := &Result{Value: value, Console: x.console, Wall: time.Since(x.started), CPU: x.cpu()}
+	result := &Result{Value: value, Responds: x.responds && value != nil, Console: x.console, Wall: time.Since(x.started), CPU: x.cpu()}
 	result.Used = Used{HostCalls: min(x.hostCalls, MaxHostCalls), HostBytes: min(x.hostBytes, MaxHostBytes), Memory: int(i.pages.Get()) * pageSize}
 	result.Failed = i.outcome(x, value, r.Memory)
 	if bug := runtime.Error(nil); x.stopped == nil && errors.As(i.err, &bug) {
@@ -190,12 +194,12 @@ func (i *instance) handle(r *Run) (value []byte) {
 	case r.Memory != MaxMemory:
 		i.must("qjs_set_memory_limit", engineLimit(r.Memory))
 	}
-	args := make([]uint64, 0, 8)
+	args := make([]uint64, 0, 9)
 	entry := enterComponent
 	if v := r.Verifier; v != nil {
 		entry = enterVerifier
 		args = append(args, i.give("JS_NewStringLen", i.surrogatesLen(v.RawBody), func(dst []byte) { i.surrogates(dst, v.RawBody) }),
-			i.give("JS_NewUint8ArrayCopy", len(v.RawBody), func(dst []byte) { copy(dst, v.RawBody) }), i.parse(v.Headers), i.parse(v.Config))
+			i.give("JS_NewUint8ArrayCopy", len(v.RawBody), func(dst []byte) { copy(dst, v.RawBody) }), i.parse(v.Headers), i.parse(v.Config), i.parse(v.Request))
 	} else {
 		args = append(args, i.parse(r.Inputs), i.parse(r.Ctx))
 	}

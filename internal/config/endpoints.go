@@ -50,6 +50,7 @@ var endpointTable = table[endpointDecl]{
 	{key: "defined_by", past: func(e, _ *endpointDecl) *Value { return str(e.DefinedBy) }},
 	flag("log_requests", func(e *endpointDecl) *bool { return &e.LogRequests }).says("calls are in the audit log"),
 	with(flag("external_users", func(e *endpointDecl) *bool { return &e.ExternalUsers }), custom.APIKey).says("access tokens of external users may call"),
+	with(flag("allow_get", func(e *endpointDecl) *bool { return &e.AllowGet }), custom.Signed).says("the verifier answers GET, too: a provider's challenge"),
 	with(count("rate_limit_per_minute", func(e *endpointDecl) *int { return &e.RateLimitPerMinute }), custom.Token, custom.Signed).says("calls of a webhook"),
 	between("max_body_bytes", func(e *endpointDecl) *int { return &e.MaxBodyBytes }, 1, custom.MaxBodyBytes).says("the size of a body"),
 }
@@ -135,6 +136,7 @@ func (d *decoder) fitting(e *endpointDecl, item *Value, marks map[string]*Value)
 		{"verifier", []custom.Auth{custom.Signed}},
 		{"webhook_secret", []custom.Auth{custom.Signed}},
 		{"previous_webhook_secret", []custom.Auth{custom.Signed}},
+		{"allow_get", []custom.Auth{custom.Signed}},
 		{"external_users", []custom.Auth{custom.APIKey}},
 		{"rate_limit_per_minute", []custom.Auth{custom.Token, custom.Signed}},
 	}

@@ -104,7 +104,8 @@ type Endpoint struct {
 	ExternalUsers      bool   `json:"external_users"`
 	RateLimitPerMinute int    `json:"rate_limit_per_minute"` // of a webhook
 	MaxBodyBytes       int    `json:"max_body_bytes"`
-	Verifier           string `json:"verifier"` // a component's name; signed mode
+	Verifier           string `json:"verifier"`            // a component's name; signed mode
+	AllowGet           bool   `json:"allow_get,omitempty"` // the verifier may answer GET; signed mode
 
 	// SealedSecret and SealedPrevious are the webhook's shared secrets, sealed
 	// under SecretPurpose; "" for none.

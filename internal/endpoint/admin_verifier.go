@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"gatehouse/internal/component"
@@ -26,6 +27,10 @@ type AdminVerifierTry struct {
 	Verifier *string  `json:"verifier"`
 	Source   *string  `json:"source"`
 	Secrets  []string `json:"secrets"`
+	// Method is that of the delivery, POST when absent, and Query its query as it was
+	// sent, without the question mark.
+	Method *string `json:"method"`
+	Query  *string `json:"query"`
 	// Headers are those of the delivery, Body its body as text, or BodyBase64 in
 	// base64 where it is no text.
 	Headers    []AdminHeader `json:"headers"`
@@ -42,7 +47,8 @@ type AdminHeader struct {
 // AdminVerdict says whether a verifier accepts a delivery.
 type AdminVerdict struct {
 	Accepted bool `json:"accepted"`
-	// Outcome is accepted; rejected, when the verifier threw or called fail(); result,
+	// Outcome is accepted; reply, when the verifier answers a challenge, and nothing runs;
+	// rejected, when the verifier threw or called fail(); result,
 	// when what it returned is not what a verifier returns; limits, when it was stopped
 	// at a limit; or source, when a source does not compile.
 	Outcome string `json:"outcome"`
@@ -51,11 +57,20 @@ type AdminVerdict struct {
 	ProviderEventID *string         `json:"providerEventId"`
 	EventKind       *string         `json:"eventKind"`
 	CanonicalEvent  json.RawMessage `json:"canonicalEvent"`
+	// Reply is what the verifier answers the challenge with; null for none.
+	Reply *AdminReply `json:"reply"`
 	// Line and Column are the place of a failure in the source, 0 if unknown or if
 	// the stored secret was used.
 	Line    int              `json:"line"`
 	Column  int              `json:"column"`
 	Console []component.Line `json:"console"` // empty if the stored secret was used
+}
+
+// AdminReply is a verifier's answer to a challenge.
+type AdminReply struct {
+	Status      int    `json:"status"`
+	ContentType string `json:"contentType"`
+	Body        string `json:"body"`
 }
 
 const (
@@ -77,6 +92,7 @@ type verifierTry struct {
 	secrets []string
 	headers []byte
 	body    []byte
+	request []byte
 }
 
 // adminTryVerifier runs a verifier on a delivery, as an endpoint would, and tells
@@ -120,7 +136,12 @@ func (s *Service) verifierTry(ctx context.Context, c *httpapi.Authed, given Admi
 	if err != nil {
 		return nil, nil, err
 	}
-	slug := "test-bench"
+	slug, method := "test-bench", http.MethodPost
+	if given.Method != nil {
+		if method = *given.Method; method != http.MethodPost && method != http.MethodGet {
+			return nil, nil, fault.Fields("the delivery cannot be tried", map[string]string{"method": "expected POST or GET"})
+		}
+	}
 	switch {
 	case given.Endpoint != nil:
 		if given.Verifier != nil || given.Source != nil || len(given.Secrets) > 0 {
@@ -163,7 +184,15 @@ func (s *Service) verifierTry(ctx context.Context, c *httpapi.Authed, given Admi
 		return nil, &AdminVerdict{Outcome: "rejected", Reason: "the endpoint has no webhook secret", Console: []component.Line{}}, nil
 	}
 	t.config = verifierConfigOf(slug, t.secrets)
+	t.request = verifierRequestOf(method, addressOf(c.Config.Tenant, slug), rawQuery(orEmptyText(given.Query)))
 	return t, nil, nil
+}
+
+func orEmptyText(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // deliveryOf returns the headers, as a verifier gets them, and the body.
@@ -197,7 +226,7 @@ func deliveryOf(c *httpapi.Authed, given AdminVerifierTry) (headers, body []byte
 // judge runs the verifier.
 func (s *Service) judge(ctx context.Context, c *httpapi.Authed, t *verifierTry) (*AdminVerdict, error) {
 	res, err := t.program.Run(ctx, component.Run{
-		Tenant: string(c.Config.Tenant.ID), Verifier: &component.VerifierInput{RawBody: t.body, Headers: t.headers, Config: t.config},
+		Tenant: string(c.Config.Tenant.ID), Verifier: &component.VerifierInput{RawBody: t.body, Headers: t.headers, Config: t.config, Request: t.request},
 	})
 	if err != nil {
 		return nil, err
@@ -213,11 +242,14 @@ func (s *Service) judge(ctx context.Context, c *httpapi.Authed, t *verifierTry) 
 		v.Outcome, v.Reason = "rejected", t.told(res.Failed.Message)
 	default:
 		accepted, wrong := parseVerified(res.Value)
-		if wrong == "" {
+		switch {
+		case wrong != "":
+			v.Outcome, v.Reason = "result", wrong
+		case accepted.reply != nil:
+			t.reply(v, accepted.reply, res.Value)
+		default:
 			t.accept(v, accepted, res.Value)
-			return v, nil
 		}
-		v.Outcome, v.Reason = "result", wrong
 	}
 	if res.Failed != nil && !t.stored {
 		v.Line, v.Column = res.Failed.Line, res.Failed.Column
@@ -239,17 +271,34 @@ func (t *verifierTry) told(message string) string {
 	return flatReason
 }
 
+// secretReturned is the reason why something that a verifier returned is not shown.
+const secretReturned = "what the verifier returned contains the secret, and is not shown"
+
+// reveals reports whether what the verifier returned contains a stored secret.
+func (t *verifierTry) reveals(value []byte) bool {
+	return t.stored && slices.ContainsFunc(t.secrets, func(s string) bool {
+		return strings.Contains(string(value), strings.Trim(string(wtf8.AppendQuote(nil, s)), `"`))
+	})
+}
+
+// reply fills a verdict with the verifier's answer to a challenge, without one that
+// contains a stored secret.
+func (t *verifierTry) reply(v *AdminVerdict, a *answer, value []byte) {
+	v.Outcome = "reply"
+	if t.reveals(value) {
+		v.Reason = secretReturned
+		return
+	}
+	v.Reply = &AdminReply{Status: a.status, ContentType: a.contentType, Body: string(a.body)}
+}
+
 // accept fills a verdict with what the verifier returned, without anything that
 // contains a stored secret.
 func (t *verifierTry) accept(v *AdminVerdict, accepted *verified, value []byte) {
 	v.Accepted, v.Outcome = true, "accepted"
-	if t.stored {
-		for _, s := range t.secrets {
-			if quoted := string(wtf8.AppendQuote(nil, s)); strings.Contains(string(value), strings.Trim(quoted, `"`)) {
-				v.Reason = "what the verifier returned contains the secret, and is not shown"
-				return
-			}
-		}
+	if t.reveals(value) {
+		v.Reason = secretReturned
+		return
 	}
 	id, kind := storedKind(accepted.id), storedKind(accepted.kind)
 	v.ProviderEventID, v.EventKind = &id, &kind

@@ -64,7 +64,7 @@ func (x *execution) try(ctx context.Context) (out *Outcome, touched []string) {
 		err = x.commit(ctx, touched)
 	}
 	if err != nil {
-		out.Err, out.Data, out.Meta = err, nil, nil // nothing was committed
+		out.Err, out.Data, out.Meta, out.response = err, nil, nil, nil // nothing was committed
 	}
 	out.Wall = time.Since(begun)
 	return out, touched

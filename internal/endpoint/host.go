@@ -276,11 +276,14 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := h.x.component(ctx, name, checked.JSON())
+	res, err := h.x.component(ctx, name, checked.JSON())
 	if err != nil {
 		return nil, err
 	}
-	return answer, h.quota.keep(len(answer))
+	if res.Responds {
+		return nil, fault.New(fault.ExecutionError, "the component %s returned respond(), which answers a call only where the component is what the endpoint runs", name)
+	}
+	return res.Value, h.quota.keep(len(res.Value))
 }
 
 // do performs one operation. A get of a record that is absent or hidden returns

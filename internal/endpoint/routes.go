@@ -23,12 +23,20 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// Routes returns the one route of all custom endpoints.
+// Routes returns the routes of all custom endpoints. GET exists at those only whose
+// verifier answers it (contract W17).
 func (s *Service) Routes() []httpapi.Route {
-	return []httpapi.Route{{
-		Method: http.MethodPost, Pattern: "/public/v1/custom/{slug}", Auth: httpapi.ByEndpoint, Limit: httpapi.PerCredential,
-		Audit: httpapi.AuditCustom, BodyCap: httpapi.DataBodyCap, Custom: s.serve,
-	}}
+	const pattern = "/public/v1/custom/{slug}"
+	return []httpapi.Route{
+		{
+			Method: http.MethodPost, Pattern: pattern, Auth: httpapi.ByEndpoint, Limit: httpapi.PerCredential,
+			Audit: httpapi.AuditCustom, BodyCap: httpapi.DataBodyCap, Custom: s.serve,
+		},
+		{
+			Method: http.MethodGet, Pattern: pattern, Chosen: true, Auth: httpapi.ByEndpoint, Limit: httpapi.PerCredential,
+			Audit: httpapi.AuditCustom, Custom: s.serve,
+		},
+	}
 }
 
 // serve finds the endpoint and serves the call in the endpoint's mode. It returns
@@ -40,6 +48,9 @@ func (s *Service) serve(ctx context.Context, call *httpapi.Call, checks httpapi.
 		return httpapi.Reply{}, err
 	}
 	e := catalog.Endpoints[call.Params.Get("slug")]
+	if call.Request.Method == http.MethodGet && (e == nil || e.Auth != custom.Signed || !e.AllowGet) {
+		return httpapi.Reply{}, checks.NoMethod()
+	}
 	if e == nil {
 		return httpapi.Reply{}, checks.Refuse(errUnknown)
 	}
@@ -94,7 +105,7 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	j := r.job(kind, viewer, given, nil)
 	j.holder = r.call
 	out := r.s.execute(ctx, j)
-	return httpapi.Reply{Data: out.Data, Meta: out.Meta}, out.Err
+	return out.reply(""), out.Err
 }
 
 // inputs parses the body as the target's inputs. It accepts a form, too, if
@@ -200,9 +211,9 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 		return orEmpty(duplicate), err
 	}
 	if r.endpoint.Reply == custom.Receipt {
-		return receipt(e.ID), nil
+		return receipt(e.ID, out), nil
 	}
-	return httpapi.Reply{Data: out.Data, Meta: out.Meta, Header: http.Header{"X-Event-Id": {e.ID}}}, nil
+	return out.reply(e.ID), nil
 }
 
 // idempotencyKeyHash and providerKeyHash return what a delivery is recognized by: the
@@ -284,10 +295,30 @@ func orEmpty(r *httpapi.Reply) httpapi.Reply {
 	return *r
 }
 
+// reply returns what a run returned: in the envelope, or as its component's respond()
+// has it. eventID is that of the delivery, "" for none.
+func (o *Outcome) reply(eventID string) httpapi.Reply {
+	made := httpapi.Reply{Data: o.Data, Meta: o.Meta}
+	if o.response != nil {
+		made = o.response.reply()
+	}
+	if eventID != "" {
+		if made.Header == nil {
+			made.Header = http.Header{}
+		}
+		made.Header["X-Event-Id"] = []string{eventID}
+	}
+	return made
+}
+
 // receipt returns the answer, without envelope, to an accepted delivery (contract
-// H6, C2).
-func receipt(eventID string) httpapi.Reply {
-	body := append(wtf8.AppendUTF8([]byte(`{"received":true,"event_id":`), eventID), '}')
+// H6, C2, C7).
+func receipt(eventID string, out *Outcome) httpapi.Reply {
+	body := []byte(`{"received":true,`)
+	if ignored(out.Data) {
+		body = append(body, `"ignored":true,`...)
+	}
+	body = append(wtf8.AppendUTF8(append(body, `"event_id":`...), eventID), '}')
 	return httpapi.Reply{Status: http.StatusAccepted, Data: body, Bare: true, Header: http.Header{"X-Event-Id": {eventID}}}
 }
 
@@ -303,7 +334,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if err := r.checks.Peek(budget, perMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
-	body, err := r.call.Body()
+	body, err := r.signedBody()
 	if fault.CodeOf(err) != "" && fault.CodeOf(err) != fault.Overloaded {
 		return httpapi.Reply{}, r.checks.Refuse(err) // the delivery is not verified
 	}
@@ -317,6 +348,12 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	}
 	if err != nil {
 		return httpapi.Reply{}, err
+	}
+	if v.reply == nil && r.call.Request.Method == http.MethodGet {
+		return httpapi.Reply{}, r.checks.Refuse(r.rejected("it accepted a GET as an event: expected a reply"))
+	}
+	if v.reply != nil { // nothing says that a provider has signed it
+		return v.reply.reply(), r.checks.TakeAddress()
 	}
 	r.checks.Admitted(credential.Signature)
 	if err := r.checks.Take(budget, perMinute); err != nil {
@@ -333,11 +370,20 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	e := &event{
 		ID: clock.NewID(r.s.clock.Now()), Kind: v.kind, ProviderID: v.id, KeyHash: providerKeyHash(v.id),
 	}
-	_, duplicate, err := r.deliver(ctx, credential.Signature, read, e)
+	out, duplicate, err := r.deliver(ctx, credential.Signature, read, e)
 	if duplicate != nil || err != nil {
 		return orEmpty(duplicate), err
 	}
-	return receipt(e.ID), nil
+	return receipt(e.ID, out), nil
+}
+
+// signedBody reads the body that is to be verified. That of a GET means nothing, and
+// is not read.
+func (r *request) signedBody() ([]byte, error) {
+	if r.call.Request.Method == http.MethodGet {
+		return nil, nil
+	}
+	return r.call.Body()
 }
 
 // verifierHeaders returns the header as a verifier gets it: names in lower case,

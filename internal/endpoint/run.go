@@ -54,8 +54,11 @@ type job struct {
 
 // Outcome is the result of a run.
 type Outcome struct {
-	Data []byte // JSON
-	Meta []byte // JSON object, nil for none
+	// Data is JSON of what the target returned. If its component returned what
+	// respond() made, that is {status, headers, body}, and response has it checked.
+	Data     []byte
+	response *answer
+	Meta     []byte // JSON object, nil for none
 	// Err is nil when the run was committed. It is a *fault.Error if the caller
 	// may know it: EXECUTION_ERROR or what fail() chose for a failure of the
 	// target, EXECUTION_TIMEOUT, CONFLICT after three lost races, OVERLOADED where

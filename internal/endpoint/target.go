@@ -23,13 +23,19 @@ func (x *execution) run(ctx context.Context, out *Outcome) (err error) {
 	if x.j.target.Kind != custom.ToComponent {
 		return x.automation(ctx, out)
 	}
-	out.Data, err = x.component(ctx, x.j.target.Name, x.j.inputs.JSON())
+	res, err := x.component(ctx, x.j.target.Name, x.j.inputs.JSON())
+	if err != nil {
+		return err
+	}
+	if out.Data = res.Value; res.Responds {
+		out.response, err = parseResponse(res.Value)
+	}
 	return err
 }
 
 // component runs a logic component on the unit. Its inputs must have been
 // checked.
-func (x *execution) component(ctx context.Context, name string, inputs jsontext.Value) ([]byte, error) {
+func (x *execution) component(ctx context.Context, name string, inputs jsontext.Value) (*component.Result, error) {
 	c := x.catalog.Components[name]
 	if c == nil {
 		return nil, errNoTarget(custom.Target{Kind: custom.ToComponent, Name: name})
@@ -63,7 +69,7 @@ func (x *execution) component(ctx context.Context, name string, inputs jsontext.
 	if res.Failed != nil {
 		return nil, x.failed(name, res.Failed)
 	}
-	return res.Value, nil
+	return res, nil
 }
 
 // program returns the program of a component of the catalog. That of a draft is

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/inputs"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/wtf8"
 )
@@ -26,6 +31,9 @@ type verified struct {
 	id    string // providerEventId in WTF-8, so that distinct ids stay distinct
 	kind  string // eventKind, WTF-8
 	event *httpapi.Object
+	// reply answers a challenge: then the others are empty, and there is no event
+	// (contract W17).
+	reply *answer
 }
 
 // errVerifierStopped is the answer to a delivery whose verifier was stopped at
@@ -108,7 +116,7 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	defer leave()
 	res, err := program.Run(ctx, component.Run{
 		Tenant:   string(r.call.Config.Tenant.ID),
-		Verifier: &component.VerifierInput{RawBody: body, Headers: verifierHeaders(r.call.Request.Header, r.call.Request.Host), Config: config},
+		Verifier: &component.VerifierInput{RawBody: body, Headers: verifierHeaders(r.call.Request.Header, r.call.Request.Host), Config: config, Request: r.verifierRequest()},
 	})
 	if err != nil {
 		return nil, err
@@ -127,11 +135,47 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if wrong != "" {
 		return nil, r.rejected(wrong)
 	}
+	if v.reply != nil {
+		return v, r.call.Hold(len(v.reply.body))
+	}
 	// An event may have any number of members, and is held while it waits for its turn.
 	if err := r.call.Keep(len(res.Value) + memberOverhead*len(v.event.Members)); err != nil {
 		return nil, err
 	}
 	return v, nil
+}
+
+// verifierRequest returns {method, query, url} for a verifier (contract W9). The URL
+// is the endpoint's as the tenant's base_url has it, which providers sign, with the
+// query as it was sent.
+func (r *request) verifierRequest() []byte {
+	return verifierRequestOf(r.call.Request.Method, addressOf(r.call.Config.Tenant, r.endpoint.Slug), rawQuery(r.call.Request.URL.RawQuery))
+}
+
+// addressOf returns the address of an endpoint under its tenant's base_url.
+func addressOf(t *tenant.Tenant, slug string) string {
+	return strings.TrimSuffix(t.BaseURL, "/") + "/public/v1/custom/" + slug
+}
+
+// rawQuery is a query as it was sent.
+type rawQuery string
+
+func verifierRequestOf(method, address string, sent rawQuery) []byte {
+	if sent != "" {
+		address += "?" + string(sent)
+	}
+	text := wtf8.AppendUTF8([]byte(`{"method":`), method)
+	text = wtf8.AppendUTF8(append(text, `,"url":`...), address)
+	text = append(text, `,"query":{`...)
+	query, _ := url.ParseQuery(string(sent)) // what cannot be read is left out
+	for i, name := range slices.Sorted(maps.Keys(query)) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(wtf8.AppendUTF8(text, name), ':')
+		text = append(text, inputs.FormValue(query[name])...)
+	}
+	return append(text, "}}"...)
 }
 
 // memberOverhead is about how many bytes one member of an event takes besides its
@@ -208,6 +252,13 @@ func parseVerified(value []byte) (v *verified, wrong string) {
 	}
 	v = &verified{}
 	id, _ := answer.Get("providerEventId")
+	if reply, _ := answer.Get("reply"); reply.Kind() != 0 && reply.Kind() != 'n' {
+		if len(answer.Members) > 1 {
+			return nil, "it returned a reply together with an event: expected one of them"
+		}
+		v.reply, wrong = parseReply(reply)
+		return v, wrong
+	}
 	if id.Kind() != '"' || len(id) == 2 {
 		return nil, "providerEventId is not a text, or empty"
 	}

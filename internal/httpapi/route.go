@@ -102,9 +102,12 @@ func (c AuditClass) String() string {
 // all others.
 type Route struct {
 	Method, Pattern string // Pattern as net/http's, without method and host
-	Auth            Auth
-	Limit           Limit
-	Audit           AuditClass
+	// Chosen routes exist only where their handler says so, by Checks.NoMethod. Allow
+	// does not name their method.
+	Chosen bool
+	Auth   Auth
+	Limit  Limit
+	Audit  AuditClass
 	// BodyCap is the largest body in bytes; 0 means the method has none.
 	BodyCap int64
 
@@ -145,6 +148,12 @@ type Checks interface {
 	// Refuse counts the request against its address. It returns err, or
 	// RATE_LIMITED when the address's budget is used up.
 	Refuse(err error) error
+	// TakeAddress counts the request against its address, as one without a valid
+	// credential. It returns RATE_LIMITED when the address's budget is used up.
+	TakeAddress() error
+	// NoMethod returns the answer to a method that does not exist at the path, as if
+	// the route did not exist.
+	NoMethod() error
 	// Admitted records for the logs how the request authenticated.
 	Admitted(with credential.Kind)
 	// Serves records for the logs the endpoint's name, "/custom/slug", and
@@ -281,8 +290,11 @@ type Reply struct {
 	Data   []byte
 	Meta   []byte // JSON object; nil is sent as {}
 	// Bare sends Data as the whole body, without the envelope (contract H6).
-	Bare   bool
-	Header http.Header
+	Bare bool
+	// ContentType is that of a Bare answer which is not the service's own JSON; "" for
+	// application/json.
+	ContentType string
+	Header      http.Header
 	// Stream, if set, sends the answer piece by piece, as server-sent events, in
 	// place of Data. It is called once the headers are sent. Its context ends with
 	// the connection and when the server drains; each call of send writes one piece

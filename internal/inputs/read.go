@@ -51,7 +51,7 @@ func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse f
 			return nil, fault.New(fault.Validation, "The form cannot be read: expected UTF-8 without U+0000.")
 		}
 		if len(texts) > 0 {
-			sent = append(sent, Member{Name: name, Value: formValue(texts)})
+			sent = append(sent, Member{Name: name, Value: FormValue(texts)})
 		}
 	}
 	return read(decls, sent, keepUndeclared, func(d *Declaration, v jsontext.Value) (jsontext.Value, string) {
@@ -76,9 +76,9 @@ func allClean(texts []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !cleanText(s) })
 }
 
-// formValue returns the text of a field, or the list of its texts when it was sent
-// several times.
-func formValue(texts []string) jsontext.Value {
+// FormValue returns the text of a field as JSON, or the list of its texts when it was
+// sent several times.
+func FormValue(texts []string) jsontext.Value {
 	if len(texts) == 1 {
 		return wtf8.AppendUTF8(nil, texts[0])
 	}

@@ -53,6 +53,7 @@ func (x *exchange) succeed(h http.Header, reply *httpapi.Reply) (status int) {
 	if status == 0 {
 		status = http.StatusOK
 	}
+	x.contentType = reply.ContentType
 	for name, values := range reply.Header {
 		h[name] = values
 	}
@@ -139,6 +140,9 @@ func (x *exchange) headers(h http.Header, status int) {
 		h["X-Accel-Buffering"] = []string{"no"} // a proxy must pass each piece on
 	case status == http.StatusNoContent || status == http.StatusNotModified:
 		delete(h, "Content-Type")
+	case x.contentType != "":
+		h["Content-Type"] = []string{x.contentType}
+		fallthrough
 	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(x.body))}
 	}
@@ -197,6 +201,9 @@ func (x *exchange) record(at time.Time, status int, code string) {
 			ev.RequestBody = x.call.Seen()
 		}
 		ev.ResponseBody, ev.ResponseContentType, ev.Rendered = x.body, typeJSON[0], true
+		if x.contentType != "" { // a tenant's code has made it
+			ev.ResponseContentType, ev.Rendered = x.contentType, false
+		}
 	}
 	x.s.log.Line(ev)
 	x.s.recorder.Record(ev)

@@ -71,6 +71,13 @@ func (c endpointChecks) Refuse(err error) error {
 	return c.x.refuse(err)
 }
 
+// TakeAddress counts the request against its address, and returns RATE_LIMITED when
+// the address's budget is used up.
+func (c endpointChecks) TakeAddress() error { return c.x.refuse(nil) }
+
+// NoMethod returns the answer to a method that does not exist at the path.
+func (c endpointChecks) NoMethod() error { return c.x.refuseRoute() }
+
 // presented returns the token that a request presents, for the logs.
 func presented(h http.Header) string {
 	if token := h.Get("X-Webhook-Token"); token != "" {

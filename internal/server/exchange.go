@@ -63,9 +63,10 @@ type exchange struct {
 
 	unrecorded bool // refused because the audit log has no room
 
-	page   bool                                                           // the answer is a file of the console, with headers of its own
-	body   []byte                                                         // of the answer
-	stream func(ctx context.Context, send func(piece []byte) error) error // sends it instead of body
+	contentType string                                                         // of the answer; "" for the service's own JSON
+	page        bool                                                           // the answer is a file of the console, with headers of its own
+	body        []byte                                                         // of the answer
+	stream      func(ctx context.Context, send func(piece []byte) error) error // sends it instead of body
 }
 
 // ServeHTTP answers one request.

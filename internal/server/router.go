@@ -68,7 +68,9 @@ func (m *matched) add(r *httpapi.Route) {
 	m.routes = append(m.routes, r)
 	var methods []string
 	for _, r := range m.routes {
-		methods = append(methods, r.Method)
+		if !r.Chosen {
+			methods = append(methods, r.Method)
+		}
 	}
 	slices.Sort(methods)
 	m.allow = strings.Join(methods, ", ")

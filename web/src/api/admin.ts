@@ -180,6 +180,12 @@ export interface AdminProblem {
   message: string;
 }
 
+export interface AdminReply {
+  status: number;
+  contentType: string;
+  body: string;
+}
+
 export interface AdminRetry {
   status: string;
   error: AdminError | null;
@@ -262,6 +268,7 @@ export interface AdminVerdict {
   providerEventId: string | null;
   eventKind: string | null;
   canonicalEvent: unknown;
+  reply: AdminReply | null;
   line: number;
   column: number;
   console: Line[];
@@ -272,6 +279,8 @@ export interface AdminVerifierTry {
   verifier: string | null;
   source: string | null;
   secrets: string[];
+  method: string | null;
+  query: string | null;
   headers: AdminHeader[];
   body: string;
   bodyBase64: string | null;

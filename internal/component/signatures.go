@@ -1,0 +1,147 @@
+package component
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // for HMAC, which SHA-1's collisions do not break
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+)
+
+// sha1Encoding is added to the number of an encoding for HMAC-SHA1.
+const sha1Encoding = 4
+
+func (i *instance) hmac(key, data uint64, encoding int) uint64 {
+	k, ok1 := i.dataOf(key)
+	d, ok2 := i.dataOf(data)
+	if !ok1 || !ok2 {
+		return thrownByHost
+	}
+	hash := sha256.New
+	if encoding&sha1Encoding != 0 {
+		hash = sha1.New
+	}
+	mac := hmac.New(hash, k)
+	for len(d) > 0 {
+		n := min(len(d), 256<<10)
+		mac.Write(d[:n])
+		d = d[n:]
+		i.checkpoint()
+	}
+	var space [sha256.Size]byte
+	sum := mac.Sum(space[:0])
+	var text [2 * sha256.Size]byte
+	switch encoding &^ sha1Encoding {
+	case 1:
+		return i.newText(base64.StdEncoding.AppendEncode(text[:0], sum))
+	case 2:
+		return i.newText(base64.RawURLEncoding.AppendEncode(text[:0], sum))
+	default:
+		return i.newText(hex.AppendEncode(text[:0], sum))
+	}
+}
+
+// signatureTurns is the work of verifying a signature, besides reading its data, in
+// turns of the engine's loops.
+const signatureTurns = 20_000
+
+// maxSignatureText is the length of the longest key or signature that is read.
+const maxSignatureText = 1 << 10
+
+// publicKey reports whether a signature of data was made with its private key. The
+// signature is text or bytes.
+type publicKey func(data, signature []byte, isText bool) bool
+
+// verifies reports whether a signature of data is right by a public key, which parse
+// reads. It throws a TypeError where parse returns nil, and problem.
+func (i *instance) verifies(key, data, signature uint64, parse func(key []byte, isText bool) (known publicKey, problem string)) uint64 {
+	k, ok := i.dataOf(key)
+	if !ok {
+		return thrownByHost
+	}
+	k = bytes.Clone(k[:min(len(k), maxSignatureText+1)]) // the next call of the engine may move its memory
+	s, ok := i.dataOf(signature)
+	if !ok {
+		return thrownByHost
+	}
+	s = bytes.Clone(s[:min(len(s), maxSignatureText+1)])
+	d, ok := i.dataOf(data)
+	if !ok {
+		return thrownByHost
+	}
+	known, problem := parse(k, isText(key))
+	if known == nil {
+		return i.throwType(problem)
+	}
+	i.run.turns += signatureTurns
+	right := known(d, s, isText(signature))
+	i.checkpoint()
+	if right {
+		return jsTrue
+	}
+	return jsFalse
+}
+
+// ed25519Key reads a key of 32 bytes; as text it is hex or base64.
+func ed25519Key(text []byte, isText bool) (publicKey, string) {
+	key := ofLength(text, isText, ed25519.PublicKeySize)
+	if key == nil {
+		return nil, "ed25519Verify: the public key must be 32 bytes, or their hex or base64"
+	}
+	return func(data, signature []byte, isText bool) bool {
+		s := ofLength(signature, isText, ed25519.SignatureSize)
+		return s != nil && ed25519.Verify(key, data, s)
+	}, ""
+}
+
+// ofLength returns n bytes that are given as they are or as text in hex or base64,
+// or nil for anything else.
+func ofLength(given []byte, isText bool, n int) []byte {
+	if isText {
+		var err error
+		if len(given) == hex.EncodedLen(n) {
+			given, err = hex.AppendDecode(nil, given)
+		} else {
+			given, err = base64.StdEncoding.AppendDecode(nil, given)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	if len(given) != n {
+		return nil
+	}
+	return given
+}
+
+// ecdsaKey reads a key of the curve P-256 in the form SubjectPublicKeyInfo; as text
+// it is base64. Signatures are of SHA-256, in ASN.1; as text they are base64.
+func ecdsaKey(text []byte, isText bool) (publicKey, string) {
+	const problem = "ecdsaP256Verify: the public key must be a SubjectPublicKeyInfo of the curve P-256, or its base64"
+	parsed, err := x509.ParsePKIXPublicKey(orBase64(text, isText))
+	key, ok := parsed.(*ecdsa.PublicKey)
+	if err != nil || !ok || key.Curve != elliptic.P256() {
+		return nil, problem
+	}
+	return func(data, signature []byte, isText bool) bool {
+		sum := sha256.Sum256(data)
+		return ecdsa.VerifyASN1(key, sum[:], orBase64(signature, isText))
+	}, ""
+}
+
+// orBase64 returns bytes that are given as they are or as base64, or nil.
+func orBase64(given []byte, isText bool) []byte {
+	if !isText {
+		return given
+	}
+	b, err := base64.StdEncoding.AppendDecode(nil, given)
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,222 @@
+package component_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1" //nolint:gosec // of Twilio
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/component"
+)
+
+// TestHMACSha1 tries a vector of RFC 2202 and Go's own, in every encoding.
+func TestHMACSha1(t *testing.T) {
+	if got := value(t, `return hmacSha1('Jefe', 'what do ya want for nothing?')`); got != "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79" {
+		t.Error(got)
+	}
+	mac := hmac.New(sha1.New, []byte("k€y"))
+	mac.Write([]byte("dätä 😀"))
+	sum := mac.Sum(nil)
+	for encoding, want := range map[string]string{
+		"hex": hex.EncodeToString(sum), "base64": base64.StdEncoding.EncodeToString(sum), "base64url": base64.RawURLEncoding.EncodeToString(sum),
+	} {
+		if got := value(t, `return crypto.hmacSha1('k€y', 'dätä 😀', '`+encoding+`')`); got != want {
+			t.Errorf("%s: %v, not %s", encoding, got, want)
+		}
+	}
+	if got := value(t, `try { hmacSha1('', 'x') } catch (e) { return e.message }`); got != "hmacSha1: the key is empty" {
+		t.Error(got)
+	}
+}
+
+// js writes Go values as arguments of a call.
+func js(t *testing.T, values ...any) string {
+	t.Helper()
+	parts := make([]string, len(values))
+	for i, v := range values {
+		if b, ok := v.([]byte); ok {
+			parts[i] = "Uint8Array.fromHex('" + hex.EncodeToString(b) + "')"
+			continue
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[i] = string(text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// TestEd25519 tries a vector of RFC 8032, keys and signatures in each of their forms, and
+// what is not right.
+func TestEd25519(t *testing.T) {
+	const (
+		rfcKey       = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
+		rfcSignature = "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"
+	)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := "1750000000" + `{"text":"Größe 😀"}`
+	signature := ed25519.Sign(private, []byte(body))
+	other := ed25519.Sign(private, []byte(body+" "))
+	b64 := base64.StdEncoding.EncodeToString
+	for args, want := range map[string]any{
+		js(t, rfcKey, "r", rfcSignature):                                       true,
+		js(t, strings.ToUpper(rfcKey), "r", strings.ToUpper(rfcSignature)):     true,
+		js(t, rfcKey, "s", rfcSignature):                                       false,
+		js(t, []byte(public), body, signature):                                 true,
+		js(t, []byte(public), []byte(body), signature):                         true,
+		js(t, hex.EncodeToString(public), body, hex.EncodeToString(signature)): true,
+		js(t, b64(public), body, b64(signature)):                               true,
+		js(t, b64(public), body, b64(other)):                                   false,
+		js(t, b64(public), body, signature[:63]):                               false,
+		js(t, b64(public), body, ""):                                           false,
+		js(t, b64(public), body, strings.Repeat("zz", 64)):                     false,
+		js(t, b64(public), body, strings.Repeat("A", 10_000)):                  false,
+		js(t, b64(public), body, nil):                                          false,
+		js(t, b64(public), body, map[string]any{}):                             false,
+		js(t, b64(public)[1:], body, signature):                                "TypeError",
+		js(t, "", body, signature):                                             "TypeError",
+		js(t, nil, body, signature):                                            "TypeError",
+		js(t, public[:31], body, signature):                                    "TypeError",
+		js(t, b64(public), nil, signature):                                     "TypeError",
+		js(t, hex.EncodeToString(public)+" ", body, signature):                 "TypeError",
+		js(t, make([]byte, 32), body, make([]byte, 64)):                        false,
+	} {
+		if got := value(t, "try { return ed25519Verify("+args+") } catch (e) { return e instanceof Error ? e.name : 'TypeError' }"); got != want {
+			t.Errorf("%.300s: %v, not %v", args, got, want)
+		}
+	}
+}
+
+// TestECDSA tries keys and signatures in each of their forms, and what is not right.
+func TestECDSA(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	largeKey, err := x509.MarshalPKIXPublicKey(&large.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreignKey, err := x509.MarshalPKIXPublicKey(&foreign.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(text string) []byte {
+		sum := sha256.Sum256([]byte(text))
+		s, err := ecdsa.SignASN1(rand.Reader, private, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	body := `[{"email":"größe@example.com"}]`
+	b64 := base64.StdEncoding.EncodeToString
+	for args, want := range map[string]any{
+		js(t, b64(key), body, b64(sign(body))):                true,
+		js(t, key, []byte(body), sign(body)):                  true,
+		js(t, b64(key), body, b64(sign(body+" "))):            false,
+		js(t, b64(key), body, hex.EncodeToString(sign(body))): false,
+		js(t, b64(key), body, ""):                             false,
+		js(t, b64(key), body, nil):                            false,
+		js(t, b64(largeKey), body, b64(sign(body))):           "TypeError",
+		js(t, b64(foreignKey), body, b64(sign(body))):         "TypeError",
+		js(t, "MFkw", body, b64(sign(body))):                  "TypeError",
+		js(t, "", body, b64(sign(body))):                      "TypeError",
+	} {
+		if got := value(t, "try { return ecdsaP256Verify("+args+") } catch (e) { return e instanceof Error ? e.name : 'TypeError' }"); got != want {
+			t.Errorf("%.300s: %v, not %v", args, got, want)
+		}
+	}
+}
+
+// TestVerifyingIsWork: it is counted where a source is compiled, and a run ends in time
+// whatever it verifies.
+func TestVerifyingIsWork(t *testing.T) {
+	loop := fmt.Sprintf("for (;;) ed25519Verify(%s);", js(t, make([]byte, 32), "x", make([]byte, 64)))
+	begun := time.Now()
+	if _, err := engine(t).Compile(t.Context(), loop+" export default () => 1"); err == nil {
+		t.Error("a top level that verifies for ever compiles")
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("a top level that verifies for ever took %s", took)
+	}
+	r := body(t, loop, component.Run{Timeout: 200 * time.Millisecond})
+	if r.Failed == nil || r.Failed.Status != 504 || r.Wall > 2*time.Second {
+		t.Errorf("%+v after %s", r.Failed, r.Wall)
+	}
+}
+
+// TestRespond: only what respond() made is an answer; data that looks like one is not.
+func TestRespond(t *testing.T) {
+	for source, want := range map[string]string{
+		`return respond({status: 201, headers: {a: 'b'}, body: 'text'})`: `{"status":201,"headers":{"a":"b"},"body":"text"}`,
+		`return respond()`:     `{}`,
+		`return respond(null)`: `{}`,
+		`JSON.stringify = null; Object.prototype.toJSON = () => 'x'; return respond({body: {a: 1}})`: `{"body":"x"}`,
+	} {
+		if r := body(t, source, component.Run{}); r.Failed != nil || !r.Responds || string(r.Value) != want {
+			t.Errorf("%s: %v %s %+v", source, r.Responds, r.Value, r.Failed)
+		}
+	}
+	for source, want := range map[string]string{
+		`return {status: 201, headers: {a: 'b'}, body: 'text'}`:             `{"status":201,"headers":{"a":"b"},"body":"text"}`,
+		`return {a: respond({body: 'text'})}`:                               `{"a":{}}`,
+		`return Object.create(Object.getPrototypeOf(respond({body: 'x'})))`: `{}`,
+		`return new (respond({}).constructor)({body: 'text'})`:              `{"body":"text"}`,
+		`respond({body: 'made and not returned'}); return 1`:                `1`,
+		`return structuredClone(respond({body: 'text'}))`:                   `{}`,
+	} {
+		if r := body(t, source, component.Run{}); r.Failed != nil || r.Responds || string(r.Value) != want {
+			t.Errorf("%s: %v %s %+v", source, r.Responds, r.Value, r.Failed)
+		}
+	}
+	for source, want := range map[string]string{
+		`return respond({body: new Uint8Array(3)})`: "no bytes",
+		`return respond({body: 1n})`:                "BigInt",
+	} {
+		if r := body(t, source, component.Run{}); r.Failed == nil || !strings.Contains(r.Failed.Message, want) {
+			t.Errorf("%s: %s %+v", source, r.Value, r.Failed)
+		}
+	}
+	if r := body(t, `return typeof respond`, component.Run{Verifier: verifierInput(nil)}); string(r.Value) != `"undefined"` {
+		t.Errorf("a verifier has respond: %s", r.Value)
+	}
+}
+
+// TestVerifiersSeeTheRequest, whatever its query has.
+func TestVerifiersSeeTheRequest(t *testing.T) {
+	in := verifierInput(nil)
+	in.Request = []byte(`{"method":"GET","query":{"hub.challenge":"1","__proto__":"2"},"url":"https://acme.localhost/public/v1/custom/hook?x=1"}`)
+	r := run(t, compile(t, `export default ({method, query, url}) => [method, query['hub.challenge'], Object.keys(query), url]`), component.Run{Verifier: in})
+	if want := `["GET","1",["hub.challenge","__proto__"],"https://acme.localhost/public/v1/custom/hook?x=1"]`; string(r.Value) != want {
+		t.Errorf("%s %+v", r.Value, r.Failed)
+	}
+}
