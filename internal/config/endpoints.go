@@ -50,7 +50,7 @@ var endpointTable = table[endpointDecl]{
 	{key: "defined_by", past: func(e, _ *endpointDecl) *Value { return str(e.DefinedBy) }},
 	flag("log_requests", func(e *endpointDecl) *bool { return &e.LogRequests }).says("calls are in the audit log"),
 	with(flag("external_users", func(e *endpointDecl) *bool { return &e.ExternalUsers }), custom.APIKey).says("access tokens of external users may call"),
-	with(flag("allow_get", func(e *endpointDecl) *bool { return &e.AllowGet }), custom.Signed).says("the verifier answers GET, too: a provider's challenge"),
+	with(flag("allow_get", func(e *endpointDecl) *bool { return &e.AllowGet }), custom.Signed).when(sparse).says("the verifier answers GET, too: a provider's challenge"),
 	with(count("rate_limit_per_minute", func(e *endpointDecl) *int { return &e.RateLimitPerMinute }), custom.Token, custom.Signed).says("calls of a webhook"),
 	between("max_body_bytes", func(e *endpointDecl) *int { return &e.MaxBodyBytes }, 1, custom.MaxBodyBytes).says("the size of a body"),
 }

@@ -1,13 +1,10 @@
 package endpoint
 
 import (
-	"bytes"
 	"context"
 	"crypto/subtle"
 	"errors"
-	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -106,61 +103,6 @@ func (r *request) byKey(ctx context.Context) (httpapi.Reply, error) {
 	j.holder = r.call
 	out := r.s.execute(ctx, j)
 	return out.reply(""), out.Err
-}
-
-// inputs parses the body as the target's inputs. It accepts a form, too, if
-// formToo is set. It returns UNSUPPORTED_MEDIA_TYPE, VALIDATION, and the errors of
-// httpapi.Call.Body.
-func (r *request) inputs(formToo bool) (inputs.Object, error) {
-	decls, keep, err := r.catalog.declared(r.endpoint.Target)
-	if err != nil {
-		return nil, err
-	}
-	if formToo && isForm(r.call.Request.Header) {
-		form, err := r.form()
-		if err != nil {
-			return nil, err
-		}
-		return inputs.FromForm(decls, form, keep, httpapi.ParseValue)
-	}
-	object, err := r.call.JSON()
-	if formToo && fault.CodeOf(err) == fault.UnsupportedMediaType {
-		err = errFormType
-	}
-	if err != nil {
-		return nil, err
-	}
-	return inputs.FromJSON(decls, object.Members, keep)
-}
-
-var errFormType = fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json in UTF-8 or application/x-www-form-urlencoded, not compressed")
-
-func isForm(h http.Header) bool {
-	values := h["Content-Type"]
-	if len(values) != 1 {
-		return false
-	}
-	kind, _, err := mime.ParseMediaType(values[0])
-	return err == nil && kind == "application/x-www-form-urlencoded"
-}
-
-// maxFormFields is the largest number of fields of a form. Even a short field
-// takes some hundred bytes of memory.
-const maxFormFields = 20_000
-
-func (r *request) form() (url.Values, error) {
-	body, err := r.call.Body()
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Count(body, []byte("&")) >= maxFormFields {
-		return nil, fault.New(fault.Validation, "The form cannot be read: expected at most %d fields.", maxFormFields)
-	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, fault.New(fault.Validation, "The form cannot be read: expected name=value pairs, separated by & and percent-encoded.")
-	}
-	return form, nil
 }
 
 // errToken is the answer to every wrong or missing webhook token.

@@ -91,10 +91,32 @@ func (c *Call) JSON() (*Object, error) {
 	return ParseObject(b)
 }
 
+// AnyJSON is JSON for a body that may also be of another format that is JSON, such as
+// application/cloudevents+json.
+func (c *Call) AnyJSON() (*Object, error) {
+	if err := checkJSON(c.Request.Header, true); err != nil {
+		return nil, err
+	}
+	b, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	return ParseObject(b)
+}
+
+// Uncompressed reports whether a header announces a body without a content encoding.
+func Uncompressed(h http.Header) bool {
+	e := h.Get("Content-Encoding")
+	return e == "" || strings.EqualFold(e, "identity")
+}
+
 // CheckJSON returns UNSUPPORTED_MEDIA_TYPE unless a header announces a body of JSON
 // in UTF-8 without a content encoding (contract H9).
-func CheckJSON(h http.Header) error {
-	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+func CheckJSON(h http.Header) error { return checkJSON(h, false) }
+
+// checkJSON is CheckJSON; with suffix it takes application/*+json, too.
+func checkJSON(h http.Header, suffix bool) error {
+	if !Uncompressed(h) {
 		return fault.New(fault.UnsupportedMediaType, "Content-Encoding: expected none")
 	}
 	values := h["Content-Type"]
@@ -102,17 +124,26 @@ func CheckJSON(h http.Header) error {
 		return nil
 	}
 	unsupported := fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json")
+	if suffix {
+		unsupported = fault.New(fault.UnsupportedMediaType, "Content-Type: expected application/json or application/*+json")
+	}
 	if len(values) != 1 {
 		return unsupported
 	}
 	kind, params, err := mime.ParseMediaType(values[0])
-	if err != nil || kind != "application/json" {
+	if err != nil || kind != "application/json" && !(suffix && isJSONBySuffix(kind)) {
 		return unsupported
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
 		return fault.New(fault.UnsupportedMediaType, "Content-Type: expected charset utf-8")
 	}
 	return nil
+}
+
+// isJSONBySuffix reports whether a media type is application/NAME+json.
+func isJSONBySuffix(kind string) bool {
+	name, ok := strings.CutPrefix(kind, "application/")
+	return ok && len(name) > len("+json") && strings.HasSuffix(name, "+json")
 }
 
 // Bearer returns the token of an Authorization header of the form "Bearer

@@ -29,12 +29,13 @@ var table = []struct {
 	sent                        string // the JSON value; of a form, the text that the field holds
 	text, number, boolean, json string
 	formText                    string // where a form's text differs: it is the text itself
+	formBool                    string // where a form's boolean differs
 }{
 	{sent: notSent, text: `null`, number: `null`, boolean: `null`, json: `null`, formText: `null`},
 	{sent: `null`, text: `null`, number: `null`, boolean: `null`, json: `null`, formText: `"null"`},
 	{sent: `true`, text: `"true"`, number: noNumber, boolean: `true`, json: noJSON},
 	{sent: `false`, text: `"false"`, number: noNumber, boolean: `false`, json: noJSON},
-	{sent: `0`, text: `"0"`, number: `0`, boolean: noBool, json: noJSON},
+	{sent: `0`, text: `"0"`, number: `0`, boolean: noBool, json: noJSON, formBool: `false`},
 	{sent: `-12.50`, text: `"-12.50"`, number: `-12.50`, boolean: noBool, json: noJSON},
 	{sent: `1e3`, text: `"1e3"`, number: `1e3`, boolean: noBool, json: noJSON},
 	{sent: `12345678901234567890`, text: `"12345678901234567890"`, number: `12345678901234567890`, boolean: noBool, json: noJSON},
@@ -67,8 +68,11 @@ func TestEveryTypeTimesEveryValueTimesEveryBody(t *testing.T) {
 						form.Set("x", row.sent)
 					}
 					inForm := value
-					if kind == inputs.Text {
+					switch {
+					case kind == inputs.Text:
 						inForm = row.formText
+					case kind == inputs.Boolean && row.formBool != "":
+						inForm = row.formBool
 					}
 					got, err = inputs.FromForm(decls, form, keep, httpapi.ParseValue)
 					judge(t, "form", kind, row.sent, inForm, must, keep, got, err)
@@ -165,16 +169,16 @@ func TestAFormIsReadAsStrictlyAsABody(t *testing.T) {
 	decl := func(kind inputs.Type) []inputs.Declaration {
 		return []inputs.Declaration{{Name: "x", Type: kind}}
 	}
-	for _, bad := range []string{"", " ", "1 2", "1e999", "0x10", "NaN", "Infinity", "+5", "1,5", "5x", "١"} {
+	for _, bad := range []string{" ", "1 2", "1e999", "0x10", "NaN", "Infinity", "+5", "1,5", "5x", "١"} {
 		_, err := inputs.FromForm(decl(inputs.Number), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected number]", map[string]string{"x": noNumber})
 	}
-	for _, bad := range []string{"", "on", "yes", "True", "1"} {
+	for _, bad := range []string{" ", "yes", "no", "True", "ON", "On", "off ", "2", "00", "1.0", "t"} {
 		_, err := inputs.FromForm(decl(inputs.Boolean), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected boolean]", map[string]string{"x": noBool})
 	}
 	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
-	for _, bad := range []string{"", "{", `{"a":1,"a":2}`, `{"a":"\u0000"}`, `{"\u0000":1}`, `["\ud800"]`, `[1e999]`, `[] []`, deep, strings.Repeat("[", 1<<20)} {
+	for _, bad := range []string{" ", "a", "{", `{"a":1,"a":2}`, `{"a":"\u0000"}`, `{"\u0000":1}`, `["\ud800"]`, `[1e999]`, `[] []`, deep, strings.Repeat("[", 1<<20)} {
 		_, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected json]", map[string]string{"x": noJSON})
 	}
@@ -187,6 +191,73 @@ func TestAFormIsReadAsStrictlyAsABody(t *testing.T) {
 	if err != nil || string(got.JSON()) != `{"x":["a","b"]}` {
 		t.Errorf("a field sent twice: got %s, %v", got.JSON(), err)
 	}
+}
+
+// TestBlanksInForms: an empty field of a declared input was not sent, nor was a required text of
+// blanks; what is not declared, or sent several times, stays as it is, and so does a body of JSON.
+func TestBlanksInForms(t *testing.T) {
+	decls := []inputs.Declaration{
+		{Name: "must", Type: inputs.Text, Required: true}, {Name: "text", Type: inputs.Text}, {Name: "number", Type: inputs.Number},
+		{Name: "boolean", Type: inputs.Boolean}, {Name: "json", Type: inputs.JSON},
+	}
+	empty := func() url.Values {
+		return url.Values{"must": {"a"}, "text": {""}, "number": {""}, "boolean": {""}, "json": {""}, "other": {""}}
+	}
+	for keep, want := range map[bool]string{
+		false: `{"must":"a","text":null,"number":null,"boolean":null,"json":null}`, true: `{"must":"a","other":""}`,
+	} {
+		got, err := inputs.FromForm(decls, empty(), keep, httpapi.ParseValue)
+		if err != nil || string(got.JSON()) != want {
+			t.Errorf("empty fields (keep %t): got %s, %v; want %s", keep, got.JSON(), err, want)
+		}
+	}
+	for _, blank := range []string{"", " ", "\t\r\n ", "\u00a0\u2003"} {
+		form := empty()
+		form.Set("must", blank)
+		_, err := inputs.FromForm(decls, form, true, httpapi.ParseValue)
+		wantFailure(t, err, "Input validation failed: [must: required]", map[string]string{"must": required})
+	}
+	for i := range decls {
+		decls[i].Required = true
+	}
+	_, err := inputs.FromForm(decls, empty(), true, httpapi.ParseValue)
+	wantFailure(t, err, "Input validation failed: [text: required, number: required, boolean: required, json: required]",
+		map[string]string{"text": required, "number": required, "boolean": required, "json": required})
+	got, err := inputs.FromForm(decls[1:2], url.Values{"text": {" a "}}, true, httpapi.ParseValue)
+	if err != nil || string(got.JSON()) != `{"text":" a "}` {
+		t.Errorf("a text with blanks: got %s, %v", got.JSON(), err)
+	}
+	got, err = inputs.FromForm([]inputs.Declaration{{Name: "x", Type: inputs.Text}}, url.Values{"x": {" "}}, true, httpapi.ParseValue)
+	if err != nil || string(got.JSON()) != `{"x":" "}` {
+		t.Errorf("an optional text of blanks: got %s, %v", got.JSON(), err)
+	}
+	got, err = inputs.FromForm([]inputs.Declaration{{Name: "x", Type: inputs.JSON, Required: true}}, url.Values{"x": {"", "b", ""}}, true, httpapi.ParseValue)
+	if err != nil || string(got.JSON()) != `{"x":["","b",""]}` {
+		t.Errorf("a repeated field: got %s, %v", got.JSON(), err)
+	}
+	sent := []inputs.Member{{Name: "must", Value: jsontext.Value(`" "`)}, {Name: "text", Value: jsontext.Value(`""`)}}
+	decls[1].Required = false
+	if got, err := inputs.FromJSON(decls[:2], sent, true); err != nil || string(got.JSON()) != `{"must":" ","text":""}` {
+		t.Errorf("JSON: got %s, %v", got.JSON(), err)
+	}
+}
+
+// TestBooleansInForms are the words of checkboxes; they are texts where a text is declared.
+func TestBooleansInForms(t *testing.T) {
+	for word, want := range map[string]string{"on": "true", "true": "true", "1": "true", "off": "false", "false": "false", "0": "false", "null": "null"} {
+		for _, keep := range []bool{false, true} {
+			got, err := inputs.FromForm([]inputs.Declaration{{Name: "x", Type: inputs.Boolean}}, url.Values{"x": {word}}, keep, httpapi.ParseValue)
+			if err != nil || string(got.JSON()) != `{"x":`+want+`}` {
+				t.Errorf("%s: got %s, %v", word, got.JSON(), err)
+			}
+		}
+		got, err := inputs.FromForm([]inputs.Declaration{{Name: "x", Type: inputs.Text}}, url.Values{"x": {word}, "y": {word}}, true, httpapi.ParseValue)
+		if err != nil || string(got.JSON()) != `{"x":"`+word+`","y":"`+word+`"}` {
+			t.Errorf("%s as a text: got %s, %v", word, got.JSON(), err)
+		}
+	}
+	_, err := inputs.FromForm([]inputs.Declaration{{Name: "x", Type: inputs.Boolean}}, url.Values{"x": {"0", "1"}}, true, httpapi.ParseValue)
+	wantFailure(t, err, "Input validation failed: [x: expected boolean]", map[string]string{"x": noBool})
 }
 
 func TestManyDeclarationsAreFoundByTheirExactNames(t *testing.T) {

@@ -37,7 +37,8 @@ func FromJSON[M ~struct {
 }
 
 // FromForm checks the fields of a form as FromJSON does the members of a body
-// (contract N5). With keepUndeclared the object is in the order of the names. parse
+// (contract N5). A declared input whose field is empty was not sent, nor was a required
+// text of blanks; a boolean takes the words of checkboxes, too. With keepUndeclared the object is in the order of the names. parse
 // parses text that must be one JSON value, as strictly as a body is read:
 // httpapi.ParseValue does.
 //
@@ -45,10 +46,14 @@ func FromJSON[M ~struct {
 // U+0000 in it, EXECUTION_ERROR as FromJSON does.
 func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse func(text []byte) (jsontext.Value, bool)) (Object, error) {
 	sent := make([]Member, 0, len(form))
+	find := finder(decls)
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		texts := form[name]
 		if !cleanText(name) || !allClean(texts) {
 			return nil, fault.New(fault.Validation, "The form cannot be read: expected UTF-8 without U+0000.")
+		}
+		if d := find(name); d >= 0 && len(texts) == 1 && blank(&decls[d], texts[0]) {
+			continue
 		}
 		if len(texts) > 0 {
 			sent = append(sent, Member{Name: name, Value: FormValue(texts)})
@@ -62,12 +67,26 @@ func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse f
 		if err != nil {
 			return nil, expected(d.Type)
 		}
+		if word, ok := booleans[string(text)]; ok && d.Type == Boolean {
+			return word, ""
+		}
 		held, ok := parse(text)
 		if !ok {
 			return nil, expected(d.Type)
 		}
 		return convert(d.Type, held)
 	})
+}
+
+// blank reports whether a field of a form stands for an input that was not sent.
+func blank(d *Declaration, text string) bool {
+	return text == "" || d.Required && d.Type == Text && strings.TrimSpace(text) == ""
+}
+
+// booleans are what forms send for a boolean.
+var booleans = map[string]jsontext.Value{
+	"on": jsontext.Value("true"), "true": jsontext.Value("true"), "1": jsontext.Value("true"),
+	"off": jsontext.Value("false"), "false": jsontext.Value("false"), "0": jsontext.Value("false"),
 }
 
 func cleanText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -134,3 +134,34 @@ func TestAUserWhoIsGone(t *testing.T) {
 		}
 	})
 }
+
+// TestAllowGet: it goes with signed endpoints, is exported where it is set, and stays through an
+// export; a manifest without it takes it away.
+func TestAllowGet(t *testing.T) {
+	each(t, func(p *place) {
+		flowsPlace(p)
+		shop := func(more string) string {
+			return "tenant: acme\ncustom_endpoints:\n  - {slug: shop, target: {automation: new_lead}, auth: signed, verifier: shop_verifier, log_requests: false" + more + "}\n"
+		}
+		if strings.Contains(p.export("acme"), "allow_get") || p.definitions().Endpoints["shop"].AllowGet {
+			p.Error("allow_get is there before it is set")
+		}
+		p.printed(p.apply(shop(", allow_get: true")), "update custom endpoint shop: allow_get none → true")
+		if e := p.definitions().Endpoints["shop"]; !e.AllowGet {
+			p.Errorf("stored %+v", e)
+		}
+		if !strings.Contains(p.export("acme"), "verifier: shop_verifier, log_requests: false, allow_get: true,") {
+			p.Errorf("exported %s", p.export("acme"))
+		}
+		p.printed(p.apply(p.export("acme")))
+		p.printed(p.apply(shop("")), "update custom endpoint shop: allow_get true → none")
+		if e := p.definitions().Endpoints["shop"]; e.AllowGet {
+			p.Errorf("stored %+v", e)
+		}
+		for _, auth := range []string{"api_key", "token"} {
+			p.refused(manifest.Options{}, "tenant: acme\ncustom_endpoints: [{slug: x, target: {automation: new_lead}, auth: "+auth+", allow_get: true}]\n",
+				"acme.yaml:2: custom endpoint x: allow_get goes with auth: signed only, found auth: "+auth)
+		}
+		p.refused(manifest.Options{}, shop(", allow_get: maybe"), "acme.yaml:3: allow_get: expected true or false, found text")
+	})
+}

@@ -19,8 +19,14 @@ var always = []fault.Code{
 
 // answers returns the responses of an operation.
 func (d *document) answers(o *operation) object {
-	out := obj(strconv.Itoa(o.status), success(o.answer))
+	out := object{}
+	if o.answer != nil {
+		out = out.with(strconv.Itoa(o.status), success(o.answer))
+	}
 	out = append(out, o.more...)
+	if o.ownAnswer != "" {
+		out = out.with("2XX", obj("description", o.ownAnswer, "headers", answerHeaders(), "content", ownContent()))
+	}
 	statuses := map[int]bool{}
 	for _, code := range always {
 		statuses[fault.Status(code)] = true
@@ -41,6 +47,13 @@ func (d *document) answers(o *operation) object {
 
 func success(answer object) object {
 	return obj("description", "The request succeeded.", "headers", answerHeaders(), "content", jsonContent(answer))
+}
+
+// ownContent describes the body of an answer that a tenant's own code makes (contract
+// X12).
+func ownContent() object {
+	text := obj("schema", obj("type", "string"))
+	return obj("application/json", obj("schema", object{}), "application/xml", text, "text/csv", text, "text/plain", text, "text/xml", text)
 }
 
 // refusal returns the name of the response for the errors of a status.
@@ -159,7 +172,8 @@ func fixedSchemas() object {
 		"Unshared", obj("type", "object", "required", texts("user", "role", "deleted"), "properties", obj(
 			"user", orNull(uuid()), "role", obj("type", list{"string", "null"}), "deleted", obj("type", "boolean", "const", true),
 		)),
-		"Receipt", obj("type", "object", "required", texts("received", "event_id"), "properties", obj("received", obj("type", "boolean", "const", true), "event_id", uuid())),
+		"Receipt", obj("type", "object", "required", texts("received", "event_id"), "properties", obj("received", obj("type", "boolean", "const", true),
+			"ignored", obj("type", "boolean", "const", true, "description", "There where the endpoint did nothing with the delivery."), "event_id", uuid())),
 		"Duplicate", obj("type", "object", "required", texts("duplicate"), "properties", obj("duplicate", obj("type", "boolean", "const", true))),
 	)
 }

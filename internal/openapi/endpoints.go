@@ -37,7 +37,11 @@ func (d *document) endpoints(defined *custom.Definitions) error {
 			d.tag("Custom endpoints", "What the tenant defined itself.")
 			tagged = true
 		}
-		d.path("/custom/"+slug, obj("post", d.endpoint(e, t).object(d)))
+		operations := obj("post", d.endpoint(e, t).object(d))
+		if e.AllowGet {
+			operations = operations.with("get", challenge(e).object(d))
+		}
+		d.path("/custom/"+slug, operations)
 	}
 	return nil
 }
@@ -68,6 +72,9 @@ func (d *document) endpoint(e *custom.Endpoint, t *target) *operation {
 		refused: []string{"VALIDATION", "NOT_FOUND", "CONFLICT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "EXECUTION_ERROR", "EXECUTION_TIMEOUT"},
 	}
 	result := envelope(t.data(), t.meta())
+	if !t.flow && e.Reply == custom.Result {
+		o.ownAnswer = "What the component answers by respond()."
+	}
 	switch e.Auth {
 	case custom.APIKey:
 		o.security, o.body, o.answer = d.credentials(), jsonBody(t.input()), result
@@ -75,6 +82,7 @@ func (d *document) endpoint(e *custom.Endpoint, t *target) *operation {
 	case custom.Signed:
 		o.security = list{}
 		o.about += " The provider's signature is checked by the component " + e.Verifier + "."
+		o.ownAnswer = "What the verifier answers to a challenge."
 		o.body = jsonBody(obj("type", "object"))
 		o.answer = ref("schemas", "Duplicate")
 		o.more = obj("202", success(ref("schemas", "Receipt")))
@@ -83,13 +91,22 @@ func (d *document) endpoint(e *custom.Endpoint, t *target) *operation {
 	o.security = list{obj("webhookToken", list{})}
 	o.parameters = list{obj("name", "Idempotency-Key", "in", "header", "description", "A delivery with a key that was seen runs nothing and is a duplicate.",
 		"schema", obj("type", "string", "minLength", 1, "maxLength", 255))}
-	o.body = obj("required", true, "content", obj("application/json", obj("schema", t.input()), "application/x-www-form-urlencoded", obj("schema", t.input())))
+	o.body = obj("required", true, "content", obj("application/json", obj("schema", t.input()), "application/x-www-form-urlencoded", obj("schema", t.input()), "multipart/form-data", obj("schema", t.input())))
 	o.answer = obj("oneOf", list{result, ref("schemas", "Duplicate")})
 	if e.Reply == custom.Receipt {
 		o.answer = ref("schemas", "Duplicate")
 		o.more = obj("202", success(ref("schemas", "Receipt")))
 	}
 	return o
+}
+
+// challenge describes GET of an endpoint whose verifier answers it (contract W17).
+func challenge(e *custom.Endpoint) *operation {
+	return &operation{
+		tag: "Custom endpoints", id: "Endpoint." + e.Slug + ".challenge", summary: "Challenge " + e.Slug, security: list{},
+		about:     "What the component " + e.Verifier + " answers to a provider that asks whether the address is right. It runs nothing.",
+		ownAnswer: "What the verifier answers to a challenge.",
+	}
 }
 
 // input describes the declared inputs (contract N1 to N4).

@@ -108,6 +108,7 @@ type operation struct {
 	body                    object // a request body; nil for none
 	status                  int
 	answer                  object   // the schema of the body of the success
+	ownAnswer               string   // what a tenant's own code answers in place of it; "" for nothing
 	more                    object   // further answers, by status
 	refused                 []string // codes of errors, besides those of every operation
 	anyError                bool     // the operation may be refused with codes of its own

@@ -78,6 +78,7 @@ custom_endpoints:
   - {slug: hook, target: {automation: lead}, auth: token}
   - {slug: receipt-hook, target: {automation: lead}, auth: token, reply: receipt}
   - {slug: shop, target: {automation: lead}, auth: signed, verifier: verify, webhook_secret: "a secret of the shop"}
+  - {slug: page, target: {component: total}, auth: signed, verifier: verify, webhook_secret: "a secret of the page", allow_get: true}
 users:
   - {email: olivia@acme.example, name: Olivia, owner: true}
   - {email: sam@acme.example, name: Sam, role: sales, permission_sets: [sales]}
@@ -213,6 +214,9 @@ func TestADocumentNamesWhatTheUserMaySee(t *testing.T) {
 	if text, _ := describe(t, w, "bea@acme.example"); !bytes.Contains(text, []byte("/custom/shop")) || !bytes.Contains(text, []byte("users/{id}/activate")) ||
 		bytes.Contains(text, []byte("a secret of the shop")) {
 		t.Error("the document of a user with manage_endpoints lacks a webhook, or tells a secret")
+	}
+	if _, doc := describe(t, w, "bea@acme.example"); !doc.has("GET", "/custom/page") || doc.has("GET", "/custom/shop") || doc.has("GET", "/custom/create") {
+		t.Error("GET is described where it does not exist, or not where it does")
 	}
 	if text, doc := describe(t, w, "eva@customer.example"); !doc.has("POST", "/custom/create") || doc.has("POST", "/custom/inside") ||
 		!doc.has("GET", "/auth/me") || bytes.Contains(text, []byte("/custom/hook")) {
