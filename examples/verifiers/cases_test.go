@@ -132,7 +132,7 @@ func (s *suite) signatures(d *delivery) {
 	name := scheme.signature
 	value := d.Headers[name]
 	stamp := d.Headers[scheme.time]
-	if d.Scheme == "stripe" {
+	if scheme.stamped != "" {
 		stamp = d.stamp()
 	}
 	lead := strings.TrimSuffix(value, d.mac(stamp, d.Secret, sha256.New)) // the text before the signature
@@ -161,6 +161,9 @@ func (s *suite) signatures(d *delivery) {
 	} else {
 		s.reject("a signature header twice", repeated)
 	}
+	if d.Scheme == "paddle" {
+		s.paddle(d, stamp, mac)
+	}
 	if d.Scheme == "stripe" {
 		wrong := strings.Repeat("0", 64)
 		s.accept("a right signature among others", d.with(name, "t="+stamp+",v1="+wrong+",v1="+mac+",v0="+wrong), d.Secret)
@@ -171,11 +174,23 @@ func (s *suite) signatures(d *delivery) {
 	}
 }
 
+// paddle adds cases of Paddle's header with several signatures.
+func (s *suite) paddle(d *delivery, stamp, mac string) {
+	const name = "paddle-signature"
+	wrong := strings.Repeat("0", 64)
+	s.accept("a right signature among others", d.with(name, "ts="+stamp+";h1="+wrong+";h1="+mac+";h2="+wrong), d.Secret)
+	s.accept("the time stamp after the signature", d.with(name, "h1="+mac+";ts="+stamp), d.Secret)
+	s.reject("no right signature among others", d.with(name, "ts="+stamp+";h1="+wrong+";h2="+mac))
+	s.reject("no time stamp", d.with(name, "h1="+mac))
+	s.reject("two time stamps", d.with(name, "ts="+stamp+";"+d.Headers[name]))
+	s.reject("commas", d.with(name, "ts="+stamp+",h1="+mac))
+}
+
 func wrongPrefixes(scheme, lead string) []string {
 	switch scheme {
 	case "stripe":
 		return []string{strings.Replace(lead, "v1=", "v0=", 1), strings.Replace(lead, "v1=", "V1=", 1), strings.TrimSuffix(lead, "v1="), strings.TrimSuffix(lead, "=")}
-	case "github":
+	case "github", "meta":
 		return []string{"", "sha1=", "SHA256=", "sha256:", "sha512=", "sha256= "}
 	case "slack":
 		return []string{"", "v1=", "v0:", "V0="}

@@ -31,13 +31,18 @@ type delivery struct {
 	ID    string          `json:"id"`
 	Kind  string          `json:"kind"`
 	Event json.RawMessage `json:"event"`
+	// Reply is what a challenge is answered with; then there is no event.
+	Reply json.RawMessage `json:"reply"`
+	// Request is {method, query, url}, where it matters.
+	Request json.RawMessage `json:"request"`
 }
 
 // scheme describes one way of signing.
 type scheme struct {
 	file      string // of the verifier
 	signature string // the header with the signature
-	time      string // the header with the time stamp; Stripe has it in signature
+	time      string // the header with the time stamp
+	stamped   string // how the time stamp stands in signature, where time is ""
 	id, kind  string // headers, "" where the body has them
 	signedID  bool
 	timed     bool
@@ -50,18 +55,21 @@ type scheme struct {
 
 // schemes implements the schemes as the providers' documentation describes them.
 var schemes = map[string]scheme{
-	"stripe": {file: "stripe.js", signature: "stripe-signature", timed: true, library: true, prefix: "v1=", encode: hex.EncodeToString,
+	"stripe": {file: "stripe.js", signature: "stripe-signature", stamped: "t=%s,", timed: true, library: true, prefix: "v1=", encode: hex.EncodeToString,
 		signed: func(stamp, _ string, body []byte) []byte { return append([]byte(stamp+"."), body...) }},
 	"github": {file: "github.js", signature: "x-hub-signature-256", id: "x-github-delivery", kind: "x-github-event", library: true,
 		prefix: "sha256=", encode: hex.EncodeToString, signed: bodyAlone},
-	"slack": {file: "slack.js", signature: "x-slack-signature", time: "x-slack-request-timestamp", timed: true, prefix: "v0=", encode: hex.EncodeToString,
+	"slack": {file: "slack.js", signature: "x-slack-signature", time: "x-slack-request-timestamp", timed: true, library: true, prefix: "v0=", encode: hex.EncodeToString,
 		signed: func(stamp, _ string, body []byte) []byte { return append([]byte("v0:"+stamp+":"), body...) }},
-	"shopify": {file: "shopify.js", signature: "x-shopify-hmac-sha256", id: "x-shopify-webhook-id", kind: "x-shopify-topic",
+	"shopify": {file: "shopify.js", signature: "x-shopify-hmac-sha256", id: "x-shopify-webhook-id", kind: "x-shopify-topic", library: true,
 		encode: base64.StdEncoding.EncodeToString, signed: bodyAlone},
 	"standard": {file: "standard-webhooks.js", signature: "webhook-signature", time: "webhook-timestamp", id: "webhook-id", signedID: true, timed: true,
 		library: true, prefix: "v1,", encode: base64.StdEncoding.EncodeToString, signed: idStampBody},
 	"svix": {file: "standard-webhooks.js", signature: "svix-signature", time: "svix-timestamp", id: "svix-id", signedID: true, timed: true,
 		library: true, prefix: "v1,", encode: base64.StdEncoding.EncodeToString, signed: idStampBody},
+	"paddle": {file: "paddle.js", signature: "paddle-signature", stamped: "ts=%s;", timed: true, library: true, prefix: "h1=", encode: hex.EncodeToString,
+		signed: func(stamp, _ string, body []byte) []byte { return append([]byte(stamp+":"), body...) }},
+	"meta":   {file: "meta.js", signature: "x-hub-signature-256", library: true, prefix: "sha256=", encode: hex.EncodeToString, signed: bodyAlone},
 	"simple": {file: "simple.js", signature: "x-signature", encode: hex.EncodeToString, signed: bodyAlone},
 }
 
@@ -76,6 +84,10 @@ func (d *delivery) scheme() scheme { return schemes[d.Scheme] }
 // mac returns the signature of a delivery by a secret and a hash, without a prefix.
 func (d *delivery) mac(stamp, secret string, sum func() hash.Hash) string {
 	key := []byte(secret)
+	if d.Scheme == "meta" {
+		app, _, _ := strings.Cut(secret, ":")
+		key = []byte(app)
+	}
 	if text, ok := strings.CutPrefix(secret, "whsec_"); ok && d.Scheme != "stripe" {
 		var err error
 		if key, err = base64.StdEncoding.DecodeString(text); err != nil {
@@ -95,8 +107,8 @@ func (d *delivery) signedBy(stamp, secret string, sum func() hash.Hash) *deliver
 		c.Headers[s.time] = stamp
 	}
 	value := s.prefix + c.mac(stamp, secret, sum)
-	if d.Scheme == "stripe" {
-		value = "t=" + stamp + "," + value
+	if s.stamped != "" {
+		value = fmt.Sprintf(s.stamped, stamp) + value
 	}
 	c.Headers[s.signature] = value
 	return c

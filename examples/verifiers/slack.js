@@ -5,13 +5,11 @@
 // Time:    signed, and must be within 300 seconds of now.
 // Event:   a body that starts with { is JSON (Events API), any other a form: the fields of a slash command, or a field
 //          payload with JSON (interactivity). So what it is does not hang on the Content-Type, which is not signed.
-//          providerEventId is event_id; where there is none (slash commands, interactivity, url_verification) it is the
+//          providerEventId is event_id; where there is none (slash commands, interactivity) it is the
 //          signature's HEX, which Slack's time stamp makes another for every request. eventKind is the inner event's type
-//          (app_mention), else the body's type (block_actions, url_verification), else the command (/deploy).
+//          (app_mention), else the body's type (block_actions), else the command (/deploy).
 //          canonicalEvent is the JSON body, the payload, or an object of the form's fields.
-//
-// When an Events API address is saved, Slack wants its url_verification answered with the challenge, which a signed
-// endpoint, whose answer is a receipt, does not do: something else must answer that one request at the address.
+// Challenge: when an Events API address is saved, Slack sends a signed url_verification and wants its challenge back.
 export default function handler({ rawBody, headers, config }) {
   const time = headers['x-slack-request-timestamp'] ?? '';
   const given = headers['x-slack-signature'] ?? '';
@@ -21,6 +19,7 @@ export default function handler({ rawBody, headers, config }) {
     .find((hex) => safeCompare(given, 'v0=' + hex));
   if (expected === undefined) fail('X-Slack-Signature: the signature is missing or wrong');
   const event = read(rawBody);
+  if (event.type === 'url_verification') return { reply: { status: 200, contentType: 'text/plain', body: text(event.challenge) } };
   return { providerEventId: text(event.event_id) || expected, eventKind: text(event.event?.type) || text(event.type) || text(event.command), canonicalEvent: event };
 }
 

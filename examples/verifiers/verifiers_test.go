@@ -5,6 +5,7 @@ package verifiers_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -66,7 +67,7 @@ func verify(ctx context.Context, p *component.Program, d *delivery, config []byt
 		return nil, err
 	}
 	return p.Run(ctx, component.Run{Tenant: "acme", Timeout: 10 * time.Second,
-		Verifier: &component.VerifierInput{RawBody: d.Body, Headers: headers, Config: config}})
+		Verifier: &component.VerifierInput{RawBody: d.Body, Headers: headers, Config: config, Request: d.Request}})
 }
 
 // tally counts what a verifier did.
@@ -151,6 +152,9 @@ func (c *verdictCase) event(text []byte) error {
 		CanonicalEvent  any    `json:"canonicalEvent"`
 	}
 	var want any
+	if c.d.Reply != nil {
+		return equalJSON(text, []byte(`{"reply":`+string(c.d.Reply)+`}`))
+	}
 	if err := json.Unmarshal(text, &got); err != nil {
 		return err
 	}
@@ -162,6 +166,18 @@ func (c *verdictCase) event(text []byte) error {
 	}
 	if !reflect.DeepEqual(got.CanonicalEvent, want) {
 		return fmt.Errorf("event %.500v, want %.500v", got.CanonicalEvent, want)
+	}
+	return nil
+}
+
+// equalJSON returns an error if two JSON texts are not of equal values.
+func equalJSON(got, want []byte) error {
+	var a, b any
+	if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal(want, &b)); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(a, b) {
+		return fmt.Errorf("got %.500s, want %.500s", got, want)
 	}
 	return nil
 }

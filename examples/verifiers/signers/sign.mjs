@@ -1,11 +1,28 @@
 // node sign.mjs SEED COUNT NOW: writes COUNT deliveries a scheme as JSON lines, signed by the provider's own library where
-// there is one; deliveries of the others have no signature yet. NOW is in seconds since 1970.
-import { sign as signGitHub } from '@octokit/webhooks-methods';
+// there is one. Where a library only checks signatures, they are made here and must pass it. Deliveries of the others have no
+// signature yet. NOW is in seconds since 1970.
+import { createHmac } from 'node:crypto';
+import { strict as assert } from 'node:assert';
+import { Paddle } from '@paddle/paddle-node-sdk';
+import '@shopify/shopify-api/adapters/node';
+import { ApiVersion, shopifyApi } from '@shopify/shopify-api';
+import bolt from '@slack/bolt';
+import { sign as signGitHub, verify as verifyGitHub } from '@octokit/webhooks-methods';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';
 
 const [seed, count, now] = process.argv.slice(2).map(Number);
+const hmac = (secret, text, encoding) => createHmac('sha256', secret).update(text).digest(encoding);
+
+// Paddle's library takes the time from a new Date.
+let clock = now;
+const RealDate = Date;
+globalThis.Date = class extends RealDate {
+  constructor(...given) { super(...(given.length > 0 ? given : [clock * 1000])); }
+  static now() { return clock * 1000; }
+};
+const paddle = new Paddle('no_request_is_made').webhooks;
 const stripe = new Stripe('sk_test_no_request_is_made').webhooks;
 
 // random is mulberry32: the same seed gives the same deliveries.
@@ -79,7 +96,25 @@ for (let n = 0; n < count; n++) {
   {
     const secret = 'shpss_' + chars(32, HEX), id = uuid(), kind = pick(['orders/create', 'app/uninstalled', 'customers/data_request']);
     const e = event({ id: 5_000_000_000_000 + below(1e9) });
-    emit({ scheme: 'shopify', secret, body: written(e), id, kind, time, event: e, headers: { 'x-shopify-webhook-id': id, 'x-shopify-topic': kind } });
+    const body = written(e), headers = { 'x-shopify-webhook-id': id, 'x-shopify-topic': kind, 'x-shopify-hmac-sha256': hmac(secret, body, 'base64') };
+    const shop = shopifyApi({ apiKey: 'k', apiSecretKey: secret, scopes: [], hostName: 'app.example', apiVersion: Object.values(ApiVersion)[0], isEmbeddedApp: false, logger: { level: 0 } });
+    const sent = { ...headers, 'x-shopify-api-version': '2026-01', 'x-shopify-shop-domain': 'acme.myshopify.com' };
+    assert((await shop.webhooks.validate({ rawBody: body, rawRequest: { headers: sent, url: '/', method: 'POST' }, rawResponse: {} })).valid, 'shopify');
+    emit({ scheme: 'shopify', secret, body, id, kind, time, event: e, headers });
+  }
+  {
+    const secret = 'pdl_ntfset_' + chars(26, WORD), event_id = 'evt_' + chars(26, WORD), e = event({ event_id, event_type: type }), body = written(e);
+    const headers = { 'paddle-signature': `ts=${time};h1=${hmac(secret, time + ':' + body, 'hex')}` };
+    clock = time;
+    assert(await paddle.isSignatureValid(body, secret, headers['paddle-signature']), 'paddle');
+    clock = now;
+    emit({ scheme: 'paddle', secret, body, id: event_id, kind: type, time, event: e, headers });
+  }
+  { // Meta has no library that checks; it signs as GitHub does
+    const secret = chars(32, HEX), kind = pick(['page', 'instagram', 'whatsapp_business_account']), e = event({ object: kind, entry: [{ id: '1', time }] }), body = written(e);
+    const headers = { 'x-hub-signature-256': 'sha256=' + hmac(secret, body, 'hex') };
+    assert(await verifyGitHub(secret, body, headers['x-hub-signature-256']), 'meta');
+    emit({ scheme: 'meta', secret: secret + ':' + chars(20, WORD + ':'), body, id: '', kind, time, event: e, headers });
   }
   {
     const id = pick(['evt_' + chars(10, WORD), below(2 ** 40), undefined, '', null, 1.5, 2 ** 60]);
@@ -88,7 +123,10 @@ for (let n = 0; n < count; n++) {
     emit({ scheme: 'simple', secret: secretText(), body, id: known ? String(id) : '', kind: typed ? type : '', time, event: JSON.parse(body), headers: {} });
   }
   const { type: content, ...sent } = slack();
-  emit({ scheme: 'slack', secret: chars(32, HEX), time, headers: { 'content-type': content, 'x-slack-request-timestamp': String(time) }, ...sent });
+  const secret = chars(32, HEX);
+  const headers = { 'content-type': content, 'x-slack-request-timestamp': String(time), 'x-slack-signature': 'v0=' + hmac(secret, `v0:${time}:${sent.body}`, 'hex') };
+  bolt.verifySlackRequest({ signingSecret: secret, body: sent.body, headers, nowMilliseconds: now * 1000 }); // throws where it is wrong
+  emit({ scheme: 'slack', secret, time, headers, ...sent });
 }
 
 // slack is one of the four kinds of body that Slack sends; an id that is not in the body comes from the signature.
@@ -98,7 +136,10 @@ function slack() {
   const form = (fields, e, kind) => ({ type: 'application/x-www-form-urlencoded', body: new URLSearchParams(fields).toString(), event: e, id: '', kind });
   switch (below(4)) {
     case 0: return json(event({ type: 'event_callback', event_id, event: { type: 'app_mention', text: text() } }), event_id, 'app_mention');
-    case 1: return json({ token: chars(24, WORD), challenge: chars(40, WORD), type: 'url_verification' }, '', 'url_verification');
+    case 1: {
+      const challenge = chars(40, WORD);
+      return { ...json({ token: chars(24, WORD), challenge, type: 'url_verification' }, '', ''), reply: { status: 200, contentType: 'text/plain', body: challenge } };
+    }
     case 2: {
       const fields = { token: chars(24, WORD), team_id: 'T0001', command: '/weather', text: text(), response_url: 'https://hooks.example/commands/1/2', trigger_id: chars(20, HEX) };
       return form(fields, fields, '/weather');
