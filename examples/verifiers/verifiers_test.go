@@ -40,21 +40,30 @@ var start = sync.OnceValues(func() (*component.Engine, error) {
 	})
 })
 
-// programs compiles every verifier of the folder.
+// programs compiles the verifiers of schemes.
 func programs(t *testing.T) map[string]*component.Program {
+	t.Helper()
+	var files []string
+	for _, s := range schemes {
+		files = append(files, s.file)
+	}
+	return compileAll(t, files...)
+}
+
+func compileAll(t *testing.T, files ...string) map[string]*component.Program {
 	t.Helper()
 	engine, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiled := map[string]*component.Program{}
-	for _, s := range schemes {
-		source, err := os.ReadFile(s.file)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if compiled[s.file], err = engine.CompileFor(t.Context(), "acme", string(source)); err != nil {
-			t.Fatalf("%s: %v", s.file, err)
+		if compiled[file], err = engine.CompileFor(t.Context(), "acme", string(source)); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
 	}
 	return compiled
