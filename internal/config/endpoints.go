@@ -27,7 +27,7 @@ var endpointTable = table[endpointDecl]{
 		},
 	},
 	choice("auth", func(e *endpointDecl) *custom.Auth { return &e.Auth }, custom.APIKey, custom.Token, custom.Signed).says("who may call"),
-	with(choice("reply", func(e *endpointDecl) *custom.Reply { return &e.Reply }, custom.Result, custom.Receipt), custom.Token).says("what a webhook with a token answers"),
+	unlessReceipt(with(choice("reply", func(e *endpointDecl) *custom.Reply { return &e.Reply }, custom.Result, custom.Receipt), custom.Token, custom.Signed)).says("what a webhook answers; with a provider's signature a receipt when absent"),
 	with(text("verifier", func(e *endpointDecl) *string { return &e.Verifier }), custom.Signed).says("the logic component that checks signatures"),
 	{ // of the secrets the change history has that there are some, never which
 		key: "webhook_secret", kind: SecretMember, doc: "checked by the verifier; kept when absent",
@@ -68,6 +68,19 @@ func with(a attr[endpointDecl], auth ...custom.Auth) attr[endpointDecl] {
 	return a
 }
 
+// unlessReceipt has Export leave out the reply of a signed endpoint that is the default
+// there.
+func unlessReceipt(a attr[endpointDecl]) attr[endpointDecl] {
+	tell := a.tell
+	a.tell = func(e *endpointDecl, email func(string) string) *Value {
+		if e.Auth == custom.Signed && e.Reply == custom.Receipt {
+			return &Value{}
+		}
+		return tell(e, email)
+	}
+	return a
+}
+
 func newEndpoint() *endpointDecl {
 	return &endpointDecl{Endpoint: custom.Endpoint{
 		Auth: custom.APIKey, Reply: custom.Result, LogRequests: true,
@@ -91,6 +104,9 @@ func (d *decoder) endpoints(m *Spec, key string, n *Value) {
 		}
 		for name, at := range marks {
 			m.mark(at, key, e.Slug, name)
+		}
+		if e.Auth == custom.Signed && marks["reply"] == nil {
+			e.Reply = custom.Receipt
 		}
 		if len(d.List) == before {
 			d.fitting(e, item, marks)
@@ -132,7 +148,7 @@ func (d *decoder) fitting(e *endpointDecl, item *Value, marks map[string]*Value)
 		key  string
 		auth []custom.Auth
 	}{
-		{"reply", []custom.Auth{custom.Token}},
+		{"reply", []custom.Auth{custom.Token, custom.Signed}},
 		{"verifier", []custom.Auth{custom.Signed}},
 		{"webhook_secret", []custom.Auth{custom.Signed}},
 		{"previous_webhook_secret", []custom.Auth{custom.Signed}},

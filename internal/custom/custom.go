@@ -68,7 +68,7 @@ const (
 	Signed Auth = "signed"
 )
 
-// Reply says what a webhook in token mode answers.
+// Reply says what a webhook answers: what its target returned, or only a receipt.
 type Reply string
 
 // The two reply modes.

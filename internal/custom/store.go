@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -35,9 +36,24 @@ func Load(ctx context.Context, q db.Querier) (*Definitions, error) {
 		FROM custom_endpoints WHERE tenant_id = $1 ORDER BY slug`, func(r db.Row) error {
 		e := &Endpoint{Slug: r.Text(0), SealedSecret: r.Text(2), SealedPrevious: r.Text(3), TokenPrefix: r.Text(4)}
 		d.Endpoints[e.Slug] = e
-		return json.Unmarshal(r.Bytes(1), e)
+		stored := storedEndpoint{Endpoint: e}
+		if err := json.Unmarshal(r.Bytes(1), &stored); err != nil {
+			return err
+		}
+		if e.Auth == Signed {
+			e.Reply = cmp.Or(stored.SignedReply, Receipt)
+		}
+		return nil
 	})
 	return d, err
+}
+
+// storedEndpoint is an endpoint's definition as it is stored. In signed mode Reply means
+// nothing there: it is result in rows of before there was a choice, and in those that an
+// older version beside this one writes. SignedReply has it, where it is not Receipt.
+type storedEndpoint struct {
+	*Endpoint
+	SignedReply Reply `json:"signed_reply,omitempty"`
 }
 
 // CheckSecrets fails with secret.ErrOpen when a webhook secret of the tenant that
@@ -93,7 +109,11 @@ func DeleteAutomation(ctx context.Context, tx tenant.ConfigTx, name string) erro
 // PutEndpoint makes an endpoint equal to e. Its webhook token stays what it is,
 // and is forgotten where the endpoint takes none.
 func PutEndpoint(ctx context.Context, tx tenant.ConfigTx, e *Endpoint) error {
-	b, err := json.Marshal(e)
+	stored := storedEndpoint{Endpoint: e}
+	if e.Auth == Signed && e.Reply != Receipt {
+		stored.SignedReply = e.Reply
+	}
+	b, err := json.Marshal(stored)
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,43 @@ func TestDefinitionsComeBackAsTheyWere(t *testing.T) {
 	})
 }
 
+// TestTheReplyOfSignedEndpoints is a receipt unless they say otherwise, also in rows of versions in which
+// they could not: these have reply: result. allow_get stays what it is.
+func TestTheReplyOfSignedEndpoints(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, h := t.Context(), d.For("acme")
+		put := []*custom.Endpoint{
+			{Slug: "receipt", Auth: custom.Signed, Reply: custom.Receipt, AllowGet: true}, {Slug: "result", Auth: custom.Signed, Reply: custom.Result},
+			{Slug: "token", Auth: custom.Token, Reply: custom.Result}, {Slug: "token-receipt", Auth: custom.Token, Reply: custom.Receipt},
+		}
+		err := tenanttest.Change(ctx, h, func(tx tenant.ConfigTx) error {
+			for _, e := range put {
+				if err := custom.PutEndpoint(ctx, tx, e); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Exec(ctx, `INSERT INTO custom_endpoints (tenant_id, slug, definition, webhook_secret, previous_webhook_secret, token_hash, token_prefix)
+				VALUES ($1, 'old', '{"auth":"signed","reply":"result"}', '', '', '', '')`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := custom.Load(ctx, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range put {
+			if !reflect.DeepEqual(all.Endpoints[e.Slug], e) {
+				t.Errorf("%+v came back as %+v", e, all.Endpoints[e.Slug])
+			}
+		}
+		if e := all.Endpoints["old"]; e.Reply != custom.Receipt || e.AllowGet {
+			t.Errorf("an endpoint of an older version: %+v", e)
+		}
+	})
+}
+
 func TestNamesAndSlugs(t *testing.T) {
 	for s, want := range map[string][2]bool{ // slug, name
 		"a": {true, true}, "a_b": {true, true}, "a-b": {true, false}, "1a": {true, false}, "A": {}, "": {}, "-a": {}, "_a": {}, "a/b": {}, "a\n": {}, "ä": {},

@@ -152,10 +152,15 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if duplicate != nil || err != nil {
 		return orEmpty(duplicate), err
 	}
+	return r.answer(e, out), nil
+}
+
+// answer returns the answer to a delivery that was processed.
+func (r *request) answer(e *event, out *Outcome) httpapi.Reply {
 	if r.endpoint.Reply == custom.Receipt {
-		return receipt(e.ID, out), nil
+		return receipt(e.ID, out)
 	}
-	return out.reply(e.ID), nil
+	return out.reply(e.ID)
 }
 
 // idempotencyKeyHash and providerKeyHash return what a delivery is recognized by: the
@@ -206,7 +211,7 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 		return nil, nil, err
 	}
 	j := r.job(auth, access.Viewer{}, given, e)
-	if auth == credential.WebhookToken && r.endpoint.Reply != custom.Receipt {
+	if r.endpoint.Reply != custom.Receipt {
 		j.holder = r.call
 	}
 	out = r.s.execute(ctx, j)
@@ -316,7 +321,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if duplicate != nil || err != nil {
 		return orEmpty(duplicate), err
 	}
-	return receipt(e.ID, out), nil
+	return r.answer(e, out), nil
 }
 
 // signedBody reads the body that is to be verified. That of a GET means nothing, and

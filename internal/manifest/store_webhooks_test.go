@@ -165,3 +165,28 @@ func TestAllowGet(t *testing.T) {
 		p.refused(manifest.Options{}, shop(", allow_get: maybe"), "acme.yaml:3: allow_get: expected true or false, found text")
 	})
 }
+
+// TestTheReplyOfSignedEndpoints is a receipt unless the manifest says otherwise, and is exported where it does.
+func TestTheReplyOfSignedEndpoints(t *testing.T) {
+	each(t, func(p *place) {
+		flowsPlace(p)
+		shop := func(more string) string {
+			return "tenant: acme\ncustom_endpoints:\n  - {slug: shop, target: {automation: new_lead}, auth: signed, verifier: shop_verifier, log_requests: false" + more + "}\n"
+		}
+		if e := p.definitions().Endpoints["shop"]; e.Reply != custom.Receipt {
+			p.Errorf("stored %+v", e)
+		}
+		p.printed(p.apply(shop(", reply: receipt")))
+		p.printed(p.apply(shop(", reply: result")), "update custom endpoint shop: reply receipt → result")
+		if !strings.Contains(p.export("acme"), "auth: signed, reply: result, verifier: shop_verifier") {
+			p.Errorf("exported %s", p.export("acme"))
+		}
+		p.printed(p.apply(p.export("acme")))
+		if e := p.definitions().Endpoints["shop"]; e.Reply != custom.Result {
+			p.Errorf("stored %+v", e)
+		}
+		p.printed(p.apply(shop("")), "update custom endpoint shop: reply result → receipt")
+		p.refused(manifest.Options{}, "tenant: acme\ncustom_endpoints: [{slug: x, target: {automation: new_lead}, reply: receipt}]\n",
+			"acme.yaml:2: custom endpoint x: reply goes with auth: token or signed only, found auth: api_key")
+	})
+}

@@ -82,22 +82,30 @@ func (d *document) endpoint(e *custom.Endpoint, t *target) *operation {
 	case custom.Signed:
 		o.security = list{}
 		o.about += " The provider's signature is checked by the component " + e.Verifier + "."
-		o.ownAnswer = "What the verifier answers to a challenge."
+		if o.ownAnswer == "" {
+			o.ownAnswer = "What the verifier answers to a challenge."
+		} else {
+			o.ownAnswer = "What the verifier answers to a challenge, or the component by respond()."
+		}
 		o.body = jsonBody(obj("type", "object"))
-		o.answer = ref("schemas", "Duplicate")
-		o.more = obj("202", success(ref("schemas", "Receipt")))
+		o.webhookAnswer(e, result)
 		return o
 	}
 	o.security = list{obj("webhookToken", list{})}
 	o.parameters = list{obj("name", "Idempotency-Key", "in", "header", "description", "A delivery with a key that was seen runs nothing and is a duplicate.",
 		"schema", obj("type", "string", "minLength", 1, "maxLength", 255))}
 	o.body = obj("required", true, "content", obj("application/json", obj("schema", t.input()), "application/x-www-form-urlencoded", obj("schema", t.input()), "multipart/form-data", obj("schema", t.input())))
+	o.webhookAnswer(e, result)
+	return o
+}
+
+// webhookAnswer describes the answers to a delivery.
+func (o *operation) webhookAnswer(e *custom.Endpoint, result object) {
 	o.answer = obj("oneOf", list{result, ref("schemas", "Duplicate")})
 	if e.Reply == custom.Receipt {
 		o.answer = ref("schemas", "Duplicate")
 		o.more = obj("202", success(ref("schemas", "Receipt")))
 	}
-	return o
 }
 
 // challenge describes GET of an endpoint whose verifier answers it (contract W17).
