@@ -28,13 +28,22 @@ export default job('the verifier test bench', async () => {
     await verdict.getByText('time stamp').waitFor()
   })
   await step('the other providers pass, too', async () => {
-    for (const name of ['GitHub', 'Slack', 'Shopify', 'Standard Webhooks', 'A sender of your own']) {
+    for (const name of ['GitHub', 'Slack', 'Shopify', 'Standard Webhooks', 'Twilio', 'Discord', 'Meta', 'Paddle', 'Mailgun', 'SendGrid', 'A sender of your own']) {
       await page.getByRole('button', { name, exact: true }).click()
       await page.getByLabel('Webhook secret').fill('')
       await page.getByRole('button', { name: 'Sign a sample delivery' }).click()
       await page.getByRole('button', { name: 'Test the delivery' }).click()
       await verdict.getByText('It passes').waitFor()
     }
+  })
+  await step('a challenge is answered', async () => {
+    await page.getByRole('button', { name: 'Meta', exact: true }).click()
+    await page.getByLabel('Webhook secret').fill('0123456789abcdef:a-token')
+    await page.getByRole('radio', { name: 'GET' }).click()
+    await page.getByLabel('Query').fill('hub.mode=subscribe&hub.verify_token=a-token&hub.challenge=1158201444')
+    await page.getByRole('button', { name: 'Test the delivery' }).click()
+    await verdict.getByText('It answers a challenge').waitFor()
+    await page.getByRole('region', { name: 'Verdict' }).getByText('1158201444').waitFor()
   })
   await step('a recipe becomes a component', async () => {
     await page.getByRole('button', { name: 'Stripe', exact: true }).click()

@@ -36,6 +36,7 @@ export interface EndpointValue {
   verifier?: string
   webhook_secret?: string
   previous_webhook_secret?: string
+  allow_get?: boolean
   run_as?: string
   log_requests?: boolean
   external_users?: boolean

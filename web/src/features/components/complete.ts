@@ -27,6 +27,10 @@ const globals: readonly Completion[] = [
   { label: 'records', detail: 'the tenant’s records', type: 'variable' },
   method('fail', 'fail("${message}", {status: ${422}, code: "${CODE}"})', 'ends the run', 'Ends the run with this message, status (400 to 599) and code. Nothing is kept.'),
   method('hmacSha256', 'hmacSha256(${key}, ${data})', 'text', 'HMAC-SHA256 in hex, base64 or base64url (third argument).'),
+  method('hmacSha1', 'hmacSha1(${key}, ${data})', 'text', 'HMAC-SHA1, for providers that have nothing better.'),
+  method('ed25519Verify', 'ed25519Verify(${publicKey}, ${data}, ${signature})', 'boolean', 'Whether the signature is right. Key and signature are bytes, hex or base64.'),
+  method('ecdsaP256Verify', 'ecdsaP256Verify(${publicKey}, ${data}, ${signature})', 'boolean', 'Whether the signature of SHA-256 is right. Key and signature are bytes or base64.'),
+  method('respond', 'respond({status: ${200}, headers: {"Content-Type": "${text/plain}"}, body: ${text}})', 'an answer', 'Returned, it is the whole answer to the call.'),
   method('safeCompare', 'safeCompare(${a}, ${b})', 'boolean', 'Compares in constant time.'),
   method('checkTimestampFresh', 'checkTimestampFresh(${unixSeconds}, ${300})', 'boolean', 'Whether a time is at most this many seconds away.'),
   method('console.log', 'console.log(${})', '', 'Is kept with the run.'),
@@ -37,6 +41,8 @@ const config: readonly Completion[] = [
 const verifier: readonly Completion[] = [
   { label: 'rawBody', detail: 'text', type: 'property' }, { label: 'rawBytes', detail: 'bytes', type: 'property' },
   { label: 'headers', detail: 'names in lower case', type: 'property' }, { label: 'config', detail: 'slug and secrets', type: 'property' },
+  { label: 'method', detail: 'POST or GET', type: 'property' }, { label: 'query', detail: 'names and values', type: 'property' },
+  { label: 'url', detail: 'the endpoint’s address, with the query', type: 'property' },
 ]
 
 /** completionFor offers what a component may use: records, ctx, the helpers, and the tenant's own entity types, fields and inputs. */

@@ -13,24 +13,27 @@ import { Note } from '../../ui/states'
 import { toast } from '../../ui/toast'
 import { LeaveGuard } from '../../ui/unsaved'
 
-const defaults = { auth: 'api_key', reply: 'result', log_requests: true, external_users: false, rate_limit_per_minute: 1000, max_body_bytes: 1_048_576 } as const
+const defaults = { auth: 'api_key', log_requests: true, external_users: false, rate_limit_per_minute: 1000, max_body_bytes: 1_048_576 } as const
+
+/** replyOf is what an endpoint answers that does not say. */
+const replyOf = (auth: EndpointValue['auth']) => auth === 'signed' ? 'receipt' as const : 'result' as const
 
 /** fitting leaves out what does not go with the way of calling: the server refuses it. */
 export function fitting(value: EndpointValue): EndpointValue {
-  const { reply, verifier, webhook_secret, previous_webhook_secret, external_users, rate_limit_per_minute, ...rest } = value
+  const { reply, verifier, webhook_secret, previous_webhook_secret, allow_get, external_users, rate_limit_per_minute, ...rest } = value
   const auth = value.auth ?? 'api_key'
   return {
     ...rest,
     ...(auth === 'api_key' ? { external_users } : { rate_limit_per_minute }),
-    ...(auth === 'token' ? { reply } : {}),
-    ...(auth === 'signed' ? { verifier, webhook_secret, previous_webhook_secret } : {}),
+    ...(auth !== 'api_key' ? { reply } : {}),
+    ...(auth === 'signed' ? { verifier, webhook_secret, previous_webhook_secret, allow_get } : {}),
   }
 }
 
 /** EndpointForm edits every field of an endpoint. A secret is typed anew or kept, never shown. */
 export function EndpointForm({ slug, stored, version, onDone, onCancel }: { slug: string; stored: EndpointValue; version: string; onDone: () => void; onCancel: () => void }) {
   const session = useSession()
-  const whole = useMemo(() => ({ ...defaults, ...stored }), [stored])
+  const whole = useMemo(() => ({ ...defaults, reply: replyOf(stored.auth), ...stored }), [stored])
   const draft = useDraft<EndpointValue>(`endpoint/${slug}`, whole, version)
   const value = draft.value
   const isNew = version === absent
@@ -75,16 +78,17 @@ export function EndpointForm({ slug, stored, version, onDone, onCancel }: { slug
         </section>
         <section className="sec">
           <h2>Who can call it</h2>
-          <Field label="Way of calling" help={{ api_key: 'A program with an API key: it does what the key’s user may do.', token: 'Whoever has its secret token: forms, devices, services without signatures. The token is made on the next page.', signed: 'A provider that signs what it sends: Stripe, GitHub, Slack, Shopify and others.' }[auth]}>
-            {() => <Segmented label="Way of calling" value={auth} onChange={(next) => { set({ auth: next }) }} options={[{ value: 'api_key', label: 'API key' }, { value: 'token', label: 'Secret token' }, { value: 'signed', label: 'Provider’s signature' }]} />}
+          <Field label="Way of calling" help={{ api_key: 'A program with an API key: it does what the key’s user may do.', token: 'Whoever has its secret token: forms, devices, services without signatures. The token is made on the next page.', signed: 'A provider that signs what it sends: Stripe, GitHub, Slack, Twilio and others.' }[auth]}>
+            {() => <Segmented label="Way of calling" value={auth} onChange={(next) => { set({ auth: next, reply: replyOf(next) }) }} options={[{ value: 'api_key', label: 'API key' }, { value: 'token', label: 'Secret token' }, { value: 'signed', label: 'Provider’s signature' }]} />}
           </Field>
           {auth === 'api_key' && <SwitchField label="External users may call it" checked={value.external_users ?? false} onChange={(external_users) => { set({ external_users }) }} help="With the access token of their login." />}
-          {auth === 'token' && <Field label="Answer" help="A result is what the target returns; a receipt says only that it was taken.">{() => <Segmented label="Answer" value={value.reply ?? 'result'} onChange={(reply) => { set({ reply }) }} options={[{ value: 'result', label: 'The result, 200' }, { value: 'receipt', label: 'A receipt, 202' }]} />}</Field>}
+          {auth !== 'api_key' && <Field label="Answer" help={auth === 'signed' ? 'Most providers want a receipt. Twilio, Slack’s commands and Discord’s interactions read the result.' : 'A result is what the target returns; a receipt says only that it was taken.'}>{() => <Segmented label="Answer" value={value.reply ?? replyOf(auth)} onChange={(reply) => { set({ reply }) }} options={[{ value: 'result', label: 'The result, 200' }, { value: 'receipt', label: 'A receipt, 202' }]} />}</Field>}
           {auth === 'signed' && <>
             <SelectField label="Verifier" required value={value.verifier ?? null} error={errors['verifier']} options={(components.data ?? []).map((c) => ({ value: c.name, label: c.name }))} onChange={(v) => { set({ verifier: v ?? undefined }) }} help="The component that checks the signature; the verifier test bench has recipes." />
             <PasswordField label={isNew ? 'Webhook secret' : 'New webhook secret'} required={isNew} value={secret} onChange={setSecret} error={errors['webhook_secret']} autoComplete="off" help={isNew ? 'As the provider shows it. It is stored encrypted and not shown again.' : 'Empty keeps the one that is stored.'} />
             {!isNew && secret !== '' && previous === '' && <Note kind="warn">To keep deliveries that are still signed with the secret used so far, type that one below as the previous secret.</Note>}
             <PasswordField label="Previous secret" value={previous} onChange={(p) => { setPrevious(p); setDropPrevious(false) }} error={errors['previous_webhook_secret']} autoComplete="off" help={isNew ? 'Only during a change of secrets.' : 'It is accepted too. Empty keeps what is stored.'} />
+            <SwitchField label="The verifier answers GET, too" checked={value.allow_get ?? false} onChange={(allow_get) => { set({ allow_get: allow_get ? true : undefined }) }} help="For providers that ask by it whether the address is right, such as Meta. Nothing runs then." />
             {!isNew && <SwitchField label="Forget the previous secret" checked={dropPrevious} onChange={setDropPrevious} disabled={previous !== ''} help="When the last delivery signed with it has come." />}
           </>}
         </section>

@@ -123,10 +123,11 @@ function Overview({ slug, f, value }: { slug: string; f: Facts; value: EndpointV
             ...(auth === 'signed' ? [
               { name: 'Verifier', value: f.verifier ? <Link className="mono" to={paths.components(f.verifier)}>{f.verifier}</Link> : '–' },
               { name: 'Webhook secret', value: f.secretSet ? <span aria-label="set, not shown">••••••••</span> : <span className="warn">none</span> },
+              ...(value.allow_get ? [{ name: 'GET', value: 'the verifier answers it' }] : []),
               { name: 'Previous secret', value: f.previousSet ? <span aria-label="set, not shown">••••••••</span> : 'none kept' },
             ] : []),
             ...(auth === 'token' ? [{ name: 'Webhook token', value: <>{f.tokenPrefix ? <span className="mono">{f.tokenPrefix}…</span> : 'none'}{f.ready && <Button small disabled={!f.mayIssueToken} onClick={() => { setAsking(true) }}>New token</Button>}</> }] : []),
-            { name: 'Answers', value: auth === 'api_key' || (auth === 'token' && f.reply === 'result') ? 'the result, 200' : 'a receipt, 202' },
+            { name: 'Answers', value: auth === 'api_key' || f.reply === 'result' ? 'the result, 200' : 'a receipt, 202' },
             { name: 'Limit', value: auth === 'api_key' ? 'that of the key' : `${(value.rate_limit_per_minute ?? 1000).toLocaleString('en')} a minute` },
             { name: 'Body', value: `at most ${bytesWords(value.max_body_bytes ?? 1_048_576)}` },
             { name: 'Log each request', value: (value.log_requests ?? true) ? 'on' : 'failures alone' },

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import { absent, useObjects, type ComponentValue } from '../../app/build/objects'
 import { ConsoleLines } from '../../app/build/outcome'
 import { paths } from '../../app/paths'
+import { useSession } from '../../app/session'
 import { ask, type Gives, type Takes } from '../../api/client'
 import { asError, type ApiError } from '../../api/error'
 import { Arch } from '../../ui/arch'
@@ -11,7 +12,7 @@ import { JsonView } from '../../ui/code'
 import { CodeEditor } from '../../ui/code-editor'
 import { ActionError } from '../../ui/confirm'
 import { seedDraft } from '../../ui/drafts'
-import { AreaField, PasswordField, Segmented } from '../../ui/field'
+import { AreaField, Field, PasswordField, Segmented, TextField } from '../../ui/field'
 import { KeyValues } from '../../ui/list'
 import { Page } from '../../ui/page'
 import { SelectField } from '../../ui/select'
@@ -39,6 +40,9 @@ export default function VerifierBench() {
   const [previous, setPrevious] = useState('')
   const [headers, setHeaders] = useState('')
   const [body, setBody] = useState('')
+  const [method, setMethod] = useState<'POST' | 'GET'>('POST')
+  const [query, setQuery] = useState('')
+  const { tenant } = useSession()
   const [signError, setSignError] = useState<string>()
   const go = useGo()
   const parsed = useMemo(() => headersOf(headers), [headers])
@@ -48,17 +52,19 @@ export default function VerifierBench() {
   const run = () => {
     if (missing || !chosen) return
     const secrets = from === 'endpoint' ? [] : previous === '' ? [secret] : [secret, previous]
-    test.mutate({ endpoint: from === 'endpoint' ? chosen : null, verifier: from === 'component' ? chosen : null, source: from === 'recipe' ? recipe?.source ?? '' : null, secrets, headers: parsed.headers, body, bodyBase64: null })
+    test.mutate({ endpoint: from === 'endpoint' ? chosen : null, verifier: from === 'component' ? chosen : null, source: from === 'recipe' ? recipe?.source ?? '' : null, secrets, method, query, headers: parsed.headers, body, bodyBase64: null })
   }
   useShortcut('mod+Enter', 'Test the delivery', run)
   const sample = async (r: Recipe) => {
     setSignError(undefined)
     const key = secret === '' ? r.like : secret
     try {
-      const made = await r.sign(key, r.body)
-      if (secret === '') setSecret(r.like)
-      setBody(r.body)
-      setHeaders(made.map(([name, value]) => `${name}: ${value}`).join('\n'))
+      const made = await r.sign(key, r.body, `${tenant.baseUrl.replace(/\/+$/, '')}/public/v1/custom/test-bench`)
+      setSecret(made.secret ?? key)
+      setMethod('POST')
+      setQuery('')
+      setBody(made.body ?? r.body)
+      setHeaders(made.headers.map(([name, value]) => `${name}: ${value}`).join('\n'))
       test.reset()
     } catch (thrown) { setSignError(thrown instanceof Error ? thrown.message : String(thrown)) }
   }
@@ -93,6 +99,10 @@ export default function VerifierBench() {
           </section>
           <section className="sec">
             <h2>Delivery</h2>
+            <div className="two">
+              <Field label="Method">{() => <Segmented label="Method" value={method} onChange={setMethod} options={[{ value: 'POST', label: 'POST' }, { value: 'GET', label: 'GET' }]} />}</Field>
+              <TextField label="Query" type="as it was sent, without ?" value={query} onChange={setQuery} placeholder={method === 'GET' ? 'hub.mode=subscribe&hub.challenge=…' : ''} spellCheck={false} />
+            </div>
             <AreaField label="Headers" type="one a line" mono rows={5} value={headers} onChange={setHeaders} error={parsed.wrong > 0 ? `Line ${parsed.wrong}: expected name: value` : undefined} placeholder="Stripe-Signature: t=1750000000,v1=…" spellCheck={false} />
             <div className="field"><div className="lab"><span>Body</span><span className="type">each byte counts</span></div><div className="pane bodybox"><CodeEditor label="Body of the delivery" language="text" value={body} onChange={setBody} lines={false} wrap onSubmit={run} /></div></div>
             <div className="row"><Button kind="main" busy={test.isPending} disabled={missing !== undefined} onClick={run}>Test the delivery</Button>{missing && <span className="muted s12">{missing}</span>}</div>
@@ -110,6 +120,7 @@ const words: Record<string, string> = {
 }
 
 function VerdictView({ verdict: v }: { verdict: Verdict }) {
+  if (v.outcome === 'reply') return <ReplyView verdict={v} />
   return (
     <>
       <div className={`verdict ${v.accepted ? 'yes' : 'no'}`} data-testid="verdict" data-accepted={v.accepted}>
@@ -122,6 +133,17 @@ function VerdictView({ verdict: v }: { verdict: Verdict }) {
       </div>}
       {v.console.length > 0 && <section className="sec top6"><h2>Console</h2><div className="pane"><ConsoleLines lines={v.console} /></div></section>}
       {!v.accepted && <WhatToCheck />}
+    </>
+  )
+}
+
+/** What a verifier answers to a challenge. */
+function ReplyView({ verdict: v }: { verdict: Verdict }) {
+  return (
+    <>
+      <div className="verdict yes" data-testid="verdict" data-accepted={false}><Arch state="open" size={20} /><div><b>It answers a challenge</b><p>{v.reason || 'Nothing runs, and there is no event.'}</p></div></div>
+      {v.reply && <div className="top6"><KeyValues label="The answer" items={[{ name: 'Status', value: v.reply.status }, { name: 'Content type', value: <span className="mono">{v.reply.contentType}</span> }, { name: 'Body', value: v.reply.body === '' ? <span className="muted">none</span> : <span className="mono">{v.reply.body}</span> }]} /></div>}
+      {v.console.length > 0 && <section className="sec top6"><h2>Console</h2><div className="pane"><ConsoleLines lines={v.console} /></div></section>}
     </>
   )
 }
