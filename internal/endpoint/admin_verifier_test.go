@@ -12,12 +12,13 @@ import (
 const bench = `
   - name: talks
     source: |
-      export default function handler({rawBody, headers, config}) {
+      export default function handler({rawBody, headers, config, method, query, url}) {
         console.log("the secret is", config.webhook_secret)
         const want = hmacSha256(config.webhook_secret, rawBody)
         if (!headers["x-signature"]) fail("there is no X-Signature")
         if (headers["x-signature"] !== want) fail("expected " + want)
         const event = JSON.parse(rawBody)
+        if (event.reply) return {reply: event.leak ? {[event.leak]: config.webhook_secret, ...(event.name ? {[config.webhook_secret]: 1} : {})} : {body: {method, query, url}}}
         return {providerEventId: event.id, eventKind: "order", canonicalEvent: event.leak ? {secret: config.webhook_secret} : event}
       }
 `
@@ -81,6 +82,27 @@ func TestTheVerifierTestBench(t *testing.T) {
 		if v, text := verdict(stored(), hmacHex(shopSecret, leak), leak); v["accepted"] != true || strings.Contains(text, shopSecret) || v["canonicalEvent"] != nil {
 			t.Errorf("an event with the stored secret: %s", text)
 		}
+		// A challenge is answered, and nothing with the stored secret is shown.
+		const challenge = `{"reply": true}`
+		given := own()
+		given["method"], given["query"] = "GET", "a=1&b=x%20y"
+		v, _ = verdict(given, hmacHex("another secret of mine", challenge), challenge)
+		reply, _ := v["reply"].(map[string]any)
+		if v["accepted"] != false || v["outcome"] != "reply" || v["providerEventId"] != nil || reply == nil || reply["status"] != 200.0 || reply["contentType"] != "application/json" {
+			t.Errorf("a challenge: %v", v)
+		} else {
+			same(t, "the reply", []byte(reply["body"].(string)), `{"method": "GET", "query": {"a": "1", "b": "x y"}, "url": "https://acme.localhost/public/v1/custom/test-bench?a=1&b=x%20y"}`)
+		}
+		for body, outcome := range map[string]string{
+			`{"reply": true, "leak": "body"}`: "reply", `{"reply": true, "leak": "contentType"}`: "result", `{"reply": true, "leak": "body", "name": true}`: "result",
+		} {
+			if v, text := verdict(stored(), hmacHex(shopSecret, body), body); v["outcome"] != outcome || v["reply"] != nil || strings.Contains(text, shopSecret) {
+				t.Errorf("the stored secret, %s: %s", body, text)
+			}
+		}
+		given = own()
+		given["method"] = "PUT"
+		m.Post(at, verifierTry(t, given, "", body)).Want(400, "VALIDATION")
 		// The stored secret goes with the endpoint's verifier alone.
 		for _, more := range []map[string]any{{"source": "export default ({config}) => fail(config.webhook_secret)"}, {"verifier": "simple"}, {"secrets": []string{"x"}}} {
 			more["endpoint"] = "hook"

@@ -4,7 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // of Twilio
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"

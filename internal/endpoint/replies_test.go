@@ -94,8 +94,8 @@ func TestAWrongReply(t *testing.T) {
 			`{"body": 5}`: "reply.body: expected a text", `{"body": true}`: "reply.body",
 			`{"contentType": "text/plain", "body": {}}`: "reply.body: an object or a list goes with application/json only",
 			`{"status": 204, "body": "x"}`:              "reply.body: an answer with status 204 has none",
-			`{"status": 200, "headers": {}}`:            `reply has the member "headers"`,
-			`{"Status": 200}`:                           `reply has the member "Status"`,
+			`{"status": 200, "headers": {}}`:            "reply has another member than status",
+			`{"Status": 200}`:                           "reply has another member than status",
 			`"text"`:                                    "reply is not an object", `[]`: "reply is not an object", `true`: "reply is not an object",
 		} {
 			a := w.Anyone().Post(custom+"posts", `{"reply": `+reply+`}`).Want(401, "UNAUTHORIZED")
