@@ -149,7 +149,7 @@ func TestBodies(t *testing.T) {
 			sam.With("Content-Type", "application/json").Post(custom+"key-d", body).Want(400, "VALIDATION")
 			hook["token-d"].With("Content-Type", "application/json").Post(custom+"token-d", body).Want(400, "VALIDATION")
 		}
-		for _, kind := range []string{"text/plain", "application/json; charset=latin1", "application/xml", "multipart/form-data; boundary=x", "x"} {
+		for _, kind := range []string{"text/plain", "application/json; charset=latin1", "application/xml", "multipart/mixed; boundary=x", "x"} {
 			sam.With("Content-Type", kind).Post(custom+"key-d", `{"do": "null"}`).Want(415, "UNSUPPORTED_MEDIA_TYPE")
 			hook["token-d"].With("Content-Type", kind).Post(custom+"token-d", `{"do": "null"}`).Want(415, "UNSUPPORTED_MEDIA_TYPE")
 		}
