@@ -26,6 +26,7 @@ func New(store *records.Store) *Service { return &Service{store} }
 // Routes returns the routes of the standard endpoints.
 func (s *Service) Routes() []httpapi.Route {
 	const list, one, shares = "/public/v1/data/{entity}", "/public/v1/data/{entity}/{id}", "/public/v1/data/{entity}/{id}/shares"
+	const batch = "/public/v1/data/{entity}/batch" // before one, which it also matches
 	standard := func(method, pattern string, bodyCap int64, h func(context.Context, *httpapi.Authed) (httpapi.Reply, error)) httpapi.Route {
 		return httpapi.Route{
 			Method: method, Pattern: pattern, Auth: httpapi.KeyOrJWT, Limit: httpapi.PerCredential,
@@ -36,6 +37,7 @@ func (s *Service) Routes() []httpapi.Route {
 		standard(http.MethodGet, "/public/v1/me", 0, s.me),
 		standard(http.MethodGet, list, 0, s.list),
 		standard(http.MethodPost, list, httpapi.DataBodyCap, s.create),
+		standard(http.MethodPost, batch, httpapi.DataBodyCap, s.batch),
 		standard(http.MethodGet, one, 0, s.get),
 		standard(http.MethodPatch, one, httpapi.DataBodyCap, s.update),
 		standard(http.MethodDelete, one, 0, s.delete),

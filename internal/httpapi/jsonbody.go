@@ -348,3 +348,23 @@ func pointerAt(body []byte, at int) (pointer jsontext.Pointer) {
 	})
 	return pointer
 }
+
+// Elements returns the elements of a list within a body that ParseObject has read, as
+// parts of it.
+func Elements(list jsontext.Value) (elements []jsontext.Value) {
+	_ = withDecoder(list, func(d *jsontext.Decoder) error {
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		for d.PeekKind() != ']' {
+			v, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			end := d.InputOffset()
+			elements = append(elements, list[end-int64(len(v)):end:end])
+		}
+		return nil
+	})
+	return elements
+}

@@ -31,31 +31,41 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	}
 	err := write(ctx, func(tx db.Tx) error {
 		failpoint.At("commit.begun")
-		if err := u.replay(ctx, tx); err != nil {
-			var refused *fault.Error
-			if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
-				return ErrLost // the change was possible during the run
-			}
+		if err := u.replayed(ctx, tx); err != nil || also == nil {
 			return err
-		}
-		if also == nil {
-			return nil
 		}
 		return also(tx)
 	})
+	u.committed(err)
+	return err
+}
+
+// replayed is replay, with ErrLost for every refusal: the changes were possible
+// when they were added to the unit.
+func (u *Unit) replayed(ctx context.Context, tx db.Tx) error {
+	err := u.replay(ctx, tx)
+	var refused *fault.Error
+	if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
+		return ErrLost
+	}
+	return err
+}
+
+// committed must be called with the error of the transaction of a replay.
+func (u *Unit) committed(err error) {
 	if err == nil && u.managed {
 		u.store.dir.Forget() // the users' viewers
 	}
-	return err
 }
 
 // replay is the transaction that makes a unit's changes.
 type replay struct {
 	u     *Unit
 	tx    db.Tx
-	held  map[ref]*row // the records that the unit reads, changes or creates
-	gone  map[ref]bool // the records deleted so far
-	kept  map[ref]bool // records that are referred to: they exist and are locked
+	held  map[ref]*row           // the records that the unit reads, changes or creates
+	users map[user.ID]*user.User // those that were changed
+	gone  map[ref]bool           // the records deleted so far
+	kept  map[ref]bool           // records that are referred to: they exist and are locked
 	roles map[owns]string
 	tick  int64 // the created_at of the next record
 	next  creations
@@ -63,6 +73,8 @@ type replay struct {
 	// transaction may create records since the last other change.
 	unwritten map[ref]bool
 	parents   map[underParent]bool
+	// dropped and cleared are what the deletions took with them (txView).
+	dropped, cleared load
 }
 
 // underParent is a session that creates records of a type under a parent.
@@ -136,7 +148,7 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 		return errStale
 	}
 	r := &replay{
-		u: u, tx: tx, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{},
+		u: u, tx: tx, users: map[user.ID]*user.User{}, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{},
 		unwritten: map[ref]bool{}, parents: map[underParent]bool{},
 	}
 	if u.created > 0 {
@@ -150,7 +162,8 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	if r.held, err = u.hold(ctx, tx); err != nil {
 		return err
 	}
-	for _, c := range u.changes {
+	u.after, u.left = make([]written, len(u.changes)), nil
+	for i, c := range u.changes {
 		if c.creation != nil {
 			err = r.create(ctx, c.creation)
 		} else if err = r.write(ctx); err == nil {
@@ -159,11 +172,25 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 		if err != nil {
 			return err
 		}
+		u.after[i] = r.written(c.ref)
 	}
 	if err := r.write(ctx); err != nil || !u.managed {
 		return err
 	}
 	return tenant.RaisePeople(ctx, tx) // last: others wait for it
+}
+
+// written returns a record or user as it is at this point of the replay.
+func (r *replay) written(at ref) written {
+	if at.entity == schema.UserEntity {
+		return written{user: r.users[user.ID(at.id)]}
+	}
+	rec := r.held[at]
+	if rec == nil || r.gone[at] {
+		return written{}
+	}
+	copied := *rec
+	return written{rec: &copied}
 }
 
 // record returns a record that the unit read or created, in its state at this

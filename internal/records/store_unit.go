@@ -67,6 +67,7 @@ type Unit struct {
 	store  *Store
 	config *access.Config
 	h      db.Handle
+	q      db.Querier // what is stored is read through it
 
 	changes []change
 	created int           // how many of the changes create a record
@@ -85,6 +86,16 @@ type Unit struct {
 	unique uniqueValues
 	// managed says that the unit changes managed fields of users.
 	managed bool
+	// after are the records that each change left behind, and left is what its
+	// deletions left to be done, once the unit was committed.
+	after []written
+	left  []access.Leftover
+}
+
+// written is what a change has written: a record or a user, none of both for a deletion.
+type written struct {
+	rec  *row
+	user *user.User
 }
 
 // ref identifies a record.
@@ -113,8 +124,9 @@ type need struct {
 
 // Begin starts a unit of work under a configuration.
 func (s *Store) Begin(config *access.Config) *Unit {
+	h := s.d.For(config.Tenant.ID)
 	return &Unit{
-		store: s, config: config, h: s.d.For(config.Tenant.ID),
+		store: s, config: config, h: h, q: h,
 		read: map[ref]int64{}, records: map[ref]*row{}, users: map[user.ID]*user.User{}, gone: map[ref]bool{}, types: map[string]bool{},
 		shares: map[ref]map[string]unitShare{}, unique: newUniqueValues(),
 	}

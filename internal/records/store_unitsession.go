@@ -117,9 +117,9 @@ func (p *UnitSession) find(ctx context.Context, r *access.EntityRights, id strin
 // above the record counts.
 func (p *UnitSession) findStored(ctx context.Context, r *access.EntityRights, id string, verb access.Verb) (*row, error) {
 	if !p.u.touched(r.Scope(access.Read)) && !p.u.touched(r.Scope(verb)) {
-		return find(ctx, p.u.h, r, id, verb, "")
+		return find(ctx, p.u.q, r, id, verb, "")
 	}
-	rec, err := findRow(ctx, p.u.h, r.Entity, id, "")
+	rec, err := findRow(ctx, p.u.q, r.Entity, id, "")
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +154,11 @@ func (p *UnitSession) parentInScope(ctx context.Context, of *access.Parent, rec 
 	}
 	parent := p.u.own(of.Entity, id)
 	if parent == nil && !p.u.touched(of.Scope) {
-		return inScope(ctx, p.u.h, of.Scope, of.Entity, id)
+		return inScope(ctx, p.u.q, of.Scope, of.Entity, id)
 	}
 	if parent == nil {
 		var err error
-		if parent, err = findRow(ctx, p.u.h, of.Entity, id, ""); err != nil {
+		if parent, err = findRow(ctx, p.u.q, of.Entity, id, ""); err != nil {
 			return false, ignoreUnseen(err)
 		}
 	}
@@ -189,12 +189,12 @@ func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *acce
 	if rec.version == 0 || len(others.Ways) == 0 {
 		return false, nil
 	}
-	return inScope(ctx, p.u.h, others, e, rec.id)
+	return inScope(ctx, p.u.q, others, e, rec.id)
 }
 
 func (p *UnitSession) reaches(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
 	if entity == schema.UserEntity {
-		return p.s.reaches(ctx, p.u.h, entity, id, verb)
+		return p.s.reaches(ctx, p.u.q, entity, id, verb)
 	}
 	if p.u.gone[ref{entity, id}] {
 		return false, nil
@@ -206,9 +206,9 @@ func (p *UnitSession) reaches(ctx context.Context, entity, id string, verb acces
 	rec := p.u.own(r.Entity, id)
 	switch {
 	case rec == nil && !p.u.touched(r.Scope(verb)):
-		return p.s.reaches(ctx, p.u.h, entity, id, verb)
+		return p.s.reaches(ctx, p.u.q, entity, id, verb)
 	case rec == nil:
-		if rec, err = findRow(ctx, p.u.h, r.Entity, id, ""); err != nil {
+		if rec, err = findRow(ctx, p.u.q, r.Entity, id, ""); err != nil {
 			return false, ignoreUnseen(err)
 		}
 	}
@@ -230,7 +230,7 @@ func (p *UnitSession) fresh(context.Context) (*row, error) {
 func (p *UnitSession) own(ctx context.Context, e *schema.Entity, rec *row, owner user.ID) (err error) {
 	isNew := rec.owner == ""
 	rec.owner = owner
-	rec.ownerRole, err = p.s.roleOf(ctx, p.u.h, e, owner, isNew)
+	rec.ownerRole, err = p.s.roleOf(ctx, p.u.q, e, owner, isNew)
 	return err
 }
 
@@ -240,7 +240,7 @@ func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Fiel
 		return false, nil
 	}
 	free := true
-	err := p.u.h.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
+	err := p.u.q.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3
 		AND value = $4 AND reach = '' AND is_unique = 1`, func(row db.Row) error {
 		own := rec.version != 0 && row.Int(0) == rec.createdAt
 		free = free && (own || v.stale[row.Int(0)])
@@ -285,11 +285,13 @@ func except(members []Member, names ...string) []Member {
 func (p *UnitSession) drop(_ context.Context, r *access.EntityRights, rec *row) error {
 	at := ref{r.Entity.Name, rec.id}
 	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
-		// A server clears the remaining references: a run does not wait for it.
-		v := &txView{s: p.s, tx: rp.tx}
+		v := &txView{s: p.s, tx: rp.tx, dropped: rp.dropped, cleared: rp.cleared}
 		if err := v.drop(ctx, r, rp.record(r.Entity, at)); err != nil {
 			return err
 		}
+		rp.dropped, rp.cleared = v.dropped, v.cleared
+		// A server clears the remaining references: a run does not wait for it.
+		rp.u.left = append(rp.u.left, v.left...)
 		rp.gone[at] = true
 		return nil
 	}}
@@ -315,7 +317,7 @@ func (p *UnitSession) findUser(ctx context.Context, id user.ID) (*user.User, err
 		copied := *u
 		return &copied, nil
 	}
-	u, err := user.ByID(ctx, p.u.h, id)
+	u, err := user.ByID(ctx, p.u.q, id)
 	if err != nil {
 		return nil, unseen(err)
 	}
@@ -333,6 +335,8 @@ func (p *UnitSession) putUser(_ context.Context, r *access.EntityRights, u *user
 		if err := p.s.editUser(ctx, v, r, held, members); err != nil || len(members) == 0 {
 			return err
 		}
+		copied := *held
+		rp.users[u.ID] = &copied
 		return user.UpdateProfile(ctx, rp.tx, held)
 	}}
 	if err := p.u.add(c, max(before, len(u.Custom))); err != nil {

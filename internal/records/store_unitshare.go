@@ -46,12 +46,12 @@ func (p *UnitSession) UnshareWith(ctx context.Context, entity, id string, with W
 // ---- view ----
 
 func (p *UnitSession) principal(ctx context.Context, with With) (string, error) {
-	return p.s.principalOf(ctx, p.u.h, with)
+	return p.s.principalOf(ctx, p.u.q, with)
 }
 
 func (p *UnitSession) shareWith(ctx context.Context, e *schema.Entity, rec *row, to string) (share Share, n int, err error) {
 	if rec.version != 0 {
-		if share, n, err = shareWith(ctx, p.u.h, p.u.config, e, rec.id, to); err != nil {
+		if share, n, err = shareWith(ctx, p.u.q, p.u.config, e, rec.id, to); err != nil {
 			return Share{}, 0, err
 		}
 	}
@@ -105,7 +105,7 @@ func (p *UnitSession) changeShare(ctx context.Context, r *access.EntityRights, r
 	at := ref{r.Entity.Name, rec.id}
 	was, known := p.u.shares[at][to]
 	if !known && rec.version != 0 {
-		stored, _, err := shareWith(ctx, p.u.h, p.u.config, r.Entity, rec.id, to)
+		stored, _, err := shareWith(ctx, p.u.q, p.u.config, r.Entity, rec.id, to)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,225 @@
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+)
+
+// Op is what one item of a batch does.
+type Op string
+
+// The operations of a batch.
+const (
+	OpCreate Op = "create"
+	OpUpdate Op = "update"
+	OpDelete Op = "delete"
+	OpUpsert Op = "upsert"
+)
+
+// Limits of a batch (contract R17).
+const (
+	// MaxBatch is how many items a batch may have.
+	MaxBatch = 200
+	// maxBatchAnswer is the total size of the records in the answer, in bytes.
+	maxBatchAnswer = 8 << 20
+)
+
+// Item is one item of a batch.
+type Item struct {
+	Op     Op
+	ID     string   // of an update or delete
+	By     string   // of an upsert: the unique field by which the record is found
+	Fields []Member // of all but a delete
+	// Err is set for an item that could not be read: it fails with this.
+	Err *fault.Error
+}
+
+// Done is the outcome of one item of a batch.
+type Done struct {
+	ID      string
+	Created bool
+	// Record is what the viewer may read of the record after this item, nil for a
+	// deletion and for an item that failed.
+	Record Record
+	Err    *fault.Error // the error that the single call would have returned
+}
+
+// BatchError is the error of a batch that takes effect as a whole and of which items
+// failed. Nothing was changed.
+type BatchError struct{ Done []Done }
+
+func (e *BatchError) Error() string {
+	failed, first := 0, -1
+	for i, d := range e.Done {
+		if d.Err != nil {
+			if failed++; first < 0 {
+				first = i
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d items failed; nothing was done. Item %d: %s", failed, len(e.Done), first, e.Done[first].Err.Message)
+}
+
+// MayWrite checks whether the viewer may change records of an entity type at all. It
+// returns NOT_FOUND when there is no such type, and FORBIDDEN when they may not.
+func (s *Session) MayWrite(entity string) error {
+	var first error
+	for _, verb := range []access.Verb{access.Create, access.Update, access.Delete} {
+		err := s.May(entity, verb)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if fault.CodeOf(first) == fault.Forbidden {
+		return fault.New(fault.Forbidden, "you may not write records of %s", entity)
+	}
+	return first
+}
+
+// Upsert updates the record whose unique field by has the value that members has for
+// it, or creates one where there is none. A record that the viewer may not see gets
+// the answer of a create: CONFLICT for those who may create. It returns FORBIDDEN for
+// a viewer who may not read the entity type, VALIDATION for a field that is not unique
+// or that the viewer may not read, and for members without a value of it, and else
+// the errors of Create and Update. created says which of the two it was.
+func (p *UnitSession) Upsert(ctx context.Context, entity, by string, members []Member) (rec Record, created bool, err error) {
+	if entity == schema.UserEntity {
+		_, err := p.s.rights(entity, "", access.Create)
+		return nil, false, err
+	}
+	r, err := p.s.rights(entity, "", access.Read)
+	if err != nil {
+		return nil, false, err
+	}
+	f, key, err := upsertKey(r, by, members)
+	if err != nil {
+		return nil, false, err
+	}
+	id, err := p.holder(ctx, r.Entity, f, key)
+	if err != nil {
+		return nil, false, err
+	}
+	if id != "" {
+		_, err := p.find(ctx, r, id, access.Read)
+		if err == nil {
+			rec, err = p.Update(ctx, entity, id, except(members, by)) // it has this value
+			return rec, false, err
+		}
+		if !errors.Is(err, errUnseen) {
+			return nil, false, err
+		}
+	}
+	rec, err = p.Create(ctx, entity, members)
+	if id == "" && fault.CodeOf(err) == fault.Conflict {
+		if now, failed := p.holder(ctx, r.Entity, f, key); failed != nil || now != "" {
+			return nil, false, errors.Join(failed, ErrLost) // it was created meanwhile
+		}
+	}
+	return rec, true, err
+}
+
+// upsertKey returns the field by which an upsert finds its record, and the key of the
+// value that members has for it.
+func upsertKey(r *access.EntityRights, by string, members []Member) (f *schema.Field, key string, err error) {
+	f = r.Entity.Field(by)
+	if f == nil || !f.Unique || !r.ReadField[f.Index] {
+		return nil, "", fault.Fields("by: expected a unique field of "+r.Entity.Name, map[string]string{"by": "expected the name of a unique field"})
+	}
+	for _, m := range members {
+		if m.Name != by {
+			continue
+		}
+		v, reason := f.Canonical(m.Value)
+		if reason != "" {
+			return nil, "", fault.Fields("some fields are not valid", map[string]string{by: reason})
+		}
+		if key, ok := indexKey(f, v); ok {
+			return f, key, nil
+		}
+	}
+	return nil, "", fault.Fields("some fields are not valid", map[string]string{by: "required: the record is found by it"})
+}
+
+// apply does one item in the unit.
+func (p *UnitSession) apply(ctx context.Context, entity string, item *Item) (d Done, err error) {
+	switch item.Op {
+	case OpCreate:
+		d.Created = true
+		d.Record, err = p.Create(ctx, entity, item.Fields)
+	case OpUpdate:
+		d.ID = item.ID
+		d.Record, err = p.Update(ctx, entity, item.ID, item.Fields)
+	case OpUpsert:
+		d.Record, d.Created, err = p.Upsert(ctx, entity, item.By, item.Fields)
+	case OpDelete:
+		d.ID = item.ID
+		err = p.Delete(ctx, entity, item.ID)
+	default:
+		err = fault.New(fault.Validation, "op: expected create, update, delete or upsert")
+	}
+	if d.Record != nil {
+		d.ID = d.Record.ID()
+	}
+	return d, err
+}
+
+// item does one item in the unit. A refusal is in the outcome; OVERLOADED and ErrLost
+// are errors of the whole batch.
+func (p *UnitSession) item(ctx context.Context, entity string, item *Item) (Done, error) {
+	d, err := p.apply(ctx, entity, item)
+	var refused *fault.Error
+	switch {
+	case err == nil:
+		return d, nil
+	case !errors.As(err, &refused) || refused.Code == fault.Overloaded:
+		return Done{}, err
+	case refused.Code == fault.ExecutionError: // a limit of the unit
+		refused = errBatchSize
+	}
+	return Done{Err: refused}, nil
+}
+
+// batchHolder bounds the answer of a batch as one: before are the bytes of the items
+// before the present one.
+type batchHolder struct {
+	of     Holder
+	before int
+}
+
+// Hold returns VALIDATION for an item with which the answer is too large.
+func (h *batchHolder) Hold(n int) error {
+	if h.before+n > maxBatchAnswer {
+		return fault.New(fault.Validation, "the records that a batch returns may have at most %d MiB together: expected fewer items", maxBatchAnswer>>20)
+	}
+	if h.of == nil {
+		return nil
+	}
+	return h.of.Hold(h.before + n)
+}
+
+// keep counts what the answer has of an item. It returns VALIDATION where it is too
+// much, and OVERLOADED.
+func (h *batchHolder) keep(d *Done) error {
+	n := len(d.Record)
+	if d.Err != nil {
+		details, err := json.Marshal(d.Err.Details)
+		if err != nil {
+			return err
+		}
+		n = len(d.Err.Message) + len(details)
+		if err := h.Hold(n); err != nil {
+			return err
+		}
+	}
+	h.before += n
+	return nil
+}

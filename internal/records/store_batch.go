@@ -1,0 +1,247 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/db"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/schema"
+	"gatehouse/internal/tenant"
+)
+
+const (
+	// maxBatchTime is how long a batch may take, its waits and its commit included.
+	maxBatchTime = 10 * time.Second
+	// A batch is prepared outside of its transaction, which others wait for, as long
+	// as it loses no more than freeTries races. Then it is prepared inside.
+	freeTries     = 2
+	maxBatchTries = 5
+)
+
+var (
+	errBatchTime = fault.New(fault.Overloaded, "the batch did not finish within %d s; nothing was done; try again, with fewer items", maxBatchTime/time.Second)
+	errBatchLost = fault.New(fault.Conflict, "the records of this batch were changed by others, %d times in a row; nothing was done", maxBatchTries)
+	errBatchSize = fault.New(fault.Validation,
+		"a batch may change at most %d MiB of records (the larger of what a record was and becomes, deleted ones too): expected fewer items", MaxWritten>>20)
+)
+
+// Batch are the items of one call on one entity type.
+type Batch struct {
+	Entity string
+	Items  []Item
+	// Atomic batches take effect as a whole or not at all. Of others, the items that
+	// do not fail take effect, together.
+	Atomic bool
+	// Also is called in the transaction with the outcome, without records, if not
+	// nil, possibly more than once.
+	Also func(tx db.Tx, done []Done) error
+}
+
+// Batch does the items in their order, in one transaction, and returns the outcome of
+// each. Each item has the results and errors of Create, Update, Delete or
+// UnitSession.Upsert, and sees what those before it did. It returns a *BatchError for
+// an atomic batch of which items failed, OVERLOADED where it took too long, CONFLICT
+// after several lost races, and the error of Also. Then nothing was changed.
+func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
+	limited, cancel := context.WithTimeout(ctx, maxBatchTime)
+	defer cancel()
+	for try := 1; ; try++ {
+		done, left, err := s.try(limited, &b, try > freeTries)
+		switch {
+		case err == nil:
+			clearLeft(ctx, s.h, left)
+			return done, nil
+		case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) && ctx.Err() == nil:
+			return nil, errBatchTime
+		case !errors.Is(err, ErrLost):
+			return nil, err
+		case try == maxBatchTries:
+			return nil, errBatchLost
+		}
+		viewer, err := s.store.dir.Renew(limited, s.viewer)
+		if err != nil {
+			return nil, err
+		}
+		s = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder}
+	}
+}
+
+// try does a batch once. inside prepares it in its transaction, on records that are
+// held, so that it loses races for values of unique fields only.
+func (s *Session) try(ctx context.Context, b *Batch, inside bool) (done []Done, left []access.Leftover, err error) {
+	u := s.store.Begin(s.viewer.Config())
+	defer func() { u.Close() }()
+	var changes []int
+	if !inside {
+		if done, changes, err = s.prepare(ctx, u, b); err != nil {
+			return nil, nil, err
+		}
+		err = u.Commit(ctx, b.also(done))
+	} else {
+		err = s.h.WriteOrdered(ctx, func(tx db.Tx) error {
+			u.Close()
+			u = s.store.Begin(s.viewer.Config())
+			u.q = tx
+			if err := s.holdAll(ctx, tx, b); err != nil {
+				return err
+			}
+			if done, changes, err = s.prepare(ctx, u, b); err != nil {
+				return err
+			}
+			if err := u.replayed(ctx, tx); err != nil || b.Also == nil {
+				return err
+			}
+			return b.Also(tx, done)
+		})
+		u.committed(err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s.showWritten(b.Entity, u, done, changes)
+	return done, u.left, nil
+}
+
+// also returns Also for Unit.Commit.
+func (b *Batch) also(done []Done) func(db.Tx) error {
+	if b.Also == nil {
+		return nil
+	}
+	return func(tx db.Tx) error { return b.Also(tx, done) }
+}
+
+// prepare adds the changes of a batch to a unit. changes has for each item the index of
+// its change, -1 for none. It returns a *BatchError for an atomic batch with items that
+// fail, and OVERLOADED and ErrLost as those of the whole batch.
+func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
+	holder := &batchHolder{of: s.holder}
+	p := u.As(s.viewer).Within(holder)
+	done, changes = make([]Done, len(b.Items)), make([]int, len(b.Items))
+	failed := false
+	for i := range b.Items {
+		changes[i] = -1
+		item, before := &b.Items[i], len(u.changes)
+		if item.Err != nil {
+			done[i].Err = item.Err
+		} else if done[i], err = p.item(ctx, b.Entity, item); err != nil {
+			return nil, nil, err
+		}
+		if len(u.changes) > before {
+			changes[i] = before
+		}
+		failed = failed || done[i].Err != nil
+		if err := holder.keep(&done[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if failed && b.Atomic {
+		return nil, nil, &BatchError{done}
+	}
+	return done, changes, nil
+}
+
+// holdAll holds what the items of a batch name, until the transaction ends, in the
+// order of Unit.hold. The tenant's clock comes first, as in replay.
+func (s *Session) holdAll(ctx context.Context, tx db.Tx, b *Batch) error {
+	err := s.fence(ctx, tx)
+	if errors.Is(err, errStale) {
+		return ErrLost
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := tenant.Ticks(ctx, tx, clock.Micros(s.store.clock.Now()), 1); err != nil {
+		return err
+	}
+	e := s.viewer.Config().Schema.Entity(b.Entity)
+	if e == nil || tx.Dialect().ForUpdate == "" {
+		return nil
+	}
+	var ids []string
+	for i := range b.Items {
+		item := &b.Items[i]
+		switch {
+		case item.Err != nil:
+		case item.ID != "":
+			ids = append(ids, item.ID)
+		case item.Op == OpUpsert:
+			id, err := s.upserted(ctx, tx, e, item)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, strings.Compare)
+	for _, id := range slices.Compact(ids) {
+		if _, err := exists(ctx, tx, named{e.StoredAs(), id}, tx.Dialect().ForUpdate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upserted returns the id of the stored record that an upsert finds, "" for none.
+func (s *Session) upserted(ctx context.Context, q db.Querier, e *schema.Entity, item *Item) (string, error) {
+	r, err := s.rights(e.Name, "", access.Read)
+	if err != nil {
+		return "", nil //nolint:nilerr // the item fails with it
+	}
+	f, key, err := upsertKey(r, item.By, item.Fields)
+	if err != nil {
+		return "", nil //nolint:nilerr // the item fails with it
+	}
+	id, _, err := storedHolder(ctx, q, e, f, key)
+	return id, err
+}
+
+// holder returns the id of the record that has a value of a unique field in the unit,
+// whoever may see it, "" for none.
+func (p *UnitSession) holder(ctx context.Context, e *schema.Entity, f *schema.Field, key string) (string, error) {
+	if id, ok := p.u.unique.owner[uniqueValue{e.Name, f.Name, key}]; ok {
+		return id, nil
+	}
+	id, createdAt, err := storedHolder(ctx, p.u.q, e, f, key)
+	if err != nil || p.u.unique.stale[createdAt] {
+		return "", err
+	}
+	return id, nil
+}
+
+// storedHolder returns the stored record that has a value of a unique field.
+func storedHolder(ctx context.Context, q db.Querier, e *schema.Entity, f *schema.Field, key string) (id string, createdAt int64, err error) {
+	err = q.Query(ctx, `SELECT r.record_id, r.created_at FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
+		AND v.value = $4 AND v.reach = '' AND v.is_unique = 1 AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at`,
+		func(row db.Row) error {
+			id, createdAt = row.Text(0), row.Int(1)
+			return nil
+		}, e.StoredAs(), f.StoredAs(), key)
+	return id, createdAt, err
+}
+
+// showWritten replaces the records of a batch by what was committed: created_at and
+// updated_at are known then.
+func (s *Session) showWritten(entity string, u *Unit, done []Done, changes []int) {
+	of := s.viewer.On
+	if entity == schema.UserEntity {
+		of = func(string) (*access.EntityRights, error) { return s.viewer.OnUsers() }
+	}
+	r, err := of(entity)
+	for i := range done {
+		if err != nil || changes[i] < 0 || done[i].Record == nil {
+			continue
+		}
+		switch is := u.after[changes[i]]; {
+		case is.user != nil:
+			done[i].Record = showUser(r, is.user)
+		case is.rec != nil:
+			done[i].Record = s.show(r, is.rec)
+		}
+	}
+}
