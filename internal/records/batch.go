@@ -109,9 +109,9 @@ func (p *UnitSession) Upsert(ctx context.Context, entity, by string, members []M
 		return nil, false, err
 	}
 	if id != "" {
-		_, err := p.find(ctx, r, id, access.Read)
+		found, err := p.find(ctx, r, id, access.Update)
 		if err == nil {
-			rec, err = p.Update(ctx, entity, id, except(members, by)) // it has this value
+			rec, err = p.upsertInto(ctx, entity, found, f, key, members)
 			return rec, false, err
 		}
 		if !errors.Is(err, errUnseen) {
@@ -125,6 +125,22 @@ func (p *UnitSession) Upsert(ctx context.Context, entity, by string, members []M
 		}
 	}
 	return rec, true, err
+}
+
+// upsertInto updates a record that was found by the key of a unique field. It returns
+// ErrLost where the record has another value by now.
+func (p *UnitSession) upsertInto(ctx context.Context, entity string, rec *row, f *schema.Field, key string, members []Member) (Record, error) {
+	r, err := p.s.rights(entity, rec.id, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	if is, ok := indexKey(f, stored(r.Entity, rec.data)[f.Index]); !ok || is != key {
+		return nil, ErrLost
+	}
+	if err := rec.mayBe("change"); err != nil {
+		return nil, err
+	}
+	return p.s.change(ctx, p, r, rec, except(members, f.Name)) // it has this value
 }
 
 // upsertKey returns the field by which an upsert finds its record, and the key of the

@@ -122,6 +122,10 @@ func (b *Batch) also(done []Done) func(db.Tx) error {
 func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
 	holder := &batchHolder{of: s.holder}
 	p := u.As(s.viewer).Within(holder)
+	p.reached = map[reach]bool{}
+	if err := p.lookUp(ctx, b); err != nil {
+		return nil, nil, err
+	}
 	done, changes = make([]Done, len(b.Items)), make([]int, len(b.Items))
 	failed := false
 	for i := range b.Items {
@@ -134,6 +138,9 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, 
 		}
 		if len(u.changes) > before {
 			changes[i] = before
+			if !done[i].Created {
+				clear(p.reached)
+			}
 		}
 		failed = failed || done[i].Err != nil
 		if err := holder.keep(&done[i]); err != nil {
@@ -197,8 +204,8 @@ func (s *Session) upserted(ctx context.Context, q db.Querier, e *schema.Entity, 
 	if err != nil {
 		return "", nil //nolint:nilerr // the item fails with it
 	}
-	id, _, err := storedHolder(ctx, q, e, f, key)
-	return id, err
+	has, err := storedHolder(ctx, q, e, f, key)
+	return has.id, err
 }
 
 // holder returns the id of the record that has a value of a unique field in the unit,
@@ -207,22 +214,84 @@ func (p *UnitSession) holder(ctx context.Context, e *schema.Entity, f *schema.Fi
 	if id, ok := p.u.unique.owner[uniqueValue{e.Name, f.Name, key}]; ok {
 		return id, nil
 	}
-	id, createdAt, err := storedHolder(ctx, p.u.q, e, f, key)
-	if err != nil || p.u.unique.stale[createdAt] {
-		return "", err
+	has, known := p.u.known[uniqueValue{e.Name, f.Name, key}]
+	if !known {
+		var err error
+		if has, err = storedHolder(ctx, p.u.q, e, f, key); err != nil {
+			return "", err
+		}
 	}
-	return id, nil
+	if p.u.unique.stale[has.createdAt] {
+		return "", nil
+	}
+	return has.id, nil
 }
 
+// selectTaken selects the records that have values of a unique field: $4 and so on.
+const selectTaken = `SELECT v.value, r.record_id, r.created_at FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
+	AND v.reach = '' AND v.is_unique = 1 AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at AND v.value `
+
 // storedHolder returns the stored record that has a value of a unique field.
-func storedHolder(ctx context.Context, q db.Querier, e *schema.Entity, f *schema.Field, key string) (id string, createdAt int64, err error) {
-	err = q.Query(ctx, `SELECT r.record_id, r.created_at FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
-		AND v.value = $4 AND v.reach = '' AND v.is_unique = 1 AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at`,
-		func(row db.Row) error {
-			id, createdAt = row.Text(0), row.Int(1)
-			return nil
-		}, e.StoredAs(), f.StoredAs(), key)
-	return id, createdAt, err
+func storedHolder(ctx context.Context, q db.Querier, e *schema.Entity, f *schema.Field, key string) (has taken, err error) {
+	err = q.Query(ctx, selectTaken+`= $4`, func(row db.Row) error {
+		has = taken{row.Text(1), row.Int(2)}
+		return nil
+	}, e.StoredAs(), f.StoredAs(), key)
+	return has, err
+}
+
+// lookedUp is how many values one statement looks up.
+const lookedUp = 50
+
+// selectTakenAny is selectTaken for lookedUp values.
+var selectTakenAny = func() string {
+	st := &statement{args: make([]any, 2)} // $2 and $3
+	st.WriteString(selectTaken + "IN ")
+	st.list(make([]string, lookedUp))
+	return st.String()
+}()
+
+// lookUp looks up the values of unique fields that the items of a batch have, many at
+// once. The unique index decides in the end, and an upsert compares the value.
+func (p *UnitSession) lookUp(ctx context.Context, b *Batch) error {
+	e := p.u.config.Schema.Entity(b.Entity)
+	if e == nil || len(b.Items) == 1 {
+		return nil
+	}
+	p.u.known = map[uniqueValue]taken{}
+	for _, f := range e.Fields {
+		if !f.Unique {
+			continue
+		}
+		var keys []string
+		for i := range b.Items {
+			for _, m := range b.Items[i].Fields {
+				if m.Name != f.Name {
+					continue
+				}
+				v, _ := f.Canonical(m.Value)
+				key, ok := indexKey(f, v)
+				if _, known := p.u.known[uniqueValue{e.Name, f.Name, key}]; ok && !known {
+					p.u.known[uniqueValue{e.Name, f.Name, key}] = taken{}
+					keys = append(keys, key)
+				}
+			}
+		}
+		for part := range slices.Chunk(keys, lookedUp) {
+			args := []any{e.StoredAs(), f.StoredAs()}
+			for i := range lookedUp { // so that one statement is prepared for any number
+				args = append(args, part[min(i, len(part)-1)])
+			}
+			err := p.u.q.Query(ctx, selectTakenAny, func(row db.Row) error {
+				p.u.known[uniqueValue{e.Name, f.Name, row.Text(0)}] = taken{row.Text(1), row.Int(2)}
+				return nil
+			}, args...)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // showWritten replaces the records of a batch by what was committed: created_at and

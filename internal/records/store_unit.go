@@ -84,6 +84,8 @@ type Unit struct {
 	// by the stored principal. Their records are in records.
 	shares map[ref]map[string]unitShare
 	unique uniqueValues
+	// known are stored values of unique fields that were looked up together.
+	known map[uniqueValue]taken
 	// managed says that the unit changes managed fields of users.
 	managed bool
 	// after are the records that each change left behind, and left is what its
@@ -145,7 +147,7 @@ func (u *Unit) As(viewer access.Viewer) *UnitSession {
 	if viewer.Config() != u.config {
 		panic("records: a unit and its viewer have different configurations")
 	}
-	return &UnitSession{u, u.store.As(viewer)}
+	return &UnitSession{u: u, s: u.store.As(viewer)}
 }
 
 // Changed reports whether there is anything to commit.

@@ -20,6 +20,15 @@ import (
 type UnitSession struct {
 	u *Unit
 	s *Session
+	// reached keeps what reaches has found, for as long as nothing but creations follow.
+	// nil keeps nothing.
+	reached map[reach]bool
+}
+
+// reach is a question of reaches.
+type reach struct {
+	ref
+	verb access.Verb
 }
 
 // Within makes a holder bound the answers. It returns the UnitSession.
@@ -193,6 +202,18 @@ func (p *UnitSession) inScope(ctx context.Context, e *schema.Entity, scope *acce
 }
 
 func (p *UnitSession) reaches(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
+	at := reach{ref{entity, id}, verb}
+	if is, known := p.reached[at]; known {
+		return is, nil
+	}
+	is, err := p.reachesNow(ctx, entity, id, verb)
+	if err == nil && p.reached != nil {
+		p.reached[at] = is
+	}
+	return is, err
+}
+
+func (p *UnitSession) reachesNow(ctx context.Context, entity, id string, verb access.Verb) (bool, error) {
 	if entity == schema.UserEntity {
 		return p.s.reaches(ctx, p.u.q, entity, id, verb)
 	}
@@ -238,6 +259,10 @@ func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Fiel
 	v := &p.u.unique
 	if id, taken := v.owner[uniqueValue{e.Name, f.Name, key}]; taken && id != rec.id {
 		return false, nil
+	}
+	if has, known := p.u.known[uniqueValue{e.Name, f.Name, key}]; known {
+		own := rec.version != 0 && has.createdAt == rec.createdAt
+		return own || has.id == "" || v.stale[has.createdAt], nil
 	}
 	free := true
 	err := p.u.q.Query(ctx, `SELECT record_created_at FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3

@@ -19,6 +19,12 @@ type uniqueValues struct {
 
 type uniqueValue struct{ entity, field, key string }
 
+// taken is the stored record that has a unique value; id is "" if there is none.
+type taken struct {
+	id        string
+	createdAt int64
+}
+
 func newUniqueValues() uniqueValues {
 	return uniqueValues{owner: map[uniqueValue]string{}, stale: map[int64]bool{}}
 }

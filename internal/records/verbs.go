@@ -126,6 +126,11 @@ func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id
 	if err != nil {
 		return nil, err
 	}
+	return s.change(ctx, v, r, rec, members)
+}
+
+// change merges members into a record that was found for it.
+func (s *Session) change(ctx context.Context, v view, r *access.EntityRights, rec *row, members []Member) (Record, error) {
 	if err := s.meets(r, rec.version, func() Record { return render(nil, r, rec) }); err != nil {
 		return nil, err
 	}
@@ -208,13 +213,18 @@ func (s *Session) remove(ctx context.Context, v view, r *access.EntityRights, id
 // where they see it and verb does not reach it.
 func findFor(ctx context.Context, v view, r *access.EntityRights, id string, verb access.Verb, word string) (*row, error) {
 	rec, err := v.find(ctx, r, id, verb)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = rec.mayBe(word)
 	}
+	return rec, err
+}
+
+// mayBe returns FORBIDDEN for a record that was found and that the verb does not reach.
+func (rec *row) mayBe(word string) error {
 	if !rec.allowed {
-		return nil, fault.New(fault.Forbidden, "you may not %s this record", word)
+		return fault.New(fault.Forbidden, "you may not %s this record", word)
 	}
-	return rec, nil
+	return nil
 }
 
 // show returns what the viewer may see of a record they wrote.
