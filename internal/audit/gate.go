@@ -35,7 +35,7 @@ var gateOfCode = map[fault.Code]string{
 	fault.IPDenied: GateAddress, fault.CORSDenied: GateOrigin,
 	fault.RateLimited: GateRate, fault.TooManyRequests: GateRate,
 	fault.Validation: GateBody, fault.PayloadTooLarge: GateBody, fault.UnsupportedMediaType: GateBody,
-	fault.Conflict: GateConflict, fault.EmailTaken: GateConflict,
+	fault.Conflict: GateConflict, fault.EmailTaken: GateConflict, fault.PreconditionFailed: GateConflict, fault.IdempotencyKeyReused: GateConflict,
 	fault.ExecutionError: GateRun, fault.ExecutionTimeout: GateRun,
 	fault.Overloaded: GateService, fault.Internal: GateService,
 }

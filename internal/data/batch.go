@@ -33,12 +33,44 @@ func (s *Service) batch(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 		return httpapi.Reply{}, err
 	}
 	b.Entity = entity
-	done, err := s.records.As(c.Viewer).Within(c).Batch(ctx, b)
+	done, again, err := s.write(ctx, c, b)
 	if err != nil {
 		return httpapi.Reply{}, ofItems(err)
 	}
-	return batchReply(b.Items, done), nil
+	reply := batchReply(b.Items, done)
+	if again {
+		reply = replayed(reply)
+	}
+	return reply, nil
 }
+
+// createOnce creates a record, once for each Idempotency-Key. again reports that it was
+// created before.
+func (s *Service) createOnce(ctx context.Context, c *httpapi.Authed, entity string, members []records.Member) (rec records.Record, again bool, err error) {
+	b := records.Batch{Entity: entity, Atomic: true, Items: []records.Item{{Op: records.OpCreate, Fields: members}}}
+	done, again, err := s.write(ctx, c, b)
+	var failed *records.BatchError
+	if errors.As(err, &failed) {
+		err = failed.Done[0].Err
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return done[0].Record, again, nil
+}
+
+// replayed marks the answer to a request that was done before.
+func replayed(reply httpapi.Reply) httpapi.Reply {
+	if reply.Header == nil {
+		reply.Header = http.Header{}
+	}
+	reply.Header["Idempotent-Replay"] = []string{"true"}
+	return reply
+}
+
+// weight returns how many requests a batch counts as (contract L2): one for each ten
+// items, since an item costs about a tenth of a request.
+func weight(items int) int { return (items + 9) / 10 }
 
 // parseBatch reads the body {"items": […], "atomic": …}. An item that cannot be read
 // fails by itself. It returns VALIDATION for anything else that is wrong.

@@ -70,7 +70,7 @@ func TestABatchDoesItsItemsInOrder(t *testing.T) {
 		}
 		// The last item of each record answers it as it is read later, times included.
 		for _, i := range []int{1, 4, 5, 6} {
-			if read := sam.Get(contact + "/" + list[i].id()).Want(200, ""); !strings.Contains(string(read.Body), string(list[i].Data)) {
+			if read := sam.Get(contact+"/"+list[i].id()).Want(200, ""); !strings.Contains(string(read.Body), string(list[i].Data)) {
 				t.Errorf("item %d: answered %s, read %s", i, list[i].Data, read.Body)
 			}
 		}

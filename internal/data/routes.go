@@ -18,10 +18,11 @@ import (
 )
 
 // Service serves the standard endpoints.
-type Service struct{ records *records.Store }
-
-// New returns a Service over a store of records.
-func New(store *records.Store) *Service { return &Service{store} }
+type Service struct {
+	records *records.Store
+	repeats repeats
+	emit    func(event string, members map[string]any)
+}
 
 // Routes returns the routes of the standard endpoints.
 func (s *Service) Routes() []httpapi.Route {
@@ -156,13 +157,22 @@ func appendTotal(meta []byte, n records.Count) []byte {
 }
 
 func (s *Service) create(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	return s.write(c, http.StatusCreated, func(entity string, members []records.Member) (records.Record, error) {
+	again := false
+	reply, err := s.one(c, http.StatusCreated, func(entity string, members []records.Member) (rec records.Record, err error) {
+		if c.Request.Header["Idempotency-Key"] != nil {
+			rec, again, err = s.createOnce(ctx, c, entity, members)
+			return rec, err
+		}
 		return s.records.As(c.Viewer).Within(c).Create(ctx, entity, members)
 	})
+	if again {
+		reply = replayed(reply)
+	}
+	return reply, err
 }
 
 func (s *Service) update(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	return s.write(c, http.StatusOK, func(entity string, members []records.Member) (records.Record, error) {
+	return s.one(c, http.StatusOK, func(entity string, members []records.Member) (records.Record, error) {
 		session, err := s.unchanged(c)
 		if err != nil {
 			return nil, err
@@ -171,8 +181,8 @@ func (s *Service) update(ctx context.Context, c *httpapi.Authed) (httpapi.Reply,
 	})
 }
 
-// write reads a body of record fields and calls do with them.
-func (s *Service) write(c *httpapi.Authed, status int, do func(string, []records.Member) (records.Record, error)) (httpapi.Reply, error) {
+// one reads a body of record fields and calls do with them.
+func (s *Service) one(c *httpapi.Authed, status int, do func(string, []records.Member) (records.Record, error)) (httpapi.Reply, error) {
 	entity := c.Params.Get("entity")
 	verb := access.Create
 	if c.Request.Method == http.MethodPatch {

@@ -2,15 +2,10 @@ package endpoint
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"gatehouse/internal/failpoint"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/wtf8"
 )
 
@@ -52,58 +47,3 @@ func (e *event) UnmarshalJSON(text []byte) (err error) {
 // shownID returns the event's id as a target sees it: the provider's if there is
 // one (contract W11).
 func (e *event) shownID() string { return cmp.Or(e.ProviderID, e.ID) }
-
-// maxWaiters is how many deliveries of one key may wait for the one that runs
-// (contract W6).
-const maxWaiters = 100
-
-// keyedMutex lets one delivery of a key run at a time on this node. Another node
-// may run one at the same time; the database lets only one take effect.
-type keyedMutex struct {
-	mu sync.Mutex
-	m  map[string]*keyHolder
-}
-
-type keyHolder struct {
-	done    chan struct{}
-	waiters int
-}
-
-// lock waits until no other delivery of the key runs. The caller must call unlock
-// when its own has ended. lock returns OVERLOADED when too many wait, and ctx's
-// error.
-func (k *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
-	for {
-		k.mu.Lock()
-		other := k.m[key]
-		if other == nil {
-			if k.m == nil {
-				k.m = map[string]*keyHolder{}
-			}
-			own := &keyHolder{done: make(chan struct{})}
-			k.m[key] = own
-			k.mu.Unlock()
-			failpoint.At("delivery.locked")
-			return func() {
-				k.mu.Lock()
-				defer k.mu.Unlock()
-				delete(k.m, key)
-				close(own.done)
-			}, nil
-		}
-		if other.waiters >= maxWaiters {
-			k.mu.Unlock()
-			return nil, fault.New(fault.Overloaded, "too many deliveries of this event wait for the first").After(time.Second)
-		}
-		other.waiters++
-		k.mu.Unlock()
-		select {
-		case <-other.done:
-		case <-ctx.Done():
-			k.mu.Lock()
-			other.waiters--
-			k.mu.Unlock()
-			return nil, ctx.Err()
-		}
-	}
-}

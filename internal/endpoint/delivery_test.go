@@ -1,133 +1,14 @@
 package endpoint
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"gatehouse/internal/fault"
 	"gatehouse/internal/inputs"
 )
-
-// TestOneDeliveryAtATime: deliveries of one key run one after another, those of other
-// keys at the same time.
-func TestOneDeliveryAtATime(t *testing.T) {
-	var k keyedMutex
-	var running, most, done atomic.Int64
-	var wg sync.WaitGroup
-	for i := range 90 {
-		wg.Go(func() {
-			unlock, err := k.lock(t.Context(), "a")
-			if err != nil {
-				t.Errorf("%d: %v", i, err)
-				return
-			}
-			if n := running.Add(1); n > most.Load() {
-				most.Store(n)
-			}
-			other, err := k.lock(t.Context(), fmt.Sprint("other ", i))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			done.Add(1)
-			time.Sleep(50 * time.Microsecond)
-			running.Add(-1)
-			other()
-			unlock()
-		})
-	}
-	wg.Wait()
-	if most.Load() != 1 || done.Load() != 90 {
-		t.Errorf("%d at once, %d in all", most.Load(), done.Load())
-	}
-	if len(k.m) != 0 {
-		t.Errorf("%d keys are left", len(k.m))
-	}
-}
-
-// TestMaxWaiters: maxWaiters deliveries of a key may wait, and one more when one of
-// them gave up.
-func TestMaxWaiters(t *testing.T) {
-	var k keyedMutex
-	unlock, err := k.lock(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	waiting, cancel := context.WithCancel(t.Context())
-	results := make(chan error, maxWaiters)
-	for range maxWaiters {
-		go func() {
-			_, err := k.lock(waiting, "a")
-			results <- err
-		}()
-	}
-	queue := func() int {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		return k.m["a"].waiters
-	}
-	for begun := time.Now(); queue() < maxWaiters; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 5*time.Second {
-			t.Fatalf("%d wait", queue())
-		}
-	}
-	_, err = k.lock(t.Context(), "a")
-	var e *fault.Error
-	if !errors.As(err, &e) || e.Code != fault.Overloaded || e.RetryAfter <= 0 {
-		t.Errorf("one too many: %v", err)
-	}
-	if other, err := k.lock(t.Context(), "b"); err != nil {
-		t.Errorf("another key: %v", err)
-	} else {
-		other()
-	}
-	cancel()
-	for range maxWaiters {
-		if err := <-results; !errors.Is(err, context.Canceled) {
-			t.Errorf("who gave up: %v", err)
-		}
-	}
-	if n := queue(); n != 0 {
-		t.Errorf("%d still wait", n)
-	}
-	unlock()
-	unlock, err = k.lock(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
-}
-
-func TestIdempotencyKeys(t *testing.T) {
-	for _, c := range []struct {
-		header http.Header
-		want   string
-		ok     bool
-	}{
-		{http.Header{}, "", true},
-		{http.Header{"Idempotency-Key": {"k"}}, "k", true},
-		{http.Header{"Idempotency-Key": {strings.Repeat("é", 255)}}, strings.Repeat("é", 255), true},
-		{http.Header{"Idempotency-Key": {strings.Repeat("é", 256)}}, "", false},
-		{http.Header{"Idempotency-Key": {""}}, "", false},
-		{http.Header{"Idempotency-Key": {}}, "", false},
-		{http.Header{"Idempotency-Key": {"a", "a"}}, "", false},
-	} {
-		got, err := idempotencyKey(c.header)
-		if got != c.want || (err == nil) != c.ok || err != nil && fault.CodeOf(err) != fault.Validation {
-			t.Errorf("%.40v: %.20q, %v", c.header, got, err)
-		}
-	}
-}
 
 // TestParseVerified (contract W10).
 func TestParseVerified(t *testing.T) {

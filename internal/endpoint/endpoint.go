@@ -30,7 +30,7 @@ type Service struct {
 	clock      clock.Clock
 	emit       func(event string, fields map[string]any)
 	programs   *programs
-	deliveries keyedMutex
+	deliveries admission.KeyedMutex // lets one delivery of a key run at a time
 	locks      recordLocks
 	flows      *admission.Gate // admits flows
 	verifiers  verifierGates   // admits verifications of deliveries

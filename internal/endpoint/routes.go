@@ -6,9 +6,10 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
@@ -136,7 +137,7 @@ func (r *request) byToken(ctx context.Context) (httpapi.Reply, error) {
 	if err := r.checks.Take("/webhook/"+r.endpoint.Slug, r.endpoint.RateLimitPerMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
-	key, err := idempotencyKey(r.call.Request.Header)
+	key, err := httpapi.IdempotencyKey(r.call.Request.Header)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
@@ -171,19 +172,6 @@ func idempotencyKeyHash(key string) string {
 
 func providerKeyHash(id string) string { return string(secret.Hash("provider-event\x00" + id)) }
 
-// idempotencyKey returns the caller's name for a delivery, "" for none; it has
-// 1 to 255 characters (contract W2).
-func idempotencyKey(h http.Header) (string, error) {
-	values, ok := h["Idempotency-Key"]
-	if !ok {
-		return "", nil
-	}
-	if len(values) != 1 || values[0] == "" || utf8.RuneCountInString(values[0]) > 255 {
-		return "", fault.New(fault.Validation, "Idempotency-Key: expected one text of 1 to 255 characters")
-	}
-	return values[0], nil
-}
-
 // deliver runs a delivery unless it was processed before: then it returns the
 // answer to a duplicate, whatever the delivery contains. read returns the target's
 // inputs. The error is OVERLOADED or EXECUTION_TIMEOUT when the delivery had to
@@ -193,14 +181,18 @@ func (r *request) deliver(ctx context.Context, auth credential.Kind, read func()
 	defer cancel()
 	tenantID := r.call.Config.Tenant.ID
 	if e.KeyHash != "" {
-		unlock, err := r.s.deliveries.lock(ctx, string(tenantID)+"/"+r.endpoint.Slug+"/"+e.KeyHash)
-		if errors.Is(err, context.DeadlineExceeded) {
+		unlock, err := r.s.deliveries.Lock(ctx, string(tenantID)+"/"+r.endpoint.Slug+"/"+e.KeyHash)
+		switch {
+		case errors.Is(err, admission.ErrFull):
+			err = fault.New(fault.Overloaded, "too many deliveries of this event wait for the first").After(time.Second)
+		case errors.Is(err, context.DeadlineExceeded):
 			err = timeoutFault(err)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		defer unlock()
+		failpoint.At("delivery.locked")
 		if duplicate, err := r.seen(ctx, e); duplicate != nil || err != nil {
 			return nil, duplicate, err
 		}

@@ -39,6 +39,7 @@ const (
 	UnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
 	Conflict             Code = "CONFLICT"
 	PreconditionFailed   Code = "PRECONDITION_FAILED"
+	IdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 	Overloaded           Code = "OVERLOADED"
 	ExecutionTimeout     Code = "EXECUTION_TIMEOUT"
 	Internal             Code = "INTERNAL"
@@ -48,7 +49,7 @@ var statuses = map[Code]int{
 	Unauthorized: 401, Forbidden: 403, CORSDenied: 403, IPDenied: 403, NotFound: 404, Validation: 400, QueryTooBroad: 400,
 	RateLimited: 429, APIDisabled: 503, ExecutionError: 422, ServiceUnavailable: 503, TooManyRequests: 429,
 	InvalidCredentials: 401, EmailTaken: 409, TokenExpired: 400, TokenInvalid: 400, AccountNotActive: 403,
-	MethodNotAllowed: 405, PayloadTooLarge: 413, UnsupportedMediaType: 415, Conflict: 409, PreconditionFailed: 412, Overloaded: 503,
+	MethodNotAllowed: 405, PayloadTooLarge: 413, UnsupportedMediaType: 415, Conflict: 409, PreconditionFailed: 412, IdempotencyKeyReused: 422, Overloaded: 503,
 	ExecutionTimeout: 504, Internal: 500,
 }
 

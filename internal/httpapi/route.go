@@ -201,6 +201,10 @@ type Call struct {
 	// for the body. The zero Charge counts nothing.
 	Answer, Received admission.Charge
 
+	// More counts further requests against the limit of the credential, all or none. It
+	// returns RATE_LIMITED. nil counts nothing.
+	More func(requests int) error
+
 	body     []byte
 	bodyRead bool
 	told     *ratelimit.Result
@@ -221,6 +225,15 @@ func (c *Call) Charged(charge ratelimit.Charge) { c.charges = append(c.charges, 
 
 // Charges returns everything recorded with Charged.
 func (c *Call) Charges() []ratelimit.Charge { return c.charges }
+
+// Weigh counts the request, which counts as one already, as n requests. It returns
+// RATE_LIMITED where the limit of the credential has no room for so many.
+func (c *Call) Weigh(n int) error {
+	if n <= 1 || c.More == nil {
+		return nil
+	}
+	return c.More(n - 1)
+}
 
 // Hold counts an answer that is now n bytes long. It returns OVERLOADED when
 // the answers of the tenant, or of all tenants, take too much memory.

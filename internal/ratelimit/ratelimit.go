@@ -106,15 +106,24 @@ func (l *Limiter) Take(key string, limit int, window time.Duration) Result {
 	return r
 }
 
-// Charge is one counted request, for Return. The zero Charge is no request.
+// Charge is what was counted at once, for Return. The zero Charge is no request.
 type Charge struct {
 	of  hash
-	end int64 // of the window in which it was counted
+	end int64  // of the window in which it was counted
+	n   uint32 // requests
 }
+
+// Requests returns how many requests were counted.
+func (c Charge) Requests() int { return int(c.n) }
 
 // Charge is like Take, and also returns what Return needs to take the request
 // back: the zero Charge if the request was refused.
 func (l *Limiter) Charge(key string, limit int, window time.Duration) (Result, Charge) {
+	return l.ChargeMany(key, 1, limit, window)
+}
+
+// ChargeMany is Charge for n requests, of which all are accepted or none.
+func (l *Limiter) ChargeMany(key string, n, limit int, window time.Duration) (Result, Charge) {
 	length := mustBePositive(window)
 	h := l.hash(key)
 	s := l.shard(h)
@@ -129,22 +138,23 @@ func (l *Limiter) Charge(key string, limit int, window time.Duration) (Result, C
 	}
 	w.end = min(w.end, now+length) // the clock was set back, or the length shrank
 	w.limit = clamp(limit)
-	if w.count >= w.limit {
+	many := clamp(n)
+	if w.count >= w.limit || many > w.limit-w.count {
 		return w.result(false, limit, now), Charge{}
 	}
-	w.count++
-	return w.result(true, limit, now), Charge{h, w.end}
+	w.count += many
+	return w.result(true, limit, now), Charge{h, w.end, many}
 }
 
-// Return takes a counted request back, as if it had not been made. It must be
+// Return takes back what was counted, as if it had not been asked for. It must be
 // called at most once for a Charge. It does nothing if the window has ended or was
 // made shorter since.
 func (l *Limiter) Return(c Charge) {
 	s := l.shard(c.of)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.find(c.of); w != nil && c.end != 0 && w.end == c.end && w.count > 0 {
-		w.count--
+	if w := s.find(c.of); w != nil && c.end != 0 && w.end == c.end {
+		w.count -= min(c.n, w.count)
 	}
 }
 

@@ -188,6 +188,34 @@ func (p *UnitSession) apply(ctx context.Context, entity string, item *Item) (d D
 	return d, err
 }
 
+// Reread reads the records of an outcome that is known by its ids, as the viewer may
+// read them now. Of a record that they no longer see, and of those for which the answer
+// has no room, it is `{"id": …}`.
+func (s *Session) Reread(ctx context.Context, b Batch, done []Done) error {
+	holder := &batchHolder{of: s.holder}
+	within := &Session{store: s.store, viewer: s.viewer, h: s.h, holder: holder}
+	for i := range done {
+		d := &done[i]
+		if d.Err != nil || b.Items[i].Op == OpDelete {
+			continue
+		}
+		rec, err := within.Get(ctx, b.Entity, d.ID)
+		switch fault.CodeOf(err) {
+		case "":
+			if err != nil {
+				return err
+			}
+		case fault.NotFound, fault.Forbidden, fault.Validation: // gone, hidden, or no room
+			rec = renderID(d.ID)
+		default:
+			return err
+		}
+		d.Record = rec
+		holder.before += len(rec)
+	}
+	return nil
+}
+
 // item does one item in the unit. A refusal is in the outcome; OVERLOADED and ErrLost
 // are errors of the whole batch.
 func (p *UnitSession) item(ctx context.Context, entity string, item *Item) (Done, error) {

@@ -117,7 +117,7 @@ func (b *Batch) also(done []Done) func(db.Tx) error {
 }
 
 // prepare adds the changes of a batch to a unit. changes has for each item the index of
-// its change, -1 for none. It returns a *BatchError for an atomic batch with items that
+// the change that left its record as it is then, -1 for none. It returns a *BatchError for an atomic batch with items that
 // fail, and OVERLOADED and ErrLost as those of the whole batch.
 func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
 	holder := &batchHolder{of: s.holder}
@@ -127,7 +127,7 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, 
 		return nil, nil, err
 	}
 	done, changes = make([]Done, len(b.Items)), make([]int, len(b.Items))
-	failed := false
+	failed, last := false, map[string]int{} // the last change of each record
 	for i := range b.Items {
 		changes[i] = -1
 		item, before := &b.Items[i], len(u.changes)
@@ -137,10 +137,13 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, 
 			return nil, nil, err
 		}
 		if len(u.changes) > before {
-			changes[i] = before
+			last[done[i].ID] = before
 			if !done[i].Created {
 				clear(p.reached)
 			}
+		}
+		if at, changed := last[done[i].ID]; changed { // also where this item changed nothing
+			changes[i] = at
 		}
 		failed = failed || done[i].Err != nil
 		if err := holder.keep(&done[i]); err != nil {

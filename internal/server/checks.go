@@ -123,12 +123,14 @@ func checkOrigin(_ context.Context, x *exchange) error {
 // checkRate counts the request against the key's or the external user's limit.
 func checkRate(_ context.Context, x *exchange) error {
 	if x.key == nil {
-		if !x.take(string(x.config.Tenant.ID)+"/user/"+string(x.userID), x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute) {
+		x.budget, x.perMinute = string(x.config.Tenant.ID)+"/user/"+string(x.userID), x.config.Tenant.Settings.ExternalIdentity.RateLimitPerMinute
+		if !x.take(x.budget, x.perMinute) {
 			return x.rateLimited()
 		}
 		return nil
 	}
-	if !x.take(x.key.ID, x.key.RateLimitPerMinute) {
+	x.budget, x.perMinute = x.key.ID, x.key.RateLimitPerMinute
+	if !x.take(x.budget, x.perMinute) {
 		return x.rateLimited()
 	}
 	x.s.keys.Touch(x.key)

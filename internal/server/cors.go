@@ -42,7 +42,7 @@ var (
 	allowHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Webhook-Token"}
 	maxAge        = []string{"600"}
 	varyPreflight = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
-	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, ETag"}
+	exposed       = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, ETag, Idempotent-Replay"}
 )
 
 // readableBy returns the request's origin if its pages may read an answer to a

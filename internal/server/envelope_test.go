@@ -74,6 +74,8 @@ func TestEveryEndpointAnswersInTheEnvelope(t *testing.T) {
 		won := contact + "/" + sam.Post(contact, `{"first_name":"Bob","stage":"won"}`).Want(201, "").ID()
 		gone := contact + "/" + sam.Post(contact, `{"first_name":"Cyd"}`).Want(201, "").ID()
 
+		sam.With("Idempotency-Key", "used").Post(contact, `{"first_name":"Fay"}`).Want(201, "")
+
 		seen := map[fault.Code]bool{}
 		for _, x := range []exchange{
 			{sam, "GET", me, "", 200, ""},
@@ -131,6 +133,7 @@ func TestEveryEndpointAnswersInTheEnvelope(t *testing.T) {
 			{sam, "POST", contact, `{"first_name":"Ada","email":"ada@x.example"}`, 409, fault.Conflict},
 			{sam, "PATCH", won, `{"email":"ada@x.example"}`, 409, fault.Conflict},
 			{sam.With("If-Match", `"x"`), "PATCH", one, `{}`, 412, fault.PreconditionFailed},
+			{sam.With("Idempotency-Key", "used"), "POST", contact, `{"first_name":"Gil"}`, 422, fault.IdempotencyKeyReused},
 			{spent, "GET", me, "", 429, fault.RateLimited},
 
 			{off, "GET", me, "", 503, fault.APIDisabled},

@@ -57,7 +57,10 @@ type exchange struct {
 	limit      ratelimit.Result
 	limited    bool // limit is set
 	charges    []ratelimit.Charge
-	returned   bool // uncharge has taken the charges back
+	returned   bool   // uncharge has taken the charges back
+	counted    int    // requests that were taken back
+	budget     string // of the credential, with its limit
+	perMinute  int
 
 	reason string // why the request was refused; for the logs only
 
@@ -183,6 +186,7 @@ func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
 	x.call = &httpapi.Call{
 		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params, Secure: x.s.proxies.Secure(x.r),
 		Answer: x.s.answers.Charge(string(x.config.Tenant.ID)), Received: x.s.bodies.Charge(string(x.config.Tenant.ID)),
+		More: x.takeMore,
 	}
 	switch x.route.Auth {
 	case httpapi.Anonymous:

@@ -16,11 +16,27 @@ const window = time.Minute // of every rate limit outside /auth (contract L1)
 // take counts the request against a budget, which the answer's headers then
 // describe.
 func (x *exchange) take(budget string, perMinute int) bool {
+	return x.takeMany(budget, perMinute, 1)
+}
+
+// takeMany is take for n requests, of which all are counted or none.
+func (x *exchange) takeMany(budget string, perMinute, n int) bool {
 	var charge ratelimit.Charge
-	x.limit, charge = x.s.limiter.Charge(budget, perMinute, window)
+	x.limit, charge = x.s.limiter.ChargeMany(budget, n, perMinute, window)
 	x.limited = true
 	x.charges = append(x.charges, charge)
 	return x.limit.Allowed
+}
+
+// takeMore counts n more requests against the budget of the credential, but no more
+// than a whole window has: a batch must be possible under any limit.
+func (x *exchange) takeMore(n int) error {
+	n = min(n, x.perMinute-1)
+	if n > 0 && !x.takeMany(x.budget, x.perMinute, n) {
+		return fault.New(fault.RateLimited, "too many requests: this one counts as %d, and %d are left; try again in %d s", n+1, x.limit.Remaining+1, seconds(x.limit.Reset)).
+			After(x.limit.Reset)
+	}
+	return nil
 }
 
 // refuse counts the request against its address. It returns err, or
@@ -53,6 +69,10 @@ func (x *exchange) uncharge() {
 		x.s.limiter.Return(c)
 	}
 	x.returned = true
+	x.counted = 0
+	for _, c := range x.charges {
+		x.counted += c.Requests()
+	}
 }
 
 // settle ends what the request counts against, once its answer is known: one
@@ -74,7 +94,7 @@ func (x *exchange) settle(failure *fault.Error) {
 	case !x.limited:
 		x.takeAddress()
 	case x.returned && x.limit.Allowed && x.charged():
-		x.limit.Remaining = min(x.limit.Limit, x.limit.Remaining+1)
+		x.limit.Remaining = min(x.limit.Limit, x.limit.Remaining+max(1, x.counted))
 	}
 }
 

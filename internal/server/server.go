@@ -129,7 +129,8 @@ func New(o Options) *Server {
 		DB: o.DB, Directory: directory, Clock: o.Clock, Keyring: o.Keyring, Limiter: s.limiter, Cores: o.Engine.Cores(), Mails: s.mails,
 		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers, Patience: o.Patience,
 	})
-	s.surfaces = newSurfaces(data.New(store), s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, entries, keys)
+	standard := data.New(data.Options{DB: o.DB, Records: store, Clock: o.Clock, Secret: o.Keyring.Derive("idempotency", 32), Emit: log.Emit})
+	s.surfaces = newSurfaces(standard, s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, entries, keys)
 	s.metrics = newMetrics(s)
 	s.drained, s.drain = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -137,6 +138,7 @@ func New(o Options) *Server {
 	s.background.Go(func() { s.recorder.RunRetention(ctx) })
 	s.background.Go(func() { s.endpoints.RunRetention(ctx) })
 	s.background.Go(func() { s.identity.RunRetention(ctx) })
+	s.background.Go(func() { standard.RunRetention(ctx) })
 	s.background.Go(func() { s.staff.RunRetention(ctx) })
 	s.background.Go(func() { s.keys.RunLastUse(ctx) })
 	s.background.Go(func() {
