@@ -10,6 +10,7 @@ const (
 	EntityMember     MemberKind = "entity"     // the name of an entity type
 	TemplateMember   MemberKind = "template"   // a text that may contain {{…}}
 	FieldsMember     MemberKind = "fields"     // an object: fields that can be set, with values
+	FieldMember      MemberKind = "field"      // the name of a field
 	WhereMember      MemberKind = "where"      // an object: indexed fields, with values
 	ComponentMember  MemberKind = "component"  // the name of a logic component
 	InputsMember     MemberKind = "inputs"     // an object: inputs of the component, with values
@@ -48,10 +49,11 @@ type NodeDescription struct {
 }
 
 // memberDescriptions describes each member by its name. A name means the same in
-// every type, except that only record.update requires fields.
+// every type, except that only record.update and record.upsert require fields.
 var memberDescriptions = map[string]MemberDescription{
 	"entity":    {Kind: EntityMember, Doc: "the entity type", Required: true},
 	"record_id": {Kind: TemplateMember, Doc: "the id of the record", Required: true},
+	"by":        {Kind: FieldMember, Doc: "the unique field by which the record is found", Required: true},
 	"fields":    {Kind: FieldsMember, Doc: "what to set"},
 	"where":     {Kind: WhereMember, Doc: "the records whose fields have these values"},
 	"limit":     {Kind: NumberMember, Doc: "the most records", Low: 1, High: maxListLimit, Default: "50"},
@@ -76,10 +78,11 @@ var memberDescriptions = map[string]MemberDescription{
 
 // nodeDocs says what each type of node does and what its result is.
 var nodeDocs = map[string][2]string{
-	"record.create":  {"creates a record", "the record"},
+	"record.create":  {"creates a record, or several of a list of fields", "the record; of a list the list of records"},
 	"record.get":     {"reads a record by its id", "the record; null when it is absent or hidden"},
 	"record.list":    {"finds records", "{records, hasMore}"},
 	"record.update":  {"changes a record", "the record"},
+	"record.upsert":  {"changes the record that has a unique value, or creates one", "the record"},
 	"record.delete":  {"deletes a record", "{id, deleted: true}"},
 	"record.share":   {"shares a record with a user or a role", "the share"},
 	"record.unshare": {"takes a share back", "{user, role, deleted: true}"},
@@ -101,7 +104,7 @@ func Describe() []NodeDescription {
 		for _, name := range t.members {
 			m := memberDescriptions[name]
 			m.Name = name
-			m.Required = m.Required || t.name == "record.update" && name == "fields"
+			m.Required = m.Required || (t.name == "record.update" || t.name == "record.upsert") && name == "fields"
 			m.Values = slices.Clone(m.Values)
 			d.Members = append(d.Members, m)
 		}

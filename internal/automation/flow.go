@@ -40,6 +40,7 @@ const (
 	Create Op = "create"
 	Update Op = "update"
 	Delete Op = "delete"
+	Upsert Op = "upsert"
 	// Share and Unshare are of shares of a record.
 	Share   Op = "share"
 	Unshare Op = "unshare"
@@ -49,10 +50,16 @@ const (
 type RecordCall struct {
 	Op     Op
 	Entity string
-	// ID is the record's, for all but List and Create; it is not empty.
+	// ID is the record's, for all but List, Create and Upsert; it is not empty.
 	ID string
-	// Fields are what Create and Update set. Their values are valid JSON.
+	// By is the unique field by which an Upsert finds its record.
+	By string
+	// Fields are what Create, Update and Upsert set. Their values are valid JSON.
 	Fields []inputs.Member
+	// Whole, if set, are the Fields of a Create as one value: an object, or a list of
+	// objects for several records, of which all are created or none. The answer to a
+	// list is a list.
+	Whole jsontext.Value
 	// User or Role, of which one is set, is whom the record is shared with, for
 	// Share and Unshare; Access is read or edit, for Share.
 	User, Role, Access string

@@ -171,6 +171,9 @@ func (h *host) Record(ctx context.Context, call automation.RecordCall) (jsontext
 	if call.Op == automation.Share || call.Op == automation.Unshare {
 		h.calls[len(h.calls)-1] += fmt.Sprintf(" %s %s %s", call.User, call.Role, call.Access)
 	}
+	if call.By != "" || call.Whole != nil {
+		h.calls[len(h.calls)-1] += fmt.Sprintf(" %s%s", call.By, []byte(call.Whole))
+	}
 	if h.wait {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -21,7 +21,7 @@ type nodeType struct {
 
 // nodeTypes has every type of node, in the order in which messages list them.
 var nodeTypes = []nodeType{
-	recordCreate, recordGet, recordList, recordUpdate, recordDelete, recordShare, recordUnshare,
+	recordCreate, recordGet, recordList, recordUpdate, recordUpsert, recordDelete, recordShare, recordUnshare,
 	componentType, setType, outputType, ifType, eachType, failType,
 }
 

@@ -1,6 +1,8 @@
 package automation
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/inputs"
@@ -11,6 +13,7 @@ var (
 	recordCreate  = nodeType{"record.create", []string{"entity", "fields"}, true, declareRecord(Create)}
 	recordGet     = nodeType{"record.get", []string{"entity", "record_id"}, true, declareRecord(Get)}
 	recordList    = nodeType{"record.list", []string{"entity", "where", "limit"}, true, declareRecord(List)}
+	recordUpsert  = nodeType{"record.upsert", []string{"entity", "by", "fields"}, true, declareRecord(Upsert)}
 	recordUpdate  = nodeType{"record.update", []string{"entity", "record_id", "fields"}, true, declareRecord(Update)}
 	recordDelete  = nodeType{"record.delete", []string{"entity", "record_id"}, true, declareRecord(Delete)}
 	recordShare   = nodeType{"record.share", []string{"entity", "record_id", "user", "role", "access"}, true, declareRecord(Share)}
@@ -24,7 +27,9 @@ func declareRecord(op Op) func() declaration {
 type recordDecl struct {
 	op     Op
 	entity string
-	fields *object // of create and update
+	fields *object // of create, update and upsert
+	whole  any     // the fields of create as a list of objects, or as a text with a template
+	by     string  // of upsert
 	where  *object // of list
 	limit  int
 	with   sharing // of share and unshare
@@ -33,8 +38,13 @@ type recordDecl struct {
 func (d *recordDecl) decode(m members, _ *node, _ int) {
 	d.entity = m.text("entity", true)
 	switch d.op {
-	case Create, Update:
-		d.fields = m.object("fields", "an object of fields", d.op == Update)
+	case Create:
+		d.decodeFields(m)
+	case Update:
+		d.fields = m.object("fields", "an object of fields", true)
+	case Upsert:
+		d.by = m.text("by", true)
+		d.fields = m.object("fields", "an object of fields", true)
 	case List:
 		d.where = m.object("where", "an object of fields and values", false)
 		d.limit = min(m.whole("limit", 1, 1_000_000, defaultListLimit), maxListLimit)
@@ -43,22 +53,66 @@ func (d *recordDecl) decode(m members, _ *node, _ int) {
 	}
 }
 
+// decodeFields decodes the fields of create: an object, a list of objects, or a text with
+// a template whose value is one of these.
+func (d *recordDecl) decodeFields(m members) {
+	const expected = "an object of fields, or a list of such objects"
+	v, path, ok := m.get("fields", expected, false)
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			if _, ok := v[i].(*object); !ok {
+				m.wrong(item(path, i), "an object of fields", v[i])
+			}
+		}
+		d.whole = v
+	case string:
+		if !strings.Contains(v, "{{") {
+			m.wrong(path, expected, v)
+		}
+		d.whole = v
+	default:
+		if ok {
+			d.fields = m.object("fields", expected, false)
+		}
+	}
+}
+
 func (d *recordDecl) compile(c *compiler, n *node) executor {
 	known := d.entity != "" && (c.names.Entity == nil || c.names.Entity(d.entity))
 	if d.entity != "" && !known {
 		c.problems.add(member(n.path, "entity"), "there is no entity type %s", show(d.entity))
 	}
-	made := &recordNode{op: d.op, entity: d.entity, limit: d.limit}
+	made := &recordNode{op: d.op, entity: d.entity, by: d.by, limit: d.limit}
 	made.with = d.with.compile(c, n)
 	if n.record != nil {
 		made.id = c.template(n.record, member(n.path, "record_id"))
 	}
+	set := func(at, name string) {
+		if known && c.names.Field != nil && !c.names.Field(d.entity, name) {
+			c.problems.add(at, "%s has no field %s that can be set", d.entity, show(name))
+		}
+	}
 	if d.fields != nil {
-		made.fields = c.namedTemplates(d.fields, member(n.path, "fields"), func(at, name string) {
-			if known && c.names.Field != nil && !c.names.Field(d.entity, name) {
-				c.problems.add(at, "%s has no field %s that can be set", d.entity, show(name))
+		made.fields = c.namedTemplates(d.fields, member(n.path, "fields"), set)
+	}
+	if d.op == Upsert && d.by != "" {
+		set(member(n.path, "by"), d.by)
+		if d.fields.get(d.by) == nil {
+			c.problems.add(member(n.path, "fields"), "expected a value of %s, by which the record is found", show(d.by))
+		}
+	}
+	switch whole := d.whole.(type) {
+	case string:
+		made.whole = c.template(whole, member(n.path, "fields"))
+	case []any:
+		list := make(listOf, 0, len(whole))
+		for i := range whole {
+			if o, ok := whole[i].(*object); ok {
+				list = append(list, c.namedTemplates(o, item(member(n.path, "fields"), i), set))
 			}
-		})
+		}
+		made.whole = list
 	}
 	if d.where != nil {
 		made.fields = c.namedTemplates(d.where, member(n.path, "where"), func(at, name string) {
@@ -75,13 +129,15 @@ type recordNode struct {
 	op     Op
 	entity string
 	id     template
+	by     string
 	fields objectOf
+	whole  template
 	limit  int
 	with   sharedWith
 }
 
 func (n *recordNode) execute(r *run) (any, error) {
-	call := RecordCall{Op: n.op, Entity: n.entity, Limit: n.limit, Room: r.room}
+	call := RecordCall{Op: n.op, Entity: n.entity, By: n.by, Limit: n.limit, Room: r.room}
 	if n.id != nil {
 		v, err := n.id.value(r)
 		if err != nil {
@@ -116,6 +172,14 @@ func (n *recordNode) execute(r *run) (any, error) {
 	} else {
 		call.Fields = members
 	}
+	if n.whole != nil {
+		if call.Whole, err = n.whole.json(r, nil); err != nil {
+			return nil, err
+		}
+		if kind := call.Whole.Kind(); kind != '[' && kind != '{' {
+			return nil, mistakef("fields: expected an object or a list of objects, found %s", kindOfJSON(kind))
+		}
+	}
 	answer, err := r.callHost(func() (jsontext.Value, error) { return r.host.Record(r.ctx, call) })
 	if err != nil {
 		return nil, err
@@ -124,6 +188,19 @@ func (n *recordNode) execute(r *run) (any, error) {
 		return nil, ErrRecords
 	}
 	return fromJSON(answer)
+}
+
+// kindOfJSON names what is no object and no list.
+func kindOfJSON(kind jsontext.Kind) string {
+	switch kind {
+	case '"':
+		return "text"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	}
+	return "true or false"
 }
 
 func describe(v any) string {

@@ -336,6 +336,9 @@
     create: (entity, fields) => call('records.create', { entity, fields }),
     update: (entity, id, fields) => call('records.update', { entity, id, fields }),
     delete: (entity, id) => call('records.delete', { entity, id }),
+    createMany: (entity, list) => call('records.createMany', { entity, list }),
+    updateMany: (entity, list) => call('records.updateMany', { entity, list }),
+    upsert: (entity, by, fields) => call('records.upsert', { entity, by, fields }),
     share: (entity, id, to) => call('records.share', { entity, id, with: to }),
     unshare: (entity, id, from) => call('records.unshare', { entity, id, with: from }),
   };

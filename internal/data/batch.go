@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -180,31 +179,14 @@ func textOf(v jsontext.Value) string {
 	return string(text)
 }
 
-// failedItem is an item in the details of the error of an atomic batch.
-type failedItem struct {
-	Index int             `json:"index"`
-	Error json.RawMessage `json:"error"`
-}
-
-// ofItems returns the error of an atomic batch with failing items: its code is that of
-// the first one, and details.items names each. It returns other errors unchanged.
+// ofItems returns the error of an atomic batch with failing items as the caller sees it,
+// and other errors unchanged.
 func ofItems(err error) error {
 	var failed *records.BatchError
-	if !errors.As(err, &failed) {
-		return err
+	if errors.As(err, &failed) {
+		return failed.Fault()
 	}
-	var list []failedItem
-	var first *fault.Error
-	for i, d := range failed.Done {
-		if d.Err == nil {
-			continue
-		}
-		if first == nil {
-			first = d.Err
-		}
-		list = append(list, failedItem{i, appendError(nil, d.Err)})
-	}
-	return fault.New(first.Code, "%s", failed.Error()).With("items", list)
+	return err
 }
 
 // appendError appends the object of the error envelope.

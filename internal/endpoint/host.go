@@ -18,6 +18,7 @@ import (
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/wtf8"
 )
 
@@ -80,9 +81,11 @@ const defaultLimit = 50
 
 // call is one operation on records, for components and flows alike.
 type call struct {
-	op            string // get, list, create, update, delete, share, unshare
+	op            string // get, list, create, update, delete, upsert, createMany, updateMany, share, unshare
 	entity, id    string
+	by            string // of upsert
 	fields        []records.Member
+	many          []records.Item
 	where         []records.Filter
 	or            [][]records.Filter
 	show          []string
@@ -113,13 +116,22 @@ func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]b
 		if c.id, err = text(given, "id", true); err != nil {
 			return nil, err
 		}
+	case "upsert":
+		if c.by, err = text(given, "by", true); err != nil {
+			return nil, err
+		}
+	case "createMany", "updateMany":
+		list, _ := given.Get("list")
+		if c.many, err = c.items(list); err != nil {
+			return nil, err
+		}
 	case "list":
 		if err := c.list(given); err != nil {
 			return nil, err
 		}
 	}
 	switch c.op {
-	case "create", "update":
+	case "create", "update", "upsert":
 		c.fields, err = c.object(given, "fields", "the fields as an object")
 	case "share", "unshare":
 		var members []records.Member
@@ -133,6 +145,63 @@ func (h host) Call(ctx context.Context, name string, args []byte, room int) ([]b
 	return h.do(ctx, c)
 }
 
+// items returns the items of createMany, a list of fields, and of updateMany, a list of
+// {id, fields}. It returns VALIDATION for any other value, which names the element.
+func (c *call) items(list jsontext.Value) ([]records.Item, error) {
+	if list.Kind() != '[' {
+		return nil, fault.New(fault.Validation, "records.%s: expected a list", c.op)
+	}
+	var items []records.Item
+	for i, v := range httpapi.Elements(list) {
+		item := records.Item{Op: records.OpCreate}
+		if c.op == "updateMany" {
+			item.Op = records.OpUpdate
+			element, err := c.element(v, i, "{id, fields}")
+			if err != nil {
+				return nil, err
+			}
+			id, _ := element.Get("id")
+			if v, _ = element.Get("fields"); id.Kind() != '"' || len(element.Members) != 2 {
+				return nil, fault.New(fault.Validation, "records.updateMany: [%d]: expected {id, fields}", i)
+			}
+			item.ID = withoutNUL(schema.Unquote(id))
+		}
+		fields, err := c.element(v, i, "the fields as an object")
+		if err != nil {
+			return nil, err
+		}
+		item.Fields = membersOf(fields)
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// element returns an element of a list, which must be an object.
+func (c *call) element(v jsontext.Value, at int, expected string) (*httpapi.Object, error) {
+	if v.Kind() != '{' {
+		return nil, fault.New(fault.Validation, "records.%s: [%d]: expected %s", c.op, at, expected)
+	}
+	return httpapi.ParseObject(v)
+}
+
+// membersOf returns the members of an object as package records takes them.
+func membersOf(o *httpapi.Object) []records.Member {
+	members := make([]records.Member, len(o.Members))
+	for i, m := range o.Members {
+		members[i] = records.Member(m)
+	}
+	return members
+}
+
+// withoutNUL returns "", which no record has, for an id with U+0000: PostgreSQL texts
+// cannot contain it.
+func withoutNUL(id string) string {
+	if strings.IndexByte(id, 0) >= 0 {
+		return ""
+	}
+	return id
+}
+
 // object returns the members of an argument that is an object. It returns
 // VALIDATION for any other.
 func (c *call) object(given *httpapi.Object, name, expected string) ([]records.Member, error) {
@@ -144,11 +213,7 @@ func (c *call) object(given *httpapi.Object, name, expected string) ([]records.M
 	if err != nil {
 		return nil, err
 	}
-	var members []records.Member
-	for _, m := range o.Members {
-		members = append(members, records.Member(m))
-	}
-	return members, nil
+	return membersOf(o), nil
 }
 
 // list parses the arguments of records.list. It returns VALIDATION for arguments
@@ -241,10 +306,13 @@ func names(given *httpapi.Object, member string) (list []string, err error) {
 // records.UnitSession.
 func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
 	h.quota.room = c.Room
-	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, limit: c.Limit, withoutCursor: true,
+	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, by: c.By, limit: c.Limit, withoutCursor: true,
 		with: records.With{User: c.User, Role: c.Role}, access: access.Level(c.Access)}
 	for _, m := range c.Fields {
 		own.fields = append(own.fields, records.Member(m))
+	}
+	if err := own.whole(c.Whole); err != nil {
+		return nil, err
 	}
 	where := make([]records.Member, len(c.Where))
 	for i, m := range c.Where {
@@ -257,6 +325,22 @@ func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Val
 	answer, err := h.do(ctx, own)
 	h.quota.kept += len(answer) // the flow keeps it
 	return answer, err
+}
+
+// whole sets the fields of a record.create that gives them as one value: an object, or a
+// list of objects for several records.
+func (c *call) whole(v jsontext.Value) (err error) {
+	switch v.Kind() {
+	case '[':
+		c.op = "createMany"
+		c.many, err = c.items(v)
+	case '{':
+		var o *httpapi.Object
+		if o, err = httpapi.ParseObject(v); err == nil {
+			c.fields = membersOf(o)
+		}
+	}
+	return err
 }
 
 // Component runs a component for a node of a flow, as the user of the
@@ -289,9 +373,7 @@ func (h host) Component(ctx context.Context, name string, given jsontext.Value) 
 // do performs one operation. A get of a record that is absent or hidden returns
 // null. The errors are those of records.UnitSession.
 func (h host) do(ctx context.Context, c call) ([]byte, error) {
-	if strings.IndexByte(c.id, 0) >= 0 {
-		c.id = "" // no record has it; PostgreSQL texts cannot contain U+0000
-	}
+	c.id = withoutNUL(c.id)
 	switch c.op {
 	case "get":
 		if err := h.session.May(c.entity, access.Read); err != nil {
@@ -319,6 +401,15 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 			return nil, err
 		}
 		return append(wtf8.AppendUTF8([]byte(`{"id":`), c.id), `,"deleted":true}`...), nil
+	case "upsert":
+		rec, _, err := h.session.Upsert(ctx, c.entity, c.by, c.fields)
+		return rec, err
+	case "createMany", "updateMany":
+		list, err := h.session.Many(ctx, c.entity, c.many)
+		if err != nil {
+			return nil, err
+		}
+		return listOf(list), nil
 	case "share":
 		share, err := h.session.ShareWith(ctx, c.entity, c.id, c.with, c.access)
 		return share, err
@@ -327,6 +418,18 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 		return gone, err
 	}
 	return nil, fault.New(fault.ExecutionError, "there is no records.%s", c.op)
+}
+
+// listOf returns records as a JSON list.
+func listOf(list []records.Record) []byte {
+	out := []byte{'['}
+	for i, rec := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, rec...)
+	}
+	return append(out, ']')
 }
 
 // pageOverhead is more than a list's answer has besides its records.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/fault"
@@ -54,16 +53,37 @@ type Done struct {
 // failed. Nothing was changed.
 type BatchError struct{ Done []Done }
 
-func (e *BatchError) Error() string {
-	failed, first := 0, -1
+func (e *BatchError) Error() string { return e.Fault().Error() }
+
+// failedItem is an item in the details of a Fault, with its error as in the envelope.
+type failedItem struct {
+	Index int       `json:"index"`
+	Error itemError `json:"error"`
+}
+
+type itemError struct {
+	Code    fault.Code     `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+// Fault returns the error as the caller sees it: the code is that of the first item
+// that failed, and details.items names each.
+func (e *BatchError) Fault() *fault.Error {
+	var list []failedItem
 	for i, d := range e.Done {
-		if d.Err != nil {
-			if failed++; first < 0 {
-				first = i
-			}
+		if d.Err == nil {
+			continue
 		}
+		details := d.Err.Details
+		if details == nil {
+			details = map[string]any{}
+		}
+		list = append(list, failedItem{i, itemError{d.Err.Code, d.Err.Message, details}})
 	}
-	return fmt.Sprintf("%d of %d items failed; nothing was done. Item %d: %s", failed, len(e.Done), first, e.Done[first].Err.Message)
+	first := list[0]
+	return fault.New(first.Error.Code, "%d of %d items failed; nothing was done. Item %d: %s", len(list), len(e.Done), first.Index, first.Error.Message).
+		With("items", list)
 }
 
 // MayWrite checks whether the viewer may change records of an entity type at all. It
@@ -230,6 +250,50 @@ func (p *UnitSession) item(ctx context.Context, entity string, item *Item) (Done
 		refused = errBatchSize
 	}
 	return Done{Err: refused}, nil
+}
+
+// Many does several operations, all or none of them: where it returns an error, the unit
+// is as it was before. It returns a *fault.Error as that of a BatchError, VALIDATION for
+// more than MaxBatch items, and the errors of the unit.
+func (p *UnitSession) Many(ctx context.Context, entity string, items []Item) (out []Record, err error) {
+	if len(items) > MaxBatch {
+		return nil, fault.New(fault.Validation, "expected at most %d records in one call, found %d", MaxBatch, len(items))
+	}
+	before := p.u.mark()
+	defer func() {
+		if err != nil {
+			p.u.restore(before)
+		}
+	}()
+	holder := &batchHolder{of: p.s.holder}
+	session := *p.s
+	session.holder = holder
+	q := &UnitSession{u: p.u, s: &session, reached: map[reach]bool{}}
+	if err := q.lookUp(ctx, &Batch{Entity: entity, Items: items}); err != nil {
+		return nil, err
+	}
+	defer func() { p.u.known = nil }() // what is stored may change while the run goes on
+	done, failed := make([]Done, len(items)), false
+	for i := range items {
+		d, err := q.apply(ctx, entity, &items[i])
+		var refused *fault.Error
+		switch code := fault.CodeOf(err); {
+		case err == nil:
+		case !errors.As(err, &refused) || code == fault.Overloaded || code == fault.ExecutionError:
+			return nil, err
+		default:
+			d, failed = Done{Err: refused}, true
+		}
+		if done[i] = d; !d.Created {
+			clear(q.reached)
+		}
+		holder.before += len(d.Record)
+		out = append(out, d.Record)
+	}
+	if failed {
+		return nil, (&BatchError{done}).Fault()
+	}
+	return out, nil
 }
 
 // batchHolder bounds the answer of a batch as one: before are the bytes of the items

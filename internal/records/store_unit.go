@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -211,6 +212,32 @@ func (u *Unit) drop(e *schema.Entity, rec *row) {
 	delete(u.records, at)
 	delete(u.shares, at)
 	u.gone[at] = true
+}
+
+// mark is a state of a unit to which it can be restored, as long as it deletes and
+// shares nothing.
+type mark struct {
+	changes, created int
+	written          int64
+	read             map[ref]int64
+	records          map[ref]*row
+	users            map[user.ID]*user.User
+	types            map[string]bool
+	unique           uniqueValues
+	managed          bool
+}
+
+func (u *Unit) mark() mark {
+	return mark{
+		len(u.changes), u.created, u.written, maps.Clone(u.read), maps.Clone(u.records), maps.Clone(u.users), maps.Clone(u.types),
+		uniqueValues{maps.Clone(u.unique.owner), maps.Clone(u.unique.stale)}, u.managed,
+	}
+}
+
+func (u *Unit) restore(m mark) {
+	u.store.written.Release(string(u.config.Tenant.ID), u.written-m.written)
+	u.changes, u.created, u.written, u.managed = u.changes[:m.changes], m.created, m.written, m.managed
+	u.read, u.records, u.users, u.types, u.unique = m.read, m.records, m.users, m.types, m.unique
 }
 
 // own returns the unit's version of a record that it changed, nil for any

@@ -89,7 +89,7 @@ export function walk(flow: AutomationValue, visit: (node: FlowNode, path: string
 
 /** freeId gives a name for a new node that no other has. */
 export function freeId(flow: AutomationValue, type: string): string {
-  const stem = { 'record.create': 'made', 'record.get': 'found', 'record.list': 'known', 'record.update': 'changed', 'record.delete': 'gone', component: 'result', if: 'decision' }[type] ?? type.replace(/^.*\./, '')
+  const stem = { 'record.create': 'made', 'record.get': 'found', 'record.list': 'known', 'record.update': 'changed', 'record.upsert': 'kept', 'record.delete': 'gone', component: 'result', if: 'decision' }[type] ?? type.replace(/^.*\./, '')
   const taken = new Set<string>()
   walk(flow, (n) => { if (n.id) taken.add(n.id); if (typeof n['as'] === 'string') taken.add(n['as']) })
   if (!taken.has(stem)) return stem
@@ -141,7 +141,7 @@ function resultsOf(n: FlowNode, names: Names | undefined): Reach[] {
   const id = n.id ?? ''
   const fields = names?.entities.find((e) => e.name === n['entity'])?.fields ?? []
   switch (n.type) {
-    case 'record.create': case 'record.get': case 'record.update':
+    case 'record.create': case 'record.get': case 'record.update': case 'record.upsert':
       return [{ path: `${id}.id`, note: 'record id' }, ...fields.slice(0, 30).map((f) => ({ path: `${id}.${f.name}`, note: f.type }))]
     case 'record.list': return [{ path: `${id}.records`, note: 'list' }, { path: `${id}.records.0.id`, note: 'first record' }, { path: `${id}.hasMore`, note: 'boolean' }]
     case 'record.delete': return [{ path: `${id}.id`, note: 'record id' }]
@@ -174,7 +174,8 @@ export function summary(n: FlowNode): string {
   const keys = (m: string) => (n[m] && typeof n[m] === 'object' ? Object.keys(n[m]) : [])
   const text = (m: string) => (typeof n[m] === 'string' ? n[m] : n[m] === undefined ? '' : JSON.stringify(n[m]))
   switch (n.type) {
-    case 'record.create': return `${text('entity')}, ${count(keys('fields').length, 'field')}`
+    case 'record.create': return `${text('entity')}, ${Array.isArray(n['fields']) ? count(n['fields'].length, 'record') : typeof n['fields'] === 'string' ? n['fields'] : count(keys('fields').length, 'field')}`
+    case 'record.upsert': return `${text('entity')} by ${text('by')}, ${count(keys('fields').length, 'field')}`
     case 'record.update': return `${text('entity')} ${text('record_id')}, ${count(keys('fields').length, 'field')}`
     case 'record.list': return keys('where').length > 0 ? `${text('entity')} where ${keys('where').join(', ')}` : text('entity')
     case 'record.get': case 'record.delete': return `${text('entity')} ${text('record_id')}`

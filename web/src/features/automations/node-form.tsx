@@ -80,7 +80,7 @@ function Member({ member: m, node, names, flow, error, onSet }: MemberProps) {
       return <Field label={label} help={m.doc} error={error}>{() => <Segmented label={label} value={text} onChange={onSet} options={(m.values ?? []).map((v) => ({ value: v, label: v }))} />}</Field>
     case 'number':
       return <TextField label={label} type={m.low !== undefined ? `${m.low} to ${m.high ?? ''}` : undefined} help={m.doc} error={error} inputMode="numeric" placeholder={m.default} value={text} onChange={(t) => { onSet(t === '' ? undefined : /^\d+$/.test(t) ? Number(t) : t) }} />
-    case 'name': case 'code':
+    case 'name': case 'code': case 'field':
       return <TextField label={label} help={m.doc} error={error} mono placeholder={m.default} value={text} onChange={(t) => { onSet(t === '' ? undefined : t) }} spellCheck={false} />
     case 'template': case 'expression':
       return <Field label={label} help={m.doc} error={error} required={m.required}>{(ids) => <TemplateField ids={ids} label={label} expression={m.kind === 'expression'} value={text} wrong={!!error} onChange={(t) => { onSet(t === '' && !m.required ? undefined : t) }} placeholder={m.kind === 'expression' ? 'inputs.score > 50' : undefined} />}</Field>
@@ -109,8 +109,9 @@ function knownOf(m: NodeMember, node: FlowNode, names: Names | undefined, flow: 
 function Pairs({ member: m, node, names, flow, error, onSet }: MemberProps) {
   const value = node[m.name]
   const [adding, setAdding] = useState('')
-  if (typeof value === 'string') {
-    return <Field label={labelOf(m.name)} help="One template that is an object." error={error}>{(ids) => <TemplateField ids={ids} label={labelOf(m.name)} value={value} onChange={onSet} wrong={!!error} />}</Field>
+  if (typeof value === 'string' || Array.isArray(value)) {
+    const list = Array.isArray(value) || m.kind === 'fields'
+    return <Field label={labelOf(m.name)} help={list ? 'One template that is an object or a list of objects, or such a list as JSON.' : 'One template that is an object.'} error={error}>{(ids) => <TemplateField ids={ids} label={labelOf(m.name)} value={valueText(value)} onChange={(t) => { onSet(list ? readValue(t) : t) }} wrong={!!error} />}</Field>
   }
   const object = (value ?? {}) as Record<string, unknown>
   const known = knownOf(m, node, names, flow)

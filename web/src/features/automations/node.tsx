@@ -6,7 +6,7 @@ import type { FlowNode } from '../../app/build/objects'
 import { summary } from './model'
 
 const icons: Readonly<Record<string, typeof IconApi>> = {
-  trigger: IconApi, 'record.create': IconDatabasePlus, 'record.get': IconDatabaseSearch, 'record.list': IconListSearch, 'record.update': IconDatabaseEdit, 'record.delete': IconDatabaseMinus,
+  trigger: IconApi, 'record.create': IconDatabasePlus, 'record.get': IconDatabaseSearch, 'record.list': IconListSearch, 'record.update': IconDatabaseEdit, 'record.upsert': IconDatabasePlus, 'record.delete': IconDatabaseMinus,
   'record.share': IconShare, 'record.unshare': IconShareOff, component: IconBraces, set: IconVariable, output: IconFlag, if: IconArrowsSplit2, each: IconRepeat, fail: IconHandStop,
 }
 
