@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -76,36 +77,75 @@ func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 // held, so that it loses races for values of unique fields only.
 func (s *Session) try(ctx context.Context, b *Batch, inside bool) (done []Done, left []access.Leftover, err error) {
 	u := s.store.Begin(s.viewer.Config())
-	defer func() { u.Close() }()
+	defer u.Close()
 	var changes []int
-	if !inside {
-		if done, changes, err = s.prepare(ctx, u, b); err != nil {
-			return nil, nil, err
-		}
+	if inside {
+		done, changes, err = s.tryInside(ctx, u, b)
+	} else if done, changes, err = s.prepareInTurn(ctx, u, b); err == nil {
 		err = u.Commit(ctx, b.also(done))
-	} else {
-		err = s.h.WriteOrdered(ctx, func(tx db.Tx) error {
-			u.Close()
-			u = s.store.Begin(s.viewer.Config())
-			u.q = tx
-			if err := s.holdAll(ctx, tx, b); err != nil {
-				return err
-			}
-			if done, changes, err = s.prepare(ctx, u, b); err != nil {
-				return err
-			}
-			if err := u.replayed(ctx, tx); err != nil || b.Also == nil {
-				return err
-			}
-			return b.Also(tx, done)
-		})
-		u.committed(err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	s.showWritten(b.Entity, u, done, changes)
 	return done, u.left, nil
+}
+
+// tryInside prepares and replays a batch in one transaction.
+func (s *Session) tryInside(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
+	err = s.h.WriteOrdered(ctx, func(tx db.Tx) (err error) {
+		u.Close()
+		*u = *s.store.Begin(s.viewer.Config()) // the transaction may run several times
+		u.q = tx
+		if err := s.holdAll(ctx, tx, b); err != nil {
+			return err
+		}
+		if done, changes, err = s.prepare(ctx, u, b); err != nil {
+			return err
+		}
+		if err := u.replayed(ctx, tx); err != nil || b.Also == nil {
+			return err
+		}
+		return b.Also(tx, done)
+	})
+	u.committed(err)
+	return done, changes, err
+}
+
+// prepareInTurn prepares a batch of many items when it is its tenant's turn.
+func (s *Session) prepareInTurn(ctx context.Context, u *Unit, b *Batch) ([]Done, []int, error) {
+	leave, err := s.batchTurn(ctx, len(b.Items))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	return s.prepare(ctx, u, b)
+}
+
+// fewItems is how many items a batch may have that is not more work than single calls.
+const fewItems = 10
+
+// newBatches returns the gate for preparations of batches. They are milliseconds of work
+// for this process where it has the database, and mostly waits where a server has it.
+func newBatches(cores int, remote bool) *admission.Gate {
+	each := cores
+	if remote {
+		each = 4 * cores
+	}
+	return admission.NewGate(admission.Limits{Running: 2 * each, PerKey: each, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime})
+}
+
+// batchTurn waits for a turn to prepare a batch of n items; leave ends it. It returns
+// OVERLOADED when too many wait.
+func (s *Session) batchTurn(ctx context.Context, n int) (leave func(), err error) {
+	if s.store.batches == nil || n <= fewItems {
+		return func() {}, nil
+	}
+	leave, err = s.store.batches.Enter(ctx, string(s.viewer.Tenant()))
+	if errors.Is(err, admission.ErrFull) {
+		err = fault.New(fault.Overloaded, "too many batches are being written").After(time.Second)
+	}
+	return leave, err
 }
 
 // also returns Also for Unit.Commit.
