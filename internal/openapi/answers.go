@@ -131,6 +131,9 @@ func parameters() object {
 		"count", obj("name", "count", "in", "query", "description", "Whether meta has total.", "schema", obj("type", "boolean")),
 		"ifMatch", obj("name", "If-Match", "in", "header", "description", "The ETag of the record as it was read: what was changed since then is not overwritten.", "schema", obj("type", "string")),
 		"ifNoneMatch", obj("name", "If-None-Match", "in", "header", "description", "The ETag of the record as it was read: the answer is 304 if it is still the same.", "schema", obj("type", "string")),
+		"idempotencyKey", obj("name", "Idempotency-Key", "in", "header",
+			"description", "A name for this request. The same request with it within 24 hours does nothing, answers with the same ids, and has the header Idempotent-Replay: true.",
+			"schema", obj("type", "string", "minLength", 1, "maxLength", 255)),
 		"cursor", obj("name", "cursor", "in", "query", "description", "The nextCursor of the page before, unchanged, with the same filter.",
 			"schema", obj("type", "string")),
 	)
@@ -140,15 +143,15 @@ func parameters() object {
 // letter, and so never collide with an entity type's.
 func fixedSchemas() object {
 	return obj(
-		"Error", obj("type", "object", "required", texts("error"), "properties", obj("error", obj(
-			"type", "object", "required", texts("code", "message", "details"),
-			"properties", obj(
-				"code", obj("type", "string", "description", "For programs."),
-				"message", obj("type", "string", "description", "For people; it may change."),
-				"details", obj("type", "object", "properties", obj("fields", obj("type", "object", "description", "A reason for each failing field.",
-					"additionalProperties", obj("type", "string")))),
-			),
-		))),
+		"Error", obj("type", "object", "required", texts("error"), "properties", obj("error", ref("schemas", "Problem"))),
+		"Problem", obj("type", "object", "required", texts("code", "message", "details"), "properties", obj(
+			"code", obj("type", "string", "description", "For programs."),
+			"message", obj("type", "string", "description", "For people; it may change."),
+			"details", obj("type", "object", "properties", obj(
+				"fields", obj("type", "object", "description", "A reason for each failing field.", "additionalProperties", obj("type", "string")),
+				"items", obj("type", "array", "description", "Of a batch, each failing item.", "items", described(obj("index", obj("type", "integer"), "error", obj("type", "object")))),
+			)),
+		)),
 		"PageMeta", obj("type", "object", "required", texts("count", "hasMore", "nextCursor"), "properties", obj(
 			"count", obj("type", "integer", "description", "Records on this page."),
 			"hasMore", obj("type", "boolean"),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
 )
 
@@ -22,9 +23,9 @@ func (d *document) entity(r *access.EntityRights) {
 	if r.May(access.Create) && !closed(r) {
 		d.schemas = d.schemas.with(name+".create", d.body(r, true))
 		o := operation{
-			tag: name, id: name + ".create", summary: "Create a record of " + name, security: d.credentials(), status: 201,
+			tag: name, id: name + ".create", summary: "Create a record of " + name, parameters: list{ref("parameters", "idempotencyKey")}, security: d.credentials(), status: 201,
 			body: jsonBody(ref("schemas", name+".create")), answer: envelope(shown(r, name), nil),
-			refused: []string{"VALIDATION", "CONFLICT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+			refused: []string{"VALIDATION", "CONFLICT", "IDEMPOTENCY_KEY_REUSED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
 		}
 		collection = collection.with("post", o.object(d))
 	}
@@ -44,10 +45,69 @@ func (d *document) entity(r *access.EntityRights) {
 	}
 	d.tag(name, cmp.Or(e.Label, name)+": records of the entity type "+name+".")
 	d.path("/data/"+name, collection)
+	d.batch(r)
 	d.path("/data/"+name+"/{id}", one)
 	if reads {
 		d.shares(name)
 	}
+}
+
+// batch describes the batch of an entity type, with the operations that the viewer may
+// do (contract R17). Their schemas must have been added.
+func (d *document) batch(r *access.EntityRights) {
+	name := r.Entity.Name
+	op := func(op string, rest ...any) object {
+		properties := obj("op", obj("type", "string", "const", op))
+		for i := 0; i < len(rest); i += 2 {
+			properties = properties.with(rest[i].(string), rest[i+1])
+		}
+		return described(properties).with("additionalProperties", false)
+	}
+	var ops list
+	users := name == schema.UserEntity
+	if r.May(access.Create) && !closed(r) && !users {
+		ops = append(ops, op("create", "fields", ref("schemas", name+".create")))
+	}
+	if r.May(access.Update) {
+		ops = append(ops, op("update", "id", uuid(), "fields", ref("schemas", name+".update")))
+		var by []string
+		for _, f := range r.Entity.Fields {
+			if f.Unique && r.ReadField[f.Index] && r.EditField[f.Index] {
+				by = append(by, f.Name)
+			}
+		}
+		if len(by) > 0 && r.May(access.Read) && !users {
+			ops = append(ops, op("upsert", "by", obj("type", "string", "enum", texts(by...)), "fields", ref("schemas", name+".update")))
+		}
+	}
+	if r.May(access.Delete) && !users {
+		ops = append(ops, op("delete", "id", uuid()))
+	}
+	if len(ops) == 0 {
+		return
+	}
+	body := obj("type", "object", "required", texts("items"), "additionalProperties", false, "properties", obj(
+		"items", obj("type", "array", "minItems", 1, "maxItems", records.MaxBatch, "items", obj("anyOf", ops)),
+		"atomic", obj("type", "boolean", "default", true, "description", "Whether all items take effect or none; with false those that do not fail do."),
+	))
+	data := list{ref("schemas", "Created")}
+	if r.May(access.Read) {
+		data = list{ref("schemas", name)}
+	}
+	if r.May(access.Delete) && !users {
+		data = append(data, ref("schemas", "Deleted"))
+	}
+	item := obj("type", "object", "required", texts("index", "op", "status"), "properties", obj(
+		"index", obj("type", "integer"), "op", obj("type", "string"), "status", obj("type", "integer", "description", "That of the single call."),
+		"data", obj("anyOf", data), "error", ref("schemas", "Problem"),
+	))
+	o := operation{
+		tag: name, id: name + ".batch", summary: "Write several records of " + name, parameters: list{ref("parameters", "idempotencyKey")}, security: d.credentials(), status: 200,
+		about: "Up to 200 items, in their order and in one transaction. Where one fails nothing is done, and details.items names each that does, unless atomic is false. It counts as one request for each ten items.",
+		body:  jsonBody(body), answer: envelope(obj("type", "array", "items", item), described(obj("succeeded", obj("type", "integer"), "failed", obj("type", "integer")))),
+		refused: []string{"VALIDATION", "NOT_FOUND", "CONFLICT", "IDEMPOTENCY_KEY_REUSED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"},
+	}
+	d.path("/data/"+name+"/batch", obj("post", o.object(d)))
 }
 
 // closed reports whether a required field is closed to the viewer, so that every
@@ -287,6 +347,7 @@ func (d *document) users(r *access.EntityRights) {
 		}
 		d.schemas = d.schemas.with(name+".update", obj("type", "object", "additionalProperties", false, "properties", body))
 		one = one.with("patch", d.changing(r, name).object(d))
+		d.batch(r)
 	}
 	if len(one) > 0 {
 		d.tag(name, "The tenant's users. They are not created or deleted here.")
