@@ -125,6 +125,7 @@ func parseItem(v jsontext.Value) (item records.Item) {
 	item.Op = records.Op(textOf(op))
 	expected, known := takes[item.Op]
 	if !known {
+		item.Op = ""
 		item.Err = fault.Fields("the item is not valid", map[string]string{"op": "expected create, update, delete or upsert"})
 		return item
 	}
@@ -209,7 +210,11 @@ func batchReply(items []records.Item, done []records.Done) httpapi.Reply {
 			data = append(data, ',')
 		}
 		data = strconv.AppendInt(append(data, `{"index":`...), int64(i), 10)
-		data = wtf8.AppendUTF8(append(data, `,"op":`...), string(items[i].Op))
+		if data = append(data, `,"op":`...); items[i].Op == "" {
+			data = append(data, "null"...)
+		} else {
+			data = wtf8.AppendUTF8(data, string(items[i].Op))
+		}
 		data = strconv.AppendInt(append(data, `,"status":`...), int64(statusOf(d)), 10)
 		switch {
 		case d.Err != nil:

@@ -98,7 +98,7 @@ func (d *document) batch(r *access.EntityRights) {
 		data = append(data, ref("schemas", "Deleted"))
 	}
 	item := obj("type", "object", "required", texts("index", "op", "status"), "properties", obj(
-		"index", obj("type", "integer"), "op", obj("type", "string"), "status", obj("type", "integer", "description", "That of the single call."),
+		"index", obj("type", "integer"), "op", obj("type", list{"string", "null"}), "status", obj("type", "integer", "description", "That of the single call."),
 		"data", obj("anyOf", data), "error", ref("schemas", "Problem"),
 	))
 	o := operation{
