@@ -1,12 +1,15 @@
 package data_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"gatehouse/internal/data"
+	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 )
 
@@ -118,6 +121,43 @@ func TestConcurrentRepeatsAreDoneOnce(t *testing.T) {
 		}
 		if n := len(sam.Get(contact).Want(200, "").Records()); n != 10 {
 			t.Errorf("%d records", n)
+		}
+	})
+}
+
+func TestOldKeysAreForgotten(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		w.Clock.Stop()
+		sam := w.Key("sam@acme.example")
+		for i := range 5 {
+			if i == 3 {
+				w.Clock.Advance(24 * time.Hour)
+			}
+			sam.With("Idempotency-Key", fmt.Sprint(i)).Post(contact, `{"first_name":"Ada"}`).Want(201, "")
+		}
+		kept := func() (n int64) {
+			err := w.DB().For("acme").Query(t.Context(), `SELECT count(*) FROM idempotency_keys WHERE tenant_id = $1`, func(r db.Row) error { n = r.Int(0); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := kept(); n != 5 {
+			t.Errorf("%d keys", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			data.New(data.Options{DB: w.DB(), Clock: w.Clock, Emit: func(event string, members map[string]any) { t.Errorf("%s %v", event, members) }}).RunRetention(ctx)
+		}()
+		for begun := time.Now(); kept() != 2 && time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) {
+		}
+		cancel()
+		<-ended
+		if n := kept(); n != 2 {
+			t.Errorf("%d keys are left", n)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"gatehouse/internal/gatetest"
@@ -62,6 +63,25 @@ custom_endpoints:
   - {slug: caught, target: {component: caught}}
   - {slug: flow, target: {automation: flow}}
 `
+
+// Runs that upsert one value at once make one record, and none of them fails: the last
+// try of a run waits for the record.
+func TestConcurrentUpsertsInRuns(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(readings)
+		sam := w.Key("sam@acme.example")
+		for round := range 4 {
+			var wg sync.WaitGroup
+			for range 6 {
+				wg.Go(func() { sam.Post("/public/v1/custom/store", fmt.Sprintf(`{"serial":"c%d","values":[1,2]}`, round)).Want(200, "") })
+			}
+			wg.Wait()
+			if n := len(sam.Get(fmt.Sprintf("/public/v1/data/device?filter[serial]=c%d", round)).Want(200, "").Records()); n != 1 {
+				t.Errorf("%d devices", n)
+			}
+		}
+	})
+}
 
 func TestManyRecordsOfOneCall(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
