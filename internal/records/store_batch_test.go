@@ -410,3 +410,42 @@ func TestABatchWithoutRights(t *testing.T) {
 		}
 	})
 }
+
+// The deletions of a batch, and of a run, share the bound on the references that are
+// cleared with them: what is beyond it is cleared right after the transaction.
+func TestTheDeletionsOfABatchShareABound(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		s := h.as("sam")
+		var accounts []records.Item
+		for range 2 {
+			account := id(h.create(s, "account", `{}`))
+			accounts = append(accounts, deleting(account))
+			for range 3 {
+				var items []records.Item
+				for range records.MaxBatch {
+					items = append(items, creating(t, `{"account": "`+account+`"}`))
+				}
+				if _, err := s.Batch(t.Context(), records.Batch{Entity: "contact", Atomic: true, Items: items}); err != nil {
+					t.Fatal(describe(err))
+				}
+			}
+		}
+		var within [2]int64
+		_, err := s.Batch(t.Context(), records.Batch{Entity: "account", Atomic: true, Items: accounts, Also: func(tx db.Tx, _ []records.Done) error {
+			for i, sql := range []string{`SELECT count(*) FROM field_values WHERE tenant_id = $1 AND entity = 'contact' AND field = 'account' AND reach = ''`,
+				`SELECT count(*) FROM leftovers WHERE tenant_id = $1`} {
+				if err := tx.Query(t.Context(), sql, func(r db.Row) error { within[i] = r.Int(0); return nil }); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+		if err != nil || within != [2]int64{600, 1} {
+			t.Errorf("%v: %d references and %d leftovers in the transaction, want 600 and 1", describe(err), within[0], within[1])
+		}
+		if n := h.keys("contact", "account") + h.tableRows("leftovers", "1 = 1"); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
