@@ -157,8 +157,9 @@ func (b *Batch) also(done []Done) func(db.Tx) error {
 }
 
 // prepare adds the changes of a batch to a unit. changes has for each item the index of
-// the change that left its record as it is then, -1 for none. It returns a *BatchError for an atomic batch with items that
-// fail, and OVERLOADED and ErrLost as those of the whole batch.
+// the change that left its record as it is then, -1 for none. It returns a *BatchError
+// for an atomic batch with items that fail, and OVERLOADED and ErrLost as errors of the
+// whole batch.
 func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
 	holder := &batchHolder{of: s.holder}
 	p := u.As(s.viewer).Within(holder)
