@@ -57,11 +57,7 @@ func (d *document) entity(r *access.EntityRights) {
 func (d *document) batch(r *access.EntityRights) {
 	name := r.Entity.Name
 	op := func(op string, rest ...any) object {
-		properties := obj("op", obj("type", "string", "const", op))
-		for i := 0; i < len(rest); i += 2 {
-			properties = properties.with(rest[i].(string), rest[i+1])
-		}
-		return described(properties).with("additionalProperties", false)
+		return described(append(obj("op", obj("type", "string", "const", op)), obj(rest...)...)).with("additionalProperties", false)
 	}
 	var ops list
 	users := name == schema.UserEntity
