@@ -24,7 +24,7 @@ func readable(t *testing.T, a *gatetest.Answer, origin string) *gatetest.Answer 
 	}
 	want := ""
 	if origin != "" {
-		want = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, ETag"
+		want = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, ETag, Idempotent-Replay"
 	}
 	if got := a.Header.Get("Access-Control-Expose-Headers"); a.Status != 204 && got != want {
 		t.Errorf("%s: %d: Access-Control-Expose-Headers %q, want %q", a.Call, a.Status, got, want)
