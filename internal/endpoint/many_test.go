@@ -73,7 +73,9 @@ func TestConcurrentUpsertsInRuns(t *testing.T) {
 		for round := range 4 {
 			var wg sync.WaitGroup
 			for range 6 {
-				wg.Go(func() { sam.Post("/public/v1/custom/store", fmt.Sprintf(`{"serial":"c%d","values":[1,2]}`, round)).Want(200, "") })
+				wg.Go(func() {
+					sam.Post("/public/v1/custom/store", fmt.Sprintf(`{"serial":"c%d","values":[1,2]}`, round)).Want(200, "")
+				})
 			}
 			wg.Wait()
 			if n := len(sam.Get(fmt.Sprintf("/public/v1/data/device?filter[serial]=c%d", round)).Want(200, "").Records()); n != 1 {

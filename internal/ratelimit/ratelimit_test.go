@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"sync"
@@ -402,5 +403,27 @@ func BenchmarkBlocked(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		l.Blocked("login eva@customer.example")
+	}
+}
+
+// Many requests at once are counted all or not at all, and returned together.
+func TestManyRequestsAtOnceAreAllCountedOrNone(t *testing.T) {
+	l, _ := start(ratelimit.Options{})
+	first, charge := l.ChargeMany("k", 7, 10, time.Minute)
+	if !first.Allowed || first.Remaining != 3 || charge.Requests() != 7 {
+		t.Fatalf("%+v %+v", first, charge)
+	}
+	if r, none := l.ChargeMany("k", 4, 10, time.Minute); r.Allowed || r.Remaining != 3 || none.Requests() != 0 {
+		t.Errorf("one too many: %+v %+v", r, none)
+	}
+	if r, _ := l.ChargeMany("k", 3, 10, time.Minute); !r.Allowed || r.Remaining != 0 {
+		t.Errorf("the rest: %+v", r)
+	}
+	l.Return(charge)
+	if r := l.Peek("k", 10, time.Minute); r.Remaining != 7 {
+		t.Errorf("after the return: %+v", r)
+	}
+	if r, _ := l.ChargeMany("k", math.MaxInt, 10, time.Minute); r.Allowed {
+		t.Errorf("more than there can be: %+v", r)
 	}
 }
