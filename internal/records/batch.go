@@ -154,7 +154,7 @@ func (p *UnitSession) upsertInto(ctx context.Context, entity string, rec *row, f
 	if err != nil {
 		return nil, err
 	}
-	if is, ok := indexKey(f, stored(r.Entity, rec.data)[f.Index]); !ok || is != key {
+	if is, ok := uniqueKey(f, stored(r.Entity, rec.data)[f.Index]); !ok || is != key {
 		return nil, ErrLost
 	}
 	if err := rec.mayBe("change"); err != nil {
@@ -178,7 +178,7 @@ func upsertKey(r *access.EntityRights, by string, members []Member) (f *schema.F
 		if reason != "" {
 			return nil, "", fault.Fields("some fields are not valid", map[string]string{by: reason})
 		}
-		if key, ok := indexKey(f, v); ok {
+		if key, ok := uniqueKey(f, v); ok {
 			return f, key, nil
 		}
 	}

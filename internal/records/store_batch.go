@@ -314,7 +314,7 @@ func (p *UnitSession) lookUp(ctx context.Context, b *Batch) error {
 					continue
 				}
 				v, _ := f.Canonical(m.Value)
-				key, ok := indexKey(f, v)
+				key, ok := uniqueKey(f, v)
 				if _, known := p.u.known[uniqueValue{e.Name, f.Name, key}]; ok && !known {
 					p.u.known[uniqueValue{e.Name, f.Name, key}] = taken{}
 					keys = append(keys, key)
