@@ -225,3 +225,34 @@ func TestABatchCountsAsATenthOfItsItems(t *testing.T) {
 	left(few.Post(contact+"/batch", batch(200)).Want(200, ""), "0")
 	few.Get(contact).Want(429, "RATE_LIMITED")
 }
+
+// A batch that finds no turn at the writer within its 10 s does nothing and is charged to
+// nobody, for none of its items.
+func TestABatchWithoutATurnIsChargedToNobody(t *testing.T) {
+	t.Parallel() // it waits
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(acme)
+	w.Clock.Stop()
+	sam := w.Key("sam@acme.example", gatetest.RateLimit(30))
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- w.DB().For("other").Write(t.Context(), func(db.Tx) error {
+			close(begun)
+			<-end
+			return nil
+		})
+	}()
+	<-begun
+	body := `{"items":[` + strings.TrimSuffix(strings.Repeat(`{"op":"create","fields":{"first_name":"x"}},`, 100), ",") + `]}`
+	a := sam.Post(contact+"/batch", body).Want(503, "OVERLOADED")
+	if left := a.Header.Get("X-RateLimit-Remaining"); left != "30" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("%s are left: %v", left, a.Header)
+	}
+	close(end)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if list := sam.Get(contact).Want(200, ""); len(list.Records()) != 0 || list.Header.Get("X-RateLimit-Remaining") != "29" {
+		t.Errorf("%s", list.Body)
+	}
+}
