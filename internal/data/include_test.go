@@ -25,15 +25,15 @@ func TestInclude(t *testing.T) {
 				olivia.Post(contact, fmt.Sprintf(`{"first_name":"Ada","account":%q,"owner_id":%q}`, account, owner)).Want(201, "")
 			}
 			sam.Post(contact, `{"first_name":"without"}`).Want(201, "")
-			a := sam.Get(contact + "?include=account&fields=first_name").Want(200, "")
+			a := sam.Get(contact+"?include=account&fields=first_name").Want(200, "")
 			text := string(a.Body)
 			if strings.Count(text, mine) != 1 || strings.Contains(text, hidden) || !strings.Contains(text, `"included":{"account":[{"id":"`+mine) {
 				t.Errorf("%s", text)
 			}
-			if text := string(sam.Get(contact + "?limit=1&include=account").Want(200, "").Body); !strings.Contains(text, `"included":{"account":[]}`) {
+			if text := string(sam.Get(contact+"?limit=1&include=account").Want(200, "").Body); !strings.Contains(text, `"included":{"account":[]}`) {
 				t.Errorf("%s", text)
 			}
-			if text := string(olivia.Get(contact + "?include=account").Want(200, "").Body); !strings.Contains(text, `{"id":"`+hidden) || strings.Contains(text, "includedCut") {
+			if text := string(olivia.Get(contact+"?include=account").Want(200, "").Body); !strings.Contains(text, `{"id":"`+hidden) || strings.Contains(text, "includedCut") {
 				t.Errorf("%s", text)
 			}
 			failing(t, olivia.Get("/public/v1/data/user?include=x"), "include")
@@ -50,7 +50,7 @@ func TestIncludeIsBounded(t *testing.T) {
 		account := olivia.Post("/public/v1/data/account", fmt.Sprintf(`{"name":%q}`, strings.Repeat("n", 800_000))).Want(201, "").ID()
 		olivia.Post(contact, fmt.Sprintf(`{"first_name":"Ada","account":%q}`, account)).Want(201, "")
 	}
-	text := string(olivia.Get(contact + "?include=account").Want(200, "").Body)
+	text := string(olivia.Get(contact+"?include=account").Want(200, "").Body)
 	if n := strings.Count(text, `"name":"nnn`); n != 2 || !strings.Contains(text, `"includedCut":true`) {
 		t.Errorf("%d of 4 are included, %d bytes", n, len(text))
 	}

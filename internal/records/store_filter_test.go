@@ -201,7 +201,7 @@ func TestTheMigrationDerivesTheWays(t *testing.T) {
 		if d.Engine() == db.Postgres {
 			types = strings.NewReplacer("{text}", `TEXT COLLATE "C"`, "{clustered}", "")
 		}
-		old := `CREATE TABLE before AS SELECT tenant_id, entity, field, value, record_created_at, is_unique FROM field_values WHERE reach = '' AND value <> '`+schema.Unset+`';
+		old := `CREATE TABLE before AS SELECT tenant_id, entity, field, value, record_created_at, is_unique FROM field_values WHERE reach = '' AND value <> '` + schema.Unset + `';
 			DROP TABLE field_values; ALTER TABLE before RENAME TO field_values; CREATE INDEX field_values_unique ON field_values (tenant_id);`
 		err = d.Unscoped("test").Write(t.Context(), func(tx db.Tx) error {
 			for part := range strings.SplitSeq(old+types.Replace(comments.ReplaceAllString(string(text), "")), ";") {
