@@ -66,6 +66,8 @@ type RecordCall struct {
 	// Where are the conditions of a List: values that fields equal, or objects of operators
 	// and operands. No value is null or a list.
 	Where []inputs.Member
+	// Sort is the order of a List, as contract P13 has it; "" is newest first.
+	Sort string
 	// Limit of a List, 1 to 200.
 	Limit int
 	// Room is the greatest length of the answer in bytes. A List returns the records

@@ -12,7 +12,7 @@ import (
 var (
 	recordCreate  = nodeType{"record.create", []string{"entity", "fields"}, true, declareRecord(Create)}
 	recordGet     = nodeType{"record.get", []string{"entity", "record_id"}, true, declareRecord(Get)}
-	recordList    = nodeType{"record.list", []string{"entity", "where", "limit"}, true, declareRecord(List)}
+	recordList    = nodeType{"record.list", []string{"entity", "where", "sort", "limit"}, true, declareRecord(List)}
 	recordUpsert  = nodeType{"record.upsert", []string{"entity", "by", "fields"}, true, declareRecord(Upsert)}
 	recordUpdate  = nodeType{"record.update", []string{"entity", "record_id", "fields"}, true, declareRecord(Update)}
 	recordDelete  = nodeType{"record.delete", []string{"entity", "record_id"}, true, declareRecord(Delete)}
@@ -31,6 +31,7 @@ type recordDecl struct {
 	whole  any     // the fields of create as a list of objects, or as a text with a template
 	by     string  // of upsert
 	where  *object // of list
+	sort   string  // of list
 	limit  int
 	with   sharing // of share and unshare
 }
@@ -47,6 +48,7 @@ func (d *recordDecl) decode(m members, _ *node, _ int) {
 		d.fields = m.object("fields", "an object of fields", true)
 	case List:
 		d.where = m.object("where", "an object of fields and values", false)
+		d.sort = m.text("sort", false)
 		d.limit = min(m.whole("limit", 1, 1_000_000, defaultListLimit), maxListLimit)
 	case Share, Unshare:
 		d.with.decode(m, d.op == Share)
@@ -114,6 +116,9 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 		}
 		made.whole = list
 	}
+	if d.sort != "" {
+		made.sort = c.template(d.sort, member(n.path, "sort"))
+	}
 	if d.where != nil {
 		made.fields = c.namedTemplates(d.where, member(n.path, "where"), func(at, name string) {
 			if known && c.names.Filter != nil && !c.names.Filter(d.entity, name) {
@@ -132,6 +137,7 @@ type recordNode struct {
 	by     string
 	fields objectOf
 	whole  template
+	sort   template
 	limit  int
 	with   sharedWith
 }
@@ -171,6 +177,17 @@ func (n *recordNode) execute(r *run) (any, error) {
 		}
 	} else {
 		call.Fields = members
+	}
+	if n.sort != nil {
+		v, err := n.sort.value(r)
+		if err != nil {
+			return nil, err
+		}
+		text, ok := v.(string)
+		if v != nil && !ok {
+			return nil, mistakef("sort: expected text, found %s", kindOf(v))
+		}
+		call.Sort = text
 	}
 	if n.whole != nil {
 		if call.Whole, err = n.whole.json(r, nil); err != nil {

@@ -238,7 +238,7 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	}
 	var ok bool
 	if c.sort, ok = records.ParseSort(by); !ok {
-		return fault.New(fault.Validation, `records.list: sort: expected names of fields, each with "-" before it to begin with the greatest`)
+		return errSort
 	}
 	where, _ := given.Get("where")
 	switch where.Kind() {
@@ -259,6 +259,8 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	c.where, c.or, err = whereOf(members)
 	return err
 }
+
+var errSort = fault.New(fault.Validation, `sort: expected names of fields, each with "-" before it to begin with the greatest`)
 
 func wholeNumber(v jsontext.Value) (int, bool) {
 	if v.Kind() != '0' || len(v) > 9 {
@@ -321,6 +323,12 @@ func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Val
 	var err error
 	if own.where, own.or, err = whereOf(where); err != nil {
 		return nil, err
+	}
+	if c.Sort != "" {
+		var ok bool
+		if own.sort, ok = records.ParseSort(strings.Split(c.Sort, ",")); !ok {
+			return nil, errSort
+		}
 	}
 	answer, err := h.do(ctx, own)
 	h.quota.kept += len(answer) // the flow keeps it

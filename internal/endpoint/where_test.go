@@ -28,7 +28,7 @@ automations:
     input_schema: [{name: from, type: number}]
     outputs: [{name: some, type: number}, {name: one, type: number}]
     nodes:
-      - {id: some, type: record.list, entity: reading, where: {n: {gte: "{{inputs.from}}", lt: 4}}}
+      - {id: some, type: record.list, entity: reading, where: {n: {gte: "{{inputs.from}}", lt: 4}}, sort: "n,-kind"}
       - {id: one, type: record.list, entity: reading, where: {n: "{{inputs.from}}"}}
       - {id: out, type: output, set: {some: "{{some.records.1.n}}", one: "{{one.records.0.n}}"}}
 custom_endpoints:
@@ -37,7 +37,7 @@ custom_endpoints:
 `
 
 // where takes operators, lists and groups in components, and operators in flows, as
-// the parameters of a list do.
+// the parameters of a list do; sort takes one order or two.
 func TestWhereTakesOperators(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(asking)
@@ -52,6 +52,11 @@ func TestWhereTakesOperators(t *testing.T) {
 			`{"where": {"kind": {"contains": "1"}, "n": {"nin": [1]}}}`:      `[5,3]`,
 			`{"where": {"or": [{"n": 0}, {"n": {"gte": 4}, "kind": "k0"}]}}`: `[4,0]`,
 			`{"where": {"n": {"is_null": true}}}`:                            `[]`,
+			`{"sort": ["kind", "-n"]}`:                                       `[4,2,0,5,3,1]`,
+			`{"sort": ["n"], "limit": 2}`:                                    `[0,1]`,
+			`{"sort": ["m"]}`:                                                `["VALIDATION",{"sort":"unknown field \"m\""}]`,
+			`{"sort": ["-"]}`:                                                `["VALIDATION","sort: expected names of fields, each with \"-\" before it to begin with the greatest"]`,
+			`{"sort": "n"}`:                                                  `["VALIDATION","records: sort: expected a list of texts"]`,
 			`{"where": {"n": 2}, "fields": ["kind"]}`:                        `[["id","kind"]]`,
 			`{"where": {"n": 2}, "fields": ["n"]}`:                           `[2]`,
 			`{"where": {"kind": "k1"}}`:                                      `["VALIDATION",{"kind":"is neither indexed nor unique: filter by a field that is as well (n, created_at)"}]`,
@@ -76,7 +81,7 @@ func TestWhereTakesOperators(t *testing.T) {
 			}
 		}
 		var got jsontext.Value
-		if olivia.Post("/public/v1/custom/between", `{"from": 2}`).Want(200, "").Data(&got); string(got) != `{"some":2,"one":2}` {
+		if olivia.Post("/public/v1/custom/between", `{"from": 2}`).Want(200, "").Data(&got); string(got) != `{"some":3,"one":2}` {
 			t.Errorf("%s", got)
 		}
 		olivia.Post("/public/v1/custom/between", `{}`).Want(422, "EXECUTION_ERROR")
