@@ -99,7 +99,7 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 		entities,
 		query(route(http.MethodGet, adminBase+"labels", []DataLabel{}, s.labels), "entity", "ids", "search"),
 		query(route(http.MethodGet, adminBase+"count", ReachCount{}, s.count), "entity", "filter[*]"),
-		query(route(http.MethodGet, list, []DataRecord{}, s.list), "limit", "cursor", "filter[*]"),
+		query(route(http.MethodGet, list, []DataRecord{}, s.list), "limit", "cursor", "sort", "filter[*]"),
 		takes(route(http.MethodPost, list, DataRecord{}, s.create), DataRecord{}),
 		look,
 		change,

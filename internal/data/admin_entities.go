@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/httpapi"
+	"gatehouse/internal/schema"
 )
 
 // DataEntity is an entity type as the viewer may use it.
@@ -33,10 +34,13 @@ type DataField struct {
 	Type     string   `json:"type"`
 	Required bool     `json:"required"`
 	Unique   bool     `json:"unique"`
-	Filter   bool     `json:"filter"` // lists may be filtered by it
+	Filter   bool     `json:"filter"` // lists may be filtered by it alone
+	Sort     bool     `json:"sort"`   // lists may be sorted by it
 	Options  []string `json:"options"`
 	Entity   *string  `json:"entity"` // that a reference points at
 	Edit     bool     `json:"edit"`
+	// Operators are those that filters by the field may have.
+	Operators []schema.Operator `json:"operators"`
 }
 
 // DataEntitiesMeta has the roles that records may be shared with, and whether the
@@ -64,7 +68,7 @@ func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply,
 		for _, f := range e.Fields {
 			if r.ReadField[f.Index] {
 				one.Fields = append(one.Fields, DataField{
-					f.Name, string(f.Type), f.Required, f.Unique, f.Filterable(), append([]string{}, f.Options...), orNull(f.Target), r.EditField[f.Index],
+					f.Name, string(f.Type), f.Required, f.Unique, f.Filterable(), f.Sortable(), append([]string{}, f.Options...), orNull(f.Target), r.EditField[f.Index], f.Operators(),
 				})
 			}
 		}

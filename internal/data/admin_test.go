@@ -61,7 +61,8 @@ func TestTheConsolesRecordsAreThoseOfTheAPI(t *testing.T) {
 		for _, email := range []string{"olivia@acme.example", "mia@acme.example", "sam@acme.example", "rosa@acme.example", "nina@acme.example"} {
 			staff, key := w.Staff(email), w.Key(email)
 			for _, call := range [][3]string{
-				{"GET", "", ""}, {"GET", "?limit=1&filter[stage]=won", ""}, {"GET", "?limit=0", ""}, {"GET", "/" + sam, ""}, {"GET", "/" + sam + "/shares", ""},
+				{"GET", "", ""}, {"GET", "?limit=1&filter[stage]=won", ""}, {"GET", "?sort=-margin&filter[margin][gte]=7", ""}, {"GET", "?filter[name][contains]=a", ""},
+				{"GET", "?limit=0", ""}, {"GET", "/" + sam, ""}, {"GET", "/" + sam + "/shares", ""},
 				{"GET", "/unknown", ""}, {"POST", "", `{"name": 7, "nickname": "x"}`}, {"POST", "/" + sam + "/shares", `{"role": "nobody", "access": "read"}`},
 				{"DELETE", "/" + sam + "/shares", `{"role": "customer"}`}, {"DELETE", "/unknown", ""},
 			} {

@@ -67,20 +67,25 @@ function Chip({ def, value, fresh, onSet, onDrop, onClose }: { def: FilterDef; v
   )
 }
 
-function Choose({ def, value, onSet }: { def: FilterDef; value: string | undefined; onSet: (value: string) => void }) {
-  const [text, setText] = useState(def.options || def.load ? '' : value ?? '')
-  const [found, setFound] = useState<readonly { value: string; label: string }[]>(def.options ?? [])
+/** useChoices gives what there is to choose for a text: of the options at hand, else what load finds, and the words where that failed. */
+export function useChoices({ options, load }: Pick<FilterDef, 'options' | 'load'>, text: string): { choices: readonly { value: string; label: string }[]; failed: string | undefined } {
+  const [found, setFound] = useState<readonly { value: string; label: string }[]>([])
   const [failed, setFailed] = useState<string>()
-  const { load, options } = def
   useEffect(() => {
     if (!load) return
     const stop = new AbortController()
     const timer = setTimeout(() => {
-      load(text, stop.signal).then(setFound, (thrown: unknown) => { if (!stop.signal.aborted) setFailed(thrown instanceof Error ? thrown.message : String(thrown)) })
+      load(text, stop.signal).then((list) => { setFound(list); setFailed(undefined) }, (thrown: unknown) => { if (!stop.signal.aborted) setFailed(thrown instanceof Error ? thrown.message : String(thrown)) })
     }, text ? 150 : 0)
     return () => { clearTimeout(timer); stop.abort() }
   }, [load, text])
-  const choices = options ? options.filter((o) => o.label.toLowerCase().includes(text.toLowerCase())) : found
+  return { choices: options ? options.filter((o) => o.label.toLowerCase().includes(text.toLowerCase())) : found, failed }
+}
+
+function Choose({ def, value, onSet }: { def: FilterDef; value: string | undefined; onSet: (value: string) => void }) {
+  const [text, setText] = useState(def.options || def.load ? '' : value ?? '')
+  const { load, options } = def
+  const { choices, failed } = useChoices(def, text)
   const typed = !options && !load
   return (
     <form className="choose" onSubmit={(event) => { event.preventDefault(); const first = typed ? text.trim() : choices[0]?.value; if (first) onSet(first) }}>

@@ -43,4 +43,13 @@ describe('DataTable', () => {
     rerender(<DataTable label="things" columns={columns} rows={[]} rowKey={(r) => r.id} empty="No things yet" />)
     expect(screen.getByText('No things yet')).toBeTruthy()
   })
+  it('says at its heads what it is sorted by, and is asked there for another order', () => {
+    const sort = vi.fn()
+    const sorts: Column<Row>[] = [{ key: 'name', head: 'name', sort: 'name', cell: (r) => r.name }, { key: 'city', head: 'city', sort: 'city', cell: () => '' }, { key: 'tags', head: 'tags', cell: () => '' }]
+    render(<DataTable label="things" columns={sorts} rows={rows} rowKey={(r) => r.id} sorted={{ by: 'city', desc: true }} onSort={sort} />)
+    expect(screen.getAllByRole('columnheader').map((h) => h.getAttribute('aria-sort'))).toEqual(['none', 'descending', null])
+    fireEvent.click(screen.getByRole('button', { name: 'name' }))
+    expect(sort).toHaveBeenLastCalledWith('name')
+    expect(screen.queryByRole('button', { name: 'tags' })).toBeNull()
+  })
 })

@@ -1,4 +1,4 @@
-import { IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
+import { IconArrowDown, IconArrowUp, IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react'
 import type { ApiError } from '../api/error'
@@ -17,6 +17,8 @@ export interface Column<Row> {
   /** numbers stand right. */
   num?: boolean
   mono?: boolean
+  /** sort names what the list is sorted by at a press on the head. */
+  sort?: string
   narrow?: 'title' | 'end' | 'sub' | 'subend'
 }
 
@@ -47,6 +49,9 @@ export interface DataTableProps<Row> {
   footer?: ReactNode
   /** onScroll tells how far the list is from its top, e.g. to hold a live tail. */
   onScroll?: (top: number) => void
+  /** sorted is what the list is sorted by; onSort is called for a press on the head of a column that has sort. */
+  sorted?: { by: string; desc: boolean }
+  onSort?: (by: string) => void
   /** check draws a box before each row. */
   check?: { has: (key: string) => boolean; toggle: (key: string) => void; all: () => void; every: boolean; some: boolean }
 }
@@ -118,7 +123,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           <thead role="rowgroup">
             <tr role="row" aria-rowindex={1}>
               {check && <th role="columnheader" scope="col"><input type="checkbox" className="check" aria-label="Choose all rows" checked={check.every} ref={(box) => { if (box) box.indeterminate = check.some && !check.every }} onChange={check.all} /></th>}
-              {columns.map((c) => <th role="columnheader" scope="col" key={c.key} className={c.num ? 'num' : ''}><span className="row">{c.icon}<span className="trunc">{c.head}</span></span></th>)}
+              {columns.map((c) => <Head key={c.key} column={c} sorted={props.sorted} onSort={props.onSort} />)}
             </tr>
           </thead>
           {before > 0 && <tbody aria-hidden="true"><tr className="space"><td colSpan={span} style={{ height: before }} /></tr></tbody>}
@@ -148,6 +153,19 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </div>
       {footer && <div className="foot">{footer}</div>}
     </div>
+  )
+}
+
+/** Head is the head of a column: of one that the list can be sorted by, a button. */
+function Head<Row>({ column: { head, icon, num, sort }, sorted, onSort }: { column: Column<Row> } & Pick<DataTableProps<Row>, 'sorted' | 'onSort'>) {
+  const words = <>{icon}<span className="trunc">{head}</span></>
+  if (sort === undefined || !onSort) return <th role="columnheader" scope="col" className={num ? 'num' : ''}><span className="row">{words}</span></th>
+  const on = sorted?.by === sort
+  const Arrow = sorted?.desc ? IconArrowDown : IconArrowUp
+  return (
+    <th role="columnheader" scope="col" className={num ? 'num' : ''} aria-sort={!on ? 'none' : sorted.desc ? 'descending' : 'ascending'}>
+      <button type="button" className={`row sorts ${on ? 'on' : ''}`} onClick={() => { onSort(sort) }}>{words}<Arrow className="dir" stroke={1.7} aria-hidden /></button>
+    </th>
   )
 }
 

@@ -1,6 +1,6 @@
 import './data.css'
 import { useQuery } from '@tanstack/react-query'
-import { IconColumns3, IconPlus } from '@tabler/icons-react'
+import { IconArrowDown, IconArrowUp, IconArrowsSort, IconColumns3, IconPlus } from '@tabler/icons-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { Menu } from '@mantine/core'
 import { ask, askPage } from '../../api/client'
@@ -9,17 +9,19 @@ import { asError } from '../../api/error'
 import { Button } from '../../ui/button'
 import { useDrawer } from '../../ui/drawer'
 import { Link } from '../../ui/link'
-import { FilterBar, type FilterDef } from '../../ui/filters'
 import { Page } from '../../ui/page'
-import { usePaged } from '../../ui/paged'
+import { clearPage, usePaged } from '../../ui/paged'
 import { Empty, ErrorState, Waiting } from '../../ui/states'
 import { DataTable, Pager, type Column } from '../../ui/table'
-import { countWords } from '../../ui/time'
 import { useParam, useUrl } from '../../ui/url'
 import { TypeIcon, Value, widthOf } from './cells'
 import { CreateDrawer } from './create-drawer'
-import { filtersOf, findLabels, idOf, referenceOf, titleOf, useEntities, useLabels, type Row, textOf } from './queries'
+import { conditionsOf, createdAt, fieldsOf, foundFrom, queryOf, sortOf, sortWords, turned, updatedAt, type SortKey } from './filters'
+import { RecordFilters } from './filter-bar'
+import { idOf, referenceOf, titleOf, useEntities, useLabels, type Row, textOf } from './queries'
 import { RecordDrawer } from './record-drawer'
+import { Refused } from './refused'
+import { foundWords } from './words'
 
 const pageSize = 100
 
@@ -37,38 +39,45 @@ export default function DataPage() {
 const kinds: Record<string, string> = { private: 'private by default', public_read: 'read by all staff by default', public_read_write: 'read and changed by all staff by default' }
 
 function Records({ entity, roles }: { entity: DataEntity; roles: readonly string[] }) {
-  const [url] = useUrl()
-  const filters = filtersOf(url, entity)
+  const [url, setUrl] = useUrl()
+  const fields = useMemo(() => fieldsOf(entity.fields), [entity])
+  const conditions = conditionsOf(url, fields)
+  const filters = queryOf(conditions)
+  const sort = typeof url['sort'] === 'string' ? url['sort'] : undefined
+  const order = sortOf(url)
+  const onSort = (by: string) => { setUrl({ sort: turned(order[0], by), ...clearPage }) }
   const drawer = useDrawer()
   const list = usePaged<Row, ListMeta>({
-    key: ['data', 'list', entity.name, filters], enabled: entity.may.read,
-    load: (cursor, signal) => askPage('GET data/{entity}', { params: { entity: entity.name }, query: { ...filters, limit: pageSize, cursor }, signal }),
+    key: ['data', 'list', entity.name, filters, sort], enabled: entity.may.read,
+    load: (from, signal) => foundFrom((cursor) => askPage('GET data/{entity}', { params: { entity: entity.name }, query: { ...filters, sort, limit: pageSize, cursor }, signal }), from),
   })
   const count = useQuery({
     queryKey: ['data', 'count', entity.name, filters], enabled: entity.may.read, staleTime: 15_000, retry: false,
     queryFn: ({ signal }) => ask('GET count', { query: { entity: entity.name, ...filters }, signal }),
   })
-  const filtered = Object.keys(filters).length > 0
-  const defs = useFilterDefs(entity)
+  const filtered = conditions.length > 0
+  const refused = list.error?.status === 400 ? list.error : undefined
   const columns = useColumns(entity, list.rows)
   const keys = useMemo(() => (list.rows ?? []).map(idOf), [list.rows])
   const creating = drawer.key === 'new'
   const at = drawer.key === undefined ? -1 : keys.indexOf(drawer.key)
   const step = (by: 1 | -1) => { const to = keys[at + by]; if (to) drawer.open(to) }
-  const shown = count.data && (filtered ? `${countWords(count.data.count, count.data.more)} that match` : `${countWords(count.data.count, count.data.more)} ${count.data.count === 1 && !count.data.more ? 'record' : 'records'}`)
+  const shown = count.data && foundWords(count.data, filtered)
   return (
     <>
       <Page title={entity.name} flush count={<>{shown}{shown && ' · '}{kinds[entity.sharing] ?? 'follows its parent'}</>}
         acts={entity.may.create && <Button kind="main" icon={<IconPlus size={16} stroke={1.7} aria-hidden />} onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}>
         {entity.may.read ? (
           <>
-            <FilterBar defs={defs} right={columns.menu} />
-            <DataTable<Row> label={`Records of ${entity.name}`} columns={columns.shown} rows={list.rows} rowKey={idOf} selected={drawer.key} onOpen={(row) => { drawer.open(idOf(row)) }}
-              loading={list.loading} error={list.error} what="The records could not be loaded." onRetry={() => void list.query.refetch()}
-              empty={filtered
-                ? <Empty title="No record matches">Nothing that you may see has these values.</Empty>
+            <RecordFilters fields={fields} conditions={conditions} faults={refused?.fields ?? {}} right={<><OrderMenu fields={fields} order={order[0]} onSort={onSort} />{columns.menu}</>} />
+            <DataTable<Row> label={`Records of ${entity.name}`} columns={columns.shown} rows={refused ? [] : list.rows} rowKey={idOf} selected={drawer.key} onOpen={(row) => { drawer.open(idOf(row)) }}
+              sorted={order[0]} onSort={onSort}
+              loading={list.loading} error={refused ? undefined : list.error} what="The records could not be loaded." onRetry={() => void list.query.refetch()}
+              empty={refused ? <Refused error={refused} onNewest={() => { setUrl({ sort: undefined, ...clearPage }) }} onFirst={() => { setUrl(clearPage) }} />
+                : list.pager.hasMore ? <Empty title="Nothing found so far" action={<Button onClick={list.pager.onNext}>Look on</Button>}>Many records were looked at, and none of them matches. There are more.</Empty>
+                : filtered ? <Empty title="No record matches">Nothing that you may see has these values.</Empty>
                 : <Empty title={`No ${entity.name} yet`} action={entity.may.create && <Button kind="main" onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}>Records that you own, and those that are shared with you, stand here.</Empty>}
-              footer={<Pager {...list.pager}>{list.loading && list.rows ? <span className="muted">loading</span> : undefined}</Pager>} />
+              footer={<Pager {...list.pager}>{list.loading && list.rows ? <span className="muted">loading</span> : sort === undefined ? undefined : `sorted by ${sortWords(order)}`}</Pager>} />
           </>
         ) : <Empty title={`You may create ${entity.name}, not read it`} arch="part">A permission set gives you create and not read on this entity type.</Empty>}
       </Page>
@@ -78,25 +87,12 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
   )
 }
 
-function useFilterDefs(entity: DataEntity): readonly FilterDef[] {
-  return useMemo(() => entity.fields.filter((f) => f.filter).map((f): FilterDef => {
-    const def: FilterDef = { name: `filter[${f.name}]`, label: f.name }
-    const target = referenceOf(f)
-    if (f.type === 'select') return { ...def, options: f.options.map((o) => ({ value: o, label: o })) }
-    if (f.type === 'boolean') return { ...def, options: [{ value: 'true', label: 'yes' }, { value: 'false', label: 'no' }] }
-    if (target) return { ...def, load: (text, signal) => findLabels(target, text, signal) }
-    return { ...def, placeholder: placeholders[f.type] ?? 'The whole value' }
-  }), [entity])
-}
-
-const placeholders: Record<string, string> = { date: '2026-01-31', datetime: '2026-01-31T12:00:00Z', number: '42' }
-
 const hiddenKey = (entity: string) => `gatehouse.columns.${entity}`
 
 /** useColumns gives the columns of the fields that are shown, which is kept in this browser, and the menu to choose them. */
 function useColumns(entity: DataEntity, rows: readonly Row[] | undefined): { shown: readonly Column<Row>[]; menu: React.ReactNode } {
   const [hidden, setHidden] = useState<readonly string[]>(() => {
-    try { const kept: unknown = JSON.parse(localStorage.getItem(hiddenKey(entity.name)) ?? '[]'); return Array.isArray(kept) ? kept.map(String) : [] } catch { return [] }
+    try { const kept: unknown = JSON.parse(localStorage.getItem(hiddenKey(entity.name)) ?? '["updated_at"]'); return Array.isArray(kept) ? kept.map(String) : [] } catch { return [] }
   })
   const first = useRef(true)
   useEffect(() => {
@@ -106,24 +102,37 @@ function useColumns(entity: DataEntity, rows: readonly Row[] | undefined): { sho
   const fields = entity.fields
   const toggle = (name: string) => { setHidden(hidden.includes(name) ? hidden.filter((n) => n !== name) : [...hidden, name]) }
   const columns: Column<Row>[] = fields.filter((f) => !hidden.includes(f.name)).map((f, i) => ({
-    key: f.name, head: f.name, icon: <TypeIcon type={f.type} />, width: i === 0 ? Math.max(widthOf(f), 220) : widthOf(f), num: f.type === 'number' || f.type === 'datetime' || f.type === 'date',
+    key: f.name, ...(f.sort && { sort: f.name }), head: f.name, icon: <TypeIcon type={f.type} />, width: i === 0 ? Math.max(widthOf(f), 220) : widthOf(f), num: f.type === 'number' || f.type === 'datetime' || f.type === 'date',
     narrow: i === 0 ? 'title' : i === 1 ? 'end' : i === 2 ? 'sub' : undefined,
     cell: (row) => (referenceOf(f) ? <ReferenceCell field={f} row={row} rows={rows} /> : <Value field={f} value={row[f.name]} />),
   }))
   if (columns.length === 0) columns.push({ key: 'id', head: 'id', mono: true, cell: (row) => titleOf(entity, row), narrow: 'title' })
-  columns.push({ key: 'created_at', head: 'created_at', icon: <TypeIcon type="datetime" />, width: 150, num: true, narrow: 'subend', cell: (row) => <Value field={createdAt} value={row['created_at']} /> })
-  const menu = fields.length > 1 && (
+  const time = (field: DataField): Column<Row> => ({ key: field.name, head: field.name, sort: field.name, icon: <TypeIcon type="datetime" />, width: 150, num: true, cell: (row) => <Value field={field} value={row[field.name]} /> })
+  if (!hidden.includes('updated_at')) columns.push(time(updatedAt))
+  columns.push({ ...time(createdAt), narrow: 'subend' })
+  const menu = (
     <Menu position="bottom-end" closeOnItemClick={false}>
       <Menu.Target><Button kind="quiet" icon={<IconColumns3 size={16} stroke={1.7} aria-hidden />}>Columns</Button></Menu.Target>
       <Menu.Dropdown>
-        {fields.map((f) => <Menu.Item key={f.name} role="menuitemcheckbox" aria-checked={!hidden.includes(f.name)} leftSection={<input type="checkbox" className="check" tabIndex={-1} readOnly aria-hidden checked={!hidden.includes(f.name)} />} onClick={() => { toggle(f.name) }}>{f.name}</Menu.Item>)}
+        {[...fields, updatedAt].map((f) => <Menu.Item key={f.name} role="menuitemcheckbox" aria-checked={!hidden.includes(f.name)} leftSection={<input type="checkbox" className="check" tabIndex={-1} readOnly aria-hidden checked={!hidden.includes(f.name)} />} onClick={() => { toggle(f.name) }}>{f.name}</Menu.Item>)}
       </Menu.Dropdown>
     </Menu>
   )
   return { shown: columns, menu }
 }
 
-const createdAt: DataField = { name: 'created_at', type: 'datetime', required: true, unique: false, filter: false, options: [], entity: null, edit: false }
+/** OrderMenu sorts where the heads of the columns have no room. */
+function OrderMenu({ fields, order, onSort }: { fields: readonly DataField[]; order: SortKey; onSort: (by: string) => void }) {
+  const Arrow = order.desc ? IconArrowDown : IconArrowUp
+  return (
+    <Menu position="bottom-end" closeOnItemClick={false}>
+      <Menu.Target><Button kind="quiet" className="onlynarrow" icon={<IconArrowsSort size={16} stroke={1.7} aria-hidden />}>Order</Button></Menu.Target>
+      <Menu.Dropdown className="fieldmenu">
+        {fields.filter((f) => f.sort).map((f) => <Menu.Item key={f.name} onClick={() => { onSort(f.name) }} rightSection={f.name === order.by && <Arrow size={16} stroke={1.7} aria-label={order.desc ? 'descending' : 'ascending'} />}>{f.name}</Menu.Item>)}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
 
 /** ReferenceCell names the record of a reference; the labels of a page are asked for at once. */
 function ReferenceCell({ field, row, rows }: { field: DataField; row: Row; rows: readonly Row[] | undefined }) {

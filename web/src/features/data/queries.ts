@@ -66,13 +66,3 @@ export function titleOf(entity: DataEntity, row: Row): string {
 
 /** referenceOf is the entity type that a field points at, users included. */
 export const referenceOf = (field: DataField): string | undefined => (field.type === 'reference' || field.type === 'multireference' ? field.entity ?? undefined : undefined)
-
-/** filtersOf picks the filters of a list out of the address. */
-export function filtersOf(search: Record<string, unknown>, entity: DataEntity): Record<string, string> {
-  const out: Record<string, string> = {}
-  for (const f of entity.fields) {
-    const value = search[`filter[${f.name}]`]
-    if (f.filter && typeof value === 'string' && value !== '') out[`filter[${f.name}]`] = value
-  }
-  return out
-}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Explained, ExplainedVerb, ExplainedWay } from '../../api/admin'
-import { verdictOf } from './words'
+import { foundWords, verdictOf } from './words'
 
 const verb = (over: Partial<ExplainedVerb>): ExplainedVerb => ({ verb: 'read', allowed: true, code: null, status: 200, sets: ['work'], reached: true, ...over })
 const way: ExplainedWay = { cause: 'owner', opens: ['read'], reasons: [{ text: 'the user owns it', opens: ['read'], role: null, set: null }], more: 0, closed: null, near: false }
@@ -31,4 +31,11 @@ describe('the verdict', () => {
     const asleep = answer({})
     expect(verdictOf({ ...asleep, user: { ...asleep.user, active: false } }, 'contact', 'read', undefined).yes).toBe('part')
   })
+})
+
+describe('foundWords', () => {
+  it.each([
+    [1, false, false, '1 record'], [1200, false, false, '1,200 records'], [10_000, true, false, 'over 10,000 records'],
+    [1, false, true, '1 that matches'], [0, false, true, '0 that match'], [10_000, true, true, 'over 10,000 that match'], [1, true, true, 'at least 1 that match'],
+  ])('%i, more %s, filtered %s', (count, more, filtered, words) => { expect(foundWords({ count, more }, filtered)).toBe(words) })
 })

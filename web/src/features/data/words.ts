@@ -1,4 +1,5 @@
-import type { Explained } from '../../api/admin'
+import type { Explained, ReachCount } from '../../api/admin'
+import { countWords } from '../../ui/time'
 
 const can: Record<string, [yes: string, no: string]> = { read: ['can read', 'can’t read'], update: ['can change', 'can’t change'], delete: ['can delete', 'can’t delete'] }
 
@@ -25,4 +26,15 @@ export function verdictOf(answer: Explained, entity: string, verb: string, field
   const why = `${reasons[0] ?? 'it is open'}${reasons.length > 1 ? `, and ${reasons.length - 1} more ${reasons.length === 2 ? 'reason' : 'reasons'}` : ''}.`
   if (asleep) return { yes: 'part', text: `${who} is deactivated.`, why: `With an active user: ${why}`, fieldOpen }
   return { yes: true, text: `Yes. ${who} ${yes} ${what}.`, why: why.charAt(0).toUpperCase() + why.slice(1), fieldOpen }
+}
+
+/** countTo is how far records are counted (contract P12). */
+const countTo = 10_000
+
+/** foundWords says how many records there are, or match. A count that ended early, among many that are looked at, is a least one. */
+export function foundWords({ count, more }: ReachCount, filtered: boolean): string {
+  const one = count === 1 && !more
+  if (!filtered) return `${countWords(count, more)} ${one ? 'record' : 'records'}`
+  const found = more && count < countTo ? `at least ${countWords(count)}` : countWords(count, more)
+  return `${found} that ${one ? 'matches' : 'match'}`
 }
