@@ -188,12 +188,12 @@ export default [
     })
     await step('without its indexed neighbour it is refused, at the filter, in the words of the API', async () => {
       await page.getByRole('button', { name: 'Remove the filter tier is one of' }).click()
-      await page.getByText('The list cannot be asked for so').waitFor()
-      await page.locator('.filterfaults li', { hasText: 'employees is not set is neither indexed nor unique: filter by a field that is as well (name' }).waitFor()
+      await page.getByText('The list cannot be filtered like this').waitFor()
+      await page.locator('.filterfaults li', { hasText: 'employees: is neither indexed nor unique: filter by a field that is as well (name' }).waitFor()
       await picture(page, 'filter-refused')
       assert.equal(await focused(page), 'Filter')
       await addFilter(page, 'created_at')
-      await page.getByLabel('created_at', { exact: true }).fill('2020-01-31T12:00')
+      await page.getByRole('textbox', { name: 'created_at' }).fill('2020-01-31T12:00')
       await page.getByRole('button', { name: 'Apply' }).click()
       await shows(page, ['Alder'])
       assert.equal(param('filter[created_at][gte]'), '2020-01-31T12:00:00Z')
@@ -248,8 +248,9 @@ export default [
       await shows(page, ['Ida'])
     })
     await step('on a telephone there is a menu for the order, and the filters fit', async () => {
-      const small = look(await open({ width: 360, height: 740, colorScheme: 'dark' }))
+      const small = look(await open({ colorScheme: 'dark' }))
       await signIn(small, t, t.email('olivia'), '/data/account?filter%5Btier%5D%5Bin%5D=gold,silver&filter%5Bemployees%5D%5Bgte%5D=1')
+      await small.setViewportSize({ width: 360, height: 740 })
       await small.getByRole('button', { name: 'Order', exact: true }).click()
       await small.getByRole('menuitem', { name: 'city' }).click()
       await small.getByRole('menuitem', { name: 'city ascending' }).waitFor()
@@ -267,24 +268,17 @@ export default [
     const t = await tenant(`public_api: {enabled: true}
 entities:
   - name: note
-    fields: [{name: title, type: text, required: true}, {name: place, type: number, indexed: true}, {name: body, type: text}]
+    fields: [{name: title, type: text, required: true}, {name: place, type: number, indexed: true}, {name: kind, type: select, options: [memo], indexed: true}, {name: body, type: text}]
 users:
   - {email: olivia@demo.example, name: Olivia Hart, owner: true}
 `)
     const key = await keyOf(t)
     // So large that a page looks at 32 MiB before all are looked at (contract P10).
-    await create(t, key, 'note', Array.from({ length: 40 }, (_, i) => ({ title: `Note ${i}`, place: i % 20, body: 'n'.repeat(900_000) })))
+    await create(t, key, 'note', Array.from({ length: 40 }, (_, i) => ({ title: `Note ${i}`, kind: 'memo', place: i % 20, body: 'n'.repeat(900_000) })))
     const page = await open()
     const titles = () => page.locator('tr[data-key] td:first-child').allInnerTexts()
-    await signIn(page, t, t.email('olivia'), '/data/note?filter%5Bplace%5D%5Bgte%5D=0&filter%5Btitle%5D=Nobody')
-    await step('a filter for which too many records are looked at', async () => {
-      await page.getByText('Too many records to look through').waitFor()
-      await page.getByText('add a condition that an index answers').waitFor()
-      await page.locator('.filterfaults li', { hasText: 'title is an index on it would answer this' }).waitFor()
-      await picture(page, 'too-broad')
-    })
+    await signIn(page, t, t.email('olivia'), '/data/note?sort=place')
     await step('a sorted list pages on by its cursors, and back', async () => {
-      await page.goto(`${t.admin}/data/note?sort=place`)
       const all = []
       for (;;) {
         await page.locator('tr[data-key]').first().waitFor()
@@ -300,6 +294,13 @@ users:
       assert.equal(new URL(page.url()).searchParams.get('sort'), 'place')
       await page.getByRole('button', { name: 'Previous' }).click()
       await page.locator('tr[data-key] td:first-child', { hasText: new RegExp(`^${all.at(-1)}$`) }).waitFor({ state: 'detached' })
+    })
+    await step('a filter for which too many records are looked at', async () => {
+      await page.goto(`${t.admin}/data/note?filter[kind]=memo&filter[title]=Nobody`)
+      await page.getByText('Too many records to look through').waitFor()
+      await page.getByText('add a condition that an index answers').waitFor()
+      await page.locator('.filterfaults li', { hasText: 'title: an index on it would answer this' }).waitFor()
+      await picture(page, 'too-broad')
     })
   }),
 ]

@@ -30,7 +30,7 @@ export function ConditionForm({ field, at, taken, error, onSet }: { field: DataF
     setWrong(problem)
     if (problem === undefined) onSet(choice.op, choice.value ?? (takesList(choice.op) ? listText(list) : list[0] ?? ''))
   }
-  const control = { field, choice, values, onChange: setValues, wrong: wrong ?? error }
+  const control = { field, choice, values, onChange: (list: readonly string[]) => { setValues(list); setWrong(undefined) }, wrong: wrong ?? error }
   return (
     <form className="choose condition" onSubmit={(event) => { event.preventDefault(); apply(choice.op === 'contains' || choice.op === 'prefix' ? values : values.map((v) => v.trim()).filter(Boolean)) }}>
       <select className="input" aria-label={`How ${field.name} is compared`} value={choice.key} onChange={(e) => { setKey(e.target.value); setWrong(undefined) }}>
@@ -39,7 +39,7 @@ export function ConditionForm({ field, at, taken, error, onSet }: { field: DataF
       {choice.value === undefined && (source ? <Picks {...control} source={source} onPick={apply} /> : <Typed {...control} />)}
       {(wrong ?? error) !== undefined && <p className="help bad" id="condition-wrong">{wrong ?? error}</p>}
       {(choice.op === 'ne' || choice.op === 'nin') && <p className="help">Matches what is not set, too.</p>}
-      <Button type="submit" kind="main" small>Apply</Button>
+      <Button type="submit" small>Apply</Button>
     </form>
   )
 }

@@ -6,7 +6,7 @@ import { Button } from '../../ui/button'
 import { clearPage } from '../../ui/paged'
 import { useUrl } from '../../ui/url'
 import { ConditionForm } from './condition-form'
-import { choiceOf, choicesOf, faultOf, nameOf, operandsOf, type Condition } from './filters'
+import { aboutOf, choiceOf, choicesOf, faultOf, nameOf, operandsOf, type Condition } from './filters'
 import { referenceOf, useLabels } from './queries'
 
 interface BarProps { fields: readonly DataField[]; conditions: readonly Condition[]; faults: Readonly<Record<string, string>>; right?: ReactNode }
@@ -31,20 +31,20 @@ export function RecordFilters({ fields, conditions, faults, right }: BarProps) {
     setFocus(name)
   }
   const drop = (c: Condition) => { setUrl({ [c.name]: undefined, ...clearPage }); setFocus(adder) }
-  const broken = conditions.map((c) => ({ c, fault: faultOf(c, faults) })).filter((b) => b.fault !== undefined)
+  const broken = new Map(conditions.map((c) => [aboutOf(c), faultOf(c, faults)]))
   return (
     <>
       <div className="filters" role="search" aria-label="Filters" ref={bar}>
         {conditions.map((c) => {
           const fault = faultOf(c, faults)
-          return <ConditionChip key={c.name} condition={c} fault={fault} describedBy={fault && `${id}-${c.name}`} taken={c.field ? taken(c.field, c) : []} onSet={c.field && set(c.field, c)} onDrop={() => { drop(c) }} />
+          return <ConditionChip key={c.name} condition={c} fault={fault} describedBy={fault && `${id}-${aboutOf(c)}`} taken={c.field ? taken(c.field, c) : []} onSet={c.field && set(c.field, c)} onDrop={() => { drop(c) }} />
         })}
         {adding && <NewChip key={adding.name} field={adding} taken={taken(adding)} onSet={set(adding, undefined)} onClose={() => { setAdding(undefined); setFocus(adder) }} />}
         <AddMenu fields={fields.filter((f) => choicesOf(f, taken(f)).length > 0)} alone={!conditions.some((c) => !c.field || c.field.filter)} onAdd={setAdding} />
         <span className="grow" />
         {right}
       </div>
-      {broken.length > 0 && <ul className="filterfaults" role="alert">{broken.map(({ c, fault }) => <li key={c.name} id={`${id}-${c.name}`} className="help bad"><b>{titleOf(c)}</b> {fault}</li>)}</ul>}
+      <ul className="filterfaults" role="alert">{[...broken].map(([about, fault]) => fault !== undefined && <li key={about} id={`${id}-${about}`} className="help bad"><b>{about}</b>: {fault}</li>)}</ul>
     </>
   )
 }

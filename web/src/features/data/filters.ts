@@ -47,11 +47,11 @@ export const nameOf = (field: string, op: string): Condition['name'] => (op === 
 /** queryOf gives the conditions as the API takes them. */
 export const queryOf = (conditions: readonly Condition[]): Record<Condition['name'], string> => Object.fromEntries(conditions.map((c) => [c.name, c.value]))
 
+/** aboutOf names the field of a condition, also of one that the page cannot offer; else its parameter. */
+export const aboutOf = ({ field, name }: Condition): string => field?.name ?? /^filter(?:\[or\]\[\d\])?\[([^[\]]+)\](?:\[[^[\]]+\])?$/.exec(name)?.[1] ?? name
+
 /** faultOf gives the API's words about a condition; it names fields, and parameters that it could not read. */
-export function faultOf(condition: Condition, faults: Readonly<Record<string, string>>): string | undefined {
-  const field = condition.field?.name ?? form.exec(condition.name)?.[1] ?? /^filter\[or\]\[\d\]\[([^[\]]*)\]/.exec(condition.name)?.[1]
-  return faults[condition.name] ?? (field === undefined ? undefined : faults[field])
-}
+export const faultOf = (condition: Condition, faults: Readonly<Record<string, string>>): string | undefined => faults[condition.name] ?? faults[aboutOf(condition)]
 
 /** An operator as it is chosen; value is set where it has no other. */
 export interface Choice { key: string; op: string; words: string; value?: string }
