@@ -147,6 +147,12 @@ export default [
       assert.equal(await page.getByRole('menuitem', { name: 'employees' }).isDisabled(), true)
       await page.keyboard.press('Escape')
       await page.getByRole('menu').waitFor({ state: 'detached' })
+      assert.equal(await focused(page), 'Filter')
+      await addFilter(page, 'tier')
+      await page.getByLabel('How tier is compared').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByLabel('How tier is compared').waitFor({ state: 'detached' })
+      assert.equal(await focused(page), 'Filter')
     })
     await step('a choice of several, by the keyboard alone', async () => {
       await page.getByRole('button', { name: 'Filter', exact: true }).press('Enter')
@@ -156,6 +162,8 @@ export default [
         await page.getByRole('textbox', { name: 'tier' }).fill(tier)
         await page.keyboard.press('Enter')
       }
+      await page.getByRole('textbox', { name: 'tier' }).fill('bronze')
+      assert.deepEqual(await page.locator('.condition li').allInnerTexts(), ['gold', 'silver', 'bronze'])
       await page.getByRole('textbox', { name: 'tier' }).fill('')
       await page.keyboard.press('Enter')
       await shows(page, ['Fjord', 'Delta', 'Brook', 'Alder'])
@@ -189,7 +197,7 @@ export default [
     await step('without its indexed neighbour it is refused, at the filter, in the words of the API', async () => {
       await page.getByRole('button', { name: 'Remove the filter tier is one of' }).click()
       await page.getByText('The list cannot be filtered like this').waitFor()
-      await page.locator('.filterfaults li', { hasText: 'employees: is neither indexed nor unique: filter by a field that is as well (name' }).waitFor()
+      await page.locator('.filterfaults p', { hasText: 'employees: is neither indexed nor unique: filter by a field that is as well (name' }).waitFor()
       await picture(page, 'filter-refused')
       assert.equal(await focused(page), 'Filter')
       await addFilter(page, 'created_at')
@@ -299,7 +307,7 @@ users:
       await page.goto(`${t.admin}/data/note?filter[kind]=memo&filter[title]=Nobody`)
       await page.getByText('Too many records to look through').waitFor()
       await page.getByText('add a condition that an index answers').waitFor()
-      await page.locator('.filterfaults li', { hasText: 'title: an index on it would answer this' }).waitFor()
+      await page.locator('.filterfaults p', { hasText: 'title: an index on it would answer this' }).waitFor()
       await picture(page, 'too-broad')
     })
   }),

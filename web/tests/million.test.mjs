@@ -74,6 +74,17 @@ export default job(`a list of ${(runs * perRun).toLocaleString('en')} records is
     await page.getByText(`Item 1`, { exact: true }).or(page.getByText('Item 997', { exact: true })).first().waitFor()
     times.pages.push(await drawn(page, 'button', 'Next'))
   })
+  await step('an order by an indexed field', async () => {
+    await page.goto(`${t.admin}/data/item`)
+    await page.getByRole('columnheader', { name: 'batch' }).getByRole('button').click()
+    await page.getByText('Item 0', { exact: true }).waitFor()
+    for (let i = 1; i < 5; i++) times.pages.push(await drawn(page, 'button', 'Next'))
+    await page.getByText('401 to 500').waitFor()
+  })
+  await step('an order that no index has, of few records only', async () => {
+    await page.getByRole('columnheader', { name: 'name' }).getByRole('button').click()
+    await page.getByText(at.prove ? 'more than 10000 records would be sorted by "name"' : 'Item 100').first().waitFor()
+  })
   const words = (list) => list.map((ms) => Math.round(ms)).join(', ')
   console.log(`    first rows: ${words(times.first)} ms; further pages: ${words(times.pages)} ms`)
   if (at.prove) {

@@ -30,6 +30,17 @@ export default (t) => [
   { name: 'new record', path: '/data/contact?row=new' },
   { name: 'new opportunity', path: '/data/opportunity?row=new' },
   { name: 'filter of records', path: '/data/account?filter%5Btier%5D=gold', prepare: async (page) => { await page.getByRole('button', { name: 'Filter', exact: true }).click(); await page.getByRole('menuitem', { name: 'city' }).waitFor() } },
+  { name: 'filter of one field', path: '/data/account?filter%5Btier%5D=gold', prepare: async (page) => {
+    await page.getByRole('button', { name: 'Filter', exact: true }).click()
+    await page.getByRole('menuitem', { name: 'employees' }).click()
+    await page.getByLabel('How employees is compared').selectOption('is one of')
+  } },
+  { name: 'filter of several options', path: '/data/account?filter%5Btier%5D%5Bin%5D=gold,silver&sort=-city', prepare: async (page) => {
+    await page.getByRole('button', { name: 'tier is one of gold, silver', exact: true }).click()
+    await page.getByLabel('How tier is compared').waitFor()
+  } },
+  { name: 'filter that is refused', path: '/data/account?filter%5Bemployees%5D%5Bgte%5D=5&filter%5Bor%5D%5B0%5D%5Bwebsite%5D=x' },
+  { name: 'order that is refused', path: '/data/account?sort=nobody' },
   { name: 'no record matches', path: '/data/account?filter%5Bcity%5D=Atlantis' },
   { name: 'record that is gone', path: '/data/contact?row=01a00000-0000-7000-8000-000000000000' },
   { name: 'entity that is gone', path: '/data/invoice' },

@@ -3,7 +3,7 @@ import type { DataField } from '../../api/admin'
 import { Button } from '../../ui/button'
 import { useChoices } from '../../ui/filters'
 import { choiceOf, choicesOf, listText, operandsOf, takesList, type Choice, type Condition } from './filters'
-import { findLabels, referenceOf } from './queries'
+import { findLabels, referenceOf, useLabels } from './queries'
 
 const yesNo = [{ value: 'true', label: 'yes' }, { value: 'false', label: 'no' }]
 const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
@@ -87,6 +87,11 @@ function Picks({ field, choice, values, onChange, source, onPick }: ControlProps
   const [text, setText] = useState('')
   const { choices, failed } = useChoices(source, text)
   const many = takesList(choice.op)
+  // What is chosen stays in sight, whatever is searched for.
+  const hidden = many ? values.filter((v) => !choices.some((o) => o.value === v)) : []
+  const target = referenceOf(field)
+  const labelOf = useLabels(target ?? '', target ? hidden : [])
+  const listed = [...hidden.map((value) => ({ value, label: labelOf(value) ?? value })), ...choices.slice(0, 40)]
   const toggle = (value: string) => { onChange(values.includes(value) ? values.filter((v) => v !== value) : [...values, value]) }
   return (
     <>
@@ -100,7 +105,7 @@ function Picks({ field, choice, values, onChange, source, onPick }: ControlProps
         }} />
       {failed && <p className="help bad">{failed}</p>}
       <ul>
-        {choices.slice(0, 40).map((o) => (
+        {listed.map((o) => (
           <li key={o.value}>{many
             ? <label className="row"><input type="checkbox" className="check" checked={values.includes(o.value)} onChange={() => { toggle(o.value) }} /><span className="trunc">{o.label}</span></label>
             : <button type="button" className={values[0] === o.value ? 'on' : ''} aria-pressed={values[0] === o.value} onClick={() => { onPick([o.value]) }}>{o.label}</button>}</li>

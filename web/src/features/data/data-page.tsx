@@ -62,7 +62,7 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
   const creating = drawer.key === 'new'
   const at = drawer.key === undefined ? -1 : keys.indexOf(drawer.key)
   const step = (by: 1 | -1) => { const to = keys[at + by]; if (to) drawer.open(to) }
-  const shown = count.data && foundWords(count.data, filtered)
+  const shown = !refused && count.data && foundWords(count.data, filtered)
   return (
     <>
       <Page title={entity.name} flush count={<>{shown}{shown && ' · '}{kinds[entity.sharing] ?? 'follows its parent'}</>}

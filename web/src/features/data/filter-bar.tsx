@@ -44,7 +44,7 @@ export function RecordFilters({ fields, conditions, faults, right }: BarProps) {
         <span className="grow" />
         {right}
       </div>
-      <ul className="filterfaults" role="alert">{[...broken].map(([about, fault]) => fault !== undefined && <li key={about} id={`${id}-${about}`} className="help bad"><b>{about}</b>: {fault}</li>)}</ul>
+      <div className="filterfaults" role="alert">{[...broken].map(([about, fault]) => fault !== undefined && <p key={about} id={`${id}-${about}`} className="help bad"><b>{about}</b>: {fault}</p>)}</div>
     </>
   )
 }
@@ -82,7 +82,7 @@ function ConditionChip({ condition, fault, describedBy, taken, onSet, onDrop }: 
       {field && onSet ? (
         <Popover opened={open} onChange={setOpen} position="bottom-start" trapFocus returnFocus width={280}>
           <Popover.Target><button type="button" className="fvalue" data-condition={condition.name} aria-describedby={describedBy} onClick={() => { setOpen(!open) }}>{words}</button></Popover.Target>
-          <Popover.Dropdown><ConditionForm field={field} at={condition} taken={taken} error={fault} onSet={(op, value) => { setOpen(false); onSet(op, value) }} /></Popover.Dropdown>
+          <Popover.Dropdown aria-modal><ConditionForm field={field} at={condition} taken={taken} error={fault} onSet={(op, value) => { setOpen(false); onSet(op, value) }} /></Popover.Dropdown>
         </Popover>
       ) : <span className="fvalue fixed">{words}</span>}
       <button type="button" className="x" aria-label={`Remove the filter ${titleOf(condition)}`} onClick={onDrop}><IconX size={14} stroke={1.7} aria-hidden /></button>
@@ -95,8 +95,8 @@ function NewChip({ field, taken, onSet, onClose }: { field: DataField; taken: re
   return (
     <span className="fchip">
       <Popover opened onChange={(is) => { if (!is) onClose() }} position="bottom-start" trapFocus width={280}>
-        <Popover.Target><span className="fvalue fixed"><span className="k">{field.name}</span></span></Popover.Target>
-        <Popover.Dropdown><ConditionForm field={field} at={undefined} taken={taken} error={undefined} onSet={onSet} /></Popover.Dropdown>
+        <Popover.Target><button type="button" className="fvalue" onClick={onClose}><span className="k">{field.name}</span></button></Popover.Target>
+        <Popover.Dropdown aria-modal><ConditionForm field={field} at={undefined} taken={taken} error={undefined} onSet={onSet} /></Popover.Dropdown>
       </Popover>
     </span>
   )
