@@ -8,8 +8,10 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"gatehouse/internal/component"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/inputs"
@@ -29,6 +31,9 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 			return nil, err
 		}
 		form, err := read(body)
+		if err == nil && lengthAsJSON(form) > component.MaxInput {
+			err = unreadable("expected at most %d MiB as JSON.", component.MaxInput>>20)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -60,6 +65,9 @@ func formReader(h http.Header) func(body []byte) (url.Values, error) {
 	}
 	switch kind {
 	case "application/x-www-form-urlencoded":
+		if !plainCharset(params["charset"]) {
+			return nil
+		}
 		return encodedForm
 	case "multipart/form-data":
 		return func(body []byte) (url.Values, error) { return multipartForm(body, params["boundary"]) }
@@ -70,7 +78,7 @@ func formReader(h http.Header) func(body []byte) (url.Values, error) {
 // The bounds of a form. Even a short field takes some hundred bytes of memory, a part
 // of a multipart form some thousand.
 const (
-	maxFormFields  = 20_000
+	maxFormFields  = 10_000 // url.ParseQuery takes no more
 	maxParts       = 1_000
 	maxPartHeaders = 8
 	maxPartHeader  = 4 << 10 // bytes
@@ -159,6 +167,7 @@ func fieldOf(part *multipart.Part) (formField, error) {
 	}
 	field := formField{name: name, fileName: params["filename"]}
 	_, field.file = params["filename"]
+	field.file = field.file || strings.Contains(strings.ToLower(disposition[0]), "filename*") // also one that is not well-formed
 	if !field.file && !plainPart(http.Header(part.Header)) {
 		return formField{}, unreadable("expected plain text in UTF-8 in each part.")
 	}
@@ -168,6 +177,9 @@ func fieldOf(part *multipart.Part) (formField, error) {
 // plainPart reports whether a part is announced as text in UTF-8 that is neither
 // encoded nor made of parts again.
 func plainPart(h http.Header) bool {
+	if len(h["Content-Transfer-Encoding"]) > 1 || len(h["Content-Type"]) > 1 {
+		return false
+	}
 	switch strings.ToLower(h.Get("Content-Transfer-Encoding")) {
 	case "", "7bit", "8bit", "binary":
 	default:
@@ -177,6 +189,32 @@ func plainPart(h http.Header) bool {
 	if h.Get("Content-Type") == "" {
 		return true
 	}
-	charset := strings.ToLower(params["charset"])
-	return err == nil && !strings.HasPrefix(kind, "multipart/") && (charset == "" || charset == "utf-8" || charset == "us-ascii")
+	return err == nil && !strings.HasPrefix(kind, "multipart/") && plainCharset(params["charset"])
+}
+
+func plainCharset(charset string) bool {
+	return slices.Contains([]string{"", "utf-8", "us-ascii"}, strings.ToLower(charset))
+}
+
+// lengthAsJSON returns about how long a form is as JSON, in bytes: a control character
+// is six there.
+func lengthAsJSON(form url.Values) (n int) {
+	length := func(text string) {
+		n += len(text) + len(`"",`)
+		for i := range len(text) {
+			switch c := text[i]; {
+			case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+				n++
+			case c < ' ':
+				n += len(`\u0001`) - 1
+			}
+		}
+	}
+	for name, texts := range form {
+		length(name)
+		for _, text := range texts {
+			length(text)
+		}
+	}
+	return n
 }

@@ -346,3 +346,15 @@ func TestMembersAreKeptWithoutLoss(t *testing.T) {
 		t.Errorf("%v %v", before, err)
 	}
 }
+
+// Empty texts of a declared input were not sent, however many there are.
+func TestRepeatedEmptyFields(t *testing.T) {
+	decls := []inputs.Declaration{{Name: "t", Type: inputs.Text, Required: true}, {Name: "j", Type: inputs.JSON}}
+	if _, err := inputs.FromForm(decls, url.Values{"t": {"", " "}}, true, httpapi.ParseValue); err == nil {
+		t.Error("a required text may be sent as several blanks")
+	}
+	form, err := inputs.FromForm(decls, url.Values{"t": {"a"}, "j": {"", "x"}, "z": {"", ""}}, true, httpapi.ParseValue)
+	if err != nil || string(form.JSON()) != `{"j":["","x"],"t":"a","z":["",""]}` {
+		t.Errorf("%s, %v", form.JSON(), err)
+	}
+}
