@@ -13,7 +13,7 @@ import { Page } from '../../ui/page'
 import { clearPage, usePaged } from '../../ui/paged'
 import { Empty, ErrorState, Waiting } from '../../ui/states'
 import { DataTable, Pager, type Column } from '../../ui/table'
-import { useParam, useUrl } from '../../ui/url'
+import { useParam, useUrl, useUrlValue } from '../../ui/url'
 import { TypeIcon, Value, widthOf } from './cells'
 import { CreateDrawer } from './create-drawer'
 import { conditionsOf, createdAt, fieldsOf, foundFrom, queryOf, sortOf, sortWords, turned, updatedAt, type SortKey } from './filters'
@@ -43,8 +43,8 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
   const fields = useMemo(() => fieldsOf(entity.fields), [entity])
   const conditions = conditionsOf(url, fields)
   const filters = queryOf(conditions)
-  const sort = typeof url['sort'] === 'string' ? url['sort'] : undefined
-  const order = sortOf(url)
+  const [sort] = useUrlValue('sort')
+  const order = sortOf(sort)
   const onSort = (by: string) => { setUrl({ sort: turned(order[0], by), ...clearPage }) }
   const drawer = useDrawer()
   const list = usePaged<Row, ListMeta>({

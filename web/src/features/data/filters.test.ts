@@ -68,12 +68,12 @@ describe('operands in a list', () => {
 
 describe('the order', () => {
   it('is newest first without one, else as in the address', () => {
-    expect(sortOf({})).toEqual([{ by: 'created_at', desc: true }])
-    expect(sortOf({ sort: 'city,-size' })).toEqual([{ by: 'city', desc: false }, { by: 'size', desc: true }])
-    expect(sortWords(sortOf({ sort: 'city,-size' }))).toBe('city, then size descending')
+    expect(sortOf()).toEqual([{ by: 'created_at', desc: true }])
+    expect(sortOf('city,-size')).toEqual([{ by: 'city', desc: false }, { by: 'size', desc: true }])
+    expect(sortWords(sortOf('city,-size'))).toBe('city, then size descending')
   })
   it('turns at a head: ascending, descending, newest first', () => {
-    const presses = (by: string) => { let sort: string | undefined; return [1, 2, 3].map(() => (sort = turned(sortOf(sort === undefined ? {} : { sort })[0], by))) }
+    const presses = (by: string) => { let sort: string | undefined; return [1, 2, 3].map(() => (sort = turned(sortOf(sort)[0], by))) }
     expect(presses('city')).toEqual(['city', '-city', undefined])
     expect(presses('created_at')).toEqual(['created_at', undefined, 'created_at'])
     expect(turned({ by: 'size', desc: true }, 'city')).toBe('city')

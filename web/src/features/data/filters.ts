@@ -106,11 +106,9 @@ export const operandsOf = ({ op, value }: Pick<Condition, 'op' | 'value'>): stri
 /** One key of an order. */
 export interface SortKey { by: string; desc: boolean }
 
-/** sortOf reads the order in an address, "a,-b"; without one it is newest first. */
-export function sortOf(search: Search): readonly [SortKey, ...SortKey[]] {
-  const given = search['sort']
-  const text = Array.isArray(given) ? given[0] : given
-  const keys = (text ?? '').split(',').filter(Boolean).map((k): SortKey => (k.startsWith('-') ? { by: k.slice(1), desc: true } : { by: k, desc: false }))
+/** sortOf reads an order, "a,-b"; without one it is newest first. */
+export function sortOf(text = ''): readonly [SortKey, ...SortKey[]] {
+  const keys = text.split(',').filter(Boolean).map((k): SortKey => (k.startsWith('-') ? { by: k.slice(1), desc: true } : { by: k, desc: false }))
   const [first = { by: 'created_at', desc: true }, ...others] = keys
   return [first, ...others]
 }
