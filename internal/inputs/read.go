@@ -60,35 +60,6 @@ func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse f
 		}
 	}
 	return read(decls, sent, keepUndeclared, func(d *Declaration, v jsontext.Value) (jsontext.Value, string) {
-		return convert(d.Type, v)
-	})
-}
-
-// FromForm checks the fields of a form as FromJSON does the members of a body
-// (contract N5). A declared input whose field is empty was not sent, nor was a required
-// text of blanks; a boolean takes the words of checkboxes, too. With keepUndeclared the object is in the order of the names. parse
-// parses text that must be one JSON value, as strictly as a body is read:
-// httpapi.ParseValue does.
-//
-// It returns a *fault.Error: VALIDATION when a name or text is not UTF-8 or has
-// U+0000 in it, EXECUTION_ERROR as FromJSON does.
-func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse func(text []byte) (jsontext.Value, bool)) (Object, error) {
-	sent := make([]Member, 0, len(form))
-	find := finder(decls)
-	for _, name := range slices.Sorted(maps.Keys(form)) {
-		texts := form[name]
-		if !cleanText(name) || !allClean(texts) {
-			return nil, fault.New(fault.Validation, "The form cannot be read: expected UTF-8 without U+0000.")
-		}
-		several := len(texts) > 1
-		if d := find(name); d >= 0 {
-			texts = slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return blank(&decls[d], text) })
-		}
-		if len(texts) > 0 {
-			sent = append(sent, Member{Name: name, Value: formValue(texts, several)})
-		}
-	}
-	return read(decls, sent, keepUndeclared, func(d *Declaration, v jsontext.Value) (jsontext.Value, string) {
 		if d.Type == Text || v.Kind() != '"' {
 			return convert(d.Type, v)
 		}
