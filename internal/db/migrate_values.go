@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	numbers "gatehouse/internal/number"
 )
@@ -13,7 +15,7 @@ const unsetKey = "\U0010FFFF"
 // form that is in their order, and rows for records that have no value. A change of
 // configuration that is being prepared begins its walk anew.
 func orderValues(ctx context.Context, tx Tx) error {
-	if err := orderNumbers(ctx, tx); err != nil {
+	if err := orderKeys(ctx, tx); err != nil {
 		return err
 	}
 	// An index in use stands under its field's name or a name of its own; rows
@@ -23,12 +25,12 @@ func orderValues(ctx context.Context, tx Tx) error {
 		WHERE f.tenant_id = v.tenant_id AND COALESCE(NULLIF(e.stored_as, ''), e.name) = v.entity AND COALESCE(NULLIF(f.index_name, ''), f.name) = v.field`
 	const columns = `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique) `
 	statements := []string{
-		columns + `SELECT v.tenant_id, v.entity, v.field, CASE WHEN EXISTS (SELECT 1 ` + inUse + ` AND f.type = 'number')
-			THEN COALESCE((SELECT n.ordered FROM ordered_numbers n WHERE n.value = v.value), v.value) ELSE v.value END, v.reach, v.record_created_at, v.is_unique
+		columns + `SELECT v.tenant_id, v.entity, v.field, CASE WHEN v.value >= '` + unsetKey + `' OR EXISTS (SELECT 1 ` + inUse + ` AND f.type = 'number')
+			THEN COALESCE((SELECT n.ordered FROM ordered_keys n WHERE n.value = v.value), v.value) ELSE v.value END, v.reach, v.record_created_at, v.is_unique
 			FROM field_values_old v WHERE EXISTS (SELECT 1 ` + inUse + `)
 			OR EXISTS (SELECT 1 FROM entities l WHERE l.tenant_id = v.tenant_id AND l.lineage = v.field)`,
 		`DROP TABLE field_values_old`,
-		`DROP TABLE ordered_numbers`,
+		`DROP TABLE ordered_keys`,
 		`CREATE UNIQUE INDEX field_values_unique ON field_values (tenant_id, entity, field, value) WHERE is_unique = 1`,
 		`UPDATE builds SET walk = 0, after_at = 0, done = 0, top_at = COALESCE((SELECT max(created_at) FROM records r WHERE r.tenant_id = builds.tenant_id), 0)`,
 	}
@@ -60,6 +62,9 @@ func orderValues(ctx context.Context, tx Tx) error {
 		JOIN value_of p ON p.tenant_id = r.tenant_id AND p.entity = r.entity AND p.field = COALESCE(NULLIF(c.index_name, ''), c.name) AND p.record_created_at = r.created_at
 		WHERE f.is_indexed = 1 AND e.controlled_by <> '' ON CONFLICT DO NOTHING`,
 		`DROP TABLE value_of`)
+	if tx.Dialect().Engine == Postgres { // or its plans are made for an empty table until it is analyzed by itself
+		statements = append(statements, `ANALYZE field_values`)
+	}
 	for _, sql := range statements {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return err
@@ -68,24 +73,42 @@ func orderValues(ctx context.Context, tx Tx) error {
 	return nil
 }
 
-// orderNumbers makes the table ordered_numbers of the values of fields of numbers.
-func orderNumbers(ctx context.Context, tx Tx) error {
-	if _, err := tx.Exec(ctx, columnTypes[tx.Dialect().Engine].Replace(`CREATE TABLE ordered_numbers (value {text} NOT NULL PRIMARY KEY, ordered {text} NOT NULL)`)); err != nil {
+// orderKeys makes the table ordered_keys of values and their new keys: of fields of
+// numbers, and of texts that begin as the key of what is not set.
+func orderKeys(ctx context.Context, tx Tx) error {
+	if _, err := tx.Exec(ctx, columnTypes[tx.Dialect().Engine].Replace(`CREATE TABLE ordered_keys (value {text} NOT NULL PRIMARY KEY, ordered {text} NOT NULL)`)); err != nil {
 		return err
 	}
+	// Texts that begin with unsetKey have another key, as schema.Field.IndexKey says.
+	err := distinct(ctx, tx, `SELECT DISTINCT v.value FROM field_values_old v WHERE v.value > $1 AND v.value >= '`+unsetKey+`' ORDER BY v.value LIMIT $2`, func(value string) (string, bool) {
+		sum := sha256.Sum256([]byte(value))
+		return "\U0010FFFE…" + hex.EncodeToString(sum[:]), true
+	})
+	if err != nil {
+		return err
+	}
+	return distinct(ctx, tx, `SELECT DISTINCT v.value FROM field_values_old v JOIN fields f ON f.tenant_id = v.tenant_id
+			AND COALESCE(NULLIF(f.index_name, ''), f.name) = v.field AND f.type = 'number' WHERE v.value > $1 ORDER BY v.value LIMIT $2`, func(value string) (string, bool) {
+		f, ok := numbers.Parse([]byte(value))
+		return numbers.Ordered(f), ok
+	})
+}
+
+// distinct stores a new key for each value that a statement selects, page by page.
+func distinct(ctx context.Context, tx Tx, sql string, key func(value string) (string, bool)) error {
 	for last := ""; ; {
 		var page []string
-		err := tx.Query(ctx, `SELECT DISTINCT v.value FROM field_values_old v JOIN fields f ON f.tenant_id = v.tenant_id
-			AND COALESCE(NULLIF(f.index_name, ''), f.name) = v.field AND f.type = 'number' WHERE v.value > $1 ORDER BY v.value LIMIT $2`,
-			func(r Row) error { page = append(page, r.Text(0)); return nil }, last, rekeyAtOnce)
+		err := tx.Query(ctx, sql, func(r Row) error { page = append(page, r.Text(0)); return nil }, last, rekeyAtOnce)
 		if err != nil || len(page) == 0 {
 			return err
 		}
 		for _, value := range page {
-			if f, ok := numbers.Parse([]byte(value)); ok {
-				if _, err := tx.Exec(ctx, `INSERT INTO ordered_numbers (value, ordered) VALUES ($1, $2)`, value, numbers.Ordered(f)); err != nil {
-					return err
-				}
+			ordered, ok := key(value)
+			if !ok {
+				continue
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO ordered_keys (value, ordered) VALUES ($1, $2)`, value, ordered); err != nil {
+				return err
 			}
 		}
 		last = page[len(page)-1]

@@ -37,7 +37,7 @@ type place struct {
 
 // order checks the order of a query. It returns nil for newest first.
 func (m *planner) order(list []Sort) *order {
-	o := &order{}
+	o, ended := &order{}, false
 	switch {
 	case len(list) == 0:
 		return nil
@@ -50,30 +50,42 @@ func (m *planner) order(list []Sort) *order {
 			m.bad["sort"] = fmt.Sprintf("expected each key once: %.20q", by.Field)
 			return nil
 		}
-		field := m.r.Entity.Field(by.Field)
-		if field != nil && !m.r.ReadField[field.Index] {
-			field = nil
-		}
-		o.desc = by.Desc
+		key, reason := m.orderKey(by)
 		switch {
-		case field == nil && by.Field == "created_at":
-			if len(o.keys) == 0 && o.desc {
-				return nil
-			}
-			return o // no two records are created at the same time
-		case field == nil && by.Field == "updated_at":
-			o.keys = append(o.keys, orderKey{nil, by.Desc})
-		case field == nil:
-			m.bad["sort"] = fmt.Sprintf("unknown field %.20q", by.Field)
+		case reason != "":
+			m.bad["sort"] = reason
 			return nil
-		case !field.Sortable():
-			m.bad["sort"] = fmt.Sprintf("%s has no order: a field of type %s is not sorted by", by.Field, field.Type)
-			return nil
+		case ended: // no two records are created at the same time
+		case key == nil:
+			ended, o.desc = true, by.Desc
 		default:
-			o.keys = append(o.keys, orderKey{field, by.Desc})
+			o.keys, o.desc = append(o.keys, *key), by.Desc
 		}
 	}
+	if len(o.keys) == 0 && o.desc {
+		return nil
+	}
 	return o
+}
+
+// orderKey checks one key. It returns nil for created_at, and the reason why something
+// is no key.
+func (m *planner) orderKey(by Sort) (key *orderKey, reason string) {
+	field := m.r.Entity.Field(by.Field)
+	if field != nil && !m.r.ReadField[field.Index] {
+		field = nil
+	}
+	switch {
+	case field == nil && by.Field == "created_at":
+		return nil, ""
+	case field == nil && by.Field == "updated_at":
+		return &orderKey{nil, by.Desc}, ""
+	case field == nil:
+		return nil, fmt.Sprintf("unknown field %.20q", by.Field)
+	case !field.Sortable():
+		return nil, fmt.Sprintf("%s has no order: a field of type %s is not sorted by", by.Field, field.Type)
+	}
+	return &orderKey{field, by.Desc}, ""
 }
 
 // byIndex reports whether the index has the records of a scope in the order of the

@@ -56,9 +56,8 @@ type load struct {
 // transaction deletes them, with those that it has deleted so far.
 func (v *txView) fewBelow(ctx context.Context, from *schema.Entity, f *schema.Field, id string) (bool, error) {
 	is := v.dropped
-	err := v.tx.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
-		AND v.value = $4 AND v.reach = '' AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at
-		LIMIT `+strconv.Itoa(maxDropped+1), func(r db.Row) error {
+	err := v.tx.Query(ctx, `SELECT r.data_bytes FROM field_values v`+lookUp(v.tx, "v.record_created_at")+` WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
+		AND v.value = $4 AND v.reach = '' LIMIT `+strconv.Itoa(maxDropped+1), func(r db.Row) error {
 		is.n++
 		is.size += r.Int(0)
 		return nil

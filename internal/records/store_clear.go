@@ -176,9 +176,8 @@ func (v *txView) clearReferences(ctx context.Context, from *schema.Entity, f *sc
 // one more record. It counts a few more than maxCleared at most.
 func (v *txView) refer(ctx context.Context, from *schema.Entity, f *schema.Field, id string) (load, error) {
 	is := v.cleared
-	err := v.tx.Query(ctx, `SELECT r.data_bytes FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
-		AND v.value = $4 AND v.reach = '' AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at
-		LIMIT `+strconv.Itoa(maxCleared+1), func(r db.Row) error {
+	err := v.tx.Query(ctx, `SELECT r.data_bytes FROM field_values v`+lookUp(v.tx, "v.record_created_at")+` WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
+		AND v.value = $4 AND v.reach = '' LIMIT `+strconv.Itoa(maxCleared+1), func(r db.Row) error {
 		is.n++
 		is.size += r.Int(0)
 		return nil

@@ -12,9 +12,12 @@ import (
 	"gatehouse/internal/schema"
 )
 
-// includedAtOnce is how many records are read by one statement for a page that they
-// are included with.
-const includedAtOnce = 16
+// How many records are read by one statement for a page that they are included with.
+// The first are fewer: they tell how large the records are.
+const (
+	includedFirst  = 2
+	includedAtOnce = 16
+)
 
 // inclusion collects what the records of a page refer to (contract P14).
 type inclusion struct {
@@ -81,10 +84,9 @@ func (s *Session) included(ctx context.Context, in *inclusion, page int) (out []
 		}
 		out = append(append(append(out, '"'), entity...), `":[`...)
 		first := len(out)
-		for part := range slices.Chunk(in.ids[entity], includedAtOnce) {
-			if cut {
-				break
-			}
+		for rest, n := in.ids[entity], includedFirst; len(rest) > 0 && !cut; n = includedAtOnce {
+			part := rest[:min(n, len(rest))]
+			rest = rest[len(part):]
 			found, err := s.several(ctx, entity, part)
 			if err != nil {
 				return nil, false, err
@@ -141,11 +143,16 @@ func (s *Session) several(ctx context.Context, entity string, ids []string) (map
 	st.WriteString(" AND ")
 	st.reached(r.Scope(access.Read))
 	var rec row
+	size := 0
 	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
 		scanRow(dbRow, &rec)
 		found[rec.id] = render(nil, r, &rec)
+		size += len(rec.data)
 		return nil
 	}, st.args...)
+	if len(found) > 0 {
+		note(&r.Scope(access.Read).RowSize, size/len(found), PageBytes/MaxLimit)
+	}
 	return found, err
 }
 

@@ -169,8 +169,10 @@ func (s *Session) gather(ctx context.Context, r *access.EntityRights, w window, 
 // look-up each: CROSS JOIN keeps SQLite from starting with records, and LIMIT
 // keeps PostgreSQL from a merge join, which reads all records in between. $2 is
 // the entity.
-func (s *Session) lookUp(at string) string {
-	if s.h.Dialect().Engine == db.Postgres {
+func (s *Session) lookUp(at string) string { return lookUp(s.h, at) }
+
+func lookUp(q db.Querier, at string) string {
+	if q.Dialect().Engine == db.Postgres {
 		return ` CROSS JOIN LATERAL (SELECT r.* FROM records r
 			WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = ` + at + ` LIMIT 1) r`
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -29,8 +31,13 @@ type sorter struct {
 	fetch fetchFunc // of the plan's filters, newest first
 
 	walks  bool      // by the index
-	picked []place   // the page, where it was picked
 	after  fetchFunc // what gives the rows once that is decided
+	picked []place   // the page, where it was picked
+	// again picks what follows, nil where nothing does. bound is the place up to which
+	// everything was looked at where a sieve ended before the page was full.
+	again  func(w window) error
+	bound  *place
+	looked *sieve // of the last pick
 }
 
 // arranged returns fetch with what a plan asks for beyond its filters: tests and an
@@ -60,7 +67,12 @@ func (x *sorter) rows(w window, each func(*row) error) error {
 
 // decide chooses the way for this page.
 func (x *sorter) decide(w window) error {
-	o, indexed, few, from := x.plan.order, x.plan.order.byIndex(x.r.Scope(access.Read)), false, x.fetch
+	scope, o, few, from := x.r.Scope(access.Read), x.plan.order, false, x.fetch
+	indexed := o.byIndex(scope)
+	if indexed && len(o.keys) == 0 {
+		x.after = x.sieved(x.plan, x.oldest)
+		return nil
+	}
 	if !indexed || !x.plan.span.of(o) {
 		var err error
 		if from, few, err = x.s.spanned(x.ctx, x.r, x.plan, x.fetch); err != nil {
@@ -85,35 +97,55 @@ func (x *sorter) decide(w window) error {
 		}
 		return err
 	}
-	if x.after = x.walk; len(all.tests) > 0 {
-		x.cut.sieve = &sieve{plan: all, cut: x.cut}
-		x.after = x.cut.sieve.over(x.walk)
-	}
+	x.after = x.sieved(all, x.walk)
 	return nil
 }
 
-// pick looks at rows and picks those that the page begins with. With groups, the rows
-// come in the order of the first key, and it ends with the group that fills the page.
+// sieved returns rows that pass a plan's tests, if it has any.
+func (x *sorter) sieved(p *plan, rows fetchFunc) fetchFunc {
+	if len(p.tests) == 0 {
+		return rows
+	}
+	x.cut.sieve = &sieve{plan: p, cut: x.cut}
+	return x.cut.sieve.over(rows)
+}
+
+// pick looks at rows and picks those that a window begins with. With groups, the rows
+// come in the order of the first key, and it ends with the group that fills the page,
+// or with the last whole one within the bounds of a sieve. Otherwise it returns
+// errLooked past these.
 func (x *sorter) pick(w window, p *plan, from fetchFunc, groups bool) error {
 	o := x.plan.order
 	begin, begun := o.behind(&w)
 	v := &sieve{plan: p, cut: x.cut}
-	x.cut.sieve, x.picked = v, nil
+	x.cut.sieve, x.looked, x.picked, x.again, x.bound = v, v, nil, nil, nil
 	defer func() { x.cut.sieve = nil }()
 	most := x.cut.limit + 1
 	look := window{limit: math.MaxInt}
 	if groups && begun {
 		look.behind = begin.keys[:1]
 	}
-	group := ""
-	err := v.over(from)(look, func(rec *row) error {
-		at := o.place(rec, v.values)
-		if groups && at.keys[0] != group {
-			if len(x.picked) >= most {
-				return errEnough
+	var last, whole *place // the greatest of the present group, and of the one before
+	err := v.over(func(w window, each func(*row) error) error {
+		return from(w, func(rec *row) error { // of every row, also of those that do not pass
+			if groups && (last == nil || rec.keys[0] != last.keys[0]) {
+				if whole = last; len(x.picked) >= most {
+					return errEnough
+				}
+				if begun && last != nil && last.keys[0] == begin.keys[0] {
+					v.rows, v.bytes = 0, 0 // what was looked at anew of the group that the page before ended in
+				}
+				last = nil
 			}
-			group = at.keys[0]
-		}
+			if groups {
+				if at := o.place(rec, x.values(rec)); last == nil || o.compare(at, *last) > 0 {
+					last = &at
+				}
+			}
+			return each(rec)
+		})
+	})(look, func(rec *row) error {
+		at := o.place(rec, v.values)
 		if !begun || o.compare(at, begin) > 0 {
 			if x.picked = append(x.picked, at); len(x.picked) >= 2*most+patient {
 				x.trim(most)
@@ -121,12 +153,26 @@ func (x *sorter) pick(w window, p *plan, from fetchFunc, groups bool) error {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	switch {
+	case errors.Is(err, errLooked) && whole != nil && (!begun || o.compare(*whole, begin) > 0):
+		x.picked = slices.DeleteFunc(x.picked, func(at place) bool { return o.compare(at, *whole) > 0 })
+		x.bound = whole
+	case err != nil && !errors.Is(err, errEnough):
 		return err
+	}
+	if full := len(x.picked) >= most; full {
+		x.again = func(w window) error { return x.pick(w, p, from, groups) }
 	}
 	x.trim(most)
 	x.after = x.fromPicked
 	return nil
+}
+
+// values returns those of a row's fields.
+func (x *sorter) values(rec *row) []jsontext.Value {
+	values := make([]jsontext.Value, len(x.r.Entity.Fields))
+	split(x.r.Entity, rec.data, values)
+	return values
 }
 
 // trim keeps the first places.
@@ -135,33 +181,55 @@ func (x *sorter) trim(most int) {
 	x.picked = x.picked[:min(most, len(x.picked))]
 }
 
-// fromPicked gives the rows of the places that were picked.
+// fromPicked gives the rows of the places that were picked. Where some have gone
+// since, it picks on behind them, so that fewer rows than asked for are the last.
 func (x *sorter) fromPicked(w window, each func(*row) error) error {
-	list := x.picked
-	if begin, ok := x.plan.order.behind(&w); ok {
-		n, there := slices.BinarySearchFunc(list, begin, x.plan.order.compare)
-		if there {
-			n++
+	o := x.plan.order
+	for w.limit > 0 {
+		list := x.picked
+		if begin, ok := o.behind(&w); ok {
+			n, there := slices.BinarySearchFunc(list, begin, o.compare)
+			if there {
+				n++
+			}
+			list = list[n:]
 		}
-		list = list[n:]
-	}
-	for w.limit > 0 && len(list) > 0 {
-		n := min(w.limit, len(list))
-		given, err := x.s.rowsAt(x.ctx, x.r, list[:n], each)
+		if len(list) == 0 {
+			if x.bound != nil {
+				return x.ended()
+			}
+			if x.again == nil {
+				return nil
+			}
+			if err := x.again(w); err != nil {
+				return err
+			}
+			if len(x.picked) == 0 && x.bound == nil {
+				return nil
+			}
+			continue
+		}
+		list = list[:min(w.limit, len(list))]
+		given, err := x.s.rowsAt(x.ctx, x.r, list, each)
 		if err != nil {
 			return err
 		}
-		w.limit, list = w.limit-given, list[n:]
+		last := list[len(list)-1]
+		w.before, w.behind, w.limit = last.at, last.keys, w.limit-given
 	}
 	return nil
+}
+
+// ended ends the page at the place up to which everything was looked at.
+func (x *sorter) ended() error {
+	x.looked.last = row{id: x.cut.last.id, createdAt: x.bound.at, keys: x.bound.keys}
+	x.cut.sieve = x.looked
+	return errLooked
 }
 
 // walk gives rows in the order of the first key, by the index. It goes on where a record
 // has gone since its place was read, so that fewer rows than asked for are the last.
 func (x *sorter) walk(w window, each func(*row) error) error {
-	if len(x.plan.order.keys) == 0 {
-		return x.oldest(w, each)
-	}
 	for w.limit > 0 {
 		list, err := x.places(w)
 		if err != nil || len(list) == 0 {
@@ -179,7 +247,7 @@ func (x *sorter) walk(w window, each func(*row) error) error {
 
 // oldest gives rows in the order of their creation.
 func (x *sorter) oldest(w window, each func(*row) error) error {
-	return x.s.fetch(x.ctx, x.r, window{after: w.before, limit: w.limit, oldest: true}, nil, each)
+	return x.s.fetch(x.ctx, x.r, x.plan.narrow(window{after: w.before, limit: w.limit, oldest: true}), x.plan.filters, each)
 }
 
 // places reads a part of the index of the order's first key: the union of one range
@@ -302,7 +370,7 @@ func (x *sorter) tooBroad() error {
 	} else if x.r.Scope(access.Read).ByParent() != nil {
 		help = "filter by the parent"
 	}
-	return fault.New(fault.QueryTooBroad, "more than %d records would be sorted by %s: add a filter that an index answers, or %s", x.s.store.sifts, what, help)
+	return fault.New(fault.QueryTooBroad, "more than %d records, or %d MiB, would be sorted by %s: add a filter that an index answers, or %s", x.s.store.sifts, maxSiftedBytes>>20, what, help)
 }
 
 // spanned returns fetch over the records in a plan's span, where these are so few that

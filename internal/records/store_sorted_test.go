@@ -165,7 +165,7 @@ func TestASortedTraversalIsCompleteForWhatStays(t *testing.T) {
 // What is no order is refused.
 func TestOrdersThatAreNone(t *testing.T) {
 	h := acme(t, dbtest.Open(t, db.SQLite))
-	for _, by := range []string{"nothing", "score,stage,name", "score,-score", "account", "id"} {
+	for _, by := range []string{"nothing", "score,stage,name", "score,-score", "account", "id", "created_at,nothing", "-created_at,account", "created_at,-created_at"} {
 		_, err := h.as("sam").List(t.Context(), "contact", records.Query{Limit: 1, Sort: sortedBy(by)})
 		want(t, err, fault.Validation, "sort")
 	}
@@ -173,4 +173,92 @@ func TestOrdersThatAreNone(t *testing.T) {
 	if err != nil || p.Next != "" {
 		t.Fatal(p, err)
 	}
+}
+
+// A traversal loses nothing when records of the page go between the moment at which their
+// places were found and that at which they are read.
+func TestASortedTraversalGoesOnWhereRecordsGo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		for _, by := range []string{"name", "score", "-stage,name", "created_at"} {
+			sam := h.as("sam")
+			var ids []string
+			for i := range 60 {
+				ids = append(ids, id(h.create(sam, "contact", fmt.Sprintf(`{"name":"%02d","stage":%q,"score":%d}`, i, []string{"new", "won"}[i/30], i))))
+			}
+			gone := 0
+			deleter := h.as("sam")
+			spied := records.Spy(h.as("sam"), func(sql string, _ []any) {
+				if strings.Contains(sql, "VALUES") && gone < 20 { // the rows at places
+					at, err := deleter.List(t.Context(), "contact", records.Query{Limit: 60, Sort: sortedBy(by)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, r := range objects(t, at.Records)[gone/2 : min(gone/2+8, at.Count)] { // more than a page has
+						if n := r["name"].(string); n[1] == '3' || n[1] == '4' || n[1] == '5' || n[1] == '6' {
+							gone++
+							h.delete(deleter, "contact", id(r))
+						}
+					}
+				}
+			})
+			got, err := throughAll(t, spied, records.Query{Limit: 4, Sort: sortedBy(by)}, "name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			left, err := throughAll(t, sam, records.Query{Limit: 200, Sort: sortedBy(by)}, "name")
+			if err != nil || by != "created_at" && gone == 0 {
+				t.Fatal(gone, err)
+			}
+			if got := slices.DeleteFunc(got, func(name string) bool { return !slices.Contains(left, name) }); !slices.Equal(got, left) {
+				t.Errorf("by %s, after %d went:\n got %v\nwant %v", by, gone, got, left)
+			}
+			for _, at := range ids {
+				_ = sam.Delete(t.Context(), "contact", at) // some have gone
+			}
+		}
+	})
+}
+
+// Groups that can each be looked at are listed one after another, however many there are,
+// and filters that an index answers do not bound the order of creation.
+func TestSortedListsOfManyGroups(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam := h.as("sam")
+		records.SiftAtMost(h.store, 40)
+		var names []string
+		for i := range 90 {
+			names = append(names, fmt.Sprintf("%02d", i))
+			h.create(sam, "contact", fmt.Sprintf(`{"name":"%02d","stage":%q,"score":%d}`, i, []string{"lost", "new", "won"}[i%3], i/2))
+		}
+		of := func(keep func(i int) bool) (list []string) {
+			for i, name := range names {
+				if keep(i) {
+					list = append(list, name)
+				}
+			}
+			return list
+		}
+		third := func(n int) []string { return of(func(i int) bool { return i%3 == n }) }
+		down := func(list []string) []string { slices.Reverse(list); return list }
+		won := records.Filter{Field: "stage", Op: "in", List: []string{"won", "new"}}
+		for about, c := range map[string]struct {
+			filter []records.Filter
+			sort   string
+			want   []string
+		}{
+			"three groups":                {nil, "stage,name", slices.Concat(third(0), third(1), third(2))},
+			"three groups, the other way": {nil, "-stage,-name", slices.Concat(down(third(2)), down(third(1)), down(third(0)))},
+			"groups of two, of which few pass": {[]records.Filter{{Field: "score", Op: "gte", Value: "5"}, {Field: "name", Op: "prefix", Value: "1"}}, "score,-name",
+				[]string{"11", "10", "13", "12", "15", "14", "17", "16", "19", "18"}},
+			"oldest first, of a filter":       {[]records.Filter{won}, "created_at", of(func(i int) bool { return i%3 != 0 })},
+			"oldest first, since some moment": {[]records.Filter{{Field: "created_at", Op: "gt", Value: "2020-01-01T00:00:00Z"}}, "created_at", names},
+		} {
+			got, err := throughAll(t, sam, records.Query{Limit: 7, Filter: c.filter, Sort: sortedBy(c.sort)}, "name")
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v\n got %v\nwant %v", about, err, got, c.want)
+			}
+		}
+	})
 }

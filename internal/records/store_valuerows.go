@@ -22,8 +22,6 @@ type valueRows struct {
 // shape that is being prepared. asking are rules that the records matched as long as
 // they had the value.
 func (v valueRows) reaches(ctx context.Context, tx db.Tx, config *access.Config, asking []*access.SharingRule) ([]string, error) {
-	const those = ` FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = ''
-		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at`
 	found := map[string]bool{everybody: true}
 	add := func(reaches []string) {
 		for _, reach := range reaches {
@@ -32,7 +30,8 @@ func (v valueRows) reaches(ctx context.Context, tx db.Tx, config *access.Config,
 	}
 	e, shape := config.Schema.StoredAs(v.entity), config.Shape(v.entity)
 	var list []row
-	err := tx.Query(ctx, `SELECT r.created_at, r.record_id, r.owner_id, r.owner_role, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+those,
+	err := tx.Query(ctx, `SELECT r.created_at, r.record_id, r.owner_id, r.owner_role, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+`
+		FROM field_values v`+lookUp(tx, "v.record_created_at")+` WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = ''`,
 		func(r db.Row) error { list = append(list, rowOf(r)); return nil }, v.entity, v.field, v.value)
 	if err != nil {
 		return nil, err
@@ -50,17 +49,25 @@ func (v valueRows) reaches(ctx context.Context, tx db.Tx, config *access.Config,
 			add(made.reaches)
 		}
 	}
-	err = tx.Query(ctx, `SELECT DISTINCT s.principal FROM field_values v CROSS JOIN records r CROSS JOIN shares s
-		WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.value = $4 AND v.reach = ''
-		AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at
-		AND s.tenant_id = $1 AND s.entity = $2 AND s.record_id = r.record_id`, func(r db.Row) error {
-		add([]string{ways[access.ByShare].reach(r.Text(0))})
-		return nil
-	}, v.entity, v.field, v.value)
+	for part := range slices.Chunk(list, reachesAtOnce) {
+		st := newStatement(`SELECT DISTINCT s.principal FROM shares s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.record_id IN `, v.entity)
+		ids := make([]string, reachesAtOnce) // so that one statement is prepared for any number
+		for i := range ids {
+			ids[i] = part[min(i, len(part)-1)].id
+		}
+		st.list(ids)
+		err := tx.Query(ctx, st.String(), func(r db.Row) error {
+			add([]string{ways[access.ByShare].reach(r.Text(0))})
+			return nil
+		}, st.args...)
+		if err != nil {
+			return nil, err
+		}
+	}
 	for _, rule := range asking {
 		add([]string{ways[access.ByRule].reach(rule.StoredAs())})
 	}
-	return slices.Sorted(maps.Keys(found)), err
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 // unset makes the rows those of records without a value, or removes them where such
@@ -84,7 +91,7 @@ func (v valueRows) unset(ctx context.Context, tx db.Tx, kept bool, reaches []str
 	return nil
 }
 
-// reachesAtOnce is the number of reaches in one statement.
+// reachesAtOnce is the number of reaches, or of records, in one statement.
 const reachesAtOnce = 16
 
 // unsetShape does the same for the rows that a field has under the shape that is being
@@ -101,6 +108,15 @@ func (v valueRows) unsetShape(ctx context.Context, tx db.Tx, shape *access.Shape
 	v.field = x.Name
 	if err := v.unset(ctx, tx, x.Rows && ranged(f), reaches); err != nil {
 		return err
+	}
+	if f == shape.Entity.Controller() { // they were made to be reached by it
+		for _, x := range shape.Fields {
+			_, err := tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND reach = $4`,
+				v.entity, x.Name, ways[access.ByParent].reach(v.value))
+			if err != nil {
+				return err
+			}
+		}
 	}
 	for _, mark := range []string{x.Misfits(), x.Doubles()} {
 		v.field = mark

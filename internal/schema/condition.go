@@ -86,7 +86,9 @@ func (f *Field) Condition(op Operator, operands ...string) (c *Condition, reason
 			return nil, "expected true or false"
 		}
 	case OpPrefix:
+		_, reason = f.ParseText(operands[0])
 		c.Operand = operands[0]
+		return c, reason
 	case OpContains:
 		reason = c.contains(operands[0])
 		return c, reason
@@ -106,7 +108,10 @@ func (c *Condition) contains(text string) (reason string) {
 	if c.field.kind().options && !slices.Contains(c.field.Options, text) {
 		return "expected one of " + strings.Join(c.field.Options, ", ")
 	}
-	return ""
+	if c.field.Type == Text {
+		_, reason = c.field.ParseText(text)
+	}
+	return reason
 }
 
 // Holds reports whether the condition holds for a stored value of the field. A
