@@ -38,8 +38,11 @@ type verified struct {
 
 // errVerifierStopped is the answer to a delivery whose verifier was stopped at
 // one of its limits. The signature may be right, so the answer must not say that
-// it is wrong: the provider would give up.
-var errVerifierStopped = fault.New(fault.Overloaded, "the delivery could not be checked within the verifier's limits; try again later").After(5 * time.Second)
+// it is wrong: the provider would give up. It counts against the address like a
+// rejected one, because it cost the most that one can (contract W12).
+var errVerifierStopped = &fault.Error{
+	Code: fault.Overloaded, Message: "the delivery could not be checked within the verifier's limits; try again later", RetryAfter: 5 * time.Second, Charged: true,
+}
 
 // verifierLimits bounds the verifications that run and wait at one endpoint, and
 // those of one address at it (contract W8). All verifications of a tenant run
@@ -95,7 +98,8 @@ func (g *verifierGates) enter(ctx context.Context, endpoint, address string) (le
 
 // verify runs the endpoint's verifier. It returns UNAUTHORIZED when the verifier
 // rejects the delivery, also by failing, and OVERLOADED when it cannot run now or
-// was stopped at a limit.
+// was stopped at a limit of its own; the latter it counts against the address, and
+// returns RATE_LIMITED when that has used up its budget.
 func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	c := r.catalog.Components[r.endpoint.Verifier]
 	if c == nil {
@@ -123,7 +127,7 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	}
 	if res.Failed != nil && res.Failed.CutOff {
 		r.s.logRejection("endpoint.delivery_unjudged", r.call.Config.Tenant.ID, r.endpoint.Slug, res.Failed.Message)
-		return nil, errVerifierStopped.Because(res.Failed.Message)
+		return nil, r.checks.Refuse(errVerifierStopped.Because(res.Failed.Message))
 	}
 	if res.Failed != nil {
 		return nil, r.rejected(res.Failed.Message)

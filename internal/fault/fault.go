@@ -65,6 +65,9 @@ type Error struct {
 	// Status overrides the code's HTTP status; 0 keeps it. Only fail, of a flow or a
 	// component, sets it.
 	Status int
+	// Charged says that the request counts against its budgets even if it is
+	// OVERLOADED, because its own work was too much (contract L5).
+	Charged bool
 	// Reason says why, for the logs. It is never sent.
 	Reason string
 }

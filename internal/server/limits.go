@@ -82,7 +82,7 @@ func (x *exchange) uncharge() {
 func (x *exchange) settle(failure *fault.Error) {
 	// A component's fail() may choose OVERLOADED with a status of its own; that
 	// is charged.
-	if failure != nil && failure.Code == fault.Overloaded && failure.Status == 0 {
+	if failure != nil && failure.Code == fault.Overloaded && failure.Status == 0 && !failure.Charged {
 		x.uncharge()
 	}
 	if x.call != nil && x.call.ToldLimit() != nil {
