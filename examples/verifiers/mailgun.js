@@ -1,7 +1,7 @@
 // Mailgun. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
 //
 // Secret:  the "HTTP webhook signing key" (Settings, API Security), used as it is.
-// Body:    {"signature": {"timestamp", "token", "signature"}, "event-data": {…}}; the signature is the HEX of HMAC-SHA256 of
+// Body:    {"signature": {"timestamp", "token", "signature"}, "event-data": {…}}, of at most 256 KiB; the signature is the HEX of HMAC-SHA256 of
 //          timestamp and token. The event itself is not signed: keep the address on HTTPS.
 // Time:    signed, and must be within 9 hours of now: Mailgun sends for 8 hours what was not taken.
 // Event:   providerEventId is the token, so that a signature counts once and nobody can put another event beside it. What must
@@ -23,8 +23,9 @@ function secrets(config) {
   return previous ? [current, previous] : [current];
 }
 
-// jsonObject reads the body.
+// jsonObject reads the body, whose size is bounded because the signature in it is not known to be right.
 function jsonObject(body) {
+  if (body.length > 256 << 10) fail('the body is larger than 256 KiB');
   let value;
   try { value = body.isWellFormed() ? JSON.parse(body) : null; } catch { value = null; }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) fail('the body is not a JSON object');

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gatehouse/internal/component"
 )
 
 // otherDelivery is a delivery of signers/others.mjs.
@@ -35,6 +37,7 @@ func TestOtherSchemes(t *testing.T) {
 	}
 	accepted, rejected := map[string]int{}, map[string]int{}
 	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 8<<20)
 	for lines.Scan() {
 		d := &otherDelivery{}
 		if err := json.Unmarshal(lines.Bytes(), d); err != nil {
@@ -84,6 +87,34 @@ func TestPublishedSignatures(t *testing.T) {
 	if got := outcome(t, compiled["twilio.js"], d, "12345"); !strings.HasPrefix(got, `{"providerEventId":"RSOYDt4T1cUTdK1PDd93/VVr8B8="`) {
 		t.Error(got)
 	}
+}
+
+// TestUnsignedFormsCostLittle: a form with a signature of the right form, which nobody made, is
+// judged within a part of what a verifier may take, whatever its fields are.
+func TestUnsignedFormsCostLittle(t *testing.T) {
+	compiled := compileAll(t, "twilio.js")
+	for name, body := range map[string]string{
+		"one name, again and again": strings.Repeat("a=&", 3_000), "one name with values": strings.Repeat("a=b&", 16_000), "long values": strings.Repeat("a="+strings.Repeat("%41", 20)+"&", 999),
+		"many names": manyNames(65_000), "as many names as are read": manyNames(999),
+	} {
+		d := &delivery{Headers: map[string]string{"x-twilio-signature": strings.Repeat("A", 27) + "="}, Body: []byte(body),
+			Request: json.RawMessage(`{"method":"POST","query":{},"url":"https://acme.example/hook"}`)}
+		result, err := verify(t.Context(), compiled["twilio.js"], d, config("12345"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Failed == nil || !result.Failed.Chosen || result.CPU > component.VerifierCPU/2 {
+			t.Errorf("%s: %+v after %s", name, result.Failed, result.CPU)
+		}
+	}
+}
+
+func manyNames(n int) string {
+	var form strings.Builder
+	for i := range n {
+		fmt.Fprintf(&form, "%x=&", i)
+	}
+	return form.String()
 }
 
 // TestMetaChallenge: GET with the right token is answered with the challenge, whatever else is wrong

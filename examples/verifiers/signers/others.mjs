@@ -108,9 +108,17 @@ const changed = (s, at = 0) => s.slice(0, at) + (s[at] === 'a' ? 'b' : 'a') + s.
   send('a changed signature', message, wrong, { edit: (d) => ({ ...d, headers: { 'x-twilio-signature': changed(d.headers['x-twilio-signature']) } }) });
   send('no signature', message, wrong, { edit: (d) => ({ ...d, headers: {} }) });
   send('two signatures', message, wrong, { edit: (d) => ({ ...d, headers: { 'x-twilio-signature': d.headers['x-twilio-signature'] + ', ' + d.headers['x-twilio-signature'] } }) });
-  emit({ name: 'two tokens of idempotency', file: 'twilio.js', secret, body: '', request: { url: address }, reject: 'expected one value',
-    headers: { 'x-twilio-signature': twilio.getExpectedTwilioSignature(secret, address, {}), 'i-twilio-idempotency-token': 'a, b' } });
-  emit({ name: 'JSON', file: 'twilio.js', secret, body: '{"a": "b"}', request: { url: address }, headers: { 'x-twilio-signature': 'x' }, reject: 'the body is not a form' });
+  // What the library passes, or would take too long to read.
+  const refused = (name, body, reject, { fields = {}, query = {}, url = address, headers = {} } = {}) =>
+    emit({ name, file: 'twilio.js', secret, body, request: { query, url }, reject, headers: { 'x-twilio-signature': twilio.getExpectedTwilioSignature(secret, url, fields), ...headers } });
+  refused('two tokens of idempotency', 'a=b', 'expected one value', { fields: { a: 'b' }, headers: { 'i-twilio-idempotency-token': 'a, b' } });
+  refused('JSON', '{"a": "b"}', 'the body is not a form');
+  refused('an empty form', '', 'the form is empty');
+  refused('JSON with its hash', '{"a": "b"}', 'bodySHA256: the body is not a form', { query: { bodySHA256: 'x' }, url: address + '?bodySHA256=x' });
+  refused('1,001 fields', Array.from({ length: 1001 }, (_, i) => i + '=').join('&'), 'more than 1,000 fields');
+  refused('a field of 64 KiB', 'a=' + 'b'.repeat(64 << 10), 'larger than 64 KiB');
+  refused('a form of many fields, and no signature', 'a=&'.repeat(300_000), wrong.reject, { headers: { 'x-twilio-signature': 'x' } });
+  refused('a form of one name 1,000 times, and another signature', Array(1000).fill('a=').join('&'), wrong.reject);
 }
 
 // Mailgun, which has no library that checks: as its documentation says.
@@ -133,6 +141,7 @@ const changed = (s, at = 0) => s.slice(0, at) + (s[at] === 'a' ? 'b' : 'a') + s.
   send('a token of digits moved into the time', { reject: 'signature.timestamp' }, { edit: (d) => ({ ...d, signature: { ...d.signature, timestamp: d.signature.timestamp + 'a', token: d.signature.token.slice(1) } }) });
   send('no token', { reject: 'signature.token is missing' }, { token: '' });
   send('no signature at all', { reject: 'signature.timestamp is missing' }, { edit: (d) => ({ 'event-data': d['event-data'] }) });
+  send('an event of 256 KiB', { reject: 'the body is larger than 256 KiB' }, { edit: (d) => ({ ...d, more: 'x'.repeat(256 << 10) }) });
   send('no event', { reject: 'event-data is not an object' }, { edit: (d) => ({ signature: d.signature }) });
   for (const time of [now - 32_401, now + 32_401, '', 'now'].map(String)) send('signed at ' + time, { reject: 'not within 9 hours' }, { time });
 }
