@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 )
 
 // sha1Encoding is added to the number of an encoding for HMAC-SHA1.
@@ -87,16 +88,46 @@ func (i *instance) verifies(key, data, signature uint64, parse func(key []byte, 
 	return jsFalse
 }
 
-// ed25519Key reads a key of 32 bytes; as text it is hex or base64.
+// ed25519Key reads a key of 32 bytes; as text it is hex or base64. A key that is
+// weak is none, because anybody can sign by it.
 func ed25519Key(text []byte, isText bool) (publicKey, string) {
 	key := ofLength(text, isText, ed25519.PublicKeySize)
 	if key == nil {
 		return nil, "ed25519Verify: the public key must be 32 bytes, or their hex or base64"
 	}
+	if weak(key) {
+		return nil, "ed25519Verify: the public key is not canonical or of small order: expected one that was generated"
+	}
 	return func(data, signature []byte, isText bool) bool {
 		s := ofLength(signature, isText, ed25519.SignatureSize)
 		return s != nil && ed25519.Verify(key, data, s)
 	}, ""
+}
+
+// smallOrder are the coordinates y of the points whose order divides 8, as a key has
+// them, but for the sign of x in the last bit.
+var smallOrder = [][ed25519.PublicKeySize]byte{
+	{},
+	{1},
+	coordinate("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+	coordinate("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+	coordinate("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+}
+
+func coordinate(text string) (y [ed25519.PublicKeySize]byte) {
+	if _, err := hex.Decode(y[:], []byte(text)); err != nil {
+		panic(err) // the texts are in this file
+	}
+	return y
+}
+
+// weak reports whether a key is a point of small order, or not canonical: y is
+// 2^255-19 or more.
+func weak(key ed25519.PublicKey) bool {
+	y := [ed25519.PublicKeySize]byte(key)
+	y[31] &= 0x7f
+	tooLarge := y[31] == 0x7f && y[0] >= 0xed && bytes.Count(y[1:31], []byte{0xff}) == 30
+	return tooLarge || slices.Contains(smallOrder, y)
 }
 
 // ofLength returns n bytes that are given as they are or as text in hex or base64,

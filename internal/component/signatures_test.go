@@ -1,6 +1,7 @@
 package component_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -95,10 +96,55 @@ func TestEd25519(t *testing.T) {
 		js(t, public[:31], body, signature):                                    "TypeError",
 		js(t, b64(public), nil, signature):                                     "TypeError",
 		js(t, hex.EncodeToString(public)+" ", body, signature):                 "TypeError",
-		js(t, make([]byte, 32), body, make([]byte, 64)):                        false,
+		js(t, make([]byte, 32), body, make([]byte, 64)):                        "TypeError",
 	} {
 		if got := value(t, "try { return ed25519Verify("+args+") } catch (e) { return e instanceof Error ? e.name : 'TypeError' }"); got != want {
 			t.Errorf("%.300s: %v, not %v", args, got, want)
+		}
+	}
+}
+
+// TestWeakKeys: keys that anybody can sign by are refused, in each of their forms. Go takes them: of
+// each, it finds a signature right that nobody made.
+func TestWeakKeys(t *testing.T) {
+	weak := []string{
+		"00", "01", "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	}
+	var keys [][]byte
+	for _, text := range weak {
+		key, err := hex.DecodeString(text + strings.Repeat("0", 64-len(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := bytes.Clone(key)
+		other[31] |= 0x80
+		keys = append(keys, key, other)
+	}
+	forged := func(key []byte) bool {
+		for _, r := range keys {
+			for n := range 64 {
+				if ed25519.Verify(key, []byte{byte(n)}, append(bytes.Clone(r), make([]byte, 32)...)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, key := range keys {
+		if !forged(key) {
+			t.Errorf("%x is not weak", key)
+		}
+		if got := value(t, "try { return ed25519Verify("+js(t, key, "x", make([]byte, 64))+") } catch (e) { return String(e) }"); !strings.Contains(fmt.Sprint(got), "of small order") {
+			t.Errorf("%x: %v", key, got)
+		}
+	}
+	// 2^255-1 is above the field's prime, and no point; the last is the largest number below.
+	for key, want := range map[string]string{strings.Repeat("ff", 32): "not canonical", "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f": "not canonical",
+		"ebffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f": "false"} {
+		if got := value(t, "try { return ed25519Verify("+js(t, key, "x", make([]byte, 64))+") } catch (e) { return String(e) }"); !strings.Contains(fmt.Sprint(got), want) {
+			t.Errorf("%s: %v", key, got)
 		}
 	}
 }
@@ -160,7 +206,11 @@ func TestECDSA(t *testing.T) {
 // TestVerifyingIsWork: it is counted where a source is compiled, and a run ends in time
 // whatever it verifies.
 func TestVerifyingIsWork(t *testing.T) {
-	loop := fmt.Sprintf("for (;;) ed25519Verify(%s);", js(t, make([]byte, 32), "x", make([]byte, 64)))
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := fmt.Sprintf("for (;;) ed25519Verify(%s);", js(t, []byte(public), "x", make([]byte, 64)))
 	begun := time.Now()
 	if _, err := engine(t).Compile(t.Context(), loop+" export default () => 1"); err == nil {
 		t.Error("a top level that verifies for ever compiles")
