@@ -302,8 +302,34 @@
   }
   hidden(Answer.prototype, 'constructor', Object);
 
-  hidden(G, 'respond', function respond(answer = {}) {
-    const { status, headers, body } = answer ?? {};
+  // isPlain reports whether v is an object as a literal makes it.
+  const isPlain = (v) => {
+    if (typeof v !== 'object' || v === null) return false;
+    const proto = getPrototypeOf(v);
+    return proto === objectPrototype || proto === null;
+  };
+  const objectPrototype = Object.prototype;
+  const isCode = (v) => typeof v === 'function' || typeof v === 'symbol';
+
+  // respond refuses here what JSON would leave out or change without a word; the host
+  // checks the rest.
+  hidden(G, 'respond', function respond(given) {
+    const answer = given ?? {};
+    if (!isPlain(answer)) throw new TypeError('respond: expected an object of status, headers and body');
+    for (const k of ownKeys(answer)) {
+      if (k !== 'status' && k !== 'headers' && k !== 'body')
+        throw new TypeError('respond: ' + slice(String(k), 0, 40) + ' is not known: expected status, headers and body');
+    }
+    const { status, headers, body } = answer;
+    if (status !== undefined && status !== null && !isInteger(status))
+      throw new TypeError('respond: status: expected a whole number from 200 to 299');
+    if (headers !== undefined && headers !== null) {
+      if (!isPlain(headers)) throw new TypeError('respond: headers: expected an object of texts');
+      for (const k of ownKeys(headers)) {
+        if (typeof k === 'symbol' || isCode(headers[k])) throw new TypeError('respond: headers: expected an object of texts');
+      }
+    }
+    if (isCode(body) || Answer.made(body) !== undefined) throw new TypeError('respond: body: expected a text, an object or a list');
     if (bytesOf(body) !== null) throw new TypeError('respond: the body must be a text, an object or a list, and no bytes');
     return new Answer({ __proto__: null, status, headers, body });
   });

@@ -230,6 +230,7 @@ func TestRespond(t *testing.T) {
 		`return respond({status: 201, headers: {a: 'b'}, body: 'text'})`: `{"status":201,"headers":{"a":"b"},"body":"text"}`,
 		`return respond()`:     `{}`,
 		`return respond(null)`: `{}`,
+		`return respond({__proto__: null, status: null, headers: null, body: null})`:                 `{"status":null,"headers":null,"body":null}`,
 		`JSON.stringify = null; Object.prototype.toJSON = () => 'x'; return respond({body: {a: 1}})`: `{"body":"x"}`,
 	} {
 		if r := body(t, source, component.Run{}); r.Failed != nil || !r.Responds || string(r.Value) != want {
@@ -249,8 +250,26 @@ func TestRespond(t *testing.T) {
 		}
 	}
 	for source, want := range map[string]string{
-		`return respond({body: new Uint8Array(3)})`: "no bytes",
-		`return respond({body: 1n})`:                "BigInt",
+		`return respond({body: new Uint8Array(3)})`:           "no bytes",
+		`return respond({body: 1n})`:                          "BigInt",
+		`return respond('text')`:                              "expected an object of status, headers and body",
+		`return respond(5)`:                                   "expected an object of status",
+		`return respond([])`:                                  "expected an object of status",
+		`return respond(() => 1)`:                             "expected an object of status",
+		`return respond(new Map())`:                           "expected an object of status",
+		`return respond(respond({body: 'x'}))`:                "expected an object of status",
+		`return respond({extra: 1})`:                          "TypeError: respond: extra is not known",
+		`return respond({[Symbol('s')]: 1})`:                  "Symbol(s) is not known",
+		`return respond({status: NaN})`:                       "respond: status: expected a whole number",
+		`return respond({status: '200'})`:                     "respond: status: expected a whole number",
+		`return respond({status: () => 200})`:                 "respond: status: expected a whole number",
+		`return respond({body: () => 1})`:                     "respond: body: expected a text",
+		`return respond({body: Symbol()})`:                    "respond: body: expected a text",
+		`return respond({body: respond({})})`:                 "respond: body: expected a text",
+		`return respond({headers: new Map([['Link', 'a']])})`: "respond: headers: expected an object of texts",
+		`return respond({headers: [['Link', 'a']]})`:          "respond: headers: expected an object of texts",
+		`return respond({headers: {Link: () => 'a'}})`:        "respond: headers: expected an object of texts",
+		`return respond({headers: {[Symbol()]: 'a'}})`:        "respond: headers: expected an object of texts",
 	} {
 		if r := body(t, source, component.Run{}); r.Failed == nil || !strings.Contains(r.Failed.Message, want) {
 			t.Errorf("%s: %s %+v", source, r.Value, r.Failed)
