@@ -83,8 +83,11 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 		return i.equal(a, b)
 	case opRandom:
 		b, ok := i.dataOf(a)
-		if !ok || len(b) > MaxRandomBytes {
-			return i.throwType("getRandomValues: more than 65536 bytes")
+		if !ok {
+			return thrownByHost
+		}
+		if len(b) > MaxRandomBytes {
+			return i.newText([]byte("getRandomValues: more than 65536 bytes"))
 		}
 		_, _ = rand.Read(b) // never fails
 	case opEncode:

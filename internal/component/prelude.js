@@ -85,7 +85,10 @@
     const k = data(publicKey, name + ': the public key');
     const m = data(message, name + ': the data');
     const s = typeof signature === 'string' ? signature : bytesOf(signature);
-    return s !== null && host(operation, k, m, s);
+    if (s === null) return false;
+    const right = host(operation, k, m, s);
+    if (typeof right === 'string') throw new TypeError(right); // what is wrong with the key
+    return right;
   }
   function ed25519Verify(publicKey, message, signature) { return verifies(ED25519, 'ed25519Verify', publicKey, message, signature); }
   function ecdsaP256Verify(publicKey, message, signature) { return verifies(ECDSA, 'ecdsaP256Verify', publicKey, message, signature); }
@@ -121,7 +124,8 @@
     const kind = typeof view === 'object' && view !== null && isView(view) ? viewKind(view) : undefined;
     if (kind === undefined || kind === 'Float32Array' || kind === 'Float64Array' || kind === 'Float16Array')
       throw new TypeError('getRandomValues: an integer typed array is needed');
-    host(RANDOM, bytesOf(view));
+    const problem = host(RANDOM, bytesOf(view));
+    if (problem !== undefined) throw new TypeError(problem);
     return view;
   }
 

@@ -59,7 +59,7 @@ const maxSignatureText = 1 << 10
 type publicKey func(data, signature []byte, isText bool) bool
 
 // verifies reports whether a signature of data is right by a public key, which parse
-// reads. It throws a TypeError where parse returns nil, and problem.
+// reads. Where parse returns nil it returns problem as a text, which the prelude throws.
 func (i *instance) verifies(key, data, signature uint64, parse func(key []byte, isText bool) (known publicKey, problem string)) uint64 {
 	k, ok := i.dataOf(key)
 	if !ok {
@@ -77,7 +77,7 @@ func (i *instance) verifies(key, data, signature uint64, parse func(key []byte, 
 	}
 	known, problem := parse(k, isText(key))
 	if known == nil {
-		return i.throwType(problem)
+		return i.newText([]byte(problem))
 	}
 	i.run.turns += signatureTurns
 	right := known(d, s, isText(signature))

@@ -98,7 +98,7 @@ func TestEd25519(t *testing.T) {
 		js(t, hex.EncodeToString(public)+" ", body, signature):                 "TypeError",
 		js(t, make([]byte, 32), body, make([]byte, 64)):                        "TypeError",
 	} {
-		if got := value(t, "try { return ed25519Verify("+args+") } catch (e) { return e instanceof Error ? e.name : 'TypeError' }"); got != want {
+		if got := value(t, "try { return ed25519Verify("+args+") } catch (e) { return e instanceof TypeError && e.stack ? e.name : 'a ' + typeof e }"); got != want {
 			t.Errorf("%.300s: %v, not %v", args, got, want)
 		}
 	}
@@ -197,7 +197,7 @@ func TestECDSA(t *testing.T) {
 		js(t, "MFkw", body, b64(sign(body))):                  "TypeError",
 		js(t, "", body, b64(sign(body))):                      "TypeError",
 	} {
-		if got := value(t, "try { return ecdsaP256Verify("+args+") } catch (e) { return e instanceof Error ? e.name : 'TypeError' }"); got != want {
+		if got := value(t, "try { return ecdsaP256Verify("+args+") } catch (e) { return e instanceof TypeError && e.stack ? e.name : 'a ' + typeof e }"); got != want {
 			t.Errorf("%.300s: %v, not %v", args, got, want)
 		}
 	}
@@ -221,6 +221,16 @@ func TestVerifyingIsWork(t *testing.T) {
 	r := body(t, loop, component.Run{Timeout: 200 * time.Millisecond})
 	if r.Failed == nil || r.Failed.Status != 504 || r.Wall > 2*time.Second {
 		t.Errorf("%+v after %s", r.Failed, r.Wall)
+	}
+}
+
+// TestTooManyRandomBytes is a TypeError, like what else is wrong with the arguments of a helper.
+func TestTooManyRandomBytes(t *testing.T) {
+	if got := value(t, `try { crypto.getRandomValues(new Uint8Array(65537)) } catch (e) { return e instanceof TypeError && e.message }`); got != "getRandomValues: more than 65536 bytes" {
+		t.Error(got)
+	}
+	if got := value(t, `return crypto.getRandomValues(new Uint8Array(65536)).some((b) => b !== 0)`); got != true {
+		t.Error(got)
 	}
 }
 
