@@ -12,7 +12,8 @@ export default function handler({ rawBody, headers, config }) {
   const time = headers['x-signature-timestamp'] ?? '';
   const given = headers['x-signature-ed25519'] ?? '';
   if (!checkTimestampFresh(time)) fail('X-Signature-Timestamp is missing, or not within 300 seconds of now');
-  if (!keys(config).some((key) => ed25519Verify(key, time + rawBody, given))) fail('X-Signature-Ed25519: the signature is missing or wrong');
+  const signed = keys(config).some((key) => /^[0-9a-f]{128}$/.test(given) && ed25519Verify(key, time + rawBody, given));
+  if (!signed) fail('X-Signature-Ed25519: the signature is missing or wrong');
   const event = jsonObject(rawBody);
   if (event.type === 0) return { reply: { status: 204 } };
   if (event.event !== undefined) {

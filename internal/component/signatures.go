@@ -138,7 +138,7 @@ func ofLength(given []byte, isText bool, n int) []byte {
 		if len(given) == hex.EncodedLen(n) {
 			given, err = hex.AppendDecode(nil, given)
 		} else {
-			given, err = base64.StdEncoding.AppendDecode(nil, given)
+			given, err = fromBase64(given)
 		}
 		if err != nil {
 			return nil
@@ -170,9 +170,18 @@ func orBase64(given []byte, isText bool) []byte {
 	if !isText {
 		return given
 	}
-	b, err := base64.StdEncoding.AppendDecode(nil, given)
+	b, err := fromBase64(given)
 	if err != nil {
 		return nil
 	}
 	return b
+}
+
+// fromBase64 decodes the one text that bytes have in base64: without line breaks, and
+// with no bit set that means nothing.
+func fromBase64(text []byte) ([]byte, error) {
+	if at := bytes.IndexAny(text, "\r\n"); at >= 0 {
+		return nil, base64.CorruptInputError(at)
+	}
+	return base64.StdEncoding.Strict().AppendDecode(nil, text)
 }

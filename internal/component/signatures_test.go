@@ -60,6 +60,14 @@ func js(t *testing.T, values ...any) string {
 	return strings.Join(parts, ", ")
 }
 
+// loose returns another text that a decoder of base64 which is not strict takes for the
+// same bytes: of one that ends with "=", with the lowest bit of its last digit set.
+func loose(text string) string {
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	end := strings.IndexByte(text, '=') - 1
+	return text[:end] + string(digits[strings.IndexByte(digits, text[end])|1]) + text[end+1:]
+}
+
 // TestEd25519 tries a vector of RFC 8032, keys and signatures in each of their forms, and
 // what is not right.
 func TestEd25519(t *testing.T) {
@@ -76,27 +84,32 @@ func TestEd25519(t *testing.T) {
 	other := ed25519.Sign(private, []byte(body+" "))
 	b64 := base64.StdEncoding.EncodeToString
 	for args, want := range map[string]any{
-		js(t, rfcKey, "r", rfcSignature):                                       true,
-		js(t, strings.ToUpper(rfcKey), "r", strings.ToUpper(rfcSignature)):     true,
-		js(t, rfcKey, "s", rfcSignature):                                       false,
-		js(t, []byte(public), body, signature):                                 true,
-		js(t, []byte(public), []byte(body), signature):                         true,
-		js(t, hex.EncodeToString(public), body, hex.EncodeToString(signature)): true,
-		js(t, b64(public), body, b64(signature)):                               true,
-		js(t, b64(public), body, b64(other)):                                   false,
-		js(t, b64(public), body, signature[:63]):                               false,
-		js(t, b64(public), body, ""):                                           false,
-		js(t, b64(public), body, strings.Repeat("zz", 64)):                     false,
-		js(t, b64(public), body, strings.Repeat("A", 10_000)):                  false,
-		js(t, b64(public), body, nil):                                          false,
-		js(t, b64(public), body, map[string]any{}):                             false,
-		js(t, b64(public)[1:], body, signature):                                "TypeError",
-		js(t, "", body, signature):                                             "TypeError",
-		js(t, nil, body, signature):                                            "TypeError",
-		js(t, public[:31], body, signature):                                    "TypeError",
-		js(t, b64(public), nil, signature):                                     "TypeError",
-		js(t, hex.EncodeToString(public)+" ", body, signature):                 "TypeError",
-		js(t, make([]byte, 32), body, make([]byte, 64)):                        "TypeError",
+		js(t, rfcKey, "r", rfcSignature):                                         true,
+		js(t, strings.ToUpper(rfcKey), "r", strings.ToUpper(rfcSignature)):       true,
+		js(t, rfcKey, "s", rfcSignature):                                         false,
+		js(t, []byte(public), body, signature):                                   true,
+		js(t, []byte(public), []byte(body), signature):                           true,
+		js(t, hex.EncodeToString(public), body, hex.EncodeToString(signature)):   true,
+		js(t, b64(public), body, b64(signature)):                                 true,
+		js(t, b64(public), body, b64(other)):                                     false,
+		js(t, b64(public), body, signature[:63]):                                 false,
+		js(t, b64(public), body, b64(signature)+"\n"):                            false,
+		js(t, b64(public), body, b64(signature)[:40]+"\r\n"+b64(signature)[40:]): false,
+		js(t, b64(public), body, loose(b64(signature))):                          false,
+		js(t, loose(b64(public)), body, signature):                               "TypeError",
+		js(t, b64(public)+"\n", body, signature):                                 "TypeError",
+		js(t, b64(public), body, ""):                                             false,
+		js(t, b64(public), body, strings.Repeat("zz", 64)):                       false,
+		js(t, b64(public), body, strings.Repeat("A", 10_000)):                    false,
+		js(t, b64(public), body, nil):                                            false,
+		js(t, b64(public), body, map[string]any{}):                               false,
+		js(t, b64(public)[1:], body, signature):                                  "TypeError",
+		js(t, "", body, signature):                                               "TypeError",
+		js(t, nil, body, signature):                                              "TypeError",
+		js(t, public[:31], body, signature):                                      "TypeError",
+		js(t, b64(public), nil, signature):                                       "TypeError",
+		js(t, hex.EncodeToString(public)+" ", body, signature):                   "TypeError",
+		js(t, make([]byte, 32), body, make([]byte, 64)):                          "TypeError",
 	} {
 		if got := value(t, "try { return ed25519Verify("+args+") } catch (e) { return e instanceof TypeError && e.stack ? e.name : 'a ' + typeof e }"); got != want {
 			t.Errorf("%.300s: %v, not %v", args, got, want)
@@ -190,6 +203,7 @@ func TestECDSA(t *testing.T) {
 		js(t, key, []byte(body), sign(body)):                  true,
 		js(t, b64(key), body, b64(sign(body+" "))):            false,
 		js(t, b64(key), body, hex.EncodeToString(sign(body))): false,
+		js(t, b64(key), body, b64(sign(body))+"\n"):           false,
 		js(t, b64(key), body, ""):                             false,
 		js(t, b64(key), body, nil):                            false,
 		js(t, b64(largeKey), body, b64(sign(body))):           "TypeError",

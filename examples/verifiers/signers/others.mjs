@@ -42,6 +42,10 @@ const changed = (s, at = 0) => s.slice(0, at) + (s[at] === 'a' ? 'b' : 'a') + s.
   await send('a changed signature', body, wrong, { edit: (d) => ({ ...d, headers: { ...d.headers, 'x-signature-ed25519': changed(d.headers['x-signature-ed25519']) } }) });
   await send('a signature cut short', body, wrong, { edit: (d) => ({ ...d, headers: { ...d.headers, 'x-signature-ed25519': d.headers['x-signature-ed25519'].slice(2) } }) });
   await send('no signature', body, wrong, { edit: ({ headers: { 'x-signature-ed25519': _, ...headers }, ...d }) => ({ ...d, headers }) });
+  for (const [how, other] of [['in upper case', (s) => s.toUpperCase()], ['in base64', (s) => Buffer.from(s, 'hex').toString('base64')]]) {
+    await send('a signature ' + how, body, { ...wrong, signed: how === 'in upper case' }, {
+      edit: (d) => ({ ...d, headers: { ...d.headers, 'x-signature-ed25519': other(d.headers['x-signature-ed25519']) } }) });
+  }
   for (const time of [now - 301, now + 301, now + '000', 'now', '']) await send('signed at ' + time, body, { reject: 'not within 300 seconds' }, { time, late: true });
   await send('no object', '[]', { reject: 'the body is not a JSON object', signed: true });
   await send('no id', JSON.stringify({ type: 2, data: {} }), { reject: 'the interaction has no id', signed: true });
