@@ -85,6 +85,10 @@ func parseReply(value jsontext.Value) (a *answer, wrong string) {
 	if len(a.body) > maxReplyBody {
 		return nil, fmt.Sprintf("reply.body is larger than %d KiB", maxReplyBody>>10)
 	}
+	// A verifier's result is left as it was written, which is more than JSON allows.
+	if k := parts.body.Kind(); (k == '{' || k == '[') && !parts.body.IsValid() {
+		return nil, "reply.body is not strict JSON: expected no half of a surrogate pair"
+	}
 	return a, ""
 }
 
