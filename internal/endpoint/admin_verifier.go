@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
@@ -281,19 +284,69 @@ func (t *verifierTry) reveals(value []byte) bool {
 	})
 }
 
+// stands reports whether a text may be shown: with the stored secret only one that stands in
+// the delivery as it was given, or in the source. Any other may be a part of the secret, or
+// made with it.
+func (t *verifierTry) stands(text string) bool {
+	if !t.stored || text == "" || strings.Contains(t.component.Source, text) {
+		return true
+	}
+	return slices.ContainsFunc([][]byte{t.body, t.headers, t.request}, func(given []byte) bool { return strings.Contains(string(given), text) })
+}
+
+// eventStands is stands for an event: it is the body or a part of it, or the fields of the
+// body's form.
+func (t *verifierTry) eventStands(event jsontext.Value) bool {
+	text, err := normalJSON(event)
+	if !t.stored || err == nil && t.stands(text) {
+		return true
+	}
+	if body, wrong := normalJSON(t.body); err == nil && wrong == nil && strings.Contains(body, text) {
+		return true
+	}
+	fields, err := url.ParseQuery(string(t.body))
+	if err != nil {
+		return false
+	}
+	given, shown := map[string]any{}, map[string]any{}
+	for name, values := range fields {
+		given[name] = values[0]
+		if len(values) > 1 {
+			given[name] = slices.Compact(slices.Sorted(slices.Values(values)))
+		}
+	}
+	return json.Unmarshal(event, &shown) == nil && fmt.Sprintf("%q", given) == fmt.Sprintf("%q", shown)
+}
+
+// normalJSON returns a JSON text without spaces, with each text and number written as
+// JavaScript does.
+func normalJSON(text []byte) (string, error) {
+	normal, err := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
+		jsontext.CanonicalizeRawInts(true), jsontext.CanonicalizeRawFloats(true))
+	return string(normal), err
+}
+
+// notGiven is the reason why a part of what a verifier returned is not shown.
+const notGiven = "with the stored secret only what stands in the delivery or in the source is shown, not "
+
 // reply fills a verdict with the verifier's answer to a challenge, without one that
-// contains a stored secret.
+// contains a stored secret, and without a body that was not given.
 func (t *verifierTry) reply(v *AdminVerdict, a *answer, value []byte) {
 	v.Outcome = "reply"
 	if t.reveals(value) {
 		v.Reason = secretReturned
 		return
 	}
-	v.Reply = &AdminReply{Status: a.status, ContentType: a.contentType, Body: string(a.body)}
+	v.Reply = &AdminReply{Status: a.status, ContentType: a.contentType}
+	if !t.stands(string(a.body)) {
+		v.Reason = notGiven + fmt.Sprintf("the reply's body of %d bytes", len(a.body))
+		return
+	}
+	v.Reply.Body = string(a.body)
 }
 
 // accept fills a verdict with what the verifier returned, without anything that
-// contains a stored secret.
+// contains a stored secret or was not given.
 func (t *verifierTry) accept(v *AdminVerdict, accepted *verified, value []byte) {
 	v.Accepted, v.Outcome = true, "accepted"
 	if t.reveals(value) {
@@ -301,7 +354,22 @@ func (t *verifierTry) accept(v *AdminVerdict, accepted *verified, value []byte) 
 		return
 	}
 	id, kind := storedKind(accepted.id), storedKind(accepted.kind)
-	v.ProviderEventID, v.EventKind = &id, &kind
+	var hidden []string
+	if t.stands(accepted.id) {
+		v.ProviderEventID = &id
+	} else {
+		hidden = append(hidden, fmt.Sprintf("the providerEventId of %d bytes", len(id)))
+	}
+	if t.stands(accepted.kind) {
+		v.EventKind = &kind
+	} else {
+		hidden = append(hidden, fmt.Sprintf("the eventKind of %d bytes", len(kind)))
+	}
+	t.showEvent(v, value, hidden)
+}
+
+// showEvent fills a verdict with the event, and says what is not shown.
+func (t *verifierTry) showEvent(v *AdminVerdict, value []byte, hidden []string) {
 	whole, err := httpapi.ParseEvent(value, httpapi.MaxEventDepth+1)
 	if err != nil { // parseVerified has parsed it
 		return
@@ -311,5 +379,12 @@ func (t *verifierTry) accept(v *AdminVerdict, accepted *verified, value []byte) 
 		v.Reason = "the event is larger than 1 MiB, and is not shown"
 		return
 	}
-	v.CanonicalEvent = json.RawMessage(strings.ToValidUTF8(string(event), "\uFFFD"))
+	if t.eventStands(event) {
+		v.CanonicalEvent = json.RawMessage(strings.ToValidUTF8(string(event), "\uFFFD"))
+	} else {
+		hidden = append(hidden, fmt.Sprintf("the canonicalEvent of %d bytes", len(event)))
+	}
+	if len(hidden) > 0 {
+		v.Reason = notGiven + strings.Join(hidden, ", ")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/internal/gatetest"
 )
@@ -17,8 +18,12 @@ const bench = `
         const want = hmacSha256(config.webhook_secret, rawBody)
         if (!headers["x-signature"]) fail("there is no X-Signature")
         if (headers["x-signature"] !== want) fail("expected " + want)
+        if (rawBody.startsWith("a=")) return {providerEventId: "1", eventKind: "order", canonicalEvent: {a: "1", b: decodeURIComponent("Gr%C3%B6%C3%9Fe")}}
         const event = JSON.parse(rawBody)
         if (event.reply) return {reply: event.leak ? {[event.leak]: config.webhook_secret, ...(event.name ? {[config.webhook_secret]: 1} : {})} : {body: {method, query, url}}}
+        if (event.parts) return event.parts === "reply" ? {reply: {status: 201, body: config.webhook_secret.slice(0, 8)}}
+          : {providerEventId: config.webhook_secret.slice(0, 8), eventKind: btoa(config.webhook_secret), canonicalEvent: {half: config.webhook_secret.slice(8)}}
+        if (event.echo) return {reply: {body: event.echo}}
         return {providerEventId: event.id, eventKind: "order", canonicalEvent: event.leak ? {secret: config.webhook_secret} : event}
       }
 `
@@ -99,6 +104,31 @@ func TestTheVerifierTestBench(t *testing.T) {
 			if v, text := verdict(stored(), hmacHex(shopSecret, body), body); v["outcome"] != outcome || v["reply"] != nil || strings.Contains(text, shopSecret) {
 				t.Errorf("the stored secret, %s: %s", body, text)
 			}
+		}
+		w.Clock.Advance(time.Minute) // a user has 20 tries in it
+		// Neither are parts of it and what was made of it; what stands in the delivery is.
+		const halves, half, echo = `{"parts": "event"}`, `{"parts": "reply"}`, `{"echo": "3eZbrw1aB"}`
+		v, text := verdict(stored(), hmacHex(shopSecret, halves), halves)
+		if v["accepted"] != true || v["providerEventId"] != nil || v["eventKind"] != nil || v["canonicalEvent"] != nil ||
+			!strings.Contains(v["reason"].(string), "not the providerEventId of 8 bytes, the eventKind of ") || strings.Contains(text, shopSecret[:8]) {
+			t.Errorf("an event with parts of the stored secret: %s", text)
+		}
+		v, text = verdict(stored(), hmacHex(shopSecret, half), half)
+		if reply, _ := v["reply"].(map[string]any); reply == nil || reply["status"] != 201.0 || reply["body"] != "" ||
+			!strings.Contains(v["reason"].(string), "not the reply's body of 8 bytes") || strings.Contains(text, shopSecret[:8]) {
+			t.Errorf("a reply with a part of the stored secret: %s", text)
+		}
+		v, text = verdict(stored(), hmacHex(shopSecret, echo), echo)
+		if reply, _ := v["reply"].(map[string]any); reply == nil || reply["body"] != "3eZbrw1aB" || v["reason"] != "" {
+			t.Errorf("a reply of what was given: %s", text)
+		}
+		const form = `a=1&b=Gr%C3%B6%C3%9Fe`
+		if v, text := verdict(stored(), hmacHex(shopSecret, form), form); v["canonicalEvent"] == nil || v["canonicalEvent"].(map[string]any)["b"] != "Größe" {
+			t.Errorf("the fields of a form: %s", text)
+		}
+		const spaced = `{ "id":"evt_3", "n": 1.50, "text": "Gr\u00f6\u00dfe" }`
+		if v, text := verdict(stored(), hmacHex(shopSecret, spaced), spaced); v["reason"] != "" || v["canonicalEvent"] == nil || v["canonicalEvent"].(map[string]any)["text"] != "Größe" {
+			t.Errorf("an event as it was given: %s", text)
 		}
 		given = own()
 		given["method"] = "PUT"
