@@ -142,7 +142,7 @@ function ReplyView({ verdict: v }: { verdict: Verdict }) {
   return (
     <>
       <div className="verdict yes" data-testid="verdict" data-accepted={false}><Arch state="open" size={20} /><div><b>It answers a challenge</b><p>{v.reason || 'Nothing runs, and there is no event.'}</p></div></div>
-      {v.reply && <div className="top6"><KeyValues label="The answer" items={[{ name: 'Status', value: v.reply.status }, { name: 'Content type', value: <span className="mono">{v.reply.contentType}</span> }, { name: 'Body', value: v.reply.body === '' ? <span className="muted">none</span> : <span className="mono">{v.reply.body}</span> }]} /></div>}
+      {v.reply && <div className="top6"><KeyValues label="The answer" items={[{ name: 'Status', value: v.reply.status }, { name: 'Content type', value: <span className="mono">{v.reply.contentType}</span> }, { name: 'Body', value: v.reply.body === '' ? <span className="muted">{v.reason === '' ? 'none' : 'not shown'}</span> : <span className="mono">{v.reply.body}</span> }]} /></div>}
       {v.console.length > 0 && <section className="sec top6"><h2>Console</h2><div className="pane"><ConsoleLines lines={v.console} /></div></section>}
     </>
   )
