@@ -191,7 +191,7 @@ func TestAnEntryIsWrittenSoon(t *testing.T) {
 		for at.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		if took := time.Unix(0, at.Load()).Sub(begun); took < flushEntries/2 || took > 5*time.Second {
+		if took := time.Unix(0, at.Load()).Sub(begun); took < flushEntries/2 || took > 20*time.Second {
 			t.Errorf("an entry alone waited %v", took)
 		}
 		time.Sleep(time.Duration(i) * 30 * time.Millisecond)

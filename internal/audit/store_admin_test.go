@@ -89,42 +89,6 @@ var pageFilters = map[string]struct {
 	}},
 }
 
-// Pages hold together what a linear search finds, in order and once each, however
-// soon their time is up; so do the parts of a histogram.
-func TestPagesAndHistogramsAreComplete(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		makeTenant(t, d, "acme")
-		events := fillKinds(t, d, 360)
-		log := &Log{DB: d, Tenant: "acme"}
-		for name, c := range pageFilters {
-			var want []string
-			for _, ev := range events {
-				if c.wants(ev) {
-					want = append(want, ev.RequestID)
-				}
-			}
-			for limit, patience := range map[int]time.Duration{17: 0, 50: time.Hour} {
-				got, empty := allPages(t, log, c.filter, limit, patience)
-				if !slices.Equal(got, want) {
-					t.Errorf("%s by %d, %v: %d entries, want %d", name, limit, patience, len(got), len(want))
-				}
-				if patience > 0 && empty > 0 {
-					t.Errorf("%s: %d empty pages although there was time", name, empty)
-				}
-			}
-			f := c.filter
-			if f.Since.IsZero() {
-				f.Since, f.Until = noon.Add(-time.Hour), noon.AddDate(0, 0, 4)
-			}
-			for _, patience := range []time.Duration{0, time.Hour} {
-				if got := countAll(t, log, f, patience); got != counts(events, c.wants) {
-					t.Errorf("histogram of %s, %v: %+v, want %+v", name, patience, got, counts(events, c.wants))
-				}
-			}
-		}
-	})
-}
-
 func allPages(t *testing.T, log *Log, f Filter, limit int, patience time.Duration) (ids []string, empty int) {
 	t.Helper()
 	f.Limit = limit

@@ -18,6 +18,9 @@ import (
 
 const deadline = 100 * time.Millisecond
 
+// starved is how long a run may wait for the cores that other processes use.
+const starved = 10 * time.Second
+
 func repeated(s string, n int) string { return strings.Repeat(s, n) }
 
 // sleeper is a Host that is slow for the entity "sleep".
@@ -132,7 +135,7 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := compile(t, "export default () => { for (;;) ; }").Run(ctx, component.Run{})
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > starved {
 		t.Fatal(err, time.Since(start))
 	}
 }

@@ -43,6 +43,10 @@ var sessionSettings = map[string]string{
 	// default PostgreSQL plans a statement on large tables again for its
 	// arguments, which costs more than reading.
 	"plan_cache_mode": "force_generic_plan",
+	// Such a plan stays until the table is analyzed. One that was made while the table
+	// was empty must not read the whole of it ever after.
+	"enable_seqscan": "off",
+	"jit":            "off", // it takes longer than any of these statements
 }
 
 // postgres is the engine for installations with many nodes.

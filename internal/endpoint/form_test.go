@@ -111,7 +111,7 @@ func TestWrongMultipartForms(t *testing.T) {
 			if !strings.Contains(strings.ReplaceAll(string(a.Body), `\"`, `"`), c.want) {
 				t.Errorf("%s: %s", name, a.Body)
 			}
-			if took := time.Since(begun); took > 3*time.Second {
+			if took := time.Since(begun); took > 10*time.Second { // some milliseconds on a machine that does nothing else
 				t.Errorf("%s took %s", name, took)
 			}
 			if c.want == "photo" && fmt.Sprint(a.Fields()) != "[photo]" {

@@ -29,7 +29,7 @@ func TestTimeLimit(t *testing.T) {
 			mode, _, _ := strings.Cut(slug, "-")
 			begun := time.Now()
 			a := call[mode](slug, `{"do": "loop"}`).Want(504, "EXECUTION_TIMEOUT")
-			if took := time.Since(begun); took < 300*time.Millisecond || took > 3*time.Second {
+			if took := time.Since(begun); took < 300*time.Millisecond || took > 20*time.Second {
 				t.Errorf("%s: 300 ms took %v", slug, took)
 			}
 			if n := len(a.Header["Retry-After"]); n != 0 {
@@ -68,7 +68,7 @@ func TestNestedLoopsOfAFlow(t *testing.T) {
 			begun := time.Now()
 			call[mode](mode+"-a", list(1000)).Want(422, "EXECUTION_ERROR")
 			call[mode](mode+"-a", list(1001)).Want(422, "EXECUTION_ERROR")
-			if took := time.Since(begun); took > 5*time.Second {
+			if took := time.Since(begun); took > 20*time.Second {
 				t.Errorf("%s: %v", mode, took)
 			}
 		}
@@ -97,7 +97,7 @@ func TestVerifierLimits(t *testing.T) {
 		if header(t, a, "Retry-After") == "" || header(t, a, "X-RateLimit-Remaining") != fmt.Sprint(left) {
 			t.Errorf("%d left: %v", left, a.Header)
 		}
-		if took := time.Since(begun); took < 240*time.Millisecond || took > 6*time.Second {
+		if took := time.Since(begun); took < 240*time.Millisecond || took > 20*time.Second {
 			t.Errorf("it took %v", took)
 		}
 	}

@@ -97,7 +97,7 @@ func TestACallerWhoHangsUp(t *testing.T) {
 		wg.Wait()
 		begun := time.Now()
 		hook.Post(custom+"hook", `{}`).Want(200, "")
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > 20*time.Second {
 			t.Errorf("it waited %v", took)
 		}
 		if a := hook.Post(custom+"hook", `{}`).Want(200, ""); string(a.Body) != `{"duplicate":true}` {

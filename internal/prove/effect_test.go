@@ -74,7 +74,7 @@ func (e *effects) until(what, token, method, path, body string, status int, code
 					}
 					return
 				}
-				if took > 10*soon {
+				if took > strictly(10*soon) {
 					e.p.fail("%s does not hold on node %d after %s: %v %v", what, i, took, a, err)
 					return
 				}

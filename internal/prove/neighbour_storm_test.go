@@ -20,13 +20,6 @@ import (
 const (
 	neighbourWait = 50 * time.Millisecond  // on the p99 of each kind of request
 	neighbourMost = 500 * time.Millisecond // for any request
-	// The bounds of the short sample are wider, because other tests use the machine
-	// and the storm's own clients take as much of it as the server. Other load can only
-	// add to the delay, so one of a few rounds must be within the bounds: an unfair
-	// server exceeds them in every round.
-	neighbourSampleWait   = 500 * time.Millisecond
-	neighbourSampleMost   = 2 * time.Second
-	neighbourSampleRounds = 4
 	// The victim's requests take a tenth of what the server can answer. In the sample
 	// they take less: it is measured in half a second, in which other tests may rest that
 	// take most of the machine afterwards.
@@ -137,22 +130,8 @@ func TestProveANeighboursStorm(t *testing.T) {
 		p := begin(t, "FAIR-storm", engine)
 		s := newNeighbourStorm(p, engine)
 		s.n = s.w.start()
-		wait, most, rounds := neighbourSampleWait, neighbourSampleMost, neighbourSampleRounds
-		if proving {
-			wait, most, rounds = neighbourWait, neighbourMost, 1
-		}
-		for round := 1; ; round++ {
-			s.measure()
-			over := s.judge(wait, most)
-			if len(over) > 0 && round < rounds {
-				continue
-			}
-			p.set("rounds", int64(round))
-			for _, what := range over {
-				p.fail("%s", what)
-			}
-			break
-		}
+		s.measure()
+		s.judge()
 		if s.n.panicked() || !s.n.running() {
 			p.fail("the process did not stay as it was: %s%s", s.n.stdout(), s.n.stderr())
 		}
@@ -289,9 +268,9 @@ func (s *neighbourStorm) rage(lasts time.Duration) {
 	parts.Wait()
 }
 
-// judge compares the victim's times alone with those in the storm, and returns what exceeds
-// its bound.
-func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
+// judge compares the victim's times alone with those in the storm.
+func (s *neighbourStorm) judge() {
+	s.p.t.Helper()
 	s.p.set("longest_turn_ms", s.longestTurn())
 	for kind, m := range s.meters {
 		idle := s.idle[kind]
@@ -303,18 +282,17 @@ func (s *neighbourStorm) judge(wait, most time.Duration) (over []string) {
 			s.p.set(kind+"_"+name+"_most_us", quantile(took, 1).Microseconds())
 		}
 		if len(storm) == 0 || len(idle) == 0 {
-			over = append(over, kind+": nothing was measured")
+			s.p.fail("%s: nothing was measured", kind)
 			continue
 		}
 		s.p.tried(len(storm))
-		if d := quantile(storm, 0.99) - quantile(idle, 0.99); d > wait {
-			over = append(over, fmt.Sprintf("%s: p99 is %s longer in the storm, at most %s is meant", kind, d, wait))
+		if d := quantile(storm, 0.99) - quantile(idle, 0.99); d > strictly(neighbourWait) {
+			s.p.fail("%s: p99 is %s longer in the storm, at most %s is meant", kind, d, neighbourWait)
 		}
-		if d := quantile(storm, 1); d > most {
-			over = append(over, fmt.Sprintf("%s: the slowest took %s in the storm, at most %s is meant", kind, d, most))
+		if d := quantile(storm, 1); d > strictly(neighbourMost) {
+			s.p.fail("%s: the slowest took %s in the storm, at most %s is meant", kind, d, neighbourMost)
 		}
 	}
-	return over
 }
 
 // longestTurn returns the longest turn that one write had at the database, in

@@ -73,7 +73,7 @@ func restartOnce(t *testing.T, p *proof, s *postgresServer, n *node, token strin
 	}
 	recovered := time.Since(back)
 	p.most("recovered", recovered)
-	if recovered > 5*time.Second {
+	if recovered > strictly(5*time.Second) {
 		p.fail("no change was acknowledged for %s after PostgreSQL was back", recovered)
 	}
 	time.Sleep(200 * time.Millisecond)

@@ -33,7 +33,10 @@ type manyEntries struct {
 // Most fields have three rows (everybody, owner, owner's role) or two.
 var (
 	entryInserts = []manyEntries{insertOf(12), insertOf(6), insertOf(3), insertOf(2), insertOf(1)}
-	entryDeletes = []manyEntries{deleteOf(1), deleteOf(4), deleteOf(16)}
+	entryDeletes = map[db.Engine][]manyEntries{
+		db.SQLite:   {deleteOf(1), deleteOf(4), deleteOf(16)},
+		db.Postgres: {deleteOf(1), lookUpAndDelete(4), lookUpAndDelete(16)},
+	}
 )
 
 // insertOf returns the statement that inserts n rows; $2 is the entity, $3 the
@@ -63,6 +66,19 @@ func deleteOf(n int) manyEntries {
 	}
 	return manyEntries{n, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND record_created_at = $3
 		AND field = $4 AND value = $5 AND reach IN (` + list + `)`}
+}
+
+// lookUpAndDelete returns the same for PostgreSQL. Without statistics it takes the list
+// of reaches for a condition on what it finds, and reads all rows of the field: here it
+// looks up one reach after the other. The record is locked, so nobody moves a row meanwhile.
+func lookUpAndDelete(n int) manyEntries {
+	list := "($6)"
+	for i := range n - 1 {
+		list += ", ($" + strconv.Itoa(7+i) + ")"
+	}
+	return manyEntries{n, `DELETE FROM field_values WHERE tenant_id = $1 AND ctid = ANY (ARRAY(
+		SELECT v.ctid FROM (VALUES ` + list + `) w (reach) CROSS JOIN LATERAL (SELECT ctid FROM field_values WHERE tenant_id = $1
+		AND entity = $2 AND field = $4 AND reach = w.reach AND value = $5 AND record_created_at = $3 LIMIT 1) v))`}
 }
 
 // insertEntries adds index rows; existing ones stay. A unique value that
@@ -106,13 +122,14 @@ func insertUnique(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int
 // deleteEntries removes index rows. The rows of one field must be adjacent in
 // list.
 func deleteEntries(ctx context.Context, tx db.Tx, entity string, createdAt int64, list []entry) error {
-	most := entryDeletes[len(entryDeletes)-1].n
+	deletes := entryDeletes[tx.Dialect().Engine]
+	most := deletes[len(deletes)-1].n
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && n < most && list[n].field == list[0].field && list[n].value == list[0].value {
 			n++
 		}
-		del := entryDeletes[slices.IndexFunc(entryDeletes, func(d manyEntries) bool { return d.n >= n })]
+		del := deletes[slices.IndexFunc(deletes, func(d manyEntries) bool { return d.n >= n })]
 		args := append(make([]any, 0, 4+del.n), entity, createdAt, list[0].field, list[0].value)
 		for i := range del.n {
 			args = append(args, list[min(i, n-1)].reach)

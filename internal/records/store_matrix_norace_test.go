@@ -22,7 +22,7 @@ func TestMatrixCatchesSeededFaults(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)
 	caught, byWhy, cells := map[string]string{}, map[string]string{}, 0
 	left := slices.Clone(seededFaults)
-	for seed := uint64(2); seed <= 3 || seed <= 20 && len(left) > 0; seed++ {
+	for seed := uint64(2); seed <= 20 && len(left) > 0; seed++ {
 		how := whole
 		how.faults = left
 		x := examine(t, d, seed, how)
@@ -48,9 +48,12 @@ func TestMatrixCatchesSeededFaults(t *testing.T) {
 	t.Logf("matrix: %d cells, 0 differences; %d of %d seeded faults caught, %d of them by an explanation", cells, len(caught), len(seededFaults), len(byWhy))
 }
 
-// TestAuthorizationMatrixAtLength is TestAuthorizationMatrix with every viewer. With
-// TestMatrixCatchesSeededFaults it has more than 100,000 cells.
-func TestAuthorizationMatrixAtLength(t *testing.T) { matrix(t, 30_000, whole) }
+// TestAuthorizationMatrixAtLength is TestAuthorizationMatrix with every viewer on SQLite.
+// With TestMatrixCatchesSeededFaults it has more than 100,000 cells.
+func TestAuthorizationMatrixAtLength(t *testing.T) {
+	how := map[db.Engine]examination{db.SQLite: whole, db.Postgres: {stages: 3, viewers: 3}}
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { matrixOn(t, d, 15_000, how[d.Engine()]) })
+}
 
 // TestIndexRowsAreThoseOfTheRecords makes random writes of every kind, then
 // derives all index rows from the records, shares and rules and compares them
@@ -60,6 +63,9 @@ func TestIndexRowsAreThoseOfTheRecords(t *testing.T) {
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			n++
+			if d.Engine() == db.Postgres && n%3 != 0 {
+				return // a write takes several times as long there
+			}
 			x := &indexed{house: likeAcme(t, d, tenant.ID(fmt.Sprintf("t%d", n))), t: rt}
 			x.declare()
 			for range 3 {

@@ -19,9 +19,9 @@ import (
 // race detector, TestAuthorizationMatrixAtLength and TestMatrixCatchesSeededFaults.
 func TestAuthorizationMatrix(t *testing.T) { matrix(t, 1, brief) }
 
-// brief is an examination of a fourth of the viewers, before and after one stage
+// brief is an examination of an eighth of the viewers, before and after one stage
 // of changes.
-var brief = examination{stages: 2, viewers: 4}
+var brief = examination{stages: 2, viewers: 8}
 
 // whole is one of every viewer, before, between and after two stages of changes.
 var whole = examination{stages: 3, viewers: 1}
@@ -41,23 +41,26 @@ func TestProveAuthorizationMatrix(t *testing.T) {
 }
 
 func matrix(t *testing.T, enough int, how examination) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		cells, differences, whys, first := 0, 0, 0, uint64(1)
-		if os.Getenv("GATEHOUSE_PROVE") != "" {
-			first = uint64(time.Now().UnixNano() % 1_000_000)
-		}
-		for seed := first; cells < enough && differences == 0; seed++ {
-			x := examine(t, d, seed, how)
-			cells, differences, whys = cells+x.cells, differences+x.differences, whys+x.whys
-			for i, example := range x.examples {
-				if i == 5 {
-					break
-				}
-				t.Errorf("seed %d: %s", seed, example)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { matrixOn(t, d, enough, how) })
+}
+
+func matrixOn(t *testing.T, d *db.DB, enough int, how examination) {
+	t.Helper()
+	cells, differences, whys, first := 0, 0, 0, uint64(1)
+	if os.Getenv("GATEHOUSE_PROVE") != "" {
+		first = uint64(time.Now().UnixNano() % 1_000_000)
+	}
+	for seed := first; cells < enough && differences == 0; seed++ {
+		x := examine(t, d, seed, how)
+		cells, differences, whys = cells+x.cells, differences+x.differences, whys+x.whys
+		for i, example := range x.examples {
+			if i == 5 {
+				break
 			}
+			t.Errorf("seed %d: %s", seed, example)
 		}
-		t.Logf("matrix: %d cells, %d differences, seed %d; %d differences of explanations", cells, differences, first, whys)
-	})
+	}
+	t.Logf("matrix: %d cells, %d differences, seed %d; %d differences of explanations", cells, differences, first, whys)
 }
 
 // examine examines one world several times, with changes in between.

@@ -35,10 +35,11 @@ func applyAt(t *testing.T, w *gatetest.World, n *gatetest.Node, src string) {
 	}
 }
 
-// within fails the test unless the change made at begun is visible in time.
+// within fails the test unless the change made at begun becomes visible. That it does so
+// within a second is judged where nothing else uses the machine, by TestProveCommandsTakeEffect.
 func within(t *testing.T, what string, begun time.Time, seen func() bool) {
 	t.Helper()
-	const limit = time.Second
+	const limit = 10 * time.Second
 	for {
 		asked := time.Now()
 		if seen() {

@@ -1,3 +1,5 @@
+//go:build !race
+
 package manifest_test
 
 import (
