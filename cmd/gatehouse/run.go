@@ -87,6 +87,7 @@ type outcomeLine struct {
 	Error      *string          `json:"error"`
 	Code       string           `json:"code,omitempty"`
 	Trace      json.RawMessage  `json:"trace,omitempty"`
+	Skipped    string           `json:"skipped,omitempty"` // what a flow left out
 	Console    []component.Line `json:"console"`
 	DurationMS float64          `json:"duration_ms"`
 	CPUMS      float64          `json:"cpu_ms"`
@@ -95,7 +96,7 @@ type outcomeLine struct {
 // printOutcome prints the outcome of a run. It returns an error for a failed run.
 func (e *env) printOutcome(out *endpoint.Outcome, note string) error {
 	line := outcomeLine{
-		Data: out.Data, Meta: out.Meta, Trace: json.RawMessage(out.Trace), Console: out.Console,
+		Data: out.Data, Meta: out.Meta, Trace: json.RawMessage(out.Trace), Skipped: out.Skipped.String(), Console: out.Console,
 		DurationMS: milliseconds(out.Wall.Microseconds()), CPUMS: milliseconds(out.CPU.Microseconds()),
 	}
 	if line.Console == nil {
@@ -123,6 +124,7 @@ type runLine struct {
 	ID         string  `json:"id"`
 	StartedAt  string  `json:"started_at"`
 	Status     string  `json:"status"`
+	Skipped    *string `json:"skipped"` // what a flow left out
 	Endpoint   *string `json:"endpoint"`
 	Kind       string  `json:"kind"` // component or automation
 	Target     string  `json:"target"`
@@ -140,7 +142,7 @@ type runLine struct {
 func lineOfRun(r *endpoint.Run, emailOf func(user.ID) (string, error)) (runLine, error) {
 	email, err := emailOf(r.UserID)
 	return runLine{
-		ID: r.ID, StartedAt: *instant(r.StartedAt), Status: r.Status, Endpoint: orNull(r.Slug), Kind: string(r.Target.Kind), Target: r.Target.Name,
+		ID: r.ID, StartedAt: *instant(r.StartedAt), Status: r.Status, Skipped: orNull(r.Skipped.String()), Endpoint: orNull(r.Slug), Kind: string(r.Target.Kind), Target: r.Target.Name,
 		Auth: string(r.Auth), User: orNull(email), EventID: orNull(r.EventID), RequestID: r.RequestID, Tries: r.Tries, DurationMS: milliseconds(r.Took),
 		CPUMS: milliseconds(r.CPU), ErrorCode: orNull(r.ErrorCode), Error: orNull(r.Error),
 	}, err
@@ -181,7 +183,11 @@ func runList(f *flags) action {
 				if err != nil {
 					return err
 				}
-				l.add(line, line.ID, line.StartedAt, line.Status, orEmpty(line.Endpoint), line.Kind+" "+line.Target, orEmpty(line.User),
+				status := line.Status
+				if line.Skipped != nil {
+					status += ", " + *line.Skipped
+				}
+				l.add(line, line.ID, line.StartedAt, status, orEmpty(line.Endpoint), line.Kind+" "+line.Target, orEmpty(line.User),
 					strconv.FormatFloat(line.DurationMS, 'f', 1, 64), orEmpty(line.ErrorCode))
 			}
 			return l.print(f.stdout, f.asJSON)

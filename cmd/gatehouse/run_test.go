@@ -39,6 +39,7 @@ automations:
     input_schema: [{name: name, type: text, required: true}]
     outputs: [{name: id, type: text}]
     nodes:
+      - {id: named, type: set, values: {first: "{{inputs.name.first}}"}}
       - {id: greeted, type: component, component: greet, inputs: {name: "{{inputs.name}}"}, outputs: {id: id}}
 custom_endpoints:
   - {slug: key, target: {component: greet}}
@@ -251,7 +252,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 		stop() // writes the runs that are still buffered
 		x.sealed("Zacharias")
 		runs := x.lines("run", "list", "--tenant", "acme", "--errors")
-		const members = "auth cpu_ms duration_ms endpoint error error_code event_id id kind request_id started_at status target tries user"
+		const members = "auth cpu_ms duration_ms endpoint error error_code event_id id kind request_id skipped started_at status target tries user"
 		if len(runs) != 2*n || keysOf(runs[0]) != members {
 			t.Fatalf("%v", runs)
 		}
@@ -272,10 +273,11 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 		x.fails(2, "--limit -1: expected 0 or more", "run", "list", "--tenant", "acme", "--limit", "-1")
 		for i, r := range runs { // newest first
 			slug, target, kind := "flow", "greeting", "automation"
+			skipped := any("1 skipped: named: inputs.name.first reads first out of text, which is not an object or a list")
 			if i >= 2*n-2 {
-				slug, target, kind = "hook", "greet", "component"
+				slug, target, kind, skipped = "hook", "greet", "component", nil
 			}
-			if r["endpoint"] != slug || r["target"] != target || r["kind"] != kind || r["status"] != "failed" || r["error_code"] != "EXECUTION_ERROR" ||
+			if r["endpoint"] != slug || r["target"] != target || r["kind"] != kind || r["status"] != "failed" || r["skipped"] != skipped || r["error_code"] != "EXECUTION_ERROR" ||
 				r["auth"] != "token" || r["user"] != "olivia@acme.example" || r["tries"] != 1. || r["event_id"] == nil {
 				t.Errorf("%v", r)
 			}
@@ -287,7 +289,7 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 			if !strings.Contains(fmt.Sprint(whole["console"]), "greeting 20") {
 				t.Errorf("the console is %v", whole["console"])
 			}
-			if trace, _ := whole["trace"].([]any); len(trace) != map[string]int{"flow": 1}[slug] {
+			if trace, _ := whole["trace"].([]any); len(trace) != map[string]int{"flow": 2}[slug] {
 				t.Errorf("%s: the trace is %v", slug, whole["trace"])
 			}
 			if i%2 == 1 {

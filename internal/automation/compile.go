@@ -32,6 +32,7 @@ type instruction struct {
 	name string // its id, or else its path
 	kind string // its type
 	slot int    // of its result, or noResult
+	must bool   // it ends the run when it cannot read what it needs
 	do   executor
 }
 
@@ -48,7 +49,7 @@ func Restore(def *Definition) (*Flow, Problems) {
 }
 
 func compile(def *Definition, c *compiler) (*Flow, Problems) {
-	c.scope, c.allItems = newScope(def), map[string]bool{}
+	c.scope, c.allItems, c.must = newScope(def), map[string]bool{}, def.FailOnSkip
 	for _, d := range def.Outputs {
 		c.outputs = append(c.outputs, d.Name)
 	}
@@ -64,6 +65,7 @@ type compiler struct {
 	*scope
 	names    Names
 	stored   bool // the definition was accepted before
+	must     bool // nodes end the run when they cannot read what they need
 	outputs  []string
 	allItems map[string]bool // the names of all items that were compiled so far
 	problems Problems
@@ -72,7 +74,7 @@ type compiler struct {
 func (c *compiler) list(nodes []*node) []*instruction {
 	made := make([]*instruction, len(nodes))
 	for i, n := range nodes {
-		made[i] = &instruction{name: cmp.Or(n.id, n.path), kind: n.typ.name, slot: noResult}
+		made[i] = &instruction{name: cmp.Or(n.id, n.path), kind: n.typ.name, slot: noResult, must: n.onSkip == FailOnSkip || c.must && n.onSkip == ""}
 		made[i].do = n.compile(c, n)
 		if n.typ.readable {
 			made[i].slot = c.slot()

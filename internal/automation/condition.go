@@ -42,6 +42,21 @@ func (c *compiler) when(source any, path string) expression {
 		c.problems.add(path, "expected a condition that is true or false, found %s", kind)
 		return nil
 	}
+	return c.tree(tree, path)
+}
+
+// expression compiles what is between {{ and }}. It adds a problem for each mistake, and
+// returns nil for a text that cannot be parsed.
+func (c *compiler) expression(text, path string) expression {
+	tree, problem := parseCondition(text)
+	if problem != "" {
+		c.problems.add(path, "%s", problem)
+		return nil
+	}
+	return c.tree(tree, path)
+}
+
+func (c *compiler) tree(tree ast.Node, path string) expression {
 	cc := &conditions{compiler: c}
 	made := cc.node(tree)
 	for _, problem := range cc.found {
@@ -56,7 +71,7 @@ func parseCondition(text string) (_ ast.Node, problem string) {
 		text = inner[:len(inner)-2] // braces around the whole condition are allowed
 	}
 	if len(text) > MaxCondition {
-		return nil, fmt.Sprintf("the condition is %d bytes long: expected at most %d", len(text), MaxCondition)
+		return nil, fmt.Sprintf("the expression is %d bytes long: expected at most %d", len(text), MaxCondition)
 	}
 	if strings.Contains(text, "{{") {
 		return nil, "a condition names what it reads without braces, like inputs.score > 50"
@@ -68,7 +83,7 @@ func parseCondition(text string) (_ ast.Node, problem string) {
 		return nil, "expected an expression like inputs.score > 50: " + oneLine(err)
 	}
 	if depth(tree.Node) > maxConditionDepth {
-		return nil, fmt.Sprintf("the condition is nested too deeply: expected at most %d levels", maxConditionDepth)
+		return nil, fmt.Sprintf("the expression is nested too deeply: expected at most %d levels", maxConditionDepth)
 	}
 	return tree.Node, ""
 }
@@ -205,6 +220,8 @@ func fixedKind(n ast.Node) string {
 		return operators[n.Operator].gives
 	case *ast.BuiltinNode:
 		return functions[n.Name].gives + loops[n.Name].gives
+	case *ast.CallNode:
+		return functions[n.Callee.String()].gives
 	}
 	return ""
 }
@@ -258,7 +275,7 @@ func (c *conditions) node(n ast.Node) expression {
 	case *ast.BuiltinNode:
 		return c.builtin(n)
 	case *ast.CallNode:
-		return c.problem("there is no function %s", show(n.Callee.String()))
+		return c.call(n)
 	case *ast.VariableDeclaratorNode:
 		return c.problem("let is not available in a condition: a set node before it gives a var its value")
 	}

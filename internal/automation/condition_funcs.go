@@ -3,6 +3,7 @@ package automation
 import (
 	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
@@ -34,22 +35,34 @@ func (c *conditions) builtin(n *ast.BuiltinNode) expression {
 	if !known {
 		return c.problem("the function %s is not available in a condition", n.Name)
 	}
-	if len(n.Arguments) != 1 && !(len(n.Arguments) > 1 && (n.Name == "min" || n.Name == "max")) {
-		return c.problem("%s expects one argument, found %d", n.Name, len(n.Arguments))
+	return c.apply(n.Name, fn, n.Arguments)
+}
+
+// call compiles a call of a function that the library does not know.
+func (c *conditions) call(n *ast.CallNode) expression {
+	name := n.Callee.String()
+	fn, known := functions[name]
+	if !known {
+		return c.problem("there is no function %s", show(name))
 	}
-	arguments := make([]expression, len(n.Arguments))
-	for i := range n.Arguments {
-		arguments[i] = c.node(n.Arguments[i])
+	return c.apply(name, fn, n.Arguments)
+}
+
+func (c *conditions) apply(name string, fn function, given []ast.Node) expression {
+	if len(given) != 1 && !(len(given) > 1 && (name == "min" || name == "max")) {
+		return c.problem("%s expects one argument, found %d", name, len(given))
 	}
-	many := &ast.ArrayNode{Nodes: n.Arguments}
-	if len(arguments) > 1 {
-		arguments = []expression{c.array(many)}
+	var argument expression
+	if len(given) == 1 {
+		argument = c.node(given[0])
+	} else {
+		argument = c.array(&ast.ArrayNode{Nodes: given})
 	}
 	return func(r *run) (any, error) {
 		if err := r.step(1); err != nil {
 			return nil, err
 		}
-		v, err := arguments[0].opened(r)
+		v, err := argument.opened(r)
 		if err != nil {
 			return nil, err
 		}
@@ -220,6 +233,11 @@ var functions = map[string]function{
 	"last":   {"", elementAt("last", -1)},
 	"min":    {"", extreme("min", -1)},
 	"max":    {"", extreme("max", 1)},
+
+	"number":   {aNumber, toNumber},
+	"text":     {aText, toText},
+	"date":     {aText, toTime("date", func(at time.Time) string { return at.Format(time.DateOnly) })},
+	"datetime": {aText, toTime("datetime", func(at time.Time) string { return at.Format(time.RFC3339Nano) })},
 }
 
 func length(r *run, v any) (any, error) {

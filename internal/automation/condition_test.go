@@ -165,7 +165,7 @@ func TestRefusedConditions(t *testing.T) {
 		`inputs.email matches "` + strings.Repeat("a", 257) + `"`: "the pattern is 257 bytes long",
 		`# == 1`:                  "",
 		`b"bytes" == 1`:           "not available",
-		strings.Repeat("a", 2001): "the condition is 2001 bytes long",
+		strings.Repeat("a", 2001): "the expression is 2001 bytes long",
 		strings.Repeat("(", 999) + "1" + strings.Repeat(")", 999): "found a number",
 		strings.Repeat("!", 100) + "true":                         "nested too deeply",
 		strings.Repeat("1+", 900) + "1 == 1":                      "maximum allowed nodes",

@@ -19,6 +19,9 @@ type Definition struct {
 	Name        string
 	InputSchema []inputs.Declaration
 	Outputs     []inputs.Declaration
+	// FailOnSkip is whether a node that cannot read what it needs ends the run, unless
+	// the node says otherwise.
+	FailOnSkip bool
 
 	nodes  []*node
 	source *object
@@ -30,7 +33,7 @@ func (d *Definition) JSON() jsontext.Value {
 	return text
 }
 
-// Decode decodes a definition: an object with name, input_schema, outputs and
+// Decode decodes a definition: an object with name, input_schema, outputs, on_skip and
 // nodes. data is JSON text (jsontext.Value or []byte), whose order of members is
 // kept, or the result of a JSON or YAML decoder (maps, lists, texts, numbers, true
 // and false, nil), whose members are ordered by name.
@@ -50,16 +53,26 @@ func Decode(data any) (*Definition, Problems) {
 		return nil, d.problems
 	}
 	def.source = source
-	m := d.members(source, "", "an automation", "name", "input_schema", "outputs", "nodes")
+	m := d.members(source, "", "an automation", "name", "input_schema", "outputs", "on_skip", "nodes")
 	def.Name = m.text("name", true)
 	def.InputSchema = d.declarations(m, "input_schema")
 	def.Outputs = d.declarations(m, "outputs")
+	def.FailOnSkip = m.choice("on_skip", OnSkip...) == FailOnSkip
 	def.nodes = m.nodes("nodes", 1, true)
 	if len(d.problems) > 0 {
 		return nil, d.problems
 	}
 	return def, nil
 }
+
+// What a node does that cannot read what it needs (contract F4).
+const (
+	SkipOnSkip = "skip" // it does nothing
+	FailOnSkip = "fail" // it ends the run
+)
+
+// OnSkip are the values of on_skip, the first if there is none.
+var OnSkip = []string{SkipOnSkip, FailOnSkip}
 
 // decoder collects problems and continues after each.
 type decoder struct {
@@ -210,6 +223,23 @@ func (m members) text(name string, required bool) string {
 		m.problems.add(path, "expected text that is not empty")
 	}
 	return text
+}
+
+// choice returns a member that has one of some values, "" when it is missing or wrong.
+func (m members) choice(name string, values ...string) string {
+	v, path, ok := m.get(name, orList(values), false)
+	if !ok {
+		return ""
+	}
+	if chosen, ok := v.(string); ok && slices.Contains(values, chosen) {
+		return chosen
+	}
+	found := kindOf(v)
+	if text, ok := v.(string); ok {
+		found = show(text)
+	}
+	m.problems.add(path, "expected %s, found %s", orList(values), found)
+	return ""
 }
 
 func (m members) flag(name string) bool {

@@ -75,6 +75,7 @@ var memberDescriptions = map[string]MemberDescription{
 	"message":   {Kind: TemplateMember, Doc: "what the caller is told", Required: true},
 	"code":      {Kind: CodeMember, Doc: "a code like OUT_OF_STOCK", Default: "EXECUTION_ERROR"},
 	"status":    {Kind: NumberMember, Doc: "the HTTP status", Low: 400, High: 599, Default: "422"},
+	"on_skip":   {Kind: ChoiceMember, Doc: "what happens when it cannot read what it needs: skip it, or fail the run", Values: OnSkip, Default: "as the flow"},
 }
 
 // nodeDocs says what each type of node does and what its result is.
@@ -102,7 +103,7 @@ func Describe() []NodeDescription {
 	for i := range nodeTypes {
 		t := &nodeTypes[i]
 		d := NodeDescription{Type: t.name, Doc: nodeDocs[t.name][0], Readable: t.readable, Result: nodeDocs[t.name][1], Members: []MemberDescription{}}
-		for _, name := range t.members {
+		for _, name := range append(slices.Clone(t.members), "on_skip") {
 			m := memberDescriptions[name]
 			m.Name = name
 			m.Required = m.Required || (t.name == "record.update" || t.name == "record.upsert") && name == "fields"

@@ -106,8 +106,12 @@ type Result struct {
 	Outputs jsontext.Value
 	// NodesExecuted counts finished executions (contract F5).
 	NodesExecuted int
-	Duration      time.Duration
-	Trace         Trace
+	// Skipped counts the nodes that could not read what they needed (contract F4);
+	// SkippedBecause says of the first which it was and what it could not read.
+	Skipped        int
+	SkippedBecause string
+	Duration       time.Duration
+	Trace          Trace
 }
 
 // Run executes the flow, until ctx's deadline. The Result is never nil; its trace
@@ -127,7 +131,7 @@ func (f *Flow) Run(ctx context.Context, given Run) (*Result, error) {
 	if err == nil {
 		err = r.list(f.nodes)
 	}
-	result := &Result{NodesExecuted: r.count}
+	result := &Result{NodesExecuted: r.count, Skipped: r.skipped, SkippedBecause: r.because}
 	if err == nil {
 		result.Outputs, err = r.result(f)
 	}
@@ -151,6 +155,8 @@ type run struct {
 	steps    int       // that conditions took
 	started  int       // nodes, skipped ones included
 	count    int       // nodes that finished
+	skipped  int       // nodes
+	because  string    // the first of them was skipped
 	depth    int       // of nested nodes
 	failed   bool      // the run's error was returned by fail
 	trace    Trace
@@ -231,7 +237,10 @@ func (r *run) node(n *instruction) error {
 			r.slots[n.slot] = slot{result, true}
 		}
 		r.trace.close(at, result, nil, nil)
-	case errors.As(err, &skip):
+	case errors.As(err, &skip) && !n.must:
+		if r.skipped++; r.skipped == 1 {
+			r.because = n.name + ": " + skip.Error()
+		}
 		r.trace.close(at, nil, skip, nil)
 		err = nil
 	default:
@@ -321,10 +330,13 @@ func (r *run) failure(n *instruction, err error) error {
 	}
 	var f *fault.Error
 	var m mistake
+	var skip *skipped
 	switch {
 	case errors.As(err, &f):
 		return r.fail(fromHost(n, f))
 	case errors.As(err, &m):
+	case errors.As(err, &skip):
+		m = mistake(skip.Error())
 	case errors.Is(err, errLong):
 		m = mistake(fmt.Sprintf("the values are too large: a run may use %d MiB", MaxWork>>20))
 	case errors.Is(err, errDeep):

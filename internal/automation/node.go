@@ -10,7 +10,7 @@ import (
 // decodes and checks what an author wrote, and its executor.
 type nodeType struct {
 	name string
-	// members are the names of a node's members besides id and type. For a type with
+	// members are the names of a node's members besides id, type and on_skip. For a type with
 	// record_id, decoder.identify reads the record's id.
 	members []string
 	// readable says that paths may read the node's result.
@@ -52,7 +52,8 @@ type executor interface {
 // node is a decoded node: the members that all types have, and its declaration.
 type node struct {
 	id, path string
-	record   any // the record's id, a text, if the type has record_id
+	onSkip   string // "" as the flow has it
+	record   any    // the record's id, a text, if the type has record_id
 	typ      *nodeType
 	declaration
 }
@@ -146,8 +147,9 @@ func (d *decoder) node(v any, path string, depth int) *node {
 		}
 		return n
 	}
-	m := d.members(o, path, name, append([]string{"id", "type"}, n.typ.members...)...)
+	m := d.members(o, path, name, append([]string{"id", "type", "on_skip"}, n.typ.members...)...)
 	d.identify(n, m)
+	n.onSkip = m.choice("on_skip", OnSkip...)
 	n.declaration = n.typ.declare()
 	n.decode(m, n, depth)
 	return n

@@ -37,7 +37,7 @@ func (d *eachDecl) compile(c *compiler, n *node) executor {
 	if strings.Contains(d.in, "{{") {
 		made.in = c.template(d.in, in)
 	} else { // a text is never a list, so this is a path without braces
-		made.in = c.path(strings.TrimSpace(d.in), in)
+		made.in = c.reading(strings.TrimSpace(d.in), in)
 	}
 	made.first = c.slot()
 	c.allItems[d.as] = true

@@ -24,7 +24,7 @@ func TestShareNodesAreChecked(t *testing.T) {
 		`- {type: record.share, entity: contact, record_id: "7", user: a, role: b, access: read}`:     "nodes[0]: record.share: expected one of user and role",
 		`- {type: record.share, entity: contact, record_id: "7", role: b}`:                            "nodes[0].access: record.share needs access: expected text",
 		`- {type: record.share, entity: contact, record_id: "7", role: b, access: none}`:              `nodes[0].access: expected read or edit, found "none"`,
-		`- {type: record.unshare, entity: contact, record_id: "7", role: b, access: read}`:            "nodes[0].access: unknown member of record.unshare: expected id, type, entity, record_id, user or role",
+		`- {type: record.unshare, entity: contact, record_id: "7", role: b, access: read}`:            "nodes[0].access: unknown member of record.unshare: expected id, type, on_skip, entity, record_id, user or role",
 		`- {type: record.share, entity: contact, record_id: "7", role: "{{inputs.x}}", access: read}`: `nodes[0].role: there is no input "x" in input_schema: expected email, score, vip, data or note`,
 	} {
 		if _, found := problems(t, nodes); found.Error() != want {

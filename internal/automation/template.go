@@ -11,11 +11,11 @@ import (
 	"gatehouse/internal/wtf8"
 )
 
-// template is a compiled value of a definition: a constant, a path, text with paths
-// in it, or an object or list that contains such values.
+// template is a compiled value of a definition: a constant, a path or expression, text
+// with those in it, or an object or list that contains such values.
 type template interface {
-	// value returns the template's value in this run. The error is a *skipped,
-	// errLong, errDeep or one of hold.
+	// value returns the template's value in this run. The errors are those of
+	// expression.
 	value(r *run) (any, error)
 	// json appends that value as JSON.
 	json(r *run, dst []byte) ([]byte, error)
@@ -36,13 +36,18 @@ func (c constant) value(*run) (any, error)                 { return c.v, nil }
 func (c constant) json(_ *run, dst []byte) ([]byte, error) { return append(dst, c.text...), nil }
 func (ref *ref) value(r *run) (any, error)                 { return r.read(ref) }
 func (ref *ref) json(r *run, dst []byte) (_ []byte, err error) {
-	return r.writeRef(dst, ref, appendJSON)
+	return r.write(dst, ref, appendJSON)
 }
 
-// writeRef appends a ref's value. It charges the run for the value, and for the text
-// before it, before it writes the value.
-func (r *run) writeRef(dst []byte, ref *ref, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
-	v, err := r.read(ref)
+func (e expression) value(r *run) (any, error) { return e(r) }
+func (e expression) json(r *run, dst []byte) ([]byte, error) {
+	return r.write(dst, e, appendJSON)
+}
+
+// write appends the value of a path or an expression. It charges the run for the value,
+// and for the text before it, before it writes the value.
+func (r *run) write(dst []byte, from template, write func([]byte, any, int) ([]byte, error)) ([]byte, error) {
+	v, err := from.value(r)
 	if err != nil {
 		return dst, err
 	}
@@ -87,10 +92,11 @@ func sizeHint(v any) int {
 	return 0
 }
 
-// text is literal text with paths in it: literals[0] refs[0] literals[1] …
+// text is literal text with paths and expressions in it: literals[0] parts[0]
+// literals[1] …
 type text struct {
 	literals []string
-	refs     []*ref
+	parts    []template
 	size     int // of the literals
 }
 
@@ -98,9 +104,9 @@ func (t *text) append(r *run, dst []byte) (_ []byte, err error) {
 	if err := r.spend(t.size); err != nil {
 		return dst, err
 	}
-	for i, ref := range t.refs {
+	for i, part := range t.parts {
 		dst = append(dst, t.literals[i]...)
-		if dst, err = r.writeRef(dst, ref, appendText); err != nil {
+		if dst, err = r.write(dst, part, appendText); err != nil {
 			return dst, err
 		}
 	}
@@ -191,14 +197,14 @@ func (l listOf) json(r *run, dst []byte) (_ []byte, err error) {
 	return append(dst, ']'), nil
 }
 
-// piece is a part of a text: literal, or the path between {{ and }}.
+// piece is a part of a text: literal, or what is between {{ and }}.
 type piece struct {
 	text string
-	path bool
+	read bool
 }
 
-// splitTemplate splits a text at its {{…}}. It trims paths but does not parse them.
-// Only an author's texts are split, never a result (contract F3).
+// splitTemplate splits a text at its {{…}}. It trims what is in the braces but does not
+// parse it. Only an author's texts are split, never a result (contract F3).
 func splitTemplate(s string) (pieces []piece, problem string) {
 	if len(s) > MaxTemplate && strings.Contains(s, "{{") {
 		return nil, "the text is too long for one with {{…}} in it: expected at most 64 KiB"
@@ -211,11 +217,11 @@ func splitTemplate(s string) (pieces []piece, problem string) {
 		if !found {
 			return pieces, ""
 		}
-		path, after, closed := strings.Cut(rest, "}}")
+		inside, after, closed := strings.Cut(rest, "}}")
 		if !closed {
 			return nil, "{{ without }} in " + show("{{"+rest)
 		}
-		pieces = append(pieces, piece{text: strings.TrimSpace(path), path: true})
+		pieces = append(pieces, piece{text: strings.TrimSpace(inside), read: true})
 		if s = after; s == "" {
 			return pieces, ""
 		}
@@ -269,32 +275,37 @@ func (c *compiler) text(s, path string) template {
 		return newConstant(nil)
 	}
 	if len(pieces) == 1 {
-		if pieces[0].path {
-			return c.path(pieces[0].text, path)
+		if pieces[0].read {
+			return c.reading(pieces[0].text, path)
 		}
 		return newConstant(s)
 	}
 	t := &text{literals: make([]string, 0, len(pieces)+1)}
 	literal := ""
 	for _, p := range pieces {
-		if !p.path {
+		if !p.read {
 			literal = p.text
 			continue
 		}
 		t.literals = append(t.literals, literal)
 		t.size += len(literal)
 		literal = ""
-		if ref, ok := c.path(p.text, path).(*ref); ok {
-			t.refs = append(t.refs, ref)
-		}
+		t.parts = append(t.parts, c.reading(p.text, path))
 	}
 	t.literals = append(t.literals, literal)
 	t.size += len(literal)
 	return t
 }
 
-// path compiles the text between {{ and }}. It adds a problem at at for a mistake.
-func (c *compiler) path(s, at string) template {
+// reading compiles the text between {{ and }}: a path, or an expression in the language
+// of conditions. It adds a problem at at for a mistake.
+func (c *compiler) reading(s, at string) template {
+	if strings.ContainsFunc(s, inExpression) {
+		if made := c.expression(s, at); made != nil {
+			return made
+		}
+		return newConstant(nil)
+	}
 	steps, problem := parsePath(s)
 	if problem == "" {
 		var found *ref
@@ -305,3 +316,7 @@ func (c *compiler) path(s, at string) template {
 	c.problems.add(at, "%s", problem)
 	return newConstant(nil)
 }
+
+// inExpression reports whether a character makes an expression of what is in the braces:
+// a path has none of them.
+func inExpression(c rune) bool { return c == ' ' || strings.ContainsRune("([\"'`+*/<>=!?&|%,", c) }

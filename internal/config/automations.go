@@ -34,6 +34,8 @@ var automationTable = table[automationDecl]{
 	},
 	declared("input_schema", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.InputSchema }).says("what it takes"),
 	declared("outputs", func(a *automationDecl) *[]inputs.Declaration { return &a.parts.Outputs }).says("what it returns"),
+	choice("on_skip", func(a *automationDecl) *string { return &a.parts.OnSkip }, automation.OnSkip...).when(sparse).
+		says("what happens when a node cannot read what it needs: it is skipped, or the run fails"),
 	contextOf(func(a *automationDecl) *custom.Context { return &a.Context }),
 	{
 		key: "nodes", kind: JSONMember, required: true, doc: "the flow",
@@ -81,6 +83,7 @@ type flowParts struct {
 	Name        string               `json:"name"`
 	InputSchema []inputs.Declaration `json:"input_schema"`
 	Outputs     []inputs.Declaration `json:"outputs"`
+	OnSkip      string               `json:"on_skip,omitempty"`
 	Nodes       jsontext.Value       `json:"nodes"`
 }
 

@@ -41,7 +41,8 @@ type AdminRun struct {
 	User      *AdminPerson `json:"user"` // whom it ran as; null if that user is gone
 	RequestID string       `json:"requestId"`
 	EventID   *string      `json:"eventId"`
-	Status    string       `json:"status"` // succeeded, failed or duplicate
+	Status    string       `json:"status"`  // succeeded, failed or duplicate
+	Skipped   string       `json:"skipped"` // what a flow left out, like "1 skipped: …"; "" for nothing
 	Tries     int          `json:"tries"`
 	Error     *AdminError  `json:"error"` // its message is cut in a list
 }
@@ -136,7 +137,7 @@ func (s *Service) lines(ctx context.Context, tenantID tenant.ID, runs ...*Run) (
 		list[i] = AdminRun{
 			ID: r.ID, StartedAt: instantOf(r.StartedAt), TookUS: r.Took, CPUUS: r.CPU, Target: AdminTarget{string(r.Target.Kind), r.Target.Name},
 			Endpoint: orNil(r.Slug), Auth: orNil(string(r.Auth)), User: person(people[r.UserID]), RequestID: r.RequestID, EventID: orNil(r.EventID),
-			Status: r.Status, Tries: r.Tries,
+			Status: r.Status, Skipped: r.Skipped.String(), Tries: r.Tries,
 		}
 		if r.Status == Failed {
 			list[i].Error = errorOf(r.ErrorCode, r.Error)

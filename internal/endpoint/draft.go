@@ -83,6 +83,7 @@ type automationDraft struct {
 	InputSchema []inputs.Declaration `json:"input_schema"`
 	Outputs     []inputs.Declaration `json:"outputs"`
 	Context     jsontext.Value       `json:"execution_context"`
+	OnSkip      jsontext.Value       `json:"on_skip"`
 	Nodes       jsontext.Value       `json:"nodes"`
 }
 
@@ -170,8 +171,9 @@ func (d *drafter) automation(ctx context.Context, name string, text []byte) (*dr
 		Name        string               `json:"name"`
 		InputSchema []inputs.Declaration `json:"input_schema"`
 		Outputs     []inputs.Declaration `json:"outputs"`
+		OnSkip      jsontext.Value       `json:"on_skip,omitempty"`
 		Nodes       jsontext.Value       `json:"nodes"`
-	}{name, given.InputSchema, given.Outputs, given.Nodes}, json.OmitZeroStructFields(true))
+	}{name, given.InputSchema, given.Outputs, given.OnSkip, given.Nodes}, json.OmitZeroStructFields(true))
 	if err != nil {
 		return nil, err
 	}

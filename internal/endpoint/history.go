@@ -53,6 +53,7 @@ type Run struct {
 	Error     string // for the author, with the position in the source
 	Tries     int
 	Trace     string // JSON list; "" for a component
+	Skipped   Skipped
 	EventKind string // the provider's; "" in token mode
 	Used      string // JSON of Used; "" for a run of an earlier version
 	Console   string // JSON list of {level, text}
@@ -76,7 +77,7 @@ func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	r := &Run{
 		ID: clock.NewID(began), StartedAt: clock.Micros(began), Took: out.Wall.Microseconds(), CPU: out.CPU.Microseconds(),
 		Target: j.target, Slug: j.slug, Auth: j.auth, UserID: out.UserID, RequestID: j.requestID, Status: Succeeded,
-		Tries: out.Tries, Trace: string(out.Trace), Console: consoleJSON(out.Console), Used: out.Used.json(), tenant: j.config.Tenant.ID,
+		Tries: out.Tries, Trace: string(out.Trace), Skipped: out.Skipped, Console: consoleJSON(out.Console), Used: out.Used.json(), tenant: j.config.Tenant.ID,
 	}
 	if j.event != nil {
 		r.EventID, r.EventKind = j.event.ID, storedKind(j.event.Kind)

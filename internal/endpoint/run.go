@@ -3,11 +3,14 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/automation"
 	"gatehouse/internal/component"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
@@ -67,6 +70,7 @@ type Outcome struct {
 	Tries int
 
 	Trace   jsontext.Value // of an automation; nil for none
+	Skipped Skipped
 	Console []component.Line
 	CPU     time.Duration
 	Wall    time.Duration
@@ -148,4 +152,29 @@ func timeoutFault(err error) error {
 		return fault.New(fault.ExecutionTimeout, "the run did not finish in time")
 	}
 	return err
+}
+
+// Skipped says what a flow left out (contract F4).
+type Skipped struct {
+	Nodes   int
+	Because string // of the first: its name and what it could not read; at most 500 bytes
+}
+
+// maxBecause is how many bytes of a reason are kept.
+const maxBecause = 500
+
+func skippedOf(res *automation.Result) Skipped {
+	because := res.SkippedBecause
+	if len(because) > maxBecause {
+		because = strings.ToValidUTF8(because[:maxBecause-len("…")], "") + "…"
+	}
+	return Skipped{res.Skipped, because}
+}
+
+// String returns "" for a run that left nothing out.
+func (s Skipped) String() string {
+	if s.Nodes == 0 {
+		return ""
+	}
+	return strconv.Itoa(s.Nodes) + " skipped: " + s.Because
 }

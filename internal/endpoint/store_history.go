@@ -33,10 +33,10 @@ func (s store) putRuns(ctx context.Context, tenantID tenant.ID, runs []*Run) err
 	err := s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		for i, r := range runs {
 			_, err := tx.Exec(ctx, `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth,
-				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload, used, event_kind)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
+				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload, used, event_kind, skipped, skipped_because)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
 				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, string(r.Auth), r.UserID, r.RequestID, r.EventID,
-				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i], r.Used, r.EventKind)
+				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i], r.Used, r.EventKind, r.Skipped.Nodes, r.Skipped.Because)
 			if err != nil {
 				return err
 			}
@@ -50,14 +50,14 @@ func (s store) putRuns(ctx context.Context, tenantID tenant.ID, runs []*Run) err
 }
 
 const runColumns = `run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id, request_id, event_id,
-	status, error_code, error, tries, trace, console, used, event_kind`
+	status, error_code, error, tries, trace, console, used, event_kind, skipped, skipped_because`
 
 func scanRun(r db.Row) *Run {
 	return &Run{
 		ID: r.Text(0), StartedAt: r.Int(1), Took: r.Int(2), CPU: r.Int(3),
 		Target: custom.Target{Kind: custom.TargetKind(r.Text(4)), Name: r.Text(5)}, Slug: r.Text(6), Auth: credential.Kind(r.Text(7)), UserID: user.ID(r.Text(8)),
 		RequestID: r.Text(9), EventID: r.Text(10), Status: r.Text(11), ErrorCode: r.Text(12), Error: r.Text(13), Tries: int(r.Int(14)),
-		Trace: r.Text(15), Console: r.Text(16), Used: r.Text(17), EventKind: r.Text(18),
+		Trace: r.Text(15), Console: r.Text(16), Used: r.Text(17), EventKind: r.Text(18), Skipped: Skipped{int(r.Int(19)), r.Text(20)},
 	}
 }
 

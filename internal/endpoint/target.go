@@ -160,6 +160,7 @@ func (x *execution) flow(ctx context.Context, compiled *automation.Flow, viewer 
 	res, err := compiled.Run(ctx, run)
 	x.until = until // not that of a component in the flow
 	out.Trace = res.Trace.JSON()
+	out.Skipped = skippedOf(res)
 	x.used.Nodes = res.NodesExecuted
 	if fault.CodeOf(err) == fault.ExecutionTimeout && work.Starved() {
 		err = errStarved

@@ -26,7 +26,7 @@ export interface ComponentValue { inputs?: Declaration[]; outputs?: Declaration[
 export interface FlowNode { id?: string; type: string; [member: string]: unknown }
 
 /** An automation as the configuration has it. */
-export interface AutomationValue { trigger?: string; input_schema?: Declaration[]; outputs?: Declaration[]; execution_context?: ExecutionContext; nodes: FlowNode[] }
+export interface AutomationValue { trigger?: string; input_schema?: Declaration[]; outputs?: Declaration[]; on_skip?: 'skip' | 'fail' | undefined; execution_context?: ExecutionContext; nodes: FlowNode[] }
 
 /** A custom endpoint as the configuration has it. Secrets are written and never read. */
 export interface EndpointValue {

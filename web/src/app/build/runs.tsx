@@ -22,7 +22,7 @@ export function useRun(id: string | undefined) {
 /** RunStatus is the gate of a run: it went through, was refused, or was a repeat. */
 export function RunStatus({ run }: { run: RunLine }) {
   const words = run.status === 'failed' ? run.error?.code ?? 'failed' : run.status
-  return <span className={`row ${run.status === 'failed' ? 'bad' : ''}`}><Arch state={run.status === 'succeeded' ? 'open' : run.status === 'failed' ? 'shut' : 'none'} />{words}</span>
+  return <span className={`row ${run.status === 'failed' ? 'bad' : ''}`}><Arch state={run.status === 'succeeded' ? 'open' : run.status === 'failed' ? 'shut' : 'none'} />{words}{run.skipped && <span className="muted trunc" title={run.skipped}>{run.skipped}</span>}</span>
 }
 
 /** LastRuns are the newest runs of something, on its page. */

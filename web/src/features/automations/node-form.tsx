@@ -64,7 +64,7 @@ export function NodeForm({ flow, path, node, type, names, problems, step, onChan
 
 interface MemberProps { member: NodeMember; node: FlowNode; names: Names | undefined; flow: AutomationValue; error: string | undefined; onSet: (value: unknown) => void }
 
-const labels: Record<string, string> = { record_id: 'Record id', in: 'List', as: 'Name of the item', when: 'Condition' }
+const labels: Record<string, string> = { record_id: 'Record id', in: 'List', as: 'Name of the item', when: 'Condition', on_skip: 'If it cannot read what it needs' }
 const labelOf = (name: string) => labels[name] ?? name.charAt(0).toUpperCase() + name.slice(1)
 
 function Member({ member: m, node, names, flow, error, onSet }: MemberProps) {
@@ -77,7 +77,7 @@ function Member({ member: m, node, names, flow, error, onSet }: MemberProps) {
     case 'component':
       return <SelectField label={label} error={error} value={text || null} options={(names?.components ?? []).map((c) => ({ value: c.name, label: c.name }))} onChange={onSet} placeholder={names?.components.length === 0 ? 'There is none yet' : undefined} />
     case 'choice':
-      return <Field label={label} help={m.doc} error={error}>{() => <Segmented label={label} value={text} onChange={onSet} options={(m.values ?? []).map((v) => ({ value: v, label: v }))} />}</Field>
+      return <Field label={label} help={m.doc} error={error}>{() => <Segmented label={label} value={text} onChange={(v) => { onSet(v === '' ? undefined : v) }} options={[...(m.default ? [{ value: '', label: m.default }] : []), ...(m.values ?? []).map((v) => ({ value: v, label: v }))]} />}</Field>
     case 'number':
       return <TextField label={label} type={m.low !== undefined ? `${m.low} to ${m.high ?? ''}` : undefined} help={m.doc} error={error} inputMode="numeric" placeholder={m.default} value={text} onChange={(t) => { onSet(t === '' ? undefined : /^\d+$/.test(t) ? Number(t) : t) }} />
     case 'name': case 'code': case 'field':

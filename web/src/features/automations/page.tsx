@@ -17,6 +17,7 @@ import { ActionError, ConfirmDestroy } from '../../ui/confirm'
 import { ConflictView } from '../../ui/conflict'
 import { useDraft } from '../../ui/drafts'
 import { Tabs } from '../../ui/drawer'
+import { Field, Segmented } from '../../ui/field'
 import { parseJSON } from '../../ui/json'
 import { Link } from '../../ui/link'
 import { Page } from '../../ui/page'
@@ -89,10 +90,13 @@ function Editor({ name, stored, version }: { name: string; stored: AutomationVal
       <Tabs label={`Parts of ${name}`} name="tab" inner="tabfill" tabs={[
         { key: 'flow', label: 'Flow', n: checked.length > 0 ? (checked.length === 1 ? '1 problem' : `${checked.length} problems`) : undefined, bad: true, content: () => <FlowTab name={name} value={value} problems={checked} onChange={steps.change} /> },
         { key: 'yaml', label: 'YAML', content: () => <YamlTab value={value} problems={checked} onChange={steps.change} /> },
-        { key: 'io', label: 'Inputs and outputs', n: `${value.input_schema?.length ?? 0}, ${value.outputs?.length ?? 0}`, bad: Object.keys(errors).some((p) => /^(input_schema|outputs|execution)/.test(p)), content: () => (
+        { key: 'io', label: 'Inputs and outputs', n: `${value.input_schema?.length ?? 0}, ${value.outputs?.length ?? 0}`, bad: Object.keys(errors).some((p) => /^(input_schema|outputs|on_skip|execution)/.test(p)), content: () => (
           <div className="formpad">
             <Declarations label="Inputs" path="input_schema" hint="Steps read them as {{inputs.name}}. A call without a required one, or with another type, is refused before the flow runs." value={value.input_schema ?? []} onChange={(input_schema) => { set({ input_schema }) }} errors={errors} />
             <Declarations label="Outputs" path="outputs" hint="What the flow answers; output steps write them. One that no step wrote is null." value={value.outputs ?? []} onChange={(outputs) => { set({ outputs }) }} errors={errors} />
+            <Field label="A step that cannot read what it needs" help={value.on_skip === 'fail' ? 'It ends the run with 422, and nothing is kept. A step may say otherwise.' : 'It is skipped, and the run says so. A step may say otherwise.'} error={errors['on_skip']}>
+              {() => <Segmented label="A step that cannot read what it needs" value={value.on_skip ?? 'skip'} onChange={(next) => { set({ on_skip: next === 'skip' ? undefined : next }) }} options={[{ value: 'skip', label: 'Is skipped' }, { value: 'fail', label: 'Fails the run' }]} />}
+            </Field>
             <ContextField value={value.execution_context ?? 'caller'} onChange={(execution_context) => { set({ execution_context }) }} error={errors['execution_context']} mayAll={session.owner || session.system.includes('all_entity_access')} mayOthers={session.owner} self={session.user.email} />
           </div>
         ) },
