@@ -162,7 +162,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 		}
 		stdout, _, code = x.raw(append(exec("--automation", "greeting", "--input", input), x.place...)...)
 		m = one(t, stdout)
-		if trace, _ := m["trace"].([]any); code != 1 || len(trace) != 1 || !strings.Contains(fmt.Sprint(trace), "greeted") || !strings.Contains(stdout, "greeting 3") {
+		if trace, _ := m["trace"].([]any); code != 1 || len(trace) != 2 || !strings.HasPrefix(fmt.Sprint(m["skipped"]), "1 skipped: named: inputs.name.first") || !strings.Contains(fmt.Sprint(trace), "greeted") || !strings.Contains(stdout, "greeting 3") {
 			t.Errorf("status %d: %s", code, stdout)
 		}
 		x.fails(1, "--cache: ", exec("--component", "greet", "--input", input, "--cache", "/dev/null/no")...)

@@ -203,6 +203,7 @@ export interface AdminRun {
   requestId: string;
   eventId: string | null;
   status: string;
+  skipped: string;
   tries: number;
   error: AdminError | null;
 }
@@ -219,6 +220,7 @@ export interface AdminRunDetail {
   requestId: string;
   eventId: string | null;
   status: string;
+  skipped: string;
   tries: number;
   error: AdminError | null;
   trace: AdminStep[];
