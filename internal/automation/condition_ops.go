@@ -264,9 +264,13 @@ var operators = map[string]operator{
 	"..":         {aList, span},
 }
 
-// ordering returns an operator that compares two numbers or two texts.
+// ordering returns an operator that compares two numbers or two texts. With null it is
+// false (contract F6).
 func ordering(name string, holds func(int) bool) func(r *run, a, b any) (any, error) {
 	return func(r *run, a, b any) (any, error) {
+		if a == nil || b == nil {
+			return false, nil
+		}
 		x, xNumber := double(a)
 		y, yNumber := double(b)
 		if xNumber && yNumber {
