@@ -105,3 +105,6 @@ func IncompleteWays() (list []int) {
 	}
 	return list
 }
+
+// DeleteOfFour is the statement that deletes four index rows on PostgreSQL.
+var DeleteOfFour = entryDeletes[db.Postgres][1].sql

@@ -35,7 +35,7 @@ var (
 	entryInserts = []manyEntries{insertOf(12), insertOf(6), insertOf(3), insertOf(2), insertOf(1)}
 	entryDeletes = map[db.Engine][]manyEntries{
 		db.SQLite:   {deleteOf(1), deleteOf(4), deleteOf(16)},
-		db.Postgres: {deleteOf(1), lookUpAndDelete(4), lookUpAndDelete(16)},
+		db.Postgres: {deleteOf(1), deleteEach(4), deleteEach(16)},
 	}
 )
 
@@ -68,17 +68,18 @@ func deleteOf(n int) manyEntries {
 		AND field = $4 AND value = $5 AND reach IN (` + list + `)`}
 }
 
-// lookUpAndDelete returns the same for PostgreSQL. Without statistics it takes the list
-// of reaches for a condition on what it finds, and reads all rows of the field: here it
-// looks up one reach after the other. The record is locked, so nobody moves a row meanwhile.
-func lookUpAndDelete(n int) manyEntries {
-	list := "($6)"
-	for i := range n - 1 {
-		list += ", ($" + strconv.Itoa(7+i) + ")"
+// deleteEach returns the same for PostgreSQL, as one deletion for each reach. Without
+// statistics it takes a list of reaches for a condition on what it finds, and reads all
+// rows of the field.
+func deleteEach(n int) manyEntries {
+	one := func(i int) string {
+		return `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND record_created_at = $3 AND field = $4 AND value = $5 AND reach = $` + strconv.Itoa(6+i)
 	}
-	return manyEntries{n, `DELETE FROM field_values WHERE tenant_id = $1 AND ctid = ANY (ARRAY(
-		SELECT v.ctid FROM (VALUES ` + list + `) w (reach) CROSS JOIN LATERAL (SELECT ctid FROM field_values WHERE tenant_id = $1
-		AND entity = $2 AND field = $4 AND reach = w.reach AND value = $5 AND record_created_at = $3 LIMIT 1) v))`}
+	with := make([]string, n-1)
+	for i := range with {
+		with[i] = "d" + strconv.Itoa(i) + " AS (" + one(i) + ")"
+	}
+	return manyEntries{n, "WITH " + strings.Join(with, ", ") + " " + one(n-1)}
 }
 
 // insertEntries adds index rows; existing ones stay. A unique value that
