@@ -128,7 +128,9 @@ func (p *UnitSession) Upsert(ctx context.Context, entity, by string, members []M
 	if err != nil {
 		return nil, false, err
 	}
-	if id != "" {
+	// Where the answer is that of a create in any case, its time must not tell who may not
+	// create whether a record that they do not see has the value.
+	if id != "" || !r.May(access.Create) {
 		found, err := p.find(ctx, r, id, access.Update)
 		if err == nil {
 			rec, err = p.upsertInto(ctx, entity, found, f, key, members)

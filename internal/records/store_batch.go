@@ -197,8 +197,9 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, 
 	return done, changes, nil
 }
 
-// holdAll holds what the items of a batch name, until the transaction ends, in the
-// order of Unit.hold. The tenant's clock comes first, as in replay.
+// holdAll holds the records that the items of a batch name and the viewer sees, until the
+// transaction ends, in the order of Unit.hold. The tenant's clock comes first, as in replay.
+// It waits for no record that the viewer does not see.
 func (s *Session) holdAll(ctx context.Context, tx db.Tx, b *Batch) error {
 	err := s.fence(ctx, tx)
 	if errors.Is(err, errStale) {
@@ -210,10 +211,11 @@ func (s *Session) holdAll(ctx context.Context, tx db.Tx, b *Batch) error {
 	if _, err := tenant.Ticks(ctx, tx, clock.Micros(s.store.clock.Now()), 1); err != nil {
 		return err
 	}
-	e := s.viewer.Config().Schema.Entity(b.Entity)
-	if e == nil || tx.Dialect().ForUpdate == "" {
-		return nil
+	r, err := s.viewer.On(b.Entity)
+	if err != nil || tx.Dialect().ForUpdate == "" {
+		return nil //nolint:nilerr // the items fail with it
 	}
+	e := r.Entity
 	var ids []string
 	for i := range b.Items {
 		item := &b.Items[i]
@@ -231,7 +233,11 @@ func (s *Session) holdAll(ctx context.Context, tx db.Tx, b *Batch) error {
 	}
 	slices.SortFunc(ids, strings.Compare)
 	for _, id := range slices.Compact(ids) {
-		if _, err := exists(ctx, tx, named{e.StoredAs(), id}, tx.Dialect().ForUpdate); err != nil {
+		sees, err := inScope(ctx, tx, r.Scope(access.Read), e, id)
+		if err == nil && sees {
+			_, err = exists(ctx, tx, named{e.StoredAs(), id}, tx.Dialect().ForUpdate)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -255,6 +261,9 @@ func (s *Session) upserted(ctx context.Context, q db.Querier, e *schema.Entity, 
 // holder returns the id of the record that has a value of a unique field in the unit,
 // whoever may see it, "" for none.
 func (p *UnitSession) holder(ctx context.Context, e *schema.Entity, f *schema.Field, key string) (string, error) {
+	if f.Type == schema.Reference && p.u.gone[ref{f.Target, key}] {
+		return "", nil // the deletion cleared it
+	}
 	if id, ok := p.u.unique.owner[uniqueValue{e.Name, f.Name, key}]; ok {
 		return id, nil
 	}

@@ -449,3 +449,95 @@ func TestTheDeletionsOfABatchShareABound(t *testing.T) {
 		}
 	})
 }
+
+// An upsert by a reference to a record that the batch has deleted finds no record, as
+// after a single deletion, which clears the reference.
+func TestAnUpsertByAReferenceThatIsGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
+			return schema.PutEntity(ctx, tx, entity("chain", "name text", "twin reference:chain unique"))
+		})
+		s := h.as("ada")
+		one := id(h.create(s, "chain", `{}`))
+		two := id(h.create(s, "chain", `{"twin": "`+one+`"}`))
+		done, err := s.Batch(t.Context(), records.Batch{Entity: "chain", Items: []records.Item{
+			updating(t, two, `{"name": "two"}`), deleting(one), upserting(t, "twin", `{"twin": "`+one+`", "name": "three"}`),
+		}})
+		if err != nil {
+			t.Fatal(describe(err))
+		}
+		want(t, done[2].Err, fault.Validation, "twin")
+		if got := h.get(s, "chain", two); got["twin"] != nil || got["name"] != "two" {
+			t.Errorf("left: %v", got)
+		}
+	})
+}
+
+// A body with system members alone changes updated_at and the version in a batch, as it
+// does in a single call.
+func TestABatchTouchesARecord(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		s := h.as("sam")
+		made := h.create(s, "contact", `{}`)
+		for _, name := range []string{"id", "created_at", "updated_at"} {
+			was := h.get(s, "contact", id(made))
+			text := fmt.Sprintf(`{%q: %q}`, name, was[name])
+			done, err := s.Batch(t.Context(), records.Batch{Entity: "contact", Items: []records.Item{updating(t, id(made), text)}})
+			if err != nil || done[0].Err != nil {
+				t.Fatal(describe(err), done[0].Err)
+			}
+			is := h.get(s, "contact", id(made))
+			if is["updated_at"] == was["updated_at"] {
+				t.Errorf("%s: updated_at did not change", text)
+			}
+			if answer := object(t, done[0].Record); answer["updated_at"] != is["updated_at"] {
+				t.Errorf("%s: answered %v, stored %v", text, answer, is)
+			}
+		}
+		if n := h.tableRows("records", "version = 4"); n != 1 {
+			t.Errorf("%d records were changed three times", n)
+		}
+	})
+}
+
+// A batch that prepares in its transaction waits for no record that its caller does not
+// see, so that its time tells nothing about one (PostgreSQL holds single records).
+func TestABatchWaitsForNoHiddenRecord(t *testing.T) {
+	h := acme(t, dbtest.Open(t, db.Postgres))
+	sam := h.as("sam")
+	h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
+		return access.PutPermissionSet(ctx, tx, &access.PermissionSet{Name: "touch", Entities: map[string]access.EntityGrant{"contact": {Create: true, Read: true, Update: true}}})
+	})
+	h.user("nils", user.User{Sets: []string{"touch"}})
+	nils := h.as("nils")
+	hidden := id(h.create(sam, "contact", `{"email": "hidden@x"}`))
+	own := id(h.create(nils, "contact", `{}`))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tries := 0
+	err := h.d.For(h.tenant).Write(ctx, func(tx db.Tx) error {
+		err := tx.Query(ctx, `SELECT 1 FROM records WHERE tenant_id = $1 AND record_id = $2`+tx.Dialect().ForUpdate, func(db.Row) error { return nil }, hidden)
+		if err != nil {
+			return err
+		}
+		done, err := nils.Batch(ctx, records.Batch{Entity: "contact", Items: []records.Item{
+			updating(t, own, `{"name": "own"}`), updating(t, hidden, `{"name": "x"}`), upserting(t, "email", `{"email": "hidden@x"}`),
+		}, Also: func(db.Tx, []records.Done) error {
+			if tries++; tries <= 2 { // of which the third is prepared in its transaction
+				return records.ErrLost
+			}
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
+		want(t, done[1].Err, fault.NotFound)
+		want(t, done[2].Err, fault.Conflict, "email")
+		return nil
+	})
+	if err != nil || tries != 3 {
+		t.Errorf("%v after %d tries", describe(err), tries)
+	}
+}

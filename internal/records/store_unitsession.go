@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
@@ -283,7 +285,10 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 		c.creation = &creation{s: p.s, e: r.Entity, id: rec.id, owner: rec.owner, values: e.after, data: rec.data}
 	} else {
 		size = max(size, len(e.was.data))
-		members := except(e.members, "id", "created_at", "updated_at")
+		members := except(e.members, "created_at", "updated_at")
+		if len(members) == 0 { // a body that changes updated_at alone
+			members = []Member{{Name: "id", Value: jsontext.Value(`"` + rec.id + `"`)}}
+		}
 		c.needs = p.need(r, rec, access.Update)
 		c.do = func(ctx context.Context, rp *replay) error {
 			v, rec := &txView{s: p.s, tx: rp.tx}, rp.record(r.Entity, at)
@@ -302,7 +307,7 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 }
 
 // except returns members without those of the given names, which the unit has
-// checked and the commit sets again.
+// checked.
 func except(members []Member, names ...string) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return slices.Contains(names, m.Name) })
 }
