@@ -103,12 +103,18 @@ func (s *Service) write(ctx context.Context, c *httpapi.Authed, b records.Batch)
 		return nil, false, err
 	}
 	b.Also = s.repeats.store.keeping(ctx, claim, s.repeats.clock.Now())
-	done, err = session.Batch(ctx, b)
-	if errors.Is(err, errRepeated) { // on another node
-		done, err = s.repeated(ctx, session, claim, b)
-		return done, true, err
+	if done, err = session.Batch(ctx, b); err == nil {
+		return done, false, nil
 	}
-	return done, false, err
+	// It may have been done on another node meanwhile, and have failed here by just that:
+	// its value was taken, its record deleted.
+	if found, failed := s.repeated(ctx, session, claim, b); found != nil || failed != nil {
+		return found, true, failed
+	}
+	if errors.Is(err, errRepeated) { // and forgotten since
+		err = errWaiting
+	}
+	return nil, false, err
 }
 
 // lock waits until no other request of the key runs here.

@@ -125,6 +125,45 @@ func TestConcurrentRepeatsAreDoneOnce(t *testing.T) {
 	})
 }
 
+// A repetition on another node that finds the value taken, or the record deleted, by the
+// request that it repeats answers with that one's outcome. Without a second look-up after
+// a failure it is 409 or 404.
+func TestARepetitionDoesNotFailByWhatItRepeats(t *testing.T) {
+	w := gatetest.New(t, db.Postgres)
+	w.Apply(acme)
+	sam := w.Key("sam@acme.example", gatetest.RateLimit(100_000))
+	nodes := []*gatetest.Node{w.Nodes[0], w.AddNode()}
+	for round := range 10 {
+		key := fmt.Sprint("k", round)
+		gone := sam.Post(contact, `{"first_name":"Gone"}`).Want(201, "").ID()
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		ids := map[string]int{}
+		for i := range 8 {
+			wg.Go(func() {
+				at := sam.At(nodes[i%len(nodes)])
+				a := at.With("Idempotency-Key", key).Post(contact, `{"first_name":"`+key+`","email":"`+key+`"}`)
+				if a.Status != 201 {
+					t.Errorf("create: %d %s", a.Status, a.Body)
+				}
+				b := at.With("Idempotency-Key", key+"b").Post(contact+"/batch", `{"items":[{"op":"delete","id":"`+gone+`"}]}`)
+				if b.Status != 200 {
+					t.Errorf("delete: %d %s", b.Status, b.Body)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ids[a.ID()]++
+			})
+		}
+		wg.Wait()
+		if len(ids) != 1 {
+			t.Errorf("%s: records %v", key, ids)
+		}
+	}
+	sam.With("Idempotency-Key", "k0").Post(contact, `{"first_name":"k0","email":"k1"}`).Want(422, "IDEMPOTENCY_KEY_REUSED")
+	sam.With("Idempotency-Key", "other").Post(contact, `{"first_name":"k0","email":"k1"}`).Want(409, "CONFLICT")
+}
+
 func TestOldKeysAreForgotten(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		w.Apply(acme)
