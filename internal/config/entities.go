@@ -60,6 +60,7 @@ var fieldTable = table[schema.Field]{
 	flag("required", func(f *schema.Field) *bool { return &f.Required }).when(sparse).says("a record must have a value"),
 	flag("unique", func(f *schema.Field) *bool { return &f.Unique }).when(sparse).says("no two records may have the same value"),
 	flag("indexed", func(f *schema.Field) *bool { return &f.Indexed }).when(sparse).says("lists can be filtered by it"),
+	flag("searchable", func(f *schema.Field) *bool { return &f.Searchable }).when(sparse).says("lists can be searched for its words"),
 	{
 		key: "options", kind: TextsMember, doc: "what a select may be",
 		read: func(d *decoder, f *schema.Field, v *Value) {
@@ -187,9 +188,17 @@ func mergeEntities(p *plan) {
 	p.schema = p.after.schema()
 }
 
-// checkControl finds entities whose parent cannot control them.
-func checkControl(p *plan) {
+// checkEach finds entities whose parent cannot control them, and those with too many
+// searchable fields.
+func checkEach(p *plan) {
 	for _, e := range p.schema.Entities {
+		if err := e.CheckSearchable(); err != nil {
+			at := p.m.place("entities")
+			if p.m.names("entities", e.Name) {
+				at = p.m.place("entities", e.Name)
+			}
+			p.add(at, "%s", err)
+		}
 		err := p.schema.CheckControl(e)
 		switch {
 		case err == nil:
@@ -205,7 +214,7 @@ func checkControl(p *plan) {
 
 // checkEntities finds references to entities that are not, or no longer, there.
 func checkEntities(p *plan) {
-	checkControl(p)
+	checkEach(p)
 	for _, f := range p.schema.User.Fields {
 		if !f.Refers() || f.Target == "" || f.Target == schema.UserEntity || p.schema.Entity(f.Target) != nil {
 			continue // user is refused by schema

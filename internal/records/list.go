@@ -28,6 +28,8 @@ type Query struct {
 	// Or holds groups of filters: of at least one group, all must match. None is no
 	// condition.
 	Or [][]Filter
+	// Search, if not "", has the words that searchable fields of the records have.
+	Search string
 	// Sort is the order of the list, at most two keys; none is newest first.
 	Sort []Sort
 	// Fields are the members that records have beside their id; none is all of them.
@@ -84,8 +86,8 @@ type Page struct {
 
 // List reads one page of the records of an entity type that the viewer may see,
 // newest first where the query has no order. It returns NOT_FOUND or FORBIDDEN as May does, VALIDATION for a
-// limit, cursor, filter, order, fields or inclusion that the contract does not allow (P3,
-// P5, P7, P11, P13, P14), QUERY_TOO_BROAD (P10), and OVERLOADED when too many large records are being read.
+// limit, cursor, filter, order, fields, inclusion or search that the contract does not allow
+// (P3, P5, P7, P11, P13, P14, P15), QUERY_TOO_BROAD (P10), and OVERLOADED when too many large records are being read.
 func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
 	if entity == schema.UserEntity {
 		return s.listUsers(ctx, q)
@@ -191,6 +193,9 @@ func cursorScope(tenant tenant.ID, entity string, q *Query) string {
 	var b strings.Builder
 	b.WriteString(string(tenant) + "\x00" + entity)
 	b.WriteString(filterScope(q.Filter))
+	if q.Search != "" {
+		b.WriteString("\x00\x00search\x00" + q.Search)
+	}
 	for _, key := range q.Sort {
 		b.WriteString("\x00\x00sort\x00" + key.Field + map[bool]string{true: " desc"}[key.Desc])
 	}

@@ -40,19 +40,23 @@ type plan struct {
 	// span is a part of the index of a field in which everything that is selected lies,
 	// nil for none.
 	span *fieldSpan
+	// begun is a part of the index of words, of those that a prefix means, nil for none.
+	begun *fieldSpan
 	// order is nil for newest first.
 	order *order
 }
 
-// fieldSpan is a range of the index of a field that records have a row for each way in.
+// fieldSpan is a range of an index in which records have rows for each way: of that of
+// a field, or of the words of some.
 type fieldSpan struct {
-	field *schema.Field
+	field *schema.Field // nil for words
+	names []string      // of the index rows
 	schema.Span
 }
 
 // of reports whether the span is one of what an order begins with.
 func (s *fieldSpan) of(o *order) bool {
-	return s != nil && len(o.keys) > 0 && o.keys[0].field == s.field
+	return s != nil && len(o.keys) > 0 && s.field != nil && o.keys[0].field == s.field
 }
 
 // narrowed reports whether an index leaves a part of the records.
@@ -60,7 +64,7 @@ func (p *plan) narrowed() bool { return len(p.filters) > 0 || p.after != 0 || p.
 
 // tested returns a plan that asks everything of each row.
 func (p *plan) tested() *plan {
-	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, span: p.span}
+	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, span: p.span, begun: p.begun}
 	for _, c := range p.given {
 		all.tests = append(all.tests, test{{c}})
 	}
@@ -73,7 +77,13 @@ type filter struct {
 	field  string
 	keys   []string
 	unique bool // at most one record has each key
+	// or are further fields, of which any may have the key. Only the first filter has
+	// such.
+	or []string
 }
+
+// fields returns the names of the fields of which one has the key.
+func (f *filter) fields() []string { return append([]string{f.field}, f.or...) }
 
 // byID and byOwner are no names of fields: filters by columns of the record.
 const (
@@ -84,11 +94,14 @@ const (
 // test is asked of a row: that all conditions of at least one group hold.
 type test [][]rowCondition
 
-// rowCondition is a condition on a field, or on a column of the record.
+// rowCondition is a condition on a field, or on a column of the record, or a part of a
+// search.
 type rowCondition struct {
-	*schema.Condition
-	name  string
-	field *schema.Field // nil for a column
+	*schema.Condition // nil for a search
+	search            schema.Search
+	among             []*schema.Field // that are searched
+	name              string
+	field             *schema.Field // nil for a column
 	// indexed says that an index could answer the condition.
 	indexed bool
 }
@@ -105,7 +118,7 @@ var columns = map[string]*schema.Field{
 // viewer may not read, an operator that does not fit, or more than its bounds; and
 // where it names a field that is not indexed and none that is.
 func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
-	if len(q.Filter) == 0 && len(q.Or) == 0 && len(q.Sort) == 0 {
+	if len(q.Filter) == 0 && len(q.Or) == 0 && len(q.Sort) == 0 && q.Search == "" {
 		return &plan{entity: r.Entity}, nil
 	}
 	count := len(q.Filter)
@@ -123,7 +136,7 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	for _, group := range q.Or {
 		either = append(either, m.conditions(group))
 	}
-	indexed := count == 0 || slices.ContainsFunc(all, isIndexed)
+	indexed := count == 0 || q.Search != "" || slices.ContainsFunc(all, isIndexed)
 	indexed = indexed || len(either) > 0 && !slices.ContainsFunc(either, func(group []rowCondition) bool { return !slices.ContainsFunc(group, isIndexed) })
 	if !indexed {
 		for _, c := range slices.Concat(append(either, all)...) {
@@ -139,7 +152,11 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	if len(m.bad) > 0 {
 		return nil, fault.Fields("the list cannot be sorted so", m.bad)
 	}
-	p := m.plan(all, either)
+	terms := m.search(q.Search)
+	if len(m.bad) > 0 {
+		return nil, fault.Fields("the list cannot be searched so", m.bad)
+	}
+	p := m.plan(append(all, terms...), either)
 	p.order = by
 	return p, nil
 }
@@ -201,6 +218,15 @@ func (m *planner) plan(all []rowCondition, either test) *plan {
 	p := &plan{entity: m.r.Entity}
 	var found []lookup
 	for _, c := range all {
+		if c.search != nil {
+			if l, ok := c.looksUp(); ok {
+				found = append(found, l)
+			} else {
+				p.begins(&c)
+				p.tests = append(p.tests, test{{c}})
+			}
+			continue
+		}
 		p.within(&c)
 		if p.created(&c) {
 			p.given = append(p.given, c)
@@ -239,6 +265,8 @@ type lookup struct {
 func (l *lookup) rank() int {
 	switch {
 	case l.unique:
+		return 3
+	case l.of.search != nil:
 		return 2
 	case len(l.keys) == 1:
 		return 1
@@ -254,7 +282,7 @@ func (p *plan) within(c *rowCondition) {
 	}
 	if of, ok := c.Span(); ok {
 		if p.span == nil {
-			p.span = &fieldSpan{c.field, schema.Span{To: schema.Unset + " "}}
+			p.span = &fieldSpan{c.field, []string{c.field.StoredAs()}, schema.Span{To: schema.Unset + " "}}
 		}
 		p.span.Span = p.span.Within(of)
 	}
@@ -263,7 +291,7 @@ func (p *plan) within(c *rowCondition) {
 // lookup returns the filter that answers a condition, if there is one.
 func (m *planner) lookup(c rowCondition) (lookup, bool) {
 	if c.Op == schema.OpIsNull && c.Operand == "true" && c.field != nil && ranged(c.field) {
-		return lookup{filter{c.field.StoredAs(), []string{schema.Unset}, false}, c}, true
+		return lookup{filter{field: c.field.StoredAs(), keys: []string{schema.Unset}}, c}, true
 	}
 	if c.Op != schema.OpEq && c.Op != schema.OpIn {
 		return lookup{}, false
@@ -274,11 +302,11 @@ func (m *planner) lookup(c rowCondition) (lookup, bool) {
 		if !c.field.Unique && len(c.Keys) > 1 && (scope.ByParent() != nil || len(c.Keys)*max(armCount(scope), 1) > maxArms) {
 			return lookup{}, false
 		}
-		return lookup{filter{c.field.StoredAs(), c.Keys, c.field.Unique}, c}, true
+		return lookup{filter{field: c.field.StoredAs(), keys: c.Keys, unique: c.field.Unique}, c}, true
 	case c.field == nil && c.name == "id":
-		return lookup{filter{byID, c.Keys, true}, c}, true
+		return lookup{filter{field: byID, keys: c.Keys, unique: true}, c}, true
 	case c.field == nil && c.name == "owner_id" && scope.All && len(c.Keys) == 1:
-		return lookup{filter{byOwner, c.Keys, false}, c}, true
+		return lookup{filter{field: byOwner, keys: c.Keys}, c}, true
 	}
 	return lookup{}, false
 }
@@ -339,12 +367,20 @@ func (p *plan) narrow(w window) window {
 func (p *plan) holds(rec *row, values []jsontext.Value) bool {
 	for _, t := range p.tests {
 		if !slices.ContainsFunc(t, func(group []rowCondition) bool {
-			return !slices.ContainsFunc(group, func(c rowCondition) bool { return !c.Holds(c.value(rec, values)) })
+			return !slices.ContainsFunc(group, func(c rowCondition) bool { return !c.of(rec, values) })
 		}) {
 			return false
 		}
 	}
 	return true
+}
+
+// of reports whether the condition holds for a row.
+func (c *rowCondition) of(rec *row, values []jsontext.Value) bool {
+	if c.search != nil {
+		return c.search.Holds(c.among, values)
+	}
+	return c.Holds(c.value(rec, values))
 }
 
 // value returns what the condition is about.
@@ -373,6 +409,10 @@ func (p *plan) unanswered() map[string]string {
 	reasons := map[string]string{}
 	for _, t := range p.tests {
 		for _, c := range slices.Concat(t...) {
+			if c.search != nil {
+				reasons[c.name] = "the words are in too many records: add one that is in fewer, or more of one with * behind it"
+				continue
+			}
 			equality := c.Op == schema.OpEq || c.Op == schema.OpIn
 			switch {
 			case c.field != nil && !c.field.Filterable() && equality:

@@ -148,18 +148,20 @@ func (s *statement) rest(filters []filter) {
 // (contract P9). It expects $2 = entity, $3 = before, $4 = after; lateral
 // reports whether the engine has LATERAL.
 func (s *statement) arms(scope *access.Scope, filters []filter, w window, lateral bool) {
-	a := armWriter{statement: s, limit: w.limit, direction: w.direction(), wide: armCount(scope) > maxArms, lateral: lateral}
-	if p := scope.ByParent(); p != nil && len(filters) > 0 {
-		a.descend(p, s.given(" AND ", filters, filters[0].keys[0]), filters)
-		return
-	}
+	a := armWriter{statement: s, limit: w.limit, direction: w.direction(), wide: isWide(scope, filters), lateral: lateral}
 	if len(filters) > 0 {
-		reaches := reachesOf(scope)
-		if scope.All {
-			reaches = []string{everybody}
-		}
-		for _, key := range filters[0].keys {
-			a.write(span{"field_values", "s.record_created_at", s.given("s.entity = $2 AND ", filters, key) + " AND s.reach"}, reaches, nil)
+		p := scope.ByParent()
+		for _, field := range filters[0].fields() {
+			for _, key := range filters[0].keys {
+				switch {
+				case p != nil && !scope.All:
+					a.descend(p, s.given(" AND ", filters, field, key), filters)
+				case p != nil:
+					a.write(span{"field_values", "s.record_created_at", s.given("s.entity = $2 AND ", filters, field, key) + s.kept(scope) + " AND s.reach"}, reachesFor(scope), nil)
+				default:
+					a.write(span{"field_values", "s.record_created_at", s.given("s.entity = $2 AND ", filters, field, key) + " AND s.reach"}, reachesFor(scope), nil)
+				}
+			}
 		}
 		return
 	}
@@ -169,12 +171,33 @@ func (s *statement) arms(scope *access.Scope, filters []filter, w window, latera
 	}
 }
 
-// given returns the condition on index rows s that the first filter's field has a
-// key and the other filters match.
-func (s *statement) given(before string, filters []filter, key string) string {
+// isWide reports whether a union has more ranges than one statement: one for each way,
+// and each field of the filter that drives.
+func isWide(scope *access.Scope, filters []filter) bool {
+	n := armCount(scope)
+	if len(filters) > 0 {
+		n *= 1 + len(filters[0].or)
+	}
+	return n > maxArms
+}
+
+// kept returns the condition that a scope that is all records of a type that is
+// controlled by a parent reaches the record of the index row s.
+func (s *statement) kept(scope *access.Scope) string {
+	g := &statement{args: s.args, record: s.record}
+	g.WriteString(" AND (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.entity = $2 AND r.created_at = s.record_created_at AND ")
+	g.reached(scope)
+	g.WriteString(") = 1")
+	s.args = g.args
+	return g.String()
+}
+
+// given returns the condition on index rows s that a field, one of the first filter's,
+// has a key and the other filters match.
+func (s *statement) given(before string, filters []filter, field, key string) string {
 	g := &statement{args: s.args, record: s.record}
 	g.WriteString(before + "s.field = ")
-	g.arg(filters[0].field)
+	g.arg(field)
 	g.WriteString(" AND s.value = ")
 	g.arg(key)
 	g.rest(filters)

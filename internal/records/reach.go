@@ -23,7 +23,11 @@ const everybody = ""
 // has at most one match, whose visibility is checked as a condition.
 func ranged(f *schema.Field) bool { return f.Indexed }
 
-func hasRanged(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, ranged) }
+// spread reports whether records have rows of the field for each way: by its value, or
+// by its words.
+func spread(f *schema.Field) bool { return ranged(f) || f.Searchable }
+
+func hasSpread(e *schema.Entity) bool { return slices.ContainsFunc(e.Fields, spread) }
 
 // standing is everything that the index rows of a record are derived from. The
 // zero standing represents a record that does not exist.
@@ -54,19 +58,41 @@ func (st *standing) entries(e *schema.Entity) []entry {
 	var list []entry
 	var at []string
 	for i, f := range e.Fields {
-		key, ok := indexKey(f, st.values[i])
-		if !ok {
-			continue
+		if at == nil && spread(f) {
+			at = st.reaches(e)
 		}
-		list = append(list, entry{f.StoredAs(), key, everybody, f.Unique && key != schema.Unset})
-		if ranged(f) {
-			if at == nil {
-				at = st.reaches(e)
-			}
-			list = appendEntries(list, f.StoredAs(), key, at)
-		}
+		list = appendRows(list, f, f.StoredAs(), st.values[i], at)
 	}
 	return append(list, st.familyEntries()...)
+}
+
+// appendRows appends the index rows of a field's value under a name: those of
+// everybody, and of the reaches. The one that may be unique is the first.
+func appendRows(dst []entry, f *schema.Field, name string, v jsontext.Value, reaches []string) []entry {
+	if key, ok := indexKey(f, v); ok {
+		dst = append(dst, entry{name, key, everybody, f.Unique && key != schema.Unset})
+		if ranged(f) {
+			dst = appendEntries(dst, name, key, reaches)
+		}
+	}
+	for _, word := range f.Words(v) {
+		dst = append(dst, entry{schema.WordsAs(name), word, everybody, false})
+		dst = appendEntries(dst, schema.WordsAs(name), word, reaches)
+	}
+	return dst
+}
+
+// appendReached appends those of the reaches alone.
+func appendReached(dst []entry, f *schema.Field, name string, v jsontext.Value, reaches []string) []entry {
+	if ranged(f) {
+		if key, ok := indexKey(f, v); ok {
+			dst = appendEntries(dst, name, key, reaches)
+		}
+	}
+	for _, word := range f.Words(v) {
+		dst = appendEntries(dst, schema.WordsAs(name), word, reaches)
+	}
+	return dst
 }
 
 func appendEntries(dst []entry, name, key string, reaches []string) []entry {
@@ -103,11 +129,8 @@ func wayEntries(e *schema.Entity, values []jsontext.Value, reaches []string, fil
 		return nil
 	}
 	for i, f := range e.Fields {
-		if !ranged(f) || filter != nil && !filter(f) {
-			continue
-		}
-		if key, ok := indexKey(f, values[i]); ok {
-			list = appendEntries(list, f.StoredAs(), key, reaches)
+		if filter == nil || filter(f) {
+			list = appendReached(list, f, f.StoredAs(), values[i], reaches)
 		}
 	}
 	return list

@@ -330,7 +330,7 @@ func dropMatches(ctx context.Context, tx db.Tx, config *access.Config, e *schema
 	}
 	for _, span := range access.Spans(rule) {
 		var list []match
-		if hasRanged(e) || len(config.Above(e.StoredAs())) > 0 || config.Shape(e.StoredAs()) != nil {
+		if hasSpread(e) || len(config.Above(e.StoredAs())) > 0 || config.Shape(e.StoredAs()) != nil {
 			err := tx.Query(ctx, `SELECT r.created_at, `+tx.Dialect().JSONText("r.data", "r.data_bytes")+`, m.rule_id FROM rule_matches m CROSS JOIN records r
 				WHERE m.tenant_id = $1 AND m.rule_id >= $2 AND m.rule_id < $3
 				AND r.tenant_id = $1 AND r.entity = $4 AND r.created_at = m.record_created_at`, func(row db.Row) error {

@@ -32,7 +32,7 @@ func (s *Session) Count(ctx context.Context, entity string, q Query) (n Count, e
 		return Count{}, err
 	}
 	defer leave()
-	if len(p.tests) > 0 || armCount(r.Scope(access.Read)) > maxArms { // PostgreSQL reads all records for many ranges with a high limit
+	if len(p.tests) > 0 || isWide(r.Scope(access.Read), p.filters) { // PostgreSQL reads all records for many ranges with a high limit
 		n, err = s.countRows(bounded, r, &cut{ctx: bounded, s: s, scope: r.Scope(access.Read), cores: s.store.cores, work: work, sieve: &sieve{plan: p}})
 	} else {
 		n, err = s.countRange(bounded, r, p)

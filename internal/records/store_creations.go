@@ -12,6 +12,10 @@ import (
 // maxTogether is how many records one statement adds.
 const maxTogether = 32
 
+// maxRowsTogether is how many index rows are collected before they are written; one
+// record may have more.
+const maxRowsTogether = 4096
+
 // creations are new records, of any type, that are written together.
 type creations struct {
 	records []any // the arguments of newRecords, by columns
@@ -45,7 +49,9 @@ func (w *creations) add(c *creation, rec *row) {
 }
 
 // full reports whether write must be called before more records are added.
-func (w *creations) full() bool { return len(w.records) >= maxTogether*newRecords.columns }
+func (w *creations) full() bool {
+	return len(w.records) >= maxTogether*newRecords.columns || len(w.values) >= maxRowsTogether*newValues.columns
+}
 
 // write writes the added records. It returns db.ErrUnique for a unique value
 // that is taken, which ends the transaction.

@@ -117,7 +117,7 @@ func shapePage(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape,
 // by record id, if index rows depend on them.
 func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int64) (map[string][]string, error) {
 	m := map[string][]string{}
-	if !hasRanged(e) {
+	if !hasSpread(e) {
 		return m, nil
 	}
 	err := tx.Query(ctx, `SELECT s.record_id, s.principal FROM records r CROSS JOIN shares s WHERE r.tenant_id = $1 AND r.entity = $2

@@ -35,7 +35,7 @@ func undo(ctx context.Context, tx tenant.ConfigTx, b *access.Build) error {
 	var list []access.Leftover
 	for _, s := range b.Work.Shapes {
 		for _, x := range s.Fields {
-			for _, name := range []string{x.Name, x.Misfits(), x.Doubles()} {
+			for _, name := range []string{x.Name, schema.WordsAs(x.Name), x.Misfits(), x.Doubles()} {
 				list = append(list, access.Leftover{Kind: access.LeftValues, Entity: s.Entity.StoredAs(), Name: name})
 			}
 		}

@@ -113,8 +113,8 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 		inOrder(st, filters, w)
 		return s.rows(ctx, st, each)
 	}
-	wide := armCount(scope) > maxArms
-	if !w.oldest && (wide || len(filters) == 0 && scope.Dense.Load()) {
+	wide := isWide(scope, filters)
+	if !w.oldest && (wide && (len(filters) == 0 || len(filters[0].or) == 0) || len(filters) == 0 && scope.Dense.Load()) {
 		done, err := s.walk(ctx, r, &w, filters, each)
 		if done || err != nil {
 			return err
@@ -129,7 +129,7 @@ func (s *Session) fetch(ctx context.Context, r *access.EntityRights, w window, f
 // byCondition reports whether the visibility of each match is checked as a condition:
 // there are few matches, or the viewer sees all of them.
 func byCondition(scope *access.Scope, filters []filter) bool {
-	return scope.All && (len(filters) == 0 || len(filters[0].keys) == 1) || len(filters) > 0 && filters[0].unique
+	return scope.All && (len(filters) == 0 || len(filters[0].keys) == 1 && len(filters[0].or) == 0) || len(filters) > 0 && filters[0].unique
 }
 
 func (s *Session) rows(ctx context.Context, st *statement, each func(*row) error) error {

@@ -123,7 +123,8 @@ func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Conf
 		for _, x := range s.Fields {
 			x.Name = x.Field
 			f := s.Entity.Field(x.Field)
-			if !x.Back || f.IndexName != "" || others(s.Entity, f) || taken[[3]string{access.LeftValues, s.Entity.StoredAs(), x.Field}] {
+			if !x.Back || f.IndexName != "" || others(s.Entity, f) ||
+				taken[[3]string{access.LeftValues, s.Entity.StoredAs(), x.Field}] || taken[[3]string{access.LeftValues, s.Entity.StoredAs(), schema.WordsAs(x.Field)}] {
 				x.Name = indexName(x.Field, n)
 			}
 		}
@@ -147,6 +148,9 @@ func name(ctx context.Context, tx db.Tx, w *access.Work, configs ...*access.Conf
 	return nil
 }
 
+// wordsWeight is how many records one whose words are to be found counts as.
+const wordsWeight = 20
+
 // short reports whether the work visits few records.
 func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool, error) {
 	left := t.Inline
@@ -157,8 +161,12 @@ func (t *Transition) short(ctx context.Context, tx db.Tx, w *access.Work) (bool,
 		return false, nil
 	}
 	for _, s := range w.Shapes {
-		n, err := atMost(ctx, tx, left+1, `entity = $2`, s.Entity.StoredAs())
-		if left -= n; err != nil || left < 0 {
+		weight := 1
+		if slices.ContainsFunc(s.Fields, func(x *access.Index) bool { return x.Rows && s.Entity.Field(x.Field).Searchable }) {
+			weight = wordsWeight
+		}
+		n, err := atMost(ctx, tx, left/weight+1, `entity = $2`, s.Entity.StoredAs())
+		if left -= weight * n; err != nil || left < 0 {
 			return false, err
 		}
 	}
@@ -292,11 +300,14 @@ func (t *Transition) leave(ctx context.Context, tx tenant.ConfigTx, w *access.Wo
 			if after != nil {
 				is = after.OfMember(f.MemberName())
 			}
-			if !f.Keyed() || is != nil && is.Keyed() && !anew[[2]string{e.StoredAs(), is.Name}] {
-				continue
+			stay := is != nil && !anew[[2]string{e.StoredAs(), is.Name}]
+			if f.Keyed() && !(stay && is.Keyed()) {
+				list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.StoredAs(), Name: f.StoredAs()})
 			}
-			list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.StoredAs(), Name: f.StoredAs()})
-			if is != nil && !is.Keyed() && is.IndexName != "" {
+			if f.Searchable && !(stay && is.Searchable) {
+				list = append(list, access.Leftover{Kind: access.LeftValues, Entity: e.StoredAs(), Name: schema.WordsAs(f.StoredAs())})
+			}
+			if f.Stored() && is != nil && !is.Stored() && is.IndexName != "" {
 				if err := schema.SetIndexName(ctx, tx, schema.FieldName{Entity: after.Name, Field: is.Name}, ""); err != nil {
 					return err
 				}

@@ -81,15 +81,10 @@ func (s *shaped) each(fn func(x *access.Index, f *schema.Field, v jsontext.Value
 
 // rows returns the rows of a value that fits.
 func (s *shaped) rows(x *access.Index, f *schema.Field, v jsontext.Value) []entry {
-	key, ok := indexKey(f, v)
-	if !ok || !x.Rows {
+	if !x.Rows {
 		return nil
 	}
-	list := []entry{{x.Name, key, everybody, f.Unique && key != schema.Unset}}
-	if ranged(f) {
-		list = appendEntries(list, x.Name, key, s.reaches)
-	}
-	return list
+	return appendRows(nil, f, x.Name, v, s.reaches)
 }
 
 func misfit(x *access.Index, v jsontext.Value) entry {
@@ -311,8 +306,8 @@ func shapeWays(shape *access.Shape, data jsontext.Value, reaches []string) (list
 	}
 	s := &shaped{shape: shape, values: stored(shape.Entity, data)}
 	_ = s.each(func(x *access.Index, f *schema.Field, v jsontext.Value) error {
-		if key, ok := indexKey(f, v); ok && x.Rows && ranged(f) {
-			list = appendEntries(list, x.Name, key, reaches)
+		if x.Rows {
+			list = appendReached(list, f, x.Name, v, reaches)
 		}
 		return nil
 	})
@@ -365,7 +360,7 @@ func unfitReferences(ctx context.Context, tx db.Tx, config *access.Config, targe
 func (s *Session) principals(ctx context.Context, q db.Querier, e *schema.Entity, id string) ([]string, error) {
 	c := s.viewer.Config()
 	shape := c.Shape(e.StoredAs())
-	if !hasRanged(e) && len(c.Above(e.StoredAs())) == 0 && (shape == nil || !hasRanged(shape.Entity)) {
+	if !hasSpread(e) && len(c.Above(e.StoredAs())) == 0 && (shape == nil || !hasSpread(shape.Entity)) {
 		return nil, nil
 	}
 	return principals(ctx, q, e, id)

@@ -69,17 +69,14 @@ func (x *sorter) rows(w window, each func(*row) error) error {
 func (x *sorter) decide(w window) error {
 	scope, o, few, from := x.r.Scope(access.Read), x.plan.order, false, x.fetch
 	indexed := o.byIndex(scope)
-	if indexed && len(o.keys) == 0 {
-		x.after = x.sieved(x.plan, x.oldest)
-		return nil
-	}
-	if !indexed || !x.plan.span.of(o) {
+	byCreation := indexed && len(o.keys) == 0
+	if !byCreation || x.plan.begun != nil {
 		var err error
 		if from, few, err = x.s.spanned(x.ctx, x.r, x.plan, x.fetch); err != nil {
 			return err
 		}
 	}
-	if !indexed || few || x.plan.narrowed() {
+	if !indexed || few || !byCreation && x.plan.narrowed() {
 		err := x.pick(w, x.plan, from, false)
 		if err == nil || !errors.Is(err, errLooked) {
 			return err
@@ -87,6 +84,10 @@ func (x *sorter) decide(w window) error {
 		if !indexed {
 			return x.tooBroad()
 		}
+	}
+	if byCreation {
+		x.after = x.sieved(x.plan, x.oldest)
+		return nil
 	}
 	all := x.plan.tested()
 	x.walks = true
@@ -266,7 +267,7 @@ func (x *sorter) places(w window) (list []place, err error) {
 				st.WriteString(" UNION ")
 			}
 			st.WriteString("SELECT v, at FROM (SELECT s.value AS v, s.record_created_at AS at")
-			st.inSpan(key.field, reach, span, w, key.desc)
+			st.inSpan(key.field.StoredAs(), reach, span, w, key.desc)
 			st.sorted("s.value", "s.record_created_at", key.desc)
 			st.limit(w.limit)
 			st.WriteString(") a" + strconv.Itoa(i))
@@ -293,9 +294,9 @@ func (x *sorter) places(w window) (list []place, err error) {
 
 // inSpan writes the FROM and WHERE of the index rows s of one reach within a span, and
 // behind the window's place, if it has one. It expects $2 = entity.
-func (s *statement) inSpan(f *schema.Field, reach string, span schema.Span, w window, desc bool) {
+func (s *statement) inSpan(field, reach string, span schema.Span, w window, desc bool) {
 	s.WriteString(" FROM field_values s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.field = ")
-	s.arg(f.StoredAs())
+	s.arg(field)
 	s.WriteString(" AND s.reach = ")
 	s.arg(reach)
 	begun := len(w.behind) > 0
@@ -373,19 +374,27 @@ func (x *sorter) tooBroad() error {
 	return fault.New(fault.QueryTooBroad, "more than %d records, or %d MiB, would be sorted by %s: add a filter that an index answers, or %s", x.s.store.sifts, maxSiftedBytes>>20, what, help)
 }
 
-// spanned returns fetch over the records in a plan's span, where these are so few that
-// they are found and put in order at once; few is false where they are not.
+// spanned returns fetch over the records in a span of the plan, where these are so few
+// that they are found and put in order at once; few is false where they are not. A walk
+// by the index of an order stays in its span anyway.
 func (s *Session) spanned(ctx context.Context, r *access.EntityRights, p *plan, fetch fetchFunc) (rows fetchFunc, few bool, err error) {
 	scope := r.Scope(access.Read)
-	if p.span == nil || p.narrowed() || !scope.All && scope.ByParent() != nil {
+	if len(p.filters) > 0 || !scope.All && scope.ByParent() != nil {
 		return fetch, false, nil
 	}
-	list, few, err := s.fewIn(ctx, r, p.span)
+	var list []place
+	if p.begun != nil {
+		list, few, err = s.fewIn(ctx, r, p.begun)
+	}
+	if err == nil && !few && p.span != nil && !p.narrowed() && (p.order == nil || !p.order.byIndex(scope) || !p.span.of(p.order)) {
+		list, few, err = s.fewIn(ctx, r, p.span)
+	}
 	if err != nil || !few {
 		return fetch, false, err
 	}
 	return func(w window, each func(*row) error) error {
 		rest := list
+		w = p.narrow(w)
 		if w.before != 0 {
 			rest = list[sort.Search(len(list), func(i int) bool { return list[i].at < w.before }):]
 		}
@@ -403,17 +412,27 @@ func (s *Session) spanned(ctx context.Context, r *access.EntityRights, p *plan, 
 }
 
 // fewIn returns the places of a viewer's records in a span, newest first; few is false
-// where there are more than a sieve looks at.
+// where there are more than a sieve looks at. A record has many words, so rows of words
+// are counted in the place of records.
 func (s *Session) fewIn(ctx context.Context, r *access.EntityRights, span *fieldSpan) (list []place, few bool, err error) {
-	reaches, most := reachesFor(r.Scope(access.Read)), s.store.sifts+1
-	for part := range slices.Chunk(reaches, maxArms) {
+	most, union := s.store.sifts+1, " UNION "
+	if span.field == nil {
+		union = " UNION ALL "
+	}
+	var arms [][2]string // names and reaches
+	for _, name := range span.names {
+		for _, reach := range reachesFor(r.Scope(access.Read)) {
+			arms = append(arms, [2]string{name, reach})
+		}
+	}
+	for part := range slices.Chunk(arms, maxArms) {
 		st := newStatement(`SELECT at FROM (`, r.Entity.StoredAs())
-		for i, reach := range part {
+		for i, arm := range part {
 			if i > 0 {
-				st.WriteString(" UNION ")
+				st.WriteString(union)
 			}
 			st.WriteString("SELECT at FROM (SELECT s.record_created_at AS at")
-			st.inSpan(span.field, reach, span.Span, window{}, false)
+			st.inSpan(arm[0], arm[1], span.Span, window{}, false)
 			st.limit(most)
 			st.WriteString(") a" + strconv.Itoa(i))
 		}

@@ -228,7 +228,7 @@ func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *pat
 	if p.was.families, err = families(ctx, v.tx, config, e, rec.createdAt); err != nil {
 		return err
 	}
-	if rangedChanges(e, p) || v.s.viewer.Config().Shape(e.StoredAs()) != nil { // otherwise the index rows of the shares do not change
+	if spreadChanges(e, p) || v.s.viewer.Config().Shape(e.StoredAs()) != nil { // otherwise the index rows of the shares do not change
 		if p.was.shares, err = v.s.principals(ctx, v.tx, e, rec.id); err != nil {
 			return err
 		}
@@ -252,8 +252,8 @@ func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *pat
 	return follow(ctx, v.tx, config, e, p.was.families, p.was.data, rec.data)
 }
 
-func rangedChanges(e *schema.Entity, p *patch) bool {
-	return slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return ranged(f) && p.changed[f.Index] != nil })
+func spreadChanges(e *schema.Entity, p *patch) bool {
+	return slices.ContainsFunc(e.Fields, func(f *schema.Field) bool { return spread(f) && p.changed[f.Index] != nil })
 }
 
 // drop deletes a record with its shares, its index rows, the records that it

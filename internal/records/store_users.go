@@ -47,6 +47,9 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	if len(q.Sort) > 0 {
 		return Page{}, fault.Fields("user has one order, newest first", map[string]string{"sort": "expected none for user"})
 	}
+	if q.Search != "" {
+		return Page{}, fault.Fields("user has no searchable fields", map[string]string{"search": "expected none for user"})
+	}
 	email, filtered, err := emailFilter(r, &q)
 	if err != nil {
 		return Page{}, err

@@ -111,8 +111,8 @@ func (v valueRows) unsetShape(ctx context.Context, tx db.Tx, shape *access.Shape
 	}
 	if f == shape.Entity.Controller() { // they were made to be reached by it
 		for _, x := range shape.Fields {
-			_, err := tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field = $3 AND reach = $4`,
-				v.entity, x.Name, ways[access.ByParent].reach(v.value))
+			_, err := tx.Exec(ctx, `DELETE FROM field_values WHERE tenant_id = $1 AND entity = $2 AND field IN ($3, $4) AND reach = $5`,
+				v.entity, x.Name, schema.WordsAs(x.Name), ways[access.ByParent].reach(v.value))
 			if err != nil {
 				return err
 			}

@@ -81,6 +81,7 @@ func (t *Transition) shape(e *schema.Entity) *access.Shape {
 		x.Needed = is != "" && is != was && f == e.Controller()
 		x.Check = x.Check || x.Needed
 		x.Rows = f.Keyed() && (x.Check || !old.Keyed() || old.Unique != f.Unique || ranged(old) != ranged(f) || ranged(f) && is != was)
+		x.Rows = x.Rows || f.Searchable && (x.Check || !old.Searchable || is != was)
 		if x.Check || x.Rows {
 			s.Fields = append(s.Fields, x)
 		}

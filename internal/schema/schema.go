@@ -32,10 +32,12 @@ type Field struct {
 	Name     string
 	Type     Type
 	Required bool
-	Unique   bool     // no two records of the entity type hold the same value
-	Indexed  bool     // may be filtered by
-	Options  []string // of a select or multiselect
-	Target   string   // the entity type a reference points at; UserEntity for users
+	Unique   bool // no two records of the entity type hold the same value
+	Indexed  bool // may be filtered by
+	// Searchable says that lists find records by the words of the value.
+	Searchable bool     `json:",omitzero"`
+	Options    []string // of a select or multiselect
+	Target     string   // the entity type a reference points at; UserEntity for users
 	// TargetStored is Target's StoredAs; New finds it.
 	TargetStored string `json:",omitzero"`
 	// Member is the name of the field's values in stored data; "" is Name. A field
@@ -268,11 +270,26 @@ func (e *Entity) Check() error {
 	return checkFields("entity "+e.Name, e.Fields, reserved)
 }
 
+// CheckSearchable returns an error, in words for its author, where too many fields of an
+// entity type are searchable, or nil.
+func (e *Entity) CheckSearchable() error {
+	searchable := 0
+	for _, f := range e.Fields {
+		if f.Searchable {
+			searchable++
+		}
+	}
+	if searchable > MaxSearchable {
+		return fmt.Errorf("entity %s: %d fields are searchable: expected at most %d", e.Name, searchable, MaxSearchable)
+	}
+	return nil
+}
+
 // CheckUserFields is Check for the custom fields of users.
 func CheckUserFields(fields []*Field) error {
 	for _, f := range fields {
-		if f.Unique || f.Indexed {
-			return fmt.Errorf("user_fields: %s: unique and indexed are not available for fields of users", f.Name)
+		if f.Unique || f.Indexed || f.Searchable {
+			return fmt.Errorf("user_fields: %s: unique, indexed and searchable are not available for fields of users", f.Name)
 		}
 		if f.kind().target && f.Target == UserEntity {
 			return fmt.Errorf("user_fields: %s: a %s of users points at an entity, not at user", f.Name, f.Type)
@@ -315,6 +332,8 @@ func (f *Field) check() error {
 		return fmt.Errorf("field %s: entity belongs to %s, not to %s", f.Name, and(typesWhere(func(t *fieldType) bool { return t.target })), f.Type)
 	case (f.Unique || f.Indexed) && kind.list:
 		return fmt.Errorf("field %s: a %s cannot be unique or indexed", f.Name, f.Type)
+	case f.Searchable && f.Type != Text:
+		return fmt.Errorf("field %s: only a text is searchable, not a %s", f.Name, f.Type)
 	}
 	seen := map[string]bool{}
 	for _, o := range f.Options {

@@ -25,12 +25,12 @@ func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	}
 	var userFields []*Field
 	err = q.Query(ctx, `SELECT f.entity, f.name, f.type, f.required, f.is_unique, f.is_indexed, f.options, f.target, f.index_name,
-		COALESCE(m.member, ''), f.managed FROM fields f
+		COALESCE(m.member, ''), f.managed, f.searchable FROM fields f
 		LEFT JOIN field_members m ON m.tenant_id = $1 AND m.entity = f.entity AND m.name = f.name
 		WHERE f.tenant_id = $1 ORDER BY f.entity, f.position`, func(r db.Row) error {
 		f := &Field{
 			Name: r.Text(1), Type: Type(r.Text(2)), Required: r.Bool(3), Unique: r.Bool(4), Indexed: r.Bool(5),
-			Target: r.Text(7), IndexName: r.Text(8), Member: r.Text(9), Managed: r.Bool(10),
+			Target: r.Text(7), IndexName: r.Text(8), Member: r.Text(9), Managed: r.Bool(10), Searchable: r.Bool(11),
 		}
 		if err := json.Unmarshal(r.Bytes(6), &f.Options); err != nil {
 			return err
@@ -136,9 +136,9 @@ func putFields(ctx context.Context, tx tenant.ConfigTx, entity string, fields []
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO fields
-			(tenant_id, entity, name, position, type, required, is_unique, is_indexed, options, target, index_name, managed)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-			entity, f.Name, i, string(f.Type), f.Required, f.Unique, f.Indexed, string(o), f.Target, named[f.Name], f.Managed)
+			(tenant_id, entity, name, position, type, required, is_unique, is_indexed, options, target, index_name, managed, searchable)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			entity, f.Name, i, string(f.Type), f.Required, f.Unique, f.Indexed, string(o), f.Target, named[f.Name], f.Managed, f.Searchable)
 		if err != nil {
 			return err
 		}
