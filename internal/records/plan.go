@@ -40,8 +40,9 @@ type plan struct {
 	// span is a part of the index of a field in which everything that is selected lies,
 	// nil for none.
 	span *fieldSpan
-	// begun is a part of the index of words, of those that a prefix means, nil for none.
-	begun *fieldSpan
+	// terms are the parts of the index of words that a search means, in one of which
+	// everything that is selected lies; none where a filter is all of the search.
+	terms []*fieldSpan
 	// order is nil for newest first.
 	order *order
 }
@@ -64,7 +65,7 @@ func (p *plan) narrowed() bool { return len(p.filters) > 0 || p.after != 0 || p.
 
 // tested returns a plan that asks everything of each row.
 func (p *plan) tested() *plan {
-	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, span: p.span, begun: p.begun}
+	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, span: p.span, terms: p.terms}
 	for _, c := range p.given {
 		all.tests = append(all.tests, test{{c}})
 	}
@@ -79,7 +80,8 @@ type filter struct {
 	unique bool // at most one record has each key
 	// or are further fields, of which any may have the key. Only the first filter has
 	// such.
-	or []string
+	or    []string
+	words bool // the fields are words
 }
 
 // fields returns the names of the fields of which one has the key.
@@ -152,11 +154,11 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	if len(m.bad) > 0 {
 		return nil, fault.Fields("the list cannot be sorted so", m.bad)
 	}
-	terms := m.search(q.Search)
+	search := m.search(q.Search)
 	if len(m.bad) > 0 {
 		return nil, fault.Fields("the list cannot be searched so", m.bad)
 	}
-	p := m.plan(append(all, terms...), either)
+	p := m.plan(all, either, search)
 	p.order = by
 	return p, nil
 }
@@ -212,21 +214,12 @@ func (m *planner) indexes() string {
 	return " (" + strings.Join(append(names, "created_at"), ", ") + ")"
 }
 
-// plan divides the conditions, all of which must hold beside one group of either,
-// between the index and the tests.
-func (m *planner) plan(all []rowCondition, either test) *plan {
+// plan divides the conditions, all of which must hold beside one group of either and a
+// search, between the index and the tests.
+func (m *planner) plan(all []rowCondition, either test, search *rowCondition) *plan {
 	p := &plan{entity: m.r.Entity}
-	var found []lookup
+	found := p.searches(search)
 	for _, c := range all {
-		if c.search != nil {
-			if l, ok := c.looksUp(); ok {
-				found = append(found, l)
-			} else {
-				p.begins(&c)
-				p.tests = append(p.tests, test{{c}})
-			}
-			continue
-		}
 		p.within(&c)
 		if p.created(&c) {
 			p.given = append(p.given, c)

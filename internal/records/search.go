@@ -10,14 +10,14 @@ import (
 
 // A search is answered by the index of words: each word of a searchable field has a
 // row for each way in which its record is reached (standing.entries). The longest whole
-// word drives the list like a filter on each of the fields that are searched, and the
-// other words are asked of the records that it leaves. Where there are beginnings of
-// words alone, the longest of them is a span. A field that the viewer may not read is
-// not searched.
+// word drives the list like a filter on each of the fields that are searched. Where
+// there are other terms, what has them all is looked for among the records of the first
+// term that has few, else among those of the word that drives. A field that the viewer
+// may not read is not searched.
 
-// search checks a search and returns the conditions that it is: the word that drives,
-// and all others.
-func (m *planner) search(text string) []rowCondition {
+// search checks a search and returns the condition that it is, nil for none. The terms
+// are in the order in which they are tried.
+func (m *planner) search(text string) *rowCondition {
 	if text == "" {
 		return nil
 	}
@@ -39,11 +39,7 @@ func (m *planner) search(text string) []rowCondition {
 	slices.SortStableFunc(terms, func(a, b schema.Term) int {
 		return cmp.Or(cmp.Compare(rankOf(b), rankOf(a)), cmp.Compare(utf8.RuneCountInString(b.Word), utf8.RuneCountInString(a.Word)))
 	})
-	list := []rowCondition{{name: "search", search: terms[:1:1], among: among, indexed: true}}
-	if len(terms) > 1 {
-		list = append(list, rowCondition{name: "search", search: terms[1:], among: among})
-	}
-	return list
+	return &rowCondition{name: "search", search: terms, among: among}
 }
 
 // rankOf is greater for what fewer records are likely to have.
@@ -54,27 +50,27 @@ func rankOf(t schema.Term) int {
 	return 1
 }
 
-// wordNames returns the names of the index rows of the words of what is searched.
-func (c *rowCondition) wordNames() (names []string) {
+// searches divides a search between the index and the tests. It returns the filter on
+// its longest whole word, if it has one.
+func (p *plan) searches(c *rowCondition) []lookup {
+	if c == nil {
+		return nil
+	}
+	var names []string
 	for _, f := range c.among {
 		names = append(names, schema.WordsAs(f.StoredAs()))
 	}
-	return names
-}
-
-// looksUp returns the filter that answers the condition, if it is on a whole word and
-// drives.
-func (c *rowCondition) looksUp() (lookup, bool) {
-	if !c.indexed || c.search[0].Prefix {
-		return lookup{}, false
+	first := c.search[0]
+	if len(c.search) > 1 || first.Prefix {
+		p.tests = append(p.tests, test{{*c}})
+		for _, t := range c.search {
+			p.terms = append(p.terms, &fieldSpan{nil, names, t.Span()})
+		}
 	}
-	names := c.wordNames()
-	return lookup{filter{field: names[0], keys: []string{c.search[0].Word}, or: names[1:]}, *c}, true
-}
-
-// begins makes the beginning of a word the span of the plan, if it drives.
-func (p *plan) begins(c *rowCondition) {
-	if c.indexed {
-		p.begun = &fieldSpan{nil, c.wordNames(), c.search[0].Span()}
+	if first.Prefix {
+		return nil
 	}
+	drives := *c
+	drives.search = c.search[:1]
+	return []lookup{{filter{field: names[0], keys: []string{first.Word}, or: names[1:], words: true}, drives}}
 }

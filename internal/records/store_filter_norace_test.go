@@ -214,7 +214,10 @@ func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []s
 			"sorted": {Sort: []records.Sort{{Field: "score", Desc: true}}}, "sorted by two": {Sort: []records.Sort{{Field: "stage"}, {Field: "score", Desc: true}}},
 			"oldest first": {Sort: []records.Sort{{Field: "created_at"}}}, "sorted without an index": {Sort: []records.Sort{{Field: "name"}}},
 			"filtered and sorted": {Filter: []records.Filter{won}, Sort: []records.Sort{{Field: "score"}}},
-			"a range, sorted":     {Filter: []records.Filter{{Field: "score", Op: "lte", Value: "1"}}, Sort: []records.Sort{{Field: "score"}}},
+			"a word":              {Search: "pump"}, "words": {Search: "pump north"}, "the beginning of a word": {Search: "pum*"}, "a word and a filter": {Search: "pump", Filter: []records.Filter{one}},
+			"a word, sorted": {Search: "pump", Sort: []records.Sort{{Field: "score"}}}, "the beginning of a word, sorted": {Search: "pum*", Sort: []records.Sort{{Field: "score"}}},
+			"a word, oldest first": {Search: "north", Sort: []records.Sort{{Field: "created_at"}}}, "a word, sorted without an index": {Search: "north", Sort: []records.Sort{{Field: "name"}}},
+			"a range, sorted": {Filter: []records.Filter{{Field: "score", Op: "lte", Value: "1"}}, Sort: []records.Sort{{Field: "score"}}},
 		} {
 
 			for _, limit := range []int{7, 50, 0} {

@@ -34,7 +34,8 @@ func seers(t testing.TB, d *db.DB, tenantID tenant.ID) *house {
 		for i := range 250 {
 			errs = append(errs, access.PutRole(ctx, tx, access.Role{Name: fmt.Sprintf("w%d", i), Parent: "wide"}))
 		}
-		errs = append(errs,
+		errs = append(errs, schema.PutEntity(ctx, tx, entity("contact", "name text searchable", "email text unique", "score number indexed",
+			"stage select indexed", "account reference:account", "note text searchable", "extra json")),
 			access.PutRule(ctx, tx, &access.SharingRule{Entity: "contact", OwnedByRole: "w0", ShareWithRole: "ruled", Access: access.ReadOnly}),
 			access.PutRule(ctx, tx, &access.SharingRule{Entity: "contact", ShareWithRole: "matched", Access: access.ReadOnly,
 				Where: []access.Condition{{Field: "name", Value: jsontext.Value(`"m"`)}}}))
@@ -81,7 +82,7 @@ func (h *house) scatter(n int) {
 	}
 	for part := range parts {
 		for viewer, owner := range owners {
-			text := fmt.Sprintf(`{"stage": "won", "score": 1, "owner_id": %q`, h.ids[owner])
+			text := fmt.Sprintf(`{"stage": "won", "score": 1, "note": "Pump, North", "owner_id": %q`, h.ids[owner])
 			if viewer == "mat" {
 				text += `, "name": "m"`
 			}
@@ -112,13 +113,13 @@ func (h *house) hide(part, n int) {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data)
-			SELECT $1, 'contact', CAST($2 AS TEXT) || '-' || k.i, $4, '', CAST($5 AS BIGINT) + k.i, CAST($5 AS BIGINT) + k.i, '', '', 1, '{"stage":"won","score":1}'
+			SELECT $1, 'contact', CAST($2 AS TEXT) || '-' || k.i, $4, '', CAST($5 AS BIGINT) + k.i, CAST($5 AS BIGINT) + k.i, '', '', 1, '{"stage":"won","score":1,"note":"Pump, North"}'
 			FROM `+numbers, h.tenant, strconv.Itoa(part), n, owner, at)
 		reaches := []string{"", "o:" + owner}
 		if member := h.ids["member"]; member != "" && err == nil {
 			reaches = append(reaches, "m:"+member)
 			_, err = tx.Exec(ctx, `UPDATE records SET data = $3`+tx.Dialect().JSON+` WHERE tenant_id = $1 AND created_at > $2`,
-				h.tenant, at, fmt.Sprintf(`{"stage":"won","score":1,"account":%q}`, h.ids["other firm"]))
+				h.tenant, at, fmt.Sprintf(`{"stage":"won","score":1,"note":"Pump, North","account":%q}`, h.ids["other firm"]))
 			if err == nil {
 				_, err = tx.Exec(ctx, `INSERT INTO field_values (tenant_id, entity, field, value, reach, record_created_at, is_unique)
 					SELECT $1, 'contact', 'account', $2, '', CAST($4 AS BIGINT) + k.i, 0 FROM `+numbers, h.tenant, h.ids["other firm"], n, at)
@@ -128,7 +129,8 @@ func (h *house) hide(part, n int) {
 					SELECT $1, $2, CAST($4 AS BIGINT) + k.i FROM `+numbers, h.tenant, member, n, at)
 			}
 		}
-		for field, value := range map[string]string{"stage": "won", "score": "1"} {
+		for _, of := range [][2]string{{"stage", "won"}, {"score", "1"}, {"note~", "pump"}, {"note~", "north"}} {
+			field, value := of[0], of[1]
 			for _, reach := range reaches {
 				if err != nil {
 					return err

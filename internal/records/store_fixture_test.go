@@ -79,7 +79,7 @@ func putTypes(ctx context.Context, tx tenant.ConfigTx) error {
 	)
 }
 
-// entity declares a type whose fields are written "name type[:target] [unique|indexed|required]…".
+// entity declares a type whose fields are written "name type[:target] [unique|indexed|searchable|required]…".
 func entity(name string, fields ...string) *schema.Entity {
 	e := &schema.Entity{Name: name, Label: name, Sharing: schema.Private}
 	for _, text := range fields {
@@ -87,7 +87,7 @@ func entity(name string, fields ...string) *schema.Entity {
 		kind, target, _ := strings.Cut(word[1], ":")
 		f := &schema.Field{
 			Name: word[0], Type: schema.Type(kind), Target: target, Unique: slices.Contains(word, "unique"),
-			Indexed: slices.Contains(word, "indexed"), Required: slices.Contains(word, "required"),
+			Indexed: slices.Contains(word, "indexed"), Searchable: slices.Contains(word, "searchable"), Required: slices.Contains(word, "required"),
 		}
 		if f.Type == schema.Select || f.Type == schema.Multiselect {
 			f.Options = []string{"new", "won", "lost"}

@@ -27,12 +27,14 @@ type indexed struct {
 	accountIn bool // account is indexed
 	noteIn    bool // note is indexed
 	emailIn   bool // email is indexed, beside being unique
+	nameFound bool // name is searchable
+	noteFound bool // note is searchable
 }
 
 // declare stores the entity type contact and the rules as they are now.
 func (x *indexed) declare() {
 	x.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
-		account, note, email := "account reference:account", "note text", "email text unique"
+		account, name, note, email := "account reference:account", "name text", "note text", "email text unique"
 		if x.accountIn {
 			account += " indexed"
 		}
@@ -42,7 +44,13 @@ func (x *indexed) declare() {
 		if x.emailIn {
 			email += " indexed"
 		}
-		errs := []error{schema.PutEntity(ctx, tx, entity("contact", "name text", email, "score number indexed",
+		if x.nameFound {
+			name += " searchable"
+		}
+		if x.noteFound {
+			note += " searchable"
+		}
+		errs := []error{schema.PutEntity(ctx, tx, entity("contact", name, email, "score number indexed",
 			"stage select indexed", account, note, "extra json"))}
 		config, err := access.Load(ctx, tx)
 		if err != nil {
@@ -93,7 +101,7 @@ func (x *indexed) step() {
 	case 9:
 		x.changeRules()
 	case 10:
-		in := rapid.SampledFrom([]*bool{&x.accountIn, &x.noteIn, &x.emailIn}).Draw(x.t, "which")
+		in := rapid.SampledFrom([]*bool{&x.accountIn, &x.noteIn, &x.emailIn, &x.nameFound, &x.noteFound}).Draw(x.t, "which")
 		*in = !*in
 		x.declare()
 	case 11:
@@ -118,8 +126,8 @@ func (x *indexed) write(kind string) {
 
 // fields draws a body for contact.
 func (x *indexed) fields(fresh bool) string {
-	text := fmt.Sprintf(`{"stage": %s, "score": %s, "note": %s`, x.draw("stage", `"new"`, `"won"`, "null"),
-		x.draw("score", "1", "2", "null"), x.draw("note", `"a"`, `"b"`, "null"))
+	text := fmt.Sprintf(`{"name": %s, "stage": %s, "score": %s, "note": %s`, x.draw("name", `"A b"`, `"B c, b"`, `""`, "null"), x.draw("stage", `"new"`, `"won"`, "null"),
+		x.draw("score", "1", "2", "null"), x.draw("note", `"a"`, `"b"`, `"A, B"`, "null"))
 	if at := x.any("account"); at != "" && rapid.Bool().Draw(x.t, "refer") {
 		text += fmt.Sprintf(`, "account": %q`, at)
 	}
@@ -283,6 +291,13 @@ func (x *indexed) compare() {
 			add("match %s of %d", name, r.Int(2))
 		}
 		for _, f := range contact.Fields {
+			if f.Searchable {
+				for _, word := range plainWords(string(values[f.Name])) {
+					for _, way := range append([]string{""}, ways...) {
+						add("%s=%s for %q of %d, unique false", f.StoredAs()+"~", word, way, r.Int(2))
+					}
+				}
+			}
 			if !f.Keyed() {
 				continue
 			}

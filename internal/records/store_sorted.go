@@ -70,7 +70,7 @@ func (x *sorter) decide(w window) error {
 	scope, o, few, from := x.r.Scope(access.Read), x.plan.order, false, x.fetch
 	indexed := o.byIndex(scope)
 	byCreation := indexed && len(o.keys) == 0
-	if !byCreation || x.plan.begun != nil {
+	if !byCreation || len(x.plan.terms) > 0 {
 		var err error
 		if from, few, err = x.s.spanned(x.ctx, x.r, x.plan, x.fetch); err != nil {
 			return err
@@ -379,12 +379,15 @@ func (x *sorter) tooBroad() error {
 // by the index of an order stays in its span anyway.
 func (s *Session) spanned(ctx context.Context, r *access.EntityRights, p *plan, fetch fetchFunc) (rows fetchFunc, few bool, err error) {
 	scope := r.Scope(access.Read)
-	if len(p.filters) > 0 || !scope.All && scope.ByParent() != nil {
+	others := len(p.filters) > 1 || len(p.filters) == 1 && !p.filters[0].words
+	if others || !scope.All && scope.ByParent() != nil {
 		return fetch, false, nil
 	}
 	var list []place
-	if p.begun != nil {
-		list, few, err = s.fewIn(ctx, r, p.begun)
+	for _, span := range p.terms {
+		if err == nil && !few {
+			list, few, err = s.fewIn(ctx, r, span)
+		}
 	}
 	if err == nil && !few && p.span != nil && !p.narrowed() && (p.order == nil || !p.order.byIndex(scope) || !p.span.of(p.order)) {
 		list, few, err = s.fewIn(ctx, r, p.span)
