@@ -57,6 +57,7 @@ var memberDescriptions = map[string]MemberDescription{
 	"fields":    {Kind: FieldsMember, Doc: "what to set"},
 	"where":     {Kind: WhereMember, Doc: "the records whose fields have these values"},
 	"sort":      {Kind: TemplateMember, Doc: "one or two fields with a comma between them, - before one that begins with the greatest"},
+	"search":    {Kind: TemplateMember, Doc: "words that the searchable fields have, * behind the beginning of one"},
 	"limit":     {Kind: NumberMember, Doc: "the most records", Low: 1, High: maxListLimit, Default: "50"},
 	"user":      {Kind: TemplateMember, Doc: "the id or e-mail address of a user; or a role"},
 	"role":      {Kind: TemplateMember, Doc: "the name of a role; or a user"},

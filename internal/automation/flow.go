@@ -68,6 +68,8 @@ type RecordCall struct {
 	Where []inputs.Member
 	// Sort is the order of a List, as contract P13 has it; "" is newest first.
 	Sort string
+	// Search has the words of a List, as contract P15 has them; "" is no search.
+	Search string
 	// Limit of a List, 1 to 200.
 	Limit int
 	// Room is the greatest length of the answer in bytes. A List returns the records

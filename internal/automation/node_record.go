@@ -12,7 +12,7 @@ import (
 var (
 	recordCreate  = nodeType{"record.create", []string{"entity", "fields"}, true, declareRecord(Create)}
 	recordGet     = nodeType{"record.get", []string{"entity", "record_id"}, true, declareRecord(Get)}
-	recordList    = nodeType{"record.list", []string{"entity", "where", "sort", "limit"}, true, declareRecord(List)}
+	recordList    = nodeType{"record.list", []string{"entity", "where", "sort", "search", "limit"}, true, declareRecord(List)}
 	recordUpsert  = nodeType{"record.upsert", []string{"entity", "by", "fields"}, true, declareRecord(Upsert)}
 	recordUpdate  = nodeType{"record.update", []string{"entity", "record_id", "fields"}, true, declareRecord(Update)}
 	recordDelete  = nodeType{"record.delete", []string{"entity", "record_id"}, true, declareRecord(Delete)}
@@ -32,6 +32,7 @@ type recordDecl struct {
 	by     string  // of upsert
 	where  *object // of list
 	sort   string  // of list
+	search string  // of list
 	limit  int
 	with   sharing // of share and unshare
 }
@@ -49,6 +50,7 @@ func (d *recordDecl) decode(m members, _ *node, _ int) {
 	case List:
 		d.where = m.object("where", "an object of fields and values", false)
 		d.sort = m.text("sort", false)
+		d.search = m.text("search", false)
 		d.limit = min(m.whole("limit", 1, 1_000_000, defaultListLimit), maxListLimit)
 	case Share, Unshare:
 		d.with.decode(m, d.op == Share)
@@ -119,6 +121,9 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 	if d.sort != "" {
 		made.sort = c.template(d.sort, member(n.path, "sort"))
 	}
+	if d.search != "" {
+		made.search = c.template(d.search, member(n.path, "search"))
+	}
 	if d.where != nil {
 		made.fields = c.namedTemplates(d.where, member(n.path, "where"), func(at, name string) {
 			if known && c.names.Filter != nil && !c.names.Filter(d.entity, name) {
@@ -138,6 +143,7 @@ type recordNode struct {
 	fields objectOf
 	whole  template
 	sort   template
+	search template
 	limit  int
 	with   sharedWith
 }
@@ -178,16 +184,14 @@ func (n *recordNode) execute(r *run) (any, error) {
 	} else {
 		call.Fields = members
 	}
-	if n.sort != nil {
-		v, err := n.sort.value(r)
-		if err != nil {
-			return nil, err
-		}
-		text, ok := v.(string)
-		if v != nil && !ok {
-			return nil, mistakef("sort: expected text, found %s", kindOf(v))
-		}
-		call.Sort = text
+	if call.Sort, err = optionalText(r, n.sort, "sort"); err != nil {
+		return nil, err
+	}
+	if call.Search, err = optionalText(r, n.search, "search"); err != nil {
+		return nil, err
+	}
+	if n.op == List && call.Search == "" && n.search != nil {
+		return nil, mistakef("search: expected words, found none")
 	}
 	if n.whole != nil {
 		if call.Whole, err = n.whole.json(r, nil); err != nil {
@@ -205,6 +209,22 @@ func (n *recordNode) execute(r *run) (any, error) {
 		return nil, ErrRecords
 	}
 	return fromJSON(answer)
+}
+
+// optionalText returns the value of a template, "" where there is none or it is null.
+func optionalText(r *run, of template, name string) (string, error) {
+	if of == nil {
+		return "", nil
+	}
+	v, err := of.value(r)
+	if err != nil || v == nil {
+		return "", err
+	}
+	text, ok := v.(string)
+	if !ok {
+		return "", mistakef("%s: expected text, found %s", name, kindOf(v))
+	}
+	return text, nil
 }
 
 // kindOfJSON names what is no object and no list.

@@ -362,7 +362,7 @@
   }
   const records = {
     get: (entity, id) => call('records.get', { entity, id }),
-    list: (entity, { where, sort, fields, limit, cursor } = {}) => call('records.list', { entity, where, sort, fields, limit, cursor }),
+    list: (entity, { where, sort, search, fields, limit, cursor } = {}) => call('records.list', { entity, where, sort, search, fields, limit, cursor }),
     create: (entity, fields) => call('records.create', { entity, fields }),
     update: (entity, id, fields) => call('records.update', { entity, id, fields }),
     delete: (entity, id) => call('records.delete', { entity, id }),

@@ -41,7 +41,7 @@ type VerifierInput struct {
 }
 
 // Host performs records.* for a component. Call gets the arguments as a JSON
-// object: {entity, id}, {entity, where, sort, fields, limit, cursor}, {entity, fields}, {entity,
+// object: {entity, id}, {entity, where, sort, search, fields, limit, cursor}, {entity, fields}, {entity,
 // id, fields}, {entity, id} for records.get, .list, .create, .update, .delete, and
 // {entity, id, with} for .share and .unshare. It returns JSON of at most room
 // bytes; it must return ErrHostBytes for a longer result, before it builds that.

@@ -98,8 +98,8 @@ func (s *Service) AdminRoutes() []httpapi.Route {
 	routes := []httpapi.Route{
 		entities,
 		query(route(http.MethodGet, adminBase+"labels", []DataLabel{}, s.labels), "entity", "ids", "search"),
-		query(route(http.MethodGet, adminBase+"count", ReachCount{}, s.count), "entity", "filter[*]"),
-		query(route(http.MethodGet, list, []DataRecord{}, s.list), "limit", "cursor", "sort", "filter[*]"),
+		query(route(http.MethodGet, adminBase+"count", ReachCount{}, s.count), "entity", "search", "filter[*]"),
+		query(route(http.MethodGet, list, []DataRecord{}, s.list), "limit", "cursor", "sort", "search", "filter[*]"),
 		takes(route(http.MethodPost, list, DataRecord{}, s.create), DataRecord{}),
 		look,
 		change,

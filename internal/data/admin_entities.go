@@ -36,6 +36,7 @@ type DataField struct {
 	Unique   bool     `json:"unique"`
 	Filter   bool     `json:"filter"` // lists may be filtered by it alone
 	Sort     bool     `json:"sort"`   // lists may be sorted by it
+	Search   bool     `json:"search"` // lists are searched for its words
 	Options  []string `json:"options"`
 	Entity   *string  `json:"entity"` // that a reference points at
 	Edit     bool     `json:"edit"`
@@ -68,7 +69,7 @@ func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply,
 		for _, f := range e.Fields {
 			if r.ReadField[f.Index] {
 				one.Fields = append(one.Fields, DataField{
-					f.Name, string(f.Type), f.Required, f.Unique, f.Filterable(), f.Sortable(), append([]string{}, f.Options...), orNull(f.Target), r.EditField[f.Index], f.Operators(),
+					f.Name, string(f.Type), f.Required, f.Unique, f.Filterable(), f.Sortable(), f.Searchable, append([]string{}, f.Options...), orNull(f.Target), r.EditField[f.Index], f.Operators(),
 				})
 			}
 		}
@@ -84,12 +85,12 @@ func (s *Service) entities(_ context.Context, c *httpapi.Authed) (httpapi.Reply,
 }
 
 // count counts the records of an entity type that the viewer may see, of those that
-// filters select.
+// filters and a search select.
 func (s *Service) count(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
 	given := c.Request.URL.Query()
 	filters := url.Values{}
 	for name, list := range given {
-		if _, ok := parseFilterName(name); ok {
+		if _, ok := parseFilterName(name); ok || name == "search" {
 			filters[name] = list
 		}
 	}

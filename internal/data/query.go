@@ -25,8 +25,8 @@ type query struct {
 	count bool
 }
 
-// parseQuery reads the parameters of a list: limit, cursor, sort, fields, count and
-// filters (contract P3 to P13). Unknown, repeated and empty ones are VALIDATION.
+// parseQuery reads the parameters of a list: limit, cursor, sort, search, fields, count and
+// filters (contract P3 to P15). Unknown, repeated and empty ones are VALIDATION.
 func parseQuery(u *url.URL) (query, error) {
 	q := query{Query: records.Query{Limit: defaultLimit}}
 	if u.RawQuery == "" {
@@ -63,7 +63,7 @@ func (q *query) parameter(name string, list []string, groups map[int][]records.F
 		return "expected valid UTF-8"
 	case len(list) > 1:
 		return "given more than once"
-	case !isFilter && !slices.Contains([]string{"limit", "cursor", "sort", "fields", "include", "count"}, name):
+	case !isFilter && !slices.Contains([]string{"limit", "cursor", "sort", "search", "fields", "include", "count"}, name):
 		return "unknown parameter"
 	case value == "":
 		return "expected a value"
@@ -76,6 +76,8 @@ func (q *query) parameter(name string, list []string, groups map[int][]records.F
 		if q.Sort, ok = records.ParseSort(strings.Split(value, ",")); !ok {
 			return `expected one or two fields with a comma between them, each with "-" before it to begin with the greatest`
 		}
+	case name == "search":
+		q.Search = value
 	case name == "include":
 		q.Include = strings.Split(value, ",")
 	case name == "fields":

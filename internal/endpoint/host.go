@@ -90,6 +90,7 @@ type call struct {
 	or            [][]records.Filter
 	show          []string
 	sort          []records.Sort
+	search        string
 	limit         int
 	cursor        string
 	withoutCursor bool // list answers hasMore instead
@@ -232,6 +233,12 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	if c.show, err = names(given, "fields"); err != nil {
 		return err
 	}
+	if c.search, err = text(given, "search", false); err != nil {
+		return err
+	}
+	if v, _ := given.Get("search"); c.search == "" && v.Kind() == '"' {
+		return errSearch
+	}
 	by, err := names(given, "sort")
 	if err != nil {
 		return err
@@ -261,6 +268,8 @@ func (c *call) list(given *httpapi.Object) (err error) {
 }
 
 var errSort = fault.New(fault.Validation, `sort: expected names of fields, each with "-" before it to begin with the greatest`)
+
+var errSearch = fault.New(fault.Validation, "records.list: search: expected words")
 
 func wholeNumber(v jsontext.Value) (int, bool) {
 	if v.Kind() != '0' || len(v) > 9 {
@@ -308,7 +317,7 @@ func names(given *httpapi.Object, member string) (list []string, err error) {
 // records.UnitSession.
 func (h host) Record(ctx context.Context, c automation.RecordCall) (jsontext.Value, error) {
 	h.quota.room = c.Room
-	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, by: c.By, limit: c.Limit, withoutCursor: true,
+	own := call{op: string(c.Op), entity: c.Entity, id: c.ID, by: c.By, limit: c.Limit, search: c.Search, withoutCursor: true,
 		with: records.With{User: c.User, Role: c.Role}, access: access.Level(c.Access)}
 	for _, m := range c.Fields {
 		own.fields = append(own.fields, records.Member(m))
@@ -393,7 +402,7 @@ func (h host) do(ctx context.Context, c call) ([]byte, error) {
 		}
 		return rec, err
 	case "list":
-		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Or: c.or, Sort: c.sort, Fields: c.show, Bytes: max(h.quota.room-pageOverhead, 1)})
+		page, err := h.session.List(ctx, c.entity, records.Query{Limit: c.limit, Cursor: c.cursor, Filter: c.where, Or: c.or, Sort: c.sort, Search: c.search, Fields: c.show, Bytes: max(h.quota.room-pageOverhead, 1)})
 		if err != nil {
 			return nil, err
 		}

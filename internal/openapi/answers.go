@@ -125,6 +125,8 @@ func parameters() object {
 			"schema", obj("type", "integer", "minimum", 1, "maximum", 200, "default", 50)),
 		"sort", obj("name", "sort", "in", "query", "description", "One or two fields, or created_at or updated_at, with a comma between them, each with - before it to begin with the greatest.",
 			"schema", obj("type", "string")),
+		"search", obj("name", "search", "in", "query", "description", "Up to 8 words, each of which is in one of the fields that are searched; one with * behind it is the beginning of a word.",
+			"schema", obj("type", "string", "minLength", 1, "maxLength", 200)),
 		"fields", obj("name", "fields", "in", "query", "description", "Names with commas between them: records then have these members and id alone.", "schema", obj("type", "string")),
 		"include", obj("name", "include", "in", "query", "description", "References with commas between them: meta.included has the records that the page refers to by them.",
 			"schema", obj("type", "string")),

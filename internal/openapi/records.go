@@ -128,6 +128,9 @@ func (d *document) listing(r *access.EntityRights) *operation {
 	case name != schema.UserEntity:
 		about = "Newest first, or as sort says. Pass meta.nextCursor back as cursor until hasMore is false."
 		params = append(params, ref("parameters", "sort"), ref("parameters", "fields"), ref("parameters", "include"), ref("parameters", "count"))
+		if slices.ContainsFunc(r.Entity.Fields, func(f *schema.Field) bool { return f.Searchable && r.ReadField[f.Index] }) {
+			params = append(params, ref("parameters", "search"))
+		}
 		for _, f := range r.Entity.Fields {
 			if f.Filterable() && r.ReadField[f.Index] {
 				params = append(params, filters(f)...)
@@ -251,6 +254,9 @@ func about(f *schema.Field) string {
 	}
 	if f.Filterable() {
 		notes = append(notes, "can be filtered by")
+	}
+	if f.Searchable {
+		notes = append(notes, "is searched for words")
 	}
 	return strings.Join(notes, "; ")
 }

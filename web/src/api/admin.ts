@@ -445,6 +445,7 @@ export interface DataField {
   unique: boolean;
   filter: boolean;
   sort: boolean;
+  search: boolean;
   options: string[];
   entity: string | null;
   edit: boolean;
@@ -1086,9 +1087,9 @@ export interface AdminRoutes {
   "GET config/work": { params: None; query: None; body: None; data: ConfigWork; meta: Record<string, never> };
   "GET config/{kind}": { params: { kind: string }; query: { search?: string | number | boolean; cursor?: string | number | boolean; limit?: string | number | boolean }; body: None; data: ConfigObject[]; meta: ListMeta };
   "GET config/{kind}/{name}": { params: { kind: string; name: string }; query: None; body: None; data: ConfigObject; meta: Record<string, never> };
-  "GET count": { params: None; query: { entity?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
+  "GET count": { params: None; query: { entity?: string | number | boolean; search?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ReachCount; meta: Record<string, never> };
   "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
-  "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; sort?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
+  "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; sort?: string | number | boolean; search?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
   "POST data/{entity}": { params: { entity: string }; query: None; body: Record<string, unknown>; data: Record<string, unknown>; meta: Record<string, never> };
   "DELETE data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: DeletedRecord; meta: Record<string, never> };
   "GET data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: Record<string, unknown>; meta: DataRecordMeta };

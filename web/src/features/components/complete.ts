@@ -88,7 +88,7 @@ function field(at: CompletionContext, names: Names | undefined): CompletionResul
   const of: EntityName | undefined = names.entities.find((e) => e.name === call[2])
   if (!of || (!at.explicit && word?.from === word?.to)) return undefined
   const filter = call[1] === 'list'
-  if (filter && !/where\s*:\s*\{[^}]*$/.test(rest)) return after(at, word?.from ?? at.pos, [{ label: 'where', type: 'property', apply: 'where: {' }, { label: 'sort', type: 'property', apply: 'sort: [' }, { label: 'fields', type: 'property', apply: 'fields: [' }, { label: 'limit', type: 'property' }, { label: 'cursor', type: 'property' }])
+  if (filter && !/where\s*:\s*\{[^}]*$/.test(rest)) return after(at, word?.from ?? at.pos, [{ label: 'where', type: 'property', apply: 'where: {' }, { label: 'sort', type: 'property', apply: 'sort: [' }, { label: 'search', type: 'property', apply: 'search: "' }, { label: 'fields', type: 'property', apply: 'fields: [' }, { label: 'limit', type: 'property' }, { label: 'cursor', type: 'property' }])
   return after(at, word?.from ?? at.pos, of.fields.filter((f) => !filter || f.indexed).map((f) => ({ label: f.name, detail: f.required ? `${f.type}, required` : f.type, type: 'property', apply: `${f.name}: ` })))
 }
 

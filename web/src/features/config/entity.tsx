@@ -134,7 +134,7 @@ function asEntity(theirs: EntityValue | FieldValue[] | null | undefined, base: E
   return Array.isArray(theirs) ? { ...base, fields: theirs } : theirs
 }
 
-function flags(value: FieldValue): string[] { return ['required', 'unique', 'indexed', 'managed'].filter((name) => value[name] === true) }
+function flags(value: FieldValue): string[] { return ['required', 'unique', 'indexed', 'searchable', 'managed'].filter((name) => value[name] === true) }
 
 function referenceFields(edit: EntityEdit): string[] {
   const chosen = controlledBy(edit.sharing)

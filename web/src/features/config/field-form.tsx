@@ -21,6 +21,7 @@ export function FieldForm({ row, types, entities, ofUsers, problems, onChange, o
         <CheckField label="Required" checked={value.required ?? false} onChange={(required) => { set({ required }) }} error={problems['required']} />
         {!ofUsers && <CheckField label="Unique" checked={value.unique ?? false} onChange={(unique) => { set({ unique }) }} error={problems['unique']} />}
         {!ofUsers && <CheckField label="Indexed: lists can be filtered by it" checked={value.indexed ?? false} onChange={(indexed) => { set({ indexed }) }} error={problems['indexed']} />}
+        {!ofUsers && value.type === 'text' && <CheckField label="Searchable: lists can be searched for its words" checked={value.searchable ?? false} onChange={(searchable) => { set({ searchable }) }} error={problems['searchable']} />}
         {ofUsers && <CheckField label="Managed: not for users to set themselves" checked={value.managed ?? false} onChange={(managed) => { set({ managed }) }} error={problems['managed']} />}
       </div>
       <div className="row top6">

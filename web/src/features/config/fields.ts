@@ -1,5 +1,5 @@
 /** A field as the manifest has it. Members that this page does not know stay as they are. */
-export interface FieldValue { name: string; type: string; required?: boolean; unique?: boolean; indexed?: boolean; managed?: boolean; options?: string[]; entity?: string; renamed_from?: string; [member: string]: unknown }
+export interface FieldValue { name: string; type: string; required?: boolean; unique?: boolean; indexed?: boolean; searchable?: boolean; managed?: boolean; options?: string[]; entity?: string; renamed_from?: string; [member: string]: unknown }
 
 export interface EntityValue { name: string; label: string; sharing: unknown; fields: FieldValue[]; [member: string]: unknown }
 
@@ -24,7 +24,8 @@ export function fieldsOf(rows: readonly FieldRow[]): FieldValue[] {
   return rows.map(({ was, value }) => {
     const field: FieldValue = { ...value }
     delete field.renamed_from
-    for (const name of ['required', 'unique', 'indexed', 'managed']) if (!field[name]) delete field[name]
+    for (const name of ['required', 'unique', 'indexed', 'searchable', 'managed']) if (!field[name]) delete field[name]
+    if (field.type !== 'text') delete field.searchable
     if (!takesOptions(field.type)) delete field.options
     if (!refers(field.type)) delete field.entity
     if (was !== '' && was !== field.name) field.renamed_from = was

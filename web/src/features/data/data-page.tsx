@@ -16,7 +16,7 @@ import { DataTable, Pager, type Column } from '../../ui/table'
 import { useParam, useUrl, useUrlValue } from '../../ui/url'
 import { TypeIcon, Value, widthOf } from './cells'
 import { CreateDrawer } from './create-drawer'
-import { conditionsOf, createdAt, fieldsOf, foundFrom, queryOf, sortOf, sortWords, turned, updatedAt, type SortKey } from './filters'
+import { conditionsOf, createdAt, fieldsOf, foundFrom, queryOf, searchOf, sortOf, sortWords, turned, updatedAt, type SortKey } from './filters'
 import { RecordFilters } from './filter-bar'
 import { idOf, referenceOf, titleOf, useEntities, useLabels, type Row, textOf } from './queries'
 import { RecordDrawer } from './record-drawer'
@@ -45,17 +45,19 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
   const filters = queryOf(conditions)
   const [sort] = useUrlValue('sort')
   const order = sortOf(sort)
+  const [typed] = useUrlValue('search')
+  const search = searchOf(typed)
   const onSort = (by: string) => { setUrl({ sort: turned(order[0], by), ...clearPage }) }
   const drawer = useDrawer()
   const list = usePaged<Row, ListMeta>({
-    key: ['data', 'list', entity.name, filters, sort], enabled: entity.may.read,
-    load: (from, signal) => foundFrom((cursor) => askPage('GET data/{entity}', { params: { entity: entity.name }, query: { ...filters, sort, limit: pageSize, cursor }, signal }), from),
+    key: ['data', 'list', entity.name, filters, search, sort], enabled: entity.may.read,
+    load: (from, signal) => foundFrom((cursor) => askPage('GET data/{entity}', { params: { entity: entity.name }, query: { ...filters, search, sort, limit: pageSize, cursor }, signal }), from),
   })
   const count = useQuery({
-    queryKey: ['data', 'count', entity.name, filters], enabled: entity.may.read, staleTime: 15_000, retry: false,
-    queryFn: ({ signal }) => ask('GET count', { query: { entity: entity.name, ...filters }, signal }),
+    queryKey: ['data', 'count', entity.name, filters, search], enabled: entity.may.read, staleTime: 15_000, retry: false,
+    queryFn: ({ signal }) => ask('GET count', { query: { entity: entity.name, search, ...filters }, signal }),
   })
-  const filtered = conditions.length > 0
+  const filtered = conditions.length > 0 || search !== undefined
   const refused = list.error?.status === 400 ? list.error : undefined
   const columns = useColumns(entity, list.rows)
   const keys = useMemo(() => (list.rows ?? []).map(idOf), [list.rows])
@@ -69,7 +71,7 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
         acts={entity.may.create && <Button kind="main" icon={<IconPlus size={16} stroke={1.7} aria-hidden />} onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}>
         {entity.may.read ? (
           <>
-            <RecordFilters fields={fields} conditions={conditions} faults={refused?.fields ?? {}} right={<><OrderMenu fields={fields} order={order[0]} onSort={onSort} />{columns.menu}</>} />
+            <RecordFilters fields={fields} conditions={conditions} search={typed} faults={refused?.fields ?? {}} right={<><OrderMenu fields={fields} order={order[0]} onSort={onSort} />{columns.menu}</>} />
             <DataTable<Row> label={`Records of ${entity.name}`} columns={columns.shown} rows={refused ? [] : list.rows} rowKey={idOf} selected={drawer.key} onOpen={(row) => { drawer.open(idOf(row)) }}
               sorted={order[0]} onSort={onSort}
               loading={list.loading} error={refused ? undefined : list.error} what="The records could not be loaded." onRetry={() => void list.query.refetch()}

@@ -18,7 +18,7 @@ describe('edits of a record', () => {
   it('clear a field with null', () => { expect(edited({}, 'name', null, stored)).toEqual({ name: null }) })
   it('name both sides of a conflict alike', () => { expect(pick(stored, ['name', 'unknown'])).toEqual({ name: 'Ada', unknown: null }) })
   it('lack required fields', () => {
-    const field = { type: 'text', required: true, unique: false, filter: false, sort: false, operators: [], options: [], entity: null, edit: true }
+    const field = { type: 'text', required: true, unique: false, filter: false, sort: false, search: false, operators: [], options: [], entity: null, edit: true }
     const entity = { name: 'c', label: 'C', sharing: 'private', may: { create: true, read: true, update: true, delete: true, setOwner: false }, fields: [{ ...field, name: 'a' }, { ...field, name: 'b', required: false }] }
     expect(missing(entity, {})).toEqual({ a: 'required' })
     expect(missing(entity, { a: 'x' })).toEqual({})

@@ -3,16 +3,17 @@ import { IconPlus, IconX } from '@tabler/icons-react'
 import { useId, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import type { DataField } from '../../api/admin'
 import { Button } from '../../ui/button'
+import { SearchField } from '../../ui/filters'
 import { clearPage } from '../../ui/paged'
 import { useUrl } from '../../ui/url'
 import { ConditionForm } from './condition-form'
 import { aboutOf, choiceOf, choicesOf, faultOf, nameOf, operandsOf, type Condition } from './filters'
 import { referenceOf, useLabels } from './queries'
 
-interface BarProps { fields: readonly DataField[]; conditions: readonly Condition[]; faults: Readonly<Record<string, string>>; right?: ReactNode }
+interface BarProps { fields: readonly DataField[]; conditions: readonly Condition[]; search: string | undefined; faults: Readonly<Record<string, string>>; right?: ReactNode }
 
-/** RecordFilters has a chip for each condition of the list, all of which must hold, and "Filter", which adds one. faults are the API's words about fields. */
-export function RecordFilters({ fields, conditions, faults, right }: BarProps) {
+/** RecordFilters has a chip for each condition of the list, all of which must hold, "Filter", which adds one, and the search where there are searchable fields. faults are the API's words about fields. */
+export function RecordFilters({ fields, conditions, search, faults, right }: BarProps) {
   const [, setUrl] = useUrl()
   const [adding, setAdding] = useState<DataField>()
   const [focus, setFocus] = useState<string>() // a condition's name, or adder
@@ -40,11 +41,14 @@ export function RecordFilters({ fields, conditions, faults, right }: BarProps) {
           return <ConditionChip key={c.name} condition={c} fault={fault} describedBy={fault && `${id}-${aboutOf(c)}`} taken={c.field ? taken(c.field, c) : []} onSet={c.field && set(c.field, c)} onDrop={() => { drop(c) }} />
         })}
         {adding && <NewChip key={adding.name} field={adding} taken={taken(adding)} onSet={set(adding, undefined)} onClose={() => { setAdding(undefined); setFocus(adder) }} />}
-        <AddMenu fields={fields.filter((f) => choicesOf(f, taken(f)).length > 0)} alone={!conditions.some((c) => !c.field || c.field.filter)} onAdd={setAdding} />
+        <AddMenu fields={fields.filter((f) => choicesOf(f, taken(f)).length > 0)} alone={search === undefined && !conditions.some((c) => !c.field || c.field.filter)} onAdd={setAdding} />
         <span className="grow" />
         {right}
+        {(search !== undefined || fields.some((f) => f.search)) && <SearchField label="Search words" value={search ?? ''} onChange={(next) => { setUrl({ search: next || undefined, ...clearPage }) }} />}
       </div>
-      <div className="filterfaults" role="alert">{[...broken].map(([about, fault]) => fault !== undefined && <p key={about} id={`${id}-${about}`} className="help bad"><b>{about}</b>: {fault}</p>)}</div>
+      <div className="filterfaults" role="alert">{[...broken].map(([about, fault]) => fault !== undefined && <p key={about} id={`${id}-${about}`} className="help bad"><b>{about}</b>: {fault}</p>)}
+        {search !== undefined && faults['search'] !== undefined && <p className="help bad"><b>Search</b>: {faults['search']}</p>}
+      </div>
     </>
   )
 }

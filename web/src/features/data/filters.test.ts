@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { DataField } from '../../api/admin'
-import { choiceOf, choicesOf, conditionsOf, createdAt, faultOf, fieldsOf, foundFrom, listOf, listText, nameOf, operandsOf, queryOf, sortOf, sortWords, turned } from './filters'
+import { choiceOf, choicesOf, conditionsOf, createdAt, faultOf, fieldsOf, foundFrom, listOf, listText, nameOf, operandsOf, queryOf, searchOf, sortOf, sortWords, turned } from './filters'
 
 const scalar = ['eq', 'ne', 'in', 'nin']
 const ranges = ['lt', 'lte', 'gt', 'gte']
-const field = (name: string, type: string, operators: string[], more: Partial<DataField> = {}): DataField => ({ name, type, required: false, unique: false, filter: true, sort: true, options: [], entity: null, edit: true, operators: [...operators, 'is_null'], ...more })
+const field = (name: string, type: string, operators: string[], more: Partial<DataField> = {}): DataField => ({ name, type, required: false, unique: false, filter: true, sort: true, search: false, options: [], entity: null, edit: true, operators: [...operators, 'is_null'], ...more })
 const city = field('city', 'text', [...scalar, ...ranges, 'prefix', 'contains'])
 const tier = field('tier', 'select', scalar)
 const size = field('size', 'number', [...scalar, ...ranges], { filter: false })
@@ -64,6 +64,12 @@ describe('operators', () => {
 describe('operands in a list', () => {
   it.each([[['a', 'b']], [['a,b', 'c']], [['say "a"', '']], [['']], [[' a ', '#']]])('%j come back', (values) => { expect(listOf(listText(values))).toEqual(values) })
   it('are none where a quotation mark stands alone', () => { expect([listOf('"a'), listOf('a"b'), listOf('"a"b')]).toEqual([undefined, undefined, undefined]) })
+})
+
+describe('a search', () => {
+  it('ends, while it is typed, with the beginning of a word', () => {
+    expect([undefined, 'acme', 'acme co', 'acme ', 'a', 'b é', 'Ünü', 'pu*', 'x-'].map(searchOf)).toEqual([undefined, 'acme*', 'acme co*', 'acme ', 'a', 'b é', 'Ünü*', 'pu*', 'x-'])
+  })
 })
 
 describe('the order', () => {

@@ -10,7 +10,7 @@ export interface Condition {
   op: string
 }
 
-const none = { required: false, unique: false, options: [], entity: null, edit: false }
+const none = { required: false, unique: false, search: false, options: [], entity: null, edit: false }
 const scalar = ['eq', 'ne', 'in', 'nin']
 const ranges = ['lt', 'lte', 'gt', 'gte']
 
@@ -102,6 +102,9 @@ export const listText = (values: readonly string[]): string => values.map((v) =>
 
 /** operandsOf gives the operands of a condition, each as text. */
 export const operandsOf = ({ op, value }: Pick<Condition, 'op' | 'value'>): string[] => (takesList(op) ? listOf(value) ?? [value] : [value])
+
+/** searchOf gives a search as the API takes it (contract P15) while it is typed: the last word is the beginning of one, unless a space ends it. */
+export const searchOf = (text: string | undefined): string | undefined => (text === undefined ? undefined : /[\p{L}\p{N}\p{M}]{2}$/u.test(text) ? `${text}*` : text)
 
 /** One key of an order. */
 export interface SortKey { by: string; desc: boolean }

@@ -12,7 +12,7 @@ export function Refused({ error, onNewest, onFirst }: { error: ApiError; onNewes
   return (
     <div className="empty" role="alert">
       <Arch state="shut" size={22} />
-      <b>{broad ? 'Too many records to look through' : page ? 'The list has no such page' : `The list cannot be ${order ? 'sorted' : 'filtered'} like this`}</b>
+      <b>{broad ? 'Too many records to look through' : page ? 'The list has no such page' : `The list cannot be ${order ? 'sorted' : 'search' in error.fields ? 'searched' : 'filtered'} like this`}</b>
       <p><span className="mono">{error.status} {error.code}</span>: {[error.message, order && error.fields['sort'], page && error.fields['cursor']].filter(Boolean).join(': ')}.</p>
       {order && <Button onClick={onNewest}>Newest first</Button>}
       {page && <Button onClick={onFirst}>First page</Button>}
