@@ -154,6 +154,101 @@ func (x *exam) aboutOrders(s *records.Session, p *person, entity string) (list [
 	return list
 }
 
+// searches are asked of every type, beside conditions and in an order.
+var searches = []struct {
+	text, by   string
+	conditions []string
+}{
+	{"red", "", nil}, {"north", "", nil}, {"Gre*", "", nil}, {"o'hara x", "", nil}, {"north red", "", nil}, {"nor* green", "", nil}, {"re* no*", "", nil}, {"absent", "", nil},
+	{"red", "", []string{`amount gte 1`}}, {"north", "", []string{`stage eq "won"`}}, {"no*", "", []string{`title ne "red"`}}, {"red", "", []string{`id in #0 #1`}},
+	{"north", "amount", nil}, {"gre*", "-title", nil}, {"red", "created_at", nil}, {"no* red", "created_at", nil}, {"green", "-stage,amount", nil},
+}
+
+// aboutSearches asks for what has some words, three records a page, and counts.
+func (x *exam) aboutSearches(s *records.Session, p *person, entity string) (list []question) {
+	for i, ask := range searches {
+		q, groups, known := x.query(entity, ask.conditions)
+		q.Search = ask.text
+		for by := range strings.SplitSeq(ask.by, ",") {
+			if name, desc := strings.CutPrefix(by, "-"); by != "" {
+				q.Sort = append(q.Sort, records.Sort{Field: name, Desc: desc})
+				known = known && (name == "created_at" || x.w.has(entity, name))
+			}
+		}
+		if !known || len(x.w.of(entity)) == 0 {
+			continue
+		}
+		about := fmt.Sprintf("searches %q in %q by %q", ask.text, ask.conditions, ask.by)
+		expect := func(o *oracle) string { return o.searches(p, entity, ask.text, groups, q.Sort) }
+		list = append(list, question{
+			cells: 1, about: x.describe(p, about, &thing{entity: entity}),
+			ask: func() string { return walk(s, entity, q, 3) }, expect: expect,
+		})
+		if i%3 != 0 || ask.by != "" {
+			continue
+		}
+		list = append(list, question{
+			cells: 1, about: x.describe(p, "counts what "+about, &thing{entity: entity}),
+			ask: func() string {
+				n, err := s.Count(context.Background(), entity, q)
+				return outcome(fmt.Sprint(n.N, n.More), err)
+			},
+			expect: func(o *oracle) string {
+				ids, found := strings.CutPrefix(expect(o), "ok")
+				if !found {
+					return ids
+				}
+				return fmt.Sprintf("ok %d false", len(strings.Fields(ids)))
+			},
+		})
+	}
+	return list
+}
+
+// searches returns the oracle's answer to a search: each word is in a searchable field
+// that the viewer may read.
+func (o *oracle) searches(p *person, entity, text string, groups [][]asked, by []records.Sort) string {
+	if !o.may(p, entity, toRead) {
+		return string(forbidden)
+	}
+	var among []field
+	for _, f := range o.w.types[entity].fields {
+		if f.searchable && o.mayReadField(p, entity, f.name) {
+			among = append(among, f)
+		}
+	}
+	if len(among) == 0 {
+		return string(invalid)
+	}
+	always := asked{field: "created_at", op: "is_null", values: []string{"false"}} // a search is enough of an index
+	all := [][]asked{append([]asked{always}, slices.Concat(groups...)...)}
+	found := o.selects(p, entity, all)
+	if len(by) > 0 {
+		found = o.sorts(p, entity, all, by)
+	}
+	ids, ok := strings.CutPrefix(found, "ok")
+	if !ok {
+		return found
+	}
+	answer := "ok"
+	for id := range strings.FieldsSeq(ids) {
+		r := o.w.of(entity)[slices.IndexFunc(o.w.of(entity), func(r *thing) bool { return r.id == id })]
+		var words []string
+		for _, f := range among {
+			words = append(words, plainWords(r.data[f.name])...)
+		}
+		has := true
+		for term := range strings.FieldsSeq(strings.NewReplacer("'", " ").Replace(strings.ToLower(text))) {
+			start, prefix := strings.CutSuffix(term, "*")
+			has = has && slices.ContainsFunc(words, func(w string) bool { return w == start || prefix && strings.HasPrefix(w, start) })
+		}
+		if has {
+			answer += " " + id
+		}
+	}
+	return answer
+}
+
 // sorts returns the oracle's answer to a list in an order: what is not set is greater
 // than anything, and records with equal keys are in the order of their creation, in the
 // direction of the last key.

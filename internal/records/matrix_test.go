@@ -114,6 +114,7 @@ func (x *exam) everything(there *world) {
 			calm = append(calm, x.aboutLists(s, p, entity)...)
 			calm = append(calm, x.aboutQueries(s, p, entity)...)
 			calm = append(calm, x.aboutOrders(s, p, entity)...)
+			calm = append(calm, x.aboutSearches(s, p, entity)...)
 			creations = append(creations, x.aboutCreations(s, p, entity)...)
 		}
 	}

@@ -61,9 +61,9 @@ type recordType struct {
 }
 
 type field struct {
-	name, kind        string
-	required, indexed bool
-	values            []string // JSON texts it may take
+	name, kind                    string
+	required, indexed, searchable bool
+	values                        []string // JSON texts it may take
 }
 
 type rule struct {

@@ -179,7 +179,7 @@ func (e *recordType) schema() *schema.Entity {
 		s.ControlledBy = "parent"
 	}
 	for _, f := range e.fields {
-		sf := &schema.Field{Name: f.name, Type: schema.Type(f.kind), Required: f.required, Indexed: f.indexed}
+		sf := &schema.Field{Name: f.name, Type: schema.Type(f.kind), Required: f.required, Indexed: f.indexed, Searchable: f.searchable}
 		if sf.Type == schema.Reference {
 			if sf.Target = schema.UserEntity; f.name == "parent" {
 				sf.Target = e.parent

@@ -13,12 +13,12 @@ import (
 
 // kinds are the fields that a generated type draws from.
 var kinds = []field{
-	{name: "title", kind: "text", values: []string{`"red"`, `"green"`, `"O'Hara \"x\""`}},
+	{name: "title", kind: "text", searchable: true, values: []string{`"red"`, `"green"`, `"O'Hara \"x\""`}},
 	{name: "amount", kind: "number", indexed: true, values: []string{`1`, `2.5`, `-7`}},
 	{name: "open", kind: "boolean", values: []string{`true`, `false`}},
 	{name: "stage", kind: "select", indexed: true, values: []string{`"new"`, `"won"`, `"lost"`}},
 	{name: "due", kind: "date", values: []string{`"2026-01-31"`, `"2024-02-29"`}},
-	{name: "desk", kind: "text", indexed: true, values: []string{`"north"`, `"North"`}},
+	{name: "desk", kind: "text", indexed: true, searchable: true, values: []string{`"north"`, `"North"`}},
 	{name: "mail", kind: "text", indexed: true}, // values are the tenant's
 	{name: "agent", kind: "reference"},          // to user; values are the tenant's
 }
@@ -77,7 +77,7 @@ func generateTenant(rnd *rand.Rand, tenant string, ids, chain []string) *world {
 	for _, name := range chain {
 		w.types[name] = &recordType{
 			name: name, sharing: "private", parent: above, controlled: true,
-			fields: []field{kinds[1], kinds[3], {name: "parent", kind: "reference", required: true, indexed: chance(rnd, 50)}},
+			fields: []field{kinds[1], kinds[3], {name: "parent", kind: "reference", required: true, indexed: chance(rnd, 50)}, kinds[0], kinds[5]},
 		}
 		above = name
 	}
