@@ -33,8 +33,8 @@ entities:
       - {name: title, type: text}
       - {name: code, type: text}
       - {name: stage, type: text}
-      - {name: place, type: text, indexed: true}
-      - {name: old, type: text, indexed: true}
+      - {name: place, type: text, indexed: true, searchable: true}
+      - {name: old, type: text, indexed: true, searchable: true}
       - {name: firm, type: text}
 roles: [{name: ceo}, {name: sales, parent: ceo}, {name: north, parent: sales}, {name: support}, {name: south, parent: support}]
 permission_sets:
@@ -53,9 +53,11 @@ users:
 `
 
 var dealsAfter = strings.NewReplacer(
-	"{name: code, type: text}", "{name: code, type: text, unique: true}",
+	"{name: title, type: text}", "{name: title, type: text, searchable: true}",
+	"{name: place, type: text, indexed: true, searchable: true}", "{name: place, type: text, indexed: true}",
+	"{name: code, type: text}", "{name: code, type: text, unique: true, searchable: true}",
 	"{name: stage, type: text}", "{name: stage, type: select, options: [new, won, lost], indexed: true}",
-	"      - {name: old, type: text, indexed: true}\n", "",
+	"      - {name: old, type: text, indexed: true, searchable: true}\n", "",
 	"{name: firm, type: text}\n", "{name: firm, type: reference, entity: firm, indexed: true}\n",
 	"  - {entity: deal, where: {place: rome}, share_with_role: support, access: read}\n",
 	"  - {entity: deal, where: {stage: won}, share_with_role: support, access: edit}\n",
@@ -166,6 +168,9 @@ func (x *deals) stands() []string {
 			if f.Keyed() {
 				fields[e.StoredAs()+" "+f.StoredAs()] = f.Name
 			}
+			if f.Searchable {
+				fields[e.StoredAs()+" "+schema.WordsAs(f.StoredAs())] = "words of " + f.Name
+			}
 		}
 	}
 	for _, r := range c.Rules {
@@ -253,7 +258,7 @@ func makeDue(p *place, id string) {
 // stands.
 func (x *deals) rebuilt() []string {
 	x.Helper()
-	plain := strings.NewReplacer(", unique: true", "", ", indexed: true", "").Replace(dealsAfter)
+	plain := strings.NewReplacer(", unique: true", "", ", indexed: true", "", ", searchable: true", "").Replace(dealsAfter)
 	head, _, _ := strings.Cut(plain, "sharing_rules:")
 	_, tail, _ := strings.Cut(plain, "users:")
 	plain = head + "sharing_rules: []\nusers:" + tail
@@ -403,7 +408,7 @@ func TestANodeReadsWithTheConfigurationBefore(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		x := newDeals(t, d, 24)
 		rome := records.Query{Limit: 50, Filter: []records.Filter{{Field: "place", Value: "rome"}}}
-		chosen := strings.Replace(dealsBefore, "place, type: text,", "place, type: select, options: [rome, oslo],", 1)
+		chosen := strings.Replace(dealsBefore, "place, type: text, indexed: true, searchable: true", "place, type: select, indexed: true, options: [rome, oslo]", 1)
 		for _, after := range []string{chosen, dealsBefore, chosen} {
 			olivia, nora := x.as("olivia"), x.as("nora")
 			x.with(manifest.Options{Prune: true}, after)

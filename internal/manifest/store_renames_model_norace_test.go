@@ -27,6 +27,7 @@ type namedField struct {
 	name, from string
 	unique     bool
 	indexed    bool
+	searchable bool
 	holds      column
 }
 
@@ -117,12 +118,15 @@ func (m *renamesModel) nextFields(e *namedEntity) {
 			f.indexed = !f.indexed
 		}
 		if m.chance(20) {
+			f.searchable = !f.searchable
+		}
+		if m.chance(20) {
 			f.unique = !f.unique && len(f.holds) == len(valuesOf(f.holds))
 		}
 	}
 	e.fields = stay
 	if name := m.unused(modelFields, func(s string) bool { return taken[s] }); name != "" && m.chance(60) {
-		f := &namedField{name: name, indexed: m.chance(50), holds: e.kept[name]}
+		f := &namedField{name: name, indexed: m.chance(50), searchable: m.chance(50), holds: e.kept[name]}
 		delete(e.kept, name)
 		if f.holds == nil {
 			f.holds = column{}
@@ -152,7 +156,7 @@ func (m *renamesModel) manifest() string {
 	for i, e := range m.entities {
 		fmt.Fprintf(&entities, "  - {name: %s%s, fields: [", e.name, from(e.from))
 		for _, f := range e.fields {
-			fmt.Fprintf(&entities, "{name: %s%s, type: text, unique: %t, indexed: %t},", f.name, from(f.from), f.unique, f.indexed)
+			fmt.Fprintf(&entities, "{name: %s%s, type: text, unique: %t, indexed: %t, searchable: %t},", f.name, from(f.from), f.unique, f.indexed, f.searchable)
 		}
 		entities.WriteString("]}\n")
 		if len(e.fields) > 0 {
@@ -292,6 +296,9 @@ func (m *renamesModel) check() {
 			if got := m.list(name, e.name); !slices.Equal(got, sees[name]) {
 				m.Errorf("%s sees %v of %s, want %v", name, got, e.name, sees[name])
 			}
+			for _, v := range modelPlaces {
+				m.searches(name, e, sees[name], v)
+			}
 			for _, f := range e.fields {
 				if !f.unique && !f.indexed {
 					continue
@@ -309,6 +316,36 @@ func (m *renamesModel) check() {
 				}
 			}
 		}
+	}
+}
+
+// searches checks that a user finds the records that have a word in a searchable field,
+// of those that they see.
+func (m *renamesModel) searches(name string, e *namedEntity, sees []string, word string) {
+	var among []*namedField
+	for _, f := range e.fields {
+		if f.searchable {
+			among = append(among, f)
+		}
+	}
+	if len(among) == 0 {
+		return
+	}
+	var want []string
+	for _, id := range sees {
+		if slices.ContainsFunc(among, func(f *namedField) bool { return f.holds[id] == word }) {
+			want = append(want, id)
+		}
+	}
+	p, err := m.as(name).List(m.Context(), e.name, records.Query{Limit: 200, Search: word})
+	var got []string
+	for _, part := range strings.Split(string(p.Records), `"id":"`)[1:] {
+		got = append(got, part[:36])
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		m.Errorf("%s finds %v of %s by %s, want %v, %v", name, got, e.name, word, want, err)
 	}
 }
 

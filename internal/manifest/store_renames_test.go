@@ -30,8 +30,8 @@ var (
 		"{name: firm, sharing", "{name: company, renamed_from: firm, sharing",
 		"- name: deal\n", "- name: order\n    renamed_from: deal\n",
 		"{name: code, type: text}", "{name: number, renamed_from: code, type: text, unique: true}",
-		"{name: place, type: text, indexed: true}", "{name: city, renamed_from: place, type: text, indexed: true}",
-		"{name: old, type: text, indexed: true}", "{name: old, type: text}",
+		"{name: place, type: text, indexed: true, searchable: true}", "{name: city, renamed_from: place, type: text, indexed: true, searchable: true}",
+		"{name: old, type: text, indexed: true, searchable: true}", "{name: old, type: text}",
 		"{name: firm, type: reference, entity: firm}", "{name: company, renamed_from: firm, type: reference, entity: company}",
 		"{entity: deal, where: {place: rome}", "{entity: order, where: {city: rome}",
 		"{deal: {", "{order: {", "firm: {create", "company: {create",
@@ -95,7 +95,7 @@ func TestARenameKeepsTheData(t *testing.T) {
 		x.printed(lines,
 			"update entity company: label Firm → Company, renamed from firm",
 			"update entity order: fields.city renamed from place, fields.company renamed from firm, fields.company.entity firm → company, "+
-				"fields.number renamed from code, fields.number.unique none → true, fields.old.indexed true → none, label Deal → Order, renamed from deal",
+				"fields.number renamed from code, fields.number.unique none → true, fields.old.indexed true → none, fields.old.searchable true → none, label Deal → Order, renamed from deal",
 			"update permission set work: entities.company added, entities.deal removed, entities.firm removed, entities.order added",
 			"create sharing rule order where city=rome → support", "delete sharing rule deal where place=rome → support")
 		for name, want := range seen {
@@ -136,7 +136,7 @@ func TestARenameKeepsTheData(t *testing.T) {
 		}
 		x.settled()
 		before := x.stands()
-		bare := strings.NewReplacer(", unique: true", "", ", indexed: true", "").Replace(ordersNamed)
+		bare := strings.NewReplacer(", unique: true", "", ", indexed: true", "", ", searchable: true", "").Replace(ordersNamed)
 		head, rest, _ := strings.Cut(bare, "sharing_rules:")
 		_, tail, _ := strings.Cut(rest, "users:")
 		x.with(manifest.Options{Prune: true, Inline: 1 << 30}, head+"sharing_rules: []\nusers:"+tail)
@@ -337,7 +337,7 @@ func TestApplySaysWhatGoes(t *testing.T) {
 		if _, err := x.as("olivia").Update(t.Context(), "user", string(olivia.ID), []records.Member{{Name: "town", Value: jsontext.Value(`"Bern"`)}}); err != nil {
 			t.Fatal(err)
 		}
-		less := strings.NewReplacer("      - {name: stage, type: text}\n", "", "      - {name: old, type: text, indexed: true}\n", "",
+		less := strings.NewReplacer("      - {name: stage, type: text}\n", "", "      - {name: old, type: text, indexed: true, searchable: true}\n", "",
 			"{email: ned@x.example, role: north, permission_sets: [work]}", "{email: ned@x.example}",
 			"entities:\n  - {name: firm", "user_fields: [{name: company, type: text}]\nentities:\n  - {name: firm").Replace(dealsPlain)
 		want := []string{
