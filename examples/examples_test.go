@@ -91,7 +91,7 @@ func load(t *testing.T, folder string) *example {
 				t.Errorf("%s: %v", c.Name, err)
 			}
 		}
-		program, err := engine.CompileFor(t.Context(), x.Tenant, source)
+		program, err := engine.CompileFor(t.Context(), x.Tenant, component.Source{Text: source})
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}

@@ -101,14 +101,13 @@ type compiler struct {
 	*component.Engine
 }
 
-func (c *compiler) compile(ctx context.Context, tenant tenant.ID, source string) (err error) {
+func (c *compiler) compile(ctx context.Context, tenant tenant.ID, module string, source component.Source) (imports []string, err error) {
 	if c.Engine == nil {
 		if c.Engine, err = c.flags.engine(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	_, err = c.CompileFor(ctx, string(tenant), source)
-	return err
+	return c.Check(ctx, string(tenant), module, source)
 }
 
 func (c *compiler) close(ctx context.Context) error {

@@ -86,7 +86,7 @@ func membersOf(ctx context.Context, d *db.DB, c *access.Config, ids map[string]s
 }
 
 // compile compiles components as apply does.
-func compile(t *testing.T) func(ctx context.Context, tenant tenant.ID, source string) error {
+func compile(t *testing.T) func(ctx context.Context, tenant tenant.ID, module string, source component.Source) ([]string, error) {
 	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir()})
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +96,7 @@ func compile(t *testing.T) func(ctx context.Context, tenant tenant.ID, source st
 			t.Error(err)
 		}
 	})
-	return func(ctx context.Context, tenant tenant.ID, source string) error {
-		_, err := engine.CompileFor(ctx, string(tenant), source)
-		return err
+	return func(ctx context.Context, tenant tenant.ID, module string, source component.Source) ([]string, error) {
+		return engine.Check(ctx, string(tenant), module, source)
 	}
 }

@@ -62,7 +62,7 @@ func compileAll(t *testing.T, files ...string) map[string]*component.Program {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if compiled[file], err = engine.CompileFor(t.Context(), "acme", string(source)); err != nil {
+		if compiled[file], err = engine.CompileFor(t.Context(), "acme", component.Source{Text: string(source)}); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -34,7 +35,7 @@ type Options struct {
 	Manifests Manifests
 	Emit      func(event string, fields map[string]any)
 	// Compile and Keys are those of config.Options.
-	Compile func(ctx context.Context, tenant tenant.ID, source string) error
+	Compile func(ctx context.Context, tenant tenant.ID, module string, source component.Source) (imports []string, err error)
 	Keys    func(ctx context.Context, q db.Querier, users map[user.ID]bool) ([]string, error)
 	// Patience is how long a request waits for its change; 0 is 2 s.
 	Patience time.Duration

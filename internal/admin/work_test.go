@@ -14,6 +14,7 @@ import (
 	"gatehouse/internal/admin"
 	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -46,15 +47,15 @@ func newOffice(t *testing.T, d *db.DB) *office {
 	o.service = admin.New(admin.Options{
 		DB: d, Directory: o.dir, Clock: clk, Keyring: ring, Limiter: ratelimit.New(clk.Now, ratelimit.Options{}), Cores: admission.NewCores(1),
 		Mails: outbox.New(outbox.Options{DB: d, Keyring: ring, Clock: clk}), Emit: func(string, map[string]any) {},
-		Compile: func(ctx context.Context, _ tenant.ID, source string) error {
-			if !strings.Contains(source, "slow") {
-				return nil
+		Compile: func(ctx context.Context, _ tenant.ID, _ string, source component.Source) ([]string, error) {
+			if !strings.Contains(source.Text, "slow") {
+				return nil, nil
 			}
 			select {
 			case <-o.let:
-				return nil
+				return nil, nil
 			case <-ctx.Done():
-				return ctx.Err()
+				return nil, ctx.Err()
 			}
 		},
 	})

@@ -50,6 +50,7 @@ type execution struct {
 	failure      *thrown
 	responds     bool        // the handler returned what respond() made
 	rejections   []rejection // not handled yet, oldest first
+	links        *linker     // of a compilation
 }
 
 func newExecution(ctx context.Context, tenant string, timeout time.Duration) *execution {

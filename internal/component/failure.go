@@ -36,14 +36,20 @@ func (f *Failure) Fault() *fault.Error {
 // SourceError says why a source does not compile, and where.
 type SourceError struct {
 	Message      string
-	Line, Column int // from 1; 0 when unknown
+	Module       string // the one that is wrong; "" is the component's own source
+	Line, Column int    // from 1; 0 when unknown
+	Import       string // what cannot be imported; "" for another mistake
 }
 
 func (e *SourceError) Error() string {
-	if e.Line == 0 {
-		return e.Message
+	text := e.Message
+	if e.Line > 0 {
+		text = fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 	}
-	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+	if e.Module != "" {
+		text = "module " + e.Module + ": " + text
+	}
+	return text
 }
 
 func failure(e *fault.Error) *Failure {
@@ -176,10 +182,27 @@ func (t *thrown) text() string {
 
 var positionPattern = regexp.MustCompile(regexp.QuoteMeta(sourceFile) + `:(\d+):(\d+)`)
 
-// position returns the innermost place in the author's source that a stack trace
-// names, or 0, 0.
+// position returns the innermost place in the component's own source that a stack
+// trace names, or 0, 0.
 func position(stack string) (line, column int) {
-	m := positionPattern.FindStringSubmatch(stack)
+	return numbers(positionPattern.FindStringSubmatch(stack))
+}
+
+var placePattern = regexp.MustCompile(`(?:` + moduleFolder + `([a-z][a-z0-9_]*)\.js|` + regexp.QuoteMeta(sourceFile) + `):(\d+):(\d+)`)
+
+// place returns the innermost place in any of the author's sources that a stack trace
+// names: "" is the component's own.
+func place(stack string) (module string, line, column int) {
+	m := placePattern.FindStringSubmatch(stack)
+	if m == nil {
+		return "", 0, 0
+	}
+	line, column = numbers(m[1:])
+	return m[1], line, column
+}
+
+// numbers returns the line and column that a pattern found, or 0, 0.
+func numbers(m []string) (line, column int) {
 	if m == nil {
 		return 0, 0
 	}

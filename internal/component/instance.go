@@ -1,6 +1,7 @@
 package component
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -91,6 +92,7 @@ func (i *instance) initialize() error {
 	i.must("qjs_set_gc_threshold", 2<<20)
 	i.must("qjs_set_interrupt_handler", 1)
 	i.must("qjs_set_promise_rejection_handler", 1)
+	i.must("qjs_set_module_loader", 1)
 	return i.err
 }
 
@@ -174,6 +176,17 @@ func (i *instance) writeText(at uint32, s string) {
 	b := i.view(at, uint32(len(s)+1))
 	copy(b, s)
 	b[len(s)] = 0
+}
+
+// readText returns a text that ends with a zero byte, or "" for one that is longer than
+// most bytes.
+func (i *instance) readText(at uint32, most int) string {
+	b := i.mem.b[min(int(at), len(i.mem.b)):]
+	end := bytes.IndexByte(b[:min(most+1, len(b))], 0)
+	if end < 0 {
+		return ""
+	}
+	return string(b[:end])
 }
 
 func tagOf(v uint64) int32 { return int32(v >> 32) }

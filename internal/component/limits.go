@@ -24,6 +24,16 @@ const (
 	MaxSource = 256 << 10
 	MaxInput  = 10 << 20
 	MaxOutput = 1 << 20
+	// MaxModules and MaxModuleBytes bound the modules that a tenant's components share,
+	// and their sources together; one is at most MaxSource.
+	MaxModules     = 64
+	MaxModuleBytes = 1 << 20
+	// MaxConfig bounds a component's config, in bytes of JSON, MaxSecrets how many secrets
+	// it may have, and MinSecret and MaxSecret each of these, in characters and bytes.
+	MaxConfig  = 16 << 10
+	MaxSecrets = 32
+	MinSecret  = 8
+	MaxSecret  = 8 << 10
 	// MaxHostCalls is how many records.* calls a run may make, MaxHostBytes the
 	// size of all their arguments and results together.
 	MaxHostCalls = 100

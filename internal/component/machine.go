@@ -48,6 +48,8 @@ const (
 	enterHandler
 	enterFailed
 	enterSeed
+	enterSettings
+	enterRefuse
 	entries
 )
 
@@ -128,8 +130,12 @@ func (m *machine) imports(ctx context.Context) error {
 			{"host_promise_rejection", []api.ValueType{i32, i32, i32}, nil, func(i *instance, stack []uint64) {
 				i.rejection(uint32(stack[0]), uint32(stack[1]), uint32(stack[2]) != 0)
 			}},
-			{"host_module_normalize", two, one, zero}, // never called: there is no loader
-			{"host_module_load", two, one, zero},
+			{"host_module_normalize", two, one, func(i *instance, stack []uint64) {
+				stack[0] = i.resolve(uint32(stack[0]), uint32(stack[1]))
+			}},
+			{"host_module_load", two, one, func(i *instance, stack []uint64) {
+				stack[0] = i.loadModule(uint32(stack[0]), uint32(stack[1]))
+			}},
 			{"host_call", []api.ValueType{i32, i32, i32, i32, i32}, one, func(i *instance, stack []uint64) {
 				stack[0] = i.hostCall(uint32(stack[3]), uint32(stack[4]))
 			}},

@@ -92,7 +92,7 @@ func TestMemoryHogsDoNotAffectOthers(t *testing.T) {
 // built, which counts against the shared memory.
 func TestImageCountsAsMemory(t *testing.T) {
 	e := smallEngine(t, 64<<20)
-	p, err := e.CompileFor(t.Context(), "big", `const kept = new Uint8Array(24 << 20).fill(1); export default () => records.get('wait', '1') + kept.length`)
+	p, err := e.CompileFor(t.Context(), "big", component.Source{Text: `const kept = new Uint8Array(24 << 20).fill(1); export default () => records.get('wait', '1') + kept.length`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +141,12 @@ func TestCompileWithoutMemory(t *testing.T) {
 		<-inside
 	}
 	var wrong *component.SourceError
-	if _, err = e.CompileFor(t.Context(), "acme", source); !isOverloaded(err) || errors.As(err, &wrong) {
+	if _, err = e.CompileFor(t.Context(), "acme", component.Source{Text: source}); !isOverloaded(err) || errors.As(err, &wrong) {
 		t.Errorf("without memory: %v", err)
 	}
 	close(release)
 	wg.Wait()
-	if _, err = e.CompileFor(t.Context(), "acme", source); err != nil {
+	if _, err = e.CompileFor(t.Context(), "acme", component.Source{Text: source}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

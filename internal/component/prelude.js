@@ -374,6 +374,16 @@
   };
   hidden(G, 'records', records);
 
+  // ---- config and secrets ------------------------------------------------
+  const freeze = Object.freeze;
+  function frozen(v) {
+    if (typeof v !== 'object' || v === null) return v;
+    for (const k of ownKeys(v)) frozen(v[k]);
+    return freeze(v);
+  }
+  hidden(G, 'config', frozen({}));
+  hidden(G, 'secrets', frozen({}));
+
   // ---- console -----------------------------------------------------------
   const LINE = 8192;
   let printed = 0;
@@ -493,5 +503,12 @@
     failed,
     // 5: seeds the numbers of a top level
     seed,
+    // 6: sets the globals of a component's own settings, before its top level runs
+    (config, secrets) => {
+      hidden(G, 'config', frozen(config));
+      hidden(G, 'secrets', frozen(secrets));
+    },
+    // 7: refuses an import
+    (message) => { throw new TypeError(message); },
   ];
 })

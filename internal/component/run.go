@@ -137,6 +137,7 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 		x.stopped = i.err // a bug of a host function, not of the script
 	}
 	e.put(i, x)
+	p.secrets.inResult(result)
 	e.spent(r.Tenant, result.CPU)
 	if x.stopped != nil {
 		return result, x.stopped

@@ -142,7 +142,7 @@ func difference(path string, before, after any) Difference {
 	switch {
 	case path == "renamed_from":
 		text = "renamed from " + worded(after)
-	case path == "password", path == "webhook_secret", path == "previous_webhook_secret":
+	case path == "password", path == "webhook_secret", path == "previous_webhook_secret", strings.HasPrefix(path, "secrets."):
 		text = path + " " + strings.Trim(strings.ReplaceAll(worded(after), "none", "removed"), "()")
 	case path == "nodes", strings.HasPrefix(path, "email_templates."): // the change history has them in full
 		text = path + " changed"

@@ -17,9 +17,10 @@ const (
 	TextMember    MemberType = "text"
 	ChoiceMember  MemberType = "choice" // one of Values
 	BooleanMember MemberType = "boolean"
-	NumberMember  MemberType = "number" // whole, from Min to Max
-	TextsMember   MemberType = "texts"  // a list; of Values, where there are any
-	SecretMember  MemberType = "secret" // a text that nothing shows
+	NumberMember  MemberType = "number"  // whole, from Min to Max
+	TextsMember   MemberType = "texts"   // a list; of Values, where there are any
+	SecretMember  MemberType = "secret"  // a text that nothing shows
+	SecretsMember MemberType = "secrets" // such texts by name; null keeps the stored one
 	ObjectMember  MemberType = "object"
 	ListMember    MemberType = "list"
 	MapMember     MemberType = "map"
@@ -76,6 +77,7 @@ func Describe() []KindDescription {
 		of(setKind, setTable.describe(newSet())),
 		of(ruleKind, ruleTable.describe(&access.SharingRule{})),
 		of(userKind, userTable.describe(newUser())),
+		of(moduleKind, moduleTable.describe(&moduleDecl{})),
 		of(componentKind, componentTable.describe(newComponent())),
 		of(automationKind, automationTable.describe(newAutomation())),
 		of(endpointKind, endpointTable.describe(newEndpoint())),

@@ -324,7 +324,7 @@ func jsonOf(v *Value) any {
 	if v == nil {
 		return nil
 	}
-	return v.without("password", "webhook_secret", "previous_webhook_secret").json()
+	return v.without("password", "webhook_secret", "previous_webhook_secret", "secrets").json()
 }
 
 func (v *Value) without(keys ...string) *Value {

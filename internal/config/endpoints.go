@@ -175,7 +175,8 @@ func (d *decoder) fitting(e *endpointDecl, item *Value, marks map[string]*Value)
 
 // hasSecrets reports whether there is anything to be sealed.
 func (m *Spec) hasSecrets() bool {
-	return slices.ContainsFunc(m.endpoints, func(e *endpointDecl) bool { return e.secret != nil || e.previous != nil })
+	return slices.ContainsFunc(m.endpoints, func(e *endpointDecl) bool { return e.secret != nil || e.previous != nil }) ||
+		slices.ContainsFunc(m.components, func(c *componentDecl) bool { return len(c.secrets) > 0 })
 }
 
 // shortSecrets warns of secrets that can be guessed.
@@ -204,8 +205,8 @@ func mergeEndpoints(p *plan) {
 				e.SealedSecret, e.SealedPrevious = prev.SealedSecret, prev.SealedPrevious
 			}
 		}
-		e.SealedSecret = p.seal(e.SealedSecret, decl.secret)
-		e.SealedPrevious = p.seal(e.SealedPrevious, decl.previous)
+		e.SealedSecret = p.seal(custom.SecretPurpose, e.SealedSecret, decl.secret)
+		e.SealedPrevious = p.seal(custom.SecretPurpose, e.SealedPrevious, decl.previous)
 		if e.Auth == custom.Signed && e.SealedSecret == "" && !p.m.names("custom_endpoints", e.Slug, "webhook_secret") {
 			p.add(p.m.place("custom_endpoints", e.Slug), "custom endpoint %s needs a webhook_secret", e.Slug)
 		}
@@ -216,7 +217,7 @@ func mergeEndpoints(p *plan) {
 
 // seal is the stored form of a secret: what is stored already when that is it,
 // or when none is given.
-func (p *plan) seal(stored string, given *string) string {
+func (p *plan) seal(purpose, stored string, given *string) string {
 	if given == nil {
 		return stored
 	}
@@ -224,12 +225,12 @@ func (p *plan) seal(stored string, given *string) string {
 		return ""
 	}
 	if stored != "" {
-		plain, err := p.keyring.Open(custom.SecretPurpose, stored)
+		plain, err := p.keyring.Open(purpose, stored)
 		if err == nil && subtle.ConstantTimeCompare(plain, []byte(*given)) == 1 {
 			return stored
 		}
 	}
-	return p.keyring.Seal(custom.SecretPurpose, []byte(*given))
+	return p.keyring.Seal(purpose, []byte(*given))
 }
 
 func checkEndpoints(p *plan) {

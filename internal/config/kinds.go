@@ -20,6 +20,7 @@ var sections = []section{
 	{[]string{"permission_sets"}, (*decoder).sets, mergeSets, checkSets, setKind.export},
 	{[]string{"sharing_rules"}, (*decoder).rules, mergeRules, checkRules, exportRules},
 	{[]string{"users"}, (*decoder).users, mergeUsers, checkUsers, exportUsers},
+	{[]string{"modules"}, (*decoder).modules, mergeModules, func(*plan) {}, moduleKind.export},
 	{[]string{"logic_components"}, (*decoder).components, mergeComponents, checkComponents, componentKind.export},
 	{[]string{"automations"}, (*decoder).automations, mergeAutomations, checkAutomations, automationKind.export},
 	{[]string{"custom_endpoints"}, (*decoder).endpoints, mergeEndpoints, checkEndpoints, endpointKind.export},
@@ -49,7 +50,7 @@ type kind struct {
 // kinds lists them in the order in which changes are written and listed: an object
 // is written after those that it names. E-mail templates are part of the tenant.
 var kinds = []kind{
-	tenantKind, entityKind, userFieldsKind, roleKind, setKind, ruleKind, userKind, componentKind, automationKind, endpointKind,
+	tenantKind, entityKind, userFieldsKind, roleKind, setKind, ruleKind, userKind, moduleKind, componentKind, automationKind, endpointKind,
 }
 
 func (k kind) titled(s *state, key string) string {

@@ -30,6 +30,7 @@ type state struct {
 	// What the tenant defined itself. Users are named by e-mail key here and by id
 	// in the database, because new users of a plan have no id yet. An id that
 	// belongs to no user is kept.
+	modules     map[string]*custom.Module
 	components  map[string]*custom.Component
 	automations map[string]*custom.Automation
 	endpoints   map[string]*custom.Endpoint
@@ -41,7 +42,7 @@ type state struct {
 func (s *state) clone() *state {
 	return &state{tenant: s.tenant, entities: maps.Clone(s.entities), userFields: s.userFields, roles: maps.Clone(s.roles),
 		sets: maps.Clone(s.sets), rules: maps.Clone(s.rules), users: maps.Clone(s.users),
-		components: maps.Clone(s.components), automations: maps.Clone(s.automations), endpoints: maps.Clone(s.endpoints)}
+		modules: maps.Clone(s.modules), components: maps.Clone(s.components), automations: maps.Clone(s.automations), endpoints: maps.Clone(s.endpoints)}
 }
 
 func (s *state) schema() *schema.Schema {
@@ -67,7 +68,10 @@ type plan struct {
 	people  map[string]*user.User
 	renames renames
 	keyring *secret.Keyring
-	changes []change
+	built   map[buildKey]built
+	// unbuildable is set when nothing can be built with the modules that there are.
+	unbuildable bool
+	changes     []change
 	// managed are the managed fields that the Spec gives to users, by e-mail key.
 	managed map[string][]managedValue
 	// warnings are for the author of a Spec that can be applied.
@@ -108,6 +112,7 @@ const (
 	kindSet        = "permission_set"
 	kindRule       = "sharing_rule"
 	kindUser       = "user"
+	kindModule     = "module"
 	kindComponent  = "logic_component"
 	kindAutomation = "automation"
 	kindEndpoint   = "custom_endpoint"

@@ -31,6 +31,7 @@ type Spec struct {
 	rules      []*ruleDecl
 	users      []*userDecl
 
+	modules     []*moduleDecl
 	components  []*componentDecl
 	automations []*automationDecl
 	endpoints   []*endpointDecl

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
@@ -19,12 +20,14 @@ type Options struct {
 	DryRun bool
 	// Prune removes the objects that a section of the manifest does not name.
 	Prune bool
-	// Compile compiles the source of a logic component. It returns a
-	// *component.SourceError for a mistake of the author. It is called before the
-	// transaction, for sources that differ from the stored ones; without such
-	// sources it may be nil.
-	Compile func(ctx context.Context, tenant tenant.ID, source string) error
-	// Keyring seals webhook secrets; without any in the manifest it may be nil.
+	// Compile compiles a source, or parses the module of that name where module is not
+	// "", and returns the modules that it imports, as component.Engine.Check. It returns a
+	// *component.SourceError for a mistake of the author. It is called outside of the
+	// transaction, for what differs from what is stored; without such sources it may be
+	// nil.
+	Compile func(ctx context.Context, tenant tenant.ID, module string, source component.Source) (imports []string, err error)
+	// Keyring seals the secrets of webhooks and components; where there are none it may
+	// be nil.
 	Keyring *secret.Keyring
 	// Keys names the valid API keys that act for any of the users, by id, for the
 	// effect of a dry run; nil names none.
@@ -93,12 +96,9 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec
 		return nil, problems.err()
 	}
 	if opts.Keyring == nil && m.hasSecrets() {
-		return nil, errors.New("config: Options.Keyring is needed to seal the webhook secrets of tenant " + string(m.tenant))
+		return nil, errors.New("config: Options.Keyring is needed to seal the secrets of tenant " + string(m.tenant))
 	}
-	if err := compileSources(ctx, h, m, problems, opts.Compile); err != nil {
-		return nil, err
-	}
-	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords(), probed: map[fieldAt]bool{}}
+	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords(), probed: map[fieldAt]bool{}, built: map[buildKey]built{}}
 	if len(problems.List) == 0 {
 		if err := a.passwords.prepare(ctx, h, m); err != nil {
 			return nil, err
@@ -165,6 +165,7 @@ type application struct {
 	author  author
 	config  *access.Config   // as it was before the change
 	probed  map[fieldAt]bool // as of the plan
+	built   map[buildKey]built
 	changes []change
 	after   *state
 
@@ -183,7 +184,7 @@ type application struct {
 func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.History) error {
 	p := &plan{
 		Problems: &Problems{List: append([]Problem{}, a.problems.List...), Left: a.problems.Left},
-		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash, keyring: a.opts.Keyring,
+		m:        a.m, prune: a.opts.Prune, hash: a.passwords.hash, keyring: a.opts.Keyring, built: a.built,
 	}
 	if len(a.problems.List) > 0 { // it ends in an error: what could not be read is not taken as absent
 		p.prune = false
@@ -202,6 +203,9 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		s.merge(p)
 	}
 	if err := p.checkVersions(); err != nil {
+		return err
+	}
+	if err := p.build(); err != nil {
 		return err
 	}
 	if err := w.loadHolders(); err != nil {

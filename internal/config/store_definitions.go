@@ -3,43 +3,12 @@ package config
 import (
 	"context"
 	"errors"
+	"maps"
 
-	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
-	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
-
-// compileSources compiles ahead of the transaction, which holds up others, what
-// differs from what is stored; a mistake becomes a problem.
-func compileSources(ctx context.Context, q db.Querier, m *Spec, p *Problems,
-	compile func(ctx context.Context, tenant tenant.ID, source string) error) error {
-	if len(m.components) == 0 {
-		return nil
-	}
-	stored, err := custom.Load(ctx, q)
-	if err != nil {
-		return err
-	}
-	for _, c := range m.components {
-		if was := stored.Components[c.Name]; c.bad || was != nil && was.Source == c.Source {
-			continue
-		}
-		if compile == nil {
-			return errors.New("config: Options.Compile is needed for logic component " + c.Name + " of tenant " + string(m.tenant))
-		}
-		err := compile(ctx, m.tenant, c.Source)
-		var wrong *component.SourceError
-		switch {
-		case errors.As(err, &wrong):
-			c.wrongSource(p, wrong)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
 
 // define takes stored definitions into the state. key gives the e-mail key of a
 // user's id.
@@ -49,6 +18,7 @@ func (s *state) define(defs *custom.Definitions, key func(id string) (string, er
 			*id, err = key(*id)
 		}
 	}
+	maps.Copy(s.modules, defs.Modules)
 	for name, c := range defs.Components {
 		to(&c.Context.UserID)
 		s.components[name] = c

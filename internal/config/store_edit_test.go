@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -243,7 +244,7 @@ func TestAVersionSeesSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Unix(1_800_000_000, 0)), opts: config.Options{
-			Keyring: ring, Compile: func(context.Context, tenant.ID, string) error { return nil },
+			Keyring: ring, Compile: func(context.Context, tenant.ID, string, component.Source) ([]string, error) { return nil, nil },
 		}}
 		hook := func(secrets ...any) config.Edit {
 			return config.Edit{Kind: "custom_endpoint", Value: object(append([]any{
@@ -291,7 +292,7 @@ func TestADryRunNamesEndpointsWithOtherCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(time.Unix(1_800_000_000, 0)), opts: config.Options{
-			Keyring: ring, Compile: func(context.Context, tenant.ID, string) error { return nil },
+			Keyring: ring, Compile: func(context.Context, tenant.ID, string, component.Source) ([]string, error) { return nil, nil },
 		}}
 		hook := func(auth string, members ...any) config.Edit {
 			return config.Edit{Kind: "custom_endpoint", Value: object(append([]any{"slug", auth, "auth", auth, "target", object("component", "hello")}, members...)...)}

@@ -32,6 +32,7 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 		err := tenant.Configure(ctx, h, a.by.name, a.clk, func(tx tenant.ConfigTx, log *tenant.History) error { return a.run(ctx, tx, log) })
 		var long *records.Long
 		var ask errUnprobed
+		var unbuilt errUnbuilt
 		switch {
 		case err == nil || errors.Is(err, errDryRun):
 			failpoint.At("apply.committed")
@@ -40,6 +41,8 @@ func (a *application) apply(ctx context.Context, h db.Handle) error {
 			continue
 		case errors.As(err, &ask):
 			err = a.probe(ctx, h, ask.fields)
+		case errors.As(err, &unbuilt):
+			err = a.compile(ctx, unbuilt)
 		case errors.As(err, &long) && a.opts.DryRun:
 			a.checked = true
 			err = a.m.refusedRecords(records.Check(ctx, h, long.Work, a.opts.Pace))

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/config"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -59,7 +60,7 @@ var (
 // the rights to records but ways of their own.
 func castle(t *testing.T, d *db.DB) *house {
 	p := &house{T: t, h: d.For("acme"), clock: clock.NewFake(clock.FromMicros(1_800_000_000_000_000))}
-	p.opts.Compile = func(context.Context, tenant.ID, string) error { return nil }
+	p.opts.Compile = func(context.Context, tenant.ID, string, component.Source) ([]string, error) { return nil, nil }
 	var err error
 	if p.opts.Keyring, err = secret.NewKeyring(make([]byte, 32)); err != nil {
 		t.Fatal(err)

@@ -220,7 +220,7 @@ func stateOf(c *access.Config) *state {
 	s := &state{
 		tenant: c.Tenant, userFields: c.Schema.User.Fields, sets: c.Sets, entities: map[string]*schema.Entity{},
 		roles: map[string]access.Role{}, rules: map[string]*access.SharingRule{}, users: map[string]*user.User{},
-		components: map[string]*custom.Component{}, automations: map[string]*custom.Automation{},
+		modules: map[string]*custom.Module{}, components: map[string]*custom.Component{}, automations: map[string]*custom.Automation{},
 		endpoints: map[string]*custom.Endpoint{}, people: map[string]string{},
 	}
 	for _, e := range c.Schema.Entities {

@@ -37,7 +37,14 @@ type Component struct {
 	Outputs   []inputs.Declaration `json:"outputs"` // documentation
 	Context   Context              `json:"execution_context"`
 	TimeoutMS int                  `json:"timeout_ms"`
-	Source    string               `json:"-"`
+	// Config is a JSON object, what the component is configured with; empty for none.
+	Config jsontext.Value `json:"config,omitempty"`
+	// Imports are the modules that the component uses, directly or by another, sorted.
+	Imports []string `json:"imports,omitempty"`
+	Source  string   `json:"-"`
+	// Secrets has the component's secrets by name, each sealed under
+	// ComponentSecretPurpose.
+	Secrets map[string]string `json:"-"`
 }
 
 // Timeout is what a run of the component may take.
@@ -48,6 +55,14 @@ const (
 	DefaultTimeoutMS = 5_000
 	MaxTimeoutMS     = 30_000
 )
+
+// Module is a source that logic components share.
+type Module struct {
+	Name string `json:"-"`
+	// Imports are the modules that the module uses, directly or by another, sorted.
+	Imports []string `json:"imports,omitempty"`
+	Source  string   `json:"-"`
+}
 
 // Automation is a flow as its author declared it.
 type Automation struct {
@@ -116,8 +131,12 @@ type Endpoint struct {
 	TokenPrefix string `json:"-"`
 }
 
-// SecretPurpose is what webhook secrets are sealed for.
-const SecretPurpose = "webhook secret"
+// SecretPurpose is what webhook secrets are sealed for, ComponentSecretPurpose what
+// those of components are.
+const (
+	SecretPurpose          = "webhook secret"
+	ComponentSecretPurpose = "component secret"
+)
 
 // The defaults of an endpoint (contract C1).
 const (
@@ -130,21 +149,36 @@ const (
 const MinSecret = 16
 
 var (
-	slugRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
-	nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	slugRule       = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+	nameRule       = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	secretNameRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 )
 
 // ValidSlug reports whether s can be an endpoint's last path segment: lower
 // case letters, digits, - and _, at most 100.
 func ValidSlug(s string) bool { return slugRule.MatchString(s) }
 
-// ValidName reports whether s can name a component or automation: snake_case,
-// at most 63 characters.
+// ValidName reports whether s can name a component, module or automation:
+// snake_case, at most 63 characters.
 func ValidName(s string) bool { return nameRule.MatchString(s) }
+
+// ValidSecretName reports whether s can name a component's secret: letters, digits
+// and _, at most 63, the first no digit.
+func ValidSecretName(s string) bool { return secretNameRule.MatchString(s) }
 
 // Definitions is everything that a tenant defined.
 type Definitions struct {
+	Modules     map[string]*Module
 	Components  map[string]*Component
 	Automations map[string]*Automation
 	Endpoints   map[string]*Endpoint // by slug
+}
+
+// ModuleSources returns the sources of all modules, by name.
+func (d *Definitions) ModuleSources() map[string]string {
+	sources := make(map[string]string, len(d.Modules))
+	for name, m := range d.Modules {
+		sources[name] = m.Source
+	}
+	return sources
 }

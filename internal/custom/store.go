@@ -15,10 +15,23 @@ import (
 // Load reads all of a tenant's definitions. Outside a transaction they may be
 // of different versions of the configuration.
 func Load(ctx context.Context, q db.Querier) (*Definitions, error) {
-	d := &Definitions{Components: map[string]*Component{}, Automations: map[string]*Automation{}, Endpoints: map[string]*Endpoint{}}
-	err := q.Query(ctx, `SELECT name, definition, source FROM logic_components WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+	d := &Definitions{Modules: map[string]*Module{}, Components: map[string]*Component{}, Automations: map[string]*Automation{}, Endpoints: map[string]*Endpoint{}}
+	err := q.Query(ctx, `SELECT name, definition, source FROM component_modules WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+		m := &Module{Name: r.Text(0), Source: r.Text(2)}
+		d.Modules[m.Name] = m
+		return json.Unmarshal(r.Bytes(1), m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, `SELECT name, definition, source, secrets FROM logic_components WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
 		c := &Component{Name: r.Text(0), Source: r.Text(2)}
 		d.Components[c.Name] = c
+		if sealed := r.Bytes(3); string(sealed) != "{}" {
+			if err := json.Unmarshal(sealed, &c.Secrets); err != nil {
+				return err
+			}
+		}
 		return json.Unmarshal(r.Bytes(1), c)
 	})
 	if err != nil {
@@ -56,30 +69,60 @@ type storedEndpoint struct {
 	SignedReply Reply `json:"signed_reply,omitempty"`
 }
 
-// CheckSecrets fails with secret.ErrOpen when a webhook secret of the tenant that
-// q is bound to was sealed under another master key.
+// CheckSecrets fails with secret.ErrOpen when a secret of a webhook or component of
+// the tenant that q is bound to was sealed under another master key.
 func CheckSecrets(ctx context.Context, q db.Querier, keyring *secret.Keyring) error {
-	var sealed []string
-	err := q.Query(ctx, `SELECT webhook_secret, previous_webhook_secret FROM custom_endpoints WHERE tenant_id = $1`, func(r db.Row) error {
-		sealed = append(sealed, r.Text(0), r.Text(1))
-		return nil
-	})
-	for _, s := range sealed {
-		if err == nil && s != "" {
-			_, err = keyring.Open(SecretPurpose, s)
+	d, err := Load(ctx, q)
+	if err != nil {
+		return err
+	}
+	open := func(purpose, sealed string) {
+		if err == nil && sealed != "" {
+			_, err = keyring.Open(purpose, sealed)
+		}
+	}
+	for _, e := range d.Endpoints {
+		open(SecretPurpose, e.SealedSecret)
+		open(SecretPurpose, e.SealedPrevious)
+	}
+	for _, c := range d.Components {
+		for _, sealed := range c.Secrets {
+			open(ComponentSecretPurpose, sealed)
 		}
 	}
 	return err
 }
 
-// PutComponent makes a logic component equal to c.
-func PutComponent(ctx context.Context, tx tenant.ConfigTx, c *Component) error {
-	b, err := json.Marshal(c)
+// PutModule makes a module equal to m.
+func PutModule(ctx context.Context, tx tenant.ConfigTx, m *Module) error {
+	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO logic_components (tenant_id, name, definition, source) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (tenant_id, name) DO UPDATE SET definition = excluded.definition, source = excluded.source`, c.Name, string(b), c.Source)
+	_, err = tx.Exec(ctx, `INSERT INTO component_modules (tenant_id, name, definition, source) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET definition = excluded.definition, source = excluded.source`, m.Name, string(b), m.Source)
+	return err
+}
+
+// DeleteModule removes a module.
+func DeleteModule(ctx context.Context, tx tenant.ConfigTx, name string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM component_modules WHERE tenant_id = $1 AND name = $2`, name)
+	return err
+}
+
+// PutComponent makes a logic component equal to c.
+func PutComponent(ctx context.Context, tx tenant.ConfigTx, c *Component) error {
+	b, err := jsonv2.Marshal(c, jsonv2.FormatNilSliceAsNull(true)) // which keeps the config's text as it is
+	if err != nil {
+		return err
+	}
+	secrets, err := jsonv2.Marshal(c.Secrets, jsonv2.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO logic_components (tenant_id, name, definition, source, secrets) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET definition = excluded.definition, source = excluded.source, secrets = excluded.secrets`,
+		c.Name, string(b), c.Source, string(secrets))
 	return err
 }
 
@@ -149,4 +192,21 @@ func TokenHash(ctx context.Context, q db.Querier, slug string) (hash secret.Toke
 		return nil
 	}, slug)
 	return hash, err
+}
+
+// OpenSecrets returns a component's secrets by name. It returns secret.ErrOpen for those
+// that were sealed under another master key.
+func OpenSecrets(keyring *secret.Keyring, c *Component) (map[string]string, error) {
+	if len(c.Secrets) == 0 {
+		return nil, nil
+	}
+	plain := make(map[string]string, len(c.Secrets))
+	for name, sealed := range c.Secrets {
+		text, err := keyring.Open(ComponentSecretPurpose, sealed)
+		if err != nil {
+			return nil, err
+		}
+		plain[name] = string(text)
+	}
+	return plain, nil
 }

@@ -164,13 +164,13 @@ func (s *Service) verifierTry(ctx context.Context, c *httpapi.Authed, given Admi
 		if t.component = catalog.Components[*given.Verifier]; t.component == nil || given.Source != nil {
 			return nil, nil, fault.Fields("the verifier cannot be tried", map[string]string{"verifier": "expected the name of a logic component, and no source beside it"})
 		}
-		if t.program, err = s.programs.of(ctx, c.Config.Tenant.ID, t.component); err != nil {
+		if t.program, err = s.programs.of(ctx, c.Config.Tenant.ID, catalog.Definitions, t.component); err != nil {
 			return nil, nil, err
 		}
 	case given.Source != nil:
 		d := drafter{s: s, cfg: c.Config, catalog: catalog}
 		t.component = &custom.Component{Source: *given.Source}
-		if t.program, err = d.compile(ctx, *given.Source); err != nil {
+		if t.program, err = d.compile(ctx, t.component, nil); err != nil {
 			return nil, nil, err
 		}
 		if len(d.problems) > 0 {

@@ -1,12 +1,15 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,7 +36,7 @@ type draft struct {
 // over returns a catalog in which the draft stands in the place of what has its
 // name.
 func (d *draft) over(c *catalog) *catalog {
-	made := &catalog{Definitions: &custom.Definitions{Components: c.Components, Automations: c.Automations, Endpoints: c.Endpoints}, flows: c.flows}
+	made := &catalog{Definitions: &custom.Definitions{Modules: c.Modules, Components: c.Components, Automations: c.Automations, Endpoints: c.Endpoints}, flows: c.flows}
 	if d.component != nil {
 		made.Components = maps.Clone(c.Components)
 		made.Components[d.component.Name] = d.component
@@ -74,6 +77,8 @@ type componentDraft struct {
 	Outputs   []inputs.Declaration `json:"outputs"`
 	Context   jsontext.Value       `json:"execution_context"`
 	TimeoutMS *int                 `json:"timeout_ms"`
+	Config    jsontext.Value       `json:"config"`
+	Secrets   map[string]*string   `json:"secrets"`
 	Source    string               `json:"source"`
 }
 
@@ -114,7 +119,7 @@ func (d *drafter) component(ctx context.Context, name string, text []byte) (*dra
 	if err != nil {
 		return nil, err
 	}
-	c := &custom.Component{Name: name, Inputs: given.Inputs, Outputs: given.Outputs, TimeoutMS: custom.DefaultTimeoutMS, Source: given.Source}
+	c := &custom.Component{Name: name, Inputs: given.Inputs, Outputs: given.Outputs, TimeoutMS: custom.DefaultTimeoutMS, Source: given.Source, Config: d.config(given.Config)}
 	if given.TimeoutMS != nil {
 		c.TimeoutMS = *given.TimeoutMS
 	}
@@ -126,15 +131,74 @@ func (d *drafter) component(ctx context.Context, name string, text []byte) (*dra
 	if c.Context, err = d.context(ctx, given.Context); err != nil {
 		return nil, err
 	}
-	program, err := d.compile(ctx, c.Source)
+	secrets, err := d.secrets(c, given.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	program, err := d.compile(ctx, c, secrets)
 	if err != nil || len(d.problems) > 0 {
 		return nil, err
 	}
 	return &draft{component: c, program: program}, nil
 }
 
+// config checks a draft's config.
+func (d *drafter) config(text jsontext.Value) jsontext.Value {
+	switch text.Kind() {
+	case 0, 'n':
+		return nil
+	case '{':
+		if len(text) <= component.MaxConfig {
+			return text
+		}
+	}
+	d.add("config", "expected a JSON object of at most %d KiB", component.MaxConfig>>10)
+	return nil
+}
+
+// secrets returns the secrets of a draft: the texts that are given, and for the others
+// the stored ones. Those are for what is stored alone: another source, or one that is
+// configured in another way, gets texts that stand for them.
+func (d *drafter) secrets(c *custom.Component, given map[string]*string) (map[string]string, error) {
+	stored := d.catalog.Components[c.Name]
+	if stored == nil {
+		stored = &custom.Component{}
+	}
+	plain := map[string]string{}
+	if stored.Source == c.Source && string(stored.Config) == string(c.Config) {
+		var err error
+		if plain, err = custom.OpenSecrets(d.s.keyring, stored); err != nil {
+			return nil, err
+		}
+	}
+	names := slices.Collect(maps.Keys(given))
+	if given == nil {
+		names = slices.Collect(maps.Keys(stored.Secrets))
+	}
+	if len(names) > component.MaxSecrets {
+		d.add("secrets", "expected at most %d secrets", component.MaxSecrets)
+		return nil, nil
+	}
+	secrets := map[string]string{}
+	for _, name := range names {
+		text := given[name]
+		switch {
+		case !custom.ValidSecretName(name):
+			d.add("secrets", "expected names of at most 63 letters, digits and _, like PAYMENT_KEY")
+		case text == nil:
+			secrets[name] = cmp.Or(plain[name], "a text that stands for "+name)
+		case utf8.RuneCountInString(*text) < component.MinSecret || len(*text) > component.MaxSecret:
+			d.add("secrets."+name, "expected a secret of %d characters to %d KiB", component.MinSecret, component.MaxSecret>>10)
+		default:
+			secrets[name] = *text
+		}
+	}
+	return secrets, nil
+}
+
 // compile compiles a source that is not kept. A mistake in the source is a problem.
-func (d *drafter) compile(ctx context.Context, source string) (*component.Program, error) {
+func (d *drafter) compile(ctx context.Context, c *custom.Component, secrets map[string]string) (*component.Program, error) {
+	source := c.Source
 	switch {
 	case source == "":
 		d.add("source", "expected JavaScript with export default function handler(inputs, ctx)")
@@ -143,9 +207,14 @@ func (d *drafter) compile(ctx context.Context, source string) (*component.Progra
 		d.add("source", "expected text without the character U+0000")
 		return nil, nil //nolint:nilnil // the problem says why
 	}
-	program, err := d.s.engine.CompileFor(ctx, string(d.cfg.Tenant.ID), source)
+	program, err := d.s.engine.CompileFor(ctx, string(d.cfg.Tenant.ID), component.Source{
+		Text: source, Modules: d.catalog.ModuleSources(), Config: c.Config, Secrets: secrets,
+	})
 	var wrong *component.SourceError
 	if errors.As(err, &wrong) {
+		if wrong.Module != "" { // the place is in another source
+			wrong = &component.SourceError{Message: wrong.Error()}
+		}
 		d.problems = append(d.problems, AdminProblem{Path: "source", Line: wrong.Line, Column: wrong.Column, Message: wrong.Message})
 		return nil, nil //nolint:nilnil // the problem says why
 	}

@@ -59,7 +59,7 @@ type Options struct {
 func newService(st store, o Options) *Service {
 	s := &Service{
 		store: st, dir: o.Directory, records: o.Records, engine: o.Engine, budget: o.Budget, keyring: o.Keyring, clock: o.Clock, emit: o.Emit,
-		programs: newPrograms(o.Engine), flows: admission.NewGate(o.Engine.Limits()), logged: map[string]time.Time{},
+		programs: newPrograms(o.Engine, o.Keyring), flows: admission.NewGate(o.Engine.Limits()), logged: map[string]time.Time{},
 	}
 	if o.Keyring != nil {
 		s.cursors = httpapi.NewCursors(o.Keyring.Derive("cursor of the administration", 32))

@@ -3,21 +3,26 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/fault"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 )
 
-// programs caches compiled components by tenant and source, so that a new version
-// of the configuration compiles only sources that have changed.
+// programs caches compiled components by tenant, source, modules and settings, so that a
+// new version of the configuration compiles only what has changed.
 type programs struct {
-	engine *component.Engine
-	tick   atomic.Int64
+	engine  *component.Engine
+	keyring *secret.Keyring
+	tick    atomic.Int64
 
 	mu   sync.RWMutex
 	m    map[programKey]*compiled
@@ -27,7 +32,7 @@ type programs struct {
 
 type programKey struct {
 	tenant tenant.ID
-	source [sha256.Size]byte
+	built  [sha256.Size]byte
 }
 
 // compiled is the program of one source, or the error of compiling it. The
@@ -44,21 +49,21 @@ type compiled struct {
 // tenant that holds most is evicted.
 const maxPrograms = 256 << 20
 
-func newPrograms(e *component.Engine) *programs {
-	return &programs{engine: e, m: map[programKey]*compiled{}, held: map[tenant.ID]int{}}
+func newPrograms(e *component.Engine, keyring *secret.Keyring) *programs {
+	return &programs{engine: e, keyring: keyring, m: map[programKey]*compiled{}, held: map[tenant.ID]int{}}
 }
 
-// of returns the program of a component. It returns EXECUTION_ERROR for a source
-// that does not compile, which apply would have refused; that error is cached. It
-// returns OVERLOADED, which is not cached, when resources for compiling are
-// lacking.
-func (p *programs) of(ctx context.Context, tenant tenant.ID, c *custom.Component) (*component.Program, error) {
-	key := programKey{tenant, sha256.Sum256([]byte(c.Source))}
+// of returns the program of a component with the modules that it imports. It returns
+// EXECUTION_ERROR for a source that does not compile, which apply would have refused;
+// that error is cached. It returns OVERLOADED, which is not cached, when resources for
+// compiling are lacking.
+func (p *programs) of(ctx context.Context, tenant tenant.ID, defs *custom.Definitions, c *custom.Component) (*component.Program, error) {
+	key := programKey{tenant, built(defs, c)}
 	p.mu.RLock()
 	known := p.m[key]
 	p.mu.RUnlock()
 	if known == nil {
-		return p.compile(ctx, key, c)
+		return p.compile(ctx, key, defs, c)
 	}
 	known.used.Store(p.tick.Add(1))
 	select {
@@ -69,12 +74,41 @@ func (p *programs) of(ctx context.Context, tenant tenant.ID, c *custom.Component
 	}
 }
 
+// built is a digest of all that a component's program is compiled from.
+func built(defs *custom.Definitions, c *custom.Component) [sha256.Size]byte {
+	h := sha256.New()
+	add := func(texts ...string) {
+		for _, s := range texts {
+			_ = binary.Write(h, binary.LittleEndian, int64(len(s))) // a hash takes everything
+			h.Write([]byte(s))
+		}
+	}
+	add(c.Source, string(c.Config))
+	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
+		add(name, c.Secrets[name])
+	}
+	add("")
+	for _, name := range c.Imports {
+		if m := defs.Modules[name]; m != nil {
+			add(name, m.Source)
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// sourceOf returns what a component is compiled from. The error is that of a secret that
+// cannot be opened.
+func (p *programs) sourceOf(defs *custom.Definitions, c *custom.Component) (component.Source, error) {
+	secrets, err := custom.OpenSecrets(p.keyring, c)
+	return component.Source{Text: c.Source, Modules: defs.ModuleSources(), Config: c.Config, Secrets: secrets}, err
+}
+
 // compile compiles a program; other callers of the same source wait for it.
-func (p *programs) compile(ctx context.Context, key programKey, c *custom.Component) (*component.Program, error) {
+func (p *programs) compile(ctx context.Context, key programKey, defs *custom.Definitions, c *custom.Component) (*component.Program, error) {
 	p.mu.Lock()
 	if p.m[key] != nil {
 		p.mu.Unlock()
-		return p.of(ctx, key.tenant, c)
+		return p.of(ctx, key.tenant, defs, c)
 	}
 	own := &compiled{done: make(chan struct{})}
 	own.used.Store(p.tick.Add(1))
@@ -82,7 +116,11 @@ func (p *programs) compile(ctx context.Context, key programKey, c *custom.Compon
 	p.mu.Unlock()
 
 	// Other callers wait for the program, so it is compiled even if this one hangs up.
-	program, err := p.engine.CompileFor(context.WithoutCancel(ctx), string(key.tenant), c.Source)
+	var program *component.Program
+	given, err := p.sourceOf(defs, c)
+	if err == nil {
+		program, err = p.engine.CompileFor(context.WithoutCancel(ctx), string(key.tenant), given)
+	}
 	var source *component.SourceError
 	keep := err == nil
 	if errors.As(err, &source) {

@@ -27,7 +27,7 @@ func newTestPrograms(t *testing.T) *programs {
 			t.Error(err)
 		}
 	})
-	return newPrograms(e)
+	return newPrograms(e, nil)
 }
 
 // TestSourcesAreCompiledOnce for a tenant, also by concurrent callers.
@@ -38,7 +38,7 @@ func TestSourcesAreCompiledOnce(t *testing.T) {
 	found := map[*component.Program]int{}
 	for range 50 {
 		wg.Go(func() {
-			program, err := p.of(t.Context(), "acme", source(1))
+			program, err := p.of(t.Context(), "acme", &custom.Definitions{}, source(1))
 			if err != nil {
 				t.Error(err)
 			}
@@ -51,7 +51,7 @@ func TestSourcesAreCompiledOnce(t *testing.T) {
 	if len(found) != 1 {
 		t.Errorf("%d programs of one source", len(found))
 	}
-	other, err := p.of(t.Context(), "globex", source(1))
+	other, err := p.of(t.Context(), "globex", &custom.Definitions{}, source(1))
 	if err != nil || found[other] != 0 {
 		t.Errorf("another tenant has the same program, %v", err)
 	}
@@ -63,7 +63,7 @@ func TestOldProgramsAreEvicted(t *testing.T) {
 	p := newTestPrograms(t)
 	get := func(n int) *component.Program {
 		t.Helper()
-		program, err := p.of(t.Context(), "acme", source(n))
+		program, err := p.of(t.Context(), "acme", &custom.Definitions{}, source(n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestOldProgramsAreEvicted(t *testing.T) {
 	for i := range 8 { // more than fit
 		wg.Go(func() {
 			for n := range 10 {
-				if _, err := p.of(t.Context(), "acme", source(10*i+n)); err != nil {
+				if _, err := p.of(t.Context(), "acme", &custom.Definitions{}, source(10*i+n)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -107,8 +107,8 @@ func TestOverloadedIsNotCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
-	p := newPrograms(e)
-	hog, err := p.of(t.Context(), "acme", &custom.Component{Name: "hog", Source: `export default () => {
+	p := newPrograms(e, nil)
+	hog, err := p.of(t.Context(), "acme", &custom.Definitions{}, &custom.Component{Name: "hog", Source: `export default () => {
 		const a = new Uint8Array(9 << 20).fill(1); records.get("wait", "1"); return a.length }`})
 	if err != nil {
 		t.Fatal(err)
@@ -123,13 +123,13 @@ func TestOverloadedIsNotCached(t *testing.T) {
 	<-wait.inside
 	tables := &custom.Component{Name: "tables", Source: `const kept = new Uint8Array(4 << 20).fill(1); export default () => kept.length`}
 	for range 2 {
-		if _, err := p.of(t.Context(), "acme", tables); fault.CodeOf(err) != fault.Overloaded {
+		if _, err := p.of(t.Context(), "acme", &custom.Definitions{}, tables); fault.CodeOf(err) != fault.Overloaded {
 			t.Errorf("without memory: %v", err)
 		}
 	}
 	close(wait.release)
 	wg.Wait()
-	if _, err := p.of(t.Context(), "acme", tables); err != nil {
+	if _, err := p.of(t.Context(), "acme", &custom.Definitions{}, tables); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -145,21 +145,21 @@ func (h *waitingHost) Call(context.Context, string, []byte, int) ([]byte, error)
 // TestEvictionIsFair: over the bound, the tenant that holds most loses a program.
 func TestEvictionIsFair(t *testing.T) {
 	p := newTestPrograms(t)
-	mine, err := p.of(t.Context(), "small", source(1)) // the oldest of all
+	mine, err := p.of(t.Context(), "small", &custom.Definitions{}, source(1)) // the oldest of all
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.of(t.Context(), "large", source(0)); err != nil {
+	if _, err := p.of(t.Context(), "large", &custom.Definitions{}, source(0)); err != nil {
 		t.Fatal(err)
 	}
 	own := p.held["large"]
 	p.count("large", maxPrograms-p.size) // as if it had more
 	for n := range 20 {
-		if _, err := p.of(t.Context(), "large", source(n+1)); err != nil {
+		if _, err := p.of(t.Context(), "large", &custom.Definitions{}, source(n+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if is, err := p.of(t.Context(), "small", source(1)); err != nil || is != mine {
+	if is, err := p.of(t.Context(), "small", &custom.Definitions{}, source(1)); err != nil || is != mine {
 		t.Errorf("the other tenant's program was dropped, %v", err)
 	}
 	if p.size > maxPrograms+own {
@@ -171,14 +171,14 @@ func TestEvictionIsFair(t *testing.T) {
 func TestASourceThatDoesNotCompile(t *testing.T) {
 	p := newTestPrograms(t)
 	for range 3 {
-		_, err := p.of(t.Context(), "acme", &custom.Component{Name: "broken", Source: "export default function handler( {"})
+		_, err := p.of(t.Context(), "acme", &custom.Definitions{}, &custom.Component{Name: "broken", Source: "export default function handler( {"})
 		if fault.CodeOf(err) != fault.ExecutionError {
 			t.Errorf("%v", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.of(ctx, "acme", source(1)); err != nil { // others may wait for it
+	if _, err := p.of(ctx, "acme", &custom.Definitions{}, source(1)); err != nil { // others may wait for it
 		t.Errorf("a caller who hung up: %v", err)
 	}
 }

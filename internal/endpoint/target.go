@@ -78,7 +78,7 @@ func (x *execution) program(ctx context.Context, c *custom.Component) (*componen
 	if d := x.j.draft; d != nil && c == d.component {
 		return d.program, nil
 	}
-	return x.s.programs.of(ctx, x.j.config.Tenant.ID, c)
+	return x.s.programs.of(ctx, x.j.config.Tenant.ID, x.catalog.Definitions, c)
 }
 
 // failed returns a component's failure as the caller sees it: only fail()

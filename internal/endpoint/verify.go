@@ -109,7 +109,7 @@ func (r *request) verify(ctx context.Context, body []byte) (*verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := r.s.programs.of(ctx, r.call.Config.Tenant.ID, c)
+	program, err := r.s.programs.of(ctx, r.call.Config.Tenant.ID, r.catalog.Definitions, c)
 	if err != nil {
 		return nil, err
 	}

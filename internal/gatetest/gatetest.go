@@ -211,9 +211,8 @@ func (w *World) Apply(src string) *manifest.Result {
 func (w *World) TryApply(src string, o manifest.Options) (*manifest.Result, error) {
 	w.T.Helper()
 	o.Keyring = w.keyring
-	o.Compile = func(ctx context.Context, tenant tenant.ID, source string) error {
-		_, err := engine().CompileFor(ctx, string(tenant), source)
-		return err
+	o.Compile = func(ctx context.Context, tenant tenant.ID, module string, source component.Source) ([]string, error) {
+		return engine().Check(ctx, string(tenant), module, source)
 	}
 	res, err := manifest.Apply(context.Background(), w.DB(), w.Clock, "test.yaml", []byte(src), func(string) string { return "" }, o)
 	w.Settle()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -128,7 +129,9 @@ func TestDefinitionsStayAsTheyAre(t *testing.T) {
 			p.Errorf("sealed anew, or compiled: %q", p.compiled)
 		}
 		p.printed(p.apply("tenant: acme\nlogic_components: []\nautomations: []\ncustom_endpoints: []\nemail_templates: {}\n"))
-		const want = `logic_components:
+		const want = `modules: []
+
+logic_components:
   - name: order_total
     inputs:
       - {name: lines, type: json, required: true}
@@ -273,7 +276,7 @@ func TestWhatApplyCannotDoWithout(t *testing.T) {
 	}
 	broken := errors.New("the engine does not start")
 	_, err := p.try("tenant: acme\nlogic_components: [{name: x, source: y}]\n", manifest.Options{
-		Compile: func(context.Context, tenant.ID, string) error { return broken },
+		Compile: func(context.Context, tenant.ID, string, component.Source) ([]string, error) { return nil, broken },
 	})
 	if !errors.Is(err, broken) {
 		t.Errorf("told %v", err)

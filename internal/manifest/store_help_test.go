@@ -67,16 +67,17 @@ func (p *place) try(src string, opts manifest.Options) (*manifest.Result, error)
 
 // compile replaces the engine in tests: it rejects a source that contains
 // !!error or !!placeless.
-func (p *place) compile(_ context.Context, _ tenant.ID, source string) error {
+func (p *place) compile(_ context.Context, _ tenant.ID, _ string, given component.Source) ([]string, error) {
+	source := given.Text
 	p.compiled = append(p.compiled, source)
 	if at := strings.Index(source, "!!error"); at >= 0 {
 		line := 1 + strings.Count(source[:at], "\n")
-		return &component.SourceError{Message: "SyntaxError: that", Line: line, Column: at - strings.LastIndexByte(source[:at], '\n')}
+		return nil, &component.SourceError{Message: "SyntaxError: that", Line: line, Column: at - strings.LastIndexByte(source[:at], '\n')}
 	}
 	if strings.Contains(source, "!!placeless") {
-		return &component.SourceError{Message: "there is no handler"}
+		return nil, &component.SourceError{Message: "there is no handler"}
 	}
-	return nil
+	return nil, nil
 }
 
 func (p *place) keyring() *secret.Keyring {

@@ -309,6 +309,7 @@ users:
   - {email: Sam@acme.example, name: Sam Seller, role: sales, permission_sets: [staff]}
   - {email: eva@customer.example, name: eva, locale: de, type: external, role: support, permission_sets: [portal]}
 
+modules: []
 logic_components: []
 automations: []
 custom_endpoints: []

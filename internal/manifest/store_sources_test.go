@@ -110,9 +110,8 @@ func TestTheEngineTellsOfTheAuthorsLine(t *testing.T) {
 		}
 	}()
 	p := newPlace(t, dbtest.Open(t, db.SQLite))
-	opts := manifest.Options{Compile: func(ctx context.Context, tenant tenant.ID, source string) error {
-		_, err := engine.CompileFor(ctx, string(tenant), source)
-		return err
+	opts := manifest.Options{Compile: func(ctx context.Context, tenant tenant.ID, module string, source component.Source) ([]string, error) {
+		return engine.Check(ctx, string(tenant), module, source)
 	}}
 	const src = `tenant: acme
 logic_components:
@@ -153,7 +152,7 @@ logic_components:
 		}{
 			{9, "logic component syntax: SyntaxError: "},
 			{12, "logic component no_handler: there is no handler"},
-			{14, "logic component imports: import is not available"},
+			{16, `logic component imports: there is no module "fs" (column 16)`},
 			{22, "logic component throws: at the top (column "},
 			{24, "logic component loops: parsing and the top level did not finish within"},
 		}

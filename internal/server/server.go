@@ -242,10 +242,9 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(asked, s.endpoints.Close(ctx), s.recorder.Close(ctx), s.keys.Close(ctx), s.log.Close())
 }
 
-// compile compiles the source of a logic component, to see whether it can be.
-func (s *Server) compile(ctx context.Context, id tenant.ID, source string) error {
-	_, err := s.engine.CompileFor(ctx, string(id), source)
-	return err
+// compile is config.Options.Compile.
+func (s *Server) compile(ctx context.Context, id tenant.ID, module string, source component.Source) ([]string, error) {
+	return s.engine.Check(ctx, string(id), module, source)
 }
 
 // Directory returns the server's own directory, for code in the same process: a
