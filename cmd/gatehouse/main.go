@@ -65,6 +65,7 @@ func commands() []command {
 		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
 		{"export", "--tenant T", "print the manifest of a tenant", exportCommand},
 		{"openapi", "--tenant T [--as EMAIL]", "print the OpenAPI document of a tenant's API", openapiCommand},
+		{"types", "--tenant T", "print TypeScript declarations for a tenant's components", typesCommand},
 		{"tenant list", "[--json]", "list the tenants", tenantList},
 		{"tenant delete", "--tenant T --confirm T", "delete a tenant with everything that it has", tenantDelete},
 		{"tenant rotate-jwt-key", "--tenant T", "sign access tokens with a new key", tenantRotateKey},

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -156,9 +155,9 @@ func (d *drafter) config(text jsontext.Value) jsontext.Value {
 	return nil
 }
 
-// secrets returns the secrets of a draft: the texts that are given, and for the others
-// the stored ones. Those are for what is stored alone: another source, or one that is
-// configured in another way, gets texts that stand for them.
+// secrets returns the secrets of a draft, which names them and gives no texts: the
+// request is in the audit log. The stored ones are for what is stored alone: another
+// source, or one that is configured in another way, gets texts that stand for them.
 func (d *drafter) secrets(c *custom.Component, given map[string]*string) (map[string]string, error) {
 	stored := d.catalog.Components[c.Name]
 	if stored == nil {
@@ -181,16 +180,13 @@ func (d *drafter) secrets(c *custom.Component, given map[string]*string) (map[st
 	}
 	secrets := map[string]string{}
 	for _, name := range names {
-		text := given[name]
-		switch {
+		switch text := given[name]; {
 		case !custom.ValidSecretName(name):
 			d.add("secrets", "expected names of at most 63 letters, digits and _, like PAYMENT_KEY")
 		case text == nil:
 			secrets[name] = cmp.Or(plain[name], "a text that stands for "+name)
-		case utf8.RuneCountInString(*text) < component.MinSecret || len(*text) > component.MaxSecret:
-			d.add("secrets."+name, "expected a secret of %d characters to %d KiB", component.MinSecret, component.MaxSecret>>10)
 		default:
-			secrets[name] = *text
+			d.add("secrets."+name, "expected null: a draft gets no secret but the stored one")
 		}
 	}
 	return secrets, nil

@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -84,17 +85,35 @@ func TestSecretsAreNotTold(t *testing.T) {
 			t.Errorf("answered %s", told)
 		}
 		staff := w.Staff("olivia@acme.example")
-		for _, draft := range []string{"", `,"draft":{"source":"export default () => secrets.PAYMENT_KEY.split('').reverse().join('')"}`} {
-			a := staff.Post("/admin/v1/tests/component/leak", `{"input":{}`+draft+`}`)
-			told += string(a.Body)
+		tried := func(draft string) string {
+			return string(staff.Post("/admin/v1/runs", `{"target":{"kind":"component","name":"leak"},"input":{}`+draft+`}`).Want(200, "").Body)
 		}
-		runs := staff.Get("/admin/v1/runs")
-		told += string(runs.Body)
+		told += tried("")
+		reversed := tried(`,"draft":{"source":"export default () => secrets.PAYMENT_KEY.split('').reverse().join('')"}`)
+		if !strings.Contains(reversed, "YEK_TNEMYAP") { // of what stands for it
+			t.Errorf("a draft returned %s", reversed)
+		}
+		told += reversed
+		if got := tried(`,"draft":{"source":"export default () => 1","secrets":{"OTHER":"long-enough"}}`); !strings.Contains(got, "expected null") {
+			t.Errorf("a secret in a draft: %s", got)
+		}
+		var list []map[string]any
+		staff.Get("/admin/v1/runs").Want(200, "").Data(&list)
+		for _, one := range list {
+			told += string(staff.Get("/admin/v1/runs/"+one["id"].(string)).Want(200, "").Body)
+		}
+		if len(list) < 8 {
+			t.Errorf("%d runs", len(list))
+		}
 		state, err := config.Load(t.Context(), w.DB().For("acme"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		told += string(state.Export().AsJSON()) + fmt.Sprint(w.AuditLog("acme"))
+		audited, err := json.Marshal(w.AuditLog("acme"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told += string(state.Export().AsJSON()) + string(audited)
 		for _, hidden := range []string{"sk_live", "9876543210"} {
 			if strings.Contains(told, hidden) {
 				t.Errorf("%s is told: %s", hidden, told)

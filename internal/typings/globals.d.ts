@@ -1,0 +1,136 @@
+// What a logic component of Gatehouse finds besides the language itself.
+
+type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+/** Who calls: the second argument of a handler. */
+interface Context {
+  readonly user: { readonly id: string; readonly email: string };
+  readonly tenant: string;
+  readonly requestId: string;
+  /** Of a webhook; null otherwise. */
+  readonly event: { readonly id: string; readonly kind: string } | null;
+}
+
+/** The argument of a webhook's verifier. */
+interface Delivery {
+  readonly rawBody: string;
+  readonly rawBytes: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly config: { readonly slug: string; readonly webhook_secret: string; readonly webhook_secrets: readonly string[] };
+  readonly method: string;
+  readonly query: Readonly<Record<string, string | string[]>>;
+  readonly url: string;
+}
+
+/** The errors of records.*. */
+interface Refusal extends Error {
+  readonly code: string;
+  readonly status: number;
+  readonly details: any;
+}
+
+/** A condition on a field: a value, a list of values, or operators like {gte: 100}. */
+type Condition<T> = T | null | readonly (T | null)[] | { readonly [operator: string]: unknown };
+type Where<R> = { readonly [F in keyof R]?: Condition<R[F]> } & { readonly or?: readonly Where<R>[] };
+type Sorted<R> = (keyof R & string) | `-${keyof R & string}`;
+type EntityName = keyof Entities;
+type Entity<E extends EntityName> = Entities[E]["record"];
+/** The fields of a new record, and those of a change. */
+type Fields<E extends EntityName> = Entities[E]["fields"];
+type Changes<E extends EntityName> = Partial<Entities[E]["fields"]>;
+
+declare const records: {
+  /** The record, or null where it is absent or hidden. */
+  get<E extends EntityName>(entity: E, id: string): Entity<E> | null;
+  list<E extends EntityName>(entity: E, options?: {
+    where?: Where<Entity<E>>; sort?: readonly Sorted<Entity<E>>[]; fields?: readonly (keyof Entity<E> & string)[]; limit?: number; cursor?: string | null;
+  }): { records: Entity<E>[]; nextCursor: string | null };
+  create<E extends EntityName>(entity: E, fields: Fields<E>): Entity<E>;
+  update<E extends EntityName>(entity: E, id: string, fields: Changes<E>): Entity<E>;
+  delete(entity: EntityName, id: string): null;
+  createMany<E extends EntityName>(entity: E, list: readonly Fields<E>[]): Entity<E>[];
+  updateMany<E extends EntityName>(entity: E, list: readonly (Changes<E> & { id: string })[]): Entity<E>[];
+  upsert<E extends EntityName>(entity: E, by: keyof Fields<E> & string, fields: Fields<E>): Entity<E>;
+  share(entity: EntityName, id: string, to: ({ user: string } | { role: string }) & { access: "read" | "edit" }): unknown;
+  unshare(entity: EntityName, id: string, from: { user: string } | { role: string }): unknown;
+};
+
+/** What the manifest gives the component as config. */
+declare const config: Readonly<Record<string, any>>;
+
+/** Ends the run with an error: status 400 to 599. */
+declare function fail(message: string, options?: { status?: number; code?: string; details?: unknown }): never;
+/** Returned, it is the whole answer to the call. */
+declare function respond(answer: { status?: number; headers?: Record<string, string>; body?: unknown }): object;
+
+type Bytes = string | ArrayBuffer | ArrayBufferView;
+type Encoding = "hex" | "base64" | "base64url";
+declare function sha256(data: Bytes, encoding?: Encoding): string;
+declare function hmacSha256(key: Bytes, data: Bytes, encoding?: Encoding): string;
+declare function hmacSha1(key: Bytes, data: Bytes, encoding?: Encoding): string;
+declare function ed25519Verify(publicKey: Bytes, data: Bytes, signature: Bytes): boolean;
+declare function ecdsaP256Verify(publicKey: Bytes, data: Bytes, signature: Bytes): boolean;
+declare function safeCompare(a: unknown, b: unknown): boolean;
+declare function checkTimestampFresh(unixSeconds: number | string, tolerance?: number): boolean;
+declare function structuredClone<T>(value: T): T;
+declare function atob(text: string): string;
+declare function btoa(text: string): string;
+declare const crypto: {
+  getRandomValues<T extends ArrayBufferView>(view: T): T;
+  randomUUID(): string;
+  sha256: typeof sha256;
+  hmacSha256: typeof hmacSha256;
+  hmacSha1: typeof hmacSha1;
+  ed25519Verify: typeof ed25519Verify;
+  ecdsaP256Verify: typeof ecdsaP256Verify;
+  safeCompare: typeof safeCompare;
+  checkTimestampFresh: typeof checkTimestampFresh;
+};
+declare const console: Record<"debug" | "log" | "info" | "warn" | "error", (...values: unknown[]) => void>;
+
+declare class TextEncoder {
+  readonly encoding: "utf-8";
+  encode(text?: string): Uint8Array;
+  encodeInto(text: string, target: Uint8Array): { read: number; written: number };
+}
+declare class TextDecoder {
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: "utf-8";
+  decode(input?: ArrayBuffer | ArrayBufferView): string;
+}
+declare class URLSearchParams {
+  constructor(init?: string | URLSearchParams | Record<string, string> | Iterable<readonly [string, string]>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(callback: (value: string, name: string, params: URLSearchParams) => void): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  hash: string;
+  readonly searchParams: URLSearchParams;
+  toString(): string;
+  toJSON(): string;
+}
