@@ -81,7 +81,7 @@ func (l *linker) follow(from, name string) bool {
 		}
 	default:
 		l.imports[from] = append(l.imports[from], name)
-		if way := l.way(name, from); way != nil {
+		if way := l.way(name, from, map[string]bool{}); way != nil {
 			problem = "modules import each other: " + strings.Join(append([]string{from}, way...), " → ")
 		}
 	}
@@ -96,13 +96,17 @@ func (l *linker) follow(from, name string) bool {
 }
 
 // way returns the modules from one to another by what they import, or nil. The component
-// is imported by nobody.
-func (l *linker) way(from, to string) []string {
+// is imported by nobody. None of those that were tried leads there.
+func (l *linker) way(from, to string, tried map[string]bool) []string {
 	if from == to {
 		return []string{to}
 	}
+	if tried[from] {
+		return nil
+	}
+	tried[from] = true
 	for _, next := range l.imports[from] {
-		if rest := l.way(next, to); rest != nil {
+		if rest := l.way(next, to, tried); rest != nil {
 			return append([]string{from}, rest...)
 		}
 	}

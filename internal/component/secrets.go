@@ -136,7 +136,7 @@ func (r *redactor) inValue(v any) any {
 		}
 	case map[string]any:
 		if v == nil {
-			return v
+			return nil
 		}
 		clean := make(map[string]any, len(v))
 		for name, member := range v {
