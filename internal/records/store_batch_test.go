@@ -499,6 +499,16 @@ func TestABatchTouchesARecord(t *testing.T) {
 		if n := h.tableRows("records", "version = 4"); n != 1 {
 			t.Errorf("%d records were changed three times", n)
 		}
+		ada := h.as("ada")
+		was := h.get(ada, "user", h.ids["sam"])
+		done, err := ada.Batch(t.Context(), records.Batch{Entity: "user", Items: []records.Item{updating(t, h.ids["sam"], fmt.Sprintf(`{"updated_at": %q}`, was["updated_at"]))}})
+		if err != nil || done[0].Err != nil {
+			t.Fatal(describe(err), done[0].Err)
+		}
+		is := h.get(ada, "user", h.ids["sam"])
+		if answer := object(t, done[0].Record); is["updated_at"] == was["updated_at"] || answer["updated_at"] != is["updated_at"] {
+			t.Errorf("a user: answered %v, stored %v, before %v", answer, is, was)
+		}
 	})
 }
 

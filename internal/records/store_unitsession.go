@@ -285,10 +285,7 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 		c.creation = &creation{s: p.s, e: r.Entity, id: rec.id, owner: rec.owner, values: e.after, data: rec.data}
 	} else {
 		size = max(size, len(e.was.data))
-		members := except(e.members, "created_at", "updated_at")
-		if len(members) == 0 { // a body that changes updated_at alone
-			members = []Member{{Name: "id", Value: jsontext.Value(`"` + rec.id + `"`)}}
-		}
+		members := again(e.members, rec.id)
 		c.needs = p.need(r, rec, access.Update)
 		c.do = func(ctx context.Context, rp *replay) error {
 			v, rec := &txView{s: p.s, tx: rp.tx}, rp.record(r.Entity, at)
@@ -306,8 +303,16 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 	return nil
 }
 
-// except returns members without those of the given names, which the unit has
-// checked.
+// again returns the members that the commit repeats: without the times, which the unit has
+// checked. Of a body that has nothing else it is the id, which is no empty body.
+func again(members []Member, id string) []Member {
+	if members = except(members, "created_at", "updated_at"); len(members) > 0 {
+		return members
+	}
+	return []Member{{Name: "id", Value: jsontext.Value(`"` + id + `"`)}}
+}
+
+// except returns members without those of the given names.
 func except(members []Member, names ...string) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return slices.Contains(names, m.Name) })
 }
@@ -355,14 +360,14 @@ func (p *UnitSession) findUser(ctx context.Context, id user.ID) (*user.User, err
 }
 
 func (p *UnitSession) putUser(_ context.Context, r *access.EntityRights, u *user.User, before int, members []Member) error {
-	members = except(members, "updated_at")
+	members = again(members, string(u.ID))
 	c := change{ref: ref{schema.UserEntity, string(u.ID)}, do: func(ctx context.Context, rp *replay) error {
 		v := &txView{s: p.s, tx: rp.tx}
 		held, err := v.findUser(ctx, u.ID)
 		if err != nil {
 			return err
 		}
-		if err := p.s.editUser(ctx, v, r, held, members); err != nil || len(members) == 0 {
+		if err := p.s.editUser(ctx, v, r, held, members); err != nil {
 			return err
 		}
 		copied := *held
