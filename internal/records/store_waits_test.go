@@ -95,6 +95,15 @@ func TestWhoWaitsForARecordIsHeldToTheNewState(t *testing.T) {
 				return u.Commit(ctx, nil)
 			}
 		}
+		batch := func(id string) func() error {
+			return func() error {
+				done, err := uwe.Batch(ctx, records.Batch{Entity: "contact", Items: []records.Item{updating(t, id, `{"note": "uwe"}`)}})
+				if err == nil && done[0].Err != nil {
+					err = done[0].Err
+				}
+				return err
+			}
+		}
 		share := func(level access.Level) calls {
 			return func(id string) func() error {
 				return func() error { return ada.Share(ctx, "contact", id, records.Share{Principal: mine, Access: level}) }
@@ -117,6 +126,8 @@ func TestWhoWaitsForARecordIsHeldToTheNewState(t *testing.T) {
 		}{
 			{"the share is taken back", "sam", "new", true, unshare, notes, fault.NotFound, nil},
 			{"the share is taken back from a run", "sam", "new", true, unshare, run, lost, nil},
+			{"the share is taken back from a batch", "sam", "new", true, unshare, batch, fault.NotFound, nil},
+			{"the share stays, for a batch", "sam", "new", true, share(access.Edit), batch, "", "uwe"},
 			{"the share is for reading alone", "sam", "new", true, share(access.ReadOnly), notes, fault.Forbidden, nil},
 			{"the share stays", "sam", "new", true, share(access.Edit), notes, "", "uwe"},
 			{"the rule holds no more", "sam", "won", false, update(sam, `{"stage": "lost"}`), notes, fault.NotFound, nil},
