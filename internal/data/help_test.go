@@ -29,7 +29,7 @@ entities:
       - {name: stage, type: select, options: [new, won, lost], indexed: true}
       - {name: tags, type: multiselect, options: [a, b, c]}
       - {name: account, type: reference, entity: account}
-      - {name: note, type: text}
+      - {name: note, type: text, searchable: true}
       - {name: secret_score, type: number, indexed: true}
       - {name: extra, type: json}
 user_fields: [{name: company, type: text}, {name: level, type: number}]

@@ -51,31 +51,36 @@ func TestWrongParameters(t *testing.T) {
 	sam := w.Key("sam@acme.example")
 	id := sam.Post(contact, `{"first_name":"Ada"}`).Want(201, "").ID()
 	for query, fields := range map[string][]string{
-		"limits=1":                {"limits"},
-		"Limit=1":                 {"Limit"},
-		"LIMIT=1":                 {"LIMIT"},
-		"limit%20=1":              {"limit "},
-		"page=2":                  {"page"},
-		"offset=2":                {"offset"},
-		"order=created_at":        {"order"},
-		"sort=":                   {"sort"},
-		"sort=-":                  {"sort"},
-		"sort=email,":             {"sort"},
-		"sort=nothing":            {"sort"},
-		"sort=secret_score":       {"sort"},
-		"sort=email,title,phone":  {"sort"},
-		"include=":                {"include"},
-		"include=nothing":         {"nothing"},
-		"include=email":           {"email"},
-		"include=account,account": {"account"},
-		"fields=":                 {"fields"},
-		"fields=email,nothing":    {"nothing"},
-		"fields=email,email":      {"email"},
-		"fields=secret_score":     {"secret_score"},
-		"count=1":                 {"count"},
-		"filter[email][]=x":       {"filter[email][]"},
-		"filter[email][eq][ne]=x": {"filter[email][eq][ne]"},
-		"filter[or][12][email]=x": {"filter[or][12][email]"},
+		"limits=1":                 {"limits"},
+		"Limit=1":                  {"Limit"},
+		"LIMIT=1":                  {"LIMIT"},
+		"limit%20=1":               {"limit "},
+		"page=2":                   {"page"},
+		"offset=2":                 {"offset"},
+		"order=created_at":         {"order"},
+		"sort=":                    {"sort"},
+		"sort=-":                   {"sort"},
+		"sort=email,":              {"sort"},
+		"sort=nothing":             {"sort"},
+		"sort=secret_score":        {"sort"},
+		"sort=email,title,phone":   {"sort"},
+		"search=":                  {"search"},
+		"search=a&search=b":        {"search"},
+		"search=a*":                {"search"},
+		"search=%F0%9F%91%8D":      {"search"},
+		"search=a+b+c+d+e+f+g+h+i": {"search"},
+		"include=":                 {"include"},
+		"include=nothing":          {"nothing"},
+		"include=email":            {"email"},
+		"include=account,account":  {"account"},
+		"fields=":                  {"fields"},
+		"fields=email,nothing":     {"nothing"},
+		"fields=email,email":       {"email"},
+		"fields=secret_score":      {"secret_score"},
+		"count=1":                  {"count"},
+		"filter[email][]=x":        {"filter[email][]"},
+		"filter[email][eq][ne]=x":  {"filter[email][eq][ne]"},
+		"filter[or][12][email]=x":  {"filter[or][12][email]"},
 		"filter[email][eq]=x&filter[email][eq]=x": {"filter[email][eq]"},
 		"email=ada@x.example":                     {"email"},
 		"filter=email":                            {"filter"},
@@ -358,5 +363,46 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 			t.Errorf("alma continues with %d records", n)
 		}
 		w.Key("nina@acme.example").Get(contact+"?cursor="+cursor).Want(403, "FORBIDDEN")
+	})
+}
+
+// search finds records by words of fields that the caller may read, in the order of the
+// list, with filters, a total and pages.
+func TestSearchByWords(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(acme)
+		olivia, sam := w.Key("olivia@acme.example"), w.Key("sam@acme.example")
+		for i, note := range []string{"Grüße aus KÖLN", "koln again", "elsewhere", "Kölner Dom"} {
+			olivia.Post(contact, fmt.Sprintf(`{"first_name":"c%d","score":%d,"note":%q}`, i, i%2, note)).Want(201, "")
+		}
+		for query, want := range map[string]string{
+			"search=koln":                            "c1 c0",
+			"search=K%C3%B6ln*":                      "c3 c1 c0",
+			"search=koln+grusse":                     "c0",
+			"search=koln*&filter[score]=1":           "c3 c1",
+			"search=koln*&sort=first_name":           "c0 c1 c3",
+			"search=koln*&limit=1&fields=first_name": "c3",
+			"search=paris":                           "",
+		} {
+			var list []struct {
+				Name string `json:"first_name"`
+			}
+			olivia.Get(contact+"?"+query).Want(200, "").Data(&list)
+			var names []string
+			for _, r := range list {
+				names = append(names, r.Name)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("%s: %s, want %s", query, got, want)
+			}
+		}
+		if a := olivia.Get(contact+"?search=koln*&count=true&limit=1").Want(200, ""); !strings.Contains(string(a.Body), `"total":3`) {
+			t.Errorf("%s", a.Body)
+		}
+		if a := sam.Get(contact+"?search=koln").Want(200, ""); !strings.Contains(string(a.Body), `"data":[]`) {
+			t.Errorf("sam finds what olivia has: %s", a.Body)
+		}
+		failing(t, olivia.Get("/public/v1/data/account?search=a"), "search")
+		failing(t, olivia.Get("/public/v1/data/user?search=a"), "search")
 	})
 }

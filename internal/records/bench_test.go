@@ -45,3 +45,34 @@ func BenchmarkCreate(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCreateSearchable creates records with a name of 2 words and a note of 10 or
+// 100 different ones, searchable or not.
+func BenchmarkCreateSearchable(b *testing.B) {
+	for _, words := range []int{10, 100} {
+		for _, attribute := range []string{"", " searchable"} {
+			b.Run(fmt.Sprintf("words=%d%s", words, strings.ReplaceAll(attribute, " ", ",")), func(b *testing.B) {
+				h := newHouse(b, dbtest.Open(b, db.SQLite), clock.System(), "bench")
+				h.configure(func(ctx context.Context, tx tenant.ConfigTx) error {
+					return schema.PutEntity(ctx, tx, entity("contact", "name text"+attribute, "note text"+attribute))
+				})
+				h.user("olivia", user.User{Owner: true})
+				s := h.as("olivia")
+				note := ""
+				for i := range words {
+					note += fmt.Sprintf("word%d ", i)
+				}
+				members := body(b, fmt.Sprintf(`{"name": "Ada Lovelace", "note": %q}`, note))
+				b.SetParallelism(16)
+				b.ReportAllocs()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if _, err := s.Create(context.Background(), "contact", members); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			})
+		}
+	}
+}

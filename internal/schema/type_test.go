@@ -160,6 +160,7 @@ func TestDeclarationsOfFields(t *testing.T) {
 		"options belong to select and multiselect, not to text":       {Name: "f", Type: Text, Options: []string{"a"}},
 		"a reference needs the entity it points at":                   {Name: "f", Type: Reference},
 		"entity belongs to reference and multireference, not to json": {Name: "f", Type: JSON, Target: "x"},
+		"only a text is searchable, not a select":                     {Name: "f", Type: Select, Options: []string{"a"}, Searchable: true},
 		"a multiselect cannot be unique or indexed":                   {Name: "f", Type: Multiselect, Options: []string{"a"}, Unique: true},
 		"options must be distinct and not empty":                      {Name: "f", Type: Select, Options: []string{"a", "a"}},
 		"the name is reserved":                                        {Name: "owner_id", Type: Text},
