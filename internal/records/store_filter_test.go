@@ -104,6 +104,7 @@ func (h *house) scatter(n int) {
 }
 
 func (h *house) hide(part, n int) {
+	words := h.config().Schema.Entity("contact").Field("note").StoredAs() + "~"
 	const numbers = `(WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < $3) SELECT i FROM k) k`
 	err := h.d.Unscoped("test").Write(context.Background(), func(tx db.Tx) error {
 		ctx, owner := context.Background(), h.ids["olivia"]
@@ -129,7 +130,7 @@ func (h *house) hide(part, n int) {
 					SELECT $1, $2, CAST($4 AS BIGINT) + k.i FROM `+numbers, h.tenant, member, n, at)
 			}
 		}
-		for _, of := range [][2]string{{"stage", "won"}, {"score", "1"}, {"note~", "pump"}, {"note~", "north"}} {
+		for _, of := range [][2]string{{"stage", "won"}, {"score", "1"}, {words, "pump"}, {words, "north"}} {
 			field, value := of[0], of[1]
 			for _, reach := range reaches {
 				if err != nil {
