@@ -26,6 +26,9 @@ const (
 	opEd25519
 	opECDSA
 	opRespond
+	opSHA256
+	opURL
+	opForm
 )
 
 // thrownByHost is returned by an operation to say that an exception is pending.
@@ -110,6 +113,12 @@ func (i *instance) operate(op int, a, b, c uint64) uint64 {
 		return i.verifies(a, b, c, ecdsaKey)
 	case opRespond:
 		i.run.responds = true
+	case opSHA256:
+		return i.sha256Data(a, int(int32(b)))
+	case opURL:
+		return i.url(a, int(int32(b)))
+	case opForm:
+		return i.form(a, b == jsTrue)
 	}
 	return jsUndefined
 }

@@ -43,6 +43,8 @@ const (
 	MaxConsoleLines = 200
 	MaxConsoleBytes = 64 << 10
 	MaxConsoleLine  = 8 << 10
+	// MaxURL bounds a URL and its base, in bytes.
+	MaxURL = 16 << 10
 	// MaxRandomBytes is the largest result of crypto.getRandomValues.
 	MaxRandomBytes = 64 << 10
 )

@@ -23,7 +23,7 @@
 
   // The operations behind host(); the numbers are repeated in hostcalls.go.
   const CALL = 1, LOG = 2, HMAC = 3, EQUAL = 4, RANDOM = 5, ENCODE = 6, DECODE = 7, FAILED = 8,
-    ED25519 = 9, ECDSA = 10, RESPOND = 11;
+    ED25519 = 9, ECDSA = 10, RESPOND = 11, SHA256 = 12, URLS = 13, FORM = 14;
 
   // hidden defines a global as browsers do: not enumerable, replaceable.
   const hidden = (target, name, value) => defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
@@ -69,9 +69,15 @@
     const k = data(key, name + ': the key');
     if ((typeof k === 'string' ? k.length : viewLength(k)) === 0) throw new TypeError(name + ': the key is empty');
     const m = data(message, name + ': the data');
+    return host(HMAC, k, m, hash + encodingOf(name, encoding));
+  }
+  function encodingOf(name, encoding) {
     const e = encoding === 'hex' ? 0 : encoding === 'base64' ? 1 : encoding === 'base64url' ? 2 : -1;
     if (e < 0) throw new TypeError(name + ': encoding must be "hex", "base64" or "base64url"');
-    return host(HMAC, k, m, hash + e);
+    return e;
+  }
+  function sha256(message, encoding = 'hex') {
+    return host(SHA256, data(message, 'sha256: the data'), encodingOf('sha256', encoding));
   }
   function hmacSha256(key, message, encoding = 'hex') { return hmac('hmacSha256', 0, key, message, encoding); }
 
@@ -143,7 +149,7 @@
   }
   const HEX = '0123456789abcdef';
   const crypto = {};
-  const bare = [hmacSha256, hmacSha1, ed25519Verify, ecdsaP256Verify, safeCompare, checkTimestampFresh];
+  const bare = [sha256, hmacSha256, hmacSha1, ed25519Verify, ecdsaP256Verify, safeCompare, checkTimestampFresh];
   for (const f of [...bare, getRandomValues, randomUUID]) hidden(crypto, f.name, f);
   hidden(crypto, Symbol.toStringTag, 'Crypto');
   hidden(G, 'crypto', crypto);
@@ -207,6 +213,130 @@
   const trim = String.prototype.trim, toLower = String.prototype.toLowerCase;
   hidden(G, 'TextEncoder', TextEncoder);
   hidden(G, 'TextDecoder', TextDecoder);
+
+  // ---- URL ---------------------------------------------------------------
+  // The parser and the encoding of forms are the host's; see urls.go.
+  const push = uncurry(Array.prototype.push), splice = uncurry(Array.prototype.splice), iterate = Symbol.iterator;
+  // wellFormed is how the web's interfaces take a text.
+  const wellFormed = uncurry(String.prototype.toWellFormed);
+  const textOf = (v) => wellFormed(String(v));
+
+  class URLSearchParams {
+    #list = []; // names and values in turn
+    #url; // what changes with the list
+    constructor(init = '') {
+      if (typeof init === 'object' && init !== null || typeof init === 'function') {
+        if (#list in init) splice(this.#list, 0, 0, ...init.#list);
+        else if (init[iterate] !== undefined) {
+          for (const pair of init) {
+            const both = [...pair];
+            if (both.length !== 2) throw new TypeError('URLSearchParams: expected pairs of a name and a value');
+            push(this.#list, textOf(both[0]), textOf(both[1]));
+          }
+        } else for (const k of ownKeys(init)) if (typeof k === 'string') push(this.#list, textOf(k), textOf(init[k]));
+      } else this.#read(textOf(init));
+    }
+    #read(text) { this.#list = parse(host(FORM, text[0] === '?' ? slice(text, 1) : text, false)); }
+    #changed() { if (this.#url !== undefined) this.#url(this.toString()); }
+    // of returns the parameters of a URL, which change it; read reads them again.
+    static of(changed) {
+      const p = new URLSearchParams();
+      p.#url = changed;
+      return p;
+    }
+    static read(p, text) { p.#read(text); }
+    get size() { return this.#list.length / 2; }
+    append(name, value) { push(this.#list, textOf(name), textOf(value)); this.#changed(); }
+    delete(name, value) {
+      const n = textOf(name), v = value === undefined ? undefined : textOf(value), l = this.#list;
+      for (let i = l.length - 2; i >= 0; i -= 2) if (l[i] === n && (v === undefined || l[i + 1] === v)) splice(l, i, 2);
+      this.#changed();
+    }
+    get(name) { return this.getAll(name)[0] ?? null; }
+    getAll(name) {
+      const n = textOf(name), l = this.#list, found = [];
+      for (let i = 0; i < l.length; i += 2) if (l[i] === n) push(found, l[i + 1]);
+      return found;
+    }
+    has(name, value) {
+      const all = this.getAll(name);
+      if (value === undefined) return all.length > 0;
+      const v = textOf(value);
+      for (let i = 0; i < all.length; i++) if (all[i] === v) return true;
+      return false;
+    }
+    set(name, value) {
+      const n = textOf(name), v = textOf(value), l = this.#list;
+      let first = -1;
+      for (let i = l.length - 2; i >= 0; i -= 2) {
+        if (l[i] !== n) continue;
+        if (first >= 0) splice(l, first, 2);
+        first = i;
+      }
+      if (first < 0) push(l, n, v);
+      else l[first + 1] = v;
+      this.#changed();
+    }
+    sort() {
+      const pairs = [...this];
+      pairs.sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
+      this.#list = pairs.flat();
+      this.#changed();
+    }
+    forEach(f, self) { for (const [name, value] of this) apply(f, self, [value, name, this]); }
+    *entries() { for (let i = 0; i < this.#list.length; i += 2) yield [this.#list[i], this.#list[i + 1]]; }
+    *keys() { for (let i = 0; i < this.#list.length; i += 2) yield this.#list[i]; }
+    *values() { for (let i = 1; i < this.#list.length; i += 2) yield this.#list[i]; }
+    [iterate]() { return this.entries(); }
+    toString() { return host(FORM, stringify(this.#list), true); }
+  }
+  const paramsOf = URLSearchParams.of, readParams = URLSearchParams.read;
+  delete URLSearchParams.of;
+  delete URLSearchParams.read;
+
+  // The parts of a URL, in the order of the host; the host numbers those that can be set.
+  const PARTS = { href: -1, origin: -1, protocol: 0, username: 1, password: 2, host: 3, hostname: 4, port: 5, pathname: 6, search: 7, hash: 8 };
+  const SEARCH = 9;
+  class URL {
+    #parts; #params;
+    constructor(url, base) {
+      const parts = urlParts(url, base);
+      if (parts === null) throw new TypeError('Invalid URL');
+      this.#parts = parts;
+    }
+    static canParse(url, base) { return urlParts(url, base) !== null; }
+    static parse(url, base) { return urlParts(url, base) === null ? null : new URL(url, base); }
+    static part(u, i) { return u.#parts[i]; }
+    static set(u, part, value) {
+      const text = textOf(value);
+      const parts = parse(host(URLS, stringify(part < 0 ? [text, null] : [u.#parts[0], text]), part) ?? 'null');
+      if (parts === null) {
+        if (part < 0) throw new TypeError('Invalid URL');
+        return; // a part that it cannot have is ignored
+      }
+      u.#parts = parts;
+      if (u.#params !== undefined) readParams(u.#params, parts[SEARCH]);
+    }
+    get searchParams() {
+      if (this.#params === undefined) {
+        this.#params = paramsOf((text) => { this.#parts = parse(host(URLS, stringify([this.#parts[0], text]), PARTS.search) ?? 'null') ?? this.#parts; });
+        readParams(this.#params, this.#parts[SEARCH]);
+      }
+      return this.#params;
+    }
+    toString() { return this.#parts[0]; }
+    toJSON() { return this.#parts[0]; }
+  }
+  const partOf = URL.part, setPart = URL.set;
+  delete URL.part;
+  delete URL.set;
+  const urlParts = (url, base) => parse(host(URLS, stringify([textOf(url), base === undefined ? null : textOf(base)]), -1) ?? 'null');
+  ownKeys(PARTS).forEach((name, i) => defineProperty(URL.prototype, name, {
+    get() { return partOf(this, i); }, set: name === 'origin' ? undefined : function (value) { setPart(this, PARTS[name], value); },
+    enumerable: true, configurable: true,
+  }));
+  hidden(G, 'URL', URL);
+  hidden(G, 'URLSearchParams', URLSearchParams);
 
   // ---- structuredClone ---------------------------------------------------
   const mapGet = uncurry(Map.prototype.get), mapSet = uncurry(Map.prototype.set);

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"slices"
 )
 
@@ -23,21 +24,30 @@ func (i *instance) hmac(key, data uint64, encoding int) uint64 {
 	if !ok1 || !ok2 {
 		return thrownByHost
 	}
-	hash := sha256.New
+	algorithm := sha256.New
 	if encoding&sha1Encoding != 0 {
-		hash = sha1.New
+		algorithm = sha1.New
 	}
-	mac := hmac.New(hash, k)
-	for len(d) > 0 {
-		n := min(len(d), 256<<10)
-		mac.Write(d[:n])
-		d = d[n:]
+	mac := hmac.New(algorithm, k)
+	i.hashed(mac, d)
+	var space [sha256.Size]byte
+	return i.encoded(mac.Sum(space[:0]), encoding&^sha1Encoding)
+}
+
+// hashed writes data to a hash, a piece at a time.
+func (i *instance) hashed(h hash.Hash, data []byte) {
+	for len(data) > 0 {
+		n := min(len(data), 256<<10)
+		h.Write(data[:n])
+		data = data[n:]
 		i.checkpoint()
 	}
-	var space [sha256.Size]byte
-	sum := mac.Sum(space[:0])
+}
+
+// encoded returns a hash of at most 32 bytes as a text: hex, base64 or base64url.
+func (i *instance) encoded(sum []byte, encoding int) uint64 {
 	var text [2 * sha256.Size]byte
-	switch encoding &^ sha1Encoding {
+	switch encoding {
 	case 1:
 		return i.newText(base64.StdEncoding.AppendEncode(text[:0], sum))
 	case 2:

@@ -1,0 +1,164 @@
+package component
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+
+	"gatehouse/internal/wtf8"
+)
+
+// sha256Data is sha256 of the prelude.
+func (i *instance) sha256Data(data uint64, encoding int) uint64 {
+	d, ok := i.dataOf(data)
+	if !ok {
+		return thrownByHost
+	}
+	hash := sha256.New()
+	i.hashed(hash, d)
+	return i.encoded(hash.Sum(nil), encoding)
+}
+
+// urlTurns is the work of parsing a URL, in turns of the engine's loops for each byte.
+const urlTurns = 20
+
+// urlParts are the members of a URL that can be set, by the numbers that the prelude has.
+var urlParts = []func(u *whatwg.Url, value string){
+	(*whatwg.Url).SetProtocol, (*whatwg.Url).SetUsername, (*whatwg.Url).SetPassword, (*whatwg.Url).SetHost, (*whatwg.Url).SetHostname,
+	(*whatwg.Url).SetPort, (*whatwg.Url).SetPathname, (*whatwg.Url).SetSearch, (*whatwg.Url).SetHash,
+}
+
+// url returns the parts of a URL as a JSON list of texts, or null for a text that is
+// none. given is a JSON list: a URL and its base, where that is not null; or, when part
+// is not negative, a URL and the value to which that part of it is set.
+func (i *instance) url(given uint64, part int) uint64 {
+	text, ok := i.textOf(given)
+	if !ok {
+		return thrownByHost
+	}
+	var args [2]*string
+	if len(text) > 2*MaxURL || json.Unmarshal(text, &args) != nil || args[0] == nil {
+		return jsNull
+	}
+	i.run.turns += int64(urlTurns * len(text))
+	u := parseURL(*args[0], args[1], part)
+	i.checkpoint()
+	if u == nil {
+		return jsNull
+	}
+	return i.newText(urlText(u))
+}
+
+// maxURLAts bounds the @ before a URL's query: the parser's time grows with their square.
+const maxURLAts = 100
+
+func tooManyAts(s string) bool {
+	if end := strings.IndexAny(s, "?#"); end >= 0 {
+		s = s[:end]
+	}
+	return strings.Count(s, "@") > maxURLAts
+}
+
+func parseURL(text string, other *string, part int) *whatwg.Url {
+	var u *whatwg.Url
+	var err error
+	if tooManyAts(text) || other != nil && tooManyAts(*other) {
+		return nil
+	}
+	if part < 0 && other != nil {
+		u, err = whatwg.ParseRef(*other, text)
+	} else {
+		u, err = whatwg.Parse(text)
+	}
+	if err != nil || part >= len(urlParts) {
+		return nil
+	}
+	if part >= 0 && other != nil {
+		urlParts[part](u, *other)
+	}
+	return u
+}
+
+// urlText returns the parts of a URL in the order of the prelude.
+func urlText(u *whatwg.Url) []byte {
+	origin := "null"
+	switch u.Scheme() {
+	case "http", "https", "ws", "wss", "ftp":
+		origin = u.Protocol() + "//" + u.Host()
+	}
+	text := []byte{'['}
+	for n, part := range []string{
+		u.Href(false), origin, u.Protocol(), u.Username(), u.Password(), u.Host(), u.Hostname(), u.Port(), u.Pathname(), u.Search(), u.Hash(),
+	} {
+		if n > 0 {
+			text = append(text, ',')
+		}
+		text = wtf8.AppendUTF8(text, part)
+	}
+	return append(text, ']')
+}
+
+// form reads or writes application/x-www-form-urlencoded: a text becomes a JSON list
+// of names and values in turn, and with write such a list becomes a text.
+func (i *instance) form(given uint64, write bool) uint64 {
+	text, ok := i.textOf(given)
+	if !ok {
+		return thrownByHost
+	}
+	i.run.turns += int64(len(text))
+	if !write {
+		out := []byte{'['}
+		for pair := range strings.SplitSeq(string(i.toUTF8(text)), "&") {
+			if pair == "" {
+				continue
+			}
+			name, value, _ := strings.Cut(pair, "=")
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(wtf8.AppendUTF8(out, unescaped(name)), ',')
+			out = wtf8.AppendUTF8(out, unescaped(value))
+		}
+		i.checkpoint()
+		return i.newText(append(out, ']'))
+	}
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		return jsNull
+	}
+	var out strings.Builder
+	for n := 0; n+1 < len(list); n += 2 {
+		if n > 0 {
+			out.WriteByte('&')
+		}
+		out.WriteString(formEscaped(list[n]) + "=" + formEscaped(list[n+1]))
+	}
+	i.checkpoint()
+	return i.newText([]byte(out.String()))
+}
+
+// unescaped decodes a name or value of a form; a % that begins no escape stays.
+func unescaped(s string) string {
+	s = strings.ReplaceAll(s, "+", " ")
+	out := make([]byte, 0, len(s))
+	for at := 0; at < len(s); at++ {
+		if s[at] == '%' && at+2 < len(s) {
+			if c, err := url.PathUnescape(s[at : at+3]); err == nil {
+				out = append(out, c...)
+				at += 2
+				continue
+			}
+		}
+		out = append(out, s[at])
+	}
+	return string(out) // what is not UTF-8 becomes U+FFFD when it is quoted
+}
+
+// formEscaped encodes a name or value of a form, as browsers do.
+func formEscaped(s string) string {
+	s = url.QueryEscape(s) // which escapes * and leaves ~
+	return strings.ReplaceAll(strings.ReplaceAll(s, "%2A", "*"), "~", "%7E")
+}

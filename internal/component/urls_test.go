@@ -1,0 +1,52 @@
+package component_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/internal/component"
+)
+
+// TestURL compares URL and URLSearchParams with what the URL standard says.
+func TestURL(t *testing.T) {
+	for body, want := range map[string]string{
+		`const u = new URL('HTTPS://user:p%40ss@Example.COM:443/a/../b?x=1#top'); return [u.href, u.origin, u.protocol, u.username, u.password, u.host, u.port, u.pathname, u.search, u.hash].join(' ')`: "https://user:p%40ss@example.com/b?x=1#top https://example.com https: user p%40ss example.com  /b ?x=1 #top",
+		`return new URL('../x?y#z', 'http://h:8080/a/b/c').href`:                                                                                                                                                    "http://h:8080/a/x?y#z",
+		`return new URL('http://münchen.example/ä?ö').href`:                                                                                                                                                         "http://xn--mnchen-3ya.example/%C3%A4?%C3%B6",
+		`try { new URL('/x') } catch (e) { return e instanceof TypeError && e.message }`:                                                                                                                            "Invalid URL",
+		`return [URL.canParse('x'), URL.canParse('x', 'http://h'), URL.parse('x')].join()`:                                                                                                                          "false,true,",
+		`const u = new URL('http://h/?a=1'); u.searchParams.append('b c', 'ü&'); u.pathname = '/p q'; u.hash = 'x'; u.port = '99'; return u.href`:                                                                   "http://h:99/p%20q?a=1&b+c=%C3%BC%26#x",
+		`const u = new URL('http://h/?a=1'); const p = u.searchParams; u.search = '?b=2'; return p.get('b') + p.has('a') + u.searchParams.size`:                                                                     "2false1",
+		`const u = new URL('http://h/?a=1'); u.searchParams.delete('a'); return u.href + JSON.stringify({ u })`:                                                                                                     `http://h/{"u":"http://h/"}`,
+		`const u = new URL('http://h/'); u.port = 'x'; u.protocol = 'mailto'; try { u.href = 'no' } catch { return u.href }`:                                                                                        "http://h/",
+		`return new URL('data:text/plain,x').origin`:                                                                                                                                                                "null",
+		`const p = new URLSearchParams({ b: '*-._~', a: 1 }); p.sort(); return String(p)`:                                                                                                                           "a=1&b=*-._%7E",
+		`const p = new URLSearchParams([['a', 1], ['b', 2], ['a', 3]]); p.set('a', 4); p.append('c', '😀'); return [...p].join(';') + ' ' + p + ' ' + p.has('a', '3')`:                                               "a,4;b,2;c,😀 a=4&b=2&c=%F0%9F%98%80 false",
+		`return [sha256(''), sha256('ü', 'base64'), crypto.sha256(new Uint8Array([1]), 'base64url')].join(' ')`:                                                                                                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 YHR0ykdalyTXNgq6caVtXfd+YTUOP3JM+h9G6Ffi2F8= S_USLzRFVMU73i67jNK349FgCtYxw4Wl18ziPHeFRZo",
+		`return [(1234.005).toFixed(2), (0.000001234).toString(), (1e21).toString(), (1.45).toFixed(1), (25).toString(36), (-1.5).toFixed(0), (123.456).toPrecision(4), (0).toFixed(2), (1e-7).toFixed(10)].join()`: "1234.01,0.000001234,1e+21,1.4,p,-2,123.5,0.00,0.0000001000",
+	} {
+		if got := value(t, body); got != want {
+			t.Errorf("%s\n got %q\nwant %q", body, got, want)
+		}
+	}
+}
+
+// TestLongURLs shows that a URL is bounded, and that its work counts.
+func TestLongURLs(t *testing.T) {
+	if got := value(t, `return [URL.canParse('http://h/' + 'x'.repeat(1 << 14)), URL.canParse('http://h/' + 'x'.repeat(1 << 15))]`); got.([]any)[0] != true || got.([]any)[1] != false {
+		t.Error(got)
+	}
+	if got := value(t, `return [100, 101].map((n) => URL.canParse('http://' + '@'.repeat(n) + 'h/?' + '@'.repeat(1000)))`); got.([]any)[0] != true || got.([]any)[1] != false {
+		t.Error(got)
+	}
+	body := "const u = 'http://h/' + '../a/'.repeat(3000); for (;;) URL.canParse(u)"
+	r := run(t, compile(t, "export default () => {"+body+"}"), runFor(100))
+	if r.Failed == nil || !strings.Contains(r.Failed.Message, "did not finish") {
+		t.Errorf("%+v", r.Failed)
+	}
+}
+
+func runFor(ms int) component.Run {
+	return component.Run{Tenant: "t", Timeout: time.Duration(ms) * time.Millisecond}
+}
