@@ -1,0 +1,3 @@
+import { checked } from "signing";
+
+export default ({ link }) => ({ accepted: checked(link).total });
