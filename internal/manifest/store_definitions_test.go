@@ -296,3 +296,19 @@ func TestEmailTemplatesAreKeptAndPruned(t *testing.T) {
 		p.printed(p.prune(reset), "update tenant acme: email_templates.external-user-welcome removed")
 	})
 }
+
+// Only texts of records are searchable, five of an entity type.
+func TestWhatIsSearchable(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		p := newPlace(t, d)
+		p.refused(manifest.Options{}, "tenant: acme\nentities:\n  - name: contact\n    fields:\n      - {name: score, type: number, searchable: true}\n",
+			"acme.yaml:5: entity contact: field score: only a text is searchable, not a number")
+		p.refused(manifest.Options{}, "tenant: acme\nuser_fields:\n  - {name: desk, type: text, searchable: true}\n",
+			"acme.yaml:3: user_fields: desk: unique, indexed and searchable are not available for fields of users")
+		six := "tenant: acme\nentities:\n  - name: contact\n    fields:\n"
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			six += "      - {name: " + name + ", type: text, searchable: true}\n"
+		}
+		p.refused(manifest.Options{}, six, "acme.yaml:3: entity contact: 6 fields are searchable: expected at most 5")
+	})
+}

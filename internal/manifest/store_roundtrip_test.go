@@ -112,6 +112,9 @@ func drawEntities(r *rapid.T) ([]any, map[string][]yamlMap) {
 				f["unique"], f["indexed"] = rapid.Bool().Draw(r, "unique"), rapid.Bool().Draw(r, "indexed")
 				comparable[name] = append(comparable[name], f)
 			}
+			if kind == "text" {
+				f["searchable"] = rapid.Bool().Draw(r, "searchable")
+			}
 			fields = append(fields, f)
 		}
 		e := yamlMap{"name": name, "fields": fields, "sharing": rapid.SampledFrom([]string{"private", "public_read", "public_read_write"}).Draw(r, "sharing")}

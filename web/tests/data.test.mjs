@@ -276,7 +276,7 @@ export default [
     const t = await tenant(`public_api: {enabled: true}
 entities:
   - name: note
-    fields: [{name: title, type: text, required: true}, {name: place, type: number, indexed: true}, {name: kind, type: select, options: [memo], indexed: true}, {name: body, type: text}]
+    fields: [{name: title, type: text, required: true, searchable: true}, {name: place, type: number, indexed: true}, {name: kind, type: select, options: [memo], indexed: true}, {name: body, type: text}]
 users:
   - {email: olivia@demo.example, name: Olivia Hart, owner: true}
 `)
@@ -302,6 +302,24 @@ users:
       assert.equal(new URL(page.url()).searchParams.get('sort'), 'place')
       await page.getByRole('button', { name: 'Previous' }).click()
       await page.locator('tr[data-key] td:first-child', { hasText: new RegExp(`^${all.at(-1)}$`) }).waitFor({ state: 'detached' })
+    })
+    await step('a search is in the address and finds beginnings while it is typed', async () => {
+      await page.goto(`${t.admin}/data/note`)
+      await page.getByLabel('Search words').fill('NOTE 39')
+      await page.waitForURL(/search=NOTE(\+|%20)39/)
+      await page.locator('tr[data-key]').nth(1).waitFor({ state: 'detached' })
+      assert.deepEqual(await titles(), ['Note 39'])
+      await page.reload()
+      await page.locator('tr[data-key]').first().waitFor()
+      assert.deepEqual(await titles(), ['Note 39'])
+      await page.getByLabel('Search words').fill('nobody')
+      await page.getByText('No record matches').waitFor()
+      await page.getByLabel('Search words').fill('-')
+      await page.locator('.filterfaults p', { hasText: 'Search: expected 1 to 8 words' }).waitFor()
+      await page.getByText('The list cannot be searched like this').waitFor()
+      await page.getByLabel('Search words').fill('')
+      await page.waitForURL((url) => !url.searchParams.has('search'))
+      await page.locator('tr[data-key]').nth(1).waitFor()
     })
     await step('a filter for which too many records are looked at', async () => {
       await page.goto(`${t.admin}/data/note?filter[kind]=memo&filter[title]=Nobody`)
