@@ -14,8 +14,10 @@ const (
 	maxSiftedBytes = 4 * maxRead
 	// lookAtOnce is how many rows one statement reads.
 	lookAtOnce = MaxLimit + 1
-	// patient is after how many rows a page takes turns with other work.
-	patient = 200
+	// patient and patientBytes are after how much a page takes turns with other work: to
+	// search a megabyte for words takes tens of milliseconds.
+	patient      = 200
+	patientBytes = 1 << 20
 )
 
 // sieve gives a page the rows that a plan's tests hold for. It looks at rows that
@@ -104,7 +106,7 @@ func (s *sieve) passes(rec *row) bool {
 
 // turn lets other work have the core after some rows.
 func (s *sieve) turn() error {
-	if s.rows < patient {
+	if s.rows < patient && s.bytes < patientBytes {
 		return nil
 	}
 	return s.cut.compute()

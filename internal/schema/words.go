@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -86,7 +87,7 @@ func inWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 	}
-	return unicode.In(r, unicode.L, unicode.N, unicode.M)
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
 
 // eachFolded calls each for the words of a run of characters, mostly one.
@@ -94,15 +95,8 @@ func eachFolded(run string, each func(word string) bool) bool {
 	if !strings.ContainsFunc(run, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return each(strings.ToLower(run[:min(len(run), maxWord)]))
 	}
-	run = fold(run)
-	for len(run) > 0 {
-		size, n := 0, 0 // of the word, in bytes and characters
-		for at, r := range run {
-			if !unicode.In(r, unicode.L, unicode.Nd, unicode.M) || n > 0 && (alone(r) || alone(first(run))) && !unicode.Is(unicode.M, r) {
-				break
-			}
-			size, n = at+utf8.RuneLen(r), n+1
-		}
+	for run = fold(run); len(run) > 0; {
+		size := lengthOfWord(run)
 		if size == 0 { // no word begins here
 			_, skip := utf8.DecodeRuneInString(run)
 			run = run[skip:]
@@ -114,6 +108,19 @@ func eachFolded(run string, each func(word string) bool) bool {
 		run = run[size:]
 	}
 	return true
+}
+
+// lengthOfWord returns the length in bytes of the word that a folded text begins with.
+func lengthOfWord(text string) int {
+	single := alone(first(text))
+	for at, r := range text {
+		switch {
+		case unicode.IsMark(r):
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r), at > 0 && (single || alone(r)):
+			return at
+		}
+	}
+	return len(text)
 }
 
 func first(text string) rune {
@@ -133,11 +140,38 @@ func cut(word string) string {
 }
 
 // alone reports whether a character is a word of its own.
-func alone(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+func alone(r rune) bool {
+	return r >= firstAlone && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+// firstAlone is less than every character that is a word of its own.
+const firstAlone = 0x2E80
 
 // fold returns the form in which words are compared. The letter ı, which folding
 // keeps apart, is i: it has no dot to be removed.
 func fold(text string) string {
+	table := plainFolds()
+	var b strings.Builder
+	for _, r := range text {
+		if r >= rune(len(table)) || unicode.Is(unicode.M, r) {
+			return foldAny(text)
+		}
+		b.WriteString(table[r])
+	}
+	return b.String()
+}
+
+// plainFolds returns the folded forms of the characters of Latin, Greek and Cyrillic.
+// None of them joins with a neighbour.
+var plainFolds = sync.OnceValue(func() *[0x530]string {
+	var table [0x530]string
+	for r := range table {
+		table[r] = foldAny(string(rune(r)))
+	}
+	return &table
+})
+
+func foldAny(text string) string {
 	text = norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
 	return norm.NFC.String(strings.Map(func(r rune) rune {
 		switch {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,20 @@ func TestWords(t *testing.T) {
 	} {
 		if got := strings.Join(Words(text), " "); got != expect {
 			t.Errorf("the words of %q are %q, expected %q", text, got, expect)
+		}
+	}
+}
+
+// What is folded character by character is what is folded as a whole.
+func TestFoldsByCharacter(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		text := make([]rune, 1+random.IntN(6))
+		for i := range text {
+			text[i] = rune(random.IntN(0x530))
+		}
+		if fast, slow := fold(string(text)), foldAny(string(text)); fast != slow {
+			t.Fatalf("%q is %q and %q", string(text), fast, slow)
 		}
 	}
 }
@@ -114,5 +129,19 @@ func TestParseSearch(t *testing.T) {
 		if got, reason := ParseSearch(text); got != nil || !strings.HasPrefix(reason, expect) {
 			t.Errorf("%q is %v (%s), expected %s", text, got, reason, expect)
 		}
+	}
+}
+
+func BenchmarkWords(b *testing.B) {
+	for name, text := range map[string]string{
+		"ascii": "met at the spring fair, asked for the price list ", "accents": "Grüße aus Köln für Frau Müller, Straße ", "marks": "e\u0301\u0302x ", "han": "東京都",
+	} {
+		text = strings.Repeat(text, maxSearched/utf8.RuneCountInString(text))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Words(text)
+			}
+		})
 	}
 }
