@@ -89,7 +89,7 @@ func (l *linker) follow(from, name string) bool {
 		return true
 	}
 	if l.wrong == nil {
-		line, column := importPlace(l.text(from), name, "")
+		line, column := importPlace(l.text(from), importedName{module: name})
 		l.wrong = &SourceError{Message: problem, Module: from, Line: line, Column: column, Import: name}
 	}
 	return false
@@ -185,9 +185,13 @@ func (i *instance) refuseImport(message string) uint64 {
 	return 0
 }
 
-// importPlace returns the place in a source where it imports from a module, of the
-// import that has a name where that is not ""; 0, 0 when none is found.
-func importPlace(source, module, name string) (line, column int) {
+// importedName is what a source imports: a module or, where name is not "", that of a
+// module.
+type importedName struct{ module, name string }
+
+// importPlace returns the place in a source of an import; 0, 0 when none is found.
+func importPlace(source string, imported importedName) (line, column int) {
+	module, name := imported.module, imported.name
 	from := regexp.MustCompile(`(?:\bfrom|\bimport)\s*\(?\s*(["'])` + regexp.QuoteMeta(module) + `["']`)
 	for _, m := range from.FindAllStringSubmatchIndex(source, -1) {
 		at := m[2]
@@ -219,7 +223,7 @@ func (l *linker) locate(e *SourceError) {
 		if !slices.Contains(l.imports[from], module) {
 			continue
 		}
-		if line, column := importPlace(l.text(from), module, name); line > 0 {
+		if line, column := importPlace(l.text(from), importedName{module, name}); line > 0 {
 			e.Module, e.Line, e.Column, e.Import = from, line, column, module
 			return
 		}

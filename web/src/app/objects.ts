@@ -6,7 +6,7 @@ import { useLasting } from './lasting'
 /** Kinds of objects of the configuration, as the server names them. */
 export type ObjectKind =
   | 'tenant' | 'entity' | 'user_fields' | 'role' | 'permission_set' | 'sharing_rule' | 'user'
-  | 'logic_component' | 'automation' | 'custom_endpoint' | 'email_template'
+  | 'module' | 'logic_component' | 'automation' | 'custom_endpoint' | 'email_template'
 
 /** One object as it is stored, with the version that an edit is made against. */
 export interface Stored<T> { name: string; version: string; value: T }

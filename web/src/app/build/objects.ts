@@ -19,8 +19,8 @@ export interface Declaration { name: string; type: 'text' | 'number' | 'boolean'
 /** As whom something runs (contract X2). */
 export type ExecutionContext = 'caller' | 'system' | { specific_user: string }
 
-/** A logic component as the configuration has it. */
-export interface ComponentValue { inputs?: Declaration[]; outputs?: Declaration[]; execution_context?: ExecutionContext; timeout_ms?: number; source: string }
+/** A logic component as the configuration has it. A secret that is null is kept. */
+export interface ComponentValue { inputs?: Declaration[]; outputs?: Declaration[]; execution_context?: ExecutionContext; timeout_ms?: number; config?: Record<string, unknown>; secrets?: Record<string, string | null>; source: string }
 
 /** A node of a flow as the configuration has it. */
 export interface FlowNode { id?: string; type: string; [member: string]: unknown }

@@ -29,6 +29,7 @@ import { toast } from '../../ui/toast'
 import { LeaveGuard } from '../../ui/unsaved'
 import { useGo, useParam, useUrlValue } from '../../ui/url'
 import { completionFor } from './complete'
+import { Settings, type TypedSecrets } from './settings'
 import { useChecked } from '../../app/build/checked'
 import '../../app/build/build.css'
 
@@ -58,14 +59,17 @@ function Editor({ name, stored, version }: { name: string; stored: ComponentValu
   const save = useSave()
   const [url, setUrl] = useUrlValue('show')
   const [removing, setRemoving] = useState(false)
+  // Secrets are in no draft: they are lost with the page.
+  const [typed, setTyped] = useState<TypedSecrets>({})
   const go = useGo()
   const problems = useMemo(() => problemsOf(save.error ?? undefined), [save.error])
   const errors = useMemo(() => Object.fromEntries(problems.map((p) => [p.path, p.message])), [problems])
   const failed = useRuns({ kind: 'component', target: name, status: 'failed', limit: 20 }, !isNew)
   const uses = useUses(name)
-  const changed = draft.dirty || isNew
+  const written = Object.fromEntries(Object.entries(typed).filter(([, text]) => text !== ''))
+  const changed = draft.dirty || isNew || Object.keys(written).length > 0
   const store = (against: string) => {
-    save.mutate([{ kind: 'logic_component', name, value, against }], { onSuccess: () => { draft.discard(); toast.show({ text: `${name} is saved` }) } })
+    save.mutate([{ kind: 'logic_component', name, value: value.secrets ? { ...value, secrets: { ...value.secrets, ...written } } : value, against }], { onSuccess: () => { draft.discard(); setTyped({}); toast.show({ text: `${name} is saved` }) } })
   }
   useShortcut('mod+s', 'Save', () => { if (changed && !save.isPending) store(draft.against) })
   const conflict = save.error?.status === 409 || (draft.stale && !save.isPending)
@@ -93,6 +97,7 @@ function Editor({ name, stored, version }: { name: string; stored: ComponentValu
             <TextField label="Time limit" type="ms, 1 to 30,000" inputMode="numeric" value={String(value.timeout_ms ?? 5000)} onChange={(text) => { set({ timeout_ms: Number(text.replace(/\D/g, '')) || 0 }) }} error={errors['timeout_ms']} help="The wait for its commit is part of it." />
           </div>
         ) },
+        { key: 'settings', label: 'Config and secrets', bad: Object.keys(errors).some((p) => /^(config|secrets)/.test(p)), content: () => <Settings key={draft.against} value={value} typed={typed} onChange={set} onTyped={setTyped} errors={errors} /> },
         { key: 'runs', label: 'Runs', n: failures > 0 ? `${failures}${failed.data?.meta.hasMore ? '+' : ''} failed` : undefined, bad: failures > 0, content: () => <div className="formpad"><LastRuns filter={{ kind: 'component', target: name }} what="A run is kept for 30 days: who it ran as, what it printed, and what went wrong." /></div> },
         ...(isNew ? [] : [{ key: 'history', label: 'History', content: () => <div className="formpad"><ObjectHistory kind="logic_component" name={name} /></div> }]),
         { key: 'uses', label: 'Used by', n: uses.length, content: () => <div className="formpad">{uses.length === 0 ? <Empty title="Nothing calls it yet" action={<Link className="btn main1" to={`${paths.endpoints()}?new=1&component=${name}`}>Publish it at an endpoint</Link>}>An endpoint, a step of an automation or a webhook’s verifier can.</Empty> : <ul className="uses">{uses.map((u) => <li key={u.label}><Link to={u.to}>{u.label}</Link></li>)}</ul>}</div> },

@@ -36,7 +36,7 @@ export function kindWords(kind: string): string { return kind.replaceAll('_', ' 
 export const groups: readonly { title: string; kinds: readonly string[] }[] = [
   { title: 'Entities and fields', kinds: ['entity', 'user_fields'] },
   { title: 'Access', kinds: ['role', 'permission_set', 'sharing_rule', 'user'] },
-  { title: 'What runs', kinds: ['logic_component', 'automation', 'custom_endpoint'] },
+  { title: 'What runs', kinds: ['module', 'logic_component', 'automation', 'custom_endpoint'] },
   { title: 'Settings', kinds: ['tenant', 'email_template'] },
 ]
 
