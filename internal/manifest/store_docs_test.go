@@ -18,6 +18,7 @@ func TestTheReferenceIsRight(t *testing.T) {
 	each(t, func(p *place) {
 		p.vars["OLIVIA_PASSWORD"] = "correct horse battery"
 		p.vars["SHOP_SECRET"], p.vars["OLD_SHOP_SECRET"] = "the secret of the shop", "the old secret of the shop"
+		p.vars["PAYMENT_KEY"] = "the key of the payment provider"
 		applied := 0
 		for part := range strings.SplitSeq(doc, "```yaml\n") {
 			src, _, isBlock := strings.Cut(part, "```")
