@@ -228,10 +228,11 @@ func TestTheMigrationDerivesTheWays(t *testing.T) {
 
 var comments = regexp.MustCompile(`(?m)--.*$`)
 
-// indexRows returns the index rows of values that are set.
+// indexRows returns the index rows of values that are set. It leaves out those of words,
+// which the migration does not know.
 func (h *house) indexRows() (rows []string) {
 	err := h.d.Unscoped("test").Query(context.Background(), `SELECT tenant_id, entity, field, value, reach, record_created_at, is_unique
-		FROM field_values WHERE value <> $1 ORDER BY tenant_id, entity, field, value, reach, record_created_at`, func(r db.Row) error {
+		FROM field_values WHERE value <> $1 AND field NOT LIKE '%~' ORDER BY tenant_id, entity, field, value, reach, record_created_at`, func(r db.Row) error {
 		rows = append(rows, fmt.Sprint(r.Text(0), r.Text(1), r.Text(2), r.Text(3), r.Text(4), r.Int(5), r.Int(6)))
 		return nil
 	}, schema.Unset)
