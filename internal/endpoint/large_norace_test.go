@@ -84,7 +84,7 @@ func TestMemoryOfConcurrentRuns(t *testing.T) {
 			for range 8 {
 				wait.Go(func() {
 					for range 3 {
-						if a := olivia.Post(customPath+slug, `{}`); a.Status != 200 && a.Code() != "OVERLOADED" {
+						if a := olivia.Post(customPath+slug, `{}`); a.Status != 200 && a.Code() != "OVERLOADED" && a.Code() != "EXECUTION_TIMEOUT" { // beside other tests a flow's 5 s may end
 							t.Errorf("%s: %d %.200s", slug, a.Status, a.Body)
 						}
 					}
