@@ -26,6 +26,10 @@ func (s spy) Query(ctx context.Context, sql string, each func(db.Row) error, arg
 	return s.Handle.Query(ctx, sql, each, args...)
 }
 
+// On a slow machine, too, the caller of a deletion clears all references itself, unless
+// a test says otherwise.
+func init() { clearFor = time.Minute }
+
 // ClearFor sets how long a deletion clears references itself, and returns a
 // function that restores the previous value.
 func ClearFor(d time.Duration) (undo func()) {

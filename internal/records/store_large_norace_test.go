@@ -158,7 +158,6 @@ func TestPagesOfBytesMissAndRepeatNothing(t *testing.T) {
 // server, with the same result.
 func TestADeletionThatManyReferToIsSplit(t *testing.T) {
 	const n = 1100
-	t.Cleanup(records.ClearFor(time.Minute)) // the call clears all references itself, even on a slow machine
 	for _, run := range []bool{false, true} {
 		t.Run(fmt.Sprint("run=", run), func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
