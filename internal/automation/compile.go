@@ -49,7 +49,7 @@ func Restore(def *Definition) (*Flow, Problems) {
 }
 
 func compile(def *Definition, c *compiler) (*Flow, Problems) {
-	c.scope, c.allItems, c.must = newScope(def), map[string]bool{}, def.FailOnSkip
+	c.scope, c.allItems, c.must, c.room = newScope(def), map[string]bool{}, def.FailOnSkip, MaxExpressions
 	for _, d := range def.Outputs {
 		c.outputs = append(c.outputs, d.Name)
 	}
@@ -67,6 +67,7 @@ type compiler struct {
 	stored   bool // the definition was accepted before
 	must     bool // nodes end the run when they cannot read what they need
 	outputs  []string
+	room     int             // of MaxExpressions, in bytes
 	allItems map[string]bool // the names of all items that were compiled so far
 	problems Problems
 }

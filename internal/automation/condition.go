@@ -48,6 +48,12 @@ func (c *compiler) when(source any, path string) expression {
 // expression compiles what is between {{ and }}. It adds a problem for each mistake, and
 // returns nil for a text that cannot be parsed.
 func (c *compiler) expression(text, path string) expression {
+	if c.room -= len(text); c.room < 0 && !c.stored {
+		if c.room+len(text) >= 0 { // said once
+			c.problems.add(path, "the expressions in {{…}} are too long together: expected at most %d KiB in an automation", MaxExpressions>>10)
+		}
+		return nil
+	}
 	tree, problem := parseCondition(text)
 	if problem != "" {
 		c.problems.add(path, "%s", problem)

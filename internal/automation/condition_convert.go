@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"gatehouse/internal/clock"
 )
 
 // The functions that convert a value to the type of a field. Null stays null, so that
@@ -15,13 +17,42 @@ func toNumber(_ *run, v any) (any, error) {
 	case nil, float64, number:
 		return v, nil
 	case string:
-		made, _, err := parseJSON([]byte(strings.TrimSpace(given)), MaxWork)
-		if _, ok := double(made); ok && err == nil {
+		if made, ok := numberIn(given); ok {
 			return made, nil
 		}
 		return nil, mistakef("number: expected a number like 19.90, found %s", show(given))
 	}
 	return nil, mistakef("number: expected a number or a text that is one, found %s", kindOf(v))
+}
+
+// maxNumber and maxTime bound a text that is read as a number or a time, in bytes.
+const (
+	maxNumber = 400
+	maxTime   = 100
+)
+
+// numberIn reads a text that is a number in JSON.
+func numberIn(text string) (any, bool) {
+	if len(text) > maxNumber {
+		return nil, false
+	}
+	made, _, err := parseJSON([]byte(strings.TrimSpace(text)), MaxWork)
+	_, ok := double(made)
+	return made, ok && err == nil
+}
+
+// timeIn reads a text that is a time with an offset or a date.
+func timeIn(text string) (at time.Time, ok bool) {
+	if len(text) > maxTime {
+		return at, false
+	}
+	text = strings.TrimSpace(text)
+	at, err := clock.ParseRFC3339(text)
+	if err != nil {
+		at, err = time.Parse(time.DateOnly, text)
+	}
+	at = at.UTC().Truncate(time.Microsecond)
+	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
 }
 
 // toText converts a value as a template in a text does: lists and objects are JSON.
@@ -51,11 +82,8 @@ func toTime(name string, format func(time.Time) string) func(*run, any) (any, er
 			return format(time.Unix(int64(whole), int64(micros)*1000).UTC()), nil
 		}
 		if given, ok := v.(string); ok {
-			for _, form := range []string{time.RFC3339Nano, time.DateOnly} {
-				at, err := time.Parse(form, strings.TrimSpace(given))
-				if at = at.UTC().Truncate(time.Microsecond); err == nil && at.Year() >= 1 && at.Year() <= 9999 {
-					return format(at), nil
-				}
+			if at, ok := timeIn(given); ok {
+				return format(at), nil
 			}
 			return nil, mistakef("%s: expected a time like 2026-11-23T09:30:00Z or a date like 2026-11-23, found %s", name, show(given))
 		}

@@ -271,10 +271,9 @@ func numberFunction(name string, make func(float64) float64) func(*run, any) (an
 	return func(_ *run, v any) (any, error) {
 		f, ok := double(v)
 		if s, isText := v.(string); isText && (name == "int" || name == "float") {
-			parsed, _, err := parseJSON([]byte(strings.TrimSpace(s)), MaxWork)
-			if f, ok = double(parsed); err != nil {
-				ok = false
-			}
+			parsed, isNumber := numberIn(s)
+			f, _ = double(parsed)
+			ok = isNumber
 		}
 		if !ok {
 			return nil, mistakef("%s: expected a number, found %s", name, kindOf(v))

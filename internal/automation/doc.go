@@ -58,6 +58,8 @@ const (
 	MaxPath     = 64
 	// MaxCondition is the length of a when in bytes.
 	MaxCondition = 2_000
+	// MaxExpressions is the length in bytes of all expressions between {{ and }} of a flow.
+	MaxExpressions = 256 << 10
 	// MaxTrace is how many nodes' traces are kept of one run, MaxTraceResult how
 	// much of each result.
 	MaxTrace       = 1_000

@@ -1,9 +1,11 @@
 package automation_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"gatehouse/internal/automation"
 	"gatehouse/internal/fault"
 )
 
@@ -44,16 +46,21 @@ func TestExpressionsInTemplates(t *testing.T) {
 
 func TestExpressionsThatFail(t *testing.T) {
 	for given, want := range map[string]string{
-		`{{number(inputs.data)}}`:                       "number: expected a number or a text that is one, found a list",
-		`{{number("19,90")}}`:                           `number: expected a number like 19.90, found "19,90"`,
-		`{{number("")}}`:                                `number: expected a number like 19.90, found ""`,
-		`{{number("NaN")}}`:                             `number: expected a number like 19.90, found "NaN"`,
-		`{{number("true")}}`:                            `number: expected a number like 19.90, found "true"`,
-		`{{date("24.11.2026")}}`:                        `date: expected a time like 2026-11-23T09:30:00Z or a date like 2026-11-23, found "24.11.2026"`,
-		`{{datetime("2026-02-30")}}`:                    `datetime: expected a time like`,
-		`{{datetime(1e300)}}`:                           "datetime: expected seconds since 1970 or a text, found a number",
-		`{{datetime(true)}}`:                            "datetime: expected seconds since 1970 or a text, found true or false",
-		`{{date("9999-12-31T23:59:59-01:00")}}`:         "date: expected a time like",
+		`{{number(inputs.data)}}`:                                "number: expected a number or a text that is one, found a list",
+		`{{number("19,90")}}`:                                    `number: expected a number like 19.90, found "19,90"`,
+		`{{number("")}}`:                                         `number: expected a number like 19.90, found ""`,
+		`{{number("NaN")}}`:                                      `number: expected a number like 19.90, found "NaN"`,
+		`{{number("true")}}`:                                     `number: expected a number like 19.90, found "true"`,
+		`{{date("24.11.2026")}}`:                                 `date: expected a time like 2026-11-23T09:30:00Z or a date like 2026-11-23, found "24.11.2026"`,
+		`{{datetime("2026-02-30")}}`:                             `datetime: expected a time like`,
+		`{{datetime(1e300)}}`:                                    "datetime: expected seconds since 1970 or a text, found a number",
+		`{{datetime(true)}}`:                                     "datetime: expected seconds since 1970 or a text, found true or false",
+		`{{date("9999-12-31T23:59:59-01:00")}}`:                  "date: expected a time like",
+		`{{datetime("2026-11-23T9:30:00Z")}}`:                    "datetime: expected a time like",
+		`{{datetime("2026-11-23T09:30:00+24:00")}}`:              "datetime: expected a time like",
+		`{{date("` + strings.Repeat(" ", 100) + `2026-11-23")}}`: "date: expected a time like",
+		`{{number("` + strings.Repeat("1", 401) + `")}}`:         "number: expected a number like 19.90",
+		`{{float("` + strings.Repeat(" ", 400) + `1")}}`:         "float: expected a number, found text",
 		`{{1 / 0}}`:                                     "/: the result is not a number",
 		`{{inputs.score + inputs.email}}`:               "+: expected two numbers, found a number and text",
 		`{{sum(map(1..10000, sum(map(1..10000, #))))}}`: "the conditions take more than 2000000 steps",
@@ -78,6 +85,25 @@ func TestExpressionsThatFail(t *testing.T) {
 		if len(found) != 1 || !strings.HasPrefix(found[0].Text, want) {
 			t.Errorf("%s: %v, want %s", given, found, want)
 		}
+	}
+}
+
+// What is in the braces is an expression after a line break, too, as YAML folds one.
+func TestAnExpressionOfSeveralLines(t *testing.T) {
+	s := flow(t, `
+- {type: output, set: {a: "{{inputs.score ?:\t1}}", b: "{{-1\n-\n1}}"}}`)
+	s.gives(`{"score":null}`, `{"a":1,"b":-2}`, 1)
+}
+
+func TestTheExpressionsOfAFlowShareABound(t *testing.T) {
+	one := "{{1" + strings.Repeat(" ", 1898) + "* 0}}"
+	source := "\n- {type: set, values: {"
+	for i := range automation.MaxExpressions/1902 + 2 {
+		source += fmt.Sprintf("x%d: '%s', ", i, one)
+	}
+	_, found := problems(t, source+"y: 1}}")
+	if len(found) != 1 || !strings.HasPrefix(found[0].Text, "the expressions in {{…}} are too long together: expected at most 256 KiB in an automation") {
+		t.Errorf("%v", found)
 	}
 }
 

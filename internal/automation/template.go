@@ -300,7 +300,7 @@ func (c *compiler) text(s, path string) template {
 // reading compiles the text between {{ and }}: a path, or an expression in the language
 // of conditions. It adds a problem at at for a mistake.
 func (c *compiler) reading(s, at string) template {
-	if strings.ContainsFunc(s, inExpression) {
+	if strings.ContainsAny(s, inExpression) {
 		if made := c.expression(s, at); made != nil {
 			return made
 		}
@@ -317,6 +317,6 @@ func (c *compiler) reading(s, at string) template {
 	return newConstant(nil)
 }
 
-// inExpression reports whether a character makes an expression of what is in the braces:
-// a path has none of them.
-func inExpression(c rune) bool { return c == ' ' || strings.ContainsRune("([\"'`+*/<>=!?&|%,", c) }
+// inExpression are characters that make an expression of what is in the braces: a path has
+// none of them.
+const inExpression = " \t\r\n([\"'`+*/<>=!?&|%,"

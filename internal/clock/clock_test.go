@@ -113,6 +113,22 @@ func TestIDsOfOneInstantDiffer(t *testing.T) {
 	wait.Wait()
 }
 
+func TestOnlyRFC3339IsParsed(t *testing.T) {
+	for _, right := range []string{"2026-11-23T09:30:00Z", "2026-11-23T09:30:00.5+01:00", "2026-11-23T09:30:00.123456789-23:59"} {
+		if at, err := clock.ParseRFC3339(right); err != nil || at.Year() != 2026 {
+			t.Errorf("%s: %v, %v", right, at, err)
+		}
+	}
+	for _, wrong := range []string{
+		"", "2026-11-23", "2026-11-23T09:30:00", "2026-11-23t09:30:00Z", "2026-11-23 09:30:00Z", "2026-11-23T9:30:00Z", "2026-11-23T09:30:00,5Z",
+		"2026-11-23T09:30:00+24:00", "2026-11-23T09:30:00+01:60", "2026-11-23T09:30:00+0100", "2026-02-30T09:30:00Z",
+	} {
+		if at, err := clock.ParseRFC3339(wrong); err == nil {
+			t.Errorf("%s is %v", wrong, at)
+		}
+	}
+}
+
 const layout = "2006-01-02T15:04:05.000000Z07:00"
 
 func TestTimesAreWrittenAsTimeFormatWritesThem(t *testing.T) {

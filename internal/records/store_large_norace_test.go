@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
