@@ -46,6 +46,7 @@ func TestInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	prove := os.Getenv("GATEHOUSE_PROVE") == "1"
+	t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32)) // which PostgreSQL needs
 	for _, engine := range dbtest.Engines {
 		names := scripts[engine]
 		switch {
@@ -55,6 +56,7 @@ func TestInABrowser(t *testing.T) {
 			names = []string{"portal", "account", "company"}
 		}
 		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel() // a script waits for its page more than it computes
 			w := begin(t, engine)
 			setting := map[string]any{
 				"portal": w.portal, "stranger": w.stranger, "api": w.api, "mails": w.mails, "staffKey": w.key(t, "robin"), "shopKey": w.key(t, "shop"),
@@ -106,7 +108,6 @@ func begin(t *testing.T, engine db.Engine) *world {
 	data := config.Dir
 	if config.URL != "" {
 		data = t.TempDir()
-		t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32))
 		w.flags = []string{"--database", config.URL}
 	}
 	w.flags = append(w.flags, "--data", data)

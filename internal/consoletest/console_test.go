@@ -31,8 +31,8 @@ var scripts = flag.String("scripts", "", "run only these scripts of web/tests, b
 
 const folder = "../../web/tests"
 
-// TestConsole runs the scripts of web/tests. One server of each engine serves all of
-// them, and one browser.
+// TestConsole runs the scripts of web/tests, on the engines side by side. One server of an
+// engine serves all of its scripts, and one browser.
 func TestConsole(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "../../scripts/need", "npm", "chromium").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -40,6 +40,7 @@ func TestConsole(t *testing.T) {
 	all := os.Getenv("GATEHOUSE_PROVE") == "1" || *scripts != ""
 	names := chosen(t)
 	binary := program.BuildConsole(t)
+	t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32)) // which PostgreSQL needs
 	for i, engine := range dbtest.Engines {
 		var mine []string
 		for j, name := range names {
@@ -50,7 +51,10 @@ func TestConsole(t *testing.T) {
 		if len(mine) == 0 {
 			continue
 		}
-		t.Run(string(engine), func(t *testing.T) { run(t, begin(t, binary, engine), mine) })
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel() // a script waits for its page more than it computes
+			run(t, begin(t, binary, engine), mine)
+		})
 	}
 }
 
@@ -148,12 +152,11 @@ func begin(t *testing.T, binary string, engine db.Engine) *stage {
 	if config := dbtest.Config(t, engine); config.URL != "" {
 		s.config = config
 		s.flags = append(s.flags, "--database", config.URL)
-		t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32))
 	}
 	if cache := enginecache.Dir(); cache != "" {
 		s.flags = append(s.flags, "--cache", cache)
 	}
-	// The first command makes the schema and the master key, before the server and commands of the scripts do it at once.
+	// The first command makes the schema, before the server and commands of the scripts do it at once.
 	if code, _, stderr := s.command(t.Context(), []string{"apply", "-f", "-"}, "tenant: first\n"); code != 0 {
 		t.Fatalf("apply: %s", stderr)
 	}
