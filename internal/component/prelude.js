@@ -220,6 +220,11 @@
   // wellFormed is how the web's interfaces take a text.
   const wellFormed = uncurry(String.prototype.toWellFormed);
   const textOf = (v) => wellFormed(String(v));
+  const form = (text, write) => {
+    const made = host(FORM, text, write);
+    if (made === null) throw new TypeError('URLSearchParams: expected at most 1 MiB');
+    return made;
+  };
 
   class URLSearchParams {
     #list = []; // names and values in turn
@@ -236,7 +241,7 @@
         } else for (const k of ownKeys(init)) if (typeof k === 'string') push(this.#list, textOf(k), textOf(init[k]));
       } else this.#read(textOf(init));
     }
-    #read(text) { this.#list = parse(host(FORM, text[0] === '?' ? slice(text, 1) : text, false)); }
+    #read(text) { this.#list = parse(form(text[0] === '?' ? slice(text, 1) : text, false)); }
     #changed() { if (this.#url !== undefined) this.#url(this.toString()); }
     // of returns the parameters of a URL, which change it; read reads them again.
     static of(changed) {
@@ -288,7 +293,7 @@
     *keys() { for (let i = 0; i < this.#list.length; i += 2) yield this.#list[i]; }
     *values() { for (let i = 1; i < this.#list.length; i += 2) yield this.#list[i]; }
     [iterate]() { return this.entries(); }
-    toString() { return host(FORM, stringify(this.#list), true); }
+    toString() { return form(stringify(this.#list), true); }
   }
   const paramsOf = URLSearchParams.of, readParams = URLSearchParams.read;
   delete URLSearchParams.of;
@@ -301,16 +306,16 @@
     #parts; #params;
     constructor(url, base) {
       const parts = urlParts(url, base);
-      if (parts === null) throw new TypeError('Invalid URL');
+      if (!parts) throw new TypeError('Invalid URL');
       this.#parts = parts;
     }
-    static canParse(url, base) { return urlParts(url, base) !== null; }
-    static parse(url, base) { return urlParts(url, base) === null ? null : new URL(url, base); }
+    static canParse(url, base) { return !!urlParts(url, base); }
+    static parse(url, base) { return urlParts(url, base) ? new URL(url, base) : null; }
     static part(u, i) { return u.#parts[i]; }
     static set(u, part, value) {
       const text = textOf(value);
-      const parts = parse(host(URLS, stringify(part < 0 ? [text, null] : [u.#parts[0], text]), part) ?? 'null');
-      if (parts === null) {
+      const parts = part < 0 ? urlParts(text) : changed(u.#parts[0], text, part);
+      if (!parts) {
         if (part < 0) throw new TypeError('Invalid URL');
         return; // a part that it cannot have is ignored
       }
@@ -319,7 +324,9 @@
     }
     get searchParams() {
       if (this.#params === undefined) {
-        this.#params = paramsOf((text) => { this.#parts = parse(host(URLS, stringify([this.#parts[0], text]), PARTS.search) ?? 'null') ?? this.#parts; });
+        this.#params = paramsOf((text) => {
+          this.#parts = changed(this.#parts[0], text, PARTS.search) ?? this.#parts;
+        });
         readParams(this.#params, this.#parts[SEARCH]);
       }
       return this.#params;
@@ -331,6 +338,12 @@
   delete URL.part;
   delete URL.set;
   const urlParts = (url, base) => parse(host(URLS, stringify([textOf(url), base === undefined ? null : textOf(base)]), -1) ?? 'null');
+  // changed returns the parts of a URL of which one is set; null for what that part cannot be.
+  const changed = (href, text, part) => {
+    const parts = parse(host(URLS, stringify([href, text]), part) ?? 'null');
+    if (parts === 0) throw new TypeError('URL: expected at most 32 KiB');
+    return parts;
+  };
   ownKeys(PARTS).forEach((name, i) => defineProperty(URL.prototype, name, {
     get() { return partOf(this, i); }, set: name === 'origin' ? undefined : function (value) { setPart(this, PARTS[name], value); },
     enumerable: true, configurable: true,

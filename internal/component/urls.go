@@ -31,8 +31,11 @@ var urlParts = []func(u *whatwg.Url, value string){
 	(*whatwg.Url).SetPort, (*whatwg.Url).SetPathname, (*whatwg.Url).SetSearch, (*whatwg.Url).SetHash,
 }
 
-// url returns the parts of a URL as a JSON list of texts, or null for a text that is
-// none. given is a JSON list: a URL and its base, where that is not null; or, when part
+// partSearch is the first of the parts that begin with the query.
+const partSearch = 7
+
+// url returns the parts of a URL as a JSON list of texts, null for a text that is none, or
+// 0 for one that is too long. given is a JSON list: a URL and its base, where that is not null; or, when part
 // is not negative, a URL and the value to which that part of it is set.
 func (i *instance) url(given uint64, part int) uint64 {
 	text, ok := i.textOf(given)
@@ -40,7 +43,10 @@ func (i *instance) url(given uint64, part int) uint64 {
 		return thrownByHost
 	}
 	var args [2]*string
-	if len(text) > 2*MaxURL || json.Unmarshal(text, &args) != nil || args[0] == nil {
+	if len(text) > 2*MaxURL {
+		return i.newText([]byte("0"))
+	}
+	if json.Unmarshal(text, &args) != nil || args[0] == nil {
 		return jsNull
 	}
 	i.run.turns += int64(urlTurns * len(text))
@@ -65,7 +71,7 @@ func tooManyAts(s string) bool {
 func parseURL(text string, other *string, part int) *whatwg.Url {
 	var u *whatwg.Url
 	var err error
-	if tooManyAts(text) || other != nil && tooManyAts(*other) {
+	if tooManyAts(text) || other != nil && part < partSearch && tooManyAts(*other) {
 		return nil
 	}
 	if part < 0 && other != nil {
@@ -101,12 +107,19 @@ func urlText(u *whatwg.Url) []byte {
 	return append(text, ']')
 }
 
+// maxForm bounds what form reads, in bytes: it works in the host's memory.
+const maxForm = 1 << 20
+
 // form reads or writes application/x-www-form-urlencoded: a text becomes a JSON list
-// of names and values in turn, and with write such a list becomes a text.
+// of names and values in turn, and with write such a list becomes a text. It returns
+// null beyond maxForm.
 func (i *instance) form(given uint64, write bool) uint64 {
 	text, ok := i.textOf(given)
 	if !ok {
 		return thrownByHost
+	}
+	if len(text) > maxForm {
+		return jsNull
 	}
 	i.run.turns += int64(len(text))
 	if !write {

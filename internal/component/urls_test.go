@@ -40,6 +40,21 @@ func TestLongURLs(t *testing.T) {
 	if got := value(t, `return [100, 101].map((n) => URL.canParse('http://' + '@'.repeat(n) + 'h/?' + '@'.repeat(1000)))`); got.([]any)[0] != true || got.([]any)[1] != false {
 		t.Error(got)
 	}
+	for body, want := range map[string]string{
+		`u.searchParams.append('b', 'x'.repeat(1 << 15))`:                 "TypeError: URL: expected at most 32 KiB",
+		`u.pathname = 'x'.repeat(1 << 15)`:                                "TypeError: URL: expected at most 32 KiB",
+		`u.href = 'http://h/' + 'x'.repeat(1 << 15)`:                      "TypeError: Invalid URL",
+		`new URLSearchParams('x'.repeat((1 << 20) + 1))`:                  "TypeError: URLSearchParams: expected at most 1 MiB",
+		`String(new URLSearchParams({a: 'x'.repeat(1 << 20)}))`:           "TypeError: URLSearchParams: expected at most 1 MiB",
+		`u.searchParams.append('b', '@'.repeat(200)); return 'as it is '`: "as it is ",
+	} {
+		if got := value(t, "const u = new URL('http://h/?a=1'); try { "+body+" } catch (e) { return e + u }"); got != want+"http://h/?a=1" && got != want {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+	if got := value(t, `const u = new URL('http://h/'); u.search = '@'.repeat(200); u.searchParams.append('b', '@'); return u.search.length`); got != float64(1+200*3+len("=&b=%40")) {
+		t.Error(got)
+	}
 	body := "const u = 'http://h/' + '../a/'.repeat(3000); for (;;) URL.canParse(u)"
 	r := run(t, compile(t, "export default () => {"+body+"}"), runFor(100))
 	if r.Failed == nil || !strings.Contains(r.Failed.Message, "did not finish") {

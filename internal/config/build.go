@@ -2,8 +2,6 @@ package config
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -17,9 +15,6 @@ import (
 // are after the change. Building takes long. So the transaction asks for it with
 // errUnbuilt, and is tried again: what it then finds built is exactly what it writes,
 // whatever was changed meanwhile.
-
-// buildKey is a digest of what was built.
-type buildKey [sha256.Size]byte
 
 // built is the result of a build.
 type built struct {
@@ -39,23 +34,16 @@ type errUnbuilt []build
 
 func (errUnbuilt) Error() string { return "config: sources have to be compiled" }
 
-func (b *build) key() buildKey {
-	h := sha256.New()
-	add := func(s string) {
-		_ = binary.Write(h, binary.LittleEndian, int64(len(s))) // a hash takes everything
-		h.Write([]byte(s))
-	}
-	add(b.module)
-	add(b.source.Text)
-	add(string(b.source.Config))
-	for _, texts := range []map[string]string{b.source.Secrets, b.source.Modules} {
-		add("")
-		for _, name := range sortedKeys(texts) {
-			add(name)
-			add(texts[name])
+// digest identifies the build by all that it depends on.
+func (b *build) digest() custom.Digest {
+	texts := []string{b.module, b.source.Text, string(b.source.Config)}
+	for _, given := range []map[string]string{b.source.Secrets, b.source.Modules} {
+		texts = append(texts, "")
+		for _, name := range sortedKeys(given) {
+			texts = append(texts, name, given[name])
 		}
 	}
-	return buildKey(h.Sum(nil))
+	return custom.DigestOf(texts...)
 }
 
 // build gives what the plan changes its imports, and finds sources that are wrong. It
@@ -67,7 +55,7 @@ func (p *plan) build() error {
 	}
 	var missing errUnbuilt
 	for _, b := range builds {
-		done, known := p.built[b.key()]
+		done, known := p.built[b.digest()]
 		switch {
 		case !known:
 			missing = append(missing, b)
@@ -162,7 +150,7 @@ func (a *application) compile(ctx context.Context, builds errUnbuilt) error {
 		if err != nil && !errors.As(err, &wrong) {
 			return err
 		}
-		a.built[b.key()] = built{imports, wrong}
+		a.built[b.digest()] = built{imports, wrong}
 	}
 	return nil
 }

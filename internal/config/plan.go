@@ -68,7 +68,7 @@ type plan struct {
 	people  map[string]*user.User
 	renames renames
 	keyring *secret.Keyring
-	built   map[buildKey]built
+	built   map[custom.Digest]built
 	// unbuildable is set when nothing can be built with the modules that there are.
 	unbuildable bool
 	changes     []change

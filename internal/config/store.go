@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/access"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
+	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
 	"gatehouse/internal/secret"
@@ -98,7 +99,7 @@ func start(ctx context.Context, h db.Handle, clk clock.Clock, by Author, m *Spec
 	if opts.Keyring == nil && m.hasSecrets() {
 		return nil, errors.New("config: Options.Keyring is needed to seal the secrets of tenant " + string(m.tenant))
 	}
-	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords(), probed: map[fieldAt]bool{}, built: map[buildKey]built{}}
+	a := &application{m: m, by: by, problems: problems, clk: clk, opts: opts, passwords: newPasswords(), probed: map[fieldAt]bool{}, built: map[custom.Digest]built{}}
 	if len(problems.List) == 0 {
 		if err := a.passwords.prepare(ctx, h, m); err != nil {
 			return nil, err
@@ -165,7 +166,7 @@ type application struct {
 	author  author
 	config  *access.Config   // as it was before the change
 	probed  map[fieldAt]bool // as of the plan
-	built   map[buildKey]built
+	built   map[custom.Digest]built
 	changes []change
 	after   *state
 

@@ -6,6 +6,7 @@ package custom
 
 import (
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -172,6 +173,8 @@ type Definitions struct {
 	Components  map[string]*Component
 	Automations map[string]*Automation
 	Endpoints   map[string]*Endpoint // by slug
+
+	digests sync.Map // of components, by *Component
 }
 
 // ModuleSources returns the sources of all modules, by name.

@@ -2,11 +2,7 @@ package endpoint
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -32,7 +28,7 @@ type programs struct {
 
 type programKey struct {
 	tenant tenant.ID
-	built  [sha256.Size]byte
+	digest custom.Digest
 }
 
 // compiled is the program of one source, or the error of compiling it. The
@@ -58,7 +54,7 @@ func newPrograms(e *component.Engine, keyring *secret.Keyring) *programs {
 // that error is cached. It returns OVERLOADED, which is not cached, when resources for
 // compiling are lacking.
 func (p *programs) of(ctx context.Context, tenant tenant.ID, defs *custom.Definitions, c *custom.Component) (*component.Program, error) {
-	key := programKey{tenant, built(defs, c)}
+	key := programKey{tenant, defs.Digest(c)}
 	p.mu.RLock()
 	known := p.m[key]
 	p.mu.RUnlock()
@@ -72,28 +68,6 @@ func (p *programs) of(ctx context.Context, tenant tenant.ID, defs *custom.Defini
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// built is a digest of all that a component's program is compiled from.
-func built(defs *custom.Definitions, c *custom.Component) [sha256.Size]byte {
-	h := sha256.New()
-	add := func(texts ...string) {
-		for _, s := range texts {
-			_ = binary.Write(h, binary.LittleEndian, int64(len(s))) // a hash takes everything
-			h.Write([]byte(s))
-		}
-	}
-	add(c.Source, string(c.Config))
-	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
-		add(name, c.Secrets[name])
-	}
-	add("")
-	for _, name := range c.Imports {
-		if m := defs.Modules[name]; m != nil {
-			add(name, m.Source)
-		}
-	}
-	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // sourceOf returns what a component is compiled from. The error is that of a secret that
