@@ -115,7 +115,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 	s.fails(`{"data":[`+strings.Repeat("1,", 99)+`1]}`, 422, fault.ExecutionError, "")
 }
 
-// A skipped node is told of, and ends the run where on_skip says so (contract F4).
+// A run says which node was skipped, and ends where on_skip says so (contract F4).
 func TestOnSkip(t *testing.T) {
 	const skips = `
 - {id: first, type: set, values: {x: "{{inputs.email.x}}"}}

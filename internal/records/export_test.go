@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"math"
+	"testing"
 	"time"
 
 	"gatehouse/internal/access"
@@ -36,6 +37,14 @@ func ClearFor(d time.Duration) (undo func()) {
 	was := clearFor
 	clearFor = d
 	return func() { clearFor = was }
+}
+
+// MaxEntries bounds the index rows of a record, and of a unit's changes, until the test
+// ends.
+func MaxEntries(t testing.TB, n int) {
+	was := maxEntries
+	maxEntries = n
+	t.Cleanup(func() { maxEntries = was })
 }
 
 // SiftAtMost sets how many rows the store looks at for one page.

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/user"
 )
@@ -47,6 +48,32 @@ type standing struct {
 type entry struct {
 	field, value, reach string
 	unique              bool
+}
+
+// maxEntries bounds the index rows of a record, and those that a batch or a run adds and
+// removes (contract V4): while they are written, SQLite writes nothing else. Tests change it.
+var maxEntries = 50_000
+
+var (
+	errEntries = fault.New(fault.Conflict, "the record would have more than %d entries in the indexes: one for each indexed field, and for each word of a searchable one, "+
+		"times the ways in which the record is reached (owner, roles, shares, rules); shorten its texts, or share it with a role instead", maxEntries)
+	errIndexed = fault.New(fault.ExecutionError,
+		"a run may change at most %d entries of the indexes (each indexed field and each word of a searchable one, for each way in which a record is reached)", maxEntries)
+)
+
+// indexing counts the index rows that the changes of a unit add and remove. nil counts
+// nothing.
+type indexing struct{ rows int }
+
+// add returns errIndexed beyond maxEntries.
+func (x *indexing) add(rows int) error {
+	if x == nil {
+		return nil
+	}
+	if x.rows += rows; x.rows > maxEntries {
+		return errIndexed
+	}
+	return nil
 }
 
 // entries returns all index rows of a record. It is the only place that derives

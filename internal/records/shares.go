@@ -120,6 +120,8 @@ func (s *Session) share(ctx context.Context, v view, r *access.EntityRights, rec
 		return was, false, nil
 	case was.Access == "" && n >= MaxShares:
 		return Share{}, false, errShares
+	case was.Access == "" && len(wayEntries(r.Entity, stored(r.Entity, rec.data), []string{to}, nil))*(n+1) > maxEntries:
+		return Share{}, false, errEntries
 	}
 	fresh := was.Access == ""
 	if fresh {

@@ -30,6 +30,8 @@ var (
 	errBatchLost = fault.New(fault.Conflict, "the records of this batch were changed by others, %d times in a row; nothing was done", maxBatchTries)
 	errBatchSize = fault.New(fault.Validation,
 		"a batch may change at most %d MiB of records (the larger of what a record was and becomes, deleted ones too): expected fewer items", MaxWritten>>20)
+	errBatchIndexed = fault.New(fault.Validation, "a batch may change at most %d entries of the indexes (each indexed field and each word of a searchable one, "+
+		"for each way in which a record is reached): expected fewer items", maxEntries)
 )
 
 // Batch are the items of one call on one entity type.
@@ -47,7 +49,7 @@ type Batch struct {
 // Batch does the items in their order, in one transaction, and returns the outcome of
 // each. Each item has the results and errors of Create, Update, Delete or
 // UnitSession.Upsert, and sees what those before it did. It returns a *BatchError for
-// an atomic batch of which items failed, OVERLOADED where it took too long, CONFLICT
+// an atomic batch of which items failed, VALIDATION beyond maxEntries, OVERLOADED where it took too long, CONFLICT
 // after several lost races, and the error of Also. Then nothing was changed.
 func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 	limited, cancel := context.WithTimeout(ctx, maxBatchTime)
@@ -60,6 +62,8 @@ func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 			return done, nil
 		case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) && ctx.Err() == nil:
 			return nil, errBatchTime
+		case errors.Is(err, errIndexed):
+			return nil, errBatchIndexed
 		case !errors.Is(err, ErrLost):
 			return nil, err
 		case try == maxBatchTries:

@@ -124,7 +124,7 @@ func (s *Session) clearOne(ctx context.Context, tx db.Tx, e *schema.Entity, f *s
 	if err != nil {
 		return err
 	}
-	return s.reindex(ctx, tx, e, rec.createdAt, was, is)
+	return s.reindex(ctx, tx, nil, e, rec.createdAt, was, is)
 }
 
 // deletion says when, and by which user, a record was deleted.

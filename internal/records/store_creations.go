@@ -31,13 +31,14 @@ type newlyShaped struct {
 	is        standing
 }
 
-// add adds a record.
-func (w *creations) add(c *creation, rec *row) {
+// add adds a record. It returns how many index rows it has.
+func (w *creations) add(c *creation, rec *row) (rows int) {
 	acting := c.s.viewer.UserID()
 	w.records = append(w.records, c.e.StoredAs(), rec.id, rec.owner, rec.ownerRole, rec.createdAt, acting, string(rec.data), len(rec.data))
 	is := standing{id: rec.id, values: c.values, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole}
 	is.rules = holding(c.e, valueRules(c.s.viewer.Config(), c.e.Name), rec.id, c.values)
-	for _, en := range is.entries(c.e) {
+	list := is.entries(c.e)
+	for _, en := range list {
 		w.values = append(w.values, c.e.StoredAs(), en.field, en.value, en.reach, rec.createdAt, en.unique)
 	}
 	for _, rule := range is.rules {
@@ -46,6 +47,7 @@ func (w *creations) add(c *creation, rec *row) {
 	if shape := c.s.viewer.Config().Shape(c.e.StoredAs()); shape != nil {
 		w.shaped = append(w.shaped, newlyShaped{shape, rec.createdAt, is})
 	}
+	return len(list)
 }
 
 // full reports whether write must be called before more records are added.

@@ -13,14 +13,22 @@ import (
 
 // replaceEntries replaces the index rows before of a record with after. before
 // must be exactly what is stored: rows in both are not touched.
-func replaceEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after []entry) error {
+// It returns the errors of reindex.
+func replaceEntries(ctx context.Context, tx db.Tx, counted *indexing, e *schema.Entity, createdAt int64, before, after []entry) error {
 	if slices.Equal(before, after) {
 		return nil
 	}
-	if err := deleteEntries(ctx, tx, e.StoredAs(), createdAt, minus(before, after)); err != nil {
+	if len(after) > max(len(before), maxEntries) {
+		return errEntries
+	}
+	gone, added := minus(before, after), minus(after, before)
+	if err := counted.add(len(gone) + len(added)); err != nil {
 		return err
 	}
-	return insertEntries(ctx, tx, e, createdAt, minus(after, before))
+	if err := deleteEntries(ctx, tx, e.StoredAs(), createdAt, gone); err != nil {
+		return err
+	}
+	return insertEntries(ctx, tx, e, createdAt, added)
 }
 
 // manyEntries is a statement for n index rows of one record. There are few n,

@@ -20,7 +20,8 @@ import (
 
 // Commit makes all changes of the unit in one transaction. It calls also in
 // that transaction, if not nil, possibly more than once. It returns ErrLost,
-// the error of also, or ctx's error; in that case nothing was changed.
+// CONFLICT and EXECUTION_ERROR beyond the bounds of index rows (contract V4), the
+// error of also, or ctx's error; in that case nothing was changed.
 func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 	if len(u.changes) == 0 && also == nil {
 		return nil
@@ -41,9 +42,12 @@ func (u *Unit) Commit(ctx context.Context, also func(db.Tx) error) error {
 }
 
 // replayed is replay, with ErrLost for every refusal: the changes were possible
-// when they were added to the unit.
+// when they were added to the unit. Their index rows are counted in the replay alone.
 func (u *Unit) replayed(ctx context.Context, tx db.Tx) error {
 	err := u.replay(ctx, tx)
+	if errors.Is(err, errIndexed) || errors.Is(err, errEntries) {
+		return err
+	}
 	var refused *fault.Error
 	if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
 		return ErrLost
@@ -75,6 +79,7 @@ type replay struct {
 	parents   map[underParent]bool
 	// dropped and cleared are what the deletions took with them (txView).
 	dropped, cleared load
+	indexing         indexing
 }
 
 // underParent is a session that creates records of a type under a parent.
@@ -231,7 +236,13 @@ func (r *replay) create(ctx context.Context, c *creation) error {
 	rec := &row{id: c.id, owner: c.owner, ownerRole: role, createdAt: r.tick, updatedAt: r.tick, version: 1, data: c.data}
 	r.tick++
 	r.held[ref{c.e.Name, c.id}] = rec
-	r.next.add(c, rec)
+	rows := r.next.add(c, rec)
+	if rows > maxEntries {
+		return errEntries
+	}
+	if err := r.indexing.add(rows); err != nil {
+		return err
+	}
 	r.unwritten[ref{c.e.Name, c.id}] = true
 	if !r.next.full() {
 		return nil

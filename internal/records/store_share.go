@@ -224,6 +224,9 @@ func (v *txView) putShare(ctx context.Context, r *access.EntityRights, rec *row,
 	if err != nil {
 		return err
 	}
+	if err := v.indexing.add(len(list)); err != nil {
+		return err
+	}
 	return insertEntries(ctx, v.tx, e, rec.createdAt, list)
 }
 
@@ -236,6 +239,9 @@ func (v *txView) dropShare(ctx context.Context, r *access.EntityRights, rec *row
 	}
 	list, err := v.s.shareEntries(ctx, v.tx, e, rec, to)
 	if err != nil {
+		return err
+	}
+	if err := v.indexing.add(len(list)); err != nil {
 		return err
 	}
 	return deleteEntries(ctx, v.tx, e.StoredAs(), rec.createdAt, list)

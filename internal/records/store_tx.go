@@ -28,6 +28,7 @@ type txView struct {
 	// records go together, there is one bound for the transaction.
 	by               *deletion
 	dropped, cleared load
+	indexing         *indexing // of the unit, if the changes of one are made
 }
 
 // find reads a record and holds it until the transaction ends.
@@ -217,7 +218,7 @@ func (v *txView) insert(ctx context.Context, e *schema.Entity, rec *row, p *patc
 	if err != nil {
 		return err
 	}
-	if err := v.s.reindex(ctx, v.tx, e, rec.createdAt, standing{}, rec.standing(p.after, nil)); err != nil {
+	if err := v.s.reindex(ctx, v.tx, v.indexing, e, rec.createdAt, standing{}, rec.standing(p.after, nil)); err != nil {
 		return err
 	}
 	return follow(ctx, v.tx, v.s.viewer.Config(), e, nil, nil, rec.data)
@@ -246,7 +247,7 @@ func (v *txView) rewrite(ctx context.Context, e *schema.Entity, rec *row, p *pat
 	}
 	is := rec.standing(p.after, p.was.shares)
 	is.families = p.was.families
-	if err := v.s.reindex(ctx, v.tx, e, rec.createdAt, p.was, is); err != nil {
+	if err := v.s.reindex(ctx, v.tx, v.indexing, e, rec.createdAt, p.was, is); err != nil {
 		return err
 	}
 	return follow(ctx, v.tx, config, e, p.was.families, p.was.data, rec.data)
@@ -273,7 +274,7 @@ func (v *txView) dropRow(ctx context.Context, e *schema.Entity, rec *row) error 
 	if was.families, err = families(ctx, tx, config, e, rec.createdAt); err != nil {
 		return err
 	}
-	if err := v.s.reindex(ctx, tx, e, rec.createdAt, was, standing{}); err != nil {
+	if err := v.s.reindex(ctx, tx, v.indexing, e, rec.createdAt, was, standing{}); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM shares WHERE tenant_id = $1 AND entity = $2 AND record_id = $3`, e.StoredAs(), rec.id)
@@ -323,8 +324,9 @@ func holdReferences(ctx context.Context, tx db.Tx, e *schema.Entity, values []js
 }
 
 // reindex replaces the index rows and rule matches that before implies with
-// those of after. It computes the matching rules of both.
-func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt int64, before, after standing) error {
+// those of after. It computes the matching rules of both. It returns errEntries for a
+// record that would get too many rows, and errIndexed beyond the bound of a unit.
+func (s *Session) reindex(ctx context.Context, tx db.Tx, counted *indexing, e *schema.Entity, createdAt int64, before, after standing) error {
 	rules := valueRules(s.viewer.Config(), e.Name)
 	before.rules, after.rules = holding(e, rules, before.id, before.values), holding(e, rules, after.id, after.values)
 	for _, name := range missing(after.rules, before.rules) {
@@ -337,7 +339,7 @@ func (s *Session) reindex(ctx context.Context, tx db.Tx, e *schema.Entity, creat
 			return err
 		}
 	}
-	if err := replaceEntries(ctx, tx, e, createdAt, before.entries(e), after.entries(e)); err != nil {
+	if err := replaceEntries(ctx, tx, counted, e, createdAt, before.entries(e), after.entries(e)); err != nil {
 		return err
 	}
 	if shape := s.viewer.Config().Shape(e.StoredAs()); shape != nil {

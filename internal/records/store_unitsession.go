@@ -288,7 +288,7 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 		members := again(e.members, rec.id)
 		c.needs = p.need(r, rec, access.Update)
 		c.do = func(ctx context.Context, rp *replay) error {
-			v, rec := &txView{s: p.s, tx: rp.tx}, rp.record(r.Entity, at)
+			v, rec := &txView{s: p.s, tx: rp.tx, indexing: &rp.indexing}, rp.record(r.Entity, at)
 			e, err := p.s.edit(ctx, v, r, rec, members)
 			if err != nil || e == nil {
 				return err
@@ -320,7 +320,7 @@ func except(members []Member, names ...string) []Member {
 func (p *UnitSession) drop(_ context.Context, r *access.EntityRights, rec *row) error {
 	at := ref{r.Entity.Name, rec.id}
 	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
-		v := &txView{s: p.s, tx: rp.tx, dropped: rp.dropped, cleared: rp.cleared}
+		v := &txView{s: p.s, tx: rp.tx, dropped: rp.dropped, cleared: rp.cleared, indexing: &rp.indexing}
 		if err := v.drop(ctx, r, rp.record(r.Entity, at)); err != nil {
 			return err
 		}

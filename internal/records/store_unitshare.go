@@ -112,7 +112,7 @@ func (p *UnitSession) changeShare(ctx context.Context, r *access.EntityRights, r
 		was.stored = stored.Access != ""
 	}
 	c := change{ref: at, needs: p.need(r, rec, access.Delete), do: func(ctx context.Context, rp *replay) error {
-		return do(ctx, &txView{s: p.s, tx: rp.tx}, rp.record(r.Entity, at))
+		return do(ctx, &txView{s: p.s, tx: rp.tx, indexing: &rp.indexing}, rp.record(r.Entity, at))
 	}}
 	if err := p.u.add(c, len(rec.data)+maxShareBytes); err != nil {
 		return err
