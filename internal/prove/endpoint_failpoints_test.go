@@ -96,15 +96,24 @@ func failingProgram(t *testing.T) string {
 	if given := os.Getenv("GATEHOUSE_PROVE_BINARY"); given != "" {
 		return given
 	}
-	path := filepath.Join(t.TempDir(), "gatehouse-failing")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-buildvcs=false", "-tags", "failpoints", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput()
+	shipped := program(t) // in whose folder this one is
+	path, err := failingBinary()
 	if err != nil {
-		t.Fatalf("build the program with its failpoints: %v: %s", err, out)
+		t.Fatalf("build the program with its failpoints: %v", err)
 	}
 	hasFailpoints(t, path, true)
-	hasFailpoints(t, program(t), false)
+	hasFailpoints(t, shipped, false)
 	return path
 }
+
+var failingBinary = sync.OnceValues(func() (string, error) {
+	path := built + "-failing"
+	out, err := exec.Command("go", "build", "-p", "2", "-buildvcs=false", "-tags", "failpoints", "-o", path, "gatehouse/cmd/gatehouse").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return path, err
+})
 
 // hasFailpoints checks that a program contains all of the failpoints, or no trace of them.
 func hasFailpoints(t *testing.T, path string, want bool) {

@@ -41,7 +41,7 @@ logic_components:
   - {name: spin, source: 'export default () => { for (const t = Date.now(); Date.now() - t < 500;); }'}
   - name: many
     source: |
-      export default () => { const e = {}; for (let i = 0; i < 50000; i++) e["m" + i] = 1; return {providerEventId: "1", canonicalEvent: e} }
+      export default () => { const e = {}; for (let i = 0; i < 20000; i++) e["m" + i] = 1; return {providerEventId: "1", canonicalEvent: e} }
   - name: wordy
     source: 'export default () => ({providerEventId: "1", canonicalEvent: {pad: "x".repeat(500000)}})'
 automations:
@@ -287,8 +287,8 @@ func TestTheMembersOfAnEventAreCharged(t *testing.T) {
 		default:
 		}
 	}
-	if most < 50_000*100 {
-		t.Errorf("%d bytes are held for 50,000 members", most)
+	if most < 20_000*100 {
+		t.Errorf("%d bytes are held for 20,000 members", most)
 	}
 	emptied(t, "bodies", bodies.Used)
 }
