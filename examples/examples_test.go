@@ -180,13 +180,13 @@ func (x *example) names() automation.Names {
 // Call executes a component's calls on records.
 func (x *example) Call(_ context.Context, name string, args []byte, _ int) ([]byte, error) {
 	var a struct {
-		Entity, ID    string
-		Where, Fields map[string]any
+		Entity, ID, By string
+		Where, Fields  map[string]any
 	}
 	if err := json.Unmarshal(args, &a); err != nil {
 		return nil, err
 	}
-	answer, err := x.do(strings.TrimPrefix(name, "records."), a.Entity, a.ID, a.Where, a.Fields)
+	answer, err := x.do(strings.TrimPrefix(name, "records."), a.Entity, a.ID, a.By, a.Where, a.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (x *example) Record(_ context.Context, call automation.RecordCall) (jsontex
 		}
 		return m
 	}
-	answer, err := x.do(string(call.Op), call.Entity, call.ID, object(call.Where), object(call.Fields))
+	answer, err := x.do(string(call.Op), call.Entity, call.ID, call.By, object(call.Where), object(call.Fields))
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (x *example) Component(context.Context, string, jsontext.Value) (jsontext.V
 
 // do executes a call on the records in memory. It checks the fields, and required and
 // unique values.
-func (x *example) do(op, entity, id string, where, fields map[string]any) (any, error) {
+func (x *example) do(op, entity, id, by string, where, fields map[string]any) (any, error) {
 	switch op {
 	case "list":
 		found := []any{}
@@ -235,6 +235,13 @@ func (x *example) do(op, entity, id string, where, fields map[string]any) (any, 
 			}
 		}
 		return map[string]any{"records": found, "nextCursor": nil}, nil
+	case "upsert":
+		for _, r := range x.records[entity] {
+			if r[by] == fields[by] {
+				return r, x.set(entity, r, fields)
+			}
+		}
+		fallthrough
 	case "create":
 		r := map[string]any{"id": fmt.Sprintf("%s-%d", entity, len(x.records[entity])+1)}
 		x.records[entity] = append(x.records[entity], r)

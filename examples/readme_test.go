@@ -36,7 +36,7 @@ func TestReadmesAsTyped(t *testing.T) {
 		os.Symlink(here, filepath.Join(project, "examples"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"quote", "order-intake", "iot-reading", "lead-form", "portal", "dealer"} {
+	for _, folder := range []string{"quote", "checkout", "order-intake", "iot-reading", "lead-form", "portal", "dealer"} {
 		t.Run(folder, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(folder, "README.md"))
 			if err != nil {
