@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gatehouse/internal/access"
@@ -13,6 +15,7 @@ var entityTable = table[schema.Entity]{
 	text("renamed_from", func(e *schema.Entity) *string { return &e.RenamedFrom }).when(inHistory).says("the name before, which is renamed with all data"), // by this change
 	text("label", func(e *schema.Entity) *string { return &e.Label }).says("what people see; from the name when absent"),
 	sharing,
+	keep,
 	{
 		key: "fields", kind: ListMember, doc: "its fields", of: func(*schema.Entity) []MemberDescription { return fieldTable.describe(&schema.Field{}) }, read: func(*decoder, *schema.Entity, *Value) {}, // once the entity's name is known
 		tell: func(e *schema.Entity, _ func(string) string) *Value { return fieldTable.exports(e.Fields) },
@@ -50,6 +53,36 @@ var sharing = attr[schema.Entity]{
 			return flow(pair{"controlled_by", str(e.ControlledBy)})
 		}
 		return str(string(e.Sharing))
+	},
+}
+
+// keep is how long records are kept, in days as 90d (contract R20).
+var keep = attr[schema.Entity]{
+	key: "keep", kind: TextMember, show: sparse,
+	doc: "records are deleted so many days after they were created, as 90d; for ever when absent",
+	read: func(d *decoder, e *schema.Entity, v *Value) {
+		expected := fmt.Sprintf("a number of days as 90d, from 1d to %dd", maxRetention)
+		if v.Kind != Text {
+			d.wrong(v, expected)
+			return
+		}
+		s, ok := d.text(v)
+		if !ok || s == "" {
+			return
+		}
+		days, err := strconv.Atoi(strings.TrimSuffix(s, "d"))
+		if err != nil || strconv.Itoa(days)+"d" != s || days < 1 || days > maxRetention {
+			d.bad(v, "expected %s, found %s", expected, d.found(v))
+			return
+		}
+		e.KeepDays = days
+	},
+	copy: func(to, from *schema.Entity) { to.KeepDays = from.KeepDays },
+	tell: func(e *schema.Entity, _ func(string) string) *Value {
+		if e.KeepDays == 0 {
+			return str("")
+		}
+		return str(strconv.Itoa(e.KeepDays) + "d")
 	},
 }
 

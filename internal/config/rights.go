@@ -127,6 +127,9 @@ func (p *plan) judgeEntity(c change) {
 		return
 	}
 	p.judgeFields(c, was.StoredAs(), was.Fields, is.Fields)
+	if deletesMore(was, is) && !p.author.viewer.ReachesAll(is, access.Delete) {
+		p.deny(c, "keep %dd deletes records that you may not delete", is.KeepDays)
+	}
 	before, after := sharingOf(was), sharingOf(is)
 	plain := before.Kind == Text && after.Kind == Text
 	if encoded(before.json()) == encoded(after.json()) || plain && is.Sharing == schema.Private {
@@ -142,6 +145,11 @@ func (p *plan) judgeEntity(c change) {
 	if slices.ContainsFunc(verbs, func(verb access.Verb) bool { return !w.ReachesAll(is, verb) }) {
 		p.deny(c, "sharing %s opens records that you do not reach", encoded(after.json()))
 	}
+}
+
+// deletesMore reports whether a change of keep deletes records sooner.
+func deletesMore(was, is *schema.Entity) bool {
+	return is.KeepDays > 0 && (was.KeepDays == 0 || is.KeepDays < was.KeepDays)
 }
 
 // sharingOf is the member sharing of an entity type as Export has it: a text, or what

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -124,6 +125,9 @@ func (a *application) result(ctx context.Context, h db.Handle) (*Result, error) 
 		}
 		r.Gone = append(r.Gone, gone.String())
 	}
+	if err := a.warnOfOld(ctx, h, r); err != nil {
+		return nil, err
+	}
 	if a.opts.DryRun {
 		var err error
 		if r.Effect, err = a.effect(ctx, h, fields); err != nil {
@@ -173,6 +177,7 @@ type application struct {
 	goneFields  []goneField
 	goneOfUsers []string
 	warnings    []string
+	expiring    []*schema.Entity // whose records are kept for less time than before
 
 	// What a dry run's effect is counted from.
 	before                    *state
@@ -251,7 +256,7 @@ func (a *application) run(ctx context.Context, tx tenant.ConfigTx, log *tenant.H
 		}
 	}
 	a.changes, a.after = p.changes, p.after
-	a.goneFields, a.goneOfUsers, a.warnings = p.goneFields(), p.goneOfUsers(), p.warnings
+	a.goneFields, a.goneOfUsers, a.warnings, a.expiring = p.goneFields(), p.goneOfUsers(), p.warnings, p.expiring()
 	if a.opts.DryRun {
 		a.before, a.paths, a.stopping, a.visits = p.before, p.paths(), p.stopping(), w.visited
 		if a.configAfter = w.after; !w.fresh {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
@@ -36,6 +37,39 @@ func (p *plan) goneFields() (list []goneField) {
 		left("", "", p.before.userFields, p.after.userFields)
 	}
 	return list
+}
+
+// expiring lists the entity types whose records the plan keeps for less time.
+func (p *plan) expiring() (list []*schema.Entity) {
+	for _, e := range p.m.entities {
+		if was, is := p.was(e.Name), p.after.entities[e.Name]; was != nil && is != nil && deletesMore(was, is) {
+			list = append(list, &schema.Entity{Name: e.Name, Stored: was.StoredAs(), KeepDays: is.KeepDays})
+		}
+	}
+	return list
+}
+
+// warnOfOld says how many records are older than they are kept from now on, to whom may
+// know.
+func (a *application) warnOfOld(ctx context.Context, h db.Handle, r *Result) error {
+	for _, e := range a.expiring {
+		n, err := records.Old(ctx, h, e, a.clk.Now(), maxCounted+1)
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			continue
+		}
+		count := "some"
+		switch {
+		case n > maxCounted:
+			count = fmt.Sprintf("more than %d", maxCounted)
+		case a.tellsField(e.Name):
+			count = strconv.FormatInt(n, 10)
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf("entity %s: keep %dd: %s records are older, and are deleted within minutes, with what is below them", e.Name, e.KeepDays, count))
+	}
+	return nil
 }
 
 // goneOfUsers says what users that the manifest names lose, as it does not say it

@@ -166,6 +166,8 @@ func attempts() []attempt {
 		{"a role moved below one's own", "pia", nil, edits{{Kind: "role", Name: "support", Value: object("parent", "lead")}}},
 		{"one's role moved", "pia", nil, edits{{Kind: "role", Value: object("name", "top")}, {Kind: "role", Name: "ceo", Value: object("parent", "lead")}, {Kind: "role", Name: "lead", Value: object()}}},
 		{"an entity type opened to all", "enno", nil, edits{contact(list(email, salary, note), "sharing", "public_read")}},
+		{"old records deleted", "enno", nil, edits{contact(list(email, salary, note), "keep", "30d")}},
+		{"records kept for less time", "enno", edits{contact(list(email, salary, note), "keep", "90d")}, edits{contact(list(email, salary, note), "keep", "89d")}},
 		{"an entity type opened to change", "enno", edits{contact(list(email, salary, note), "sharing", "public_read")}, edits{contact(list(email, salary, note), "sharing", "public_read_write")}},
 		{"rights in a kind of object that is another's", "enno", nil, edits{set("entities", "system", list("manage_entities"), "entities", object("contact", object("read", true)))}},
 		{"run_as another", "emil", nil, edits{endpointOf("mine", "token", object("automation", "caller"), "run_as", "sam@acme.example")}},
@@ -242,6 +244,7 @@ func TestNobodyGainsRights(t *testing.T) {
 func TestWhoHoldsARightMayGiveIt(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		p := castle(t, d)
+		p.done(contact(list(email, salary, note), "keep", "90d"))
 		for i, a := range []attempt{
 			{"a set and a role of one's own", "uma", nil, edits{person("new@acme.example", "role", "sales", "permission_sets", list("sales"), "password", "a long password")}},
 			{"a first role", "uma", nil, edits{person("rosa@acme.example", "role", "sales")}},
@@ -255,6 +258,8 @@ func TestWhoHoldsARightMayGiveIt(t *testing.T) {
 			{"a rule from below", "pia", nil, edits{{Kind: "sharing_rule", Value: object("entity", "contact", "owned_by_role", "sales", "share_with_role", "support", "access", "read")}}},
 			{"a role below", "pia", nil, edits{{Kind: "role", Value: object("name", "interns", "parent", "sales")}}},
 			{"a new entity type", "enno", nil, edits{{Kind: "entity", Value: object("name", "order", "sharing", "public_read_write", "fields", list(object("name", "total", "type", "number")))}}},
+			{"records kept for longer", "enno", nil, edits{contact(list(email, salary, note), "keep", "91d")}},
+			{"records kept for ever", "enno", nil, edits{contact(list(email, salary, note))}},
 			{"a new field", "enno", nil, edits{contact(list(email, salary, note, object("name", "phone", "type", "text")))}},
 			{"a new endpoint, which runs as who made it", "emil", nil, edits{endpointOf("mine", "token", object("automation", "caller"))}},
 			{"run_as oneself", "emil", nil, edits{endpointOf("self", "token", object("automation", "caller"), "run_as", "emil@acme.example")}},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
@@ -294,6 +295,36 @@ func TestEmailTemplatesAreKeptAndPruned(t *testing.T) {
 			p.Errorf("templates are %+v", kept)
 		}
 		p.printed(p.prune(reset), "update tenant acme: email_templates.external-user-welcome removed")
+	})
+}
+
+// keep is a number of days, and says what is deleted by it.
+func TestKeep(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		p := newPlace(t, d)
+		const reading = "tenant: acme\nusers: [{email: olivia@acme.example, owner: true}]\nentities:\n  - name: reading\n    fields: [{name: value, type: number}]\n"
+		p.refused(manifest.Options{}, reading+"    keep: 90\n", "acme.yaml:6: keep: expected a number of days as 90d, from 1d to 36500d, found a number")
+		for _, wrong := range []string{"0d", "090d", "36501d", "-1d", "3 d", "12h", "d"} {
+			p.refused(manifest.Options{}, reading+"    keep: "+wrong+"\n", "acme.yaml:6: keep: expected a number of days as 90d, from 1d to 36500d, found \""+wrong+"\"")
+		}
+		p.apply(reading)
+		p.record("acme", "reading", "value", "1")
+		p.clock.Advance(40 * 24 * time.Hour)
+		p.record("acme", "reading", "value", "2")
+		const told = "entity reading: keep 30d: 1 records are older, and are deleted within minutes, with what is below them"
+		for _, dry := range []bool{true, false} {
+			r, err := p.try(reading+"    keep: 30d\n", manifest.Options{DryRun: dry})
+			if err != nil || len(r.Warnings) != 1 || r.Warnings[0] != told {
+				t.Errorf("dry run %v: warned %q, %v", dry, r.Warnings, err)
+			}
+		}
+		if r, err := p.try(reading+"    keep: 60d\n", manifest.Options{}); err != nil || len(r.Warnings) != 0 {
+			t.Errorf("longer: warned %q, %v", r.Warnings, err)
+		}
+		if text := p.export("acme"); !strings.Contains(text, "    keep: \"60d\"\n") {
+			t.Errorf("export: %s", text)
+		}
+		p.printed(p.apply(reading), "update entity reading: keep 60d → none")
 	})
 }
 

@@ -120,6 +120,7 @@ func drawEntities(r *rapid.T) ([]any, map[string][]yamlMap) {
 		e := yamlMap{"name": name, "fields": fields, "sharing": rapid.SampledFrom([]string{"private", "public_read", "public_read_write"}).Draw(r, "sharing")}
 		if rapid.Bool().Draw(r, "labelled") {
 			e["label"] = drawText(r, "label")
+			e["keep"] = rapid.SampledFrom([]string{"", "1d", "90d", "36500d"}).Draw(r, "keep")
 		}
 		list = append(list, e)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -121,3 +122,6 @@ func IncompleteWays() (list []int) {
 
 // DeleteOfFour is the statement that deletes four index rows on PostgreSQL.
 var DeleteOfFour = entryDeletes[db.Postgres][1].sql
+
+// Expire deletes the records of a tenant that are older than they are kept.
+func Expire(ctx context.Context, h db.Handle, clk clock.Clock) error { return expire(ctx, h, clk) }

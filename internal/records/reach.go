@@ -61,16 +61,19 @@ var (
 		"a run may change at most %d entries of the indexes (each indexed field and each word of a searchable one, for each way in which a record is reached)", maxEntries)
 )
 
-// indexing counts the index rows that the changes of a unit add and remove. nil counts
-// nothing.
-type indexing struct{ rows int }
+// indexing counts the index rows that the changes of a transaction add and remove. nil
+// counts nothing.
+type indexing struct {
+	rows    int
+	bounded bool
+}
 
-// add returns errIndexed beyond maxEntries.
+// add returns errIndexed beyond maxEntries, if that bounds it.
 func (x *indexing) add(rows int) error {
 	if x == nil {
 		return nil
 	}
-	if x.rows += rows; x.rows > maxEntries {
+	if x.rows += rows; x.bounded && x.rows > maxEntries {
 		return errIndexed
 	}
 	return nil

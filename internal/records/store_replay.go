@@ -154,7 +154,7 @@ func (u *Unit) replay(ctx context.Context, tx db.Tx) error {
 	}
 	r := &replay{
 		u: u, tx: tx, users: map[user.ID]*user.User{}, gone: map[ref]bool{}, kept: map[ref]bool{}, roles: map[owns]string{},
-		unwritten: map[ref]bool{}, parents: map[underParent]bool{},
+		unwritten: map[ref]bool{}, parents: map[underParent]bool{}, indexing: indexing{bounded: true},
 	}
 	if u.created > 0 {
 		// Creations hold the tenant's clock to the end. A transaction that took

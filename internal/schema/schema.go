@@ -125,6 +125,8 @@ type Entity struct {
 	// Lineage is the name of the index rows that ancestors of the type's records
 	// have for it; "" if the type is not controlled.
 	Lineage string `json:",omitzero"`
+	// KeepDays is how many days after their creation records are deleted; 0 is never.
+	KeepDays int `json:",omitzero"`
 	// Stored is the name under which its records are stored; "" is Name. An entity
 	// type that was renamed keeps it. See StoredAs.
 	Stored string `json:",omitzero"`

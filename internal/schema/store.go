@@ -12,9 +12,10 @@ import (
 func Load(ctx context.Context, q db.Querier) (*Schema, error) {
 	var entities []*Entity
 	byName := map[string]*Entity{}
-	err := q.Query(ctx, `SELECT name, label, sharing, stored_as, controlled_by, lineage FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
+	err := q.Query(ctx, `SELECT name, label, sharing, stored_as, controlled_by, lineage, keep_days FROM entities WHERE tenant_id = $1 ORDER BY name`, func(r db.Row) error {
 		e := &Entity{
 			Name: r.Text(0), Label: r.Text(1), Sharing: Sharing(r.Text(2)), Stored: r.Text(3), ControlledBy: r.Text(4), Lineage: r.Text(5),
+			KeepDays: int(r.Int(6)),
 		}
 		entities = append(entities, e)
 		byName[e.Name] = e
@@ -59,9 +60,10 @@ func PutEntity(ctx context.Context, tx tenant.ConfigTx, e *Entity) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing, stored_as, controlled_by, lineage) VALUES ($1, $2, $3, $4, $5, $6, '')
-		ON CONFLICT (tenant_id, name) DO UPDATE SET label = excluded.label, sharing = excluded.sharing, controlled_by = excluded.controlled_by`,
-		e.Name, e.Label, string(e.Sharing), stored, e.ControlledBy)
+	_, err = tx.Exec(ctx, `INSERT INTO entities (tenant_id, name, label, sharing, stored_as, controlled_by, lineage, keep_days) VALUES ($1, $2, $3, $4, $5, $6, '', $7)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET label = excluded.label, sharing = excluded.sharing, controlled_by = excluded.controlled_by,
+		keep_days = excluded.keep_days`,
+		e.Name, e.Label, string(e.Sharing), stored, e.ControlledBy, e.KeepDays)
 	if err != nil {
 		return err
 	}
@@ -85,6 +87,14 @@ func DeleteEntity(ctx context.Context, tx tenant.ConfigTx, name string) error {
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM fields WHERE tenant_id = $1 AND entity = $2`, name)
 	return err
+}
+
+// Keeping returns the tenants with an entity type that does not keep its records for ever.
+// The error is one of the database.
+func Keeping(ctx context.Context, d *db.DB) (list []tenant.ID, err error) {
+	err = d.Unscoped("retention asks who has something to do").Query(ctx, `SELECT DISTINCT tenant_id FROM entities WHERE keep_days > 0 ORDER BY tenant_id`,
+		func(r db.Row) error { list = append(list, tenant.ID(r.Text(0))); return nil })
+	return list, err
 }
 
 // FieldName names a field of an entity type.

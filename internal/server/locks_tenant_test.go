@@ -19,6 +19,7 @@ func TestLockTenantIDs(t *testing.T) {
 		"tenant.List":                   "rows of tenants",
 		"tenant.Deletions":              "rows of tenants that are being deleted",
 		"access.Unfinished":             "rows of builds",
+		"schema.Keeping":                "rows of entities",
 		"outbox.store.tenants":          "rows of mails",
 		"db.handle.Tenant":              "the id that For was given",
 		"config.decoder.tenantID":       "the manifest that an operator applies",

@@ -26,6 +26,7 @@ func TestLockViewersOfTheSystem(t *testing.T) {
 		"access.SystemAs":              "the constructor in a user's name",
 		"records.clearPage":            "a deleted record's references go, whoever may see the records that hold them",
 		"records.dropLeft":             "records go with their parent, whoever may see them",
+		"records.expirePage":           "records are deleted when they are old, whoever may see them",
 		"endpoint.Service.under":       "execution_context: system, which a tenant's admin declared",
 		"cmd/gatehouse.flags.onShares": "an operator's command",
 		"cmd/gatehouse.openapiCommand": "an operator's command: it reads no records",
@@ -194,6 +195,8 @@ func TestLockRecordsAreBehindAViewer(t *testing.T) {
 		"records.Shared":            "says whether anything is shared with a user, for the same",
 		"records.Undo":              "undoes Prepare",
 		"records.Sweep":             "deletes rows that no configuration names",
+		"records.RunRetention":      "deletes records that are older than they are kept",
+		"records.Old":               "counts such records, for apply",
 		"records.RunHousekeeping":   "runs Undo and Sweep",
 		"records.New":               "makes the store",
 	})

@@ -145,6 +145,9 @@ func New(o Options) *Server {
 		records.RunHousekeeping(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.housekeeping_failed", map[string]any{"error": err.Error()}) })
 	})
 	s.background.Go(func() {
+		records.RunRetention(ctx, o.DB, o.Clock, func(err error) { log.Emit("records.retention_failed", map[string]any{"error": err.Error()}) })
+	})
+	s.background.Go(func() {
 		tenant.RunDeletions(ctx, o.DB, func(err error) { log.Emit("tenant.deletion_failed", map[string]any{"error": err.Error()}) })
 	})
 	s.background.Go(func() { s.mails.Run(ctx) })

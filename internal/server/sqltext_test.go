@@ -22,6 +22,7 @@ import (
 // unscoped are the functions that work on all tenants, with the reason.
 var unscoped = map[string]string{
 	"access.Unfinished":    "housekeeping asks who has something to do",
+	"schema.Keeping":       "retention asks who has something to do",
 	"outbox.store.tenants": "the outbox sends the mails of all tenants",
 	"outbox.store.count":   "an operator watches the outbox",
 	"tenant.ByHost":        "the host is what the tenant is found by",
