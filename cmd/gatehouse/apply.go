@@ -51,30 +51,40 @@ func (f *flags) apply(ctx context.Context, d *db.DB, src source, opts manifest.O
 	c := &compiler{flags: f}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	opts.Compile = c.compile
-	opts.Pace.Progress = f.progress()
 	opts.Keys = apikey.New(d, clock.System(), nil).OfUsers
-	result, err := manifest.Apply(ctx, d, clock.System(), src.name, src.text, f.getenv, opts)
-	if ctx.Err() != nil && err != nil {
-		return fmt.Errorf("%w: nothing was changed; apply the manifest again to resume", err)
-	}
+	result, err := f.provision(ctx, d, src, opts)
 	if err != nil {
 		return f.problems(err)
-	}
-	for _, gone := range result.Gone {
-		f.say("removed, because the manifest leaves it out: %s", gone)
-	}
-	if result.Effect != nil {
-		for _, line := range result.Effect.Lines() {
-			f.say("%s", line)
-		}
-	}
-	for _, w := range result.Warnings {
-		f.say("warning: %s", w)
 	}
 	if opts.DryRun {
 		f.say("dry run: nothing was kept")
 	}
 	return printChanges(f.stdout, result.Changes, f.asJSON)
+}
+
+// provision applies a manifest, and reports on standard error how far it is and what
+// its author should know of the changes.
+func (e *env) provision(ctx context.Context, d *db.DB, src source, opts manifest.Options) (*manifest.Result, error) {
+	opts.Pace.Progress = e.progress()
+	result, err := manifest.Apply(ctx, d, clock.System(), src.name, src.text, e.getenv, opts)
+	if ctx.Err() != nil && err != nil {
+		return nil, fmt.Errorf("%w: nothing was changed; apply the manifest again to resume", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, gone := range result.Gone {
+		e.say("removed, because the manifest leaves it out: %s", gone)
+	}
+	if result.Effect != nil {
+		for _, line := range result.Effect.Lines() {
+			e.say("%s", line)
+		}
+	}
+	for _, w := range result.Warnings {
+		e.say("warning: %s", w)
+	}
+	return result, nil
 }
 
 // progress returns a function that reports a long change on standard error, at

@@ -26,7 +26,7 @@ import (
 func demoCommand(f *flags) action {
 	s := newServeFlags(f)
 	return func(ctx context.Context) error {
-		return s.serve(ctx, func(d *db.DB, l net.Listener) error {
+		return s.serve(ctx, hooks{before: func(d *db.DB, l net.Listener) error {
 			if err := f.makeDemo(ctx, d); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func demoCommand(f *flags) action {
 			f.sayDemo(l.Addr().String(), samples{token: token, webhook: webhook.Reveal(), record: example})
 			f.sayConsole(l.Addr().String(), signIns)
 			return nil
-		})
+		}})
 	}
 }
 

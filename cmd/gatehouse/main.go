@@ -63,6 +63,7 @@ func commands() []command {
 		{"serve", "[--listen ADDR] [--ops-listen ADDR]", "serve every tenant", serveCommand},
 		{"demo", "[--listen ADDR]", "make a demo tenant if there is none, and serve it", demoCommand},
 		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
+		{"dev", "-f FILE [--prune] [--types FILE] [--listen ADDR]", "serve every tenant, and apply a manifest each time that a file of it changes", devCommand},
 		{"export", "--tenant T", "print the manifest of a tenant", exportCommand},
 		{"openapi", "--tenant T [--as EMAIL]", "print the OpenAPI document of a tenant's API", openapiCommand},
 		{"types", "--tenant T", "print TypeScript declarations for a tenant's components", typesCommand},

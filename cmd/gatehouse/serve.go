@@ -7,11 +7,14 @@ import (
 	"net"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 
 	"gatehouse/internal/clock"
+	"gatehouse/internal/component"
 	"gatehouse/internal/db"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/mail"
+	"gatehouse/internal/secret"
 	"gatehouse/internal/server"
 )
 
@@ -46,7 +49,7 @@ func (f *serveFlags) mail() (mail.Sender, error) {
 func serveCommand(f *flags) action {
 	s := newServeFlags(f)
 	return func(ctx context.Context) error {
-		return s.serve(ctx, func(*db.DB, net.Listener) error { return nil })
+		return s.serve(ctx, hooks{})
 	}
 }
 
@@ -55,9 +58,26 @@ func serveCommand(f *flags) action {
 // environment overrides it.
 const gcPercent = 400
 
-// serve opens the database and the listeners, calls prepare, and serves until ctx
-// ends.
-func (f *serveFlags) serve(ctx context.Context, prepare func(*db.DB, net.Listener) error) error {
+// hooks are what a command does besides serving. Each may be nil.
+type hooks struct {
+	// before is called with the open database and listener.
+	before func(*db.DB, net.Listener) error
+	// beside runs while the server serves, until its context ends, which it does when
+	// the server begins to drain.
+	beside func(context.Context, *running)
+}
+
+// running is a server with what it works on.
+type running struct {
+	*server.Server
+	db      *db.DB
+	keyring *secret.Keyring
+	engine  *component.Engine
+	address string // of the public API
+}
+
+// serve opens the database and the listeners, and serves until ctx ends.
+func (f *serveFlags) serve(ctx context.Context, with hooks) error {
 	if f.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -83,8 +103,10 @@ func (f *serveFlags) serve(ctx context.Context, prepare func(*db.DB, net.Listene
 		if err != nil {
 			return err
 		}
-		if err := prepare(d, public); err != nil {
-			return err
+		if with.before != nil {
+			if err := with.before(d, public); err != nil {
+				return err
+			}
 		}
 		engine, err := f.engine(ctx)
 		if err != nil {
@@ -95,6 +117,13 @@ func (f *serveFlags) serve(ctx context.Context, prepare func(*db.DB, net.Listene
 			DB: d, Keyring: keyring, Clock: clock.System(), Log: f.stdout, Proxies: proxies, Engine: engine, Mail: sender,
 		})
 		s.Emit("server.listening", map[string]any{"addr": public.Addr().String(), "ops_addr": addr(ops), "engine": string(d.Engine())})
+		var beside sync.WaitGroup
+		defer beside.Wait() // before the engine and the database are closed
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if with.beside != nil {
+			beside.Go(func() { with.beside(ctx, &running{s, d, keyring, engine, public.Addr().String()}) })
+		}
 		return s.Serve(ctx, public, ops)
 	})
 }

@@ -11,10 +11,11 @@ type Problem struct {
 	Place
 	// File and Line locate the mistake inside the text at Place: Line counts from 1
 	// in the text or, if File is set, in the file that the text names. Line 0 is
-	// the text as a whole.
-	File string
-	Line int
-	Text string
+	// the text as a whole. Column counts characters from 1 in that line; 0 is the line
+	// as a whole.
+	File         string
+	Line, Column int
+	Text         string
 	// Reason is Text without the name of the object and member that it begins
 	// with, for a form that shows it beside the member; "" when Text has neither.
 	Reason string

@@ -127,9 +127,9 @@ func (s *sourceDecl) wrongSource(p *Problems, what, by string, err *component.So
 	}
 	switch {
 	case s.file != "":
-		p.inFile(s, max(err.Line, 1), "%s", text)
+		p.Note(Problem{Place: s.place, File: s.file, Line: max(err.Line, 1), Column: err.Column, Text: text})
 	case s.lines || err.Line == 0:
-		p.Note(Problem{Place: s.place, Line: max(err.Line, 0), Text: fmt.Sprintf("%s: %s", what, text)})
+		p.Note(Problem{Place: s.place, Line: max(err.Line, 0), Column: err.Column, Text: fmt.Sprintf("%s: %s", what, text)})
 	default:
 		p.add(s.place, "%s: line %d of the source: %s", what, err.Line, text)
 	}

@@ -12,14 +12,23 @@ import (
 	"gatehouse/internal/config"
 )
 
-// document is a YAML document that becomes a tree of values, and knows at which
-// line each of them stands.
+// document is a YAML document that becomes a tree of values, and knows where each of
+// them stands.
 type document struct {
 	*Problems
 	file    string
-	lines   map[config.Place]int
-	literal map[string]bool // the paths of texts in literal blocks
+	src     []byte
+	places  map[config.Place]position
+	literal map[string]*yaml.Node // texts in literal blocks, by path
 }
+
+// position is a place in a file: line and column count from 1, 0 where unknown.
+type position struct{ line, column int }
+
+// start is the position of what is wrong with a manifest as a whole.
+var start = position{line: 1}
+
+func positionOf(n *yaml.Node) position { return position{n.Line, n.Column} }
 
 // maxSize bounds a manifest, which is read whole.
 const maxSize = 8 << 20
@@ -27,8 +36,8 @@ const maxSize = 8 << 20
 // parse reads a document into a tree. The tree is nil when the text is not YAML,
 // or more of it than a tree of values: the document has problems then.
 func parse(file string, src []byte) (*document, *config.Value) {
-	d := &document{Problems: &Problems{File: file}, file: file, lines: map[config.Place]int{}, literal: map[string]bool{}}
-	root := d.root(src)
+	d := &document{Problems: &Problems{File: file}, file: file, src: src, places: map[config.Place]position{}, literal: map[string]*yaml.Node{}}
+	root := d.root()
 	if root == nil || root.Kind == yaml.MappingNode && !d.plain(root) {
 		return d, nil
 	}
@@ -36,7 +45,9 @@ func parse(file string, src []byte) (*document, *config.Value) {
 	return d, v
 }
 
-func (d *document) fail(n *yaml.Node, format string, args ...any) { d.add(n.Line, format, args...) }
+func (d *document) fail(n *yaml.Node, format string, args ...any) {
+	d.add(positionOf(n), format, args...)
+}
 
 // envRule is a scalar that stands for an environment variable (contract D3).
 var envRule = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
@@ -44,7 +55,7 @@ var envRule = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 // value is a node as a value of the tree.
 func (d *document) value(n *yaml.Node, path string) *config.Value {
 	v := &config.Value{Place: config.Place{Path: path}}
-	d.lines[v.Place] = n.Line
+	d.places[v.Place] = positionOf(n)
 	switch n.Kind {
 	case yaml.MappingNode:
 		v.Kind = config.Mapping
@@ -60,7 +71,7 @@ func (d *document) value(n *yaml.Node, path string) *config.Value {
 	default:
 		scalar(v, n)
 		if v.Lines {
-			d.literal[path] = true
+			d.literal[path] = n
 		}
 	}
 	return v
@@ -77,7 +88,7 @@ func (d *document) members(v *config.Value, n *yaml.Node) {
 		seen[at] = true
 		key := d.value(n.Content[i], at)
 		key.Place.Key = true
-		d.lines[key.Place] = n.Content[i].Line
+		d.places[key.Place] = positionOf(n.Content[i])
 		v.Members = append(v.Members, config.Member{Key: key, Value: d.value(n.Content[i+1], at)})
 	}
 }
@@ -108,24 +119,24 @@ func scalar(v *config.Value, n *yaml.Node) {
 }
 
 // root reads the one YAML document of a file; nil when that is impossible.
-func (d *document) root(src []byte) *yaml.Node {
-	if len(src) > maxSize {
-		d.add(1, "the manifest is larger than %d MiB", maxSize>>20)
+func (d *document) root() *yaml.Node {
+	if len(d.src) > maxSize {
+		d.add(start, "the manifest is larger than %d MiB", maxSize>>20)
 		return nil
 	}
-	if at := config.InvalidUTF8(src); at >= 0 {
-		d.add(1+bytes.Count(src[:at], []byte("\n")), "expected UTF-8 text")
+	if at := config.InvalidUTF8(d.src); at >= 0 {
+		d.add(position{line: 1 + bytes.Count(d.src[:at], []byte("\n"))}, "expected UTF-8 text")
 		return nil
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(src))
+	dec := yaml.NewDecoder(bytes.NewReader(d.src))
 	var doc, more yaml.Node
 	err := dec.Decode(&doc)
 	switch {
 	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1:
-		d.add(1, "the manifest is empty: expected at least tenant: NAME")
+		d.add(start, "the manifest is empty: expected at least tenant: NAME")
 		return nil
 	case err != nil:
-		d.syntax(src, err)
+		d.syntax(err)
 		return nil
 	}
 	switch err := dec.Decode(&more); {
@@ -133,7 +144,7 @@ func (d *document) root(src []byte) *yaml.Node {
 		d.fail(&more, "a second document begins here: expected one tenant a file")
 		return nil
 	case !errors.Is(err, io.EOF):
-		d.syntax(src, err)
+		d.syntax(err)
 		return nil
 	}
 	return doc.Content[0]

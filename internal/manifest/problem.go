@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"gatehouse/internal/config"
 )
@@ -33,9 +36,24 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Places returns a line for each mistake, in the form by which editors find the place:
+// `PATH:LINE:COLUMN: what was expected`. Paths begin where that of File begins. The
+// column is 1 where only the line is known.
+func (p *Problems) Places() []string {
+	var lines []string
+	for _, one := range p.List {
+		path := p.File
+		if one.File != "" {
+			path = filepath.Join(filepath.Dir(p.File), one.File)
+		}
+		lines = append(lines, fmt.Sprintf("%s:%d:%d: %s", path, one.Line, max(one.Column, 1), one.Text))
+	}
+	return lines
+}
+
 // add notes a problem, once.
-func (p *Problems) add(line int, format string, args ...any) {
-	p.note(Problem{Line: line, Text: fmt.Sprintf(format, args...)})
+func (p *Problems) add(at position, format string, args ...any) {
+	p.note(Problem{Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)})
 }
 
 func (p *Problems) note(one Problem) {
@@ -72,19 +90,36 @@ func (d *document) located(err error) error {
 	for _, one := range found.List {
 		text := one.Text
 		if one.First != nil {
-			text += fmt.Sprintf(", first on line %d", d.line(*one.First))
+			text += fmt.Sprintf(", first on line %d", d.at(*one.First).line)
 		}
-		line := d.line(one.Place)
+		at := d.at(one.Place)
+		block := d.literal[one.Path]
 		switch {
 		case one.File != "":
-			line = one.Line
-		case d.literal[one.Path]: // its lines are the document's, below the key's
-			line += one.Line
+			at = position{one.Line, one.Column}
+		case block != nil && one.Line > 0:
+			at = d.inBlock(block, position{one.Line, one.Column})
 		}
-		p.note(Problem{File: one.File, Line: line, Text: text, Cause: one.Cause})
+		p.note(Problem{File: one.File, Line: at.line, Column: at.column, Text: text, Cause: one.Cause})
 	}
 	return p.err()
 }
 
-// line is the line of a place, 1 for what the document does not have.
-func (d *document) line(at config.Place) int { return max(d.lines[at], 1) }
+// at is the position of a place, line 1 for what the document does not have.
+func (d *document) at(place config.Place) position {
+	if at, ok := d.places[place]; ok {
+		return at
+	}
+	return start
+}
+
+// inBlock is the position in the document of a position in the text of a literal block,
+// whose lines stand below the block's and are indented.
+func (d *document) inBlock(block *yaml.Node, in position) position {
+	at := position{line: block.Line + in.line}
+	if in.column > 0 {
+		shown, text := textOfLine(d.src, at.line), textOfLine([]byte(block.Value), in.line)
+		at.column = in.column + max(0, len(strings.TrimSuffix(shown, "\r"))-len(text))
+	}
+	return at
+}

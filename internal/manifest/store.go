@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
@@ -51,6 +52,19 @@ func Check(file string, src []byte, getenv func(string) string) error {
 		return doc.err()
 	}
 	return doc.located(spec.Err())
+}
+
+// Files returns the paths of the files that a manifest names, each once and as far as
+// the manifest can be read; those of relative paths begin where that of file begins.
+func Files(file string, src []byte, getenv func(string) string) []string {
+	var list []string
+	_, _ = decode(file, src, getenv, func(path string) ([]byte, error) {
+		if path = filepath.Join(filepath.Dir(file), path); !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+		return nil, nil
+	}) // whose mistakes are for Apply to tell
+	return list
 }
 
 // decode reads a manifest; the Spec is nil when it is no document of values.

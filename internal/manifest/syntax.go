@@ -16,11 +16,11 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 // syntax explains why a text is not YAML. The parser's own words do not help with
 // the mistakes that are made most often: those are looked for in the lines around
 // the one that it names: the one before, or those after it where a value takes several.
-func (d *document) syntax(src []byte, err error) {
+func (d *document) syntax(err error) {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	m := yamlLine.FindStringSubmatch(first)
 	if m == nil {
-		d.add(1, "not YAML: %s", first)
+		d.add(start, "not YAML: %s", first)
 		return
 	}
 	line, _ := strconv.Atoi(m[1])
@@ -29,12 +29,12 @@ func (d *document) syntax(src []byte, err error) {
 			continue
 		}
 		for i, at := range []int{line, line + 1, line - 1, line + 2, line + 3, line + 4, line + 5} {
-			text := textOfLine(src, at)
+			text := textOfLine(d.src, at)
 			if i > 2 && (strings.HasPrefix(strings.TrimSpace(text), "- ") || text == strings.TrimLeft(text, " \t")) {
 				break // another item, or key, than the one that is not right
 			}
 			if remedy := mistake.find(text); remedy != "" {
-				d.add(at, "not YAML: %s", remedy)
+				d.add(position{line: at}, "not YAML: %s", remedy)
 				return
 			}
 		}
@@ -43,18 +43,18 @@ func (d *document) syntax(src []byte, err error) {
 	switch {
 	case strings.Contains(remedy, "%s"): // the line is where the mapping or list begins, however far above the mistake
 		begins := ""
-		if at := firstWith(src, m[2]); at > line+1 {
+		if at := firstWith(d.src, m[2]); at > line+1 {
 			begins, line = fmt.Sprintf(" that begins on line %d", line+1), at
 		} else {
 			line = at
 		}
 		remedy = fmt.Sprintf(remedy, begins)
 	case m[1] == "":
-		line = firstWith(src, m[2])
+		line = firstWith(d.src, m[2])
 	case strings.HasPrefix(m[2], "did not find expected"):
 		line++ // the parser counts from 0, unlike the scanner below it
 	}
-	d.add(line, "not YAML: %s%s", m[2], remedy)
+	d.add(position{line: line}, "not YAML: %s%s", m[2], remedy)
 }
 
 // firstWith is the line that a mistake is on: without it, and what follows, the parser

@@ -30,10 +30,10 @@ func (t *Text) Spec() *config.Spec { return t.spec }
 
 // Line returns the line of a path, from 1; 0 for what the manifest does not have.
 func (t *Text) Line(path string) int {
-	if line := t.doc.lines[config.Place{Path: path}]; line > 0 {
-		return line
+	if at := t.doc.places[config.Place{Path: path}]; at.line > 0 {
+		return at.line
 	}
-	return t.doc.lines[config.Place{Path: path, Key: true}]
+	return t.doc.places[config.Place{Path: path, Key: true}].line
 }
 
 // Located gives the *config.Problems in an error their lines: it becomes *Problems.
