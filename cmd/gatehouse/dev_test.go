@@ -150,7 +150,7 @@ func TestDevAppliesEachChange(t *testing.T) {
 		}
 
 		folder.replace("src/greet.js", greetSource("Good day"))
-		for !strings.Contains(a.words.String()[a.read:], "\napplied\n") { // so that what the server keeps of the tenant is no older
+		for !strings.Contains(a.words.String()[a.read:], "applied") { // so that what the server keeps of the tenant is no older
 			a.call()
 		}
 		a.says("applied\n", `(?m)^update logic component greet: source sha256:`)
@@ -195,21 +195,27 @@ func TestDevAppliesEachChange(t *testing.T) {
 	})
 }
 
-// TestDevSavesInPlace checks that a file is applied in the end which is emptied and then
-// written, as many editors and scripts do.
-func TestDevSavesInPlace(t *testing.T) {
+// TestDevAppliesWhatIsWrittenInPlace checks that a file is applied in the end which is
+// emptied and then written, as many editors and scripts do.
+func TestDevAppliesWhatIsWrittenInPlace(t *testing.T) {
 	x := newCLI(t, db.Config{Dir: t.TempDir()})
 	dir := t.TempDir()
 	folder := watched{T: t, dir: dir}
-	folder.save("acme.yaml", "tenant: acme\n")
+	folder.save("acme.yaml", "")
 	a := x.develops(dir)
-	a.says("applied\n", "create tenant acme")
+	a.says("not applied", `acme\.yaml:1:1: the manifest is empty`)
+	folder.save("acme.yaml", "tenant: acme\n")
+	a.until("create tenant acme\napplied\n")
 	for _, name := range []string{"one", "two", "three"} {
 		folder.save("acme.yaml", "")
 		folder.save("acme.yaml", "tenant: acme\n")
 		folder.save("acme.yaml", "tenant: acme\nroles: [{name: "+name+"}]\n")
 		a.until("create role " + name + "\napplied\n")
 	}
+	folder.remove("acme.yaml")
+	a.until("not applied, the configuration stays as it was: open " + a.file + ": no such file")
+	folder.save("acme.yaml", "tenant: acme\nroles: [{name: four}]\n")
+	a.until("create role four\napplied\n")
 }
 
 func TestDevPrunesOnlyWhenAsked(t *testing.T) {
