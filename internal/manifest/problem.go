@@ -114,11 +114,12 @@ func (d *document) at(place config.Place) position {
 }
 
 // inBlock is the position in the document of a position in the text of a literal block,
-// whose lines stand below the block's and are indented.
+// whose lines stand below the block's and are indented. The line behind the last one is
+// another value's, where no column counts.
 func (d *document) inBlock(block *yaml.Node, in position) position {
 	at := position{line: block.Line + in.line}
-	if in.column > 0 {
-		shown, text := textOfLine(d.src, at.line), textOfLine([]byte(block.Value), in.line)
+	shown, text := textOfLine(d.src, at.line), textOfLine([]byte(block.Value), in.line)
+	if in.column > 0 && text != "" {
 		at.column = in.column + max(0, len(strings.TrimSuffix(shown, "\r"))-len(text))
 	}
 	return at

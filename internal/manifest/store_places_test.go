@@ -26,13 +26,17 @@ logic_components:
   - name: bare
     source: |
       const x = 1
+  - name: unfinished
+    source: |
+      export default () => {
+  - {name: last, source_file: lib/last.js}
 `
 
 // TestMistakesHaveTheirPlace checks that each mistake is told at its place, in the file
 // that it is in.
 func TestMistakesHaveTheirPlace(t *testing.T) {
 	dir := t.TempDir()
-	file, apart := filepath.Join(dir, "acme.yaml"), filepath.Join(dir, "lib", "apart.js")
+	file, apart, last := filepath.Join(dir, "acme.yaml"), filepath.Join(dir, "lib", "apart.js"), filepath.Join(dir, "lib", "last.js")
 	save := func(text string) {
 		t.Helper()
 		if err := errors.Join(os.MkdirAll(filepath.Dir(apart), 0o755), os.WriteFile(apart, []byte(text), 0o600)); err != nil {
@@ -56,15 +60,19 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 			t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(begins, "\n"))
 		}
 	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(last), 0o755), os.WriteFile(last, []byte("export default () => {\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	save("// a line\nexport default () => oops oops\n")
 	all := []string{
 		file + `:3:46: unknown key "timeout"`, file + ":8:35: logic component block: SyntaxError: ", file + ":9:26: logic component line: line 1 of the source: SyntaxError: ",
-		file + ":11:13: logic component bare: there is no handler", apart + ":2:27: SyntaxError: ",
+		file + ":11:13: logic component bare: there is no handler",
+		file + ":16:1: logic component unfinished: SyntaxError: ", apart + ":2:27: SyntaxError: ", last + ":2:1: SyntaxError: ",
 	}
 	want(told(placesManifest), all...)
 	want(told(strings.ReplaceAll(placesManifest, "\n", "\r\n")), all...)
 	save("\x00")
-	want(told(placesManifest), all[0], all[1], all[2], all[3], apart+":1:1: expected text without the character U+0000")
+	want(told(placesManifest), all[0], all[1], all[2], all[3], all[4], apart+":1:1: expected text without the character U+0000", all[6])
 	want(told("tenant: acme\nroles: [{name: a\n"), file+":2:1: not YAML: ")
 	want(told("\n"), file+":1:1: the manifest is empty")
 	want(told("tenant: acme\nroles:\n  - &a {name: a}\n"), file+":3:5: anchors")
