@@ -53,6 +53,16 @@ export default job('an entity with fields on a fresh tenant', async () => {
     await until('the rename', async () => /name: state, type: select/.test(await exported()))
     await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
   })
+  await step('how long records are kept is set, a mistake is told at it', async () => {
+    const keep = page.getByLabel('Keep records for')
+    await keep.fill('3 months')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await waitForText(page, 'expected a number of days as 90d')
+    await keep.fill('90d')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await until('keep', async () => /keep: "90d"/.test(await exported()))
+    await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
+  })
   await step('removing a field is shown before it is done', async () => {
     await page.getByRole('row', { name: /title/ }).click()
     await page.getByRole('button', { name: 'Remove title' }).click()

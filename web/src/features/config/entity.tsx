@@ -74,7 +74,8 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
   const theirs = conflict?.stored as EntityValue | FieldValue[] | null | undefined
   const theirVersion = review.error?.details['version']
   const about = (index: number): Record<string, string> => Object.fromEntries(review.problems.flatMap((p) => { const at = problemOf(p.path); return at && at.field === index ? [[at.member, p.message]] : [] }))
-  const elsewhere = review.problems.filter((p) => problemOf(p.path) === undefined)
+  const ofKeep = review.problems.find((p) => p.path.endsWith('keep'))
+  const elsewhere = review.problems.filter((p) => p !== ofKeep && problemOf(p.path) === undefined)
 
   return (
     <Page title={ofUsers ? 'Fields of users' : name} flush
@@ -98,6 +99,8 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
             <SelectField label="Default for others" help="What staff may do with records of others, beside roles, shares and rules" value={typeof edit.sharing === 'string' ? edit.sharing : 'controlled'}
               options={[...sharing.map((value) => ({ value, label: sharingWords(value) })), ...(byParent ? referenceFields(edit) : []).map((f) => ({ value: `by ${f}`, label: `as the record in ${f}` })), ...(typeof edit.sharing === 'string' ? [] : [{ value: 'controlled', label: controlledWords(edit.sharing) }])]}
               onChange={(value) => { if (value && value !== 'controlled') draft.set({ ...edit, sharing: value.startsWith('by ') ? { controlled_by: value.slice(3) } : value }) }} />
+            <TextField label="Keep records for" placeholder="ever" help="Days, as 90d: records are deleted so long after they were created, with what is below them" error={ofKeep?.message}
+              value={edit.keep ?? stored.keep ?? ''} onChange={(keep) => { review.clear(); draft.set({ ...edit, keep }) }} />
           </div>
         )}
       </div>
@@ -125,7 +128,7 @@ function Editor({ name, ofUsers, stored, version, reload }: { name: string; ofUs
 
 /** byName has the fields under their names, so that what differs is told field by field. */
 function byName(value: EntityValue): Record<string, unknown> {
-  return { label: value.label, sharing: value.sharing, fields: Object.fromEntries(value.fields.map((f) => [f.renamed_from ?? f.name, { ...f, renamed_from: undefined }])) }
+  return { label: value.label, sharing: value.sharing, keep: value.keep, fields: Object.fromEntries(value.fields.map((f) => [f.renamed_from ?? f.name, { ...f, renamed_from: undefined }])) }
 }
 
 /** asEntity is what is stored, of users too, where there are fields alone. */

@@ -17,6 +17,17 @@ test('a field with another name says which it was, and what does not fit its typ
   expect(changes(stored, edit)).toBe(3)
 })
 
+test('how long records are kept is edited, and taken away', () => {
+  const edit = { ...editOf(stored), keep: ' 90d ' }
+  const kept = valueOf(stored, edit)
+  expect(kept).toEqual({ ...stored, keep: '90d' })
+  expect(changes(stored, edit)).toBe(1)
+  expect(valueOf(kept, editOf(kept))).toEqual(kept)
+  expect(valueOf(kept, { ...editOf(kept), keep: '' })).toEqual(stored)
+  expect(valueOf({ ...stored, keep: '30d' }, merged({ ...stored, keep: '30d' }, edit)).keep).toBe('90d')
+  expect(valueOf({ ...stored, keep: '30d' }, merged({ ...stored, keep: '30d' }, editOf(stored))).keep).toBe('30d')
+})
+
 test('the path of a problem names a field', () => {
   expect(problemOf('fields[2].type')).toEqual({ field: 2, member: 'type' })
   expect(problemOf('[1]')).toEqual({ field: 1, member: '' })

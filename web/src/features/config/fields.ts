@@ -1,13 +1,13 @@
 /** A field as the manifest has it. Members that this page does not know stay as they are. */
 export interface FieldValue { name: string; type: string; required?: boolean; unique?: boolean; indexed?: boolean; searchable?: boolean; managed?: boolean; options?: string[]; entity?: string; renamed_from?: string; [member: string]: unknown }
 
-export interface EntityValue { name: string; label: string; sharing: unknown; fields: FieldValue[]; [member: string]: unknown }
+export interface EntityValue { name: string; label: string; sharing: unknown; keep?: string; fields: FieldValue[]; [member: string]: unknown }
 
 /** A field that is being edited: was is its stored name, "" for one that is new. key stays the same while it is edited. */
 export interface FieldRow { key: string; was: string; value: FieldValue }
 
-/** An entity that is being edited; base is what the edit began from. */
-export interface EntityEdit { label: string; sharing: unknown; rows: FieldRow[]; base: EntityValue }
+/** An entity that is being edited; base is what the edit began from. keep is undefined until it is edited. */
+export interface EntityEdit { label: string; sharing: unknown; keep?: string; rows: FieldRow[]; base: EntityValue }
 
 /** editOf begins an edit of what is stored. */
 export function editOf(value: EntityValue): EntityEdit {
@@ -16,8 +16,15 @@ export function editOf(value: EntityValue): EntityEdit {
 
 /** valueOf is what the edit makes of what is stored: a field with another name says which it was. */
 export function valueOf(stored: EntityValue, edit: EntityEdit): EntityValue {
-  return { ...stored, label: edit.label, sharing: edit.sharing, fields: fieldsOf(edit.rows) }
+  const value: EntityValue = { ...stored, label: edit.label, sharing: edit.sharing, fields: fieldsOf(edit.rows) }
+  const keep = keepOf(stored, edit)
+  if (keep) value.keep = keep
+  else delete value.keep
+  return value
 }
+
+/** keepOf is how long records are kept by the edit, "" for ever. */
+export function keepOf(stored: EntityValue, edit: EntityEdit): string { return (edit.keep ?? stored.keep ?? '').trim() }
 
 /** fieldsOf are the fields of the rows, as the manifest has them: what says nothing is left out. */
 export function fieldsOf(rows: readonly FieldRow[]): FieldValue[] {
@@ -42,7 +49,7 @@ export function changes(stored: EntityValue, edit: EntityEdit): number {
   const gone = stored.fields.filter((f) => !edit.rows.some((row) => row.was === f.name)).length
   const changed = fieldsOf(edit.rows).filter((f, i) => was.get(edit.rows[i]?.was ?? '') !== JSON.stringify(f)).length
   const order = gone + changed === 0 && edit.rows.some((row, i) => stored.fields[i]?.name !== row.was) ? 1 : 0
-  return gone + changed + order + (edit.label === stored.label ? 0 : 1) + (JSON.stringify(edit.sharing) === JSON.stringify(stored.sharing) ? 0 : 1)
+  return gone + changed + order + (edit.label === stored.label ? 0 : 1) + (keepOf(stored, edit) === (stored.keep ?? '') ? 0 : 1) + (JSON.stringify(edit.sharing) === JSON.stringify(stored.sharing) ? 0 : 1)
 }
 
 /** newRow is a field that is new: its name is free. */
@@ -75,6 +82,7 @@ export function merged(theirs: EntityValue, edit: EntityEdit): EntityEdit {
   const again = edit.rows.filter((row) => row.was !== '' && !known.has(row.was) && touched(row)).map((row) => ({ ...row, was: '' }))
   return {
     base: theirs, label: edit.label === base.label ? theirs.label : edit.label,
+    ...(keepOf(base, edit) === (base.keep ?? '') ? {} : { keep: keepOf(base, edit) }),
     sharing: JSON.stringify(edit.sharing) === JSON.stringify(base.sharing) ? theirs.sharing : edit.sharing,
     rows: [...rows, ...again, ...edit.rows.filter((row) => row.was === '')],
   }
