@@ -180,7 +180,8 @@ func (t *thrown) text() string {
 	return t.Name + ": " + t.Message
 }
 
-var positionPattern = regexp.MustCompile(regexp.QuoteMeta(sourceFile) + `:(\d+):(\d+)`)
+// A module may be called component, too.
+var positionPattern = regexp.MustCompile(`(?:^|[^/])` + regexp.QuoteMeta(sourceFile) + `:(\d+):(\d+)`)
 
 // position returns the innermost place in the component's own source that a stack
 // trace names, or 0, 0.

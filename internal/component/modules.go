@@ -43,6 +43,9 @@ func moduleFile(name string) string { return moduleFolder + name + ".js" }
 
 // moduleOf returns the name of the module in a file; "" is the component's own source.
 func moduleOf(file string) string {
+	if file == sourceFile {
+		return ""
+	}
 	return strings.TrimSuffix(strings.TrimPrefix(file, moduleFolder), ".js")
 }
 
@@ -135,9 +138,7 @@ func (i *instance) resolve(base, name uint32) uint64 {
 	if l == nil { // import() of a run
 		return i.refuseImport("import() is not available in a run: import modules at the top of the source")
 	}
-	if from = moduleOf(from); from == moduleOf(sourceFile) {
-		from = ""
-	}
+	from = moduleOf(from)
 	switch {
 	case l.only && from == "" && to == linked:
 		return i.newCString(linked)
@@ -189,24 +190,47 @@ func (i *instance) refuseImport(message string) uint64 {
 // module.
 type importedName struct{ module, name string }
 
-// importPlace returns the place in a source of an import; 0, 0 when none is found.
+// importKeyword begins what a source imports.
+var importKeyword = regexp.MustCompile(`\b(?:import|export)\b`)
+
+// importPlace returns the place in a source of an import: that of the name or, where it
+// is not found, of the module; 0, 0 when none is found. It looks for the name between the
+// module and what is imported before it, so no part of the source is read twice.
 func importPlace(source string, imported importedName) (line, column int) {
-	module, name := imported.module, imported.name
-	from := regexp.MustCompile(`(?:\bfrom|\bimport)\s*\(?\s*(["'])` + regexp.QuoteMeta(module) + `["']`)
+	from := regexp.MustCompile(`(?:\bfrom|\bimport)\s*\(?\s*(["'])` + regexp.QuoteMeta(imported.module) + `["']`)
+	name := regexp.MustCompile(`(?:^|[^\p{L}\p{N}_$])(` + regexp.QuoteMeta(imported.name) + `)(?:$|[^\p{L}\p{N}_$])`)
+	place, before := -1, 0
 	for _, m := range from.FindAllStringSubmatchIndex(source, -1) {
-		at := m[2]
-		if name != "" {
-			begin := max(strings.LastIndex(source[:at], "import"), strings.LastIndex(source[:at], "export"), 0)
-			named := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).FindStringIndex(source[begin:at])
-			if named == nil {
-				continue
-			}
-			at = begin + named[0]
+		if imported.name == "" {
+			return lineColumn(source, m[2])
 		}
-		before := source[:at]
-		return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+		keywords := importKeyword.FindAllStringIndex(source[before:m[2]], -1)
+		if len(keywords) > 0 {
+			last := keywords[len(keywords)-1]
+			begin, names := before+last[0], before+last[1]
+			if named := name.FindStringSubmatchIndex(source[begin:m[2]]); named != nil {
+				return lineColumn(source, begin+named[2])
+			}
+			if imported.name == "default" { // import total from "pricing"
+				local := strings.TrimLeft(source[names:m[2]], " \t\r\n")
+				return lineColumn(source, m[2]-len(local))
+			}
+			if place < 0 {
+				place = m[2]
+			}
+		}
+		before = m[1]
 	}
-	return 0, 0
+	if place < 0 {
+		return 0, 0
+	}
+	return lineColumn(source, place)
+}
+
+// lineColumn returns the line and column of an offset, from 1.
+func lineColumn(source string, at int) (line, column int) {
+	before := source[:at]
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
 var noExport = regexp.MustCompile(`Could not find export '([^']+)' in module '` + moduleFolder + `([a-z][a-z0-9_]*)\.js'`)

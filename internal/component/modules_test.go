@@ -54,11 +54,18 @@ func TestModuleErrors(t *testing.T) {
 		"caught":               {"try { await import('a') } catch {}" + handler, nil, `line 1, column 20: there is no module "a"`},
 		"no such export": {"import {\n  net,\n  total,\n} from 'pricing'" + handler, map[string]string{"pricing": "export const net = 1"},
 			"line 3, column 3: module pricing does not export total"},
-		"re-exported":   {"import 'a'" + handler, map[string]string{"a": "export { x } from 'b'", "b": "export const y = 1"}, "module a: line 1, column 10: module b does not export x"},
-		"cycle":         {"import 'a'" + handler, map[string]string{"a": "import 'b'", "b": "import 'c'", "c": "\nimport 'a'"}, "module c: line 2, column 8: modules import each other: c → a → b → c"},
-		"itself":        {"import 'a'" + handler, map[string]string{"a": "import 'a'"}, "module a: line 1, column 8: modules import each other: a → a"},
-		"syntax":        {"import 'a'" + handler, map[string]string{"a": "export const x = 1\nexport const y = (2"}, "module a: line 2, column 20: SyntaxError"},
-		"its top level": {"import 'a'" + handler, map[string]string{"a": "\n\nnull.x"}, "module a: line 3, column 1: TypeError: cannot read property 'x' of null"},
+		"re-exported":      {"import 'a'" + handler, map[string]string{"a": "export { x } from 'b'", "b": "export const y = 1"}, "module a: line 1, column 10: module b does not export x"},
+		"cycle":            {"import 'a'" + handler, map[string]string{"a": "import 'b'", "b": "import 'c'", "c": "\nimport 'a'"}, "module c: line 2, column 8: modules import each other: c → a → b → c"},
+		"itself":           {"import 'a'" + handler, map[string]string{"a": "import 'a'"}, "module a: line 1, column 8: modules import each other: a → a"},
+		"no default":       {"\nimport total, {net} from 'pricing'" + handler, map[string]string{"pricing": "export const net = 1"}, "line 2, column 8: module pricing does not export default"},
+		"a $ in it":        {"import {\n$total as x} from 'pricing'" + handler, map[string]string{"pricing": "1"}, "line 2, column 1: module pricing does not export $total"},
+		"not ASCII":        {"import {x, été} from 'pricing'" + handler, map[string]string{"pricing": "export const x = 1"}, "line 1, column 12: module pricing does not export été"},
+		"escaped":          {`import {t\u006ftal} from 'pricing'` + handler, map[string]string{"pricing": "1"}, "line 1, column 26: module pricing does not export total"},
+		"after its name":   {"const a = 1 /* from 'm' */; import {a as b, importer} from 'm'" + handler, map[string]string{"m": "export const importer = 1"}, "line 1, column 37: module m does not export a"},
+		"component":        {"import 'component'" + handler, map[string]string{"component": "\nimport 'a'", "a": "import 'component'"}, "module a: line 1, column 8: modules import each other: a → component → a"},
+		"component itself": {"import 'component'" + handler, map[string]string{"component": "import 'component'"}, "module component: line 1, column 8: modules import each other: component → component"},
+		"syntax":           {"import 'a'" + handler, map[string]string{"a": "export const x = 1\nexport const y = (2"}, "module a: line 2, column 20: SyntaxError"},
+		"its top level":    {"import 'a'" + handler, map[string]string{"a": "\n\nnull.x"}, "module a: line 3, column 1: TypeError: cannot read property 'x' of null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := compileAll(t, component.Source{Text: c.text, Modules: c.modules})
@@ -67,6 +74,35 @@ func TestModuleErrors(t *testing.T) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestImportPlaceOfLargeSource shows that a mistake is found in a source that seems to
+// import its module everywhere, which took minutes when each place was searched from the
+// beginning.
+func TestImportPlaceOfLargeSource(t *testing.T) {
+	text := "/*" + strings.Repeat(`from"m"`, 36_000) + "*/ import {a} from 'm'; export default () => 1"
+	_, err := compileAll(t, component.Source{Text: text, Modules: map[string]string{"m": "1"}})
+	if err == nil || err.Error() != "line 1, column 252014: module m does not export a" {
+		t.Error(err)
+	}
+}
+
+// TestModuleCalledComponent shows that a module of this name is none but itself: its
+// imports are its own, and so are its lines.
+func TestModuleCalledComponent(t *testing.T) {
+	modules := map[string]string{"component": "import 'other'\n\nexport const fail = () => { console.log('here'); null.x }", "other": "1"}
+	used, err := engine(t).Check(t.Context(), "t", "component", component.Source{Modules: modules})
+	if err != nil || !slices.Equal(used, []string{"other"}) {
+		t.Error(used, err)
+	}
+	p, err := compileAll(t, component.Source{Text: "import { fail } from 'component'\nexport default () => fail()", Modules: modules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Run(t.Context(), component.Run{Tenant: "t"})
+	if err != nil || r.Failed == nil || r.Failed.Line != 2 || len(r.Console) != 1 || r.Console[0].Line != 2 {
+		t.Errorf("%+v %+v %v", r.Failed, r.Console, err)
 	}
 }
 
