@@ -59,6 +59,8 @@ const (
 	// maxFailure bounds the description of an uncaught error, in bytes of JSON; the
 	// prelude shortens a longer one.
 	maxFailure = 256 << 10
+	// maxErrorName is where the prelude cuts the name of an error, in characters.
+	maxErrorName = 100
 	// grace is how long after its deadline a run may be ended by the engine's own
 	// interrupt, which gives the author a stack trace. Then it is stopped.
 	grace = 5 * time.Millisecond

@@ -235,6 +235,74 @@ func TestRedaction(t *testing.T) {
 	}
 }
 
+// TestRedactionOfWhatIsCut shows that nothing of a secret stays where a text is cut in the
+// middle of it.
+func TestRedactionOfWhatIsCut(t *testing.T) {
+	secrets := map[string]string{"LONG": strings.Repeat("LONG_KEY_", 30), "WIDE": "abcdefghijklmnopqrst\U0001F389uv"}
+	for name, body := range map[string]string{
+		"name of an error": `throw Object.assign(new Error('x'), { name: secrets.LONG })`,
+		"stack":            `throw Object.assign(new Error('x'), { stack: 'at q (native)\n' + 'x'.repeat(8100) + secrets.LONG })`,
+		"console":          `console.log('x'.repeat(8189 - 20) + secrets.WIDE)`,
+		"half of a pair":   `throw new Error('x'.repeat(8191 - 20) + secrets.WIDE)`,
+		"base64":           `throw new Error('x'.repeat(8100) + btoa(secrets.LONG))`,
+		"behind another":   `throw new Error('x'.repeat(7000) + secrets.LONG.repeat(9))`,
+		"many":             `throw new Error(secrets.LONG.repeat(99))`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := compileAll(t, component.Source{Text: "export default function handler() {" + body + "}", Secrets: secrets})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Run(t.Context(), component.Run{Tenant: "t"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := everything(t, r)
+			for _, part := range []string{"LONG", "abcd", "TE9ORw"} {
+				if strings.Contains(said, part) {
+					t.Errorf("%s is in %s", part, said)
+				}
+			}
+		})
+	}
+}
+
+// TestRedactionTellsNoBeginning shows that a caller whose text is said again cannot find
+// out how a secret begins: a text that is cut is shown alike whatever it ends with.
+func TestRedactionTellsNoBeginning(t *testing.T) {
+	p, err := compileAll(t, component.Source{
+		Text: "export default ({ code }) => { console.log(code); throw new Error(code) }", Secrets: map[string]string{"KEY": "sk_live_0123456789"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for _, guess := range []string{"sk_live_01234567", "sk_live_01234568", "no_part_of_it_at"} {
+		code := strings.Repeat("-", component.MaxConsoleLine-len(guess)) + guess
+		r, err := p.Run(t.Context(), component.Run{Tenant: "t", Inputs: []byte(`{"code":"` + code + `"}`)})
+		if err != nil || r.Failed == nil {
+			t.Fatal(r.Failed, err)
+		}
+		said[r.Failed.Message+r.Console[0].Text] = true
+	}
+	if len(said) != 1 {
+		t.Errorf("%d different answers: %v", len(said), slices.Collect(maps.Keys(said)))
+	}
+}
+
+// TestRedactionOfOverlaps shows that no end of a secret stays behind another.
+func TestRedactionOfOverlaps(t *testing.T) {
+	p, err := compileAll(t, component.Source{
+		Text: "export default () => 'the abcdefghijklmnop here'", Secrets: map[string]string{"A": "abcdefghij", "B": "ghijklmnop", "C": "defghijk"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Run(t.Context(), component.Run{Tenant: "t"}); err != nil || string(r.Value) != `"the [redacted] here"` {
+		t.Error(string(r.Value), err)
+	}
+}
+
 // TestRedactedSourceError shows that a top level does not tell of a secret either.
 func TestRedactedSourceError(t *testing.T) {
 	_, err := compileAll(t, component.Source{Text: "throw new Error('bad ' + secrets.KEY)", Secrets: map[string]string{"KEY": "sk_live_0123456789"}})

@@ -20,7 +20,7 @@ type Program struct {
 func (p *Program) Imports() []string { return p.imports }
 
 // Size returns the memory that the program holds, in bytes.
-func (p *Program) Size() int { return p.image.owned }
+func (p *Program) Size() int { return p.image.owned + p.secrets.size() }
 
 // Compile parses a component's source, an ES module whose default export is the
 // handler, and runs its top level once, within CompileTurns and the memory limit of
@@ -101,7 +101,8 @@ func (e *Engine) compile(ctx context.Context, tenant string, l *linker) (*Progra
 	case img != nil:
 		return &Program{engine: e, image: img, imports: l.used(), secrets: secrets}, nil
 	}
-	return nil, secrets.inError(i.sourceError(x))
+	secrets.inThrown(x.failure)
+	return nil, i.sourceError(x)
 }
 
 // compile returns the image of a source that compiled. It returns nil for any other;

@@ -132,6 +132,7 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	value := i.handle(&r)
 	result := &Result{Value: value, Responds: x.responds && value != nil, Console: x.console, Wall: time.Since(x.started), CPU: x.cpu()}
 	result.Used = Used{HostCalls: min(x.hostCalls, MaxHostCalls), HostBytes: min(x.hostBytes, MaxHostBytes), Memory: int(i.pages.Get()) * pageSize}
+	p.secrets.inThrown(x.failure)
 	result.Failed = i.outcome(x, value, r.Memory)
 	if bug := runtime.Error(nil); x.stopped == nil && errors.As(i.err, &bug) {
 		x.stopped = i.err // a bug of a host function, not of the script

@@ -3,11 +3,11 @@ package component
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gatehouse/internal/fault"
 	"gatehouse/internal/wtf8"
@@ -19,12 +19,12 @@ const Redacted = "[redacted]"
 // redactor removes secrets from what a run says. It finds a secret as it is, as JSON
 // escapes it, and as base64 of the whole of it; it does not find a part of it, or what
 // else is computed from it. A nil redactor removes nothing.
-type redactor struct {
-	forms    []string // longest first
-	replacer *strings.Replacer
-}
+type redactor struct{ forms *matcher }
 
 func newRedactor(secrets map[string]string) *redactor {
+	if len(secrets) == 0 {
+		return nil
+	}
 	forms := map[string]bool{}
 	for _, s := range secrets {
 		escaped := string(wtf8.AppendUTF8(nil, s))
@@ -33,17 +33,15 @@ func newRedactor(secrets map[string]string) *redactor {
 			forms[e.EncodeToString([]byte(s))] = true
 		}
 	}
-	if len(forms) == 0 {
-		return nil
+	return &redactor{newMatcher(slices.Sorted(maps.Keys(forms)))}
+}
+
+// size returns the memory that the redactor holds, in bytes.
+func (r *redactor) size() int {
+	if r == nil {
+		return 0
 	}
-	r := &redactor{forms: slices.Collect(maps.Keys(forms))}
-	slices.SortFunc(r.forms, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, f := range r.forms {
-		pairs = append(pairs, f, Redacted)
-	}
-	r.replacer = strings.NewReplacer(pairs...)
-	return r
+	return r.forms.size()
 }
 
 // secretsJSON returns secrets as a JSON object.
@@ -58,36 +56,53 @@ func secretsJSON(secrets map[string]string) []byte {
 	return append(text, '}')
 }
 
-// text returns s without secrets. The end of s, which may have been cut at most bytes,
-// is removed if a secret may begin there.
-func (r *redactor) text(s string, most int) string {
-	cut := len(s) >= most
-	s = r.replacer.Replace(s)
-	if !cut {
-		return s
+// text returns s without secrets.
+func (r *redactor) text(s string) string { return redacted(s, find(r.forms, s), len(s)) }
+
+// has reports whether s contains a secret.
+func (r *redactor) has(s string) bool { return len(find(r.forms, s)) > 0 }
+
+// cut returns s, which was cut at most bytes, give or take a character, if it is that
+// long, without secrets. A secret that was cut is not found. So such a text loses its
+// end, as much as a secret can have of it, whatever it is: who chooses the text could
+// otherwise guess the beginning of a secret and see whether that is removed.
+func (r *redactor) cut(s string, most int) string {
+	if len(s) <= most-utf8.UTFMax {
+		return r.text(s)
 	}
-	begun := 0
-	for _, f := range r.forms {
-		for n := min(len(f)-1, len(s)); n > begun; n-- {
-			if strings.HasSuffix(s, f[:n]) {
-				begun = n
-				break
-			}
-		}
+	end := max(0, len(s)-r.forms.longest+1)
+	for end > 0 && end < len(s) && !utf8.RuneStart(s[end]) {
+		end--
 	}
-	if begun == 0 {
-		return s
-	}
-	return s[:len(s)-begun] + Redacted
+	return redacted(s, find(r.forms, s), end) + Redacted
 }
 
-// inResult removes secrets from a run's result.
+// redacted returns s up to end, with Redacted in the place of each stretch that begins
+// there.
+func redacted(s string, secrets []stretch, end int) string {
+	if len(secrets) == 0 {
+		return s[:end]
+	}
+	var clean strings.Builder
+	at := 0
+	for _, one := range secrets {
+		if one.begin >= end {
+			break
+		}
+		clean.WriteString(s[at:one.begin] + Redacted)
+		at = one.end
+	}
+	clean.WriteString(s[at:max(at, end)])
+	return clean.String()
+}
+
+// inResult removes secrets from a run's result, but for Failed; see inThrown.
 func (r *redactor) inResult(result *Result) {
 	if r == nil {
 		return
 	}
 	for n := range result.Console {
-		result.Console[n].Text = r.text(result.Console[n].Text, MaxConsoleLine)
+		result.Console[n].Text = r.cut(result.Console[n].Text, MaxConsoleLine)
 	}
 	if value, ok := r.inJSON(result.Value); ok {
 		result.Value = value
@@ -95,29 +110,23 @@ func (r *redactor) inResult(result *Result) {
 		result.Value, result.Responds = nil, false
 		result.Failed = failure(fault.New(fault.ExecutionError, "the handler returned an object with a secret in a member's name"))
 	}
-	r.inFailure(result.Failed)
+	if result.Failed != nil {
+		if details, ok := r.inValue(result.Failed.Details).(map[string]any); ok {
+			result.Failed.Details = details
+		}
+	}
 }
 
-func (r *redactor) inFailure(f *Failure) {
-	if f == nil {
+// inThrown removes secrets from the description of an uncaught error, but for its
+// details, as the prelude has cut it.
+func (r *redactor) inThrown(t *thrown) {
+	if r == nil || t == nil {
 		return
 	}
-	f.Message, f.Stack = r.text(f.Message, MaxConsoleLine), r.text(f.Stack, MaxConsoleLine)
-	if r.replacer.Replace(f.Code) != f.Code {
-		f.Code = string(fault.ExecutionError)
+	t.Name, t.Message, t.Stack = r.cut(t.Name, maxErrorName), r.cut(t.Message, MaxConsoleLine), r.cut(t.Stack, MaxConsoleLine)
+	if r.has(t.Code) {
+		t.Code = string(fault.ExecutionError)
 	}
-	if details, ok := r.inValue(f.Details).(map[string]any); ok {
-		f.Details = details
-	}
-}
-
-// inError removes secrets from the message of a *SourceError.
-func (r *redactor) inError(err error) error {
-	var wrong *SourceError
-	if r != nil && errors.As(err, &wrong) {
-		wrong.Message = r.text(wrong.Message, MaxConsoleLine)
-	}
-	return err
 }
 
 // inValue returns a decoded JSON value without secrets. Of members whose names become
@@ -125,9 +134,9 @@ func (r *redactor) inError(err error) error {
 func (r *redactor) inValue(v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.text(v, len(v)+1)
+		return r.text(v)
 	case float64:
-		if text := strconv.FormatFloat(v, 'f', -1, 64); r.replacer.Replace(text) != text {
+		if r.has(strconv.FormatFloat(v, 'f', -1, 64)) {
 			return Redacted
 		}
 	case []any:
@@ -140,7 +149,7 @@ func (r *redactor) inValue(v any) any {
 		}
 		clean := make(map[string]any, len(v))
 		for name, member := range v {
-			clean[r.text(name, len(name)+1)] = r.inValue(member)
+			clean[r.text(name)] = r.inValue(member)
 		}
 		return clean
 	}
@@ -168,19 +177,10 @@ func (r *redactor) inJSON(text []byte) (clean []byte, ok bool) {
 		default:
 			continue
 		}
-		token, is := text[at:end], text[at:end]
-		if text[at] == '"' {
-			plain, err := wtf8.Unquote(token)
-			if redacted := r.replacer.Replace(plain); err != nil || redacted != plain {
-				if end < len(text) && text[end] == ':' {
-					return nil, false
-				}
-				is = wtf8.AppendQuote(nil, redacted)
+		if is := r.inToken(text[at:end]); is != nil {
+			if text[at] == '"' && end < len(text) && text[end] == ':' {
+				return nil, false
 			}
-		} else if r.replacer.Replace(string(token)) != string(token) {
-			is = wtf8.AppendQuote(nil, Redacted)
-		}
-		if !bytes.Equal(is, token) {
 			clean = append(append(clean, text[kept:at]...), is...)
 			kept = end
 		}
@@ -190,4 +190,22 @@ func (r *redactor) inJSON(text []byte) (clean []byte, ok bool) {
 		return text, true
 	}
 	return append(clean, text[kept:]...), true
+}
+
+// inToken returns a JSON string or number without secrets, or nil for one that has none.
+func (r *redactor) inToken(token []byte) []byte {
+	if token[0] != '"' {
+		if len(find(r.forms, token)) == 0 {
+			return nil
+		}
+		return wtf8.AppendQuote(nil, Redacted)
+	}
+	if bytes.IndexByte(token, '\\') < 0 && len(find(r.forms, token[1:len(token)-1])) == 0 { // most have neither
+		return nil
+	}
+	plain, err := wtf8.Unquote(token)
+	if err == nil && !r.has(plain) {
+		return nil
+	}
+	return wtf8.AppendQuote(nil, r.text(plain))
 }
