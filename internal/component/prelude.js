@@ -341,7 +341,7 @@
   // changed returns the parts of a URL of which one is set; null for what that part cannot be.
   const changed = (href, text, part) => {
     const parts = parse(host(URLS, stringify([href, text]), part) ?? 'null');
-    if (parts === 0) throw new TypeError('URL: expected at most 32 KiB');
+    if (parts === 0) throw new TypeError('URL: expected at most 32 KiB, of which 2 KiB are user and host, and 1,000 slashes');
     return parts;
   };
   ownKeys(PARTS).forEach((name, i) => defineProperty(URL.prototype, name, {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -31,11 +32,15 @@ var urlParts = []func(u *whatwg.Url, value string){
 	(*whatwg.Url).SetPort, (*whatwg.Url).SetPathname, (*whatwg.Url).SetSearch, (*whatwg.Url).SetHash,
 }
 
-// partSearch is the first of the parts that begin with the query.
-const partSearch = 7
+// The parts before partPathname are of the authority or the scheme, those from partSearch
+// on stand behind the path.
+const (
+	partPathname = 6
+	partSearch   = 7
+)
 
 // url returns the parts of a URL as a JSON list of texts, null for a text that is none, or
-// 0 for one that is too long. given is a JSON list: a URL and its base, where that is not null; or, when part
+// 0 beyond the bounds of one. given is a JSON list: a URL and its base, where that is not null; or, when part
 // is not negative, a URL and the value to which that part of it is set.
 func (i *instance) url(given uint64, part int) uint64 {
 	text, ok := i.textOf(given)
@@ -50,43 +55,110 @@ func (i *instance) url(given uint64, part int) uint64 {
 		return jsNull
 	}
 	i.run.turns += int64(urlTurns * len(text))
-	u := parseURL(*args[0], args[1], part)
+	u, within := parseURL(*args[0], args[1], part)
 	i.checkpoint()
-	if u == nil {
+	switch {
+	case !within:
+		return i.newText([]byte("0"))
+	case u == nil:
 		return jsNull
 	}
 	return i.newText(urlText(u))
 }
 
-// maxURLAts bounds the @ before a URL's query: the parser's time grows with their square.
-const maxURLAts = 100
+// The parser and the writer of a URL take time by the square of these parts: 10 ms for as
+// much as is allowed, seconds for 32 KiB of them.
+const (
+	maxURLAuthority = 2 << 10 // bytes of user, password, host and port
+	maxURLSlashes   = 1000    // before the query
+)
 
-func tooManyAts(s string) bool {
-	if end := strings.IndexAny(s, "?#"); end >= 0 {
-		s = s[:end]
-	}
-	return strings.Count(s, "@") > maxURLAts
-}
-
-func parseURL(text string, other *string, part int) *whatwg.Url {
-	var u *whatwg.Url
+// parseURL returns a URL, or nil for what is none; see instance.url. within is false
+// when it, what it is made of, or the value is beyond the bounds of a URL.
+func parseURL(text string, other *string, part int) (u *whatwg.Url, within bool) {
 	var err error
-	if tooManyAts(text) || other != nil && part < partSearch && tooManyAts(*other) {
-		return nil
-	}
-	if part < 0 && other != nil {
+	switch {
+	case !withinURL(text) || other != nil && !partWithinURL(*other, part):
+		return nil, false
+	case part < 0 && other != nil:
 		u, err = whatwg.ParseRef(*other, text)
-	} else {
+	default:
 		u, err = whatwg.Parse(text)
 	}
 	if err != nil || part >= len(urlParts) {
-		return nil
+		return nil, true
 	}
 	if part >= 0 && other != nil {
 		urlParts[part](u, *other)
 	}
-	return u
+	if !withinURL(u.Href(false)) { // it may be longer than what it was made of
+		return nil, false
+	}
+	return u, true
 }
+
+// partWithinURL reports whether a part of a URL, or its base where part is negative, is
+// within the bounds of one.
+func partWithinURL(value string, part int) bool {
+	switch {
+	case part < 0:
+		return withinURL(value)
+	case part < partPathname:
+		return len(value) <= maxURLAuthority
+	case part < partSearch:
+		return slashes(value) <= maxURLSlashes
+	}
+	return true
+}
+
+// withinURL reports whether a text is within the bounds of a URL. What it takes for the
+// authority contains that, whatever the text is resolved against.
+func withinURL(s string) bool {
+	if end := strings.IndexAny(s, "?#"); end >= 0 {
+		s = s[:end]
+	}
+	if len(s) <= min(maxURLAuthority, maxURLSlashes) { // nearly all are
+		return true
+	}
+	if slashes(s) > maxURLSlashes {
+		return false
+	}
+	rest := strings.TrimLeftFunc(ignoredInURL.Replace(s), func(r rune) bool { return r <= ' ' })
+	scheme := urlScheme.FindString(rest)
+	rest = rest[len(scheme):]
+	special := false
+	switch strings.ToLower(scheme) {
+	case "http:", "https:", "ws:", "wss:", "ftp:", "file:":
+		special = true
+	}
+	path := strings.TrimLeft(rest, `/\`)
+	switch {
+	case special: // any number of slashes, also none
+		rest = path
+	case scheme == "" && len(rest)-len(path) >= 2:
+		rest = path
+	case strings.HasPrefix(rest, "//"):
+		rest = rest[2:]
+	default:
+		return true
+	}
+	ends := "/"
+	if special {
+		ends = `/\`
+	}
+	if end := strings.IndexAny(rest, ends); end >= 0 {
+		rest = rest[:end]
+	}
+	return len(rest) <= maxURLAuthority
+}
+
+// The parser leaves out what stands for ignoredInURL wherever it is.
+var (
+	ignoredInURL = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+	urlScheme    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+)
+
+func slashes(s string) int { return strings.Count(s, "/") + strings.Count(s, `\`) }
 
 // urlText returns the parts of a URL in the order of the prelude.
 func urlText(u *whatwg.Url) []byte {
