@@ -101,6 +101,7 @@ export function useSave() {
     onSuccess: async () => {
       await Promise.all(['config', 'names', 'endpoints', 'history'].map((key) => client.invalidateQueries({ queryKey: [key] })))
     },
+    gcTime: 0, // what is saved may have secrets
   })
 }
 

@@ -67,25 +67,28 @@ function Editor({ name, stored, version }: { name: string; stored: ComponentValu
   const failed = useRuns({ kind: 'component', target: name, status: 'failed', limit: 20 }, !isNew)
   const uses = useUses(name)
   const written = Object.fromEntries(Object.entries(typed).filter(([, text]) => text !== ''))
-  const changed = draft.dirty || isNew || Object.keys(written).length > 0
+  const rewritten = Object.keys(written).length > 0
+  const dirty = draft.dirty || rewritten
+  const changed = dirty || isNew
+  const discard = () => { draft.discard(); setTyped({}) }
   const store = (against: string) => {
-    save.mutate([{ kind: 'logic_component', name, value: value.secrets ? { ...value, secrets: { ...value.secrets, ...written } } : value, against }], { onSuccess: () => { draft.discard(); setTyped({}); toast.show({ text: `${name} is saved` }) } })
+    save.mutate([{ kind: 'logic_component', name, value: value.secrets ? { ...value, secrets: { ...value.secrets, ...written } } : value, against }], { onSuccess: () => { discard(); save.reset(); toast.show({ text: `${name} is saved` }) } })
   }
   useShortcut('mod+s', 'Save', () => { if (changed && !save.isPending) store(draft.against) })
   const conflict = save.error?.status === 409 || (draft.stale && !save.isPending)
   const set = (patch: Partial<ComponentValue>) => { draft.set((was) => ({ ...was, ...patch })) }
   const failures = failed.data?.rows.length ?? 0
   return (
-    <Page title={name} flush count={isNew ? <span className="chip warn">not saved yet</span> : draft.dirty ? <span className="chip warn">unsaved changes</span> : undefined}
+    <Page title={name} flush count={isNew ? <span className="chip warn">not saved yet</span> : dirty ? <span className="chip warn">unsaved changes</span> : undefined}
       acts={<>
-        {draft.dirty && <Button kind="quiet" onClick={draft.discard}>Discard</Button>}
+        {dirty && <Button kind="quiet" onClick={discard}>Discard</Button>}
         {draft.dirty && !isNew && <Button icon={<IconGitBranch size={16} stroke={1.7} aria-hidden />} onClick={() => { setUrl('changes') }}>What changed</Button>}
         {!isNew && <Button kind="quiet" icon={<IconTrash size={16} stroke={1.7} aria-hidden />} onClick={() => { setRemoving(true) }}>Delete</Button>}
         <Button kind="main" disabled={!changed} busy={save.isPending} onClick={() => { store(draft.against) }}>Save<kbd className="on-a">{comboWords('mod+s')}</kbd></Button>
       </>}>
-      <LeaveGuard dirty={draft.dirty} what={`The changes to ${name} are not saved. They stay in this browser until it is closed.`} leave="Leave" />
-      {draft.restored && draft.dirty && <Note kind="warn" action={<Button small onClick={draft.discard}>Discard them</Button>}>These are changes of yours that were not saved.</Note>}
-      {conflict && <ConflictView what={name} theirs={stored} yours={value} onMerge={() => { draft.rebase(version); save.reset() }} onTakeTheirs={() => { draft.discard(); save.reset() }} onSaveMine={() => { draft.rebase(version); store(version) }} busy={save.isPending} />}
+      <LeaveGuard dirty={dirty} what={`The changes to ${name} are not saved. They stay in this browser until it is closed${rewritten ? ', but for the secrets, which are lost' : ''}.`} leave="Leave" />
+      {draft.restored && draft.dirty && <Note kind="warn" action={<Button small onClick={discard}>Discard them</Button>}>These are changes of yours that were not saved.</Note>}
+      {conflict && <ConflictView what={name} theirs={stored} yours={value} onMerge={() => { draft.rebase(version); save.reset() }} onTakeTheirs={() => { discard(); save.reset() }} onSaveMine={() => { draft.rebase(version); store(version) }} busy={save.isPending} />}
       {save.error && save.error.status !== 409 && <div className="pad"><ActionError error={save.error} /></div>}
       <Tabs label={`Parts of ${name}`} name="tab" inner="tabfill" tabs={[
         { key: 'code', label: 'Code', content: () => <Code name={name} value={value} onSource={(source) => { set({ source }) }} saveProblems={problems} isNew={isNew} /> },
