@@ -216,7 +216,7 @@
 
   // ---- URL ---------------------------------------------------------------
   // The parser and the encoding of forms are the host's; see urls.go.
-  const push = uncurry(Array.prototype.push), splice = uncurry(Array.prototype.splice), iterate = Symbol.iterator;
+  const push = uncurry(Array.prototype.push), iterate = Symbol.iterator;
   // wellFormed is how the web's interfaces take a text.
   const wellFormed = uncurry(String.prototype.toWellFormed);
   const textOf = (v) => wellFormed(String(v));
@@ -231,7 +231,7 @@
     #url; // what changes with the list
     constructor(init = '') {
       if (typeof init === 'object' && init !== null || typeof init === 'function') {
-        if (#list in init) splice(this.#list, 0, 0, ...init.#list);
+        if (#list in init) for (let i = 0; i < init.#list.length; i++) push(this.#list, init.#list[i]);
         else if (init[iterate] !== undefined) {
           for (const pair of init) {
             const both = [...pair];
@@ -253,8 +253,9 @@
     get size() { return this.#list.length / 2; }
     append(name, value) { push(this.#list, textOf(name), textOf(value)); this.#changed(); }
     delete(name, value) {
-      const n = textOf(name), v = value === undefined ? undefined : textOf(value), l = this.#list;
-      for (let i = l.length - 2; i >= 0; i -= 2) if (l[i] === n && (v === undefined || l[i + 1] === v)) splice(l, i, 2);
+      const n = textOf(name), v = value === undefined ? undefined : textOf(value), l = this.#list, kept = [];
+      for (let i = 0; i < l.length; i += 2) if (l[i] !== n || v !== undefined && l[i + 1] !== v) push(kept, l[i], l[i + 1]);
+      this.#list = kept;
       this.#changed();
     }
     get(name) { return this.getAll(name)[0] ?? null; }
@@ -271,15 +272,14 @@
       return false;
     }
     set(name, value) {
-      const n = textOf(name), v = textOf(value), l = this.#list;
-      let first = -1;
-      for (let i = l.length - 2; i >= 0; i -= 2) {
-        if (l[i] !== n) continue;
-        if (first >= 0) splice(l, first, 2);
-        first = i;
+      const n = textOf(name), v = textOf(value), l = this.#list, kept = [];
+      let found = false;
+      for (let i = 0; i < l.length; i += 2) {
+        if (l[i] !== n) push(kept, l[i], l[i + 1]);
+        else if (!found) found = push(kept, n, v) > 0;
       }
-      if (first < 0) push(l, n, v);
-      else l[first + 1] = v;
+      if (!found) push(kept, n, v);
+      this.#list = kept;
       this.#changed();
     }
     sort() {

@@ -23,9 +23,6 @@ func (i *instance) sha256Data(data uint64, encoding int) uint64 {
 	return i.encoded(hash.Sum(nil), encoding)
 }
 
-// urlTurns is the work of parsing a URL, in turns of the engine's loops for each byte.
-const urlTurns = 20
-
 // urlParts are the members of a URL that can be set, by the numbers that the prelude has.
 var urlParts = []func(u *whatwg.Url, value string){
 	(*whatwg.Url).SetProtocol, (*whatwg.Url).SetUsername, (*whatwg.Url).SetPassword, (*whatwg.Url).SetHost, (*whatwg.Url).SetHostname,
@@ -54,7 +51,11 @@ func (i *instance) url(given uint64, part int) uint64 {
 	if json.Unmarshal(text, &args) != nil || args[0] == nil {
 		return jsNull
 	}
-	i.run.turns += int64(urlTurns * len(text))
+	for _, one := range args {
+		if one != nil {
+			i.run.turns += urlTurns(*one)
+		}
+	}
 	u, within := parseURL(*args[0], args[1], part)
 	i.checkpoint()
 	switch {
@@ -72,6 +73,21 @@ const (
 	maxURLAuthority = 2 << 10 // bytes of user, password, host and port
 	maxURLSlashes   = 1000    // before the query
 )
+
+// urlTurns returns the work of parsing and writing a URL or a part of one, at most, in
+// turns of the engine's loops.
+func urlTurns(s string) int64 {
+	path := beforeQuery(s)
+	authority := min(len(path), maxURLAuthority)
+	return int64(20*len(s) + authority*authority/4 + min(slashes(path), maxURLSlashes)*len(path)/8)
+}
+
+func beforeQuery(s string) string {
+	if end := strings.IndexAny(s, "?#"); end >= 0 {
+		return s[:end]
+	}
+	return s
+}
 
 // parseURL returns a URL, or nil for what is none; see instance.url. within is false
 // when it, what it is made of, or the value is beyond the bounds of a URL.
@@ -114,9 +130,7 @@ func partWithinURL(value string, part int) bool {
 // withinURL reports whether a text is within the bounds of a URL. What it takes for the
 // authority contains that, whatever the text is resolved against.
 func withinURL(s string) bool {
-	if end := strings.IndexAny(s, "?#"); end >= 0 {
-		s = s[:end]
-	}
+	s = beforeQuery(s)
 	if len(s) <= min(maxURLAuthority, maxURLSlashes) { // nearly all are
 		return true
 	}

@@ -1,6 +1,7 @@
 package component_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,35 @@ func TestLongURLs(t *testing.T) {
 	r := run(t, compile(t, "export default () => {"+body+"}"), runFor(100))
 	if r.Failed == nil || !strings.Contains(r.Failed.Message, "did not finish") {
 		t.Errorf("%+v", r.Failed)
+	}
+}
+
+// TestManyParameters shows that a change of many parameters takes a pass over them, where
+// 100,000 took more than the 5 s of a run. An iteration goes on by index, as the URL standard says.
+func TestManyParameters(t *testing.T) {
+	const many = `const p = new URLSearchParams(new URLSearchParams('a=1&b=2&'.repeat(20000))); `
+	for body, want := range map[string]string{
+		many + `p.delete('a'); return p.size + ' ' + String(p).slice(0, 7)`:                                                           "20000 b=2&b=2",
+		many + `p.delete('a', '2'); p.delete('b', '2'); return p.size + ' ' + String(p).slice(0, 7)`:                                  "20000 a=1&a=1",
+		many + `p.set('b', '3'); return p.size + ' ' + String(p).slice(0, 11)`:                                                        "20001 a=1&b=3&a=1",
+		`const p = new URLSearchParams('a=1&b=2&c=3'), seen = []; for (const [k] of p) { seen.push(k); p.delete(k) } return seen + p`: "a,cb=2",
+		`const p = new URLSearchParams('a=1'); p.set('b', '2'); p.set('a', '3'); return String(p)`:                                    "a=3&b=2",
+	} {
+		if got := value(t, body); got != want {
+			t.Errorf("%s: %v, want %s", body, got, want)
+		}
+	}
+}
+
+// TestCompiledURLs shows that a top level that parses URLs without end is at fault for its
+// work, like any other, and not the service for its time.
+func TestCompiledURLs(t *testing.T) {
+	for _, url := range []string{"'http://' + '@'.repeat(2000) + 'h'", "'http://' + ':'.repeat(2000) + '@h'", "'http://h' + ('/' + 'a'.repeat(29)).repeat(990)"} {
+		_, err := compileAll(t, component.Source{Text: "const u = " + url + "; for (;;) URL.canParse(u); export default () => 1"})
+		var wrong *component.SourceError
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", url, err)
+		}
 	}
 }
 
