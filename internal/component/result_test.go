@@ -97,7 +97,7 @@ func TestFailKeepsStatusAndMessage(t *testing.T) {
 		`JSON.parse('['.repeat(65) + ']'.repeat(65))`: {"truncated": true},
 		deep: {"truncated": true},
 	} {
-		f := body(t, `fail('gone', {status: 410, code: 'GONE', details: `+details+`})`, component.Run{}).Failed
+		f := body(t, `fail('gone', {status: 410, code: 'GONE', details: `+details+`})`, component.Run{Timeout: component.MaxTimeout}).Failed
 		if f == nil || f.Message != "gone" || f.Status != 410 || f.Code != "GONE" || !f.Chosen || !reflect.DeepEqual(f.Details, want) {
 			t.Errorf("%s: %+v, want details %v", details, f, want)
 		}
