@@ -21,7 +21,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # internal/prove builds the program with the same flags.
 RACE_FLAGS := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=golang.org/x/crypto/argon2=-race=false -gcflags=golang.org/x/crypto/blake2b=-race=false
 # Packages whose tests run at once: some of them wait. The longest begin first, so that none is left to run alone.
-TEST_P := 5
+TEST_P := 4
 LONGEST := $(addprefix ./,internal/server internal/endpoint internal/records examples/portal internal/prove internal/manifest cmd/gatehouse)
 # Seconds per fuzz target, and for all of them together.
 FUZZTIME ?= 15

