@@ -101,6 +101,14 @@ func commands() []command {
 		},
 		{"share list", "--tenant T --entity E --record ID [--json]", "list the shares of a record", shareList},
 		{
+			"records import", "--tenant T --entity E [--by FIELD] [--user EMAIL | --owned-by EMAIL] [--dry-run] [--resume] FILE",
+			"create and change records from a CSV or NDJSON file; - is standard input", recordsImport,
+		},
+		{
+			"records export", "--tenant T --entity E [--format csv|ndjson] [--fields F,…] [--filter F=V]… [--user EMAIL]",
+			"print records as CSV or NDJSON", recordsExport,
+		},
+		{
 			"why", "--tenant T --user E --entity E --record ID [--verb read|update|delete] [--json]",
 			"explain what a user may do with a record, and why", whyCommand,
 		},

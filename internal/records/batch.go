@@ -43,6 +43,9 @@ type Item struct {
 type Done struct {
 	ID      string
 	Created bool
+	// Unchanged says that the item changed nothing: not the record, and not its
+	// updated_at.
+	Unchanged bool
 	// Record is what the viewer may read of the record after this item, nil for a
 	// deletion and for an item that failed.
 	Record Record
@@ -305,10 +308,19 @@ type batchHolder struct {
 	before int
 }
 
+var errBatchAnswer = fault.New(fault.Validation, "the records that a batch returns may have at most %d MiB together: expected fewer items", maxBatchAnswer>>20)
+
+// TooMuch reports whether err, of a batch or of one of its items, says that the batch is
+// too large as a whole: the same items may be possible in smaller batches.
+func TooMuch(err error) bool {
+	is, ok := err.(*fault.Error) //nolint:errorlint // errors.Is compares codes
+	return ok && (is == errBatchSize || is == errBatchIndexed || is == errBatchTime || is == errBatchAnswer)
+}
+
 // Hold returns VALIDATION for an item with which the answer is too large.
 func (h *batchHolder) Hold(n int) error {
 	if h.before+n > maxBatchAnswer {
-		return fault.New(fault.Validation, "the records that a batch returns may have at most %d MiB together: expected fewer items", maxBatchAnswer>>20)
+		return errBatchAnswer
 	}
 	if h.of == nil {
 		return nil

@@ -97,6 +97,8 @@ type Session struct {
 	// matches is what the viewer must read of a record that Update and Delete are to
 	// change, nil for anything.
 	matches func(Record) bool
+	// keepEqual is that of a Batch.
+	keepEqual bool
 }
 
 // Holder bounds what is built for one caller.

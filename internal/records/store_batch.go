@@ -41,6 +41,9 @@ type Batch struct {
 	// Atomic batches take effect as a whole or not at all. Of others, the items that
 	// do not fail take effect, together.
 	Atomic bool
+	// KeepEqual leaves a record as it is, its updated_at too, where an item names no
+	// value that differs.
+	KeepEqual bool
 	// Also is called in the transaction with the outcome, without records, if not
 	// nil, possibly more than once.
 	Also func(tx db.Tx, done []Done) error
@@ -167,6 +170,7 @@ func (b *Batch) also(done []Done) func(db.Tx) error {
 func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
 	holder := &batchHolder{of: s.holder}
 	p := u.As(s.viewer).Within(holder)
+	p.s.keepEqual = b.KeepEqual
 	p.reached = map[reach]bool{}
 	if err := p.lookUp(ctx, b); err != nil {
 		return nil, nil, err
@@ -187,6 +191,7 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, 
 				clear(p.reached)
 			}
 		}
+		done[i].Unchanged = done[i].Err == nil && len(u.changes) == before
 		if at, changed := last[done[i].ID]; changed { // also where this item changed nothing
 			changes[i] = at
 		}

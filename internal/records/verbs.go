@@ -162,7 +162,7 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 	if err := checkReferences(ctx, r.Entity, changed, v.reaches); err != nil {
 		return nil, err
 	}
-	if err := changed.err(); err != nil || len(members) == 0 {
+	if err := changed.err(); err != nil || len(members) == 0 || s.keepEqual && in.changesNothing(rec, p) {
 		return nil, err
 	}
 	if err := checkUnique(ctx, v, r.Entity, rec, p.changed); err != nil {
@@ -194,6 +194,11 @@ func (in *input) patch(e *schema.Entity, rec *row, members []Member) *patch {
 		}
 	}
 	return p
+}
+
+// changesNothing reports whether a body has the values that the record has.
+func (in *input) changesNothing(rec *row, p *patch) bool {
+	return (in.owner == "" || in.owner == rec.owner) && !slices.ContainsFunc(p.changed, func(v jsontext.Value) bool { return v != nil })
 }
 
 // remove deletes a record.

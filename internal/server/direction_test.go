@@ -28,7 +28,7 @@ var (
 	runtimes = []string{"inputs", "automation", "component", "enginewasm", "enginewasm/fuel"}
 	base     = []string{"user", "session", "schema", "tenant", "custom"}
 	kernel   = slices.Concat([]string{"db", "access", "records", "httpapi", "outbox", "config", "signin"}, base)
-	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin", "openapi", "typings", "staff", "console"}
+	features = []string{"data", "apikey", "endpoint", "identity", "audit", "manifest", "admin", "openapi", "typings", "staff", "console", "transfer"}
 	helpers  = []string{"gatetest", "gatetest/enginecache", "gatetest/program", "gatetest/typescript", "db/dbtest", "tenant/tenanttest", "prove"}
 	engines  = []string{"database/sql", "github.com/jackc/...", "zombiezen.com/...", "modernc.org/..."}
 )

@@ -17,20 +17,21 @@ import (
 // only where no request decides it, or where a tenant's own definition says so.
 func TestLockViewersOfTheSystem(t *testing.T) {
 	all := allow("a viewer that may do everything (access.System, access.SystemAs)", map[string]string{
-		"access.Directory.Viewer":      "makes a viewer of a row of users",
-		"access.Directory.Renew":       "renews a viewer that was one already",
-		"access.ViewerIn":              "makes a viewer of a row of users, in a transaction that changes the configuration",
-		"access.Loses":                 "compares the rights of two users, and hands out neither viewer",
-		"access.Viewer.LacksMatchesOf": "compares what a user would reach with the viewer's, and hands out neither",
-		"access.System":                "the constructor",
-		"access.SystemAs":              "the constructor in a user's name",
-		"records.clearPage":            "a deleted record's references go, whoever may see the records that hold them",
-		"records.dropLeft":             "records go with their parent, whoever may see them",
-		"records.expirePage":           "records are deleted when they are old, whoever may see them",
-		"endpoint.Service.under":       "execution_context: system, which a tenant's admin declared",
-		"cmd/gatehouse.flags.onShares": "an operator's command",
-		"cmd/gatehouse.openapiCommand": "an operator's command: it reads no records",
-		"cmd/gatehouse.seedDemo":       "an operator's command: the demo's records",
+		"access.Directory.Viewer":       "makes a viewer of a row of users",
+		"access.Directory.Renew":        "renews a viewer that was one already",
+		"access.ViewerIn":               "makes a viewer of a row of users, in a transaction that changes the configuration",
+		"access.Loses":                  "compares the rights of two users, and hands out neither viewer",
+		"access.Viewer.LacksMatchesOf":  "compares what a user would reach with the viewer's, and hands out neither",
+		"access.System":                 "the constructor",
+		"access.SystemAs":               "the constructor in a user's name",
+		"records.clearPage":             "a deleted record's references go, whoever may see the records that hold them",
+		"records.dropLeft":              "records go with their parent, whoever may see them",
+		"records.expirePage":            "records are deleted when they are old, whoever may see them",
+		"endpoint.Service.under":        "execution_context: system, which a tenant's admin declared",
+		"cmd/gatehouse.flags.onShares":  "an operator's command",
+		"cmd/gatehouse.flags.onRecords": "an operator's command, without --user",
+		"cmd/gatehouse.openapiCommand":  "an operator's command: it reads no records",
+		"cmd/gatehouse.seedDemo":        "an operator's command: the demo's records",
 	})
 	walk(t, func(n node) bool {
 		switch x := n.Node.(type) {

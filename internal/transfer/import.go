@@ -1,0 +1,312 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"gatehouse/internal/access"
+	"gatehouse/internal/clock"
+	"gatehouse/internal/fault"
+	"gatehouse/internal/records"
+)
+
+// maxBatchInput is the size of the input at which a batch ends early, in bytes.
+const maxBatchInput = 2 << 20
+
+// Counts says what became of the records of an input.
+type Counts struct {
+	Created   int64 `json:"created"`
+	Updated   int64 `json:"updated"`
+	Unchanged int64 `json:"unchanged"` // they had these values
+	Failed    int64 `json:"failed"`
+}
+
+// All is how many records were looked at.
+func (c Counts) All() int64 { return c.Created + c.Updated + c.Unchanged + c.Failed }
+
+// Failure is a record that failed.
+type Failure struct {
+	Line   int64  `json:"line"` // where it begins
+	Reason string `json:"reason"`
+}
+
+// Result is how far an import came.
+type Result struct {
+	Counts
+	Line   int64 // how many lines have had effect, 0 for none
+	Before int64 // how many records a run before this one had looked at
+}
+
+// state is where an import stands, as it is stored.
+type state struct {
+	At position `json:"at"`
+	Counts
+	// Failures are those of the last batch: a process that was killed may not have
+	// named them.
+	Failures []Failure `json:"failures,omitempty"`
+	Finished bool      `json:"-"`
+}
+
+// errParts asks for the items of a batch in smaller ones, errDry keeps nothing of it.
+var (
+	errParts = errors.New("the batch is too large")
+	errDry   = errors.New("a dry run keeps nothing")
+)
+
+// Run imports the input. The result is what was stored, whatever the error. It returns
+// VALIDATION for a header or a field By that does not fit, NOT_FOUND and FORBIDDEN as
+// records.Session.MayWrite, an error where the input cannot be read on, and those of
+// records.Session.Batch for all items together. A record that fails is no error.
+func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
+	r, err := im.rights()
+	if err != nil {
+		return Result{}, err
+	}
+	im.told = map[string]bool{}
+	l, known, err := newLines(in)
+	if err != nil {
+		return Result{}, err
+	}
+	src, err := im.source(r, l)
+	if err != nil {
+		return Result{}, err
+	}
+	w := &importer{Import: im, store: im.store(r.Entity.StoredAs(), known), id: clock.NewID(im.Clock.Now())}
+	if !im.DryRun {
+		if err := w.begin(ctx, l); err != nil {
+			return Result{}, err
+		}
+	}
+	err = w.putAll(ctx, src)
+	if err == nil && !im.DryRun {
+		w.at.At, w.at.Failures, w.at.Finished = l.at(), nil, true
+		err = w.store.finish(ctx, w.was, run{w.id, l.offset}, &w.at)
+	}
+	return w.result(), err
+}
+
+// rights returns the viewer's rights on the entity type. It returns the errors of Run.
+func (im *Import) rights() (*access.EntityRights, error) {
+	if err := errUsers(im.Entity); err != nil {
+		return nil, err
+	}
+	if err := im.Records.As(im.Viewer).MayWrite(im.Entity); err != nil {
+		return nil, err
+	}
+	r, err := im.Viewer.On(im.Entity)
+	if err != nil || im.By == "" || im.By == idMember {
+		return r, err
+	}
+	if f := r.Entity.Field(im.By); f == nil || !f.Unique || !r.ReadField[f.Index] {
+		return nil, invalid("records are not found by %s: expected a unique field of %s, or id", shown(im.By), im.Entity)
+	}
+	return r, nil
+}
+
+// source returns the entries of an input, behind the header of a CSV.
+func (im *Import) source(r *access.EntityRights, l *lines) (source, error) {
+	if im.Format == NDJSON {
+		return &jsonSource{l, im}, nil
+	}
+	read := &csvReader{lines: l}
+	from, cells, bad, err := read.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, invalid("the input is empty: expected a line with the names of the columns")
+	case err != nil:
+		return nil, err
+	case bad != "":
+		return nil, invalid("line %d: the header: %s", from, bad)
+	}
+	columns, err := im.header(r, cells)
+	return &csvSource{read, im, columns}, err
+}
+
+// importer is a run of an import.
+type importer struct {
+	*Import
+	store  *store
+	id     string
+	before int64 // how many records were looked at before it
+	was    *run  // what is stored of the import, nil for nothing
+	at     state // what had effect
+}
+
+func (w *importer) result() Result { return Result{w.at.Counts, max(w.at.At.Line-1, 0), w.before} }
+
+// begin finds out where the import stands, and goes there.
+func (w *importer) begin(ctx context.Context, l *lines) error {
+	was, is, known, err := w.store.find(ctx)
+	switch {
+	case err != nil:
+		return err
+	case w.Resume && !known:
+		return fmt.Errorf("there is nothing to resume: no import into %s of an input with these first lines is known", w.Entity)
+	case w.Resume:
+		if err := l.resume(is.At); err != nil {
+			return err
+		}
+		w.at, w.was, w.before = is, &was, is.All()
+		if is.Finished {
+			w.Note("the import of this input had ended")
+		} else {
+			w.Note(fmt.Sprintf("resumed behind line %d", is.At.Line-1))
+		}
+		w.name(is.Failures)
+		return nil
+	case known && !is.Finished && !w.Restart:
+		return fmt.Errorf("an import of this input runs, or was interrupted, behind line %d: --resume continues it, --restart begins it anew", is.At.Line-1)
+	case known:
+		w.was = &was
+	}
+	return nil
+}
+
+func (w *importer) name(list []Failure) {
+	for _, f := range list {
+		w.Failed(f)
+	}
+}
+
+// putAll imports what a source has, batch by batch. What comes before an error of the
+// source has effect.
+func (w *importer) putAll(ctx context.Context, src source) error {
+	for {
+		batch, err := w.read(src)
+		if len(batch) > 0 {
+			if err := w.put(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// read reads the entries of one batch. It returns those that come before an error, too.
+func (w *importer) read(src source) (batch []*entry, err error) {
+	for size := int64(0); len(batch) < w.Batch && size < maxBatchInput; {
+		e, err := src.next()
+		if err != nil {
+			return batch, err
+		}
+		batch = append(batch, e)
+		size += e.size
+	}
+	return batch, nil
+}
+
+// put imports a batch, in parts where it is too large as a whole. Of one record alone the
+// refusal of the batch is the record's.
+func (w *importer) put(ctx context.Context, batch []*entry) error {
+	err := w.patiently(ctx, func() error { return w.commit(ctx, batch) })
+	var refused *fault.Error
+	switch {
+	case err == nil:
+		w.name(w.at.Failures)
+		w.Progress(w.result())
+		return nil
+	case errors.Is(err, errParts) || errors.As(err, &refused) && ofItems(refused):
+	default:
+		return err
+	}
+	if half := len(batch) / 2; half > 0 {
+		if err := w.put(ctx, batch[:half]); err != nil {
+			return err
+		}
+		return w.put(ctx, batch[half:])
+	}
+	if refused.Code == fault.Overloaded {
+		return err
+	}
+	batch[0].item = records.Item{Err: refused}
+	return w.put(ctx, batch)
+}
+
+// ofItems reports whether a refusal of a batch is one of its items.
+func ofItems(refused *fault.Error) bool {
+	return records.TooMuch(refused) || slices.Contains([]fault.Code{fault.Validation, fault.Conflict}, refused.Code)
+}
+
+// How often a batch is tried while others use too much, and how long it waits first.
+const (
+	maxTries  = 8
+	firstWait = time.Second / 4
+)
+
+// patiently calls fn again while it returns OVERLOADED, with longer and longer waits.
+func (w *importer) patiently(ctx context.Context, fn func() error) error {
+	for try, wait := 1, firstWait; ; try, wait = try+1, 2*wait {
+		err := fn()
+		if fault.CodeOf(err) != fault.Overloaded || records.TooMuch(err) || try == maxTries {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// commit imports a batch in one transaction, together with where the import stands
+// then. It returns errParts for items that fail by their number.
+func (w *importer) commit(ctx context.Context, batch []*entry) (err error) {
+	if w.Viewer, err = w.Directory.Renew(ctx, w.Viewer); err != nil {
+		return err
+	}
+	items := make([]records.Item, len(batch))
+	for i, e := range batch {
+		items[i] = e.item
+	}
+	var next state
+	is := run{w.id, batch[len(batch)-1].end.Offset}
+	_, err = w.Records.As(w.Viewer).Batch(ctx, records.Batch{
+		Entity: w.Entity, Items: items, KeepEqual: true,
+		Also: w.store.also(ctx, w.was, func(done []records.Done) (run, *state, error) {
+			if len(done) > 1 && slices.ContainsFunc(done, func(d records.Done) bool { return records.TooMuch(d.Err) }) {
+				return run{}, nil, errParts
+			}
+			next = w.at.after(batch, done)
+			if w.DryRun {
+				return run{}, nil, errDry
+			}
+			return is, &next, nil
+		}),
+	})
+	if err != nil && !(w.DryRun && errors.Is(err, errDry)) {
+		return err
+	}
+	w.at = next
+	if !w.DryRun {
+		w.was = &is
+	}
+	return nil
+}
+
+// after returns the state behind a batch.
+func (s state) after(batch []*entry, done []records.Done) state {
+	s.At, s.Failures = batch[len(batch)-1].end, nil
+	for i, d := range done {
+		switch {
+		case d.Err != nil:
+			s.Failed++
+			s.Failures = append(s.Failures, Failure{batch[i].line, reason(d.Err)})
+		case d.Created:
+			s.Created++
+		case d.Unchanged:
+			s.Unchanged++
+		default:
+			s.Updated++
+		}
+	}
+	return s
+}
