@@ -214,7 +214,7 @@ func interrupted(ctx context.Context, im *transfer.Import, result transfer.Resul
 	if ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
-	if result.Line == 0 || im.DryRun {
+	if result.Line == 0 || im.DryRun || errors.Is(err, transfer.ErrTaken) {
 		return err
 	}
 	var refused *fault.Error

@@ -82,10 +82,11 @@ func lastLine(words string) string {
 func (x *cli) exported(entity string, more ...string) (list []map[string]any) {
 	x.t.Helper()
 	out, _ := x.ok(recordsOf("export", entity, append(more, "--format", "ndjson", "--sort", "created_at")...)...)
-	for line := range strings.Lines(out) {
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+		d.UseNumber() // its digits are compared
 		var m map[string]any
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			x.t.Fatalf("%v: %s", err, line)
+		if err := d.Decode(&m); err != nil {
+			x.t.Fatal(err)
 		}
 		list = append(list, m)
 	}
@@ -483,59 +484,83 @@ func TestLargeRecordsAreImportedInParts(t *testing.T) {
 	})
 }
 
-// An import that is killed at any moment, again and again, makes each record once.
+// An import that is killed again and again, at any moment, makes each record once.
 func TestAKilledImportIsResumed(t *testing.T) {
-	const n = 6000
+	const n, kills = 6000, 8
 	binary := program.Build(t)
 	eachStock(t, func(x *cli) {
-		file := filepath.Join(x.t.TempDir(), "items.csv")
-		text := strings.ReplaceAll(numbered(n), ",c", ",") // a code that is not unique would hide a second creation
-		text = "name,note,price\n" + text[strings.IndexByte(text, '\n')+1:]
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			x.t.Fatal(err)
+		text := withoutCodes(numbered(n))
+		resumed := 0
+		for trial := range kills {
+			end := strings.Index(text, fmt.Sprintf("Item %d,", (trial+1)*n/kills-1))
+			said := x.killed(binary, text[:end], time.Duration(rand.IntN(200))*time.Millisecond)
+			if strings.Contains(said, "resumed behind line") {
+				resumed++
+			}
+			x.t.Logf("%d records are there; it said %q", len(x.exported("item")), said)
 		}
-		begin := append(recordsOf("import", "item", "--user", "olga@stock.example", "--batch", "20", file), x.place...)
-		resume := append(slices.Clone(begin), "--resume")
-		args, kills, resumed := begin, 0, 0
-		for {
-			command := exec.CommandContext(x.t.Context(), binary, args...)
-			command.Env = os.Environ()
-			for name, value := range x.env {
-				command.Env = append(command.Env, name+"="+value)
-			}
-			var words bytes.Buffer
-			command.Stderr = &words
-			if err := command.Start(); err != nil {
-				x.t.Fatal(err)
-			}
-			kill := time.AfterFunc(time.Duration(50+rand.IntN(150))*time.Millisecond, func() { _ = command.Process.Kill() }) // it may have ended
-			err := command.Wait()
-			kill.Stop()
-			if err == nil {
-				if got := lastLine(words.String()); got != fmt.Sprintf("%s created, 0 updated, 0 unchanged, 0 failed.", thousands(n)) {
-					x.t.Errorf("%s", words.String())
-				}
-				break
-			}
-			switch said := words.String(); {
-			case strings.Contains(said, "nothing to resume"):
-				args = begin
-			case command.ProcessState.ExitCode() >= 0 && !strings.Contains(said, "interrupted, behind line"):
-				x.t.Fatalf("%v: %s", err, said)
-			default:
-				if kills++; strings.Contains(said, "resumed behind") {
-					resumed++
-				}
-				args = resume
-			}
-			if kills > 300 {
-				x.t.Fatal("it does not end")
-			}
+		if resumed == 0 {
+			x.t.Error("none was resumed")
 		}
-		x.t.Logf("killed %d times, %d of them resumed", kills, resumed)
+		if got := x.imports(text, "item", "--user", "olga@stock.example", "--resume"); got != fmt.Sprintf("%s created, 0 updated, 0 unchanged, 0 failed.", thousands(n)) {
+			x.t.Error(got)
+		}
 		x.eachOnce(n)
 	})
 }
+
+// killed imports items from an input that does not end, resuming where something is known
+// of it, and kills the program a while after it has stored something. It returns what the
+// program said.
+func (x *cli) killed(binary, text string, after time.Duration) string {
+	x.t.Helper()
+	args := append(recordsOf("import", "item", "--user", "olga@stock.example", "--batch", "20", "-"), x.place...)
+	d := x.open().For("stock")
+	done := func() (bytes int64) {
+		err := d.Query(x.ctx(), `SELECT done_bytes FROM imports WHERE tenant_id = $1`, func(r db.Row) error { bytes = r.Int(0); return nil })
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		return bytes
+	}
+	before := done()
+	if before > 0 {
+		args = append(args, "--resume")
+	}
+	command := exec.CommandContext(x.t.Context(), binary, args...)
+	command.Env = os.Environ()
+	for name, value := range x.env {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	var words bytes.Buffer
+	command.Stderr = &words
+	in, err := command.StdinPipe()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		x.t.Fatal(err)
+	}
+	fed := make(chan struct{})
+	go func() {
+		_, _ = io.WriteString(in, text) // it may be killed before it has read all
+		close(fed)
+	}()
+	for done() == before {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(after)
+	if err := command.Process.Kill(); err != nil {
+		x.t.Fatalf("it has ended: %v: %s", err, words.String())
+	}
+	_ = command.Wait() // it was killed
+	<-fed
+	return words.String()
+}
+
+// withoutCodes makes the codes of numbered notes: a unique value would hide a second
+// creation.
+func withoutCodes(text string) string { return strings.Replace(text, "name,code,", "name,note,", 1) }
 
 // eachOnce checks that the items of numbered are there, each once.
 func (x *cli) eachOnce(n int) {
@@ -578,8 +603,7 @@ func (g *gate) Read(p []byte) (int, error) {
 // stands changes together with the records, and only from where the process knows it.
 func TestOneOfTwoImportsOfAnInputGoesOn(t *testing.T) {
 	eachStock(t, func(x *cli) {
-		text := strings.ReplaceAll(numbered(1000), ",c", ",")
-		text = "name,note,price\n" + text[strings.IndexByte(text, '\n')+1:]
+		text := withoutCodes(numbered(1000))
 		args := append(recordsOf("import", "item", "--user", "olga@stock.example", "-"), x.place...)
 		at := strings.Index(text, "Item 650,")
 		g := &gate{text: strings.NewReader(text[:at]), reached: make(chan struct{}), open: make(chan struct{}), rest: strings.NewReader(text[at:])}
@@ -596,7 +620,7 @@ func TestOneOfTwoImportsOfAnInputGoesOn(t *testing.T) {
 			x.t.Error(got)
 		}
 		close(g.open)
-		if code := <-first; code != 1 || !strings.Contains(words.String(), "another process is importing this input") {
+		if code := <-first; code != 1 || words.String() != "gatehouse: another process is importing this input\n" {
 			x.t.Errorf("the first: %d %s", code, words.String())
 		}
 		x.eachOnce(1000)
@@ -710,4 +734,48 @@ func TestImportSaysWhatItLeavesOut(t *testing.T) {
 	if keys := slices.Sorted(maps.Keys(list[0])); len(list) != 2 || list[0]["owner_id"] == "" || slices.Contains(keys, "shelf") {
 		t.Errorf("%v", list)
 	}
+}
+
+// TestTheDocumentedImportWorks runs the lines of docs/records.md in a shell, unchanged, and
+// compares what they print.
+func TestTheDocumentedImportWorks(t *testing.T) {
+	binary := program.Build(t)
+	x := newCLI(t, db.Config{Dir: t.TempDir()})
+	x.ok("apply", "-f", "../../examples/demo/manifest.yaml")
+	src, err := os.ReadFile("../../docs/records.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	if err := os.Symlink(binary, filepath.Join(path, "gatehouse")); err != nil {
+		t.Fatal(err)
+	}
+	folder, ran := t.TempDir(), 0
+	parts := strings.Split(string(src), "```")
+	for i := 1; i+2 < len(parts); i += 4 {
+		lines, isShell := strings.CutPrefix(parts[i], "sh\n")
+		if !isShell {
+			t.Fatalf("not a shell's: %s", parts[i])
+		}
+		command := exec.CommandContext(t.Context(), "bash", "-c", lines)
+		command.Dir = folder
+		command.Env = []string{"PATH=" + path + ":" + os.Getenv("PATH"), "GATEHOUSE_DATA=" + x.config.Dir}
+		out, _ := command.CombinedOutput() // the status is that of the first mistake that is documented
+		if want := strings.TrimPrefix(parts[i+2], "\n"); !sameLines(string(out), want) {
+			t.Errorf("%s prints\n%s, documented\n%s", lines, out, want)
+		}
+		ran++
+	}
+	if ran != 3 {
+		t.Errorf("%d examples ran", ran)
+	}
+}
+
+// sameLines reports whether two outputs have the same lines: what standard error has among
+// those of standard output may come sooner or later.
+func sameLines(a, b string) bool {
+	one, two := strings.Split(a, "\n"), strings.Split(b, "\n")
+	slices.Sort(one)
+	slices.Sort(two)
+	return slices.Equal(one, two)
 }

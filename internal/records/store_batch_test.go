@@ -551,3 +551,41 @@ func TestABatchWaitsForNoHiddenRecord(t *testing.T) {
 		t.Errorf("%v after %d tries", describe(err), tries)
 	}
 }
+
+// A batch that keeps what is equal changes no record that has the values already, and
+// refuses what it would refuse else.
+func TestABatchKeepsWhatIsEqual(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := dealer(t, d)
+		sam := h.as("sam")
+		rec := h.create(sam, "contact", `{"name": "Ada", "email": "a@x", "score": 1}`)
+		for _, c := range []struct {
+			item      records.Item
+			unchanged bool
+			code      fault.Code
+		}{
+			{updating(t, id(rec), `{"name": "Ada", "score": 1.0}`), true, ""},
+			{updating(t, id(rec), fmt.Sprintf(`{"owner_id": %q}`, h.ids["sam"])), true, ""},
+			{upserting(t, "email", `{"email": "a@x", "name": "Ada"}`), true, ""},
+			{upserting(t, "email", `{"email": "a@x", "name": "Ada", "score": "1"}`), false, fault.Validation},
+			{updating(t, id(rec), fmt.Sprintf(`{"owner_id": %q}`, h.ids["sue"])), false, fault.Forbidden},
+			{upserting(t, "email", `{"email": "a@x", "name": "Ada L"}`), false, ""},
+			{updating(t, id(rec), `{"score": null}`), false, ""},
+			{creating(t, `{"name": "Ada"}`), false, ""},
+		} {
+			before := h.get(sam, "contact", id(rec))
+			done, err := sam.Batch(t.Context(), records.Batch{Entity: "contact", Items: []records.Item{c.item}, KeepEqual: true})
+			if err != nil {
+				t.Fatal(describe(err))
+			}
+			var code fault.Code
+			if done[0].Err != nil {
+				code = done[0].Err.Code
+			}
+			kept := fmt.Sprint(h.get(sam, "contact", id(rec))) == fmt.Sprint(before)
+			if done[0].Unchanged != c.unchanged || code != c.code || (c.unchanged || code != "") && !kept || kept && !c.unchanged && code == "" && !done[0].Created {
+				t.Errorf("%s %v: unchanged %v, %s; the record was kept: %v", c.item.Op, c.item.Fields, done[0].Unchanged, code, kept)
+			}
+		}
+	})
+}

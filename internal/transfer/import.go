@@ -59,8 +59,8 @@ var (
 
 // Run imports the input. The result is what was stored, whatever the error. It returns
 // VALIDATION for a header or a field By that does not fit, NOT_FOUND and FORBIDDEN as
-// records.Session.MayWrite, an error where the input cannot be read on, and those of
-// records.Session.Batch for all items together. A record that fails is no error.
+// records.Session.MayWrite, an error where the input cannot be read on, ErrTaken, and those
+// of records.Session.Batch for all items together. A record that fails is no error.
 func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
 	r, err := im.rights()
 	if err != nil {

@@ -51,7 +51,8 @@ type Import struct {
 // keepFor is how long it is known where an import stood.
 const keepFor = 30 * 24 * time.Hour
 
-var errTaken = errors.New("another process is importing this input")
+// ErrTaken means that another process imports the same input. What it imports is its own.
+var ErrTaken = errors.New("another process is importing this input")
 
 // store keeps where imports stand.
 type store struct {
@@ -86,7 +87,7 @@ func (s *store) find(ctx context.Context) (at run, is state, known bool, err err
 
 func (s *store) since() int64 { return clock.Micros(s.clock.Now().Add(-keepFor)) }
 
-// keep stores where an import stands. It returns errTaken unless the import stands at
+// keep stores where an import stands. It returns ErrTaken unless the import stands at
 // was, nil where it is not known.
 func (s *store) keep(ctx context.Context, tx db.Tx, was *run, at run, is *state) error {
 	text, err := json.Marshal(is)
@@ -104,7 +105,7 @@ func (s *store) keep(ctx context.Context, tx db.Tx, was *run, at run, is *state)
 			WHERE tenant_id = $1 AND entity = $2 AND input = $3 AND run = $9 AND done_bytes = $10`, append(args, was.id, was.offset)...)
 	}
 	if err == nil && n == 0 {
-		err = errTaken
+		err = ErrTaken
 	}
 	return err
 }
