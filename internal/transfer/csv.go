@@ -145,7 +145,7 @@ func (r *csvReader) cut() {
 
 // appendCell appends a text as a cell.
 func appendCell(dst, text []byte) []byte {
-	if len(text) > 0 && bytes.IndexAny(text, "\",\r\n") < 0 && text[0] != ' ' && text[len(text)-1] != ' ' {
+	if len(text) > 0 && !bytes.ContainsAny(text, "\",\r\n") && text[0] != ' ' && text[len(text)-1] != ' ' {
 		return append(dst, text...)
 	}
 	dst = append(dst, '"')
