@@ -22,6 +22,7 @@ import (
 
 // transferFlags are what an export and an import have in common.
 type transferFlags struct {
+	*flags
 	entity, format, user *string
 	spreadsheet          *bool
 }
@@ -29,11 +30,24 @@ type transferFlags struct {
 func (f *flags) forTransfer(spreadsheet string) transferFlags {
 	f.forTenant()
 	return transferFlags{
-		f.required("entity", "`entity` type of the records"),
+		f, f.required("entity", "`entity` type of the records"),
 		f.String("format", "", "`format`: csv or ndjson, one JSON object a line (default by the file's name, or csv)"),
 		f.String("user", "", "e-mail `address` of the user who does it, under their permissions (not given: the system)"),
 		f.Bool("spreadsheet", false, spreadsheet),
 	}
+}
+
+// formatOf returns the format that the flags ask for; file is the name of the file. It
+// returns a usageError for one that there is not, and for --spreadsheet without CSV.
+func (with transferFlags) formatOf(file string) (transfer.Format, error) {
+	format, ok := transfer.ParseFormat(*with.format, file)
+	switch {
+	case !ok:
+		return "", with.wrong("--format %s: expected csv or ndjson", *with.format)
+	case *with.spreadsheet && format != transfer.CSV:
+		return "", with.wrong("--spreadsheet goes with csv")
+	}
+	return format, nil
 }
 
 // moving is an open tenant, its records and who moves them.
@@ -76,14 +90,15 @@ func recordsExport(f *flags) action {
 	filters := f.StringArray("filter", nil, "only records with this value of a field, as `FIELD=VALUE` or FIELD[OPERATOR]=VALUE; may be repeated")
 	sort := f.StringSlice("sort", nil, "one or two `fields`, each with - before it to begin with the greatest (default: the newest record first)")
 	return func(ctx context.Context) error {
-		format, ok := transfer.ParseFormat(*with.format, "")
-		if !ok {
-			return f.wrong("--format %s: expected csv or ndjson", *with.format)
+		format, err := with.formatOf("")
+		if err != nil {
+			return err
 		}
-		q := records.Query{Fields: *fields}
-		if q.Sort, ok = records.ParseSort(*sort); !ok {
+		order, ok := records.ParseSort(*sort)
+		if !ok {
 			return f.wrong("--sort: expected one or two fields with a comma between them")
 		}
+		q := records.Query{Fields: *fields, Sort: order}
 		for _, text := range *filters {
 			filter, ok := parseFilter(text)
 			if !ok {
@@ -144,10 +159,11 @@ func recordsImport(f *flags) action {
 	restart := f.Bool("restart", false, "begin an import of this input anew that was interrupted")
 	f.arguments = []string{"FILE"}
 	return func(ctx context.Context) error {
-		format, ok := transfer.ParseFormat(*with.format, f.Arg(0))
+		format, err := with.formatOf(f.Arg(0))
+		if err != nil {
+			return err
+		}
 		switch {
-		case !ok:
-			return f.wrong("--format %s: expected csv or ndjson", *with.format)
 		case *batch < 1 || *batch > records.MaxBatch:
 			return f.wrong("--batch: expected 1 to %d", records.MaxBatch)
 		case *with.user != "" && *owner != "":

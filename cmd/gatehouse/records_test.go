@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ entities:
   - {name: quadruplet, label: Quadruplet, fields: [` + stockFields + `]}
 ` + stockUsers
 
-	stockFields = `{name: name, type: text, required: true}, {name: code, type: text, unique: true}, {name: note, type: text},
+	stockFields = `{name: name, type: text, required: true}, {name: code, type: text, unique: true}, {name: note, type: text, searchable: true},
       {name: price, type: number}, {name: sold, type: boolean}, {name: made_on, type: date}, {name: seen_at, type: datetime},
       {name: size, type: select, options: [small, "=large", "-"]}, {name: colours, type: multiselect, options: [red, "green, blue"]},
       {name: maker, type: reference, entity: maker}, {name: parts, type: json}`
@@ -380,6 +381,7 @@ func TestFormsOfAnInput(t *testing.T) {
 		x.fails(2, "FILE is required", recordsOf("import", "item")...)
 		x.fails(2, "1 to 200", at("--batch", "201")...)
 		x.fails(2, "--resume goes with neither", at("--resume", "--dry-run")...)
+		x.fails(2, "--spreadsheet goes with csv", at("--spreadsheet", "--format", "ndjson")...)
 		x.fails(2, "one of --user and --owned-by", at("--user", "a@b", "--owned-by", "a@b")...)
 	})
 }
@@ -465,7 +467,8 @@ func TestTransfersHaveTheRightsOfTheUser(t *testing.T) {
 	})
 }
 
-// Records that are too large for one batch together are imported in smaller ones.
+// Records that are too much for one batch together, by their size or by the words that
+// they are found by, are imported in smaller ones.
 func TestLargeRecordsAreImportedInParts(t *testing.T) {
 	eachStock(t, func(x *cli) {
 		var text strings.Builder
@@ -480,6 +483,43 @@ func TestLargeRecordsAreImportedInParts(t *testing.T) {
 		}
 		if got := x.imports(small, "item", "--user", "olga@stock.example", "--by", "code"); got != "0 created, 12 updated, 0 unchanged, 0 failed." {
 			x.t.Error(got)
+		}
+		var words strings.Builder
+		words.WriteString("name,note\n")
+		for i := range 400 {
+			words.WriteString("n,")
+			for j := range 150 {
+				fmt.Fprintf(&words, "w%dx%d ", i, j)
+			}
+			words.WriteByte('\n')
+		}
+		if got := x.imports(words.String(), "twin", "--user", "olga@stock.example"); got != "400 created, 0 updated, 0 unchanged, 0 failed." {
+			x.t.Error(got)
+		}
+	})
+}
+
+// An import that is interrupted says how it goes on.
+func TestAnInterruptedImportSaysHowItGoesOn(t *testing.T) {
+	eachStock(t, func(x *cli) {
+		text := numbered(1000)
+		at := strings.Index(text, "Item 650,")
+		g := &gate{text: strings.NewReader(text[:at]), reached: make(chan struct{}), open: make(chan struct{}), rest: strings.NewReader(text[at:])}
+		ctx, cancel := context.WithCancel(x.ctx())
+		defer cancel()
+		args := append(recordsOf("import", "item", "--user", "olga@stock.example", "-"), x.place...)
+		var words bytes.Buffer
+		code := make(chan int, 1)
+		go func() { code <- run(ctx, args, func(name string) string { return x.env[name] }, g, io.Discard, &words) }()
+		<-g.reached
+		cancel()
+		close(g.open)
+		const want = "gatehouse: interrupted; what stands up to line 601 has had effect: the same command with --resume continues behind it\n"
+		if c := <-code; c != 1 || words.String() != want {
+			x.t.Errorf("%d %q", c, words.String())
+		}
+		if got := x.imports(text, "item", "--user", "olga@stock.example", "--restart", "--by", "code"); got != "400 created, 0 updated, 600 unchanged, 0 failed." {
+			x.t.Errorf("begun anew: %s", got)
 		}
 	})
 }
