@@ -67,6 +67,9 @@ func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
 		return Result{}, err
 	}
 	im.told = map[string]bool{}
+	if im.Batch < 1 || im.Batch > records.MaxBatch {
+		im.Batch = records.MaxBatch
+	}
 	l, known, err := newLines(in)
 	if err != nil {
 		return Result{}, err

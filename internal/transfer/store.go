@@ -30,7 +30,8 @@ type Import struct {
 	By string
 	// Ignore are columns and members that are left out.
 	Ignore []string
-	// Batch is how many records have effect together, at most records.MaxBatch.
+	// Batch is how many records have effect together; 0 and more than records.MaxBatch
+	// are records.MaxBatch.
 	Batch int
 	// Spreadsheet undoes Export.Spreadsheet.
 	Spreadsheet bool
