@@ -118,7 +118,9 @@ func (x *cli) killed(binary, text string, after time.Duration) string {
 	if err := command.Process.Kill(); err != nil {
 		x.t.Fatalf("it has ended: %v", err)
 	}
-	<-ended
+	if err := <-ended; err == nil {
+		x.t.Fatalf("it ended by itself: %s", words.String())
+	}
 	<-fed
 	return words.String()
 }
