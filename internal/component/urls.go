@@ -37,8 +37,8 @@ const (
 )
 
 // url returns the parts of a URL as a JSON list of texts, null for a text that is none, or
-// 0 beyond the bounds of one. given is a JSON list: a URL and its base, where that is not null; or, when part
-// is not negative, a URL and the value to which that part of it is set.
+// 0 beyond the bounds of one. given is a JSON list: a URL and its base, where that is not
+// null; or, when part is not negative, a URL and the value to which that part of it is set.
 func (i *instance) url(given uint64, part int) uint64 {
 	text, ok := i.textOf(given)
 	if !ok {
