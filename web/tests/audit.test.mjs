@@ -43,7 +43,7 @@ const log = job('what was called is in the log, with its gate', async () => {
     await page.getByRole('radiogroup', { name: 'Status' }).getByText('All').click()
     await page.getByLabel('Request id, path or IP').fill(made.headers['x-request-id'])
     await waitForText(page, '1 request in 24 h')
-    await page.getByRole('row', { name: /201/ }).waitFor()
+    await page.getByRole('row', { name: /\b201 POST / }).waitFor()
     await page.getByLabel('Request id, path or IP').fill('')
   })
   await step('the live tail shows a call as it is made', async () => {
