@@ -53,6 +53,12 @@ func parseQuery(u *url.URL) (query, error) {
 	return q, nil
 }
 
+// ReadQuery is parseQuery for an export, which lists records in another form.
+func ReadQuery(u *url.URL) (records.Query, error) {
+	q, err := parseQuery(u)
+	return q.Query, err
+}
+
 // parameter reads one parameter. It returns the reason why it is not valid, "" if it
 // is.
 func (q *query) parameter(name string, list []string, groups map[int][]records.Filter) (reason string) {

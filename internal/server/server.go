@@ -32,6 +32,7 @@ import (
 	"gatehouse/internal/signin"
 	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/transfer"
 )
 
 // Options configure a server. All but Proxies must be set.
@@ -130,7 +131,8 @@ func New(o Options) *Server {
 		Letters: s.identity, Manifests: manifests{}, Emit: log.Emit, Compile: s.compile, Keys: s.keys.OfUsers, Patience: o.Patience,
 	})
 	standard := data.New(data.Options{DB: o.DB, Records: store, Clock: o.Clock, Secret: o.Keyring.Derive("idempotency", 32), Emit: log.Emit})
-	s.surfaces = newSurfaces(standard, s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, entries, keys)
+	files := transfer.New(transfer.Options{DB: o.DB, Records: store, Directory: directory, Clock: o.Clock, Query: data.ReadQuery})
+	s.surfaces = newSurfaces(standard, s.endpoints, s.identity, s.staff, openapi.New(o.DB, directory, s.keys, o.Engine.Cores()), s.admin, files, entries, keys)
 	s.metrics = newMetrics(s)
 	s.drained, s.drain = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())

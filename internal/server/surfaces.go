@@ -17,6 +17,7 @@ import (
 	"gatehouse/internal/openapi"
 	"gatehouse/internal/staff"
 	"gatehouse/internal/tenant"
+	"gatehouse/internal/transfer"
 )
 
 // surface is a part of what tenants' hosts serve. It defines which requests are
@@ -64,7 +65,7 @@ type surfaces []*surface
 // of contract H3. newSurfaces panics on a surface or a route that lacks a
 // policy: that is a programming error, which any test finds.
 func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *identity.Service, staff *staff.Service, openapi *openapi.Service,
-	admin *admin.Service, log *audit.AdminAPI, keys *apikey.Admin) surfaces {
+	admin *admin.Service, transfer *transfer.Service, log *audit.AdminAPI, keys *apikey.Admin) surfaces {
 	return surfaces{
 		{
 			name:        "public data",
@@ -105,6 +106,7 @@ func newSurfaces(data *data.Service, endpoints *endpoint.Service, identity *iden
 			routes: slices.Concat(
 				staff.Routes(),
 				admin.AdminRoutes(),
+				transfer.AdminRoutes(), // before those of one record, which they also match
 				data.AdminRoutes(),
 				openapi.AdminRoutes(),
 				endpoints.AdminRoutes(),

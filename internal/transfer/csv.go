@@ -77,12 +77,17 @@ func (r *csvReader) record(from int64, line []byte, long bool) (bad string, err 
 		case state != inQuotes:
 			r.endCell(state)
 			r.cut()
+			if len(r.cells) > maxCells {
+				bad = fmt.Sprintf("the record has more than %d cells", maxCells)
+			}
 			return bad, nil
 		case size > maxLine:
 			return "", errUnclosed(from, fmt.Sprintf("within %d MiB", maxLine>>20))
 		}
 		r.texts = append(r.texts, end...)
-		if line, long, err = r.lines.next(r.raw[:0]); errors.Is(err, io.EOF) {
+		if line, long, err = r.lines.next(r.raw[:0]); errors.Is(err, io.EOF) && r.partial {
+			return "", errCut
+		} else if errors.Is(err, io.EOF) {
 			return "", errUnclosed(from, "before the end of the input")
 		} else if err != nil {
 			return "", err
@@ -129,7 +134,14 @@ func (r *csvReader) feed(body []byte, state int, bad *string) int {
 	return state
 }
 
+// maxCells is how many cells a record may have: more than an entity type has fields.
+const maxCells = 2000
+
+// endCell ends a cell. Of too many it keeps one more than a record may have.
 func (r *csvReader) endCell(state int) {
+	if len(r.ends) > maxCells {
+		return
+	}
 	r.ends = append(r.ends, cellEnd{len(r.texts), state == atQuote})
 }
 

@@ -3,13 +3,13 @@ package transfer
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/httpapi"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
@@ -30,9 +30,11 @@ type Export struct {
 	Spreadsheet bool
 	// Progress is called after each page with the number of records so far.
 	Progress func(n int64)
+	// Holder bounds what a page takes, nil for no bound.
+	Holder records.Holder
 }
 
-var errChanged = errors.New("the fields of the entity type, or the user's rights on them, changed during the export: export it again")
+var errChanged = fault.New(fault.Conflict, "the fields of the entity type, or the user's rights on them, changed during the export: export it again")
 
 // Run writes the records to out, page by page, and returns how many. It returns the
 // errors of records.Session.List, and an error where the fields change meanwhile.
@@ -40,35 +42,49 @@ func (ex *Export) Run(ctx context.Context, out io.Writer) (n int64, err error) {
 	if err := errUsers(ex.Entity); err != nil {
 		return 0, err
 	}
-	w := &exportWriter{Writer: bufio.NewWriterSize(out, 64<<10), ex: ex}
-	q := ex.Query
-	q.Limit, q.Cursor = records.MaxLimit, ""
-	for first := true; first || q.Cursor != ""; first = false {
-		if ex.Viewer, err = ex.Directory.Renew(ctx, ex.Viewer); err != nil {
-			return n, err
-		}
-		page, err := ex.Records.As(ex.Viewer).List(ctx, ex.Entity, q)
+	w := newExportWriter(ex, out)
+	cursor := ""
+	for first := true; first || cursor != ""; first = false {
+		page, err := w.page(ctx, cursor)
+		n += int64(page.Count)
 		if err != nil {
 			return n, err
 		}
-		if first {
-			if err := w.header(); err != nil {
-				return n, err
-			}
-		}
-		for _, rec := range httpapi.Elements(page.Records) {
-			if err := w.record(rec); err != nil {
-				return n, err
-			}
-		}
-		n += int64(page.Count)
-		if err := w.Flush(); err != nil {
-			return n, err
-		}
-		q.Cursor = page.Next
+		cursor = page.Next
 		ex.Progress(n)
 	}
 	return n, nil
+}
+
+// page writes the page behind a cursor, the first one with the header.
+func (w *exportWriter) page(ctx context.Context, cursor string) (page records.Page, err error) {
+	ex := w.ex
+	if ex.Viewer, err = ex.Directory.Renew(ctx, ex.Viewer); err != nil {
+		return page, err
+	}
+	q := ex.Query
+	q.Limit, q.Cursor = records.MaxLimit, cursor
+	if page, err = ex.Records.As(ex.Viewer).Within(ex.Holder).List(ctx, ex.Entity, q); err != nil {
+		return page, err
+	}
+	if w.columns == nil {
+		r, err := ex.Viewer.On(ex.Entity)
+		if err != nil {
+			return page, err
+		}
+		w.columns = columnsOf(r, q.Fields)
+	}
+	if cursor == "" {
+		if err := w.header(); err != nil {
+			return page, err
+		}
+	}
+	for _, rec := range httpapi.Elements(page.Records) {
+		if err := w.record(rec); err != nil {
+			return page, err
+		}
+	}
+	return page, w.Flush()
 }
 
 // exportWriter writes records in the format of an export.
@@ -79,16 +95,15 @@ type exportWriter struct {
 	line    []byte
 }
 
+func newExportWriter(ex *Export, out io.Writer) *exportWriter {
+	return &exportWriter{Writer: bufio.NewWriterSize(out, 64<<10), ex: ex}
+}
+
 // header writes the names of the columns of a CSV.
 func (w *exportWriter) header() error {
 	if w.ex.Format != CSV {
 		return nil
 	}
-	r, err := w.ex.Viewer.On(w.ex.Entity)
-	if err != nil {
-		return err
-	}
-	w.columns = columnsOf(r, w.ex.Query.Fields)
 	for i, name := range w.columns {
 		if i > 0 {
 			w.line = append(w.line, ',')

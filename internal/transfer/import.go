@@ -44,9 +44,12 @@ type Result struct {
 // state is where an import stands, as it is stored.
 type state struct {
 	At position `json:"at"`
+	// By and Spreadsheet are as the import was begun with.
+	By          string `json:"by,omitempty"`
+	Spreadsheet bool   `json:"spreadsheet,omitempty"`
 	Counts
-	// Failures are those of the last batch: a process that was killed may not have
-	// named them.
+	// Failures are those of the last batch, or of the last part: a process that was killed
+	// may not have named them.
 	Failures []Failure `json:"failures,omitempty"`
 	Finished bool      `json:"-"`
 }
@@ -134,6 +137,7 @@ type importer struct {
 	*Import
 	store  *store
 	id     string
+	hasty  bool  // it leaves to its caller to try again
 	before int64 // how many records were looked at before it
 	was    *run  // what is stored of the import, nil for nothing
 	at     state // what had effect
@@ -149,6 +153,8 @@ func (w *importer) begin(ctx context.Context, l *lines) error {
 		return err
 	case w.Resume && !known:
 		return fmt.Errorf("there is nothing to resume: no import into %s of an input with these first lines is known", w.Entity)
+	case w.Resume && (is.By != w.By || is.Spreadsheet != w.Spreadsheet):
+		return fmt.Errorf("the import was begun with --by %q and --spreadsheet=%t: it goes on with the same", is.By, is.Spreadsheet)
 	case w.Resume:
 		if err := l.resume(is.At); err != nil {
 			return err
@@ -181,7 +187,10 @@ func (w *importer) putAll(ctx context.Context, src source) error {
 	for {
 		batch, err := w.read(src)
 		if len(batch) > 0 {
-			if err := w.put(ctx, batch); err != nil {
+			w.at.Failures = nil
+			err := w.put(ctx, batch)
+			w.name(w.at.Failures)
+			if err != nil {
 				return err
 			}
 		}
@@ -214,7 +223,6 @@ func (w *importer) put(ctx context.Context, batch []*entry) error {
 	var refused *fault.Error
 	switch {
 	case err == nil:
-		w.name(w.at.Failures)
 		w.Progress(w.result())
 		return nil
 	case errors.Is(err, errParts) || errors.As(err, &refused) && ofItems(refused):
@@ -249,7 +257,7 @@ const (
 func (w *importer) patiently(ctx context.Context, fn func() error) error {
 	for try, wait := 1, firstWait; ; try, wait = try+1, 2*wait {
 		err := fn()
-		if fault.CodeOf(err) != fault.Overloaded || records.TooMuch(err) || try == maxTries {
+		if fault.CodeOf(err) != fault.Overloaded || records.TooMuch(err) || try == maxTries || w.hasty {
 			return err
 		}
 		select {
@@ -279,6 +287,7 @@ func (w *importer) commit(ctx context.Context, batch []*entry) (err error) {
 				return run{}, nil, errParts
 			}
 			next = w.at.after(batch, done)
+			next.By, next.Spreadsheet = w.By, w.Spreadsheet
 			if w.DryRun {
 				return run{}, nil, errDry
 			}
@@ -297,7 +306,7 @@ func (w *importer) commit(ctx context.Context, batch []*entry) (err error) {
 
 // after returns the state behind a batch.
 func (s state) after(batch []*entry, done []records.Done) state {
-	s.At, s.Failures = batch[len(batch)-1].end, nil
+	s.At, s.Failures = batch[len(batch)-1].end, slices.Clone(s.Failures)
 	for i, d := range done {
 		switch {
 		case d.Err != nil:

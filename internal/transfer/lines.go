@@ -6,8 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
+	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -23,30 +24,55 @@ type position struct {
 	Line   int64  `json:"line"`   // the number of the next line, from 1
 	Offset int64  `json:"offset"` // bytes before it
 	Digest string `json:"digest"` // SHA-256 of them, in hexadecimal digits
+	// Behind, in an import by parts, is how many bytes before the place Digest is of.
+	Behind int64 `json:"behind,omitempty"`
 }
 
 // lines reads an input line by line, and knows where it is.
 type lines struct {
 	r      *bufio.Reader
-	sum    hash.Hash // of what was read
-	line   int64     // the number of the next line
+	sum    sum   // of what was read
+	line   int64 // the number of the next line
 	offset int64
+	// partial says that more text follows what can be read: what has no end is errCut.
+	partial bool
 }
+
+// sum is what tells one input from another: a hash.Hash, or a tail.
+type sum interface {
+	io.Writer
+	Sum(onto []byte) []byte
+}
+
+// errCut says that a part of an input ends within a record.
+var errCut = errors.New("the part ends within a record")
 
 // newLines returns a reader behind the byte order mark, if there is one, and what the
 // input is known by: the digest of its first two lines, so that a mistake further down
 // may be corrected in between.
 func newLines(in io.Reader) (l *lines, known string, err error) {
 	l = &lines{r: bufio.NewReaderSize(in, beginning), sum: sha256.New(), line: 1}
+	known, err = l.begin()
+	return l, known, err
+}
+
+// begin skips the byte order mark, if there is one, and returns what the input is known by.
+func (l *lines) begin() (known string, err error) {
 	first, err := l.peek()
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	digest := sha256.Sum256(first)
 	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(first, mark) {
 		err = l.skip(int64(len(mark)))
 	}
-	return l, hex.EncodeToString(digest[:]), err
+	return hex.EncodeToString(digest[:]), err
+}
+
+// newPart returns a reader of a part of an input, which begins at a place. last says that
+// the input ends with it.
+func newPart(text string, at position, last bool) *lines {
+	return &lines{r: bufio.NewReaderSize(strings.NewReader(text), beginning), sum: &tail{}, line: at.Line, offset: at.Offset, partial: !last}
 }
 
 // peek returns the first two lines, or the first bytes of longer ones. It waits for no
@@ -94,6 +120,8 @@ func (l *lines) next(dst []byte) (line []byte, long bool, err error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
+		case errors.Is(err, io.EOF) && read > 0 && l.partial && !long:
+			err = errCut
 		case errors.Is(err, io.EOF) && read > 0:
 			err = nil
 		}
@@ -106,7 +134,36 @@ func (l *lines) next(dst []byte) (line []byte, long bool, err error) {
 
 // at returns where the reader is.
 func (l *lines) at() position {
-	return position{l.line, l.offset, hex.EncodeToString(l.sum.Sum(nil))}
+	p := position{Line: l.line, Offset: l.offset, Digest: hex.EncodeToString(l.sum.Sum(nil))}
+	if t, ok := l.sum.(*tail); ok {
+		p.Behind = int64(len(t.text()))
+	}
+	return p
+}
+
+// tail is what a part of an input is known by: the last bytes before a place, in whole
+// characters.
+type tail struct{ last []byte }
+
+const tailBytes = 1 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.last = append(t.last, p[max(0, len(p)-tailBytes):]...)
+	t.last = t.last[max(0, len(t.last)-tailBytes):]
+	return len(p), nil
+}
+
+func (t *tail) text() []byte {
+	text := t.last
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+func (t *tail) Sum(onto []byte) []byte {
+	digest := sha256.Sum256(t.text())
+	return append(onto, digest[:]...)
 }
 
 // skip reads n bytes.

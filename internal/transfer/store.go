@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"time"
 
 	"gatehouse/internal/access"
@@ -11,6 +12,22 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
 )
+
+// Service exports and imports for the console, by parts (contract Y17).
+type Service struct{ o Options }
+
+// Options are what a Service works with.
+type Options struct {
+	DB        *db.DB
+	Records   *records.Store
+	Directory *access.Directory
+	Clock     clock.Clock
+	// Query reads the query of a list.
+	Query func(*url.URL) (records.Query, error)
+}
+
+// New returns a Service.
+func New(o Options) *Service { return &Service{o} }
 
 // Import creates and changes records of an entity type from an input.
 //
@@ -49,8 +66,11 @@ type Import struct {
 	told map[string]bool // members that Note has named
 }
 
-// keepFor is how long it is known where an import stood.
-const keepFor = 30 * 24 * time.Hour
+// How long, and of how many imports of a tenant, it is known where they stand.
+const (
+	keepFor  = 30 * 24 * time.Hour
+	maxKnown = 1000
+)
 
 // ErrTaken means that another process imports the same input. What it imports is its own.
 var ErrTaken = errors.New("another process is importing this input")
@@ -108,6 +128,11 @@ func (s *store) keep(ctx context.Context, tx db.Tx, was *run, at run, is *state)
 	if err == nil && n == 0 {
 		err = ErrTaken
 	}
+	if err != nil || was != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM imports WHERE tenant_id = $1 AND changed_at < (SELECT changed_at FROM imports WHERE tenant_id = $1
+		ORDER BY changed_at DESC LIMIT 1 OFFSET $2)`, maxKnown-1)
 	return err
 }
 

@@ -1,5 +1,5 @@
 // Package transfer moves the records of an entity type out to a file and in from one, as
-// CSV or NDJSON (contract S20–S22).
+// CSV or NDJSON (contract S20–S22, Y17).
 //
 // Both ways read and write as a stream: what is held in memory is a page or a batch. All
 // that a record may be is decided by package records, under a viewer.

@@ -578,6 +578,18 @@ export interface ExplainedWay {
   near: boolean;
 }
 
+export interface ExportedPart {
+  text: string;
+  columns: string[];
+  count: number;
+  next: string | null;
+}
+
+export interface Failure {
+  line: number;
+  reason: string;
+}
+
 export interface Forgot {
   email: string;
 }
@@ -601,6 +613,40 @@ export interface HistoryEntry {
   before: unknown;
   after: unknown;
   differences: PlanDifference[];
+}
+
+export interface ImportPart {
+  format: string;
+  by?: string;
+  ignore?: string[];
+  spreadsheet?: boolean;
+  dryRun?: boolean;
+  run: string;
+  input?: string;
+  head?: string;
+  restart?: boolean;
+  before?: string;
+  offset: number;
+  line: number;
+  text: string;
+  last?: boolean;
+}
+
+export interface ImportedPart {
+  input: string;
+  head: number;
+  offset: number;
+  line: number;
+  behind: number;
+  by: string;
+  spreadsheet: boolean;
+  created: number;
+  updated: number;
+  unchanged: number;
+  failed: number;
+  failures: Failure[];
+  notes: string[];
+  finished: boolean;
 }
 
 export interface KeyChange {
@@ -1091,6 +1137,8 @@ export interface AdminRoutes {
   "GET data": { params: None; query: None; body: None; data: DataEntity[]; meta: DataEntitiesMeta };
   "GET data/{entity}": { params: { entity: string }; query: { limit?: string | number | boolean; cursor?: string | number | boolean; sort?: string | number | boolean; search?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: Record<string, unknown>[]; meta: ListMeta };
   "POST data/{entity}": { params: { entity: string }; query: None; body: Record<string, unknown>; data: Record<string, unknown>; meta: Record<string, never> };
+  "GET data/{entity}/export": { params: { entity: string }; query: { format?: string | number | boolean; spreadsheet?: string | number | boolean; cursor?: string | number | boolean; sort?: string | number | boolean; search?: string | number | boolean; fields?: string | number | boolean; [key: `filter[${string}]`]: string | undefined }; body: None; data: ExportedPart; meta: Record<string, never> };
+  "POST data/{entity}/import": { params: { entity: string }; query: None; body: ImportPart; data: ImportedPart; meta: Record<string, never> };
   "DELETE data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: DeletedRecord; meta: Record<string, never> };
   "GET data/{entity}/{id}": { params: { entity: string; id: string }; query: None; body: None; data: Record<string, unknown>; meta: DataRecordMeta };
   "PATCH data/{entity}/{id}": { params: { entity: string; id: string }; query: { version?: string | number | boolean }; body: Record<string, unknown>; data: Record<string, unknown>; meta: DataRecordMeta };
@@ -1163,6 +1211,8 @@ export const adminRoutes = {
   "GET data": { method: "GET", path: "/admin/v1/data", needs: ["any staff"] },
   "GET data/{entity}": { method: "GET", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
   "POST data/{entity}": { method: "POST", path: "/admin/v1/data/{entity}", needs: ["any staff"] },
+  "GET data/{entity}/export": { method: "GET", path: "/admin/v1/data/{entity}/export", needs: ["any staff"] },
+  "POST data/{entity}/import": { method: "POST", path: "/admin/v1/data/{entity}/import", needs: ["any staff"] },
   "DELETE data/{entity}/{id}": { method: "DELETE", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
   "GET data/{entity}/{id}": { method: "GET", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },
   "PATCH data/{entity}/{id}": { method: "PATCH", path: "/admin/v1/data/{entity}/{id}", needs: ["any staff"] },

@@ -7,6 +7,7 @@ import { paths } from '../../app/paths'
 import { Button } from '../../ui/button'
 import { CodeBlock } from '../../ui/code'
 import { Page } from '../../ui/page'
+import { save } from '../../ui/save'
 import { ErrorState, Skeleton } from '../../ui/states'
 import { useGo } from '../../ui/url'
 import { useWork, WorkNote } from './work'
@@ -18,13 +19,7 @@ export default function Configuration() {
   const work = useWork()
   const query = useQuery({ queryKey: ['config', 'manifest'], queryFn: ({ signal }) => ask('GET config/manifest', { signal }) })
   const text = query.data?.text ?? ''
-  const download = () => {
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }))
-    link.download = `${session.tenant.id}.yaml`
-    link.click()
-    URL.revokeObjectURL(link.href)
-  }
+  const download = () => { save(`${session.tenant.id}.yaml`, [text], 'application/yaml') }
   return (
     <Page title="Configuration" count={query.data && `version ${query.data.version}, ${text.split('\n').length - 1} lines`}
       hint="The manifest: all of the tenant’s configuration, without secrets and passwords. Applying it changes nothing."

@@ -1,6 +1,6 @@
 import './data.css'
 import { useQuery } from '@tanstack/react-query'
-import { IconArrowDown, IconArrowUp, IconArrowsSort, IconColumns3, IconPlus } from '@tabler/icons-react'
+import { IconArrowDown, IconArrowUp, IconArrowsSort, IconColumns3, IconDownload, IconFileSpreadsheet, IconPlus, IconUpload } from '@tabler/icons-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { Menu } from '@mantine/core'
 import { ask, askPage } from '../../api/client'
@@ -17,7 +17,9 @@ import { useParam, useUrl, useUrlValue } from '../../ui/url'
 import { TypeIcon, Value, widthOf } from './cells'
 import { CreateDrawer } from './create-drawer'
 import { conditionsOf, createdAt, fieldsOf, foundFrom, queryOf, searchOf, sortOf, sortWords, turned, updatedAt, type SortKey } from './filters'
+import { ExportDrawer } from './export-drawer'
 import { RecordFilters } from './filter-bar'
+import { ImportDrawer } from './import-drawer'
 import { idOf, referenceOf, titleOf, useEntities, useLabels, type Row, textOf } from './queries'
 import { RecordDrawer } from './record-drawer'
 import { Refused } from './refused'
@@ -61,14 +63,17 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
   const refused = list.error?.status === 400 ? list.error : undefined
   const columns = useColumns(entity, list.rows)
   const keys = useMemo(() => (list.rows ?? []).map(idOf), [list.rows])
-  const creating = drawer.key === 'new'
+  const [creating, importing, exporting] = [drawer.key === 'new', drawer.key === 'import', drawer.key === 'export']
   const at = drawer.key === undefined ? -1 : keys.indexOf(drawer.key)
   const step = (by: 1 | -1) => { const to = keys[at + by]; if (to) drawer.open(to) }
   const shown = !refused && count.data && foundWords(count.data, filtered)
   return (
     <>
       <Page title={entity.name} flush count={<>{shown}{shown && ' · '}{kinds[entity.sharing] ?? 'follows its parent'}</>}
-        acts={entity.may.create && <Button kind="main" icon={<IconPlus size={16} stroke={1.7} aria-hidden />} onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}>
+        acts={<>
+          <FileMenu entity={entity} onOpen={drawer.open} />
+          {entity.may.create && <Button kind="main" icon={<IconPlus size={16} stroke={1.7} aria-hidden />} onClick={() => { drawer.open('new') }}>New {entity.name}</Button>}
+        </>}>
         {entity.may.read ? (
           <>
             <RecordFilters fields={fields} conditions={conditions} search={typed} faults={refused?.fields ?? {}} right={<><OrderMenu fields={fields} order={order[0]} onSort={onSort} />{columns.menu}</>} />
@@ -84,7 +89,9 @@ function Records({ entity, roles }: { entity: DataEntity; roles: readonly string
         ) : <Empty title={`You may create ${entity.name}, not read it`} arch="part">A permission set gives you create and not read on this entity type.</Empty>}
       </Page>
       {creating && <CreateDrawer entity={entity} onClose={drawer.close} onCreated={(id) => { if (entity.may.read) drawer.open(id); else drawer.close() }} />}
-      {drawer.key !== undefined && !creating && <RecordDrawer key={drawer.key} entity={entity} roles={roles} id={drawer.key} onClose={drawer.close} onStep={at >= 0 ? step : undefined} />}
+      {importing && <ImportDrawer entity={entity} onClose={drawer.close} />}
+      {exporting && <ExportDrawer entity={entity} query={{ ...filters, search, sort }} filtered={filtered} onClose={drawer.close} />}
+      {drawer.key !== undefined && !creating && !importing && !exporting && <RecordDrawer key={drawer.key} entity={entity} roles={roles} id={drawer.key} onClose={drawer.close} onStep={at >= 0 ? step : undefined} />}
     </>
   )
 }
@@ -121,6 +128,21 @@ function useColumns(entity: DataEntity, rows: readonly Row[] | undefined): { sho
     </Menu>
   )
   return { shown: columns, menu }
+}
+
+/** FileMenu opens the import and the export of records. */
+function FileMenu({ entity, onOpen }: { entity: DataEntity; onOpen: (what: 'import' | 'export') => void }) {
+  const { create, read, update } = entity.may
+  if (!create && !read && !update) return null
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target><Button icon={<IconFileSpreadsheet size={16} stroke={1.7} aria-hidden />}>File</Button></Menu.Target>
+      <Menu.Dropdown>
+        {read && <Menu.Item leftSection={<IconDownload size={16} stroke={1.7} aria-hidden />} onClick={() => { onOpen('export') }}>Export records</Menu.Item>}
+        {(create || update) && <Menu.Item leftSection={<IconUpload size={16} stroke={1.7} aria-hidden />} onClick={() => { onOpen('import') }}>Import records</Menu.Item>}
+      </Menu.Dropdown>
+    </Menu>
+  )
 }
 
 /** OrderMenu sorts where the heads of the columns have no room. */

@@ -9,6 +9,7 @@ import { useMay, useSession } from '../../app/session'
 import { Button } from '../../ui/button'
 import { Chip, Section } from '../../ui/list'
 import { Page } from '../../ui/page'
+import { save } from '../../ui/save'
 import { LookupField } from '../../ui/select'
 import { SearchField } from '../../ui/filters'
 import { Empty, ErrorState, Skeleton } from '../../ui/states'
@@ -63,12 +64,7 @@ async function findKeys(text: string, signal: AbortSignal): Promise<{ value: str
 function keyWords(key: KeyInfo): string { return `${key.name} (${key.user.name ?? key.user.email ?? key.prefix})` }
 
 function download(doc: Doc, tenant: string) {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(doc, null, 2)], { type: 'application/json' }))
-  const a = document.createElement('a')
-  a.href = url
-  a.download = `${tenant}-openapi.json`
-  a.click()
-  URL.revokeObjectURL(url)
+  save(`${tenant}-openapi.json`, [JSON.stringify(doc, null, 2)], 'application/json')
 }
 
 function Reference({ doc, base }: { doc: Doc; base: string }) {
