@@ -100,7 +100,9 @@ func cascadeOnce(p *proof, w *world, failing, at string, tokens map[string]strin
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if a, err := sam.do("DELETE", "/public/v1/data/account/"+family.account, ""); err == nil {
+	// A deletion that takes over 5 s is answered, and the server does the rest behind the
+	// answer (contract A22): on a busy machine it is killed there.
+	if a, err := sam.do("DELETE", "/public/v1/data/account/"+family.account, ""); err == nil && a.status != http.StatusOK {
 		p.t.Fatalf("the deletion was to be killed at %s: %s", at, a)
 	}
 	sam.close()
