@@ -4,8 +4,10 @@ type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
 /** Who calls: the second argument of a handler. */
 interface Context {
+  /** Whom the component runs as. */
   readonly user: { readonly id: string; readonly email: string };
   readonly tenant: string;
+  /** Finds the request in the audit log. */
   readonly requestId: string;
   /** Of a webhook; null otherwise. */
   readonly event: { readonly id: string; readonly kind: string } | null;
@@ -42,16 +44,25 @@ type Changes<E extends EntityName> = Partial<Entities[E]["fields"]>;
 declare const records: {
   /** The record, or null where it is absent or hidden. */
   get<E extends EntityName>(entity: E, id: string): Entity<E> | null;
+  /** The records with these values, at most 50 without a limit, up to 200. */
   list<E extends EntityName>(entity: E, options?: {
-    where?: Where<Entity<E>>; sort?: readonly Sorted<Entity<E>>[]; fields?: readonly (keyof Entity<E> & string)[]; limit?: number; cursor?: string | null;
+    where?: Where<Entity<E>>; sort?: readonly Sorted<Entity<E>>[]; fields?: readonly (keyof Entity<E> & string)[]; search?: string; limit?: number; cursor?: string | null;
   }): { records: Entity<E>[]; nextCursor: string | null };
+  /** Makes a record. */
   create<E extends EntityName>(entity: E, fields: Fields<E>): Entity<E>;
+  /** Changes these fields. */
   update<E extends EntityName>(entity: E, id: string, fields: Changes<E>): Entity<E>;
+  /** Deletes a record. */
   delete(entity: EntityName, id: string): null;
+  /** Makes up to 200 records, all or none. */
   createMany<E extends EntityName>(entity: E, list: readonly Fields<E>[]): Entity<E>[];
+  /** Changes up to 200 records, all or none. */
   updateMany<E extends EntityName>(entity: E, list: readonly (Changes<E> & { id: string })[]): Entity<E>[];
+  /** Changes the record with this value of a unique field, or makes one. */
   upsert<E extends EntityName>(entity: E, by: keyof Fields<E> & string, fields: Fields<E>): Entity<E>;
+  /** Shares a record with a user or a role. */
   share(entity: EntityName, id: string, to: ({ user: string } | { role: string }) & { access: "read" | "edit" }): unknown;
+  /** Takes a share back. */
   unshare(entity: EntityName, id: string, from: { user: string } | { role: string }): unknown;
 };
 
@@ -65,12 +76,19 @@ declare function respond(answer: { status?: number; headers?: Record<string, str
 
 type Bytes = string | ArrayBuffer | ArrayBufferView;
 type Encoding = "hex" | "base64" | "base64url";
+/** The digest in hex, or as the second argument says. */
 declare function sha256(data: Bytes, encoding?: Encoding): string;
+/** HMAC-SHA256 in hex, or as the third argument says. */
 declare function hmacSha256(key: Bytes, data: Bytes, encoding?: Encoding): string;
+/** HMAC-SHA1, for providers that have nothing better. */
 declare function hmacSha1(key: Bytes, data: Bytes, encoding?: Encoding): string;
+/** Whether the signature is right. Texts are hex or base64. */
 declare function ed25519Verify(publicKey: Bytes, data: Bytes, signature: Bytes): boolean;
+/** Whether the signature of the SHA-256 is right. Texts are base64. */
 declare function ecdsaP256Verify(publicKey: Bytes, data: Bytes, signature: Bytes): boolean;
+/** Compares in constant time. */
 declare function safeCompare(a: unknown, b: unknown): boolean;
+/** Whether a time is at most so many seconds away, 300 by default. */
 declare function checkTimestampFresh(unixSeconds: number | string, tolerance?: number): boolean;
 declare function structuredClone<T>(value: T): T;
 declare function atob(text: string): string;
@@ -86,6 +104,7 @@ declare const crypto: {
   safeCompare: typeof safeCompare;
   checkTimestampFresh: typeof checkTimestampFresh;
 };
+/** What is printed is kept with the run. */
 declare const console: Record<"debug" | "log" | "info" | "warn" | "error", (...values: unknown[]) => void>;
 
 declare class TextEncoder {

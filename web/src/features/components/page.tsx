@@ -133,9 +133,10 @@ function Code({ name, value, onSource, saveProblems, isNew }: { name: string; va
   const { reset } = run
   const input = parseJSON(sample)
   const checked = useChecked('component', name, value)
-  const latest = useRef({ names: names.data, inputs: value.inputs ?? [] })
-  useEffect(() => { latest.current = { names: names.data, inputs: value.inputs ?? [] } })
-  const complete = useMemo(() => completionFor(() => latest.current.names, () => latest.current.inputs), [])
+  const own = { inputs: value.inputs ?? [], config: Object.keys(value.config ?? {}), secrets: Object.keys(value.secrets ?? {}) }
+  const latest = useRef({ names: names.data, own })
+  useEffect(() => { latest.current = { names: names.data, own } })
+  const complete = useMemo(() => completionFor(() => latest.current.names, () => latest.current.own), [])
   const go = () => {
     if (!input.ok || run.isPending) return
     keepSample('component', name, sample)
