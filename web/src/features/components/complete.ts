@@ -92,7 +92,7 @@ function depth(text: string): number {
 
 function variable(at: CompletionContext): CompletionResult | undefined {
   const word = at.matchBefore(/[\w$]+/)
-  if (!word && !at.explicit) return undefined
+  if ((!word && !at.explicit) || at.matchBefore(/\.[\w$]*/)) return undefined
   const own = localCompletionSource(at)
   const extra: Completion[] = [{ label: 'inputs', type: 'variable' }, { label: 'ctx', type: 'variable' }, { label: 'secrets', type: 'variable' }]
   return after(at, word?.from ?? at.pos, [...(own?.options ?? []), ...globals, ...extra.filter((e) => !own?.options.some((o) => o.label === e.label))])
