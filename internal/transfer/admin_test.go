@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gatehouse/internal/gatetest"
@@ -184,6 +185,37 @@ func TestAnImportThatStandsElsewhereIsRefused(t *testing.T) {
 		rosa := newClient(w.Staff("olivia@acme.example"), 1<<20)
 		if out := rosa.send(people(500), 0); !out.Finished { // what others import is theirs
 			t.Errorf("an import of the same file by another user: %+v", out)
+		}
+	})
+}
+
+// Many send the same part at once: it has effect once.
+func TestAPartHasEffectOnce(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(shop)
+		sam := w.Staff("sam@acme.example")
+		for _, same := range []bool{true, false} { // one run that sends it again and again, and many runs
+			name := fmt.Sprintf("same-%t", same)
+			part := transfer.ImportPart{Format: transfer.NDJSON, Line: 1, Text: strings.Repeat(`{"name":"`+name+`"}`+"\n", 100), Last: true}
+			answers := make([]*gatetest.Answer, 8)
+			var wait sync.WaitGroup
+			for i := range answers {
+				part.Run = "run-of-many-" + name
+				if !same {
+					part.Run += fmt.Sprint(i)
+				}
+				body, _ := json.Marshal(part) //nolint:errchkjson // texts and numbers
+				wait.Go(func() { answers[i], _ = sam.Try("POST", imports, string(body)) })
+			}
+			wait.Wait()
+			for _, a := range answers {
+				if a == nil || a.Status != 200 && a.Status != 409 {
+					t.Errorf("%s: a part is answered %v", name, a)
+				}
+			}
+			if n := strings.Count(pages(sam, "format=ndjson"), name); same && n != 100 || n%100 != 0 || n == 0 {
+				t.Errorf("%s: %d records were made, want each import's 100 once", name, n)
+			}
 		}
 	})
 }

@@ -83,7 +83,7 @@ func (im *Import) header(r *access.EntityRights, cells []cell) (list []column, e
 			bad[fmt.Sprintf("column %d", i+1)] = "has no name"
 		case seen[name]:
 			bad[shown(name)] = "stands there twice"
-		case slices.Contains(im.Ignore, name):
+		case im.ignored[name]:
 			at.skip = true
 		case name == idMember && im.By == idMember, name == ownerMember, at.field != nil:
 		case isSystem(name):
@@ -231,7 +231,7 @@ func (s *jsonSource) item(line []byte) records.Item {
 	var members []records.Member
 	for _, m := range o.Members {
 		switch {
-		case slices.Contains(s.im.Ignore, m.Name):
+		case s.im.ignored[m.Name]:
 		case isSystem(m.Name) && (m.Name != idMember || s.im.By != idMember):
 			s.im.skips(m.Name)
 		default:

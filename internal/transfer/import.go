@@ -69,7 +69,6 @@ func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	im.told = map[string]bool{}
 	if im.Batch < 1 || im.Batch > records.MaxBatch {
 		im.Batch = records.MaxBatch
 	}
@@ -95,8 +94,12 @@ func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
 	return w.result(), err
 }
 
-// rights returns the viewer's rights on the entity type. It returns the errors of Run.
+// rights prepares the import, and returns the viewer's rights on the entity type. It returns the errors of Run.
 func (im *Import) rights() (*access.EntityRights, error) {
+	im.told, im.ignored = map[string]bool{}, map[string]bool{}
+	for _, name := range im.Ignore {
+		im.ignored[name] = true
+	}
 	if err := errUsers(im.Entity); err != nil {
 		return nil, err
 	}

@@ -104,7 +104,6 @@ func (im *Import) Part(ctx context.Context, p *ImportPart) (*ImportedPart, error
 	}
 	im.Format, im.By, im.Ignore, im.Spreadsheet, im.DryRun, im.Batch = p.Format, p.By, p.Ignore, p.Spreadsheet, p.DryRun, records.MaxBatch
 	out := &ImportedPart{Input: p.Input, Head: int64(len(p.Head)), Offset: p.Offset, Line: p.Line, Failures: []Failure{}, Notes: []string{}}
-	im.told = map[string]bool{}
 	im.Note = func(text string) { out.Notes = append(out.Notes, text) }
 	im.Failed, im.Progress = func(f Failure) { out.Failures = append(out.Failures, f) }, func(Result) {}
 	r, err := im.rights()

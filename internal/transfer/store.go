@@ -63,7 +63,7 @@ type Import struct {
 	Note     func(text string)
 	Progress func(Result)
 
-	told map[string]bool // members that Note has named
+	told, ignored map[string]bool // the members that Note has named, and those of Ignore
 }
 
 // How long, and of how many imports of a tenant, it is known where they stand.

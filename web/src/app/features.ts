@@ -8,6 +8,7 @@ import { data } from '../features/data/feature'
 import { endpoints } from '../features/endpoints/feature'
 import { events } from '../features/events/feature'
 import { keys } from '../features/keys/feature'
+import { modules } from '../features/modules/feature'
 import { overview } from '../features/overview/feature'
 import { reference } from '../features/reference/feature'
 import { staff } from '../features/staff/feature'
@@ -18,6 +19,7 @@ export const features: readonly Feature[] = [
   data,
   configFeature,
   components,
+  modules,
   automations,
   events,
   accessFeature,

@@ -11,6 +11,7 @@ export const paths = {
   record: (entity: string, id: string, tab?: string) => `/data/${enc(entity)}?row=${enc(id)}${tab ? `&tab=${enc(tab)}` : ''}`,
   entities: (entity?: string) => '/build/entities' + (entity ? `/${enc(entity)}` : ''),
   components: (name?: string) => '/build/components' + (name ? `/${enc(name)}` : ''),
+  modules: (name?: string) => '/build/modules' + (name ? `/${enc(name)}` : ''),
   automations: (name?: string) => '/build/automations' + (name ? `/${enc(name)}` : ''),
   events: (id?: string) => '/build/events' + (id ? `?row=${enc(id)}` : ''),
   eventsOf: (slug: string) => `/build/events?endpoint=${enc(slug)}`,

@@ -16,7 +16,7 @@ export async function filledTenant() {
   await callData(t, keys, contact)
   await callEndpoints(t, keys.sam)
   await registerUsers(t)
-  await cli(['apply', '-f', '-'], `tenant: ${t.name}\nsharing_rules:\n  - {entity: account, where: {tier: silver}, share_with_role: support_agent, access: read}\n`)
+  await cli(['apply', '-f', '-'], `tenant: ${t.name}\nmodules:\n  - {name: pricing, source: 'export const gross = (net) => net * 1.19'}\nsharing_rules:\n  - {entity: account, where: {tier: silver}, share_with_role: support_agent, access: read}\n`)
   return { ...t, keys, contact }
 }
 

@@ -17,6 +17,11 @@ export default () => [
   { name: 'component history', path: '/build/components/quote?tab=history' },
   { name: 'new component', path: '/build/components?new=1' },
   { name: 'component delete', path: '/build/components/quote', prepare: async (page) => { await page.getByRole('button', { name: 'Delete' }).click(); await page.getByRole('dialog').waitFor() } },
+  { name: 'modules', path: '/build/modules' },
+  { name: 'new module', path: '/build/modules?new=1' },
+  { name: 'module', path: '/build/modules/pricing' },
+  { name: 'module imported by', path: '/build/modules/pricing?tab=uses' },
+  { name: 'module delete', path: '/build/modules/pricing', prepare: async (page) => { await page.getByRole('button', { name: 'Delete' }).click(); await page.getByRole('dialog').waitFor() } },
   { name: 'automation', path: '/build/automations/web_lead', prepare: async (page) => { await page.getByRole('button', { name: /^http\.request trigger/ }).waitFor() } },
   { name: 'automation run', path: '/build/automations/web_lead', prepare: async (page) => { await page.getByRole('button', { name: 'Older' }).click(); await page.getByRole('table', { name: 'Steps of the run' }).waitFor() } },
   { name: 'automation step', path: '/build/automations/web_lead?step=nodes%5B1%5D.then%5B0%5D' },
@@ -32,6 +37,7 @@ export default () => [
     await page.getByRole('button', { name: 'Test the delivery' }).click()
     await page.getByTestId('verdict').waitFor()
   } },
+  { name: 'gone module', path: '/build/modules/nothing_here' },
   { name: 'gone component', path: '/build/components/nothing_here' },
   { name: 'gone automation', path: '/build/automations/nothing_here' },
   { name: 'gone entity', path: '/build/entities/nothing_here' },

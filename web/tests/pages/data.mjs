@@ -28,6 +28,12 @@ export default (t) => [
     await page.getByRole('dialog').waitFor()
   } },
   { name: 'new record', path: '/data/contact?row=new' },
+  { name: 'export', path: '/data/contact?row=export' },
+  { name: 'import', path: '/data/contact?row=import', prepare: async (page) => {
+    await drawer(page).getByLabel('File with records').setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from('first_name,last_name\nAda,\n') })
+    await drawer(page).getByRole('button', { name: 'Check only' }).click()
+    await drawer(page).getByText('last_name: required').waitFor()
+  } },
   { name: 'new opportunity', path: '/data/opportunity?row=new' },
   { name: 'filter of records', path: '/data/account?filter%5Btier%5D=gold', prepare: async (page) => { await page.getByRole('button', { name: 'Filter', exact: true }).click(); await page.getByRole('menuitem', { name: 'city' }).waitFor() } },
   { name: 'filter of one field', path: '/data/account?filter%5Btier%5D=gold', prepare: async (page) => {

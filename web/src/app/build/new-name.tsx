@@ -4,6 +4,7 @@ import { TextField } from '../../ui/field'
 
 const rules = {
   component: [/^[a-z][a-z0-9_]{0,62}$/, 'lower case letters, digits and _, a letter first'],
+  module: [/^[a-z][a-z0-9_]{0,62}$/, 'lower case letters, digits and _, a letter first: what an import says'],
   automation: [/^[a-z][a-z0-9_]{0,62}$/, 'lower case letters, digits and _, a letter first'],
   endpoint: [/^[a-z0-9][a-z0-9_-]{0,99}$/, 'lower case letters, digits, - and _: the last part of its address'],
 } as const

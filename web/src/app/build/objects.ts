@@ -5,7 +5,7 @@ import { asError, type ApiError } from '../../api/error'
 import { useLasting } from '../lasting'
 
 /** Kinds of objects of the configuration that the Build pages edit. */
-export type ObjectKind = 'logic_component' | 'automation' | 'custom_endpoint'
+export type ObjectKind = 'module' | 'logic_component' | 'automation' | 'custom_endpoint'
 
 /** One object as it is stored, with the version that an edit is made against. */
 export interface Stored<T> { name: string; version: string; value: T }
@@ -21,6 +21,9 @@ export type ExecutionContext = 'caller' | 'system' | { specific_user: string }
 
 /** A logic component as the configuration has it. A secret that is null is kept. */
 export interface ComponentValue { inputs?: Declaration[]; outputs?: Declaration[]; execution_context?: ExecutionContext; timeout_ms?: number; config?: Record<string, unknown>; secrets?: Record<string, string | null>; source: string }
+
+/** A module as the configuration has it. */
+export interface ModuleValue { source: string }
 
 /** A node of a flow as the configuration has it. */
 export interface FlowNode { id?: string; type: string; [member: string]: unknown }

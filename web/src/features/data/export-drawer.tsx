@@ -47,7 +47,7 @@ export function ExportDrawer({ entity, query, filtered, onClose }: { entity: Dat
       footer={running ? <Button onClick={() => { stop.current?.abort() }}>Stop</Button> : <Button kind="main" onClick={begin}>Export</Button>}>
       <div className="stack">
         <p className="second">{filtered ? 'The records that match the filters of the list, in its order.' : 'All records that you may see, in the order of the list.'} Fields that you may not read are left out.</p>
-        <Segmented label="Format" value={format} options={[{ value: 'csv', label: 'CSV' }, { value: 'ndjson', label: 'NDJSON' }]} onChange={setFormat} />
+        <div className="row"><Segmented label="Format" value={format} options={[{ value: 'csv', label: 'CSV' }, { value: 'ndjson', label: 'NDJSON' }]} onChange={setFormat} /></div>
         {format === 'csv' && <CheckField label="For a spreadsheet" help="Begins texts that a spreadsheet would run as a formula with an apostrophe. An import takes it away again." checked={guarded} onChange={setGuarded} disabled={running} />}
         <div aria-live="polite">
           {outcome && !outcome.error && (
