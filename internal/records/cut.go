@@ -50,12 +50,6 @@ type cut struct {
 // for, because a database server sends all that it is asked for.
 func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	c.long = c.scope.RowSize.Load() > 0
-	defer func() {
-		c.work.Stop()
-		if c.leave != nil {
-			c.leave()
-		}
-	}()
 	c.page.Records = append(make([]byte, 0, c.size()), '[')
 	w := window{after: at.after, before: at.before, behind: at.keys}
 	for {
@@ -83,6 +77,15 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 	c.page.Records = append(c.page.Records, ']')
 	c.remember()
 	return nil
+}
+
+// release gives back what reading took: a core, and a heavy-read place. It must be called
+// when nothing more is read through the cut or its sieve.
+func (c *cut) release() {
+	c.work.Stop()
+	if c.leave != nil {
+		c.leave()
+	}
 }
 
 // looked ends the page where its sieve looked at as much as it may. The next page

@@ -144,6 +144,7 @@ func (s *Session) page(ctx context.Context, entity string, r *access.EntityRight
 		ctx: ctx, s: s, limit: limit, goesOn: q.Cursor != "", bytes: PageBytes, show: show, scope: r.Scope(access.Read),
 		cores: s.store.cores,
 	}
+	defer c.release()
 	if q.Bytes > 0 {
 		c.bytes = min(q.Bytes, PageBytes)
 	}

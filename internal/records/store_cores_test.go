@@ -11,6 +11,7 @@ import (
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/records"
+	"gatehouse/internal/schema"
 )
 
 // TestALongPageWaitsForACore checks that a page of large records is built in
@@ -58,6 +59,44 @@ func TestALongPageWaitsForACore(t *testing.T) {
 		if w, err := cores.Start(t.Context(), "sam"); err != nil {
 			t.Error(err)
 		} else {
+			w.Stop()
+		}
+	})
+}
+
+// TestATraversalGivesItsCoreBack reads filtered lists to their end: the last page looks
+// once more for what was inserted meanwhile, on a core that it must give back.
+func TestATraversalGivesItsCoreBack(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		for range 23 {
+			h.create(h.as("sam"), "contact", bodyOf(10, `, "stage": "won", "name": "Ada"`))
+		}
+		for range 250 { // newer than all that matches, and enough to need a core
+			h.create(h.as("sam"), "contact", bodyOf(10, `, "stage": "won", "name": "Bob"`))
+		}
+		cores := admission.NewCores(1)
+		h.store.Share(cores)
+		won := records.Filter{Field: "stage", Value: "won"}
+		for _, filter := range [][]records.Filter{{won}, {won, {Field: "name", Op: schema.OpPrefix, Value: "Ada"}}} {
+			q, pages := records.Query{Limit: 10, Filter: filter}, 0
+			for first := true; first || q.Cursor != ""; first = false {
+				page, err := h.as("sam").List(t.Context(), "contact", q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Cursor = page.Next
+				pages++
+			}
+			if pages < 3 {
+				t.Fatalf("%v: %d pages, want a traversal of 3", filter, pages)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			w, err := cores.Start(ctx, "another tenant")
+			cancel()
+			if err != nil {
+				t.Fatalf("%v: a core is held after the last page: %v", filter, err)
+			}
 			w.Stop()
 		}
 	})
