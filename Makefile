@@ -1,9 +1,10 @@
 # run     builds all, console included, and serves the demo tenant
-# test    installs what is missing, then verify, every test on both engines, most under the race detector, and fuzzing
+# test    installs what is missing, then verify, every test on both engines, concurrent ones under the race detector, and fuzzing
 # build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
 # bench   side by side with peers and the floor; writes docs/benchmarks.md
 # prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction
-.PHONY: run test build server bench prove verify verify-web verify-go engine
+# race    every test under the race detector
+.PHONY: run test build server bench prove race verify verify-web verify-go engine
 .DEFAULT_GOAL := build
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,19 +14,12 @@ GO_BUILD = go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w$(if $(VERSION
 # What "gatehouse version" says: the tag, or how far the commit is from the last one. Without git, the module's version.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
-# "make test" runs every test once: most under the race detector, and without it, by scripts/plain-tests, those
-# that say nothing of races and take many times as long under it, or measure what its own work would blur.
-# SQLite is C turned into Go and works on memory that is not Go's, which the race detector does not look at:
-# to instrument it takes up to half the time of the pass. Two goroutines on one connection are found all the same,
-# by the C library below it, which is instrumented. The hashing of passwords computes on memory of its own alone.
-# internal/prove builds the program with the same flags.
-RACE_FLAGS := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=golang.org/x/crypto/argon2=-race=false -gcflags=golang.org/x/crypto/blake2b=-race=false
-# Packages whose tests run at once: some of them wait. The longest begin first, so that none is left to run alone.
+# "make test" runs every test once: under the race detector those that start goroutines, the others without it
+# (scripts/tests). So many packages run at once: some of them wait.
 TEST_P := 4
-LONGEST := $(addprefix ./,internal/server internal/endpoint internal/records examples/portal internal/prove internal/manifest cmd/gatehouse)
 # Seconds per fuzz target, and for all of them together.
 FUZZTIME ?= 15
-FUZZ_TOTAL ?= 20
+FUZZ_TOTAL ?= 8
 # The tests of the goldens and of the dependency direction, by name.
 GOLDEN := Golden|Direction
 # The tests behind "make prove" have Prove in their name. They run small in "make test"; with
@@ -71,9 +65,14 @@ verify-go: engine $(LINT)
 test:
 	scripts/need postgresql gcc npm chromium
 	$(MAKE) verify
-	go test -race -vet=off $(RACE_FLAGS) -p $(TEST_P) -timeout 15m $(LONGEST) ./...
+	scripts/tests race -vet=off -p $(TEST_P) -timeout 15m
+	scripts/tests plain -vet=off -p $(TEST_P) -timeout 15m -parallel 3
 	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
-	scripts/plain-tests -vet=off -p $(TEST_P) -timeout 15m -parallel 3
+
+# Every test under the race detector, but those that cannot run there.
+race: engine
+	scripts/need postgresql gcc npm
+	scripts/tests all-race -vet=off -p $(TEST_P) -timeout 30m
 
 prove: engine
 	scripts/need postgresql gcc npm

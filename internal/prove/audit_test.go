@@ -106,7 +106,7 @@ func TestProveAuditOnKill9(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "LOG-1-kill", engine)
 		answered, lost := 0, 0
-		for trial := range scale(4, 40) {
+		for trial := range scale(2, 40) {
 			p.tried(1)
 			w, f := fresh(t, engine), newFleet(p, 12)
 			if trial%2 == 1 { // few requests, so that no full batch is written early

@@ -184,7 +184,7 @@ func TestProveDamagedFiles(t *testing.T) {
 		}
 		outcomes[name][outcome]++
 	}
-	for range scale(2, 15) {
+	for range scale(1, 15) {
 		for i, d := range damages {
 			each(d, killed, "after kill -9: "+d.name)
 			if i < ofMain {

@@ -40,7 +40,7 @@ func TestProveCommandsTakeEffect(t *testing.T) {
 		c := e.nodes[0].client(w.token)
 		defer c.close()
 		wait.Go(func() { f.load(ctx, c, func() bool { return false }) })
-		for round := range scale(2, 10) {
+		for round := range scale(1, 10) {
 			e.round(round)
 		}
 		cancel()

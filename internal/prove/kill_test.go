@@ -27,7 +27,7 @@ func TestProveKill9(t *testing.T) {
 		const fleetAge = 25 // trials of one database, so that listing it stays quick
 		var w *world
 		var f *fleet
-		for trial := range scale(12, 150) {
+		for trial := range scale(6, 150) {
 			if trial%fleetAge == 0 {
 				w, f = fresh(t, engine), newFleet(p, 12)
 			}

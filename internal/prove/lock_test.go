@@ -23,7 +23,7 @@ func TestProveSecondServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
 	wait.Go(func() { f.load(ctx, c, func() bool { return false }) })
-	for range scale(20, 100) {
+	for range scale(10, 100) {
 		p.tried(1)
 		second := w.launch()
 		code := second.end(10 * time.Second)

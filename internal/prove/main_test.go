@@ -189,6 +189,12 @@ func (p *proof) fail(format string, args ...any) {
 	}
 }
 
+// tries reports whether the i-th of a list of trials is made: each when proving, else one in some,
+// as the seed decides.
+func (p *proof) tries(i, some int) bool {
+	return proving || (i+int(p.seed%uint64(some)))%some == 0
+}
+
 // tried adds to the number of trials.
 func (p *proof) tried(n int) {
 	p.mu.Lock()
