@@ -111,7 +111,7 @@ func TestProveValidDeliveriesUnderLoad(t *testing.T) {
 	w := bare(t, db.SQLite)
 	w.apply(strings.Replace(shopManifest, "logic_components:\n", `logic_components:
   - {name: spin, source: "export default () => { const end = Date.now() + 400; while (Date.now() < end); return 1 }"}
-  - {name: nothing, source: "export default () => 1"}
+  - {name: nothing, timeout_ms: 30000, source: "export default () => 1"} # how long it waits for the loops is not the question
 `, 1) + `  - {slug: spin, target: {component: spin}}
   - {slug: nothing, target: {component: nothing}, auth: signed, verifier: simple, webhook_secret: a-secret-of-these-proofs, rate_limit_per_minute: 100000000}
 `)
