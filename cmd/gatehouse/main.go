@@ -131,7 +131,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // run runs one command line and returns the process's exit status.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	e := &env{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	e := &env{getenv: getenv, stdin: &interruptible{ctx: ctx, in: stdin}, stdout: stdout, stderr: stderr}
 	err := e.dispatch(ctx, args)
 	if err == nil || errors.Is(err, pflag.ErrHelp) {
 		return 0

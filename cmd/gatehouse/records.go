@@ -171,7 +171,7 @@ func recordsImport(f *flags) action {
 		case *resume && (*restart || *dry):
 			return f.wrong("--resume goes with neither --restart nor --dry-run")
 		}
-		in, err := f.openInput(f.Arg(0))
+		in, err := f.openInput(ctx, f.Arg(0))
 		if err != nil {
 			return err
 		}
@@ -186,12 +186,20 @@ func recordsImport(f *flags) action {
 	}
 }
 
-// openInput opens a file; - is standard input.
-func (e *env) openInput(name string) (io.ReadCloser, error) {
+// openInput opens a file; - is standard input. A read ends with ctx: the file may be a
+// pipe, too.
+func (e *env) openInput(ctx context.Context, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(e.stdin), nil
 	}
-	return os.Open(name)
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{&interruptible{ctx: ctx, in: file}, file}, nil
 }
 
 // runImport imports the input and reports on standard error. It returns an error where

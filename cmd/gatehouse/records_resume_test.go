@@ -31,8 +31,8 @@ func TestAnInterruptedImportSaysHowItGoesOn(t *testing.T) {
 		code := make(chan int, 1)
 		go func() { code <- run(ctx, args, func(name string) string { return x.env[name] }, g, io.Discard, &words) }()
 		<-g.reached
-		cancel()
-		close(g.open)
+		cancel() // while the input has nothing to read
+		defer close(g.open)
 		const want = "gatehouse: interrupted; what stands up to line 601 has had effect: the same command with --resume continues behind it\n"
 		if c := <-code; c != 1 || words.String() != want {
 			x.t.Errorf("%d %q", c, words.String())

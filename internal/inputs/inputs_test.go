@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -73,6 +74,8 @@ func TestEveryTypeTimesEveryValueTimesEveryBody(t *testing.T) {
 						inForm = row.formText
 					case kind == inputs.Boolean && row.formBool != "":
 						inForm = row.formBool
+					case kind == inputs.JSON && value == noJSON: // one of several choices
+						inForm = "[" + strconv.Quote(row.sent) + "]"
 					}
 					got, err = inputs.FromForm(decls, form, keep, httpapi.ParseValue)
 					judge(t, "form", kind, row.sent, inForm, must, keep, got, err)
@@ -178,7 +181,7 @@ func TestAFormIsReadAsStrictlyAsABody(t *testing.T) {
 		wantFailure(t, err, "Input validation failed: [x: expected boolean]", map[string]string{"x": noBool})
 	}
 	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
-	for _, bad := range []string{" ", "a", "{", `{"a":1,"a":2}`, `{"a":"\u0000"}`, `{"\u0000":1}`, `["\ud800"]`, `[1e999]`, `[] []`, deep, strings.Repeat("[", 1<<20)} {
+	for _, bad := range []string{" ", "{", " [", `{"a":1,"a":2}`, `{"a":"\u0000"}`, `{"\u0000":1}`, `["\ud800"]`, `[1e999]`, `[] []`, deep, strings.Repeat("[", 1<<20)} {
 		_, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {bad}}, false, httpapi.ParseValue)
 		wantFailure(t, err, "Input validation failed: [x: expected json]", map[string]string{"x": noJSON})
 	}
@@ -187,9 +190,14 @@ func TestAFormIsReadAsStrictlyAsABody(t *testing.T) {
 			t.Errorf("%q: got %v, want VALIDATION", bad, err)
 		}
 	}
-	got, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": {"a", "b"}}, false, httpapi.ParseValue)
-	if err != nil || string(got.JSON()) != `{"x":["a","b"]}` {
-		t.Errorf("a field sent twice: got %s, %v", got.JSON(), err)
+	// Of several checkboxes one may be ticked.
+	for want, texts := range map[string][]string{
+		`["a","b"]`: {"a", "b"}, `["a"]`: {"a"}, `["7"]`: {"7"}, `["true"]`: {"true"}, `["\"a\""]`: {`"a"`}, `["1e999"]`: {"1e999"}, `["a [b]"]`: {"a [b]"}, `[7]`: {"[7]"}, `null`: {"null"},
+	} {
+		got, err := inputs.FromForm(decl(inputs.JSON), url.Values{"x": texts}, false, httpapi.ParseValue)
+		if err != nil || string(got.JSON()) != `{"x":`+want+`}` {
+			t.Errorf("%q: got %s, %v", texts, got.JSON(), err)
+		}
 	}
 }
 

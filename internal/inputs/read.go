@@ -71,11 +71,25 @@ func FromForm(decls []Declaration, form url.Values, keepUndeclared bool, parse f
 			return word, ""
 		}
 		held, ok := parse(text)
+		if d.Type == JSON && isOneChoice(text, held, ok) {
+			return slices.Concat(jsontext.Value{'['}, v, jsontext.Value{']'}), ""
+		}
 		if !ok {
 			return nil, expected(d.Type)
 		}
 		return convert(d.Type, held)
 	})
+}
+
+// isOneChoice reports whether the one text of a json input is no list or object, nor
+// meant to be one: then it is the list of it, as of several checkboxes of which one is
+// ticked. held is the JSON value that it is, if ok is true.
+func isOneChoice(text []byte, held jsontext.Value, ok bool) bool {
+	if ok {
+		return strings.IndexByte(kinds[JSON], byte(held.Kind())) < 0 && held.Kind() != 'n'
+	}
+	start := bytes.TrimSpace(text)
+	return len(start) > 0 && start[0] != '[' && start[0] != '{'
 }
 
 // blank reports whether a field of a form stands for an input that was not sent.

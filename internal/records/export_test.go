@@ -124,4 +124,12 @@ func IncompleteWays() (list []int) {
 var DeleteOfFour = entryDeletes[db.Postgres][1].sql
 
 // Expire deletes the records of a tenant that are older than they are kept.
-func Expire(ctx context.Context, h db.Handle, clk clock.Clock) error { return expire(ctx, h, clk) }
+func Expire(ctx context.Context, h db.Handle, clk clock.Clock) error {
+	_, err := expire(ctx, h, clk, expireFor)
+	return err
+}
+
+// ExpireAll is a pass over all tenants, in turns of one page each.
+func ExpireAll(ctx context.Context, d *db.DB, clk clock.Clock) error {
+	return expireAll(ctx, d, clk, 0)
+}

@@ -1,8 +1,10 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,8 +22,7 @@ import (
 const (
 	expireEvery = time.Minute
 	// expireRows is how many records one transaction deletes, fewer if they have more than
-	// expireEntries index rows. expireFor is how long a pass works for one tenant: others
-	// wait for it.
+	// expireEntries index rows. expireFor is the turn of a tenant: others wait for it.
 	expireRows    = 50
 	expireEntries = 5_000
 	expireFor     = 10 * time.Second
@@ -31,44 +32,68 @@ const (
 // once and then every minute, until ctx ends. Any number of nodes may run it at once. An
 // error of one tenant does not stop the others; tell is called with it.
 func RunRetention(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
-	background.Sweep(ctx, expireEvery, func(ctx context.Context) error { return expireAll(ctx, d, clk) }, tell)
+	background.Sweep(ctx, expireEvery, func(ctx context.Context) error { return expireAll(ctx, d, clk, expireFor) }, tell)
 }
 
-func expireAll(ctx context.Context, d *db.DB, clk clock.Clock) error {
+// expireAll deletes the old records of all tenants, in turns of some time: once of each,
+// and of those that have more again, for a minute. The next pass, which knows of others,
+// then begins at once.
+func expireAll(ctx context.Context, d *db.DB, clk clock.Clock, turn time.Duration) (first error) {
 	tenants, err := schema.Keeping(ctx, d)
 	if err != nil {
 		return err
 	}
-	return background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error { return expire(ctx, d.For(t), clk) })
+	for until := time.Now().Add(expireEvery); len(tenants) > 0 && time.Now().Before(until); {
+		var left []tenant.ID
+		err := background.Each(ctx, tenants, func(ctx context.Context, t tenant.ID) error {
+			more, err := expire(ctx, d.For(t), clk, turn)
+			if more && err == nil {
+				left = append(left, t)
+			}
+			return err
+		})
+		first = cmp.Or(first, err)
+		tenants = left
+	}
+	return first
 }
 
-// expire deletes the old records of a tenant. It ends early when the configuration
-// changes: the next pass follows the new one.
-func expire(ctx context.Context, h db.Handle, clk clock.Clock) error {
+// expire deletes old records of a tenant for some time, a page of each of its entity types
+// in turn. more is true where some may be left, also where the configuration has changed
+// meanwhile.
+func expire(ctx context.Context, h db.Handle, clk clock.Clock, turn time.Duration) (more bool, err error) {
 	config, err := access.Load(ctx, h)
 	if err != nil {
-		return err
+		return false, err
 	}
-	until := time.Now().Add(expireFor)
+	var left []*schema.Entity
 	for _, e := range config.Schema.Entities {
-		if e.KeepDays == 0 {
-			continue
-		}
-		err := background.Steps(ctx, func(ctx context.Context) (more bool, err error) {
-			err = fenced(ctx, h, config, func(tx db.Tx) (err error) {
-				more, err = expirePage(ctx, tx, config, e, clk.Now())
-				return err
-			})
-			return more && time.Now().Before(until), err
-		})
-		if errors.Is(err, errStale) {
-			return nil
-		}
-		if err != nil {
-			return err
+		if e.KeepDays > 0 {
+			left = append(left, e)
 		}
 	}
-	return nil
+	if len(left) == 0 {
+		return false, nil
+	}
+	until := time.Now().Add(turn)
+	err = background.Steps(ctx, func(ctx context.Context) (bool, error) {
+		e, rest := left[0], left[1:]
+		err := fenced(ctx, h, config, func(tx db.Tx) (err error) {
+			more, err = expirePage(ctx, tx, config, e, clk.Now())
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		if left = rest; more {
+			left = append(slices.Clip(left), e)
+		}
+		return len(left) > 0 && time.Now().Before(until), nil
+	})
+	if errors.Is(err, errStale) {
+		return true, nil
+	}
+	return len(left) > 0, err
 }
 
 // expirePage deletes some of the old records of an entity type, the oldest first. What it

@@ -78,6 +78,24 @@ func TestOldRecordsAreDeleted(t *testing.T) {
 	})
 }
 
+// A pass goes on while there is more than a tenant may delete in its turn.
+func TestAPassDeletesWhatItsTurnsLeave(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, clk := keeping(t, d)
+		s := h.as("ada")
+		for i := range 120 {
+			h.create(s, "reading", fmt.Sprintf(`{"value": %d}`, i))
+		}
+		clk.Advance(31 * 24 * time.Hour)
+		if err := records.ExpireAll(t.Context(), d, clk); err != nil {
+			t.Fatal(err)
+		}
+		if n := h.tableRows("records", "1 = 1"); n != 0 {
+			t.Errorf("%d records are left", n)
+		}
+	})
+}
+
 // A change of keep holds for the next pass, and the one that runs ends.
 func TestKeepIsChanged(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

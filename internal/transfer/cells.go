@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -71,6 +72,9 @@ func structured(text []byte) (jsontext.Value, string) {
 // imported. It returns VALIDATION for names that are not its fields, or stand there twice,
 // and for a required field that is missing where all records are new.
 func (im *Import) header(r *access.EntityRights, cells []cell) (list []column, err error) {
+	if wrong := noHeader(cells); wrong != "" {
+		return nil, invalid("the header: %s", wrong)
+	}
 	seen, bad, noted := map[string]bool{}, map[string]string{}, []string{}
 	for i, c := range cells {
 		name := string(c.text)
@@ -111,6 +115,25 @@ func (im *Import) header(r *access.EntityRights, cells []cell) (list []column, e
 	}
 	im.skips(noted...)
 	return list, nil
+}
+
+// noHeader says what else a file may be whose first line is no header of a CSV, as
+// programs write one; "" where it may be one.
+func noHeader(cells []cell) string {
+	for _, c := range cells {
+		if !utf8.Valid(c.text) || bytes.IndexByte(c.text, 0) >= 0 {
+			return "expected text in UTF-8: a spreadsheet program writes it as \"CSV UTF-8\""
+		}
+	}
+	if len(cells) != 1 || cells[0].quoted {
+		return ""
+	}
+	for _, by := range []string{";", "\t"} {
+		if bytes.Contains(cells[0].text, []byte(by)) {
+			return fmt.Sprintf("expected commas between the columns, found %q", by)
+		}
+	}
+	return ""
 }
 
 const noOwner = "is not there: --owned-by names who owns records that name nobody"
