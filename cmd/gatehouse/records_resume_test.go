@@ -166,6 +166,41 @@ func (g *gate) Read(p []byte) (int, error) {
 	return g.rest.Read(p)
 }
 
+// An import ends where it could not begin any more, because each record behind it would
+// fail, and goes on from there.
+func TestAnImportEndsWhereItCouldNotBegin(t *testing.T) {
+	const parts = "{name: parts, type: json}"
+	eachStock(t, func(x *cli) {
+		for i, c := range []struct{ change, why, who string }{
+			{strings.ReplaceAll(stock, ", "+parts, ""), `gatehouse: the header: "parts": unknown field; `, "carl@stock.example"},
+			{strings.ReplaceAll(stock, parts, "{name: parts, type: text}"), "gatehouse: the fields of item have changed; ", "carl@stock.example"},
+			{strings.Replace(stock, "create: true", "create: false", 1), "gatehouse: you may not create records of item; ", "olga@stock.example"},
+		} {
+			text := fmt.Sprintf("name,code,parts\nfirst %d,,\n%s", i, strings.Repeat("next,,\n", 29))
+			at := len(text) - len("next,,\n")*10
+			g := &gate{text: strings.NewReader(text[:at]), reached: make(chan struct{}), open: make(chan struct{}), rest: strings.NewReader(text[at:])}
+			args := append(recordsOf("import", "item", "--user", "carl@stock.example", "--batch", "10", "-"), x.place...)
+			var words bytes.Buffer
+			code := make(chan int, 1)
+			go func() {
+				code <- run(x.ctx(), args, func(name string) string { return x.env[name] }, g, io.Discard, &words)
+			}()
+			<-g.reached
+			x.stdin = c.change
+			x.ok("apply", "-f", "-")
+			close(g.open)
+			if got := <-code; got != 1 || !strings.HasPrefix(words.String(), c.why+"what stands up to line 21 has had effect: ") {
+				x.t.Errorf("%d %q", got, words.String())
+			}
+			if got := x.imports(text, "item", "--user", c.who, "--resume", "--ignore=parts"); got != "30 created, 0 updated, 0 unchanged, 0 failed." {
+				x.t.Errorf("resumed: %s", got)
+			}
+			x.stdin = stock
+			x.ok("apply", "-f", "-")
+		}
+	})
+}
+
 // Two processes that import one input at once make each record once: where the import
 // stands changes together with the records, and only from where the process knows it.
 func TestOneOfTwoImportsOfAnInputGoesOn(t *testing.T) {

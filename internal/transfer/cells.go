@@ -23,6 +23,14 @@ type column struct {
 	skip  bool
 }
 
+// alike reports whether two columns take the same cells for the same field.
+func alike(a, b column) bool {
+	if a.name != b.name || a.skip != b.skip || a.field == nil || b.field == nil {
+		return a.name == b.name && a.skip == b.skip && a.field == b.field
+	}
+	return a.field.Type == b.field.Type && a.field.StoredAs() == b.field.StoredAs()
+}
+
 // value returns the JSON value of a cell, or why it has none. A nil value means that the
 // record has no such member.
 func (c *column) value(from cell, guarded bool) (v jsontext.Value, bad string) {
@@ -176,6 +184,14 @@ type csvSource struct {
 	*csvReader
 	im      *Import
 	columns []column
+}
+
+// names returns the names of the columns as the header has them.
+func (s *csvSource) names() (list []cell) {
+	for _, c := range s.columns {
+		list = append(list, cell{text: []byte(c.name), quoted: true})
+	}
+	return list
 }
 
 func (s *csvSource) next() (*entry, error) {

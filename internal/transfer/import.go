@@ -65,7 +65,7 @@ var (
 // records.Session.MayWrite, an error where the input cannot be read on, ErrTaken, and those
 // of records.Session.Batch for all items together. A record that fails is no error.
 func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
-	r, err := im.rights()
+	r, err := im.prepare()
 	if err != nil {
 		return Result{}, err
 	}
@@ -80,13 +80,13 @@ func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &importer{Import: im, store: im.store(r.Entity.StoredAs(), known), id: clock.NewID(im.Clock.Now())}
+	w := &importer{Import: im, src: src, store: im.store(r.Entity.StoredAs(), known), id: clock.NewID(im.Clock.Now())}
 	if !im.DryRun {
 		if err := w.begin(ctx, l); err != nil {
 			return Result{}, err
 		}
 	}
-	err = w.putAll(ctx, src)
+	err = w.putAll(ctx)
 	if err == nil && !im.DryRun {
 		w.at.At, w.at.Failures, w.at.Finished = l.at(), nil, true
 		err = w.store.finish(ctx, w.was, run{w.id, l.offset}, &w.at)
@@ -94,8 +94,9 @@ func (im *Import) Run(ctx context.Context, in io.Reader) (Result, error) {
 	return w.result(), err
 }
 
-// rights prepares the import, and returns the viewer's rights on the entity type. It returns the errors of Run.
-func (im *Import) rights() (*access.EntityRights, error) {
+// prepare prepares the import, and returns the viewer's rights on the entity type. It
+// returns the errors of Run.
+func (im *Import) prepare() (*access.EntityRights, error) {
 	im.told, im.ignored = map[string]bool{}, map[string]bool{}
 	for _, name := range im.Ignore {
 		im.ignored[name] = true
@@ -103,7 +104,22 @@ func (im *Import) rights() (*access.EntityRights, error) {
 	if err := errUsers(im.Entity); err != nil {
 		return nil, err
 	}
-	if err := im.Records.As(im.Viewer).MayWrite(im.Entity); err != nil {
+	return im.rights()
+}
+
+// rights returns the viewer's rights on the entity type, where they are enough for some
+// record.
+func (im *Import) rights() (*access.EntityRights, error) {
+	as := im.Records.As(im.Viewer)
+	err := as.MayWrite(im.Entity)
+	switch {
+	case err != nil:
+	case im.By == "":
+		err = as.May(im.Entity, access.Create)
+	case im.By == idMember:
+		err = as.May(im.Entity, access.Update)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r, err := im.Viewer.On(im.Entity)
@@ -138,6 +154,7 @@ func (im *Import) source(r *access.EntityRights, l *lines) (source, error) {
 // importer is a run of an import.
 type importer struct {
 	*Import
+	src    source
 	store  *store
 	id     string
 	hasty  bool  // it leaves to its caller to try again
@@ -184,11 +201,11 @@ func (w *importer) name(list []Failure) {
 	}
 }
 
-// putAll imports what a source has, batch by batch. What comes before an error of the
+// putAll imports what the source has, batch by batch. What comes before an error of the
 // source has effect.
-func (w *importer) putAll(ctx context.Context, src source) error {
+func (w *importer) putAll(ctx context.Context) error {
 	for {
-		batch, err := w.read(src)
+		batch, err := w.read()
 		if len(batch) > 0 {
 			w.at.Failures = nil
 			err := w.put(ctx, batch)
@@ -207,9 +224,9 @@ func (w *importer) putAll(ctx context.Context, src source) error {
 }
 
 // read reads the entries of one batch. It returns those that come before an error, too.
-func (w *importer) read(src source) (batch []*entry, err error) {
+func (w *importer) read() (batch []*entry, err error) {
 	for size := int64(0); len(batch) < w.Batch && size < maxBatchInput; {
-		e, err := src.next()
+		e, err := w.src.next()
 		if err != nil {
 			return batch, err
 		}
@@ -224,10 +241,13 @@ func (w *importer) read(src source) (batch []*entry, err error) {
 func (w *importer) put(ctx context.Context, batch []*entry) error {
 	err := w.patiently(ctx, func() error { return w.commit(ctx, batch) })
 	var refused *fault.Error
+	var changed *changedError
 	switch {
 	case err == nil:
 		w.Progress(w.result())
 		return nil
+	case errors.As(err, &changed):
+		return changed.error
 	case errors.Is(err, errParts) || errors.As(err, &refused) && ofItems(refused):
 	default:
 		return err
@@ -277,6 +297,9 @@ func (w *importer) commit(ctx context.Context, batch []*entry) (err error) {
 	if w.Viewer, err = w.Directory.Renew(ctx, w.Viewer); err != nil {
 		return err
 	}
+	if err := w.stillFits(); err != nil {
+		return &changedError{err}
+	}
 	items := make([]records.Item, len(batch))
 	for i, e := range batch {
 		items[i] = e.item
@@ -304,6 +327,33 @@ func (w *importer) commit(ctx context.Context, batch []*entry) (err error) {
 	if !w.DryRun {
 		w.was = &is
 	}
+	return nil
+}
+
+// changedError is one that ends an import, because what it was begun with does not hold
+// any more: each record behind it would fail.
+type changedError struct{ error }
+
+// stillFits returns the error with which the import would not begin now: the viewer's
+// rights and the fields may have changed since. Where they fit as before, what comes is
+// read by them as they are now.
+func (w *importer) stillFits() error {
+	r, err := w.rights()
+	if err != nil {
+		return err
+	}
+	src, ok := w.src.(*csvSource)
+	if !ok {
+		return nil
+	}
+	columns, err := w.header(r, src.names())
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(columns, src.columns, alike) {
+		return fault.New(fault.Conflict, "the fields of %s have changed", w.Entity)
+	}
+	src.columns = columns
 	return nil
 }
 

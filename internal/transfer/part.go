@@ -106,7 +106,7 @@ func (im *Import) Part(ctx context.Context, p *ImportPart) (*ImportedPart, error
 	out := &ImportedPart{Input: p.Input, Head: int64(len(p.Head)), Offset: p.Offset, Line: p.Line, Failures: []Failure{}, Notes: []string{}}
 	im.Note = func(text string) { out.Notes = append(out.Notes, text) }
 	im.Failed, im.Progress = func(f Failure) { out.Failures = append(out.Failures, f) }, func(Result) {}
-	r, err := im.rights()
+	r, err := im.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +114,11 @@ func (im *Import) Part(ctx context.Context, p *ImportPart) (*ImportedPart, error
 	if err != nil {
 		return out, cutIsNoError(err, p)
 	}
-	w := &importer{Import: im, store: im.store(r.Entity.StoredAs(), "console "+string(im.Viewer.UserID())+" "+out.Input), id: p.Run, hasty: true}
+	w := &importer{Import: im, src: src, store: im.store(r.Entity.StoredAs(), "console "+string(im.Viewer.UserID())+" "+out.Input), id: p.Run, hasty: true}
 	if done, err := w.standing(ctx, p, out); done || err != nil {
 		return out, err
 	}
-	if err := w.part(ctx, src, l, p); errors.Is(err, ErrTaken) {
+	if err := w.part(ctx, l, p); errors.Is(err, ErrTaken) {
 		return nil, fault.New(fault.Conflict, "%s", err)
 	} else if err != nil {
 		return nil, err
@@ -218,9 +218,9 @@ func (at position) follows(before string) bool {
 }
 
 // part imports a batch of a part, and ends the import behind the last one.
-func (w *importer) part(ctx context.Context, src source, l *lines, p *ImportPart) error {
+func (w *importer) part(ctx context.Context, l *lines, p *ImportPart) error {
 	w.at.Failures, w.at.At = nil, position{Line: p.Line, Offset: p.Offset}
-	batch, end := w.read(src)
+	batch, end := w.read()
 	if len(batch) == 0 && !errors.Is(end, io.EOF) {
 		w.at.At.Offset, w.at.At.Line = p.Offset, p.Line
 		return cutIsNoError(end, p)
