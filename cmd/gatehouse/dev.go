@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -77,6 +78,9 @@ func (d *dev) follow(ctx context.Context, r *running) {
 
 // apply applies the manifest as it is now; when it returns nil the server works with it.
 func (d *dev) apply(ctx context.Context, r *running) error {
+	if info, err := os.Stat(d.file); err == nil && !info.Mode().IsRegular() { // it was one at the start
+		return fmt.Errorf("%s is no file", d.file)
+	}
 	name, text, err := d.readFile(d.file)
 	if err != nil {
 		return err

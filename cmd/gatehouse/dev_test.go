@@ -214,6 +214,13 @@ func TestDevAppliesWhatIsWrittenInPlace(t *testing.T) {
 	}
 	folder.remove("acme.yaml")
 	a.until("not applied, the configuration stays as it was: open " + a.file + ": no such file")
+	folder.pipe("a.js") // neither is waited for
+	folder.save("acme.yaml", "tenant: acme\nmodules: [{name: a, source_file: a.js}]\n")
+	a.says("not applied", `acme\.yaml:2:34: source_file: a\.js is no file\n`)
+	folder.remove("acme.yaml")
+	folder.pipe("acme.yaml")
+	a.until("not applied, the configuration stays as it was: " + a.file + " is no file")
+	folder.remove("acme.yaml")
 	folder.save("acme.yaml", "tenant: acme\nroles: [{name: four}]\n")
 	a.until("create role four\napplied\n")
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"syscall"
 	"time"
 
 	"gatehouse/internal/manifest"
@@ -86,14 +87,17 @@ func (w *watcher) look() contents {
 	return now
 }
 
-// read returns the beginning of a file and its digest. Of a file that cannot be read it
-// returns neither: apply says what is wrong with it.
+// read returns the beginning of a file and its digest. Of what cannot be read, or is no
+// file, it returns neither: apply says what is wrong with it. It waits for no pipe.
 func read(name string) ([]byte, digest) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, digest{}
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, digest{}
+	}
 	text, err := io.ReadAll(io.LimitReader(f, watchBytes))
 	if err != nil {
 		return nil, digest{}

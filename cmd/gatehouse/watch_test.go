@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,13 @@ func (x *watched) remove(name string) {
 	}
 }
 
+func (x *watched) pipe(name string) {
+	x.Helper()
+	if err := syscall.Mkfifo(filepath.Join(x.dir, name), 0o600); err != nil {
+		x.Fatal(err)
+	}
+}
+
 // rest waits until the watcher has noticed what there is to notice.
 func (x *watched) rest() {
 	time.Sleep(10 * watchEvery)
@@ -104,6 +112,12 @@ func TestTheWatcherNoticesEveryChange(t *testing.T) {
 		x.changes(1, "a source is removed")
 		x.save("lib/a.js", "export const a = 4")
 		x.changes(1, "it is back")
+		x.remove("lib/a.js")
+		x.pipe("lib/a.js")
+		x.changes(1, "a pipe that nobody writes to is in its place")
+		x.remove("lib/a.js")
+		x.save("lib/a.js", "export const a = 4")
+		x.changes(1, "it is a file again")
 		x.save("other.js", "1")
 		x.changes(0, "a file that nothing names is saved")
 	})

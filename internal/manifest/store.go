@@ -2,10 +2,12 @@ package manifest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
@@ -88,14 +90,25 @@ func Export(ctx context.Context, d *db.DB, tenantID tenant.ID) ([]byte, error) {
 }
 
 // filesIn reads sources of a folder and the folders below it; links that lead
-// out of it are refused.
+// out of it are refused, and what is no file: a pipe may have nothing to read for ever.
 func filesIn(dir string) func(path string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
-		f, err := os.OpenInRoot(dir, path)
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = root.Close() }() // nothing is written in it
+		f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = f.Close() }() // it was only read
+		switch info, err := f.Stat(); {
+		case err != nil:
+			return nil, err
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is no file", path)
+		}
 		return io.ReadAll(io.LimitReader(f, component.MaxSource+1))
 	}
 }
