@@ -76,6 +76,60 @@ func TestThePrintedLinesWork(t *testing.T) {
 	}
 }
 
+// TestTheDocumentedCommandsAreThere parses every line of a document that calls gatehouse:
+// its command and flags exist, and none is missing.
+func TestTheDocumentedCommandsAreThere(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readmes, err := filepath.Glob("../../examples/*/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, file := range append(append(files, readmes...), "../../README.md") {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllStringSubmatch(string(src), -1) {
+			if m[1] != "sh" {
+				continue
+			}
+			for _, call := range calls.FindAllString(strings.ReplaceAll(m[3], "\\\n", " "), -1) {
+				lines++
+				var args []string
+				for _, word := range callWords.FindAllString(call, -1) {
+					args = append(args, strings.Trim(word, `'"`))
+				}
+				e := &env{getenv: func(string) string { return "" }}
+				name, rest := e.splitCommand(args[1:])
+				c, known := find(strings.Join(name, " "))
+				if !known {
+					t.Errorf("%s: there is no command: %s", file, call)
+					continue
+				}
+				f := e.flags(c)
+				c.declare(f)
+				if err := f.parse(rest); err != nil {
+					t.Errorf("%s: %s: %v", file, call, err)
+				}
+			}
+		}
+	}
+	if lines < 60 {
+		t.Errorf("the documents have %d lines that call gatehouse", lines)
+	}
+}
+
+var (
+	// calls finds a call of gatehouse in a line, up to what ends it for a shell.
+	calls = regexp.MustCompile(`(?m)(?:^|[(&|;]|\$\()[ \t]*(?:bin/)?gatehouse (?:[^#>|;&()'"\n]|'[^']*'|"[^"]*")*`)
+	// callWords finds the words of a call.
+	callWords = regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+`)
+)
+
 // runDemo serves the demo tenant from a new folder until the test ends.
 func runDemo(t *testing.T) (base, key, webhook, printed string) {
 	t.Helper()

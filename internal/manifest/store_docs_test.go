@@ -8,7 +8,8 @@ import (
 	"gatehouse/internal/manifest"
 )
 
-// TestTheReferenceIsRight applies every manifest in docs/manifest.md, in order.
+// TestTheReferenceIsRight applies every manifest in docs/manifest.md, in order, and those
+// of two guides, with what they take for granted.
 func TestTheReferenceIsRight(t *testing.T) {
 	b, err := os.ReadFile("../../docs/manifest.md")
 	if err != nil {
@@ -29,6 +30,19 @@ func TestTheReferenceIsRight(t *testing.T) {
 		}
 		if applied < 8 {
 			p.Errorf("only %d manifests were found", applied)
+		}
+		p.apply("tenant: guide\npermission_sets: [{name: portal}]\nentities: [{name: lead, fields: [{name: email, type: text, indexed: true}]}]\n")
+		for _, page := range []string{"endpoints", "external-identity"} {
+			b, err := os.ReadFile("../../docs/" + page + ".md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, part := range strings.Split(string(b), "```yaml\n") {
+				src, _, _ := strings.Cut(part, "```")
+				if i > 0 {
+					p.apply("tenant: guide\n" + strings.TrimPrefix(src, "tenant: acme\n"))
+				}
+			}
 		}
 		p.printed(p.apply("tenant: bare\n"), "create tenant bare")
 		if _, err := p.try(p.export("bare"), manifest.Options{Prune: true}); err != nil {
