@@ -76,10 +76,14 @@ func toTime(name string, format func(time.Time) string) func(*run, any) (any, er
 		if v == nil {
 			return nil, nil
 		}
-		if seconds, ok := double(v); ok && seconds >= firstSecond && seconds <= lastSecond {
+		seconds, isNumber := double(v)
+		switch {
+		case isNumber && seconds >= firstSecond && seconds <= lastSecond:
 			whole := math.Floor(seconds)
 			micros := math.Round((seconds - whole) * 1e6)
 			return format(time.Unix(int64(whole), int64(micros)*1000).UTC()), nil
+		case isNumber:
+			return nil, mistakef("%s: expected seconds since 1970, of milliseconds x / 1000, found %.16g, which is beyond the year 9999 or before the year 1", name, seconds)
 		}
 		if given, ok := v.(string); ok {
 			if at, ok := timeIn(given); ok {
