@@ -176,8 +176,12 @@ func TestOnlyTokenModeAcceptsForms(t *testing.T) {
 		}
 		same(t, "a form", echo, `{"number": "A 1", "score": 2.5, "yes": true, "tags": ["1"]}`)
 		hook.With("Content-Type", form+"; charset=UTF-8").Post(custom+"token-a", "number=2").Want(200, "")
-		a = typed.Post(custom+"token-a", "number=3&score=three&yes=ja&tags=x").Want(422, "EXECUTION_ERROR")
+		a = typed.Post(custom+"token-a", "number=3&score=three&yes=ja&tags=%5Bx").Want(422, "EXECUTION_ERROR")
 		if want := "[score: expected number, yes: expected boolean, tags: expected json]"; !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s, want %s", a.Body, want)
+		}
+		a = typed.Post(custom+"token-a", "number=4&tags=x").Want(200, "") // one of several checkboxes
+		if want := `"tags":["x"]`; !strings.Contains(string(a.Body), want) {
 			t.Errorf("%s, want %s", a.Body, want)
 		}
 		typed.Post(custom+"token-a", "").Want(422, "EXECUTION_ERROR") // it has no number
