@@ -52,6 +52,8 @@ type instance struct {
 
 	// filtered gives contacts the indexed field that the filtered flat lists use.
 	filtered bool
+	// queried gives contacts the fields and indexes of the queries.
+	queried bool
 
 	settle func(context.Context) error // called when the records are made; may be nil
 }
@@ -87,7 +89,7 @@ func (g *instance) apply(ctx context.Context, audit bool) error {
 	}
 	var text bytes.Buffer
 	err := manifest.Execute(&text, map[string]any{
-		"Audit": audit, "Filtered": g.filtered, "Stages": strings.Join(contact.Stages, ", "), "Won": contact.Won,
+		"Audit": audit, "Filtered": g.filtered, "Queried": g.queried, "Stages": strings.Join(contact.Stages, ", "), "Won": contact.Won,
 		"Bulk": bulk, "Owning": owning, "Shared": shared, "Leading": leading, "Member": member,
 		"Ruled": ruled, "Desk": desk, "Matched": matched, "EndUser": endUser, "EndUserPassword": endUserPassword, "ComponentFile": componentFile,
 	})

@@ -33,6 +33,7 @@ type config struct {
 	rounds, seconds int
 	records         int // records in the throughput data set
 	small, large    int // the two sizes of the flat lists
+	many            int // the large size of the queries; the small one is that of the flat lists
 	requests        int // requests per data set and kind of visibility
 	depth           int // how far down a traversal is compared with its top
 
@@ -44,7 +45,7 @@ type config struct {
 }
 
 // parts are the values of -only.
-var parts = []string{"read", "list", "create", "component", "login", "jwt", "flat", "traversal", "postgres", "audit"}
+var parts = []string{"read", "list", "create", "batch", "component", "login", "jwt", "flat", "traversal", "queries", "postgres", "audit"}
 
 func (c *config) wants(part string) bool { return len(c.only) == 0 || slices.Contains(c.only, part) }
 
@@ -69,6 +70,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&c.work, "work", ".cache/bench/work", "folder for data and logs; emptied at start")
 	flag.IntVar(&c.rounds, "rounds", 5, "rounds; medians are reported")
 	flag.IntVar(&c.seconds, "seconds", 4, "seconds per measurement")
+	flag.IntVar(&c.many, "many", 1_000_000, "records in the large data set of the queries")
 	flag.StringVar(&only, "only", "", "comma-separated parts: "+strings.Join(parts, ", "))
 	flag.BoolVar(&c.quick, "quick", false, "a smoke test: one short round on little data")
 	flag.BoolVar(&c.peersOnly, "peers", false, "only the floor (with a made-up answer) and PocketBase")
@@ -83,6 +85,7 @@ func run(ctx context.Context) error {
 	if c.quick {
 		c.rounds, c.seconds = 1, 1
 		c.records, c.small, c.large, c.requests, c.depth = 2000, 1000, 3000, 40, 600
+		c.many = 3000
 	}
 	if only != "" {
 		c.only = strings.Split(only, ",")
@@ -105,8 +108,9 @@ func run(ctx context.Context) error {
 		wanted bool
 		do     func(context.Context, *config, *report) error
 	}{
-		{c.wants("read") || c.wants("list") || c.wants("create") || c.wants("component") || c.wants("login") || c.wants("jwt"), throughput},
+		{c.wants("read") || c.wants("list") || c.wants("create") || c.wants("batch") || c.wants("component") || c.wants("login") || c.wants("jwt"), throughput},
 		{!c.peersOnly && (c.wants("flat") || c.wants("traversal")), flatSQLite},
+		{!c.peersOnly && c.wants("queries"), queries},
 		{!c.peersOnly && c.wants("postgres"), onPostgres},
 		{!c.peersOnly && c.wants("audit"), auditMillion},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,6 +85,10 @@ type pocketBase struct {
 	User, Token string
 
 	Email, Password string // of the user
+	Few             string // the token of the second user of the queries
+
+	name    string // of its folder; "pocketbase" if empty
+	records int    // those of the throughput data set if 0
 }
 
 const pocketContacts = "/api/collections/contact/records"
@@ -98,8 +103,8 @@ func (p *pocketBase) start(ctx context.Context, cores string, flags ...string) (
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(p.c.work, "pocketbase")
-	argv := []string{filepath.Join(p.c.bin, "pocketbase"), "-data", filepath.Join(dir, "data"), "-listen", listen, "-records", fmt.Sprint(p.c.records)}
+	dir := filepath.Join(p.c.work, cmp.Or(p.name, "pocketbase"))
+	argv := []string{filepath.Join(p.c.bin, "pocketbase"), "-data", filepath.Join(dir, "data"), "-listen", listen, "-records", fmt.Sprint(cmp.Or(p.records, p.c.records))}
 	s, err := launch{name: "pocketbase", cores: cores, logs: dir, argv: append(argv, flags...)}.start(ctx)
 	if err != nil {
 		return nil, err

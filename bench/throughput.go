@@ -140,6 +140,13 @@ func setUpGatehouse(ctx context.Context, c *config) ([]contestant, error) {
 		}
 		creates = []workload{{rowCreate, l}}
 	}
+	if c.wants("batch") {
+		l, err := batchLoad(c, "gatehouse-batch", token, contacts+"/batch", gatehouseBatch)
+		if err != nil {
+			return nil, err
+		}
+		creates = append(creates, workload{rowBatch, l})
+	}
 	for _, v := range []struct {
 		name, dir string
 		audit     bool
@@ -261,6 +268,13 @@ func setUpPocketBase(ctx context.Context, c *config) ([]contestant, error) {
 			return nil, err
 		}
 		workloads = append(workloads, workload{rowCreate, l})
+	}
+	if c.wants("batch") {
+		l, err := batchLoad(c, "pocketbase-batch", p.Token, pocketBatches, p.batch)
+		if err != nil {
+			return nil, err
+		}
+		workloads = append(workloads, workload{rowBatch, l})
 	}
 	if c.wants("login") {
 		l, err := p.login(ctx, s)
