@@ -33,6 +33,7 @@ type config struct {
 	rounds, seconds int
 	records         int // records in the throughput data set
 	small, large    int // the two sizes of the flat lists
+	page            int // the deep page of the queries
 	many            int // the large size of the queries; the small one is that of the flat lists
 	requests        int // requests per data set and kind of visibility
 	depth           int // how far down a traversal is compared with its top
@@ -82,10 +83,11 @@ func run(ctx context.Context) error {
 	flag.Parse()
 
 	c.records, c.small, c.large, c.requests, c.depth = 10_000, 10_000, 200_000, 400, 100_000
+	c.page = 100
 	if c.quick {
 		c.rounds, c.seconds = 1, 1
 		c.records, c.small, c.large, c.requests, c.depth = 2000, 1000, 3000, 40, 600
-		c.many = 3000
+		c.many, c.page = 3000, 10
 	}
 	if only != "" {
 		c.only = strings.Split(only, ",")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -43,11 +42,11 @@ var allQueries = []query{
 	{"equality, sort", "filter[city]=" + contact.City + "&sort=-score", "city = '" + contact.City + "'", "-score,-created,-id"},
 	{"search, a word", "search=" + contact.Phrase, "notes ~ '" + contact.Phrase + "'", ""},
 	{"search, a beginning", "search=" + contact.Phrase[:5] + "*", "notes ~ '" + contact.Phrase[:5] + "'", ""},
-	{"sort, page " + fmt.Sprint(deepPage), "sort=-score", "", "-score,-created,-id"},
+	{deepSort, "sort=-score", "", "-score,-created,-id"},
 }
 
-// deepPage is the page that a deep query asks for, counted from 1.
-const deepPage = 100
+// deepSort is the query of a page far down in the order, c.page counted from 1.
+const deepSort = "sort, a deep page"
 
 // The two viewers, as the report names them.
 const (
@@ -121,10 +120,10 @@ func queries(ctx context.Context, c *config, rep *report) error {
 					peer.tokens[i] = peers[i].Few
 				}
 				var err error
-				if mine.paths[i], err = q.path(ctx, ours[i], mine.tokens[i]); err != nil {
+				if mine.paths[i], err = q.path(ctx, c, ours[i], mine.tokens[i]); err != nil {
 					return fmt.Errorf("%s, %s: %w", q.name, viewer.name, err)
 				}
-				peer.paths[i] = q.pocketPath()
+				peer.paths[i] = q.pocketPath(c)
 			}
 			want := 50
 			if viewer.few {
@@ -144,22 +143,22 @@ func queries(ctx context.Context, c *config, rep *report) error {
 }
 
 // deep reports whether the query asks for a page far down.
-func (q query) deep() bool { return strings.HasPrefix(q.name, "sort, page") }
+func (q query) deep() bool { return q.name == deepSort }
 
 // path is the query's to Gatehouse; for a deep page it walks there for the cursor.
-func (q query) path(ctx context.Context, s *server, token string) (string, error) {
+func (q query) path(ctx context.Context, c *config, s *server, token string) (string, error) {
 	path := contacts + "?limit=50&" + q.ours
 	if !q.deep() {
 		return path, nil
 	}
 	next := path
-	for range deepPage - 1 {
+	for range c.page - 1 {
 		_, p, err := timedList(ctx, s, next, token)
 		if err != nil {
 			return "", err
 		}
 		if p.Meta.NextCursor == nil {
-			return "", fmt.Errorf("there are fewer than %d pages", deepPage)
+			return "", fmt.Errorf("there are fewer than %d pages", c.page)
 		}
 		next = path + "&cursor=" + url.QueryEscape(*p.Meta.NextCursor)
 	}
@@ -167,13 +166,13 @@ func (q query) path(ctx context.Context, s *server, token string) (string, error
 }
 
 // pocketPath is the query's to PocketBase, without the total.
-func (q query) pocketPath() string {
+func (q query) pocketPath(c *config) string {
 	v := url.Values{"perPage": {"50"}, "skipTotal": {"1"}, "sort": {cmp.Or(q.sort, "-created,-id")}}
 	if q.filter != "" {
 		v.Set("filter", q.filter)
 	}
 	if q.deep() {
-		v.Set("page", fmt.Sprint(deepPage))
+		v.Set("page", fmt.Sprint(c.page))
 	}
 	return pocketContacts + "?" + v.Encode()
 }

@@ -35,7 +35,7 @@ func (r *report) queryTable(b *strings.Builder) {
 	few, many := thousands(r.c.small), thousands(r.c.many)
 	fmt.Fprintf(b, "## Queries\n\nPages of 50 on SQLite, filtered, sorted and searched, among %s and %s records. The viewer of nearly all has those that match, a tenth or, in a search, a third; the\n"+
 		"viewer of %d records asks for what all records match, hidden ones too. Medians of up to %d requests, both contestants and both sizes in turn; a contestant that has taken\n"+
-		"%s for a figure is asked no more.\n\n", few, many, visible, r.c.requests, slow)
+		"%s for a figure is asked no more. The deep page is the %dth.\n\n", few, many, visible, r.c.requests, slow, r.c.page)
 	grid := [][]string{{"query", "viewer sees", "Gatehouse, " + few + ", ms", many + ", ms", "ratio", "PocketBase, " + few + ", ms", many + ", ms", "ratio"}}
 	for _, q := range r.queries {
 		grid = append(grid, []string{
