@@ -74,10 +74,20 @@ func createBatches(ctx context.Context, s *server, keys map[string]string, n int
 	return context.Cause(ctx)
 }
 
+// createBatch makes records with one request. A batch that was refused because the machine is
+// busy has done nothing and is sent again, a few times.
 func createBatch(ctx context.Context, s *server, token string, records []map[string]any) error {
-	status, answer, err := post(ctx, s.base+contacts+"/batch", token, gatehouseBatch(records))
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("batch: status %d: %s", status, answer)
+	const tries = 5
+	for try := 1; ; try++ {
+		status, answer, err := post(ctx, s.base+contacts+"/batch", token, gatehouseBatch(records))
+		if err != nil || status == http.StatusOK {
+			return err
+		}
+		if status != http.StatusServiceUnavailable || try == tries {
+			return fmt.Errorf("batch: status %d: %s", status, answer)
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
 	}
-	return err
 }
