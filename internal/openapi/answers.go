@@ -127,7 +127,7 @@ func parameters() object {
 			"schema", obj("type", "string")),
 		"search", obj("name", "search", "in", "query", "description", "Up to 8 words, each of which is in one of the fields that are searched; one with * behind it is the beginning of a word.",
 			"schema", obj("type", "string", "minLength", 1, "maxLength", 200)),
-		"fields", obj("name", "fields", "in", "query", "description", "Names with commas between them: records then have these members and id alone.", "schema", obj("type", "string")),
+		"fields", obj("name", "fields", "in", "query", "description", "Names with commas between them: records then have these members and id alone, and lack others that their schema requires.", "schema", obj("type", "string")),
 		"include", obj("name", "include", "in", "query", "description", "References with commas between them: meta.included has the records that the page refers to by them.",
 			"schema", obj("type", "string")),
 		"count", obj("name", "count", "in", "query", "description", "Whether meta has total.", "schema", obj("type", "boolean")),
