@@ -85,11 +85,15 @@ func TestBatchKeepsWritesApart(t *testing.T) {
 				adds(t, taken, nil),
 				adds(t, "fails", func() error { return failed }),
 				func(tx db.Tx) error { return adds(t, taken, nil)(tx) },
+				func(tx db.Tx) error { // of a statement that fails on its second row
+					_, _ = tx.Exec(t.Context(), `INSERT INTO tenant_hosts (tenant_id, host, admin) VALUES ($1, 'new', 0), ($1, $2, 0)`, taken)
+					return nil
+				},
 				adds(t, "panics", func() error { panic("boom") }),
 				adds(t, "exits", func() error { runtime.Goexit(); return nil }),
 				adds(t, fmt.Sprint("last", firstFails), nil),
 			)
-			for i, want := range []string{"", "", "failed", db.ErrUnique.Error(), "panic: boom", "never returned", ""} {
+			for i, want := range []string{"", "", "failed", db.ErrUnique.Error(), db.ErrUnique.Error(), "panic: boom", "never returned", ""} {
 				if i == 0 && firstFails {
 					want = "failed"
 				}

@@ -93,7 +93,7 @@ func bare(b *testing.B, file string) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	st, err := conn.Prepare(db.Numbered(pointRead))
+	st, err := conn.Prepare(db.SQLiteText(pointRead))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func BeforeCommit(d *DB, fn func() error) { d.engine.(*sqliteEngine).writer.beforeCommit = fn }
 
 // Numbered returns the text that is passed to SQLite.
-func Numbered(sql string) string { return describe(sql).numbered }
+func SQLiteText(sql string) string { return describe(sql).sqlite }
 
 // Split splits a script into its statements, joined by |.
 func Split(sql string) string { return strings.Join(split(sql), "|") }

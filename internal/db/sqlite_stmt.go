@@ -64,7 +64,7 @@ func (c *sqliteConn) prepare(st *statement) (*sqliteStmt, error) {
 		return kept, nil
 	}
 	if kept != nil { // the same text is running in an outer row callback
-		raw, rest, err := c.PrepareTransient(st.numbered)
+		raw, rest, err := c.PrepareTransient(st.sqlite)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (c *sqliteConn) prepare(st *statement) (*sqliteStmt, error) {
 		}
 		return &sqliteStmt{Stmt: raw, text: st.text, busy: true, params: raw.BindParamCount()}, nil
 	}
-	raw, err := c.Prepare(st.numbered)
+	raw, err := c.Prepare(st.sqlite)
 	if err != nil {
 		return nil, err
 	}

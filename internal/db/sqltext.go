@@ -9,10 +9,12 @@ import (
 // statement has the properties of one SQL text, computed once per process.
 type statement struct {
 	text string
-	// numbered is the text with ?n for $n. SQLite takes $1 for a name and
-	// numbers names by their first appearance, so it would swap the arguments
-	// of "$2 … $1".
-	numbered string
+	// sqlite is the text for SQLite: with ?n for $n, because SQLite takes $1 for a name and
+	// numbers names by their first appearance, so it would swap the arguments of
+	// "$2 … $1"; and with INSERT OR FAIL for INSERT, because a statement that failed breaks its
+	// write in any case (txState), so that SQLite need not be able to undo it alone. Where
+	// writes share a transaction, that takes a time by the square of the changed pages.
+	sqlite string
 	// reads reports whether nothing in the text writes.
 	reads bool
 	// problem is why the text does not bind the tenant, "" when it does.
@@ -35,21 +37,27 @@ func describe(text string) *statement {
 	}
 	tokens := scan(text)
 	st := &statement{text: text, reads: true, problem: tenantProblem(tokens)}
-	var numbered strings.Builder
+	var sqlite strings.Builder
 	last := 0
+	replace := func(t token, old, new string) {
+		sqlite.WriteString(text[last:t.at])
+		sqlite.WriteString(new)
+		last = t.at + len(old)
+	}
 	for i, t := range tokens {
 		switch {
 		case t.is("UPDATE") && i > 0 && tokens[i-1].is("FOR"): // a row lock
 		case t.kind == param:
-			numbered.WriteString(text[last:t.at])
-			numbered.WriteByte('?')
-			last = t.at + 1
+			replace(t, "$", "?")
+		case t.is("INSERT") && i+1 < len(tokens) && tokens[i+1].is("INTO"):
+			st.reads = false
+			replace(t, "INSERT", "INSERT OR FAIL")
 		case t.is("INSERT"), t.is("UPDATE"), t.is("DELETE"), t.is("CREATE"), t.is("DROP"), t.is("ALTER"):
 			st.reads = false
 		}
 	}
-	numbered.WriteString(text[last:])
-	st.numbered = numbered.String()
+	sqlite.WriteString(text[last:])
+	st.sqlite = sqlite.String()
 	if statements.count.Add(1) > maxStatements {
 		statements.byText.Clear()
 		statements.count.Store(1)
