@@ -69,14 +69,14 @@ verify-go: engine $(LINT)
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
 
 test:
-	scripts/need postgresql gcc npm chromium
+	scripts/need postgresql gcc npm chromium haproxy
 	$(MAKE) verify
 	go test -race -vet=off $(RACE_FLAGS) -p $(TEST_P) -timeout 15m $(LONGEST) ./...
 	FUZZTIME=$(FUZZTIME) FUZZ_TOTAL=$(FUZZ_TOTAL) scripts/fuzz
 	scripts/plain-tests -vet=off -p $(TEST_P) -timeout 15m -parallel 3
 
 prove: engine
-	scripts/need postgresql gcc npm
+	scripts/need postgresql gcc npm haproxy
 	packages=$$(scripts/packages-with '$(PROVE)'); [[ -n $$packages ]] || { echo 'no tests match $(PROVE)'; exit 1; }; \
 	GATEHOUSE_PROVE=1 go test -count=1 -v -p 1 -run '$(PROVE)' -timeout 2h $$packages
 

@@ -67,7 +67,7 @@ type world struct {
 // bare returns a world with an empty database.
 func bare(t testing.TB, engine db.Engine) *world {
 	t.Helper()
-	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0")}
+	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_DRAIN_DELAY=0s")}
 	if engine == db.Postgres {
 		w.onPostgres(dbtest.Config(t, engine).URL)
 	}
