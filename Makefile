@@ -2,8 +2,9 @@
 # test    installs what is missing, then verify, every test on both engines, most under the race detector, and fuzzing
 # build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
 # bench   side by side with peers and the floor; writes docs/benchmarks.md
+# dist    a release in dist/: archives for each platform, SBOM, checksums
 # prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction
-.PHONY: run test build server bench prove verify verify-web verify-go engine
+.PHONY: run test build server dist bench prove verify verify-web verify-go engine
 .DEFAULT_GOAL := build
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -49,6 +50,13 @@ build: engine
 
 server: engine
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
+
+# What a release is for: static programs, with the console.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+dist: engine
+	scripts/web-build
+	scripts/dist '$(or $(VERSION),dev)' $(PLATFORMS)
 
 # The two halves run side by side: the console's check uses one core.
 verify: engine $(LINT)
