@@ -59,6 +59,7 @@ type world struct {
 	dir    string // the data folder, unused on PostgreSQL
 	url    string
 	env    []string
+	binary string // the program, "" for the one under test
 	token  string // of the tenant's owner
 	nodes  atomic.Int64
 	logs   string
@@ -113,7 +114,11 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	} else {
 		args = append(args, "--data", w.dir)
 	}
-	c := exec.CommandContext(ctx, program(w.t), args...)
+	binary := w.binary
+	if binary == "" {
+		binary = program(w.t)
+	}
+	c := exec.CommandContext(ctx, binary, args...)
 	c.Env = w.env
 	return c
 }
