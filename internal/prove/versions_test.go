@@ -144,7 +144,7 @@ func buildTree(t *testing.T, ref, migration string) string {
 		t.Fatalf("tar: %v: %s", err, out)
 	}
 	if migration != "" {
-		if err := os.WriteFile(filepath.Join(tree, "internal/db/migrations/9998_next_release.sql"), []byte(migration), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(tree, "internal", "db", "migrations", "9998_next_release.sql"), []byte(migration), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -199,7 +200,7 @@ func moduleFolder(p part) (string, error) {
 	if p.name == "std" {
 		args = []string{"env", "GOROOT"}
 	}
-	out, err := exec.Command("go", args...).Output() //nolint:gosec // the names are those of our own modules
+	out, err := exec.CommandContext(context.Background(), "go", args...).Output() //nolint:gosec // the names are those of our own modules
 	return strings.TrimSpace(string(out)), err
 }
 
