@@ -2,9 +2,10 @@
 # test    installs what is missing, then verify, every test on both engines, concurrent ones under the race detector, and fuzzing
 # build   bin/gatehouse with the console     server  bin/gatehouse without a front-end build
 # bench   side by side with peers and the floor; writes docs/benchmarks.md
+# dist    a release in dist/: archives for each platform, SBOM, checksums
 # prove   the long reliability figures       verify  formatting, linters, goldens, dependency direction
 # race    every test under the race detector
-.PHONY: run test build server bench prove race verify verify-web verify-go engine
+.PHONY: run test build server dist bench prove race verify verify-web verify-go engine
 .DEFAULT_GOAL := build
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -44,6 +45,13 @@ build: engine
 server: engine
 	$(GO_BUILD) -o bin/gatehouse ./cmd/gatehouse
 
+# What a release is for: static programs, with the console.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+dist: engine
+	scripts/web-build
+	scripts/dist '$(or $(VERSION),dev)' $(PLATFORMS)
+
 # The two halves run side by side: the console's check uses one core.
 verify: engine $(LINT)
 	$(MAKE) --no-print-directory -j2 --output-sync=target verify-web verify-go
@@ -63,7 +71,7 @@ verify-go: engine $(LINT)
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
 
 test:
-	scripts/need postgresql gcc npm chromium
+	scripts/need postgresql gcc npm chromium haproxy
 	$(MAKE) verify
 	scripts/tests race -vet=off -p $(TEST_P) -timeout 15m
 	scripts/tests plain -vet=off -p $(TEST_P) -timeout 15m -parallel 3
@@ -71,11 +79,11 @@ test:
 
 # Every test under the race detector, but those that cannot run there.
 race: engine
-	scripts/need postgresql gcc npm
+	scripts/need postgresql gcc npm haproxy
 	scripts/tests all-race -vet=off -p $(TEST_P) -timeout 30m
 
 prove: engine
-	scripts/need postgresql gcc npm
+	scripts/need postgresql gcc npm haproxy
 	packages=$$(scripts/packages-with '$(PROVE)'); [[ -n $$packages ]] || { echo 'no tests match $(PROVE)'; exit 1; }; \
 	GATEHOUSE_PROVE=1 go test -count=1 -v -p 1 -run '$(PROVE)' -timeout 2h $$packages
 

@@ -135,7 +135,7 @@ func (g *instance) serve(ctx context.Context, cores string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	argv := append([]string{g.c.gatehouse, "serve", "--listen", listen, "--ops-listen", ops}, g.store...)
+	argv := append([]string{g.c.gatehouse, "serve", "--listen", listen, "--ops-listen", ops, "--drain-delay", "0s"}, g.store...)
 	s, err := launch{name: filepath.Base(g.name), cores: cores, logs: g.dir, argv: argv}.start(ctx)
 	if err != nil {
 		return nil, err

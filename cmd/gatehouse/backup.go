@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"gatehouse/internal/db"
@@ -130,6 +131,9 @@ func (r restored) place(dir string) (err error) {
 	}
 	if err := os.Link(r.database, filepath.Join(dir, db.FileName)); err != nil { // unlike a rename, it replaces nothing
 		return err
+	}
+	if runtime.GOOS == "windows" { // it cannot sync a folder
+		return nil
 	}
 	d, err := os.Open(dir)
 	if err != nil {

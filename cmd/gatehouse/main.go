@@ -60,7 +60,7 @@ type action func(ctx context.Context) error
 // commands returns every command of the program.
 func commands() []command {
 	return []command{
-		{"serve", "[--listen ADDR] [--ops-listen ADDR]", "serve every tenant", serveCommand},
+		{"serve", "[--listen ADDR] [--ops-listen ADDR] [--drain-delay D]", "serve every tenant", serveCommand},
 		{"demo", "[--listen ADDR]", "make a demo tenant if there is none, and serve it", demoCommand},
 		{"apply", "-f FILE [--dry-run] [--prune]", "provision one tenant from a manifest", applyCommand},
 		{"dev", "-f FILE [--prune] [--types FILE] [--listen ADDR]", "serve every tenant, and apply a manifest each time that a file of it changes", devCommand},
@@ -119,6 +119,7 @@ func commands() []command {
 		{"history", "--tenant T [--kind K] [--limit N] [--json]", "read the change history, newest first", historyCommand},
 		{"backup", "FILE", "copy an SQLite data folder while it is in use", backupCommand},
 		{"restore", "FILE", "make a data folder from a backup", restoreCommand},
+		{"health", "--ops-listen ADDR", "ask a server whether it is alive", healthCommand},
 		{"help", "[COMMAND]", "explain the commands", nil},
 		{"version", "", "print the version", nil},
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
@@ -22,13 +23,22 @@ import (
 type serveFlags struct {
 	*flags
 	listen, opsListen, proxies, smtp string
+	drainDelay                       time.Duration
 }
+
+// The drain delay: what it is for is decision 0039.
+const (
+	defaultDrainDelay = 2 * time.Second
+	maxDrainDelay     = 10 * time.Minute
+)
 
 func newServeFlags(f *flags) *serveFlags {
 	s := &serveFlags{flags: f}
 	f.StringVar(&s.listen, "listen", "127.0.0.1:8080", "address of the public API")
 	f.StringVar(&s.opsListen, "ops-listen", "", "address of /healthz, /readyz and /metrics; none when empty")
 	f.StringVar(&s.proxies, "trusted-proxies", "", "comma-separated CIDRs or addresses whose X-Forwarded-For is trusted")
+	f.DurationVar(&s.drainDelay, "drain-delay", 0,
+		"how long to serve on after a signal, while /readyz is 503 and balancers turn away (default 2s with --ops-listen, else 0s)")
 	f.StringVar(&s.smtp, "smtp", "", "server that takes mail, smtp://user:pass@host:587; without it each mail is a file in DIR/outbox")
 	return s
 }
@@ -43,6 +53,21 @@ func (f *serveFlags) mail() (mail.Sender, error) {
 		return nil, usagef("--smtp: %s", err)
 	}
 	return sender, nil
+}
+
+// delay returns the drain delay: without --ops-listen nobody can see that the server
+// is not ready, so there is nobody to wait for.
+func (f *serveFlags) delay() (time.Duration, error) {
+	switch {
+	case f.Lookup("drain-delay").Changed && (f.drainDelay < 0 || f.drainDelay > maxDrainDelay):
+		return 0, usagef("--drain-delay: expected a duration from 0s to 10m")
+	case f.Lookup("drain-delay").Changed:
+		return f.drainDelay, nil
+	case f.opsListen != "":
+		return defaultDrainDelay, nil
+	default:
+		return 0, nil
+	}
 }
 
 // serveCommand serves every tenant until a signal ends it.
@@ -89,6 +114,10 @@ func (f *serveFlags) serve(ctx context.Context, with hooks) error {
 	if err != nil {
 		return err
 	}
+	delay, err := f.delay()
+	if err != nil {
+		return err
+	}
 	c, err := f.config()
 	if err != nil {
 		return err
@@ -114,7 +143,7 @@ func (f *serveFlags) serve(ctx context.Context, with hooks) error {
 		}
 		defer func() { err = errors.Join(err, engine.Close(context.WithoutCancel(ctx))) }()
 		s := server.New(server.Options{
-			DB: d, Keyring: keyring, Clock: clock.System(), Log: f.stdout, Proxies: proxies, Engine: engine, Mail: sender,
+			DB: d, Keyring: keyring, Clock: clock.System(), Log: f.stdout, Proxies: proxies, Engine: engine, Mail: sender, DrainDelay: delay,
 		})
 		s.Emit("server.listening", map[string]any{"addr": public.Addr().String(), "ops_addr": addr(ops), "engine": string(d.Engine())})
 		var beside sync.WaitGroup

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -179,7 +180,14 @@ func unpackFile(ctx context.Context, c *sqliteConn, name, path string) (err erro
 
 // syncPath waits until a folder or file is on disk.
 func syncPath(path string) error {
-	d, err := os.Open(path)
+	how := os.O_RDONLY
+	if runtime.GOOS == "windows" { // it cannot sync a folder, and syncs a file only for who may write to it
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			return err
+		}
+		how = os.O_RDWR
+	}
+	d, err := os.OpenFile(path, how, 0)
 	if err != nil {
 		return err
 	}

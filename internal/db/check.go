@@ -81,5 +81,5 @@ func check(ctx context.Context, q Querier) error {
 	if err != nil {
 		return err
 	}
-	return tooNew(done, all)
+	return tooNew(ctx, q, done, all)
 }

@@ -105,7 +105,7 @@ func TestCheckRefuses(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	newer := closedFile(t, `INSERT INTO schema_migrations (number, name, applied_at) VALUES (9999, 'future', 0)`)
+	newer := closedFile(t, `INSERT INTO schema_migrations (number, name, applied_at) VALUES (9999, 'future', 0)`, `DELETE FROM installation`)
 	if err := db.Check(t.Context(), newer); !errors.Is(err, db.ErrTooNew) {
 		t.Errorf("newer: %v", err)
 	}

@@ -153,9 +153,10 @@ func openDay(ctx context.Context, path string, write bool, w *written) (*DB, err
 	if err != nil {
 		return nil, err
 	}
-	done, err := applied(ctx, d.Unscoped("what a day's file knows"))
+	h := d.Unscoped("what a day's file knows")
+	done, err := applied(ctx, h)
 	if err == nil {
-		err = tooNew(done, all)
+		err = tooNew(ctx, h, done, all)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())

@@ -121,3 +121,54 @@ func BatchTime(around time.Duration) time.Duration {
 
 // OrderValues is the function that migration 19 runs.
 var OrderValues = orderValues
+
+// Newest returns the number of the last migration.
+func Newest() int {
+	all, err := migrations(mainSteps, SQLite)
+	if err != nil {
+		panic(err)
+	}
+	return all[len(all)-1].number
+}
+
+// Adds returns "" if a statement of a migration only adds, and otherwise what it does.
+func Adds(statement string) string { return adds(statement) }
+
+// LaterMigrations returns the statements of the migrations that an older program must be able
+// to live with, by file.
+func LaterMigrations() map[string][]string {
+	later := map[string][]string{}
+	for folder, from := range compatibleFrom {
+		for _, engine := range []Engine{SQLite, Postgres} {
+			all, err := migrations(folder, engine)
+			if err != nil {
+				panic(err)
+			}
+			for _, m := range all {
+				if m.number > from {
+					later[folder+"/"+m.name] = split(m.sql)
+				}
+			}
+		}
+	}
+	return later
+}
+
+// adds is in the tests because only they ask.
+func adds(statement string) string {
+	words := strings.Fields(strings.ToUpper(statement))
+	text := strings.Join(words, " ")
+	switch {
+	case strings.HasPrefix(text, "CREATE TABLE "), strings.HasPrefix(text, "CREATE INDEX "):
+		return ""
+	case strings.HasPrefix(text, "CREATE UNIQUE INDEX "):
+		return "refuses values that an older program writes"
+	case strings.HasPrefix(text, "ALTER TABLE ") && len(words) > 4 && words[3] == "ADD" && words[4] == "COLUMN":
+		if strings.Contains(text, " NOT NULL") && !strings.Contains(text, " DEFAULT ") {
+			return "adds a column that an older program does not fill"
+		}
+		return ""
+	default:
+		return "does not only add"
+	}
+}

@@ -28,8 +28,19 @@ const (
 	daySteps  = "migrations/day"
 )
 
+// compatibleFrom is, for each folder, the last migration that a program must know to work
+// with what the present ones make. It is stored with the schema, so that an older version
+// runs beside a newer one, and can be started again after it: a rollback. Migrations after
+// it only add, which TestMigrationsOnlyAdd holds; what takes something away or changes its
+// meaning comes one release after the last program that needs it, and raises the number
+// (decision 0039).
+var compatibleFrom = map[string]int{mainSteps: 26, daySteps: 1}
+
+// compatibleName is the name of compatibleFrom in the table installation.
+const compatibleName = "schema_compatible_from"
+
 // ErrTooNew means that a newer version of the program has migrated this
-// database.
+// database to a schema that this one cannot work with.
 var ErrTooNew = errors.New("the database was migrated by a newer version of gatehouse")
 
 // migration is one migration, with the engine's types in its text.
@@ -88,6 +99,7 @@ func migrations(folder string, engine Engine) ([]migration, error) {
 func MigrationsHash() string {
 	h := fnv.New64a()
 	h.Write([]byte(bookkeeping))
+	fmt.Fprint(h, compatibleFrom[mainSteps])
 	for _, engine := range []Engine{SQLite, Postgres} {
 		all, _ := migrations(mainSteps, engine)
 		for _, m := range all {
@@ -107,7 +119,7 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 	}
 	h := d.Unscoped("migrations")
 	if done, err := applied(ctx, h); err == nil && done >= all[len(all)-1].number {
-		return tooNew(done, all)
+		return tooNew(ctx, h, done, all)
 	} // otherwise something is pending, or the table does not exist yet
 	return h.Write(ctx, func(tx Tx) error {
 		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
@@ -140,7 +152,12 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 				return err
 			}
 		}
-		return tooNew(done, all)
+		if done >= all[len(all)-1].number {
+			return tooNew(ctx, tx, done, all)
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO installation (name, value) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, compatibleName, strconv.Itoa(compatibleFrom[folder]))
+		return err
 	})
 }
 
@@ -153,12 +170,26 @@ func applied(ctx context.Context, q Querier) (done int, err error) {
 	return done, err
 }
 
-func tooNew(done int, all []migration) error {
-	if newest := all[len(all)-1].number; done > newest {
-		return fmt.Errorf("%w: it has migration %d, this program knows %d; run the newer version, or restore a backup made before it",
-			ErrTooNew, done, newest)
+// tooNew returns ErrTooNew if the database has migrations that the program does not know,
+// unless the program that made them has stored that this one can work with them.
+func tooNew(ctx context.Context, q Querier, done int, all []migration) error {
+	newest := all[len(all)-1].number
+	if done <= newest {
+		return nil
 	}
-	return nil
+	from := ""
+	err := q.Query(ctx, `SELECT value FROM installation WHERE name = $1`, func(r Row) error {
+		from = r.Text(0)
+		return nil
+	}, compatibleName)
+	if err != nil {
+		return err
+	}
+	if least, err := strconv.Atoi(from); err == nil && newest >= least {
+		return nil
+	}
+	return fmt.Errorf("%w: it has migration %d, this program knows %d; run the newer version, or restore a backup made before it",
+		ErrTooNew, done, newest)
 }
 
 // script runs the statements of a text one after another.

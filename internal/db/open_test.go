@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,19 +54,44 @@ func TestManyOpenAtOnce(t *testing.T) {
 	}
 }
 
-func TestNewerDatabaseIsRefused(t *testing.T) {
-	for _, engine := range dbtest.Engines {
-		t.Run(string(engine), func(t *testing.T) {
-			c := dbtest.Config(t, engine)
-			d := dbtest.OpenConfig(t, c)
-			write(t, d.Unscoped("test"), func(tx db.Tx) error {
-				_, err := tx.Exec(t.Context(), `INSERT INTO schema_migrations (number, name, applied_at) VALUES (9999, 'future', 0)`)
-				return err
+// A database of a newer version is opened if that version has stored that this one can work
+// with it, and refused otherwise. It is not changed.
+func TestNewerDatabase(t *testing.T) {
+	newest := db.Newest()
+	for _, c := range []struct {
+		from string // what the newer version stored, "" for nothing
+		open bool
+	}{{"", false}, {strconv.Itoa(newest), true}, {strconv.Itoa(newest - 1), true}, {strconv.Itoa(newest + 1), false}, {"soon", false}} {
+		for _, engine := range dbtest.Engines {
+			t.Run(string(engine)+" "+c.from, func(t *testing.T) {
+				config := dbtest.Config(t, engine)
+				d := dbtest.OpenConfig(t, config)
+				write(t, d.Unscoped("test"), func(tx db.Tx) error {
+					_, err := tx.Exec(t.Context(), `INSERT INTO schema_migrations (number, name, applied_at) VALUES (9999, 'future', 0)`)
+					if err == nil {
+						_, err = tx.Exec(t.Context(), `DELETE FROM installation WHERE name = 'schema_compatible_from'`)
+					}
+					if err == nil && c.from != "" {
+						_, err = tx.Exec(t.Context(), `INSERT INTO installation (name, value) VALUES ('schema_compatible_from', $1)`, c.from)
+					}
+					return err
+				})
+				older, err := db.Open(t.Context(), config)
+				if !c.open {
+					if !errors.Is(err, db.ErrTooNew) {
+						t.Errorf("err = %v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored, err := older.Value(t.Context(), "schema_compatible_from")
+				if err = errors.Join(err, older.Close()); err != nil || stored != c.from {
+					t.Errorf("the older version made %q of %q: %v", stored, c.from, err)
+				}
 			})
-			if _, err := db.Open(t.Context(), c); !errors.Is(err, db.ErrTooNew) {
-				t.Errorf("err = %v", err)
-			}
-		})
+		}
 	}
 }
 

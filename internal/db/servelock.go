@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // LockFileName is the file in a data folder that a server keeps locked.
@@ -53,14 +52,13 @@ func Lock(dir string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	switch {
-	case err == nil:
+	switch free, e := tryLock(f); {
+	case e != nil:
+		err = fmt.Errorf("lock %s: %w", f.Name(), e)
+	case free:
 		return f, nil
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		err = fmt.Errorf("%w: %s", ErrServed, dir)
 	default:
-		err = fmt.Errorf("lock %s: %w", f.Name(), err)
+		err = fmt.Errorf("%w: %s", ErrServed, dir)
 	}
 	return nil, errors.Join(err, f.Close())
 }

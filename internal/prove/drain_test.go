@@ -133,6 +133,46 @@ func TestProveDrainWaitsForASlowRequest(t *testing.T) {
 	})
 }
 
+// A server that is told to stop serves on for the drain delay: /readyz is 503, new
+// connections are taken, and each answer ends its connection. A second signal ends it at
+// once.
+func TestProveDrainDelay(t *testing.T) {
+	underRace(t)
+	together(t)
+	p := begin(t, "DUR-14", db.SQLite)
+	p.tried(1)
+	w := fresh(t, db.SQLite)
+	n := w.start("--drain-delay", "10m")
+	n.terminate()
+	for begun := time.Now(); n.readyz() != http.StatusServiceUnavailable; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			t.Fatalf("/readyz says %d after the signal", n.readyz())
+		}
+	}
+	for i := range 3 {
+		r, err := http.NewRequest(http.MethodPost, n.public+contact, strings.NewReader(values(fmt.Sprintf("late-%d@load.example", i), 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Authorization", "Bearer "+w.token)
+		r.Header.Set("Content-Type", "application/json")
+		res, err := (&http.Client{Timeout: patience, Transport: &http.Transport{}}).Do(r)
+		if err != nil {
+			p.fail("a new connection during the delay: %v", err)
+			continue
+		}
+		_ = res.Body.Close() // its status is all that is looked at
+		if res.StatusCode != http.StatusCreated || !res.Close {
+			p.fail("during the delay: %d, the connection ends: %v", res.StatusCode, res.Close)
+		}
+	}
+	n.terminate()
+	if n.end(patience) == 0 || n.running() {
+		p.fail("a second signal does not end the process at once")
+	}
+}
+
 // slowPost sends a request without the end of its body, which it returns.
 func slowPost(t *testing.T, n *node, token string) (net.Conn, string) {
 	t.Helper()

@@ -59,6 +59,7 @@ type world struct {
 	dir    string // the data folder, unused on PostgreSQL
 	url    string
 	env    []string
+	binary string // the program, "" for the one under test
 	token  string // of the tenant's owner
 	nodes  atomic.Int64
 	logs   string
@@ -67,7 +68,7 @@ type world struct {
 // bare returns a world with an empty database.
 func bare(t testing.TB, engine db.Engine) *world {
 	t.Helper()
-	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0")}
+	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_DRAIN_DELAY=0s")}
 	if engine == db.Postgres {
 		w.onPostgres(dbtest.Config(t, engine).URL)
 	}
@@ -113,7 +114,11 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	} else {
 		args = append(args, "--data", w.dir)
 	}
-	c := exec.CommandContext(ctx, program(w.t), args...)
+	binary := w.binary
+	if binary == "" {
+		binary = program(w.t)
+	}
+	c := exec.CommandContext(ctx, binary, args...)
 	c.Env = w.env
 	return c
 }

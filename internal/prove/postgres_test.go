@@ -180,7 +180,7 @@ func postgresUser(t *testing.T) *syscall.Credential {
 	return nil
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

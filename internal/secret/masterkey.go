@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -105,6 +106,9 @@ func writeNew(path string, content []byte) (err error) {
 }
 
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // it cannot sync a folder
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ import (
 	"gatehouse/internal/transfer"
 )
 
-// Options configure a server. All but Proxies must be set.
+// Options configure a server. Proxies, DrainDelay and Patience may be left out.
 type Options struct {
 	DB      *db.DB
 	Keyring *secret.Keyring
@@ -48,6 +48,9 @@ type Options struct {
 	Engine *component.Engine
 	// Mail sends the mails of External Identity.
 	Mail mail.Sender
+	// DrainDelay is how long the server goes on taking connections and requests after it
+	// has begun to report that it is not ready.
+	DrainDelay time.Duration
 	// Patience is how long a request waits for its change of configuration before it is
 	// told of the work; 0 is 2 s. It is for tests, which must not depend on load.
 	Patience time.Duration
@@ -77,8 +80,9 @@ type Server struct {
 
 	overloads throttledLog
 
-	draining   atomic.Bool
-	drained    context.Context //nolint:containedctx // ends when draining begins; streams end with it
+	drainDelay time.Duration
+	draining   atomic.Bool     // the server reports that it is not ready
+	drained    context.Context //nolint:containedctx // ends after the drain delay; streams end with it
 	drain      context.CancelFunc
 	background background
 }
@@ -107,7 +111,7 @@ func New(o Options) *Server {
 	answers := admission.NewBudget(answerBytes)
 	log := audit.NewRequestLog(o.Log, o.Clock)
 	s := &Server{
-		db: o.DB, clock: o.Clock, proxies: o.Proxies, directory: directory, records: store,
+		db: o.DB, clock: o.Clock, proxies: o.Proxies, directory: directory, records: store, drainDelay: o.DrainDelay,
 		keys:     apikey.New(o.DB, o.Clock, directory),
 		limiter:  ratelimit.New(o.Clock.Now, ratelimit.Options{}),
 		answers:  answers,
@@ -184,10 +188,10 @@ func (s *Server) HTTP() *http.Server {
 }
 
 // Serve serves public, and the operator's pages on ops unless it is nil, until
-// ctx ends. Then it drains: it reports that it is not ready, accepts no new
-// connections, answers the connections it has one last time, lets running
-// requests finish, and writes what is queued. The listeners are closed when it
-// returns.
+// ctx ends. Then it drains: it reports that it is not ready, serves on until the
+// drain delay has passed, accepts no new connections, answers the connections it
+// has one last time, lets running requests finish, and writes what is queued. The
+// listeners are closed when it returns.
 func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	front := s.HTTP()
 	servers := []*http.Server{front}
@@ -215,6 +219,7 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	var err error
 	select {
 	case <-ctx.Done():
+		err = s.awaitBalancers(failed)
 	case err = <-failed:
 	}
 	s.beginDrain()

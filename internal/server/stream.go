@@ -12,6 +12,23 @@ import (
 // streamTimeout is how long a client may take to accept one piece of a stream.
 const streamTimeout = 20 * time.Second
 
+// awaitBalancers makes the server report that it is not ready, and returns after the
+// drain delay, in which balancers notice it. Until then requests are served, and each
+// answer ends its connection, so that the client's next one goes where the balancer
+// sends it. It returns early with the error of a listener that fails.
+func (s *Server) awaitBalancers(failed <-chan error) error {
+	s.draining.Store(true)
+	s.log.Emit("server.draining", map[string]any{"delay_ms": s.drainDelay.Milliseconds()})
+	delay := time.NewTimer(s.drainDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
 // beginDrain makes the server report that it is not ready, and ends streams.
 func (s *Server) beginDrain() {
 	s.draining.Store(true)
