@@ -109,9 +109,10 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 	if done, err := applied(ctx, h); err == nil && done >= all[len(all)-1].number {
 		return tooNew(done, all)
 	} // otherwise something is pending, or the table does not exist yet
+	ctx = Patiently(ctx, "a migration changes all tables in one transaction, and other nodes wait for it")
 	return h.Write(ctx, func(tx Tx) error {
 		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
-			if err := script(ctx, tx, `SET LOCAL lock_timeout = '5min'; SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
+			if err := script(ctx, tx, `SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
 				return err
 			}
 		}

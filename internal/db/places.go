@@ -11,8 +11,9 @@ import (
 
 const (
 	// maxWait bounds every wait of this package, for a connection and for the
-	// writer's turn. A call that waits longer fails with ErrBusy.
-	maxWait = 10 * time.Second
+	// writer's turn. A call that waits longer fails with ErrBusy. With what a call does
+	// afterwards no caller waits for 10 s for a database that does not answer.
+	maxWait = 8 * time.Second
 	// maxWaiting bounds the waiting calls, for each kind of wait. A tenant may
 	// have no more calls waiting than there is room left: a tenant alone gets
 	// half of it, and another tenant always finds room.

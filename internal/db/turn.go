@@ -21,6 +21,7 @@ type turn struct {
 	done     chan error // the outcome
 	err      error      // what fn returned, until the outcome is known
 	attempts int        // how often it was taken
+	born     time.Time
 }
 
 // ran is how fn ended; finished is false after a panic.
@@ -37,7 +38,7 @@ const (
 
 func newTurn(ctx context.Context, to scope, fn func(Tx) error) *turn {
 	return &turn{
-		ctx: ctx, to: to, fn: fn,
+		ctx: ctx, to: to, fn: fn, born: time.Now(),
 		start: make(chan Tx), ran: make(chan ran), done: make(chan error, 1),
 	}
 }
