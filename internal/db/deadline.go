@@ -22,6 +22,9 @@ const (
 	// unreachable one does. The connection is closed then, and the call fails with
 	// ErrUnavailable. It is more than statementTime, which spares the connection.
 	silence = 7 * time.Second
+	// firstAnswer is silence for the first answer on a new connection, which none but a busy server
+	// keeps waiting for. A request to cancel what a lost connection did must not hold its place in the pool.
+	firstAnswer = 3 * time.Second
 	// leastCommit is what a commit has at least when its caller's time is nearly over:
 	// a commit that is cut off leaves the outcome unknown.
 	leastCommit = time.Second
@@ -46,14 +49,38 @@ const (
 var ErrUnknown = errors.New("whether the change was made is unknown")
 
 // errSilent is the error of a read or write that the server did not answer in time. It is a
-// net.Error, so that it is classified as ErrUnavailable.
+// net.Error, so that it is classified as ErrUnavailable. It is no Timeout, after which pgx would
+// read again.
 type errSilent struct{ limit time.Duration }
 
 func (e errSilent) Error() string {
 	return fmt.Sprintf("the database has not answered for %s; the connection is closed", e.limit)
 }
-func (errSilent) Timeout() bool   { return true }
+func (errSilent) Timeout() bool   { return false }
 func (errSilent) Temporary() bool { return false }
+
+type answerKey struct{}
+
+// leastWait is what a wait for a turn or a connection has when a request is late already, because
+// its body was slow or it ran long.
+const leastWait = 2 * time.Second
+
+// AnswerBy returns a context for a request that should be answered by an instant: its
+// waits for a turn to write and for a connection end then, if not earlier, though
+// not before leastWait. What has begun is not ended by it.
+func AnswerBy(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, answerKey{}, at)
+}
+
+// waitEnd returns when a wait that begins now must end.
+func waitEnd(ctx context.Context) time.Time {
+	now := time.Now()
+	end := now.Add(maxWait)
+	if at, ok := ctx.Value(answerKey{}).(time.Time); ok && at.Before(end) {
+		end = now.Add(max(leastWait, at.Sub(now)))
+	}
+	return end
+}
 
 type patientKey struct{}
 

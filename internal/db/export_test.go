@@ -121,3 +121,11 @@ func BatchTime(around time.Duration) time.Duration {
 
 // OrderValues is the function that migration 19 runs.
 var OrderValues = orderValues
+
+// Silence sets how long a server may be silent on connections that are made from now on, and
+// closes those that are idle.
+func Silence(d *DB, limit time.Duration) {
+	p := d.engine.(*postgres)
+	p.links.silence = limit
+	p.reset()
+}

@@ -139,9 +139,9 @@ func postgresConfig(c Config, links *links) (*pgxpool.Config, error) {
 }
 
 // acquire waits for the tenant's turn and borrows a connection that was alive a
-// moment ago, within maxWait.
+// moment ago, within the time that its caller has for waiting.
 func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
-	return p.acquireUntil(ctx, tenant, time.Now().Add(maxWait))
+	return p.acquireUntil(ctx, tenant, waitEnd(ctx))
 }
 
 func (p *postgres) acquireUntil(ctx context.Context, tenant string, until time.Time) (pgConn, error) {

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ type pgConn struct {
 
 // release returns the connection.
 func (c pgConn) release() {
-	c.link.within(silence)
+	c.link.within(0)
 	c.lent.Release()
 	c.leave()
 }
@@ -83,8 +84,10 @@ func (c pgConn) failed(ctx context.Context, err error) error {
 	ended := ctx.Err()
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	switch {
-	case ended == nil || answered && pg.Code != canceled:
+	case answered && (ended == nil || pg.Code != canceled):
 		return classifyPostgres(err)
+	case ended == nil:
+		return classifyPostgres(c.cause(err))
 	case !answered && c.IsClosed() && errors.Is(ended, context.DeadlineExceeded):
 		return fmt.Errorf("%w: it has not answered until the time was over", ErrUnavailable)
 	default:
@@ -149,8 +152,9 @@ func (c pgConn) control(ctx context.Context, sql string) error {
 // the connection is lost meanwhile, the error is ErrUnknown.
 func (c pgConn) commit(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
-		c.link.within(min(silence, max(leastCommit, time.Until(deadline))))
+		c.link.within(min(c.link.of.silence, max(leastCommit, time.Until(deadline))))
 	}
+	before, _ := c.link.state()
 	failpoint.At("tx.before-commit")
 	results, err := c.PgConn().Exec(context.WithoutCancel(ctx), "commit").ReadAll()
 	if err == nil && (len(results) == 0 || results[0].CommandTag.String() != "COMMIT") {
@@ -160,20 +164,29 @@ func (c pgConn) commit(ctx context.Context) error {
 		failpoint.At("tx.committed")
 		return nil
 	}
-	if !decided(err) {
-		return fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrUnknown, err)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && refused(pg) {
+		return classifyPostgres(err) // the transaction is rolled back
 	}
-	return classifyPostgres(err)
+	sent, _ := c.link.state()
+	if err = c.cause(err); sent == before { // pgx's own SafeToRetry is true for a lost answer, too
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrUnknown, err)
 }
 
-// decided reports whether the error of a COMMIT says that nothing was committed: the server has
-// refused it and goes on, or it was never sent. A server that ends the connection may have
-// committed before.
-func decided(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.SeverityUnlocalized == "ERROR" || pg.SeverityUnlocalized == "" && pg.Severity == "ERROR"
+// refused reports whether the server goes on after an error. One that ends the connection during a
+// commit may have committed before.
+func refused(pg *pgconn.PgError) bool {
+	return cmp.Or(pg.SeverityUnlocalized, pg.Severity) == "ERROR"
+}
+
+// cause returns what has befallen the socket, or err: pgx may say no more than that the
+// connection is closed.
+func (c pgConn) cause(err error) error {
+	if _, failed := c.link.state(); failed != nil && c.IsClosed() {
+		return failed
 	}
-	return pgconn.SafeToRetry(err)
+	return err
 }
 
 // rollback rolls the transaction back, and closes the connection if that fails.

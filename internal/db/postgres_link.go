@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,15 +25,19 @@ type link struct {
 	heard   *atomic.Int64 // of the address
 	watches bool          // a connection of the watch, which cut leaves alone
 
-	mu    sync.Mutex
-	limit time.Duration // how long the server may be silent
-	until time.Time     // set by SetDeadline; zero for none
+	mu     sync.Mutex
+	limit  time.Duration // how long the server may be silent
+	until  time.Time     // set by SetDeadline; zero for none
+	known  bool          // the server has answered
+	sent   int64         // bytes
+	failed error         // the first error of the socket, which pgx does not always return
 }
 
 // links are the open sockets to the servers.
 type links struct {
-	dialer net.Dialer
-	heard  sync.Map // address → *atomic.Int64, when the server sent something, in Unix nanoseconds
+	dialer  net.Dialer
+	silence time.Duration // how long a server may be silent; a test changes it
+	heard   sync.Map      // address → *atomic.Int64, when the server sent something, in Unix nanoseconds
 
 	mu   sync.Mutex
 	open map[*link]struct{}
@@ -40,7 +45,7 @@ type links struct {
 
 func newLinks() *links {
 	return &links{
-		open: map[*link]struct{}{},
+		open: map[*link]struct{}{}, silence: silence,
 		// A connection that is idle notices within some 20 s that its peer is gone.
 		dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 3 * time.Second, Count: 3}},
 	}
@@ -56,7 +61,7 @@ func (ls *links) connect(ctx context.Context, network, address string, watches b
 	if err != nil {
 		return nil, err
 	}
-	l := &link{Conn: conn, of: ls, address: address, heard: ls.last(address), watches: watches, limit: silence}
+	l := &link{Conn: conn, of: ls, address: address, heard: ls.last(address), watches: watches, limit: ls.silence}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.open[l] = struct{}{}
@@ -90,14 +95,14 @@ func (l *link) Read(b []byte) (int, error) {
 	if n > 0 {
 		l.heard.Store(time.Now().UnixNano())
 	}
-	return n, l.ended(err, limit)
+	return n, l.done(n, 0, err, limit)
 }
 
 // Write writes; it ends as Read does.
 func (l *link) Write(b []byte) (int, error) {
 	limit := l.arm(l.Conn.SetWriteDeadline)
 	n, err := l.Conn.Write(b)
-	return n, l.ended(err, limit)
+	return n, l.done(0, n, err, limit)
 }
 
 // arm sets the deadline of the read or write that follows, and returns how long it may take if that
@@ -105,8 +110,11 @@ func (l *link) Write(b []byte) (int, error) {
 func (l *link) arm(set func(time.Time) error) (limit time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := time.Now().Add(l.limit)
 	limit = l.limit
+	if !l.known {
+		limit = min(limit, firstAnswer)
+	}
+	at := time.Now().Add(limit)
 	if !l.until.IsZero() && l.until.Before(at) {
 		at, limit = l.until, 0
 	}
@@ -114,18 +122,29 @@ func (l *link) arm(set func(time.Time) error) (limit time.Duration) {
 	return limit
 }
 
-func (l *link) ended(err error, limit time.Duration) error {
-	if err == nil || limit == 0 || !errors.Is(err, os.ErrDeadlineExceeded) || l.interrupted() {
-		return err
-	}
-	return errSilent{limit}
-}
-
-// interrupted reports whether SetDeadline has ended what was running.
-func (l *link) interrupted() bool {
+// done notes the outcome of a read or write, and returns its error. It closes the socket if the
+// server was silent for too long.
+func (l *link) done(got, sent int, err error, limit time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.until.IsZero() && !l.until.After(time.Now())
+	l.sent += int64(sent)
+	l.known = l.known || got > 0
+	interrupted := !l.until.IsZero() && !l.until.After(time.Now()) // by SetDeadline
+	if limit > 0 && errors.Is(err, os.ErrDeadlineExceeded) && !interrupted {
+		_ = l.Conn.Close() // an answer that comes later is nobody's
+		err = errSilent{limit}
+	}
+	if l.failed == nil {
+		l.failed = err
+	}
+	return err
+}
+
+// state returns how many bytes were sent, and the first error of the socket.
+func (l *link) state() (sent int64, failed error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent, l.failed
 }
 
 // SetDeadline bounds what runs and what follows, until it is called with the zero time. A time
@@ -155,11 +174,11 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// within changes how long the server may be silent.
+// within changes how long the server may be silent, 0 for as long as usual.
 func (l *link) within(limit time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.limit = limit
+	l.limit = cmp.Or(limit, l.of.silence)
 }
 
 // linkOf returns the socket of a connection.

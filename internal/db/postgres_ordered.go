@@ -108,7 +108,7 @@ func (q *orderedQueue) batch() (again []*turn) {
 	if t == nil {
 		return nil
 	}
-	c, err := q.p.acquireUntil(t.ctx, t.to.tenant, t.born.Add(maxWait))
+	c, err := q.p.acquireUntil(t.ctx, t.to.tenant, t.late)
 	if err != nil {
 		t.done <- err
 		return nil

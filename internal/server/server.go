@@ -283,5 +283,14 @@ func (s *Server) overloaded(err error) error {
 	return nil
 }
 
+// waitsFor is how long after its begin a request may still wait for the database, so that it is
+// answered within 10 s whatever becomes of that.
+const waitsFor = 7 * time.Second
+
+// answerInTime returns the context of a request that began at an instant.
+func answerInTime(ctx context.Context, began time.Time) context.Context {
+	return db.AnswerBy(ctx, began.Add(waitsFor))
+}
+
 // retryAfter is when a request that the database refused may be sent again.
 const retryAfter = 5 * time.Second
