@@ -110,7 +110,7 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 		return tooNew(done, all)
 	} // otherwise something is pending, or the table does not exist yet
 	ctx = Patiently(ctx, "a migration changes all tables in one transaction, and other nodes wait for it")
-	return h.Write(ctx, func(tx Tx) error {
+	err = h.Write(ctx, func(tx Tx) error {
 		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
 			if err := script(ctx, tx, `SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
 				return err
@@ -143,6 +143,10 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 		}
 		return tooNew(done, all)
 	})
+	if standby(err) {
+		err = fmt.Errorf("the database is read-only, and this program must migrate it first; run the program once against the primary: %w", err)
+	}
+	return err
 }
 
 // applied returns the number of the last migration applied, 0 for none.
