@@ -237,7 +237,7 @@ func TestAnUnknownOutcomeIsTold(t *testing.T) {
 	w.Apply(acme)
 	sam := w.Key("sam@acme.example")
 	for how, unknown := range map[string]bool{"lost": true, "away": false, "busy": false, "full": false} {
-		a := sam.Get("/public/v1/faulty/"+how).Want(503, fault.Overloaded)
+		a := sam.Get("/public/v1/faulty/"+how).Want(503, string(fault.Overloaded))
 		if a.Header.Get("Retry-After") == "" || strings.Contains(string(a.Body), `"details":{"outcome":"unknown"}`) != unknown {
 			t.Errorf("%s: Retry-After %q, %s", how, a.Header.Get("Retry-After"), a.Body)
 		}

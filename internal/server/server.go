@@ -285,7 +285,7 @@ func (s *Server) overloaded(err error) error {
 
 // waitsFor is how long after its begin a request may still wait for the database, so that it is
 // answered within 10 s whatever becomes of that.
-const waitsFor = 7 * time.Second
+const waitsFor = 5 * time.Second
 
 // answerInTime returns the context of a request that began at an instant.
 func answerInTime(ctx context.Context, began time.Time) context.Context {
