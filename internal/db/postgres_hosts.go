@@ -131,14 +131,14 @@ func (h *host) becomes(f fitness) (was fitness) {
 	return was
 }
 
-// heardAfter reports whether the server has sent anything, on any connection, since an instant.
-func (h *host) heardAfter(links *links, at time.Time) bool {
+// heard returns when the server last sent something, on any connection.
+func (h *host) heard(links *links) (last time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for address := range h.addresses {
-		if links.last(address).Load() > at.UnixNano() {
-			return true
+		if at := time.Unix(0, links.last(address).Load()); at.After(last) {
+			last = at
 		}
 	}
-	return false
+	return last
 }

@@ -16,9 +16,9 @@ import (
 const (
 	// watchEvery is how often each server is asked whether it is there.
 	watchEvery = 200 * time.Millisecond
-	// watchTime is how long a server may take to answer that before it counts as
-	// lost, unless it answers others meanwhile. With watchEvery it is less than a second.
-	watchTime = 700 * time.Millisecond
+	// watchTime is how long a server may send nothing, to nobody, while an answer to that is due, before
+	// it counts as lost. With watchEvery it is less than a second.
+	watchTime = 650 * time.Millisecond
 	// watchLimit is how long the watch waits for the answer, or for a connection,
 	// before it begins anew.
 	watchLimit = 2500 * time.Millisecond
@@ -60,16 +60,15 @@ func (w *watch) run(ctx context.Context, h *host) {
 	defer func() { hangUp(conn) }()
 	for ctx.Err() == nil {
 		begun := time.Now()
-		late := time.AfterFunc(watchTime, func() {
-			if !h.heardAfter(w.p.links, begun) {
-				w.note(h, lost)
-			}
-		})
+		answered := make(chan struct{})
+		var listens sync.WaitGroup
+		listens.Go(func() { w.listen(h, begun, answered) })
 		f, err := ask(ctx, h, &conn)
 		if err != nil { // once more, because a connection may die that others need not follow
 			f, err = ask(ctx, h, &conn)
 		}
-		late.Stop()
+		close(answered)
+		listens.Wait()
 		if ctx.Err() != nil {
 			return
 		}
@@ -78,6 +77,26 @@ func (w *watch) run(ctx context.Context, h *host) {
 		}
 		w.note(h, f)
 		if sleep(ctx, watchEvery-min(time.Since(begun), watchEvery)) != nil {
+			return
+		}
+	}
+}
+
+// listen waits for the end of a question that began at an instant, and notes that the server is lost
+// once it has been silent for watchTime.
+func (w *watch) listen(h *host, begun time.Time, answered <-chan struct{}) {
+	for left := watchTime; ; {
+		select {
+		case <-answered:
+			return
+		case <-time.After(left):
+		}
+		heard := h.heard(w.p.links)
+		if heard.Before(begun) {
+			heard = begun
+		}
+		if left = watchTime - time.Since(heard); left <= 0 {
+			w.note(h, lost)
 			return
 		}
 	}
