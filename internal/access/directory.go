@@ -57,6 +57,13 @@ type Directory struct {
 type entry struct {
 	refresh sync.Mutex // held while the database is asked
 	answer  atomic.Pointer[answer]
+	failed  failure // guarded by refresh
+}
+
+// failure is when the database failed to answer, and how.
+type failure struct {
+	at  time.Time
+	err error
 }
 
 type answer struct {
@@ -82,14 +89,21 @@ func (d *Directory) ByHost(ctx context.Context, host string) (*Config, tenant.Ho
 	if a := d.fresh(e); a != nil {
 		return a.config, a.kind, nil
 	}
+	began := time.Now()
 	e.refresh.Lock()
 	defer e.refresh.Unlock()
 	if a := d.fresh(e); a != nil {
 		return a.config, a.kind, nil
 	}
+	if e.failed.at.After(began) { // or those who wait for a frozen database would wait for it one after another
+		return nil, 0, e.failed.err
+	}
 	a := &answer{generation: d.generation.Load(), asked: time.Now()}
 	id, versions, kind, ok, err := d.store.byHost(ctx, host)
 	if err != nil {
+		if ctx.Err() == nil { // a caller who left is no fault of the database
+			e.failed = failure{time.Now(), err}
+		}
 		return nil, 0, err
 	}
 	if !ok {

@@ -30,7 +30,8 @@ func postgresClass(err error) error {
 			return ErrUnique
 		case "53100": // disk_full
 			return ErrFull
-		case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
+		case "40001", "40P01", "55P03", // serialization_failure, deadlock_detected, lock_not_available
+			canceled: // after statementTime, unless a ctx ended
 			return ErrBusy
 		case "25006", "25P03": // read_only_sql_transaction (a standby after failover), idle_in_transaction_session_timeout
 			return ErrUnavailable
@@ -50,6 +51,15 @@ func postgresClass(err error) error {
 		return ErrUnavailable
 	}
 	return nil
+}
+
+// canceled is the code of a statement that was canceled (query_canceled).
+const canceled = "57014"
+
+// full reports whether the server has refused a connection because it has too many.
+func full(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "53300"
 }
 
 // lostRace reports whether the same transaction may succeed when run again.

@@ -36,8 +36,8 @@ type Config struct {
 	// Readers is how many connections may read at once; 0 chooses a number.
 	Readers int
 	// Serve takes the folder's serving lock; Open returns ErrServed if another
-	// server holds it. It has no effect on PostgreSQL, whose nodes share a
-	// database.
+	// server holds it. On PostgreSQL, whose nodes share a database, it watches the
+	// servers of the URL; see Health.
 	Serve bool
 }
 
@@ -102,7 +102,9 @@ type Tx interface {
 }
 
 // Handle is the database as one tenant sees it. Its errors are ErrUnique,
-// ErrFull, ErrBusy and ErrUnavailable, and those of fn and ctx.
+// ErrFull, ErrBusy and ErrUnavailable, and those of fn and ctx. A write that failed has
+// changed nothing, unless its error is ErrUnknown. On PostgreSQL each statement, begin and
+// commit ends in seconds, whatever becomes of the server; Patiently says otherwise.
 type Handle interface {
 	Querier
 	// Write runs fn in a transaction and returns once it is durable. An error

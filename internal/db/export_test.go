@@ -172,3 +172,11 @@ func adds(statement string) string {
 		return "does not only add"
 	}
 }
+
+// Silence sets how long a server may be silent on connections that are made from now on, and
+// closes those that are idle.
+func Silence(d *DB, limit time.Duration) {
+	p := d.engine.(*postgres)
+	p.links.silence = limit
+	p.reset()
+}

@@ -121,9 +121,10 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 	if done, err := applied(ctx, h); err == nil && done >= all[len(all)-1].number {
 		return tooNew(ctx, h, done, all)
 	} // otherwise something is pending, or the table does not exist yet
-	return h.Write(ctx, func(tx Tx) error {
+	ctx = Patiently(ctx, "a migration changes all tables in one transaction, and other nodes wait for it")
+	err = h.Write(ctx, func(tx Tx) error {
 		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
-			if err := script(ctx, tx, `SET LOCAL lock_timeout = '5min'; SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
+			if err := script(ctx, tx, `SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
 				return err
 			}
 		}
@@ -159,6 +160,10 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, compatibleName, strconv.Itoa(compatibleFrom[folder]))
 		return err
 	})
+	if standby(err) {
+		err = fmt.Errorf("the database is read-only, and this program must migrate it first; run the program once against the primary: %w", err)
+	}
+	return err
 }
 
 // applied returns the number of the last migration applied, 0 for none.

@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// clockTimeout bounds a query for the database's time.
-const clockTimeout = 5 * time.Second
+const (
+	// clockTimeout bounds a query for the database's time.
+	clockTimeout = 5 * time.Second
+	// healthTime bounds the question of Health.
+	healthTime = 900 * time.Millisecond
+)
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
@@ -78,6 +82,21 @@ func (d *DB) Engine() Engine { return d.dialect.Engine }
 
 // Dialect returns the fragments that differ between the engines.
 func (d *DB) Dialect() Dialect { return d.dialect }
+
+// Health reports whether the database answers, within a second, and whether it only reads, as a
+// standby does. With Config.Serve on PostgreSQL it waits for nothing, because the server is
+// watched. It returns ErrUnavailable or ErrBusy.
+func (d *DB) Health(ctx context.Context) (readsOnly bool, err error) {
+	if p, ok := d.engine.(*postgres); ok && p.watch != nil {
+		return p.watch.health()
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	if err = d.Ping(ctx); errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: no answer within %s", ErrUnavailable, healthTime)
+	}
+	return false, err
+}
 
 // Ping runs a query that any healthy database answers.
 func (d *DB) Ping(ctx context.Context) error {

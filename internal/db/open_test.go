@@ -204,7 +204,7 @@ func TestUnreachableServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err = db.Open(ctx, db.Config{URL: "postgres://x@" + l.Addr().String() + "/x?sslmode=disable"})
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("err = %v", err)
 	}
 }

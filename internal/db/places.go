@@ -11,8 +11,8 @@ import (
 
 const (
 	// maxWait bounds every wait of this package, for a connection and for the
-	// writer's turn. A call that waits longer fails with ErrBusy.
-	maxWait = 10 * time.Second
+	// writer's turn; see AnswerBy. A call that waits longer fails with ErrBusy.
+	maxWait = 6 * time.Second
 	// maxWaiting bounds the waiting calls, for each kind of wait. A tenant may
 	// have no more calls waiting than there is room left: a tenant alone gets
 	// half of it, and another tenant always finds room.
@@ -79,16 +79,16 @@ func (p *places) enter(ctx context.Context, key string) (extra bool, err error) 
 func (p *places) wait(ctx context.Context, key string, turn chan bool, seen uint64) (extra bool, err error) {
 	ticks := time.NewTicker(overflowAfter)
 	defer ticks.Stop()
-	for waited := overflowAfter; ; waited += overflowAfter {
+	for end := waitEnd(ctx); ; {
 		select {
 		case extra = <-turn:
 			return extra, nil
 		case <-ticks.C:
-			if waited < maxWait {
+			if time.Now().Before(end) {
 				seen = p.overflow(key, seen)
 				continue
 			}
-			err = fmt.Errorf("%w: no connection was free for %s", ErrBusy, maxWait)
+			err = fmt.Errorf("%w: no connection was free in time", ErrBusy)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,11 +22,6 @@ import (
 const (
 	// maxRaces is how often a transaction that loses races is tried.
 	maxRaces = 5
-	// connectTimeout and pingTimeout bound the work that the pool continues
-	// after the caller has left: a server that does not answer must not occupy
-	// the pool's slots.
-	connectTimeout = 10 * time.Second
-	pingTimeout    = 5 * time.Second
 	// maxSpare bounds the connections beyond the pool; see places.
 	maxSpare = 4
 )
@@ -36,8 +32,8 @@ var sessionSettings = map[string]string{
 	"application_name":                    "gatehouse",
 	"timezone":                            "UTC",
 	"default_transaction_isolation":       "read committed",
-	"statement_timeout":                   "0",
-	"lock_timeout":                        "10s",
+	"statement_timeout":                   milliseconds(statementTime),
+	"lock_timeout":                        milliseconds(lockTime),
 	"idle_in_transaction_session_timeout": "30s",
 	// Every statement reads a few index ranges, whatever its arguments. By
 	// default PostgreSQL plans a statement on large tables again for its
@@ -49,9 +45,13 @@ var sessionSettings = map[string]string{
 	"jit":            "off", // it takes longer than any of these statements
 }
 
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
+
 // postgres is the engine for installations with many nodes.
 type postgres struct {
 	pool    *pgxpool.Pool
+	links   *links
+	watch   *watch        // nil unless the process serves
 	places  *places       // decides who gets the pool's next connection
 	spare   *pgxpool.Pool // for calls that hold one connection and would wait for another for ever
 	waiting atomic.Int64  // calls that wait for a connection
@@ -64,9 +64,15 @@ type postgres struct {
 }
 
 func openPostgres(ctx context.Context, c Config) (engine, error) {
-	config, err := postgresConfig(c)
+	links := newLinks()
+	config, err := postgresConfig(c, links)
 	if err != nil {
 		return nil, err // pgx leaves out the password
+	}
+	hosts := hostsOf(config.ConnConfig, links)
+	config.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
+		hosts.order(to)
+		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -80,7 +86,7 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 		return nil, err
 	}
 	p := &postgres{
-		pool: pool, spare: spare, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
+		pool: pool, spare: spare, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
 	}
 	conn, err := p.acquire(ctx, "")
 	if err != nil {
@@ -88,12 +94,15 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 		return nil, err
 	}
 	conn.release()
+	if c.Serve {
+		p.watch = startWatch(p, hosts)
+	}
 	return p, nil
 }
 
 // postgresConfig returns the configuration of the URL, with our defaults for
 // what it leaves out.
-func postgresConfig(c Config) (*pgxpool.Config, error) {
+func postgresConfig(c Config, links *links) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		return nil, err
@@ -109,10 +118,10 @@ func postgresConfig(c Config) (*pgxpool.Config, error) {
 		}
 	}
 	if given.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = connectTimeout
+		config.ConnConfig.ConnectTimeout = connectTime
 	}
 	if given.RuntimeParams["pool_ping_timeout"] == "" {
-		config.PingTimeout = pingTimeout
+		config.PingTimeout = pingTime
 	}
 	params := config.ConnConfig.RuntimeParams
 	for name, value := range sessionSettings {
@@ -120,17 +129,22 @@ func postgresConfig(c Config) (*pgxpool.Config, error) {
 			params[name] = value
 		}
 	}
+	config.ConnConfig.DialFunc = links.dial // also for requests to cancel
 	// When a ctx ends, the statement is canceled at the server and the
 	// connection is kept: a client that hangs up must not cost a reconnection.
 	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelTime}
 	}
 	return config, nil
 }
 
 // acquire waits for the tenant's turn and borrows a connection that was alive a
-// moment ago.
+// moment ago, within the time that its caller has for waiting.
 func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
+	return p.acquireUntil(ctx, tenant, waitEnd(ctx))
+}
+
+func (p *postgres) acquireUntil(ctx context.Context, tenant string, until time.Time) (pgConn, error) {
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
 	extra, err := p.places.enter(ctx, tenant)
@@ -141,30 +155,54 @@ func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 	if extra {
 		pool = p.spare
 	}
-	c, err := pool.Acquire(ctx)
+	limited, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	c, err := borrow(limited, pool)
 	if err == nil {
-		return pgConn{Conn: c.Conn(), lent: c, leave: leave}, nil
+		return pgConn{Conn: c.Conn(), lent: c, link: linkOf(c.Conn().PgConn()), leave: leave}, nil
 	}
 	leave()
-	if ended := ctx.Err(); ended != nil {
-		return pgConn{}, ended
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return pgConn{}, ctx.Err()
+	case limited.Err() != nil: // err may be no more than that
+		return pgConn{}, fmt.Errorf("%w: no connection came in time", ErrUnavailable)
 	}
 	return pgConn{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
+// borrow takes a connection of the pool. Where the server refuses another because it
+// has too many, borrow waits for one of those that the pool has.
+func borrow(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	for try := 1; ; try++ {
+		c, err := pool.Acquire(ctx)
+		if err == nil || !full(err) || pool.Stat().AcquiredConns()+pool.Stat().IdleConns() == 0 {
+			return c, err
+		}
+		if sleep(ctx, 4*backoff(try)) != nil {
+			return nil, err
+		}
+	}
+}
+
 // query runs a read, and runs it once more if the connection was dead. A server
-// that has restarted leaves no idle connection alive, so query then closes all.
+// that has restarted leaves no idle connection alive, so query then closes all. On a standby
+// a read that stood in the way of a change of the primary runs once more, too.
 func (p *postgres) query(ctx context.Context, to scope, st *statement, each func(Row) error, args []any) error {
+	begun := time.Now()
 	for attempt := 0; ; attempt++ {
 		rows := 0
 		err := p.queryOnce(ctx, to, st, func(r Row) error {
 			rows++
 			return each(r)
 		}, args)
-		if rows > 0 || attempt > 0 || !errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+		lost := errors.Is(err, ErrUnavailable)
+		if rows > 0 || attempt > 0 || !lost && !lostRace(err) || ctx.Err() != nil || time.Since(begun) > retryTime {
 			return err
 		}
-		p.reset()
+		if lost {
+			p.reset()
+		}
 	}
 }
 
@@ -185,9 +223,10 @@ func (p *postgres) queryOnce(ctx context.Context, to scope, st *statement, each 
 
 // write runs fn in one transaction, and runs it again if it lost a race.
 func (p *postgres) write(ctx context.Context, to scope, fn func(Tx) error) error {
+	begun := time.Now()
 	for attempt := 1; ; attempt++ {
 		again, err := p.writeOnce(ctx, to, fn)
-		if !again || attempt == maxRaces {
+		if !again || attempt == maxRaces || time.Since(begun) > retryTime && !patient(ctx) {
 			return err
 		}
 		if sleep(ctx, backoff(attempt)) != nil {
@@ -235,7 +274,7 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 		return false, err
 	}
 	ended = true
-	if err := c.commit(); err != nil {
+	if err := c.commit(ctx); err != nil {
 		return lostRace(err), err
 	}
 	p.commits.Add(1)
@@ -246,7 +285,12 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 // begin begins a transaction. again reports whether another connection may
 // succeed, as in query.
 func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
-	err = c.control(ctx, "begin")
+	sql := "begin"
+	if patient(ctx) {
+		c.link.within(patience + silence)
+		sql = "begin; set local statement_timeout = '" + milliseconds(patience) + "'; set local lock_timeout = '" + milliseconds(patience) + "'"
+	}
+	err = c.control(ctx, sql)
 	if again = errors.Is(err, ErrUnavailable); again {
 		p.reset()
 	}
@@ -267,6 +311,9 @@ func (p *postgres) stats() Stats {
 
 // close waits until every connection has been released.
 func (p *postgres) close() error {
+	if p.watch != nil {
+		p.watch.close()
+	}
 	p.pool.Close()
 	p.spare.Close()
 	return nil

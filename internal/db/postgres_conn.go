@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,19 +16,17 @@ import (
 	"gatehouse/internal/failpoint"
 )
 
-// commitTimeout bounds COMMIT, which must not end with a caller's ctx: it would
-// be unknown whether the commit happened.
-const commitTimeout = 30 * time.Second
-
-// pgConn is a connection borrowed from the pool.
+// pgConn is a connection borrowed from the pool. Its socket bounds all that it does.
 type pgConn struct {
 	*pgx.Conn
 	lent  *pgxpool.Conn
+	link  *link
 	leave func() // gives its place back
 }
 
 // release returns the connection.
 func (c pgConn) release() {
+	c.link.within(0)
 	c.lent.Release()
 	c.leave()
 }
@@ -45,7 +44,7 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 	defer stop()
 	rows, err := c.Query(stoppable, st.text, append([]any{resultFormats}, bound...)...)
 	if err != nil {
-		return pgError(ctx, err)
+		return c.failed(ctx, err)
 	}
 	defer rows.Close()
 	var row pgRow
@@ -56,7 +55,7 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 			return err
 		}
 	}
-	return pgError(ctx, rows.Err())
+	return c.failed(ctx, rows.Err())
 }
 
 // maxUnread is how much of an unwanted result is read to its end, which is
@@ -75,18 +74,25 @@ func leave(rows pgx.Rows, stop func()) {
 	stop() // no effect on a result that has ended
 }
 
-// pgError returns the context's own error if that ended the statement.
-func pgError(ctx context.Context, err error) error {
+// failed returns the context's own error if that ended the statement: the server has
+// canceled it. A server that has not even answered that is unavailable, and the caller's time is not
+// to blame.
+func (c pgConn) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ended := ctx.Err(); ended != nil {
-		pg, ok := errors.AsType[*pgconn.PgError](err)
-		if ok && pg.Code == "57014" || !ok {
-			return ended
-		}
+	ended := ctx.Err()
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case answered && (ended == nil || pg.Code != canceled):
+		return classifyPostgres(err)
+	case ended == nil:
+		return classifyPostgres(c.cause(err))
+	case !answered && c.IsClosed() && errors.Is(ended, context.DeadlineExceeded):
+		return fmt.Errorf("%w: it has not answered until the time was over", ErrUnavailable)
+	default:
+		return ended
 	}
-	return classifyPostgres(err)
 }
 
 // resultFormats requests the text format for every type except bytea, so that a
@@ -137,16 +143,20 @@ func pgArgument(arg any) (any, bool) {
 
 // control runs a statement that controls the transaction.
 func (c pgConn) control(ctx context.Context, sql string) error {
-	return pgError(ctx, c.PgConn().Exec(ctx, sql).Close())
+	return c.failed(ctx, c.PgConn().Exec(ctx, sql).Close())
 }
 
-// commit ends the transaction. It is never retried: if the connection is lost
-// meanwhile, it is unknown whether the commit happened.
-func (c pgConn) commit() error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
+// commit ends the transaction. It does not end with the caller's ctx, whose rest of time it has
+// and at least leastCommit, and it is never canceled at the server: a commit that waits for
+// a synchronous standby would then succeed without it. It is never retried: if
+// the connection is lost meanwhile, the error is ErrUnknown.
+func (c pgConn) commit(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		c.link.within(min(c.link.of.silence, max(leastCommit, time.Until(deadline))))
+	}
+	before, _ := c.link.state()
 	failpoint.At("tx.before-commit")
-	results, err := c.PgConn().Exec(ctx, "commit").ReadAll()
+	results, err := c.PgConn().Exec(context.WithoutCancel(ctx), "commit").ReadAll()
 	if err == nil && (len(results) == 0 || results[0].CommandTag.String() != "COMMIT") {
 		return errors.New("commit ended in a rollback")
 	}
@@ -154,15 +164,34 @@ func (c pgConn) commit() error {
 		failpoint.At("tx.committed")
 		return nil
 	}
-	if _, answered := errors.AsType[*pgconn.PgError](err); !answered {
-		return fmt.Errorf("%w: whether the commit happened is unknown: %w", ErrUnavailable, err)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && refused(pg) {
+		return classifyPostgres(err) // the transaction is rolled back
 	}
-	return classifyPostgres(err)
+	sent, _ := c.link.state()
+	if err = c.cause(err); sent == before { // pgx's own SafeToRetry is true for a lost answer, too
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrUnknown, err)
+}
+
+// refused reports whether the server goes on after an error. One that ends the connection during a
+// commit may have committed before.
+func refused(pg *pgconn.PgError) bool {
+	return cmp.Or(pg.SeverityUnlocalized, pg.Severity) == "ERROR"
+}
+
+// cause returns what has befallen the socket, or err: pgx may say no more than that the
+// connection is closed.
+func (c pgConn) cause(err error) error {
+	if _, failed := c.link.state(); failed != nil && c.IsClosed() {
+		return failed
+	}
+	return err
 }
 
 // rollback rolls the transaction back, and closes the connection if that fails.
 func (c pgConn) rollback() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
 	defer cancel()
 	if c.IsClosed() || c.control(ctx, "rollback") == nil {
 		return

@@ -108,7 +108,7 @@ func (q *orderedQueue) batch() (again []*turn) {
 	if t == nil {
 		return nil
 	}
-	c, err := q.p.acquire(t.ctx, t.to.tenant)
+	c, err := q.p.acquireUntil(t.ctx, t.to.tenant, t.late)
 	if err != nil {
 		t.done <- err
 		return nil
@@ -188,7 +188,7 @@ func (q *orderedQueue) end(b *orderedBatch) {
 		answer(b.bad)
 		return
 	}
-	err := b.conn.commit()
+	err := b.conn.commit(context.Background()) // of several callers
 	if err != nil {
 		again := retryOrFail(b.good, err, lostRace(err))
 		b.lost = append(b.lost, again...)
@@ -204,11 +204,15 @@ func (q *orderedQueue) end(b *orderedBatch) {
 }
 
 // retryOrFail answers the writes with err, except those that it returns to run
-// again.
+// again: not after several tries, nor, where the database is lost, after retryTime.
 func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
+	within := retryTime
+	if lostRace(err) {
+		within = maxWait
+	}
 	for _, t := range turns {
 		switch {
-		case retry && t.attempts < maxRaces && t.ctx.Err() == nil:
+		case retry && t.attempts < maxRaces && t.ctx.Err() == nil && time.Since(t.born) < within:
 			again = append(again, t)
 		case retry && lostRace(err):
 			t.done <- fmt.Errorf("%w: it lost %d races: %w", ErrBusy, t.attempts, err)

@@ -84,7 +84,7 @@ func TestConnectionLostAtCommit(t *testing.T) {
 			kill(t, d, pid)
 			return nil
 		})
-		if runs != 1 || !errors.Is(err, db.ErrUnavailable) {
+		if runs != 1 || !errors.Is(err, db.ErrUnavailable) || !errors.Is(err, db.ErrUnknown) {
 			t.Errorf("%d runs, %v", runs, err)
 		}
 		if err := writer(t.Context(), adds(t, "after", nil)); err != nil && !errors.Is(err, db.ErrUnique) {

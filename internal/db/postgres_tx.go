@@ -60,7 +60,7 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 	}
 	tag, err := tx.conn.Exec(ctx, st.text, bound...)
 	if err != nil {
-		err = pgError(ctx, err)
+		err = tx.conn.failed(ctx, err)
 		tx.fail(err)
 		return 0, err
 	}

@@ -21,6 +21,8 @@ type turn struct {
 	done     chan error // the outcome
 	err      error      // what fn returned, until the outcome is known
 	attempts int        // how often it was taken
+	born     time.Time
+	late     time.Time // fn must have begun
 }
 
 // ran is how fn ended; finished is false after a panic.
@@ -37,20 +39,20 @@ const (
 
 func newTurn(ctx context.Context, to scope, fn func(Tx) error) *turn {
 	return &turn{
-		ctx: ctx, to: to, fn: fn,
+		ctx: ctx, to: to, fn: fn, born: time.Now(), late: waitEnd(ctx),
 		start: make(chan Tx), ran: make(chan ran), done: make(chan error, 1),
 	}
 }
 
-// errLate is the outcome of a turn that did not come within maxWait.
-var errLate = fmt.Errorf("%w: no turn to write came within %s", ErrBusy, maxWait)
+// errLate is the outcome of a turn that did not come in time.
+var errLate = fmt.Errorf("%w: no turn to write came in time", ErrBusy)
 
 // wait is called by the caller: it runs fn when its turn comes and returns the
-// outcome. It returns early only while fn has not begun: when ctx ends, maxWait
-// has passed or gone is closed. It then calls left.
+// outcome. It returns early only while fn has not begun: when ctx ends, it is
+// late or gone is closed. It then calls left.
 func (t *turn) wait(gone <-chan struct{}, left func()) error {
 	ended := t.ctx.Done()
-	late := time.AfterFunc(maxWait, func() { // cheaper than a select on a timer's channel
+	late := time.AfterFunc(time.Until(t.late), func() { // cheaper than a select on a timer's channel
 		if t.abandon(left) {
 			t.done <- errLate
 		}

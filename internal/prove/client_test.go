@@ -95,6 +95,19 @@ func (a *answer) code() string {
 	return e.Error.Code
 }
 
+// outcome returns what an error says of the change that was asked for: "unknown", or "" for none.
+func (a *answer) outcome() string {
+	var e struct {
+		Error struct {
+			Details struct {
+				Outcome string `json:"outcome"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(a.body, &e) // without an envelope there are no details
+	return e.Error.Details.Outcome
+}
+
 func (a *answer) String() string {
 	return fmt.Sprintf("%s %s: %d %.300s", a.method, a.path, a.status, a.body)
 }

@@ -241,12 +241,24 @@ var opsClient = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transpor
 
 // readyz returns the status of /readyz, 0 without an answer.
 func (n *node) readyz() int {
+	status, _ := n.readiness()
+	return status
+}
+
+// readiness returns the status of /readyz, 0 without an answer, and its word.
+func (n *node) readiness() (status int, word string) {
 	r, err := opsClient.Get(n.ops + "/readyz")
 	if err != nil {
-		return 0
+		return 0, err.Error()
 	}
 	defer r.Body.Close()
-	return r.StatusCode
+	var said struct {
+		Status string `json:"status"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&said); err != nil {
+		return r.StatusCode, err.Error()
+	}
+	return r.StatusCode, said.Status
 }
 
 // kill is kill -9.

@@ -88,12 +88,32 @@ func restartOnce(t *testing.T, p *proof, s *postgresServer, n *node, token strin
 // postgresServer is a server of the test's own with fsync on.
 type postgresServer struct {
 	dir, bin, url string
+	port          int
 	options       string
 	identity      *syscall.Credential
 }
 
-// startPostgres starts a server, or skips the test if PostgreSQL is not installed.
+// startPostgres starts a server on the disk, or skips the test if PostgreSQL is not installed.
 func startPostgres(t *testing.T) *postgresServer {
+	t.Helper()
+	return startPostgresIn(t, "")
+}
+
+// startPostgresIn starts a server in a folder, "" for one on the disk.
+func startPostgresIn(t *testing.T, folder string) *postgresServer {
+	t.Helper()
+	s := newPostgres(t, folder)
+	if out, err := s.run("initdb", "--no-sync", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"); err != nil {
+		t.Fatalf("initdb: %v: %s", err, out)
+	}
+	if out, err := s.control("start"); err != nil {
+		t.Fatalf("start PostgreSQL: %v: %s", err, out)
+	}
+	return s
+}
+
+// newPostgres makes an empty folder for a server, which ends with the test.
+func newPostgres(t *testing.T, folder string) *postgresServer {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -104,12 +124,13 @@ func startPostgres(t *testing.T) *postgresServer {
 	if len(found) == 0 {
 		t.Skip("initdb is not installed: nothing to restart")
 	}
-	dir, err := os.MkdirTemp("", "gatehouse-prove-pg-")
+	dir, err := os.MkdirTemp(folder, "gatehouse-prove-pg-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &postgresServer{dir: dir, bin: filepath.Dir(found[len(found)-1])}
 	t.Cleanup(func() {
+		s.signal(syscall.SIGCONT)                   // a test may have failed while it was frozen
 		_, _ = s.control("stop", "-m", "immediate") // it may not be running
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -121,16 +142,10 @@ func startPostgres(t *testing.T) *postgresServer {
 			t.Fatal(err)
 		}
 	}
-	port := freePort(t)
-	s.url = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
+	s.port = freePort(t)
+	s.url = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 	s.options = fmt.Sprintf("-c listen_addresses=127.0.0.1 -c port=%d -c unix_socket_directories=%s "+
-		"-c fsync=on -c synchronous_commit=on -c shared_buffers=32MB -c max_connections=100", port, dir)
-	if out, err := s.run("initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"); err != nil {
-		t.Fatalf("initdb: %v: %s", err, out)
-	}
-	if out, err := s.control("start"); err != nil {
-		t.Fatalf("start PostgreSQL: %v: %s", err, out)
-	}
+		"-c fsync=on -c synchronous_commit=on -c shared_buffers=32MB -c max_connections=100", s.port, dir)
 	return s
 }
 

@@ -77,11 +77,13 @@ type fleet struct {
 	writers []*writer
 	pause   time.Duration // between the changes of a writer
 	settles bool          // after "try again" or a lost connection, ask the server whether the change was made
+	trusts  bool          // believe "try again": nothing was changed, unless the answer says that this is unknown
 
 	mu     sync.Mutex
 	cut    int // requests without a whole answer
 	acks   int
 	busy   int // answered 503
+	open   int // of them with an unknown outcome
 	stalls int // no answer in time
 }
 
@@ -143,6 +145,16 @@ func (f *fleet) load(ctx context.Context, c *client, stopping func() bool) {
 func (f *fleet) step(c *client, w *writer, stopping func() bool) bool {
 	ch := w.choose()
 	a, err := f.send(c, w, ch)
+	if err == nil && a.status == http.StatusServiceUnavailable && f.trusts {
+		f.count(&f.busy)
+		if a.outcome() == "unknown" {
+			f.count(&f.open)
+			return f.repeat(c, w, ch)
+		}
+		w.dropped()
+		time.Sleep(20 * time.Millisecond)
+		return true
+	}
 	if err == nil && a.status == http.StatusServiceUnavailable && f.settles {
 		f.count(&f.busy)
 		return f.settle(c, w, ch)
@@ -262,6 +274,38 @@ func (f *fleet) settle(c *client, w *writer, ch change) bool {
 	}
 	f.p.fail("the server did not come back in %s", patience)
 	return false
+}
+
+// repeat sends a change whose outcome is unknown again until it is acknowledged. It has effect
+// once: an address is unique, and the others set what they set.
+func (f *fleet) repeat(c *client, w *writer, ch change) bool {
+	for begun := time.Now(); time.Since(begun) < 2*patience; time.Sleep(20 * time.Millisecond) {
+		a, err := f.send(c, w, ch)
+		switch {
+		case err != nil && hung(err):
+			f.count(&f.stalls)
+			f.p.fail("no answer: %v", err)
+			return false
+		case err != nil, a.status == http.StatusServiceUnavailable:
+			continue
+		case a.status/100 == 2:
+			w.acknowledge(a)
+			return true
+		case a.status == http.StatusConflict, a.status == http.StatusNotFound && ch.number == 0: // it was made
+			return f.settle(c, w, ch)
+		}
+		f.p.fail("repeated: %s", a)
+		return false
+	}
+	f.p.fail("the server did not come back in %s", 2*patience)
+	return false
+}
+
+// dropped notes that the last change was not made.
+func (w *writer) dropped() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changes = w.changes[:len(w.changes)-1]
 }
 
 // settled records whether the last change, which was not acknowledged, was made.

@@ -32,6 +32,8 @@ func faulty(w *gatetest.World) {
 					return httpapi.Reply{}, fmt.Errorf("write: %w", db.ErrBusy)
 				case "away":
 					return httpapi.Reply{}, fmt.Errorf("read: %w", db.ErrUnavailable)
+				case "lost":
+					return httpapi.Reply{}, fmt.Errorf("write: %w: %w", db.ErrUnavailable, db.ErrUnknown)
 				default:
 					return httpapi.Reply{}, errors.New("an inside detail")
 				}
@@ -226,4 +228,18 @@ func TestABodyMayBeOneMebibyteAndNoMore(t *testing.T) {
 		whole(t, raw(t, w, request+"Content-Length: 1048577\r\n\r\n")).Want(413, "PAYLOAD_TOO_LARGE")
 		whole(t, raw(t, w, request+"Content-Length: 9000000000000000000\r\n\r\n")).Want(413, "PAYLOAD_TOO_LARGE")
 	})
+}
+
+// An answer says that the outcome of a change is unknown exactly where it is (contract E4, E6).
+func TestAnUnknownOutcomeIsTold(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	faulty(w)
+	w.Apply(acme)
+	sam := w.Key("sam@acme.example")
+	for how, unknown := range map[string]bool{"lost": true, "away": false, "busy": false, "full": false} {
+		a := sam.Get("/public/v1/faulty/"+how).Want(503, string(fault.Overloaded))
+		if a.Header.Get("Retry-After") == "" || strings.Contains(string(a.Body), `"details":{"outcome":"unknown"}`) != unknown {
+			t.Errorf("%s: Retry-After %q, %s", how, a.Header.Get("Retry-After"), a.Body)
+		}
+	}
 }

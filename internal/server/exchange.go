@@ -109,7 +109,7 @@ func (x *exchange) contained() (reply httpapi.Reply, err error) {
 		})
 		reply, err = httpapi.Reply{}, errPanicked
 	}()
-	reply, err = x.serve(x.r.Context())
+	reply, err = x.serve(answerInTime(x.r.Context(), x.start))
 	if err != nil {
 		err = x.public(err)
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -44,22 +43,21 @@ func (s *Server) opsServer() *http.Server {
 // healthz reports that the process answers.
 func healthz(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") }
 
-const readyTimeout = 2 * time.Second
-
 // readyz reports whether this node should get requests: it does not drain, and
-// its database answers.
+// its database answers. One that only reads is ready, because reads go on, and says so.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		say(w, http.StatusServiceUnavailable, "draining")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := s.db.Ping(ctx); err != nil {
+	switch readsOnly, err := s.db.Health(r.Context()); {
+	case err != nil:
 		say(w, http.StatusServiceUnavailable, "database unavailable")
-		return
+	case readsOnly:
+		say(w, http.StatusOK, "ready, database read-only")
+	default:
+		say(w, http.StatusOK, "ready")
 	}
-	say(w, http.StatusOK, "ready")
 }
 
 func say(w http.ResponseWriter, status int, word string) {

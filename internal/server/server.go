@@ -271,13 +271,31 @@ func (s *Server) Records() *records.Store { return s.records }
 func (s *Server) Emit(event string, fields map[string]any) { s.log.Emit(event, fields) }
 
 // overloaded returns OVERLOADED where the database refuses for now, and logs
-// the cause. It returns nil for any other error.
+// the cause. Where the database was lost while it committed the request's change, the answer says
+// so (contract E6). overloaded returns nil for any other error.
 func (s *Server) overloaded(err error) error {
 	for _, e := range []error{db.ErrFull, db.ErrBusy, db.ErrUnavailable} {
-		if errors.Is(err, e) {
-			s.overloads.log(s, err)
-			return fault.New(fault.Overloaded, "the service cannot do this right now; try again soon").After(5 * time.Second)
+		if !errors.Is(err, e) {
+			continue
 		}
+		s.overloads.log(s, err)
+		if errors.Is(err, db.ErrUnknown) {
+			return fault.New(fault.Overloaded, "whether the change was made is unknown: it was made as a whole or not at all; read it before you send it again, or send it again with the same Idempotency-Key").
+				With("outcome", "unknown").After(retryAfter)
+		}
+		return fault.New(fault.Overloaded, "the service cannot do this right now; try again soon").After(retryAfter)
 	}
 	return nil
 }
+
+// waitsFor is how long after its begin a request may still wait for the database, so that it is
+// answered within 10 s whatever becomes of that.
+const waitsFor = 5 * time.Second
+
+// answerInTime returns the context of a request that began at an instant.
+func answerInTime(ctx context.Context, began time.Time) context.Context {
+	return db.AnswerBy(ctx, began.Add(waitsFor))
+}
+
+// retryAfter is when a request that the database refused may be sent again.
+const retryAfter = 5 * time.Second

@@ -1,0 +1,237 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+// cable is the way to a server. One that is cut passes nothing on and says nothing, as with a
+// server that is frozen.
+type cable struct {
+	cut  atomic.Bool
+	mu   sync.Mutex
+	ends []io.Closer
+}
+
+// end ends the cable and all connections, so that closing the database does not wait for them.
+func (k *cable) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.ends {
+		_ = c.Close()
+	}
+}
+
+func (k *cable) keep(ends ...io.Closer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ends = append(k.ends, ends...)
+}
+
+// newCable returns the configuration of a database behind a cable.
+func newCable(t *testing.T, c db.Config) (*cable, db.Config) {
+	t.Helper()
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, to := new(cable), u.Host
+	k.keep(l)
+	go func() {
+		for {
+			front, err := l.Accept()
+			if err != nil {
+				return
+			}
+			back, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = front.Close()
+				continue
+			}
+			k.keep(front, back)
+			go k.pass(front, back)
+			go k.pass(back, front)
+		}
+	}()
+	u.Host = l.Addr().String()
+	return k, db.Config{URL: u.String(), Serve: c.Serve}
+}
+
+func (k *cable) pass(to io.WriteCloser, from io.ReadCloser) {
+	defer to.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 && !k.cut.Load() {
+			_, _ = to.Write(b[:n]) // a side that is gone ends the other's reads
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// A server that says nothing any more costs a call no more than a moment, whatever it was
+// doing; only a commit leaves the outcome unknown, and nothing else has changed anything.
+func TestASilentServerIsLeft(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	sure := dbtest.OpenConfig(t, c)
+	type call struct {
+		name    string
+		before  bool // the cable is cut before the call
+		commits bool
+		do      func(h db.Handle, cut func() error) error
+	}
+	calls := []call{{"read", true, false, func(h db.Handle, _ func() error) error {
+		return h.Query(t.Context(), `SELECT 1 WHERE $1 <> ''`, func(db.Row) error { return nil })
+	}}}
+	for i, name := range []string{"write", "ordered write"} {
+		calls = append(calls,
+			call{name + ", begin", true, false, func(h db.Handle, _ func() error) error {
+				return writers(h)[i](t.Context(), adds(t, name+"-begin", nil))
+			}},
+			call{name + ", statement", false, false, func(h db.Handle, cut func() error) error {
+				return writers(h)[i](t.Context(), func(tx db.Tx) error {
+					_ = cut()
+					return adds(t, name+"-statement", nil)(tx)
+				})
+			}},
+			call{name + ", commit", false, true, func(h db.Handle, cut func() error) error {
+				return writers(h)[i](t.Context(), adds(t, name+"-commit", cut))
+			}})
+	}
+	t.Run("all", func(t *testing.T) {
+		for _, call := range calls {
+			t.Run(call.name, func(t *testing.T) {
+				t.Parallel() // each waits
+				k, behind := newCable(t, c)
+				defer k.end()
+				d := dbtest.OpenConfig(t, behind)
+				db.Silence(d, 1500*time.Millisecond)
+				eventually(t, "a connection is idle", func() bool { return d.Ping(t.Context()) == nil })
+				cut := func() error { k.cut.Store(true); return nil }
+				if call.before {
+					_ = cut()
+				}
+				err := call.do(d.For("a"), cut)
+				if !errors.Is(err, db.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, db.ErrUnknown) != call.commits {
+					t.Errorf("err = %v", err)
+				}
+			})
+		}
+	})
+	if n := countHosts(t, sure); n != 0 {
+		t.Errorf("%d rows were written", n)
+	}
+}
+
+// A caller whose time ends at a server that answers nothing is told that the server is to blame.
+func TestTimeThatEndsAtASilentServer(t *testing.T) {
+	k, behind := newCable(t, dbtest.Config(t, db.Postgres))
+	defer k.end()
+	d := dbtest.OpenConfig(t, behind)
+	read(t, d.Unscoped("a connection is idle"), `SELECT 1`, func(db.Row) error { return nil })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	k.cut.Store(true)
+	err := d.For("a").Query(ctx, `SELECT 1 WHERE $1 <> ''`, func(db.Row) error { return nil })
+	if !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// A statement that the server cancels because it takes too long is ErrBusy, and costs no connection;
+// Patiently allows it more time.
+func TestAStatementThatTakesTooLong(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	c.URL += "&statement_timeout=100ms&pool_max_conns=1"
+	d := dbtest.OpenConfig(t, c)
+	pid := func(q db.Querier) (pid int64) {
+		read(t, q, `SELECT pg_backend_pid()`, func(r db.Row) error { pid = r.Int(0); return nil })
+		return pid
+	}
+	h := d.Unscoped("test")
+	before := pid(h)
+	sleeps := func(tx db.Tx) error {
+		_, err := tx.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
+		return err
+	}
+	if err := h.Write(t.Context(), sleeps); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("err = %v", err)
+	}
+	if pid(h) != before {
+		t.Error("it cost the connection")
+	}
+	if err := h.Write(db.Patiently(t.Context(), "test"), sleeps); err != nil {
+		t.Error(err)
+	}
+	if err := h.Write(t.Context(), sleeps); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// Health says within a moment what the watched server is good for.
+func TestHealth(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	c.Serve = true
+	k, behind := newCable(t, c)
+	defer k.end()
+	d := dbtest.OpenConfig(t, behind)
+	says := func(what string, ok func(readsOnly bool, err error) bool) {
+		t.Helper()
+		eventually(t, what, func() bool { return ok(d.Health(t.Context())) })
+	}
+	fine := func(readsOnly bool, err error) bool { return err == nil && !readsOnly }
+	says("fine", fine)
+	k.cut.Store(true)
+	says("silent", func(_ bool, err error) bool { return errors.Is(err, db.ErrUnavailable) })
+	k.cut.Store(false)
+	says("fine again", fine)
+	behind.URL += "&default_transaction_read_only=on"
+	d = dbtest.OpenConfig(t, behind)
+	says("read-only", func(readsOnly bool, err error) bool { return err == nil && readsOnly })
+}
+
+// New connections go to the server that can be written to, wherever the URL names it, and those to
+// another are left.
+func TestTheWritableServerIsPreferred(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	one, first := newCable(t, c)
+	defer one.end()
+	two, second := newCable(t, c)
+	defer two.end()
+	u, err := url.Parse(first.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := url.Parse(second.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host += "," + v.Host
+	d := dbtest.OpenConfig(t, db.Config{URL: u.String(), Serve: true})
+	one.cut.Store(true)
+	begun := time.Now()
+	eventually(t, "the second answers", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return d.Ping(ctx) == nil
+	})
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
