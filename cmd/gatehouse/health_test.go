@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestHealth(t *testing.T) {
+func TestHealthAsksTheServer(t *testing.T) {
 	status := http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
