@@ -290,7 +290,10 @@ func (p *UnitSession) holder(ctx context.Context, e *schema.Entity, f *schema.Fi
 }
 
 // takenRows are the unique index rows of a field: $3 of the entity type $2.
-const takenRows = ` FROM field_values v WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.reach = '' AND v.is_unique = 1 AND v.value `
+const (
+	takenRows = ` FROM field_values v` + takenOnes
+	takenOnes = ` WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.reach = '' AND v.is_unique = 1 AND v.value `
+)
 
 // selectTaken selects the record that has a value of a unique field: $4.
 func selectTaken(q db.Querier) string {
@@ -325,7 +328,7 @@ func selectTakenAny(q db.Querier) string {
 		st.WriteString(lookUp(q, "v.record_created_at"))
 		return st.String()
 	}
-	st.WriteString(` FROM field_values v` + lookUp(q, "v.record_created_at") + strings.TrimPrefix(takenRows, " FROM field_values v") + `IN `)
+	st.WriteString(` FROM field_values v` + lookUp(q, "v.record_created_at") + takenOnes + `IN `)
 	st.list(make([]string, lookedUp))
 	return st.String()
 }
