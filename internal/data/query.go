@@ -2,7 +2,6 @@ package data
 
 import (
 	"cmp"
-	"encoding/csv"
 	"maps"
 	"net/url"
 	"regexp"
@@ -105,10 +104,9 @@ func (q *query) parameter(name string, list []string, groups map[int][]records.F
 func (q *query) filter(at filterName, value string, groups map[int][]records.Filter) (reason string) {
 	f := records.Filter{Field: at.field, Op: at.op, Value: value}
 	if at.op.TakesList() {
-		var err error
-		r := csv.NewReader(strings.NewReader(value))
-		if f.List, err = r.Read(); err != nil || strings.ContainsAny(value, "\r\n") || slices.Contains(f.List, "") {
-			return `expected values with commas between them; one with a comma or a quotation mark in it stands in quotation marks, as in "a,b",c`
+		var ok bool
+		if f.List, ok = parseOperands(value); !ok {
+			return `expected values with commas between them; one with a comma, a quotation mark or a line break in it stands in quotation marks, as in "a,b",c, and so does an empty text`
 		}
 		f.Value = ""
 	}
@@ -118,6 +116,45 @@ func (q *query) filter(at filterName, value string, groups map[int][]records.Fil
 		groups[at.group] = append(groups[at.group], f)
 	}
 	return ""
+}
+
+// parseOperands splits a list of values as a record of CSV. Unlike encoding/csv it keeps
+// each line break as it is and tells an empty text, which stands in quotation marks, from nothing.
+func parseOperands(text string) (list []string, ok bool) {
+	for {
+		operand, rest, more := "", "", false
+		if quoted, is := strings.CutPrefix(text, `"`); is {
+			if operand, rest, ok = unquoteOperand(quoted); !ok {
+				return nil, false
+			}
+			if rest, more = strings.CutPrefix(rest, ","); !more && rest != "" {
+				return nil, false
+			}
+		} else if operand, rest, more = strings.Cut(text, ","); operand == "" || strings.ContainsAny(operand, "\"\r\n") {
+			return nil, false
+		}
+		if list = append(list, operand); !more {
+			return list, true
+		}
+		text = rest
+	}
+}
+
+// unquoteOperand reads a value up to its closing quotation mark; one that is doubled
+// belongs to the value.
+func unquoteOperand(text string) (operand, rest string, ok bool) {
+	var b strings.Builder
+	for {
+		part, behind, closed := strings.Cut(text, `"`)
+		if !closed {
+			return "", "", false
+		}
+		b.WriteString(part)
+		if text, closed = strings.CutPrefix(behind, `"`); !closed {
+			return b.String(), behind, true
+		}
+		b.WriteByte('"')
+	}
 }
 
 func sortFilters(list []records.Filter) {

@@ -141,3 +141,17 @@ func FuzzParseQuery(f *testing.F) {
 		}
 	})
 }
+
+// A list of values can have each text that a field can: what stands in quotation marks
+// is read as it is (contract P7, V5).
+func TestOperandsAreReadAsTheyStand(t *testing.T) {
+	for text, want := range map[string][]string{
+		"a": {"a"}, "a,b": {"a", "b"}, `"a,b",c`: {"a,b", "c"}, `"say ""hi""",x`: {`say "hi"`, "x"}, `""""`: {`"`}, "\"a\nb\",\"c\r\nd\"": {"a\nb", "c\r\nd"},
+		`""`: {""}, `a,""`: {"a", ""}, ` a , b`: {" a ", " b"},
+		"": nil, ",": nil, "a,": nil, ",a": nil, `"`: nil, `"a`: nil, `"a"b`: nil, `a"b`: nil, "a\nb": nil, "a,b\r": nil, `"""`: nil,
+	} {
+		if got, ok := parseOperands(text); ok != (want != nil) || ok && !slices.Equal(got, want) {
+			t.Errorf("%q is read as %q, %t: expected %q", text, got, ok, want)
+		}
+	}
+}

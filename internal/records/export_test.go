@@ -133,3 +133,12 @@ func Expire(ctx context.Context, h db.Handle, clk clock.Clock) error {
 func ExpireAll(ctx context.Context, d *db.DB, clk clock.Clock) error {
 	return expireAll(ctx, d, clk, 0)
 }
+
+// The look-ups of unique values, of one and of a batch's.
+var (
+	SelectTaken    = selectTaken
+	SelectTakenAny = selectTakenAny
+)
+
+// LookedUp is how many values SelectTakenAny looks up.
+const LookedUp = lookedUp

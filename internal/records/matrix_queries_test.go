@@ -38,6 +38,7 @@ var queries = [][]string{
 	{`amount in 1 2.5; agent is_null false`}, {`created_at gte @1; created_at lt @3; open ne false`}, {`created_at eq @2`}, {`created_at ne @2; amount gt 0`},
 	{`id in #0 #1`}, {`id eq #2; stage ne "new"`}, {`owner_id eq ~0`}, {`owner_id in ~0 ~1; stage in "won" "new"`}, {`owner_id ne ~0; created_at lte @3`},
 	{`amount lt 0`, `title eq "red"; amount gt 0`, `owner_id eq ~1`}, {`open eq true`},
+	{`id eq #0; stage eq "won"`}, {`id in #0 #1 #2; amount eq 1`}, {`owner_id eq ~0; stage eq "won"`},
 }
 
 // aboutQueries asks the queries of a type, three records a page, and counts.

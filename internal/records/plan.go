@@ -93,6 +93,9 @@ const (
 	byOwner = "\x00owner"
 )
 
+// ofColumn reports whether the filter is by a column of the record, and no index row.
+func (f *filter) ofColumn() bool { return f.field == byID || f.field == byOwner }
+
 // test is asked of a row: that all conditions of at least one group hold.
 type test [][]rowCondition
 

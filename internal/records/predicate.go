@@ -128,12 +128,20 @@ func (w *window) follow(rec *row) { w.before, w.behind = rec.createdAt, rec.keys
 const everAfter = math.MaxInt64
 
 // rest writes that every filter but the first matches the record of the index
-// row s. Each is a scalar subquery by the whole key: PostgreSQL would turn
-// EXISTS into a join, which may read all matches of the filter.
+// row s, or the record r where the first filter is by a column of it. Each is a scalar
+// subquery by the whole key: PostgreSQL would turn EXISTS into a join, which may read all
+// matches of the filter.
 func (s *statement) rest(filters []filter) {
-	for _, f := range filters[min(1, len(filters)):] {
+	if len(filters) == 0 {
+		return
+	}
+	at := "s.record_created_at"
+	if filters[0].ofColumn() {
+		at = "r.created_at"
+	}
+	for _, f := range filters[1:] {
 		s.WriteString(` AND (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2 AND x.reach = ''
-			AND x.record_created_at = s.record_created_at AND x.field = `)
+			AND x.record_created_at = ` + at + ` AND x.field = `)
 		s.arg(f.field)
 		s.WriteString(" AND x.value = ")
 		s.arg(f.keys[0])

@@ -121,6 +121,7 @@ func renderID(id string) Record { return Record(`{"id":` + strconv.Quote(id) + `
 // members whose field was removed. data must be an object that this package
 // stored: well-formed, with plain snake_case names.
 func split(e *schema.Entity, data jsontext.Value, values []jsontext.Value) {
+	clear(values[:len(e.Fields)]) // they may be those of another record
 	if splitInOrder(e, data, values) {
 		return
 	}

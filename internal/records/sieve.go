@@ -99,7 +99,6 @@ func (s *sieve) passes(rec *row) bool {
 	if s.values == nil {
 		s.values = make([]jsontext.Value, len(s.plan.entity.Fields))
 	}
-	clear(s.values)
 	split(s.plan.entity, rec.data, s.values)
 	return s.plan.holds(rec, s.values)
 }

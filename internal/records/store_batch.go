@@ -289,13 +289,20 @@ func (p *UnitSession) holder(ctx context.Context, e *schema.Entity, f *schema.Fi
 	return has.id, nil
 }
 
-// selectTaken selects the records that have values of a unique field: $4 and so on.
-const selectTaken = `SELECT v.value, r.record_id, r.created_at FROM field_values v CROSS JOIN records r WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3
-	AND v.reach = '' AND v.is_unique = 1 AND r.tenant_id = $1 AND r.entity = $2 AND r.created_at = v.record_created_at AND v.value `
+// takenRows are the unique index rows of a field: $3 of the entity type $2.
+const (
+	takenRows = ` FROM field_values v` + takenOnes
+	takenOnes = ` WHERE v.tenant_id = $1 AND v.entity = $2 AND v.field = $3 AND v.reach = '' AND v.is_unique = 1 AND v.value `
+)
+
+// selectTaken selects the record that has a value of a unique field: $4.
+func selectTaken(q db.Querier) string {
+	return `SELECT v.value, r.record_id, r.created_at FROM (SELECT v.value, v.record_created_at` + takenRows + `= $4 LIMIT 1) v` + lookUp(q, "v.record_created_at")
+}
 
 // storedHolder returns the stored record that has a value of a unique field.
 func storedHolder(ctx context.Context, q db.Querier, e *schema.Entity, f *schema.Field, key string) (has taken, err error) {
-	err = q.Query(ctx, selectTaken+`= $4`, func(row db.Row) error {
+	err = q.Query(ctx, selectTaken(q), func(row db.Row) error {
 		has = taken{row.Text(1), row.Int(2)}
 		return nil
 	}, e.StoredAs(), f.StoredAs(), key)
@@ -305,13 +312,26 @@ func storedHolder(ctx context.Context, q db.Querier, e *schema.Entity, f *schema
 // lookedUp is how many values one statement looks up.
 const lookedUp = 50
 
-// selectTakenAny is selectTaken for lookedUp values.
-var selectTakenAny = func() string {
+// selectTakenAny is selectTaken for lookedUp values. PostgreSQL looks up one after the
+// other: without statistics it reads all index rows of the field for a list of values.
+func selectTakenAny(q db.Querier) string {
 	st := &statement{args: make([]any, 2)} // $2 and $3
-	st.WriteString(selectTaken + "IN ")
+	if st.WriteString(`SELECT v.value, r.record_id, r.created_at`); q.Dialect().Engine == db.Postgres {
+		st.WriteString(` FROM (SELECT DISTINCT k.value FROM unnest(ARRAY[`)
+		for i := range lookedUp {
+			if i > 0 {
+				st.WriteByte(',')
+			}
+			st.arg("")
+		}
+		st.WriteString(`]) k(value)) k CROSS JOIN LATERAL (SELECT v.value, v.record_created_at` + takenRows + `= k.value LIMIT 1) v`)
+		st.WriteString(lookUp(q, "v.record_created_at"))
+		return st.String()
+	}
+	st.WriteString(` FROM field_values v` + lookUp(q, "v.record_created_at") + takenOnes + `IN `)
 	st.list(make([]string, lookedUp))
 	return st.String()
-}()
+}
 
 // lookUp looks up the values of unique fields that the items of a batch have, many at
 // once. The unique index decides in the end, and an upsert compares the value.
@@ -321,6 +341,7 @@ func (p *UnitSession) lookUp(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	p.u.known = map[uniqueValue]taken{}
+	statement := selectTakenAny(p.u.q)
 	for _, f := range e.Fields {
 		if !f.Unique {
 			continue
@@ -344,7 +365,7 @@ func (p *UnitSession) lookUp(ctx context.Context, b *Batch) error {
 			for i := range lookedUp { // so that one statement is prepared for any number
 				args = append(args, part[min(i, len(part)-1)])
 			}
-			err := p.u.q.Query(ctx, selectTakenAny, func(row db.Row) error {
+			err := p.u.q.Query(ctx, statement, func(row db.Row) error {
 				p.u.known[uniqueValue{e.Name, f.Name, row.Text(0)}] = taken{row.Text(1), row.Int(2)}
 				return nil
 			}, args...)

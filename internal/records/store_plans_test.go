@@ -35,3 +35,31 @@ func TestPlansWithoutStatistics(t *testing.T) {
 		}
 	}
 }
+
+// Values of unique fields are looked up by their whole keys before the tables are
+// analyzed: an upsert among many records reads no others.
+func TestUniqueValuesAreLookedUpWithoutStatistics(t *testing.T) {
+	d := dbtest.Open(t, db.Postgres)
+	h := acme(t, d)
+	for i := range 300 {
+		h.create(h.as("sam"), "contact", fmt.Sprintf(`{"stage":"new","score":%d}`, i%3))
+	}
+	q := d.For(h.tenant)
+	for sql, n := range map[string]int{records.SelectTaken(q): 1, records.SelectTakenAny(q): records.LookedUp} {
+		var plan []string
+		args := []any{"contact", "score"}
+		for i := range n {
+			args = append(args, fmt.Sprint(i))
+		}
+		err := q.Query(t.Context(), "EXPLAIN "+sql, func(r db.Row) error { plan = append(plan, r.Text(0)); return nil }, args...)
+		text := strings.Join(plan, "\n")
+		if err != nil || strings.Contains(text, "Join Filter") || strings.Contains(text, "ANY (") {
+			t.Errorf("%v: %s\n%s", err, sql, text)
+		}
+		for _, want := range []string{"AND (value = ", "AND (created_at = "} {
+			if !strings.Contains(text, want) {
+				t.Errorf("expected an index condition with %s:\n%s", want, text)
+			}
+		}
+	}
+}

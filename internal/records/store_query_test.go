@@ -158,3 +158,30 @@ func TestAListOfSomeFields(t *testing.T) {
 		}
 	})
 }
+
+// Filters by columns of the record go with filters by fields that are indexed, in lists
+// and totals (contract P7).
+func TestFiltersByColumnsGoWithOthers(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		olivia, sam := h.as("olivia"), h.as("sam")
+		won, lost := id(h.create(sam, "contact", `{"stage":"won"}`)), id(h.create(sam, "contact", `{"stage":"lost"}`))
+		ids := won + "," + lost
+		for _, s := range []*records.Session{olivia, sam} {
+			for _, first := range []records.Filter{
+				{Field: "id", Value: won}, {Field: "id", Op: schema.OpIn, List: strings.Split(ids, ",")}, {Field: "owner_id", Value: h.ids["sam"]},
+			} {
+				for _, sort := range [][]records.Sort{nil, {{Field: "score"}}, {{Field: "stage", Desc: true}}} {
+					q := records.Query{Limit: 10, Filter: []records.Filter{first, {Field: "stage", Value: "won"}}, Sort: sort}
+					p, err := s.List(t.Context(), "contact", q)
+					if err != nil || p.Count != 1 || id(objects(t, p.Records)[0]) != won {
+						t.Errorf("%v: %s, %v", q, p.Records, err)
+					}
+					if n, err := s.Count(t.Context(), "contact", q); err != nil || n != (records.Count{N: 1}) {
+						t.Errorf("%v: %v, %v", q, n, err)
+					}
+				}
+			}
+		}
+	})
+}
