@@ -73,6 +73,9 @@ func (a *AdminAPI) serveTail(ctx context.Context, c *httpapi.Authed) (httpapi.Re
 	return httpapi.Reply{Stream: func(ctx context.Context, send func([]byte) error) error {
 		defer closeTail()
 		s.send = send
+		if err := s.send([]byte(": listening\n\n")); err != nil {
+			return err
+		}
 		if after != "" {
 			if err := s.resume(ctx, f); err != nil {
 				return err
@@ -99,7 +102,7 @@ type stream struct {
 	tail  *tail
 	send  func([]byte) error
 	after string          // "" or the id of the last entry that the client has
-	sent  map[string]bool // by resume
+	sent  map[string]bool // by resume; the tail may bring them again
 }
 
 // resume sends what was stored since the client's last entry.
@@ -108,15 +111,18 @@ func (s *stream) resume(ctx context.Context, f Filter) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range list {
-		s.sent[e.ID] = true
-	}
 	if older {
 		if err := s.event("skipped", "", LogSkipped{Count: 1}); err != nil {
 			return err
 		}
 	}
-	return s.entries(ctx, list)
+	if err := s.entries(ctx, list); err != nil {
+		return err
+	}
+	for _, e := range list {
+		s.sent[e.ID] = true
+	}
+	return nil
 }
 
 // newer returns the entries after an id, oldest first, at most the tailHeld newest;
@@ -145,9 +151,6 @@ func newer(f Filter, after string, page func(Filter) (Page, error)) (list []*Ent
 
 // run sends until the connection, the session or the hour ends.
 func (s *stream) run(ctx context.Context) error {
-	if err := s.send([]byte(": listening\n\n")); err != nil {
-		return err
-	}
 	beat, check, end := time.NewTicker(heartbeat), time.NewTicker(sessionEvery), time.NewTimer(longestTail)
 	defer beat.Stop()
 	defer check.Stop()
