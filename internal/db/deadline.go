@@ -13,8 +13,8 @@ import (
 // from its first byte to its last (see link).
 const (
 	// lockTime is how long a statement waits for a row that another transaction
-	// holds. It then fails with ErrBusy.
-	lockTime = 5 * time.Second
+	// holds. It then fails with ErrBusy. It is more than the 5 s of a run, whose time is over first.
+	lockTime = 5500 * time.Millisecond
 	// statementTime is how long a statement may run. The server cancels it then, so that
 	// it holds nothing any more, and it fails with ErrBusy.
 	statementTime = 6 * time.Second
@@ -67,7 +67,8 @@ const leastWait = 2 * time.Second
 
 // AnswerBy returns a context for a request that should be answered by an instant: its
 // waits for a turn to write and for a connection end then, if not earlier, though
-// not before leastWait. What has begun is not ended by it.
+// not before leastWait. What has begun is not ended by it. Work with a deadline of its own, such as
+// a run, waits until that.
 func AnswerBy(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, answerKey{}, at)
 }
@@ -76,6 +77,9 @@ func AnswerBy(ctx context.Context, at time.Time) context.Context {
 func waitEnd(ctx context.Context) time.Time {
 	now := time.Now()
 	end := now.Add(maxWait)
+	if _, own := ctx.Deadline(); own {
+		return end
+	}
 	if at, ok := ctx.Value(answerKey{}).(time.Time); ok && at.Before(end) {
 		end = now.Add(max(leastWait, at.Sub(now)))
 	}

@@ -54,6 +54,7 @@ type postgres struct {
 	watch   *watch        // nil unless the process serves
 	places  *places       // decides who gets the pool's next connection
 	spare   *pgxpool.Pool // for calls that hold one connection and would wait for another for ever
+	start   string        // begins a transaction
 	waiting atomic.Int64  // calls that wait for a connection
 	longest maximum
 	mu      sync.Mutex
@@ -64,10 +65,26 @@ type postgres struct {
 }
 
 func openPostgres(ctx context.Context, c Config) (engine, error) {
+	p, err := connectPostgres(ctx, c, false)
+	if errors.Is(err, errPooler) {
+		p, err = connectPostgres(ctx, c, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// connectPostgres returns errPooler if there is a pooler, unless pooler says so.
+func connectPostgres(ctx context.Context, c Config, pooler bool) (*postgres, error) {
 	links := newLinks()
 	config, err := postgresConfig(c, links)
 	if err != nil {
 		return nil, err // pgx leaves out the password
+	}
+	start := "begin"
+	if pooler {
+		start = behindPooler(config, c.URL)
 	}
 	hosts := hostsOf(config.ConnConfig, links)
 	config.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
@@ -86,18 +103,34 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 		return nil, err
 	}
 	p := &postgres{
-		pool: pool, spare: spare, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
+		pool: pool, spare: spare, start: start, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
 	}
-	conn, err := p.acquire(ctx, "")
-	if err != nil {
+	if err := p.check(ctx, pooler); err != nil {
 		_ = p.close() // never fails
 		return nil, err
 	}
-	conn.release()
 	if c.Serve {
 		p.watch = startWatch(p, hosts)
 	}
 	return p, nil
+}
+
+// check makes the first connection. It returns errPooler if that is not one to a server itself,
+// unless pooler says so.
+func (p *postgres) check(ctx context.Context, pooler bool) error {
+	conn, err := p.acquire(ctx, "")
+	switch {
+	case err == nil:
+		defer conn.release()
+	case !pooler && poolerRefused(err):
+		return errPooler
+	default:
+		return err
+	}
+	if pooler {
+		return nil
+	}
+	return conn.isDirect(ctx)
 }
 
 // postgresConfig returns the configuration of the URL, with our defaults for
@@ -124,6 +157,7 @@ func postgresConfig(c Config, links *links) (*pgxpool.Config, error) {
 		config.PingTimeout = pingTime
 	}
 	params := config.ConnConfig.RuntimeParams
+	params[direct] = "on"
 	for name, value := range sessionSettings {
 		if _, own := params[name]; !own {
 			params[name] = value
@@ -148,6 +182,9 @@ func (p *postgres) acquire(ctx context.Context, tenant string) (pgConn, error) {
 }
 
 func (p *postgres) acquireUntil(ctx context.Context, tenant string, until time.Time) (pgConn, error) {
+	if ended := ctx.Err(); ended != nil {
+		return pgConn{}, ended
+	}
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
 	extra, err := p.places.enter(ctx, tenant)
@@ -288,10 +325,10 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 // begin begins a transaction. again reports whether another connection may
 // succeed, as in query.
 func (p *postgres) begin(ctx context.Context, c pgConn) (again bool, err error) {
-	sql := "begin"
+	sql := p.start
 	if patient(ctx) {
 		c.link.within(patience + silence)
-		sql = "begin; set local statement_timeout = '" + milliseconds(patience) + "'; set local lock_timeout = '" + milliseconds(patience) + "'"
+		sql += "; set local statement_timeout = '" + milliseconds(patience) + "'; set local lock_timeout = '" + milliseconds(patience) + "'"
 	}
 	err = c.control(ctx, sql)
 	if again = errors.Is(err, ErrUnavailable); again {

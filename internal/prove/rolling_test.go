@@ -32,7 +32,7 @@ func TestProveRollingRestart(t *testing.T) {
 	for _, b := range balancing {
 		t.Run(b.name, func(t *testing.T) {
 			together(t)
-			haproxy := findHAProxy(t)
+			haproxy := findTool(t, "haproxy")
 			p := begin(t, "ROLL-1-"+b.name, db.Postgres)
 			w := fresh(t, db.Postgres)
 			r := newRotation(w, scale(1, 2))
@@ -189,15 +189,14 @@ func nodesUp(front *node) (up int, err error) {
 	return up, nil
 }
 
-// findHAProxy returns the path of HAProxy, which "make test" installs. It skips the test
-// where it cannot be installed.
-func findHAProxy(t *testing.T) string {
+// findTool returns the path of a program of Debian's, or skips the test if it is not installed.
+func findTool(t *testing.T, name string) string {
 	t.Helper()
-	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} { // Debian's place is not in everybody's PATH
-		if path, err := exec.LookPath(name); err == nil {
+	for _, path := range []string{name, "/usr/sbin/" + name} { // Debian's place is not in everybody's PATH
+		if path, err := exec.LookPath(path); err == nil {
 			return path
 		}
 	}
-	t.Skip("haproxy is not installed: there is no balancer to restart nodes behind")
+	t.Skip(name + " is not installed")
 	return ""
 }
