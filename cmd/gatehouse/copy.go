@@ -202,7 +202,9 @@ func (p *copyProgress) note(c db.CopyProgress) error {
 	}
 	switch {
 	case c.Done && c.Rows > 0 && !c.Verify:
-		p.say("%s: %s%s.", c.Table, thousands(c.Rows), map[bool]string{true: " more rows", false: " rows"}[c.Resumed])
+		more := map[bool]string{true: "more "}[c.Resumed]
+		rows := map[bool]string{true: "row", false: "rows"}[c.Rows == 1]
+		p.say("%s: %s %s%s.", c.Table, thousands(c.Rows), more, rows)
 	case !c.Done && now.Sub(p.said) >= copyEvery:
 		p.said = now
 		rate := int64(float64(c.Rows) / now.Sub(p.begun).Seconds())

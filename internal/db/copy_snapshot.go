@@ -66,8 +66,11 @@ func (s *snapshot) beginPostgres(ctx context.Context, p *postgres) (err error) {
 		return nil
 	}
 	s.post.link.within(patience + silence)
-	err = s.post.control(ctx, `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0; `+
-		`set local statement_timeout = '`+milliseconds(patience)+`'`)
+	begin := `begin isolation level repeatable read read only`
+	if _, settings, some := strings.Cut(p.start, ";"); some { // behind a pooler
+		begin += ";" + settings
+	}
+	err = s.post.control(ctx, begin+`; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = '`+milliseconds(patience)+`'`)
 	if err != nil {
 		err = errors.Join(err, s.end())
 	}
