@@ -150,6 +150,31 @@ func TestCopyRefuses(t *testing.T) {
 	}
 }
 
+// A day of the log that cannot be read ends the copy, which goes on once its file is away.
+func TestCopyNamesADamagedDay(t *testing.T) {
+	x := stocked(t, 3)
+	post := emptyPostgres(t, keyOf(t, x.config.Dir))
+	day := filepath.Join(x.config.Dir, db.DaysFolder, "2026-11-20.db")
+	if err := os.WriteFile(day, []byte(strings.Repeat("garbage ", 2000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"copy", "--data", x.config.Dir, "--database", post.config.URL}
+	if _, words, code := x.raw(args...); code != 1 || !strings.Contains(lastLine(words), "the audit log of 2026-11-20: ") {
+		t.Errorf("status %d: %s", code, words)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(day + suffix); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if _, words, code := x.raw(args...); code != 0 {
+		t.Errorf("status %d: %s", code, words)
+	}
+	if out, _ := post.ok("audit", "--tenant", "acme", "--json"); strings.Count(out, "\n") != 24 {
+		t.Errorf("the log:\n%s", out)
+	}
+}
+
 // occupied returns a folder with a file of somebody.
 func occupied(t *testing.T) string {
 	dir := t.TempDir()
