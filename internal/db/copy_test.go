@@ -207,6 +207,11 @@ func TestACopyThereAndBackIsEqual(t *testing.T) {
 			t.Fatalf("line %d: %.300q, want %.300q", i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
 		}
 	}
+	spaced := 0 // JSON has no spaces, as the program stores it
+	err = dbtest.OpenConfig(t, third).Unscoped("test").Query(t.Context(), `SELECT 1 FROM records WHERE data <> json(data)`, func(db.Row) error { spaced++; return nil })
+	if err != nil || spaced > 0 {
+		t.Errorf("%d records have JSON with spaces, %v", spaced, err)
+	}
 	if _, err := copies(t, first, second, false, nil); !errors.Is(err, db.ErrOccupied) || !strings.Contains(err.Error(), "finished and verified") {
 		t.Errorf("once more: %v", err)
 	}
