@@ -122,6 +122,7 @@ func TestHelp(t *testing.T) {
 		"help-key":        {"help", "key"},
 		"help-key-create": {"help", "key", "create"},
 		"help-backup":     {"backup", "--help"},
+		"help-copy":       {"copy", "--help"},
 	} {
 		stdout, stderr, code := x.raw(args...)
 		if code != 0 || stderr != "" {

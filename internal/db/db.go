@@ -39,6 +39,11 @@ type Config struct {
 	// server holds it. On PostgreSQL, whose nodes share a database, it watches the
 	// servers of the URL; see Health.
 	Serve bool
+	// Target opens the database as the target of a Copy: it must be empty, or the
+	// target of a copy that is unfinished, which Open refuses otherwise.
+	Target bool
+	// Name is what PostgreSQL calls the connections; "" is gatehouse.
+	Name string
 }
 
 // Errors that callers distinguish. Test for them with errors.Is.

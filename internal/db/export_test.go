@@ -180,3 +180,24 @@ func Silence(d *DB, limit time.Duration) {
 	p.links.silence = limit
 	p.reset()
 }
+
+// SmallCopy makes a copy use batches of so many rows, and wait but shortly for others.
+func SmallCopy(c *Copy, rows int) { c.batchRows, c.wait = rows, 300*time.Millisecond }
+
+// PlannedTables lists the tables that a copy copies.
+func PlannedTables(ctx context.Context, from, to *DB) (names []string, err error) {
+	plan, err := planCopy(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range append(plan.tables, plan.byDay...) {
+		names = append(names, t.name)
+	}
+	return names, nil
+}
+
+// CanonicalJSON is the form in which a copy compares JSON.
+func CanonicalJSON(text string) (string, error) {
+	form, err := canonicalJSON(nil, []byte(text))
+	return string(form), err
+}

@@ -49,8 +49,9 @@ func (to scope) check(st *statement) {
 // Open opens the database, creating and migrating it as needed. If c.Serve is
 // set, it holds the folder's serving lock until Close. It returns ErrServed
 // if another process serves the folder, ErrLost if the folder has lost its
-// database, ErrTooNew if a newer program has migrated it, ErrBusy if it stays
-// locked, and ErrFull or ErrUnavailable as Handle does.
+// database, ErrTooNew if a newer program has migrated it, ErrUnfinished and
+// ErrOccupied for targets of copies, ErrBusy if it stays locked, and ErrFull or
+// ErrUnavailable as Handle does.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	open, dialect := openSQLite, sqliteDialect
 	if c.URL != "" {
@@ -62,8 +63,18 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	d := &DB{engine: e, dialect: dialect, written: new(written)}
 	d.days = newDays(d, c)
+	if c.Target {
+		if err := d.mayBeFilled(ctx); err != nil { // before it is migrated
+			return nil, errors.Join(err, d.Close())
+		}
+	}
 	if err := d.migrate(ctx, mainSteps); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
+	}
+	if !c.Target {
+		if err := d.whole(ctx); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
 	}
 	if c.Serve && c.URL == "" {
 		if err := markServed(c.Dir); err != nil {

@@ -163,6 +163,9 @@ func postgresConfig(c Config, links *links) (*pgxpool.Config, error) {
 			params[name] = value
 		}
 	}
+	if c.Name != "" {
+		params["application_name"] = c.Name
+	}
 	config.ConnConfig.DialFunc = links.dial // also for requests to cancel
 	// When a ctx ends, the statement is canceled at the server and the
 	// connection is kept: a client that hangs up must not cost a reconnection.

@@ -11,6 +11,7 @@ package gatetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -177,15 +178,19 @@ func (w *World) AuditLog(tenant tenant.ID) map[string]*audit.Entry {
 		n.Stop()
 	}
 	log := map[string]*audit.Entry{}
-	stored := audit.Log{DB: dbtest.OpenConfig(w.T, w.config), Tenant: tenant}
-	err := stored.Query(context.Background(), audit.Filter{}, func(e *audit.Entry) error {
+	d, err := db.Open(context.Background(), w.config)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	stored := audit.Log{DB: d, Tenant: tenant}
+	err = stored.Query(context.Background(), audit.Filter{}, func(e *audit.Entry) error {
 		if log[e.RequestID] != nil {
 			w.T.Errorf("request %s has two audit entries", e.RequestID)
 		}
 		log[e.RequestID] = e
 		return nil
 	})
-	if err != nil {
+	if err := errors.Join(err, d.Close()); err != nil {
 		w.T.Fatal(err)
 	}
 	return log
