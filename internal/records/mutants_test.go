@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{"ids are looked up without the viewer", "store_read.go", "st.WriteString(\" AND \")\n\t\tst.reached(scope)\n\t\tinOrder", "if len(filters) == 0 || filters[0].field != byID {\n\t\t\tst.WriteString(\" AND \")\n\t\t\tst.reached(scope)\n\t\t}\n\t\tinOrder"},
 	{"counts are of all", "store_count.go", "st.WriteString(\" AND \")\n\t\tst.reached(scope)", ""},
 	{"an index in one group is enough", "plan.go", "!slices.ContainsFunc(either, func(group []rowCondition) bool { return !slices.ContainsFunc(group, isIndexed) })", "slices.ContainsFunc(either, func(group []rowCondition) bool { return slices.ContainsFunc(group, isIndexed) })"},
-	{"further filters are ignored", "predicate.go", "for _, f := range filters[min(1, len(filters)):] {", "for _, f := range filters[len(filters):] {"},
+	{"further filters are ignored", "predicate.go", "for _, f := range filters[1:] {", "for _, f := range filters[len(filters):] {"},
 	{"a filter by an unreadable field", "plan.go", "if field != nil && !m.r.ReadField[field.Index] {", "if false {"},
 	{"what is not set is sorted as an empty text", "order.go", "return schema.Unset\n", "return \"\"\n"},
 	{"a sorted page begins with the record before it", "store_sorted.go", `sign := " > "`, `sign := " >= "`},

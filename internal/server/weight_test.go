@@ -119,7 +119,7 @@ func TestAStoredDocumentIsBounded(t *testing.T) {
 // each of which takes 16,002 bytes as text.
 func spoil(t *testing.T, w *gatetest.World, table, column, key, id string, n int) {
 	t.Helper()
-	err := w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
+	err := w.DB().For("acme").Write(db.Patiently(t.Context(), "numbers of a gigabyte"), func(tx db.Tx) error {
 		data := `'{"title":"old","note":"kept","n":5,"extra":[1e-16000,1e-20000,9007199254740993.0],"more":[1]}'`
 		if tx.Dialect().Engine == db.Postgres {
 			data = `jsonb_build_object('title', 'old', 'note', 'kept', 'n', 5, 'more', jsonb_build_array(1),
