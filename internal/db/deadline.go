@@ -25,7 +25,7 @@ const (
 	// firstAnswer is silence for the first answer on a new connection, which none but a busy server
 	// keeps waiting for. A request to cancel what a lost connection did must not hold its place in the pool.
 	firstAnswer = 3 * time.Second
-	// leastCommit is what a commit has at least when its caller's time is nearly over:
+	// leastCommit is the least time of a commit, also when its caller's time is nearly over:
 	// a commit that is cut off leaves the outcome unknown.
 	leastCommit = time.Second
 	// cancelTime is how long a statement whose ctx has ended has to end. Then its
@@ -61,7 +61,7 @@ func (errSilent) Temporary() bool { return false }
 
 type answerKey struct{}
 
-// leastWait is what a wait for a turn or a connection has when a request is late already, because
+// leastWait is the least time of a wait for a turn or a connection, also when a request is late already, because
 // its body was slow or it ran long.
 const leastWait = 2 * time.Second
 

@@ -15,8 +15,8 @@ import (
 
 // TestAuthorizationMatrix compares the answers of the product and the oracle
 // for viewer × record × verb of a generated tenant, changes the tenant, and asks
-// again. It asks about a few viewers: most cells are in the tests without the
-// race detector, TestAuthorizationMatrixAtLength and TestMatrixCatchesSeededFaults.
+// again. It asks about a few viewers: most cells are in TestAuthorizationMatrixAtLength and
+// TestMatrixCatchesSeededFaults, which never run under the race detector.
 func TestAuthorizationMatrix(t *testing.T) { matrix(t, 1, brief) }
 
 // brief is an examination of an eighth of the viewers, before and after one stage
