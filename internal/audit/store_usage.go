@@ -17,6 +17,8 @@ const (
 	thinBack = 48 * time.Hour
 	// coarse is the span of such a row, in microseconds.
 	coarse = 15 * minute
+	// thinBatch is how many rows one transaction merges.
+	thinBatch = 500
 )
 
 // usageColumns are the columns of usageSums, in the order of values.
@@ -111,13 +113,19 @@ func addRows(ctx context.Context, tx db.Tx, inserts []insert, rows []usageRow) e
 	return nil
 }
 
+// thinSpan returns the minutes that thin merges.
+func thinSpan(now time.Time) (from, below int64) {
+	below = clock.Micros(now.Add(-thinAfter))
+	below -= below % coarse
+	return below - thinBack.Microseconds(), below
+}
+
 // thin merges the rows of a tenant's usage that are thinAfter old into rows of
 // fifteen minutes. It does so in small transactions, each of which deletes rows
 // and adds what they had, so that nothing counts twice or not at all, whatever
 // stops it and whoever else does the same.
 func thin(ctx context.Context, h db.Handle, now time.Time) error {
-	below := clock.Micros(now.Add(-thinAfter))
-	below -= below % coarse
+	from, below := thinSpan(now)
 	for _, job := range []struct {
 		sql     string
 		inserts []insert
@@ -136,7 +144,7 @@ func thin(ctx context.Context, h db.Handle, now time.Time) error {
 					sums := scanSums(r, 2)
 					merged.add(r.Int(0)-r.Int(0)%coarse, r.Text(1), &sums)
 					return nil
-				}, below-thinBack.Microseconds(), below, coarse, retentionBatch)
+				}, from, below, coarse, thinBatch)
 				if err != nil {
 					return err
 				}

@@ -185,6 +185,7 @@ func TestOldKeysAreForgotten(t *testing.T) {
 		if n := kept(); n != 5 {
 			t.Errorf("%d keys", n)
 		}
+		w.HousekeepingIsDue()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/records"
@@ -68,36 +67,23 @@ func (s store) keeping(ctx context.Context, c *claim, now time.Time) func(db.Tx,
 	}
 }
 
-const (
-	expireEvery = time.Hour
-	expireBatch = 500
-)
+const expireEvery = time.Hour
 
-// RunRetention forgets old Idempotency-Keys, now and every hour, until ctx ends. Any
-// number of nodes may run it at once.
+// RunRetention forgets old Idempotency-Keys, now and every hour, until ctx ends. Of the
+// nodes that run it, one does so.
 func (s *Service) RunRetention(ctx context.Context) {
-	background.Sweep(ctx, expireEvery,
-		func(ctx context.Context) error { return s.repeats.store.expire(ctx, s.repeats.clock.Now()) },
+	store := s.repeats.store
+	store.d.Housekeep(ctx, "idempotency", expireEvery,
+		func(ctx context.Context) error { return store.expire(ctx, s.repeats.clock.Now()) },
 		func(err error) { s.emit("idempotency.retention_failed", map[string]any{"error": err.Error()}) })
 }
 
-// expire deletes the old keys of every tenant, in small transactions.
+// expire deletes the old keys of every tenant.
 func (s store) expire(ctx context.Context, now time.Time) error {
-	tenants, err := tenant.List(ctx, s.d)
-	if err != nil {
-		return err
-	}
-	before := clock.Micros(now.Add(-keepFor))
-	return background.Each(ctx, tenants, func(ctx context.Context, id tenant.ID) error {
-		h := s.d.For(id)
-		return background.Steps(ctx, func(ctx context.Context) (more bool, err error) {
-			err = h.Write(ctx, func(tx db.Tx) error {
-				deleted, err := tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE tenant_id = $1 AND (user_id, key_hash) IN (SELECT user_id, key_hash
-					FROM idempotency_keys WHERE tenant_id = $1 AND done_at <= $2 ORDER BY done_at, user_id, key_hash LIMIT $3`+tx.Dialect().ForUpdate+`)`, before, expireBatch)
-				more = deleted == expireBatch
-				return err
-			})
-			return more, err
-		})
+	return tenant.Expire(ctx, s.d, tenant.Old{
+		Some: `SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND done_at <= $2`,
+		Delete: []string{`DELETE FROM idempotency_keys WHERE tenant_id = $1 AND (user_id, key_hash) IN (SELECT user_id, key_hash
+			FROM idempotency_keys WHERE tenant_id = $1 AND done_at <= $2 ORDER BY done_at, user_id, key_hash LIMIT 500` + s.d.Dialect().ForUpdate + `)`},
+		Args: []any{clock.Micros(now.Add(-keepFor))},
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -68,16 +67,6 @@ type CopyProgress struct {
 	Done    bool   // the table is complete
 	Verify  bool   // the rows are read again and compared
 }
-
-// CopiedTable is a table of the source and of the target, as they were compared.
-type CopiedTable struct {
-	Table                string
-	Rows, TargetRows     int64
-	Digest, TargetDigest string // SHA-256 of all rows in the order of their keys
-}
-
-// Equal reports whether the target has what the source has.
-func (t CopiedTable) Equal() bool { return t.Rows == t.TargetRows && t.Digest == t.TargetDigest }
 
 // errUnfinished has the remedy.
 func errUnfinished() error {
@@ -400,94 +389,6 @@ func (c *Copy) progress(p CopyProgress) error {
 		return nil
 	}
 	return c.Progress(p)
-}
-
-// verify reads all rows of both databases again and compares them, table by table.
-func (c *Copy) verify(ctx context.Context, from *snapshot, days []Day) (tables []CopiedTable, err error) {
-	to, err := c.To.snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, to.end()) }()
-	for _, t := range c.plan.tables {
-		compared, err := c.compare(ctx, from, to, t, t.name, nil)
-		if err != nil {
-			return tables, fmt.Errorf("compare %s: %w", t.name, err)
-		}
-		tables = append(tables, compared)
-	}
-	installed := CopiedTable{Table: "installation"}
-	if installed.Rows, installed.Digest, err = digestInstallation(ctx, from); err != nil {
-		return tables, err
-	}
-	if installed.TargetRows, installed.TargetDigest, err = digestInstallation(ctx, to); err != nil {
-		return tables, err
-	}
-	tables = append(tables, installed)
-	there, err := c.To.days.List(ctx)
-	if err != nil {
-		return tables, err
-	}
-	for _, day := range there {
-		if !slices.Contains(days, day) {
-			return tables, fmt.Errorf("%w: the target has an audit log of %s", ErrDiffers, day)
-		}
-	}
-	for _, day := range days {
-		err := withDay(ctx, c.From, from, day, func(from *snapshot) error {
-			return withDay(ctx, c.To, to, day, func(to *snapshot) error {
-				for _, t := range c.plan.byDay {
-					compared, err := c.compare(ctx, from, to, t, t.name+" "+day.String(), &day)
-					if err != nil {
-						return err
-					}
-					tables = append(tables, compared)
-				}
-				return nil
-			})
-		})
-		if err != nil {
-			return tables, fmt.Errorf("compare the audit log of %s: %w", day, err)
-		}
-	}
-	var differ []string
-	for _, t := range tables {
-		if !t.Equal() {
-			differ = append(differ, fmt.Sprintf("%s (%d rows in the source, %d in the target)", t.Table, t.Rows, t.TargetRows))
-		}
-	}
-	if len(differ) > 0 {
-		return tables, fmt.Errorf("%w in %s: was the source written to between the first run of the copy and this one? --restart begins anew",
-			ErrDiffers, strings.Join(differ, ", "))
-	}
-	return tables, nil
-}
-
-// compare reads a table of both databases, side by side.
-func (c *Copy) compare(ctx context.Context, from, to *snapshot, t copyTable, name string, day *Day) (CopiedTable, error) {
-	compared := CopiedTable{Table: name}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	read := make(chan error, 1)
-	go func() {
-		var err error
-		compared.TargetRows, compared.TargetDigest, err = t.digest(ctx, to, day, c.batchRows, func(int64) error { return nil })
-		read <- err
-	}()
-	var err error
-	compared.Rows, compared.Digest, err = t.digest(ctx, from, day, c.batchRows, func(rows int64) error {
-		return c.progress(CopyProgress{Table: name, Rows: rows, Verify: true})
-	})
-	if err != nil {
-		cancel()
-	}
-	if failed := <-read; err == nil {
-		err = failed
-	}
-	if err == nil {
-		err = c.progress(CopyProgress{Table: name, Rows: compared.Rows, Verify: true, Done: true})
-	}
-	return compared, err
 }
 
 // finish marks the target as a whole database.

@@ -201,3 +201,8 @@ func CanonicalJSON(text string) (string, error) {
 	form, err := canonicalJSON(nil, []byte(text))
 	return string(form), err
 }
+
+// Due says whether a job is due on the node of d, as Housekeep asks.
+func Due(ctx context.Context, d *DB, job string, every time.Duration) (bool, error) {
+	return d.due(ctx, job, every)
+}

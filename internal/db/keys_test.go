@@ -12,6 +12,7 @@ import (
 var notByTenant = map[string]string{
 	"schema_migrations pkey": "tells of the database, not of a tenant",
 	"installation pkey":      "as schema_migrations",
+	"housekeeping pkey":      "nodes agree on work for all tenants",
 	"tenant_hosts pkey":      "the host is what the tenant is found by, and belongs to one tenant",
 }
 

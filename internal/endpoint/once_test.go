@@ -182,6 +182,7 @@ func TestRetentionOfKeys(t *testing.T) {
 				w.Apply(orders + endpoints("{slug: hook, target: {component: act}, auth: token}") + c.setting)
 				hook := w.Webhook("hook").With("Idempotency-Key", "k")
 				first := header(t, hook.Post(custom+"hook", ok).Want(200, ""), "X-Event-Id")
+				w.HousekeepingIsDue()
 				w.Nodes[0].Stop() // which writes the run
 				w.Clock.Advance(time.Duration(c.days) * 24 * time.Hour)
 				hook = hook.At(w.AddNode())

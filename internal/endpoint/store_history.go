@@ -154,13 +154,12 @@ func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string
 const (
 	runRetention = 30 * 24 * time.Hour
 	expireEvery  = time.Hour
-	expireBatch  = 500
 )
 
 // RunRetention deletes what is older than the retention, now and every hour,
-// until ctx ends. Any number of nodes may run it at once.
+// until ctx ends. Of the nodes that run it, one does so.
 func (s *Service) RunRetention(ctx context.Context) {
-	background.Sweep(ctx, expireEvery,
+	s.store.d.Housekeep(ctx, "runs", expireEvery,
 		func(ctx context.Context) error { return s.store.expire(ctx, s.clock.Now()) },
 		func(err error) { s.emit("run.retention_failed", map[string]any{"error": err.Error()}) })
 }
@@ -169,52 +168,49 @@ func (s *Service) RunRetention(ctx context.Context) {
 // their keys where the tenant does not keep them for ever (contract W13). A
 // tenant whose deletion fails does not stop the others.
 func (s store) expire(ctx context.Context, now time.Time) error {
-	tenants, err := tenant.List(ctx, s.d)
-	if err != nil {
-		return err
-	}
-	return background.Each(ctx, tenants, func(ctx context.Context, id tenant.ID) error { return s.expireTenant(ctx, id, now) })
-}
-
-func (s store) expireTenant(ctx context.Context, id tenant.ID, now time.Time) error {
-	h := s.d.For(id)
-	lock := h.Dialect().ForUpdate
-	err := deleteOld(ctx, h, `DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs
-		WHERE tenant_id = $1 AND started_at < $2 ORDER BY started_at, run_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
-	if err != nil {
-		return err
-	}
-	err = deleteOld(ctx, h, `DELETE FROM event_repeats WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM event_repeats
-		WHERE tenant_id = $1 AND last_at < $2 ORDER BY last_at, event_id LIMIT $3`+lock+`)`, clock.Micros(now.Add(-runRetention)))
-	if err != nil {
-		return err
-	}
-	t, err := tenant.Load(ctx, h)
-	if err != nil || t.Settings.DedupRetentionDays == 0 {
-		return err
-	}
-	bound := clock.Micros(now.AddDate(0, 0, -t.Settings.DedupRetentionDays))
-	err = deleteOld(ctx, h, `DELETE FROM event_keys WHERE tenant_id = $1 AND (slug, key_hash) IN (SELECT slug, key_hash FROM event_keys
-		WHERE tenant_id = $1 AND seen_at < $2 ORDER BY seen_at, slug, key_hash LIMIT $3`+lock+`)`, bound)
-	if err != nil {
-		return err
-	}
-	return deleteOld(ctx, h, `DELETE FROM events WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM events
-		WHERE tenant_id = $1 AND received_at < $2 ORDER BY received_at, event_id LIMIT $3`+lock+`)`, bound)
-}
-
-// deleteOld deletes in small transactions, oldest first. Each locks its rows in
-// one order, so that nodes that do the same wait for each other. It finds the
-// rows by an index, and rests in between.
-func deleteOld(ctx context.Context, h db.Handle, sql string, before int64) error {
-	return background.Steps(ctx, func(ctx context.Context) (more bool, err error) {
-		err = h.Write(ctx, func(tx db.Tx) error {
-			deleted, err := tx.Exec(ctx, sql, before, expireBatch)
-			more = deleted == expireBatch
-			return err
+	lock, before := s.d.Dialect().ForUpdate, []any{clock.Micros(now.Add(-runRetention))}
+	err := tenant.Expire(ctx, s.d,
+		tenant.Old{
+			Some: `SELECT 1 FROM runs WHERE tenant_id = $1 AND started_at < $2`,
+			Delete: []string{`DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs
+				WHERE tenant_id = $1 AND started_at < $2 ORDER BY started_at, run_id LIMIT 500` + lock + `)`},
+			Args: before,
+		},
+		tenant.Old{
+			Some: `SELECT 1 FROM event_repeats WHERE tenant_id = $1 AND last_at < $2`,
+			Delete: []string{`DELETE FROM event_repeats WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM event_repeats
+				WHERE tenant_id = $1 AND last_at < $2 ORDER BY last_at, event_id LIMIT 500` + lock + `)`},
+			Args: before,
 		})
-		return more, err
-	})
+	return errors.Join(err, s.expireEvents(ctx, now))
+}
+
+// expireEvents deletes events and their keys. Each tenant says how long it keeps them, a day
+// at least.
+func (s store) expireEvents(ctx context.Context, now time.Time) error {
+	keys, events := tenant.Old{
+		Some: `SELECT 1 FROM event_keys WHERE tenant_id = $1 AND seen_at < $2`,
+		Delete: []string{`DELETE FROM event_keys WHERE tenant_id = $1 AND (slug, key_hash) IN (SELECT slug, key_hash FROM event_keys
+			WHERE tenant_id = $1 AND seen_at < $2 ORDER BY seen_at, slug, key_hash LIMIT 500` + s.d.Dialect().ForUpdate + `)`},
+	}, tenant.Old{
+		Some: `SELECT 1 FROM events WHERE tenant_id = $1 AND received_at < $2`,
+		Delete: []string{`DELETE FROM events WHERE tenant_id = $1 AND event_id IN (SELECT event_id FROM events
+			WHERE tenant_id = $1 AND received_at < $2 ORDER BY received_at, event_id LIMIT 500` + s.d.Dialect().ForUpdate + `)`},
+	}
+	var failed []error
+	for _, old := range []tenant.Old{keys, events} {
+		ids, err := tenant.Having(ctx, s.d, old.Some, clock.Micros(now.AddDate(0, 0, -1)))
+		failed = append(failed, err, background.Each(ctx, ids, func(ctx context.Context, id tenant.ID) error {
+			h := s.d.For(id)
+			t, err := tenant.Load(ctx, h)
+			if err != nil || t.Settings.DedupRetentionDays == 0 {
+				return err
+			}
+			old.Args = []any{clock.Micros(now.AddDate(0, 0, -t.Settings.DedupRetentionDays))}
+			return old.DeleteOf(ctx, h)
+		}))
+	}
+	return errors.Join(failed...)
 }
 
 // sealing is the part of a keyring that a store needs.

@@ -202,6 +202,19 @@ func (n *Node) Stop() { n.stop() }
 // DB returns the first node's database.
 func (w *World) DB() *db.DB { return w.Nodes[0].DB }
 
+// HousekeepingIsDue makes the next node that starts do all housekeeping, whichever did
+// so last: for tests that advance the clock, which is not the database's.
+func (w *World) HousekeepingIsDue() {
+	w.T.Helper()
+	err := w.DB().Unscoped("test").Write(w.T.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(w.T.Context(), `DELETE FROM housekeeping`)
+		return err
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 // Apply provisions a tenant as `gatehouse apply` does, and makes every node notice it.
 func (w *World) Apply(src string) *manifest.Result {
 	w.T.Helper()

@@ -423,7 +423,7 @@ func TestATokenRotatedLongAgoEndsItsChainHoweverOldItIs(t *testing.T) {
 		for range 4 {
 			newest = w.refresh(newest).want(200, "").text("refreshToken")
 			w.clock.advance(20 * 24 * time.Hour)
-			w.must(w.id.sweep(w.ctx))
+			w.must(w.id.store.sweep(w.ctx))
 		}
 		newest = w.refresh(newest).want(200, "").text("refreshToken")
 		w.refresh(first).want(401, fault.Unauthorized)
@@ -445,14 +445,14 @@ func TestWhatHasLongExpiredIsDeleted(t *testing.T) {
 			return fmt.Sprint(w.rows(`SELECT 1 FROM refresh_tokens WHERE tenant_id = $1`), w.rows(`SELECT 1 FROM refresh_chains WHERE tenant_id = $1`),
 				w.rows(`SELECT 1 FROM one_time_tokens WHERE tenant_id = $1`), w.rows(`SELECT 1 FROM jwt_keys WHERE tenant_id = $1`))
 		}
-		w.must(w.id.sweep(w.ctx))
+		w.must(w.id.store.sweep(w.ctx))
 		if got := count(); got != "2 2 2 2" {
 			t.Errorf("nothing is old, but: %s", got)
 		}
 		w.clock.advance(20 * 24 * time.Hour)
 		kept = w.refresh(kept).want(200, "").text("refreshToken")
 		w.clock.advance(12 * 24 * time.Hour)
-		w.must(w.id.sweep(w.ctx))
+		w.must(w.id.store.sweep(w.ctx))
 		if got := count(); got != "2 1 0 1" {
 			t.Errorf("left: %s", got)
 		}

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"time"
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
@@ -87,15 +86,6 @@ func (s store) rotateKey(ctx context.Context, actor string, tenantID tenant.ID, 
 		_, err = tx.Exec(ctx, `INSERT INTO jwt_keys (tenant_id, kid, sealed, created_at, retired_at)
 			VALUES ($1, $2, $3, `+tx.Dialect().Now+` + $4, NULL)`, k.kid, k.sealed, s.offset())
 		log.Record("jwt_key", k.kid, nil, pastKey{Signs: true})
-		return err
-	})
-}
-
-// dropKeys deletes keys whose tokens have all expired.
-func (s store) dropKeys(ctx context.Context, tenantID tenant.ID) error {
-	return s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
-		_, err := tx.Exec(ctx, `DELETE FROM jwt_keys WHERE tenant_id = $1 AND retired_at < `+tx.Dialect().Now+` + $2`,
-			s.offset()-micros(accessLifetime+24*time.Hour))
 		return err
 	})
 }

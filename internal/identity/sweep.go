@@ -2,39 +2,26 @@ package identity
 
 import (
 	"context"
-	"time"
 
 	"gatehouse/internal/background"
 	"gatehouse/internal/tenant"
 )
 
-// sweepEvery is how often tokens that have long expired are deleted.
-const sweepEvery = time.Hour
-
 // RunRetention deletes tokens that have long expired, now and every hour, until
-// ctx ends. Before that it reports accounts that share an address. Any number of
-// nodes may run it at once.
+// ctx ends. Before that it reports accounts that share an address. Of the nodes that
+// run it, one deletes.
 func (s *Service) RunRetention(ctx context.Context) {
 	failed := func(err error) { s.emit("identity.sweep_failed", map[string]any{"error": err.Error()}) }
 	if err := s.reportClashes(ctx); err != nil && ctx.Err() == nil {
 		failed(err)
 	}
-	background.Sweep(ctx, sweepEvery, s.sweep, failed)
-}
-
-// sweep deletes the long-expired tokens, sessions and keys of every tenant.
-func (s *Service) sweep(ctx context.Context) error {
-	tenants, err := s.store.tenants(ctx)
-	if err != nil {
-		return err
-	}
-	return background.Each(ctx, tenants, s.store.sweep)
+	s.store.runSweep(ctx, failed)
 }
 
 // reportClashes logs accounts whose address, in another form, is also the address of
 // another account.
 func (s *Service) reportClashes(ctx context.Context) error {
-	tenants, err := s.store.tenants(ctx)
+	tenants, err := s.store.clashing(ctx)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func TestProveHogsHarmNoNeighbour(t *testing.T) {
 		}
 	}
 	time.Sleep(500 * time.Millisecond)
-	for range scale(40, 1000) {
+	for range scale(12, 1000) {
 		p.tried(1)
 		begun := time.Now()
 		a, err := call(c, "four", "trivial")

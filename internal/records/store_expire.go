@@ -29,10 +29,10 @@ const (
 )
 
 // RunRetention deletes the records that are older than their entity types keep them, at
-// once and then every minute, until ctx ends. Any number of nodes may run it at once. An
+// once and then every minute, until ctx ends. Of the nodes that run it, one does so. An
 // error of one tenant does not stop the others; tell is called with it.
 func RunRetention(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
-	background.Sweep(ctx, expireEvery, func(ctx context.Context) error { return expireAll(ctx, d, clk, expireFor) }, tell)
+	d.Housekeep(ctx, "records", expireEvery, func(ctx context.Context) error { return expireAll(ctx, d, clk, expireFor) }, tell)
 }
 
 // expireAll deletes the old records of all tenants, in turns of some time: once of each,

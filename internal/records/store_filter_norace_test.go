@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,8 +133,9 @@ func (c *rowCounter) run(sql string, args []any) error {
 }
 
 // The cost of a filtered list depends on what its viewer sees: with ten
-// times as many hidden matches neither engine looks at more rows.
-func TestAFilterDoesNotTellWhatIsHidden(t *testing.T) {
+// times as many hidden matches neither engine looks at more rows. Every fourth question is asked, by
+// chance which; all with GATEHOUSE_PROVE.
+func TestProveAFilterDoesNotTellWhatIsHidden(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(string(engine), func(t *testing.T) {
 			config := dbtest.Config(t, engine)
@@ -221,6 +224,9 @@ func filteredCosts(t *testing.T, few, many *house, count func(h *house, list []s
 		} {
 
 			for _, limit := range []int{7, 50, 0} {
+				if os.Getenv("GATEHOUSE_PROVE") == "" && rand.IntN(4) > 0 {
+					continue
+				}
 				list := func(s *records.Session) {
 					q.Limit = limit
 					page, err := s.List(t.Context(), "contact", q)

@@ -20,11 +20,11 @@ const (
 )
 
 // RunHousekeeping undoes forgotten builds and sweeps what configurations no
-// longer name, at once and then every minute, until ctx ends. Any number of
-// nodes may run it at once. An error of one tenant does not stop the others;
+// longer name, at once and then every minute, until ctx ends. Of the
+// nodes that run it, one does so. An error of one tenant does not stop the others;
 // tell is called with it.
 func RunHousekeeping(ctx context.Context, d *db.DB, clk clock.Clock, tell func(error)) {
-	background.Sweep(ctx, keepEvery, func(ctx context.Context) error { return housekeep(ctx, d, clk) }, tell)
+	d.Housekeep(ctx, "builds", keepEvery, func(ctx context.Context) error { return housekeep(ctx, d, clk) }, tell)
 }
 
 func housekeep(ctx context.Context, d *db.DB, clk clock.Clock) error {

@@ -72,7 +72,7 @@ func matrixCatches(t *testing.T, faults []seededFault) {
 // TestAuthorizationMatrixAtLength is TestAuthorizationMatrix with every viewer on SQLite.
 func TestAuthorizationMatrixAtLength(t *testing.T) {
 	how := map[db.Engine]examination{db.SQLite: whole, db.Postgres: {stages: 3, viewers: 6}}
-	enough := map[db.Engine]int{db.SQLite: 15_000, db.Postgres: 5_000} // a question takes several times as long there
+	enough := map[db.Engine]int{db.SQLite: 8_000, db.Postgres: 2_500} // a question takes several times as long there
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { matrixOn(t, d, enough[d.Engine()], how[d.Engine()]) })
 }
 

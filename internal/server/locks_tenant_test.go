@@ -17,6 +17,7 @@ func TestLockTenantIDs(t *testing.T) {
 		"tenant.Load":                   "a row of tenants",
 		"tenant.ByHost":                 "a row of tenants, found by the request's host",
 		"tenant.List":                   "rows of tenants",
+		"tenant.Having":                 "rows of tenants",
 		"tenant.Deletions":              "rows of tenants that are being deleted",
 		"access.Unfinished":             "rows of builds",
 		"schema.Keeping":                "rows of entities",

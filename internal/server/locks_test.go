@@ -75,7 +75,7 @@ func TestLockConfigurationIsWrittenByConfigure(t *testing.T) {
 		"tenant.Configure":        "is the write path, and keeps the change history",
 		"apikey.store.touch":      "when a key was last used decides nothing",
 		"identity.store.firstKey": "the first signing key is made where it is asked for, under tenant.Fence",
-		"identity.store.dropKeys": "deletes keys that no valid token names",
+		"identity.store.sweep":    "deletes keys that no valid token names",
 	})
 	writes := regexp.MustCompile(`(?i)\b(INTO|UPDATE|DELETE\s+FROM)\s+(` + strings.Join(configuration, "|") + `)\b`)
 	for _, s := range sqlTexts(t, naming(tables(t))) {

@@ -26,6 +26,7 @@ var unscoped = map[string]string{
 	"outbox.store.tenants": "the outbox sends the mails of all tenants",
 	"outbox.store.count":   "an operator watches the outbox",
 	"tenant.ByHost":        "the host is what the tenant is found by",
+	"tenant.Having":        "housekeeping asks who has something to do",
 	"tenant.List":          "an operator lists the tenants",
 	"tenant.Deletions":     "a server asks which tenants are to go",
 }
@@ -149,6 +150,9 @@ func TestDirectionEachTableBelongsToOnePackage(t *testing.T) {
 		}
 	}
 	for _, table := range all {
+		if table == "housekeeping" { // by db itself, whose texts are not read here
+			continue
+		}
 		list := slices.Sorted(maps.Keys(owners[table]))
 		if len(list) != 1 {
 			t.Errorf("table %s is touched by %d packages: %v", table, len(list), list)

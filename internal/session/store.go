@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/secret"
+	"gatehouse/internal/tenant"
 )
 
 // Start adds a session with its first token, and returns the time it began. offset, here
@@ -144,22 +145,21 @@ func EndOthers(ctx context.Context, tx db.Tx, userID UserID, epoch int64, why Re
 	return err
 }
 
-// oldChains selects up to 500 sessions whose newest token expired longer ago than $2.
-func oldChains(tx db.Tx) string {
-	return `SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND expires_at < ` + tx.Dialect().Now + ` - $2 ORDER BY expires_at LIMIT 500`
-}
+// oldChains selects up to 500 sessions whose newest token expired before $2.
+const oldChains = `SELECT chain_id FROM refresh_chains WHERE tenant_id = $1 AND expires_at < $2 ORDER BY expires_at LIMIT 500`
 
-// DropTokens deletes up to 500 tokens of sessions whose newest token expired longer ago
-// than keep, in microseconds, and returns how many it deleted. A token is kept as long
-// as its session, because an old token that is presented again ends the session.
-func DropTokens(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
-	return tx.Exec(ctx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND token_id IN (SELECT token_id FROM refresh_tokens
-		WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`) LIMIT 500)`, keep)
-}
-
-// DropChains deletes up to 500 of these sessions that have no tokens left, and returns
-// how many it deleted.
-func DropChains(ctx context.Context, tx db.Tx, keep int64) (gone int64, err error) {
-	return tx.Exec(ctx, `DELETE FROM refresh_chains WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`)
-		AND chain_id NOT IN (SELECT chain_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id IN (`+oldChains(tx)+`))`, keep)
+// Old are the sessions whose newest token expired before an instant of the database's clock,
+// in microseconds, and their tokens. A token is kept as long as its session, because an old
+// token that is presented again ends the session.
+func Old(before int64) tenant.Old {
+	return tenant.Old{
+		Some: `SELECT 1 FROM refresh_chains WHERE tenant_id = $1 AND expires_at < $2`,
+		Delete: []string{
+			`DELETE FROM refresh_tokens WHERE tenant_id = $1 AND token_id IN (SELECT token_id FROM refresh_tokens
+				WHERE tenant_id = $1 AND chain_id IN (` + oldChains + `) LIMIT 500)`,
+			`DELETE FROM refresh_chains WHERE tenant_id = $1 AND chain_id IN (` + oldChains + `)
+				AND chain_id NOT IN (SELECT chain_id FROM refresh_tokens WHERE tenant_id = $1 AND chain_id IN (` + oldChains + `))`,
+		},
+		Args: []any{before},
+	}
 }

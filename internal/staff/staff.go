@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
-	"gatehouse/internal/background"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/fault"
@@ -73,19 +72,10 @@ func (s *Service) Settle(ctx context.Context) error { return s.mails.Settle(ctx)
 // remaining mails are then dropped. The routes must not be used after Close was called.
 func (s *Service) Close(ctx context.Context) error { return s.mails.Close(ctx) }
 
-// sweepEvery is how often sessions that have ended are deleted.
-const sweepEvery = time.Hour
-
 // RunRetention deletes sessions that have ended and tokens that have long expired, now and
-// every hour, until ctx ends. Any number of nodes may run it at once.
+// every hour, until ctx ends. Of the nodes that run it, one deletes.
 func (s *Service) RunRetention(ctx context.Context) {
-	background.Sweep(ctx, sweepEvery, func(ctx context.Context) error {
-		tenants, err := s.store.tenants(ctx)
-		if err != nil {
-			return err
-		}
-		return background.Each(ctx, tenants, s.store.sweep)
-	}, func(err error) { s.emit("staff.sweep_failed", map[string]any{"error": err.Error()}) })
+	s.store.runSweep(ctx, func(err error) { s.emit("staff.sweep_failed", map[string]any{"error": err.Error()}) })
 }
 
 // blocked logs that an e-mail address was blocked.

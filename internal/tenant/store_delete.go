@@ -107,10 +107,10 @@ func deleting(ctx context.Context, tx db.Tx, suffix string) (yes bool, err error
 }
 
 // RunDeletions continues the deletion of tenants, now and every 20 s, until ctx
-// ends. Any number of nodes may run it at once. A tenant that fails does not stop
+// ends. Of the nodes that run it, one does so. A tenant that fails does not stop
 // the others; tell is called with the error.
 func RunDeletions(ctx context.Context, d *db.DB, tell func(error)) {
-	background.Sweep(ctx, deletionEvery, func(ctx context.Context) error {
+	d.Housekeep(ctx, "deletions", deletionEvery, func(ctx context.Context) error {
 		ids, err := Deletions(ctx, d)
 		if err != nil {
 			return err

@@ -100,6 +100,11 @@ func Page(ctx context.Context, q db.Querier, only ID, after, before int64, limit
 		func(r db.Row) error { return each(scan(r)) }, args...)
 }
 
+// Clashing returns the tenants for which Clashes returns something.
+func Clashing(ctx context.Context, d *db.DB) ([]tenant.ID, error) {
+	return tenant.Having(ctx, d, `SELECT 1 FROM users WHERE tenant_id = $1 AND email_key >= ' ' AND email_key < '!'`)
+}
+
 // Clashes returns, by canonical address, the users whose address is also another
 // account's: two forms of one address that were registered before addresses had a
 // canonical form. Both accounts stay as they are.

@@ -1,0 +1,49 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/internal/background"
+)
+
+// Housekeep calls pass, at once and then once in every interval, until ctx ends. Of the nodes
+// that share a PostgreSQL, one does so each time: the first to find that job is due. If that
+// node dies, or its pass fails, another turn comes after at most twice the interval. A pass
+// that takes longer than the interval may meet the next one on another node, so it must be
+// right beside itself.
+//
+// failed is called with errors, as background.Sweep does.
+func (d *DB) Housekeep(ctx context.Context, job string, every time.Duration, pass func(context.Context) error, failed func(error)) {
+	background.Sweep(ctx, every, func(ctx context.Context) error {
+		due, err := d.due(ctx, job, every)
+		if err != nil || !due {
+			return err
+		}
+		return pass(ctx)
+	}, failed)
+}
+
+// due reports whether a job is due, and then makes it due again a little before the interval
+// has passed, so that the node that did it finds it due when it asks next. On SQLite,
+// whose folder has one server, every job is due.
+func (d *DB) due(ctx context.Context, job string, every time.Duration) (due bool, err error) {
+	if d.Engine() == SQLite {
+		return true, nil
+	}
+	h, now := d.Unscoped("nodes agree on who does what is due for all tenants"), d.dialect.Now
+	due = true
+	// An instant that is further away than the interval was written by another clock.
+	err = h.Query(ctx, `SELECT 1 FROM housekeeping WHERE job = $1 AND due_at > `+now+` AND due_at <= `+now+` + $2`,
+		func(Row) error { due = false; return nil }, job, every.Microseconds())
+	if err != nil || !due {
+		return false, err
+	}
+	err = h.Write(ctx, func(tx Tx) error {
+		n, err := tx.Exec(ctx, `INSERT INTO housekeeping (job, due_at) VALUES ($1, `+now+` + $2) ON CONFLICT (job) DO UPDATE SET due_at = excluded.due_at
+			WHERE housekeeping.due_at <= `+now+` OR housekeeping.due_at > `+now+` + $3`, job, (every * 4 / 5).Microseconds(), every.Microseconds())
+		due = n > 0
+		return err
+	})
+	return due && err == nil, err
+}

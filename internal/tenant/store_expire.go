@@ -1,0 +1,84 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"time"
+
+	"gatehouse/internal/background"
+	"gatehouse/internal/db"
+)
+
+// havingPage is how many tenants one statement of Having asks about.
+const havingPage = 1000
+
+var theTenant = regexp.MustCompile(`\$1\b`)
+
+// Having returns the tenants for which a SELECT has a row, in order. The text is written as
+// for one tenant: $1 is its id, and the arguments begin with $2. An index should find the
+// row, as it is asked for each tenant. The error is one of the database.
+//
+// It is for work on all tenants of which few have anything to do: it costs one statement for a
+// thousand of them.
+func Having(ctx context.Context, d *db.DB, text string, args ...any) (ids []ID, err error) {
+	// LIMIT in a subquery that gives a value keeps PostgreSQL from reading the whole table once
+	// instead, which it may take for cheaper.
+	text = `SELECT t.tenant_id, COALESCE((` + theTenant.ReplaceAllString(text, "t.tenant_id") + ` LIMIT 1), 0)
+		FROM tenants t WHERE t.tenant_id > $1 ORDER BY t.tenant_id LIMIT ` + strconv.Itoa(havingPage)
+	h := d.Unscoped("housekeeping asks who has something to do")
+	for last := ID(""); ; {
+		begun, seen := time.Now(), 0
+		err := h.Query(ctx, text, func(r db.Row) error {
+			if last = ID(r.Text(0)); r.Bool(1) {
+				ids = append(ids, last)
+			}
+			seen++
+			return nil
+		}, append([]any{last}, args...)...)
+		if err != nil || seen < havingPage {
+			return ids, err
+		}
+		if err := background.Rest(ctx, time.Since(begun)); err != nil {
+			return ids, err
+		}
+	}
+}
+
+// Old are rows that are kept for some time. Its statements are those of one tenant: $1 is
+// its id, and Args begin with $2.
+type Old struct {
+	Some   string   // SELECT 1 of one of them
+	Delete []string // each deletes some of them, found by an index and locked in one order
+	Args   []any
+}
+
+// Expire deletes old rows of all tenants, each statement in a transaction of its own until
+// none finds a row, and rests in between. What fails for one kind or one tenant does
+// not stop the others. Expire returns the first error of each kind.
+func Expire(ctx context.Context, d *db.DB, kinds ...Old) error {
+	var failed []error
+	for _, o := range kinds {
+		ids, err := Having(ctx, d, o.Some, o.Args...)
+		failed = append(failed, err, background.Each(ctx, ids, func(ctx context.Context, id ID) error { return o.DeleteOf(ctx, d.For(id)) }))
+	}
+	return errors.Join(failed...)
+}
+
+// DeleteOf deletes the old rows of one tenant, as Expire does.
+func (o Old) DeleteOf(ctx context.Context, h db.Handle) error {
+	return background.Steps(ctx, func(ctx context.Context) (more bool, err error) {
+		for _, text := range o.Delete {
+			err := h.Write(ctx, func(tx db.Tx) error {
+				gone, err := tx.Exec(ctx, text, o.Args...)
+				more = more || gone > 0
+				return err
+			})
+			if err != nil {
+				return false, err
+			}
+		}
+		return more, nil
+	})
+}
