@@ -64,8 +64,6 @@ verify-web:
 verify-go: engine $(LINT)
 	unformatted=$$(gofmt -l $$(ls -d cmd internal bench examples 2>/dev/null)); [[ -z $$unformatted ]] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	go mod tidy -diff
-	go vet ./...
-	cd bench && go vet . ./contact ./floor
 	$(LINT) run --allow-parallel-runners ./...
 	cd bench && ../$(LINT) run --allow-parallel-runners --config ../.golangci.yml . ./contact ./floor
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages

@@ -59,7 +59,7 @@ type world struct {
 	dir    string // the data folder, unused on PostgreSQL
 	url    string
 	env    []string
-	binary string // the program, "" for the one under test
+	binary string // the program
 	token  string // of the tenant's owner
 	nodes  atomic.Int64
 	logs   string
@@ -68,7 +68,10 @@ type world struct {
 // bare returns a world with an empty database.
 func bare(t testing.TB, engine db.Engine) *world {
 	t.Helper()
-	w := &world{t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), env: append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_DRAIN_DELAY=0s")}
+	w := &world{
+		t: t, engine: engine, dir: filepath.Join(t.TempDir(), "data"), logs: t.TempDir(), binary: program(t),
+		env: append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_DRAIN_DELAY=0s", "GATEHOUSE_CACHE="+enginecache.Dir()),
+	}
 	if engine == db.Postgres {
 		w.onPostgres(dbtest.Config(t, engine).URL)
 	}
@@ -77,7 +80,7 @@ func bare(t testing.TB, engine db.Engine) *world {
 
 func (w *world) onPostgres(url string) {
 	w.url = url
-	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32), "GATEHOUSE_CACHE="+enginecache.Dir())
+	w.env = append(w.env, "GATEHOUSE_MASTER_KEY="+strings.Repeat("5e", 32))
 }
 
 // fresh returns a world with the tenant and a key of its owner.
@@ -114,11 +117,7 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	} else {
 		args = append(args, "--data", w.dir)
 	}
-	binary := w.binary
-	if binary == "" {
-		binary = program(w.t)
-	}
-	c := exec.CommandContext(ctx, binary, args...)
+	c := exec.CommandContext(ctx, w.binary, args...)
 	c.Env = w.env
 	return c
 }

@@ -177,6 +177,8 @@ func foldAny(text string) string {
 		switch {
 		case r == 'ı':
 			return 'i'
+		case unicode.Is(unicode.Cherokee, r): // Fold makes capital letters small, and small ones capital
+			return unicode.ToUpper(r)
 		case unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Hebrew, unicode.Arabic) && r != voiced && r != halfVoiced:
 			return -1
 		}

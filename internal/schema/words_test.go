@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -83,7 +84,7 @@ func quoted(text string) jsontext.Value {
 
 // A word is found by itself: what a search asks for has gone through the same form.
 func FuzzWords(f *testing.F) {
-	for _, text := range []string{"Straße", "İstanbul", "ﷺ ½", "東京がﾊﾟ", "e\u0301\u0302x", "\u0344\u1E9B\u0323", "ᾳ ΐ ǰ", strings.Repeat("é", 80), "a\u034fb"} {
+	for _, text := range []string{"Straße", "İstanbul", "ﷺ ½", "東京がﾊﾟ", "e\u0301\u0302x", "\u0344\u1E9B\u0323", "ᾳ ΐ ǰ", "Ꮏ0", strings.Repeat("é", 80), "a\u034fb"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -99,6 +100,24 @@ func FuzzWords(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Capital and small letters of every script have one form, and that form is its own.
+func TestFormsOfLetters(t *testing.T) {
+	for r := range rune(unicode.MaxRune) {
+		if unicode.SimpleFold(r) == r {
+			continue
+		}
+		form := fold(string(r))
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			if got := fold(string(other)); got != form {
+				t.Errorf("%c is %s, %c is %s", r, form, other, got)
+			}
+		}
+		if again := fold(form); again != form {
+			t.Errorf("%c is %s, which is %s", r, form, again)
+		}
+	}
 }
 
 func TestParseSearch(t *testing.T) {
