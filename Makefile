@@ -69,7 +69,7 @@ verify-go: engine $(LINT)
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
 
 test:
-	scripts/need postgresql gcc npm chromium haproxy pgbouncer
+	scripts/need postgresql gcc npm chromium chromium-headless-shell haproxy pgbouncer
 	$(MAKE) verify
 	scripts/tests race -vet=off -p $(TEST_P) -timeout 15m
 	scripts/tests plain -vet=off -p $(TEST_P) -timeout 15m -parallel 3

@@ -120,6 +120,7 @@ func commands() []command {
 		{"backup", "FILE", "copy an SQLite data folder while it is in use", backupCommand},
 		{"restore", "FILE", "make a data folder from a backup", restoreCommand},
 		{"copy", "--database URL [--data DIR | --to-data DIR] [--restart] [--json]", "copy everything from SQLite to PostgreSQL, or back", copyCommand},
+		{"database distribute", "--database URL", "spread the tenants of a Citus database over its workers", databaseDistribute},
 		{"health", "--ops-listen ADDR", "ask a server whether it is alive", healthCommand},
 		{"help", "[COMMAND]", "explain the commands", nil},
 		{"version", "", "print the version", nil},

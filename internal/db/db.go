@@ -149,4 +149,7 @@ type Dialect struct {
 	// Now is an expression for the database's time as microseconds since 1970.
 	// It is the current time, not the start time of the transaction.
 	Now string
+	// Distributed is true where the rows of the tenants are on several servers: what asks for all
+	// tenants at once must be of a kind that each server can answer for its own.
+	Distributed bool
 }

@@ -36,6 +36,9 @@ const (
 // (decision 0039).
 var compatibleFrom = map[string]int{mainSteps: 26, daySteps: 1}
 
+// migrationLock is the advisory lock of changes of the schema.
+const migrationLock = 7233716120
+
 // compatibleName is the name of compatibleFrom in the table installation.
 const compatibleName = "schema_compatible_from"
 
@@ -124,7 +127,12 @@ func (d *DB) migrate(ctx context.Context, folder string) error {
 	ctx = Patiently(ctx, "a migration changes all tables in one transaction, and other nodes wait for it")
 	err = h.Write(ctx, func(tx Tx) error {
 		if d.dialect.Engine == Postgres { // SQLite has one writer anyway
-			if err := script(ctx, tx, `SELECT pg_advisory_xact_lock(7233716120)`); err != nil {
+			if err := script(ctx, tx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, migrationLock)); err != nil {
+				return err
+			}
+		}
+		if d.dialect.Distributed { // or a change of a table cannot follow one of another on the same server
+			if err := script(ctx, tx, `SET LOCAL citus.multi_shard_modify_mode = 'sequential'`); err != nil {
 				return err
 			}
 		}

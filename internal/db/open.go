@@ -53,15 +53,18 @@ func (to scope) check(st *statement) {
 // ErrOccupied for targets of copies, ErrBusy if it stays locked, and ErrFull or
 // ErrUnavailable as Handle does.
 func Open(ctx context.Context, c Config) (*DB, error) {
-	open, dialect := openSQLite, sqliteDialect
+	open := openSQLite
 	if c.URL != "" {
-		open, dialect = openPostgres, postgresDialect
+		open = openPostgres
 	}
 	e, err := open(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &DB{engine: e, dialect: dialect, written: new(written)}
+	d := &DB{engine: e, dialect: sqliteDialect, written: new(written)}
+	if p, ok := e.(*postgres); ok {
+		d.dialect = *p.dialect
+	}
 	d.days = newDays(d, c)
 	if c.Target {
 		if err := d.mayBeFilled(ctx); err != nil { // before it is migrated
@@ -70,6 +73,11 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	if err := d.migrate(ctx, mainSteps); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
+	}
+	if d.dialect.Distributed { // what a migration has made, or a call of Distribute that was stopped has left
+		if err := d.distribute(ctx, nil); err != nil {
+			return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
+		}
 	}
 	if !c.Target {
 		if err := d.whole(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
@@ -55,7 +56,8 @@ type postgres struct {
 	places  *places       // decides who gets the pool's next connection
 	spare   *pgxpool.Pool // for calls that hold one connection and would wait for another for ever
 	start   string        // begins a transaction
-	waiting atomic.Int64  // calls that wait for a connection
+	dialect *Dialect
+	waiting atomic.Int64 // calls that wait for a connection
 	longest maximum
 	mu      sync.Mutex
 	tenants map[scope]*orderedQueue // only those with ordered writes in progress
@@ -64,26 +66,40 @@ type postgres struct {
 	commits atomic.Uint64
 }
 
+// way is what stands between a node and its data.
+type way struct{ pooler, distributed bool }
+
 func openPostgres(ctx context.Context, c Config) (engine, error) {
-	p, err := connectPostgres(ctx, c, false)
-	if errors.Is(err, errPooler) {
-		p, err = connectPostgres(ctx, c, true)
+	for found := (way{}); ; {
+		p, err := connectPostgres(ctx, c, found)
+		switch {
+		case err == nil:
+			return p, nil
+		case errors.Is(err, errPooler):
+			found.pooler = true
+		case errors.Is(err, errDistributed):
+			found.distributed = true
+		default:
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
 }
 
-// connectPostgres returns errPooler if there is a pooler, unless pooler says so.
-func connectPostgres(ctx context.Context, c Config, pooler bool) (*postgres, error) {
-	links := newLinks()
-	config, err := postgresConfig(c, links)
+// connectPostgres returns errPooler if there is a pooler, and errDistributed if the database is
+// distributed, unless on says so.
+func connectPostgres(ctx context.Context, c Config, on way) (*postgres, error) {
+	links, dialect := newLinks(), &postgresDialect
+	settings := sessionSettings
+	if on.distributed {
+		dialect, settings = &citusDialect, maps.Clone(sessionSettings)
+		maps.Copy(settings, citusSettings)
+	}
+	config, err := postgresConfig(c, settings, links)
 	if err != nil {
 		return nil, err // pgx leaves out the password
 	}
 	start := "begin"
-	if pooler {
+	if on.pooler {
 		start = behindPooler(config, c.URL)
 	}
 	hosts := hostsOf(config.ConnConfig, links)
@@ -103,9 +119,9 @@ func connectPostgres(ctx context.Context, c Config, pooler bool) (*postgres, err
 		return nil, err
 	}
 	p := &postgres{
-		pool: pool, spare: spare, start: start, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
+		pool: pool, spare: spare, start: start, dialect: dialect, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
 	}
-	if err := p.check(ctx, pooler); err != nil {
+	if err := p.check(ctx, on); err != nil {
 		_ = p.close() // never fails
 		return nil, err
 	}
@@ -115,27 +131,36 @@ func connectPostgres(ctx context.Context, c Config, pooler bool) (*postgres, err
 	return p, nil
 }
 
-// check makes the first connection. It returns errPooler if that is not one to a server itself,
-// unless pooler says so.
-func (p *postgres) check(ctx context.Context, pooler bool) error {
+// check makes the first connection. It returns errPooler if that is not one to a server itself, and
+// errDistributed if that server's tables are distributed, unless on says so.
+func (p *postgres) check(ctx context.Context, on way) error {
 	conn, err := p.acquire(ctx, "")
 	switch {
 	case err == nil:
 		defer conn.release()
-	case !pooler && poolerRefused(err):
+	case !on.pooler && poolerRefused(err):
 		return errPooler
 	default:
 		return err
 	}
-	if pooler {
+	if !on.pooler {
+		if err := conn.isDirect(ctx); err != nil {
+			return err
+		}
+	}
+	if on.distributed {
 		return nil
 	}
-	return conn.isDirect(ctx)
+	distributed, err := conn.isDistributed(ctx)
+	if err == nil && distributed {
+		err = errDistributed
+	}
+	return err
 }
 
 // postgresConfig returns the configuration of the URL, with our defaults for
 // what it leaves out.
-func postgresConfig(c Config, links *links) (*pgxpool.Config, error) {
+func postgresConfig(c Config, settings map[string]string, links *links) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		return nil, err
@@ -158,7 +183,7 @@ func postgresConfig(c Config, links *links) (*pgxpool.Config, error) {
 	}
 	params := config.ConnConfig.RuntimeParams
 	params[direct] = "on"
-	for name, value := range sessionSettings {
+	for name, value := range settings {
 		if _, own := params[name]; !own {
 			params[name] = value
 		}
@@ -199,7 +224,7 @@ func (p *postgres) acquireUntil(ctx context.Context, tenant string, until time.T
 	defer cancel()
 	c, err := borrow(limited, pool)
 	if err == nil {
-		return pgConn{Conn: c.Conn(), lent: c, link: linkOf(c.Conn().PgConn()), leave: leave}, nil
+		return pgConn{Conn: c.Conn(), lent: c, link: linkOf(c.Conn().PgConn()), leave: leave, speak: p.dialect}, nil
 	}
 	leave()
 	switch {

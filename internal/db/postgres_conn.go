@@ -22,6 +22,7 @@ type pgConn struct {
 	lent  *pgxpool.Conn
 	link  *link
 	leave func() // gives its place back
+	speak *Dialect
 }
 
 // release returns the connection.

@@ -80,7 +80,7 @@ func (tx *pgTx) fail(err error) {
 	}
 }
 
-func (tx *pgTx) Dialect() Dialect { return postgresDialect }
+func (tx *pgTx) Dialect() Dialect { return *tx.conn.speak }
 
 // pgRow is a row in text format (bytea in binary).
 type pgRow struct {

@@ -89,21 +89,25 @@ type tenantWithMail struct {
 }
 
 // tenants lists the tenants that have mail. It steps through the index from
-// tenant to tenant, so that its cost does not grow with the number of mails.
+// tenant to tenant, so that its cost does not grow with the number of mails. Where the
+// tenants are on several servers, which have no common index, each reads its own.
 func (s *store) tenants(ctx context.Context) ([]tenantWithMail, error) {
 	var list []tenantWithMail
-	err := s.db.Unscoped("the outbox sends the mails of all tenants").Query(ctx,
-		`WITH RECURSIVE found(tenant_id) AS (
+	text := `SELECT tenant_id, min(next_at) FROM outbox GROUP BY tenant_id`
+	if !s.db.Dialect().Distributed {
+		text = `WITH RECURSIVE found(tenant_id) AS (
 			SELECT min(tenant_id) FROM outbox
 			UNION ALL
 			SELECT (SELECT min(o.tenant_id) FROM outbox o WHERE o.tenant_id > f.tenant_id) FROM found f WHERE f.tenant_id IS NOT NULL)
 		SELECT f.tenant_id, (SELECT min(o.next_at) FROM outbox o WHERE o.tenant_id = f.tenant_id)
-		FROM found f WHERE f.tenant_id IS NOT NULL`, func(r db.Row) error {
-			if !r.Null(1) { // its last mail was deleted in between
-				list = append(list, tenantWithMail{tenant.ID(r.Text(0)), clock.FromMicros(r.Int(1))})
-			}
-			return nil
-		})
+		FROM found f WHERE f.tenant_id IS NOT NULL`
+	}
+	err := s.db.Unscoped("the outbox sends the mails of all tenants").Query(ctx, text, func(r db.Row) error {
+		if !r.Null(1) { // its last mail was deleted in between
+			list = append(list, tenantWithMail{tenant.ID(r.Text(0)), clock.FromMicros(r.Int(1))})
+		}
+		return nil
+	})
 	return list, err
 }
 

@@ -85,16 +85,18 @@ func Fence(ctx context.Context, tx db.Tx) (version int64, err error) {
 // which of its lists has the host; ok is false for an unknown host. It returns
 // errors of the database only.
 func ByHost(ctx context.Context, d *db.DB, host string) (id ID, v Versions, kind HostKind, ok bool, err error) {
-	err = d.Unscoped("the host is what the tenant is found by").Query(ctx,
-		`SELECT t.tenant_id, t.version, COALESCE(p.version, 0), h.admin FROM tenant_hosts h JOIN tenants t ON t.tenant_id = h.tenant_id
-		LEFT JOIN tenant_people p ON p.tenant_id = t.tenant_id WHERE h.host = $1`, func(r db.Row) error {
-			id, v, ok = ID(r.Text(0)), Versions{r.Int(1), r.Int(2)}, true
-			kind = PublicHost
-			if r.Bool(3) {
-				kind = AdminHost
-			}
-			return nil
-		}, host)
+	// Two statements: the second one asks the one server that has the tenant, where there are several.
+	err = d.Unscoped("the host is what the tenant is found by").Query(ctx, `SELECT tenant_id, admin FROM tenant_hosts WHERE host = $1`, func(r db.Row) error {
+		id, kind = ID(r.Text(0)), PublicHost
+		if r.Bool(1) {
+			kind = AdminHost
+		}
+		return nil
+	}, host)
+	if err != nil || id == "" {
+		return "", v, kind, false, err
+	}
+	v, ok, err = VersionsOf(ctx, d.For(id))
 	return id, v, kind, ok, err
 }
 

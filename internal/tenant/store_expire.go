@@ -23,10 +23,14 @@ var theTenant = regexp.MustCompile(`\$1\b`)
 // It is for work on all tenants of which few have anything to do: it costs one statement for a
 // thousand of them.
 func Having(ctx context.Context, d *db.DB, text string, args ...any) (ids []ID, err error) {
+	row := theTenant.ReplaceAllString(text, "t.tenant_id")
 	// LIMIT in a subquery that gives a value keeps PostgreSQL from reading the whole table once
 	// instead, which it may take for cheaper.
-	text = `SELECT t.tenant_id, COALESCE((` + theTenant.ReplaceAllString(text, "t.tenant_id") + ` LIMIT 1), 0)
-		FROM tenants t WHERE t.tenant_id > $1 ORDER BY t.tenant_id LIMIT ` + strconv.Itoa(havingPage)
+	text = `SELECT t.tenant_id, COALESCE((` + row + ` LIMIT 1), 0) FROM tenants t WHERE t.tenant_id > $1`
+	if d.Dialect().Distributed { // which takes no such subquery
+		text = `SELECT t.tenant_id, 1 FROM tenants t WHERE t.tenant_id > $1 AND EXISTS (` + row + `)`
+	}
+	text += ` ORDER BY t.tenant_id LIMIT ` + strconv.Itoa(havingPage)
 	h := d.Unscoped("housekeeping asks who has something to do")
 	for last := ID(""); ; {
 		begun, seen := time.Now(), 0
