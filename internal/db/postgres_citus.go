@@ -10,7 +10,7 @@ import (
 // tenant are on one of them, together. Nodes connect to its coordinator. A database counts as
 // distributed once its table tenants is.
 
-// ErrNotCitus: a database that is to be distributed is not one of Citus.
+// ErrNotCitus says that a database which is to be distributed is not one of Citus. Test for it with errors.Is.
 var ErrNotCitus = errors.New("this database cannot be distributed")
 
 // errDistributed says that a connection must have the settings of a distributed database.

@@ -61,9 +61,12 @@ func Config(t testing.TB, engine db.Engine) db.Config {
 	if engine == db.SQLite {
 		return db.Config{Dir: migrated(t)}
 	}
-	return fresh(t, func(s *server, name string) error {
-		return s.admin("CREATE DATABASE "+name+" TEMPLATE "+s.template+s.strategy, true)
-	})
+	return fresh(t, (*server).copyTemplate)
+}
+
+// copyTemplate makes a migrated database.
+func (s *server) copyTemplate(name string) error {
+	return s.admin("CREATE DATABASE "+name+" TEMPLATE "+s.template+s.strategy, true)
 }
 
 // migrated returns a folder with a new, migrated SQLite database. It is a copy, because
@@ -129,14 +132,16 @@ func fresh(t testing.TB, create func(s *server, name string) error) db.Config {
 		t.Fatal(err)
 	}
 	name := "t_" + strings.ToLower(rand.Text())
-	if err := create(s, name); err != nil {
-		t.Fatalf("create test database: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := s.admin("DROP DATABASE "+name+" WITH (FORCE)", false); err != nil {
-			t.Errorf("drop test database: %v", err)
+	for _, one := range append([]*server{s}, s.workers...) {
+		if err := create(one, name); err != nil {
+			t.Fatalf("create test database: %v", err)
 		}
-	})
+		t.Cleanup(func() {
+			if err := one.admin("DROP DATABASE "+name+" WITH (FORCE)", true); err != nil {
+				t.Errorf("drop test database: %v", err)
+			}
+		})
+	}
 	return db.Config{URL: s.url(name)}
 }
 

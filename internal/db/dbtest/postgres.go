@@ -21,7 +21,8 @@ import (
 type server struct {
 	base     *url.URL
 	template string
-	strategy string // how the template is copied, as words of CREATE DATABASE
+	strategy string    // how the template is copied, as words of CREATE DATABASE
+	workers  []*server // of Citus, whose coordinator it is
 	mu       sync.Mutex
 	conn     *pgx.Conn
 	lifeline *os.File // closing it, which the system does when the process ends, ends the private server
@@ -35,9 +36,15 @@ func (s *server) url(database string) string {
 
 // postgres starts or finds the server, once.
 var postgres = sync.OnceValues(func() (*server, error) {
-	s, err := startServer()
-	if err == nil {
-		err = s.makeTemplate()
+	s, err := citus()
+	switch {
+	case err != nil:
+	case s != nil:
+		err = s.makeDistributed()
+	default:
+		if s, err = startServer(); err == nil {
+			err = s.makeTemplate()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL for tests: %w", err)
