@@ -31,17 +31,24 @@ func (d *DB) due(ctx context.Context, job string, every time.Duration) (due bool
 	if d.Engine() == SQLite {
 		return true, nil
 	}
-	h, now := d.Unscoped("nodes agree on who does what is due for all tenants"), d.dialect.Now
-	due = true
+	h := d.Unscoped("nodes agree on who does what is due for all tenants")
+	now, was := int64(0), int64(-1) // was stays -1 if nobody did it yet
+	err = h.Query(ctx, `SELECT `+d.dialect.Now+`, (SELECT due_at FROM housekeeping WHERE job = $1)`, func(r Row) error {
+		if now = r.Int(0); !r.Null(1) {
+			was = r.Int(1)
+		}
+		return nil
+	}, job)
 	// An instant that is further away than the interval was written by another clock.
-	err = h.Query(ctx, `SELECT 1 FROM housekeeping WHERE job = $1 AND due_at > `+now+` AND due_at <= `+now+` + $2`,
-		func(Row) error { due = false; return nil }, job, every.Microseconds())
-	if err != nil || !due {
+	if err != nil || now < was && was <= now+every.Microseconds() {
 		return false, err
 	}
 	err = h.Write(ctx, func(tx Tx) error {
-		n, err := tx.Exec(ctx, `INSERT INTO housekeeping (job, due_at) VALUES ($1, `+now+` + $2) ON CONFLICT (job) DO UPDATE SET due_at = excluded.due_at
-			WHERE housekeeping.due_at <= `+now+` OR housekeeping.due_at > `+now+` + $3`, job, (every * 4 / 5).Microseconds(), every.Microseconds())
+		take, args := `UPDATE housekeeping SET due_at = $2 WHERE job = $1 AND due_at = $3`, []any{job, now + (every * 4 / 5).Microseconds(), was}
+		if was < 0 {
+			take, args = `INSERT INTO housekeeping (job, due_at) VALUES ($1, $2) ON CONFLICT (job) DO NOTHING`, args[:2]
+		}
+		n, err := tx.Exec(ctx, take, args...)
 		due = n > 0
 		return err
 	})

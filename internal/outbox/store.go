@@ -93,7 +93,7 @@ type tenantWithMail struct {
 // tenants are on several servers, which have no common index, each reads its own.
 func (s *store) tenants(ctx context.Context) ([]tenantWithMail, error) {
 	var list []tenantWithMail
-	text := `SELECT tenant_id, min(next_at) FROM outbox GROUP BY tenant_id`
+	text := `SELECT tenant_id, min(next_at) FROM outbox GROUP BY tenant_id ORDER BY tenant_id`
 	if !s.db.Dialect().Distributed {
 		text = `WITH RECURSIVE found(tenant_id) AS (
 			SELECT min(tenant_id) FROM outbox
