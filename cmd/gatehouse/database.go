@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 
 	"gatehouse/internal/db"
 )
@@ -12,7 +13,12 @@ func databaseDistribute(f *flags) action {
 		if f.database == "" {
 			return f.wrong("--database is required: the address of the coordinator of Citus")
 		}
-		return f.onDatabase(ctx, func(d *db.DB) error {
+		c, err := f.config()
+		if err != nil {
+			return err
+		}
+		c.Name = "gatehouse distribute " + rand.Text()[:8] // told from others that are connected
+		return f.with(ctx, c, func(d *db.DB) error {
 			err := d.Distribute(ctx, func(table string, byTenant bool) {
 				if byTenant {
 					f.say("%s: distributed by tenant", table)

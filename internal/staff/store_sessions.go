@@ -125,7 +125,7 @@ func (s store) begin(ctx context.Context, tenantID tenant.ID, seen user.Account,
 func complete(ctx context.Context, tx db.Tx, sessionID string, hash secret.TokenHash, offset int64) (row session, err error) {
 	now := tx.Dialect().Now
 	err = tx.Query(ctx, `UPDATE staff_sessions SET stage = 'full', token_hash = $3, started_at = `+now+` + $4, used_at = `+now+` + $4, expires_at = `+now+` + $5
-		WHERE tenant_id = $1 AND session_id = $2 AND stage <> 'full' AND expires_at > `+now+` + $4 RETURNING `+columns(now+` + $4`),
+		WHERE tenant_id = $1 AND session_id = $2 AND stage <> 'full' AND expires_at > `+now+` + $4 RETURNING `+columns("used_at"),
 		func(r db.Row) error { row = scan(r); return nil }, sessionID, hash, offset, offset+micros(absoluteLife))
 	if err == nil && row.id == "" {
 		err = errUnauthorized

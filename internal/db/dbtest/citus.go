@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -50,15 +51,8 @@ func (s *server) makeDistributed() error {
 		if err := one.create(s.template); err != nil {
 			return err
 		}
-		if err := one.on(s.template, `CREATE EXTENSION citus`); err != nil {
-			return err
-		}
 	}
-	known := []string{fmt.Sprintf(`SELECT citus_set_coordinator_host('%s', %s)`, s.base.Hostname(), s.base.Port())}
-	for _, worker := range s.workers {
-		known = append(known, fmt.Sprintf(`SELECT citus_add_node('%s', %s)`, worker.base.Hostname(), worker.base.Port()))
-	}
-	if err := s.on(s.template, known...); err != nil {
+	if err := s.introduce(s.template); err != nil {
 		return err
 	}
 	d, err := db.Open(context.Background(), db.Config{URL: s.url(s.template)})
@@ -79,6 +73,38 @@ func (s *server) makeDistributed() error {
 		}
 	}
 	return nil
+}
+
+// introduce makes a database, which is on all servers, one of Citus.
+func (s *server) introduce(name string) error {
+	known := []string{fmt.Sprintf(`SELECT citus_set_coordinator_host('%s', %s)`, s.base.Hostname(), s.base.Port())}
+	for _, one := range append([]*server{s}, s.workers...) {
+		if err := one.on(name, `CREATE EXTENSION citus`); err != nil {
+			return err
+		}
+		if one != s {
+			known = append(known, fmt.Sprintf(`SELECT citus_add_node('%s', %s)`, one.base.Hostname(), one.base.Port()))
+		}
+	}
+	return s.on(name, known...)
+}
+
+// Citus names a database of Citus that nothing has migrated or distributed yet. Without servers
+// of Citus the test is skipped.
+func Citus(t testing.TB) db.Config {
+	t.Helper()
+	if os.Getenv(citusServers) == "" {
+		t.Skip("it needs Citus: scripts/prove-citus")
+	}
+	c := Empty(t)
+	s, err := postgres()
+	if err == nil {
+		err = s.introduce(c.URL[strings.LastIndex(c.URL, "/")+1 : strings.LastIndex(c.URL, "?")])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // on runs statements on a database.

@@ -152,16 +152,17 @@ func (s *server) admin(sql string, patience bool) error {
 	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn == nil || s.conn.IsClosed() {
-		conn, err := pgx.Connect(ctx, s.url("postgres"))
-		if err != nil {
-			return err
-		}
-		s.conn = conn
-	}
 	for {
+		if s.conn == nil || s.conn.IsClosed() {
+			conn, err := pgx.Connect(ctx, s.url("postgres"))
+			if err != nil {
+				return err
+			}
+			s.conn = conn
+		}
 		_, err := s.conn.Exec(ctx, sql)
-		if err == nil || !patience || !strings.Contains(err.Error(), "55006") {
+		// The connection may be one to a server that was started again meanwhile.
+		if err == nil || !patience || !s.conn.IsClosed() && !strings.Contains(err.Error(), "55006") {
 			return err
 		}
 		time.Sleep(20 * time.Millisecond)
