@@ -37,7 +37,8 @@ func postgresClass(err error) error {
 			return ErrUnavailable
 		}
 		switch {
-		case strings.HasPrefix(pg.Code, "57P"), // admin_shutdown, crash_shutdown, cannot_connect_now, …
+		case workerLost(pg),
+			strings.HasPrefix(pg.Code, "57P"), // admin_shutdown, crash_shutdown, cannot_connect_now, …
 			strings.HasPrefix(pg.Code, "08"), // connection exceptions
 			strings.HasPrefix(pg.Code, "53"), // insufficient resources
 			strings.HasPrefix(pg.Code, "58"): // system errors

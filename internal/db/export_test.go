@@ -206,3 +206,6 @@ func CanonicalJSON(text string) (string, error) {
 func Due(ctx context.Context, d *DB, job string, every time.Duration) (bool, error) {
 	return d.due(ctx, job, every)
 }
+
+// WorkerLost is workerLost.
+var WorkerLost = workerLost

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Citus is an extension of PostgreSQL that spreads tables over several servers: the rows of one
@@ -44,6 +47,12 @@ func (c pgConn) isDistributed(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// workerLost reports whether the coordinator lost its connection to a worker, of which it says so
+// with the code for connections or, where it ended during a transaction, for any other failure.
+func workerLost(pg *pgconn.PgError) bool {
+	return strings.HasPrefix(pg.Code, "08") || pg.Code == "XX000" && strings.Contains(pg.Message, "connection")
 }
 
 // distributable lists the tables that Citus does not know yet, tenants first: the others are put

@@ -165,11 +165,13 @@ func (c pgConn) commit(ctx context.Context) error {
 		failpoint.At("tx.committed")
 		return nil
 	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && refused(pg) {
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	lost := answered && c.speak.Distributed && workerLost(pg) // which may have committed before
+	if answered && refused(pg) && !lost {
 		return classifyPostgres(err) // the transaction is rolled back
 	}
 	sent, _ := c.link.state()
-	if err = c.cause(err); sent == before { // pgx's own SafeToRetry is true for a lost answer, too
+	if err = c.cause(err); sent == before && !lost { // pgx's own SafeToRetry is true for a lost answer, too
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %w: %w", ErrUnavailable, ErrUnknown, err)
