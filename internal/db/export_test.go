@@ -209,3 +209,6 @@ func Due(ctx context.Context, d *DB, job string, every time.Duration) (bool, err
 
 // WorkerLost is workerLost.
 var WorkerLost = workerLost
+
+// Analyze makes the statistics that are missing, as RunStatistics does.
+func Analyze(ctx context.Context, d *DB) ([]string, error) { return d.analyze(ctx) }

@@ -156,6 +156,9 @@ func New(o Options) *Server {
 	s.background.Go(func() {
 		tenant.RunDeletions(ctx, o.DB, func(err error) { log.Emit("tenant.deletion_failed", map[string]any{"error": err.Error()}) })
 	})
+	s.background.Go(func() {
+		o.DB.RunStatistics(ctx, func(err error) { log.Emit("database.statistics_failed", map[string]any{"error": err.Error()}) })
+	})
 	s.background.Go(func() { s.mails.Run(ctx) })
 	return s
 }

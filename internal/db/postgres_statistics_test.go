@@ -1,0 +1,69 @@
+package db_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/internal/db"
+	"gatehouse/internal/db/dbtest"
+)
+
+// The server of the tests makes no statistics by itself. Without them one record is looked for
+// among all; once a table is no longer small, it has statistics, and again when it has grown.
+func TestTablesGetStatistics(t *testing.T) {
+	d := dbtest.Open(t, db.Postgres)
+	fill := func(from, to int) {
+		t.Helper()
+		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(t.Context(), `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data)
+				SELECT $1, 'item', 'record-' || i, 'sam', '', i, i, '', '', 1, '{"note": "a record of some length, which is not short"}'
+				FROM generate_series(CAST($2 AS INTEGER), CAST($3 AS INTEGER)) i`, from, to)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// byID returns how PostgreSQL finds a record.
+	byID := func() (plan string) {
+		t.Helper()
+		err := d.For("acme").Query(t.Context(), `EXPLAIN SELECT version FROM records WHERE tenant_id = $1 AND entity = 'item' AND record_id = 'record-7'`,
+			func(r db.Row) error { plan += r.Text(0) + "\n"; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	analyzed := func(what string, want ...string) {
+		t.Helper()
+		got, err := db.Analyze(t.Context(), d)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v is analyzed, want %v; %v", what, got, want, err)
+		}
+	}
+	analyzed("empty tables")
+	fill(1, 20)
+	analyzed("a small table")
+	fill(21, 20_000)
+	if plan := byID(); strings.Contains(plan, "using records_id") {
+		t.Errorf("without statistics the right index is chosen: the test shows nothing:\n%s", plan)
+	}
+	analyzed("a table of 20,000 rows", "records")
+	if plan := byID(); !strings.Contains(plan, "using records_id") {
+		t.Error(plan)
+	}
+	analyzed("the same table")
+	fill(20_001, 60_000)
+	analyzed("three times the size")
+	fill(60_001, 180_000)
+	analyzed("nine times the size", "records")
+	if err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(t.Context(), `DELETE FROM records WHERE tenant_id = $1`)
+		return err
+	}); err != nil {
+		t.Fatal(fmt.Errorf("delete: %w", err))
+	}
+	analyzed("a table that was emptied")
+}
