@@ -39,9 +39,9 @@ func postgresClass(err error) error {
 		switch {
 		case workerLost(pg),
 			strings.HasPrefix(pg.Code, "57P"), // admin_shutdown, crash_shutdown, cannot_connect_now, …
-			strings.HasPrefix(pg.Code, "08"), // connection exceptions
-			strings.HasPrefix(pg.Code, "53"), // insufficient resources
-			strings.HasPrefix(pg.Code, "58"): // system errors
+			strings.HasPrefix(pg.Code, "08"),  // connection exceptions
+			strings.HasPrefix(pg.Code, "53"),  // insufficient resources
+			strings.HasPrefix(pg.Code, "58"):  // system errors
 			return ErrUnavailable
 		}
 		return nil

@@ -24,7 +24,7 @@ import (
 const citusWorker = "GATEHOUSE_CITUS_WORKER"
 
 // A filled PostgreSQL becomes a distributed one and nothing is lost; two nodes work on it, and a
-// newer version that migrates it.
+// newer version that migrates it (contract S25).
 func TestProveCitusDistribute(t *testing.T) {
 	config := dbtest.Citus(t)
 	asShipped(t)
@@ -106,7 +106,7 @@ func one(t *testing.T, url, sql string) (value string) {
 }
 
 // When a worker is lost, its tenants are answered 503 in time, the others go on as if nothing had
-// happened, and what was acknowledged is there when it is back.
+// happened, and what was acknowledged is there when it is back (contract S25).
 func TestProveCitusLosesAWorker(t *testing.T) {
 	pgCtl := strings.Fields(os.Getenv(citusWorker))
 	if len(pgCtl) == 0 {
