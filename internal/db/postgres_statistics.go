@@ -10,10 +10,11 @@ import (
 const statisticsEvery = 10 * time.Second
 
 // unknown lists the tables of over eight pages that PostgreSQL has no statistics of, or that have
-// grown to eight times the size they had then.
+// grown to eight times the size they had then. Of a table without rows there are none to be had,
+// however large it is: it is looked at once, and again when it has some.
 const unknown = `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
 	WHERE c.relkind = 'r' AND pg_relation_size(c.oid) > 8 * 8192 AND (pg_relation_size(c.oid) > 8 * 8192 * CAST(c.relpages AS BIGINT)
-		OR NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = n.nspname AND s.tablename = c.relname)) ORDER BY c.relname`
+		OR (c.reltuples <> 0 OR pg_stat_get_live_tuples(c.oid) > 0) AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = n.nspname AND s.tablename = c.relname)) ORDER BY c.relname`
 
 // RunStatistics sees to it that PostgreSQL has statistics of each table, at once and then every
 // 10 s, until ctx ends. Of the nodes that run it, one does so.

@@ -67,3 +67,24 @@ func TestTablesGetStatistics(t *testing.T) {
 	}
 	analyzed("a table that was emptied")
 }
+
+// A table that has only pages of deleted rows has no statistics after it was analyzed either.
+func TestAnEmptyTableIsAnalyzedOnce(t *testing.T) {
+	d := dbtest.Open(t, db.Postgres)
+	for _, sql := range []string{
+		`INSERT INTO config_changes (tenant_id, change_id, changed_at, actor, action, kind, name, before_value, after_value)
+			SELECT $1, 'c' || i, i, '', '', '', '', NULL, 'a value of some length, which is not short' FROM generate_series(1, 5000) i`,
+		`DELETE FROM config_changes WHERE tenant_id = $1`,
+	} {
+		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(t.Context(), sql); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := db.Analyze(t.Context(), d); err != nil || !slices.Equal(got, []string{"config_changes"}) {
+		t.Errorf("never analyzed: %v, %v", got, err)
+	}
+	if got, err := db.Analyze(t.Context(), d); err != nil || len(got) > 0 {
+		t.Errorf("analyzed, and empty: %v, %v", got, err)
+	}
+}
