@@ -89,6 +89,7 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 // distributed, unless on says so.
 func connectPostgres(ctx context.Context, c Config, on way) (*postgres, error) {
 	links, dialect := newLinks(), &postgresDialect
+	links.pooled = on.pooler
 	settings := sessionSettings
 	if on.distributed {
 		dialect, settings = &citusDialect, maps.Clone(sessionSettings)

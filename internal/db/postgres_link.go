@@ -37,6 +37,7 @@ type link struct {
 type links struct {
 	dialer  net.Dialer
 	silence time.Duration // how long a server may be silent; a test changes it
+	pooled  bool          // a pooler is in between
 	heard   sync.Map      // address → *atomic.Int64, when the server sent something, in Unix nanoseconds
 
 	mu   sync.Mutex
@@ -139,6 +140,22 @@ func (l *link) done(got, sent int, err error, limit time.Duration) error {
 	}
 	return err
 }
+
+// RemoteAddr returns the address to which pgx sends a request to cancel a statement when it gives a
+// connection up. Behind a pooler it is none: PgBouncer 1.18 dies of such a request whose sender does
+// not wait for the end (its issue 801).
+func (l *link) RemoteAddr() net.Addr {
+	if l.of.pooled {
+		return nowhere{}
+	}
+	return l.Conn.RemoteAddr()
+}
+
+// nowhere is an address of a network that is not known.
+type nowhere struct{}
+
+func (nowhere) Network() string { return "none" }
+func (nowhere) String() string  { return "none" }
 
 // state returns how many bytes were sent, and the first error of the socket.
 func (l *link) state() (sent int64, failed error) {

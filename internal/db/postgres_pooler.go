@@ -56,7 +56,7 @@ func behindPooler(config *pgxpool.Config, url string) (begin string) {
 	if !strings.Contains(url, "default_query_exec_mode") {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
-	// PgBouncer 1.18 dies of some requests to cancel a statement. Closing its connection is cheap here.
+	// No request to cancel goes through a pooler (see link.RemoteAddr). Closing a connection is cheap here.
 	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}
