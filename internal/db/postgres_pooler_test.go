@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,7 +71,7 @@ func (p *likeAPooler) serve(t *testing.T, client net.Conn) {
 	}
 	go func() {
 		defer server.Close()
-		_, _ = server.Write(append(head, bytes.Replace(rest, []byte("gatehouse.direct"), []byte("gatehouse.forgot"), 1)...))
+		_, _ = server.Write(slices.Concat(head, bytes.Replace(rest, []byte("gatehouse.direct"), []byte("gatehouse.forgot"), 1)))
 		_, _ = io.Copy(server, client) // until the client leaves
 	}()
 	_, _ = io.Copy(client, server)

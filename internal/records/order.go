@@ -21,6 +21,8 @@ const maxSort = 2
 type order struct {
 	keys []orderKey
 	desc bool // the newest first of those with equal keys
+	// span is the part of the index of the first key in which everything that is selected lies.
+	span schema.Span
 }
 
 // orderKey is a field, or the column updated_at.
@@ -37,7 +39,7 @@ type place struct {
 
 // order checks the order of a query. It returns nil for newest first.
 func (m *planner) order(list []Sort) *order {
-	o, ended := &order{}, false
+	o, ended := &order{span: schema.Span{To: schema.Unset + " "}}, false
 	switch {
 	case len(list) == 0:
 		return nil

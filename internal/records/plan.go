@@ -38,7 +38,7 @@ type plan struct {
 	// given are the conditions that the filters and instants answer.
 	given []rowCondition
 	// span is a part of the index of a field in which everything that is selected lies,
-	// nil for none.
+	// nil for none. It is not of the field that the order begins with.
 	span *fieldSpan
 	// terms are the parts of the index of words that a search means, in one of which
 	// everything that is selected lies; none where a filter is all of the search.
@@ -55,13 +55,15 @@ type fieldSpan struct {
 	schema.Span
 }
 
-// of reports whether the span is one of what an order begins with.
-func (s *fieldSpan) of(o *order) bool {
-	return s != nil && len(o.keys) > 0 && s.field != nil && o.keys[0].field == s.field
-}
-
 // narrowed reports whether an index leaves a part of the records.
 func (p *plan) narrowed() bool { return len(p.filters) > 0 || p.after != 0 || p.before != 0 }
+
+// leaves reports whether conditions beside the order leave a part of the records, of which
+// an index has the places.
+func (p *plan) leaves() bool {
+	byFilter := p.narrowed() && len(p.order.keys) > 0 // the index of a filter is by creation
+	return byFilter || len(p.terms) > 0 || p.span != nil
+}
 
 // tested returns a plan that asks everything of each row.
 func (p *plan) tested() *plan {
@@ -161,9 +163,7 @@ func makePlan(r *access.EntityRights, q *Query) (*plan, error) {
 	if len(m.bad) > 0 {
 		return nil, fault.Fields("the list cannot be searched so", m.bad)
 	}
-	p := m.plan(all, either, search)
-	p.order = by
-	return p, nil
+	return m.plan(all, either, search, by), nil
 }
 
 func isIndexed(c rowCondition) bool { return c.indexed }
@@ -219,8 +219,8 @@ func (m *planner) indexes() string {
 
 // plan divides the conditions, all of which must hold beside one group of either and a
 // search, between the index and the tests.
-func (m *planner) plan(all []rowCondition, either test, search *rowCondition) *plan {
-	p := &plan{entity: m.r.Entity}
+func (m *planner) plan(all []rowCondition, either test, search *rowCondition, by *order) *plan {
+	p := &plan{entity: m.r.Entity, order: by}
 	found := p.searches(search)
 	for _, c := range all {
 		p.within(&c)
@@ -270,16 +270,24 @@ func (l *lookup) rank() int {
 	return 0
 }
 
-// within narrows the span of the plan by a condition on its field: the first one by
-// which the index has records in the order of their values.
+// within narrows the span of the order by a condition on its first key, or the plan's by a
+// range: the first field by which the index has records in the order of their values.
 func (p *plan) within(c *rowCondition) {
-	if c.field == nil || !ranged(c.field) || p.span != nil && p.span.field != c.field {
+	if c.field == nil || !ranged(c.field) {
 		return
 	}
-	if of, ok := c.Span(); ok {
-		if p.span == nil {
-			p.span = &fieldSpan{c.field, []string{c.field.StoredAs()}, schema.Span{To: schema.Unset + " "}}
+	if o := p.order; o != nil && len(o.keys) > 0 && o.keys[0].field == c.field {
+		if of, ok := c.Reach(); ok {
+			o.span = o.span.Within(of)
 		}
+		return
+	}
+	of, ok := c.Span()
+	switch {
+	case !ok:
+	case p.span == nil:
+		p.span = &fieldSpan{c.field, []string{c.field.StoredAs()}, of}
+	case p.span.field == c.field:
 		p.span.Span = p.span.Within(of)
 	}
 }

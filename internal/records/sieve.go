@@ -20,12 +20,25 @@ const (
 	patientBytes = 1 << 20
 )
 
+// part is a part of what is looked at for one page.
+type part int
+
+const (
+	entire part = iota
+	// trial is what is looked at of the first rows of a list before it is found out whether
+	// a condition leaves few: a tenth.
+	trial
+	// handful is so few that these are looked at rather than the first of the list: a fiftieth.
+	handful
+)
+
 // sieve gives a page the rows that a plan's tests hold for. It looks at rows that
 // the viewer may see and no others, so that neither its bounds nor its time tell of
 // hidden ones.
 type sieve struct {
 	plan *plan
 	cut  *cut
+	of   part
 
 	rows, bytes int
 	last        row // the last row that was looked at, without its data
@@ -34,6 +47,46 @@ type sieve struct {
 
 // errLooked ends a read: as much was looked at as is for one page.
 var errLooked = errors.New("looked at all that may be")
+
+// sift returns a sieve of what may be looked at for the page, or of a part of that.
+func (c *cut) sift(p *plan, of part) *sieve { return &sieve{plan: p, cut: c, of: of} }
+
+// most returns how many rows a part is.
+func (c *cut) most(of part) int { return max(c.s.store.sifts/[...]int{1, 10, 50}[of], 1) }
+
+// sieved returns rows that pass a plan's tests, if it has any.
+func (c *cut) sieved(p *plan, rows fetchFunc) fetchFunc {
+	if len(p.tests) == 0 {
+		return rows
+	}
+	c.sieve = c.sift(p, entire)
+	return c.sieve.over(rows)
+}
+
+// tried returns rows that pass a plan's tests. Where the page is not full after a trial, what
+// comes behind a window's place is what rest returns for it.
+func (c *cut) tried(p *plan, rows fetchFunc, rest func(window) (fetchFunc, error)) fetchFunc {
+	v := c.sift(p, trial)
+	c.sieve = v
+	passing, ended := v.over(rows), false
+	return func(w window, each func(*row) error) (err error) {
+		if !ended {
+			before, given := v.rows, 0
+			err := passing(w, func(rec *row) error { given++; return each(rec) })
+			if !errors.Is(err, errLooked) {
+				return err
+			}
+			if w.limit -= given; v.rows > before {
+				w.follow(&v.last)
+			}
+			ended = true
+			if passing, err = rest(w); err != nil {
+				return err
+			}
+		}
+		return passing(w, each)
+	}
+}
 
 // over returns fetch without the rows for which a test does not hold. It reads on
 // until the window's limit is reached, and returns errLooked past the bounds.
@@ -76,10 +129,14 @@ func (s *sieve) over(fetch fetchFunc) fetchFunc {
 // left returns how many rows may still be looked at: one more than the bound, which
 // tells whether there are more.
 func (s *sieve) left() int {
-	if s.bytes >= maxSiftedBytes {
+	bytes := maxSiftedBytes
+	if s.of != entire {
+		bytes /= 10
+	}
+	if s.bytes >= bytes {
 		return 0
 	}
-	return max(s.cut.s.store.sifts+1-s.rows, 0)
+	return max(s.cut.most(s.of)+1-s.rows, 0)
 }
 
 // size returns about how large a row is.

@@ -35,7 +35,9 @@ func (s *Session) Count(ctx context.Context, entity string, q Query) (n Count, e
 	if len(p.tests) > 0 || isWide(r.Scope(access.Read), p.filters) { // PostgreSQL reads all records for many ranges with a high limit
 		n, err = s.countRows(bounded, r, &cut{ctx: bounded, s: s, scope: r.Scope(access.Read), cores: s.store.cores, work: work, sieve: &sieve{plan: p}})
 	} else {
-		n, err = s.countRange(bounded, r, p)
+		var seen int
+		seen, err = s.countRange(bounded, r, p, MaxCount+1)
+		n = Count{min(seen, MaxCount), seen > MaxCount}
 	}
 	return n, tooLong(ctx, err)
 }
@@ -49,9 +51,13 @@ func (s *Session) countRows(ctx context.Context, r *access.EntityRights, c *cut)
 			c.leave()
 		}
 	}()
-	rows, _, err := s.spanned(ctx, r, p, func(w window, each func(*row) error) error { return s.fetch(ctx, r, p.narrow(w), p.filters, each) })
+	rows := func(w window, each func(*row) error) error { return s.fetch(ctx, r, p.narrow(w), p.filters, each) }
+	list, few, err := s.fewIn(ctx, r, p.spans(c.scope), s.store.sifts)
 	if err != nil {
 		return Count{}, err
+	}
+	if few {
+		rows = s.among(ctx, r, p, list)
 	}
 	seen := 0
 	err = c.sieve.over(rows)(window{limit: MaxCount + 1}, func(*row) error { seen++; return nil })
@@ -62,13 +68,12 @@ func (s *Session) countRows(ctx context.Context, r *access.EntityRights, c *cut)
 	return Count{min(seen, MaxCount), over || seen > MaxCount}, err
 }
 
-// countRange counts the rows that the indexes give for a plan without tests.
-func (s *Session) countRange(ctx context.Context, r *access.EntityRights, p *plan) (n Count, err error) {
+// countRange counts the rows that the indexes give for a plan without its tests, up to some.
+func (s *Session) countRange(ctx context.Context, r *access.EntityRights, p *plan, most int) (n int, err error) {
 	scope, w := r.Scope(access.Read), p.narrow(window{before: everAfter})
 	if !scope.All && armCount(scope) == 0 {
-		return Count{}, nil
+		return 0, nil
 	}
-	const most = MaxCount + 1
 	st := newStatement(`SELECT count(*) FROM (`, r.Entity.StoredAs(), w.before, w.after)
 	if byCondition(scope, p.filters) {
 		st.WriteString("SELECT 1")
@@ -84,10 +89,6 @@ func (s *Session) countRange(ctx context.Context, r *access.EntityRights, p *pla
 		st.limit(most)
 	}
 	st.WriteString(") n")
-	err = s.h.Query(ctx, st.String(), func(row db.Row) error {
-		seen := int(row.Int(0))
-		n = Count{min(seen, MaxCount), seen > MaxCount}
-		return nil
-	}, st.args...)
+	err = s.h.Query(ctx, st.String(), func(row db.Row) error { n = int(row.Int(0)); return nil }, st.args...)
 	return n, err
 }

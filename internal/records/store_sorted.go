@@ -1,27 +1,23 @@
 package records
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gatehouse/internal/access"
 	"gatehouse/internal/db"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/schema"
 )
 
 // sorter gives a page its rows in an order. Where an index has the viewer's records in
-// the order of the first key, it walks there. Otherwise, and where the filters leave
-// few, it looks at all rows that the plan leaves, within the bounds of a sieve, and
-// picks those that the page begins with. It reads no row that the viewer may not see.
+// the order of the first key, it walks there. Without one, and where the conditions leave
+// few, it looks at all rows that they leave, within the bounds of a sieve, and picks those
+// that the page begins with. It reads no row that the viewer may not see.
 type sorter struct {
 	ctx   context.Context //nolint:containedctx // of the call that builds the page
 	s     *Session
@@ -50,9 +46,24 @@ func (s *Session) arranged(ctx context.Context, r *access.EntityRights, p *plan,
 	if len(p.tests) == 0 {
 		return fetch, nil
 	}
-	rows, _, err := s.spanned(ctx, r, p, fetch)
-	c.sieve = &sieve{plan: p, cut: c}
-	return c.sieve.over(rows), err
+	spans := p.spans(r.Scope(access.Read))
+	if len(spans) == 0 {
+		return c.sieved(p, fetch), nil
+	}
+	within := func(of part) (fetchFunc, bool, error) {
+		list, few, err := s.fewIn(ctx, r, spans, c.most(of))
+		return c.sieved(p, s.among(ctx, r, p, list)), few, err
+	}
+	if rows, few, err := within(handful); few || err != nil {
+		return rows, err
+	}
+	return c.tried(p, fetch, func(window) (fetchFunc, error) {
+		rows, few, err := within(entire)
+		if !few {
+			rows = c.sieved(p, fetch)
+		}
+		return rows, err
+	}), nil
 }
 
 // rows is the fetchFunc of a page.
@@ -65,60 +76,102 @@ func (x *sorter) rows(w window, each func(*row) error) error {
 	return x.after(w, each)
 }
 
-// decide chooses the way for this page.
+// decide chooses the way for this page. Where an index has the order and conditions leave
+// a part of the records, it is not known which of the two is shorter: from a handful it
+// picks; where there are more it tries the first rows of the order, and picks from what is
+// left where they were not enough and that is not too much.
 func (x *sorter) decide(w window) error {
-	scope, o, few, from := x.r.Scope(access.Read), x.plan.order, false, x.fetch
-	indexed := o.byIndex(scope)
-	byCreation := indexed && len(o.keys) == 0
-	if !byCreation || len(x.plan.terms) > 0 {
-		var err error
-		if from, few, err = x.s.spanned(x.ctx, x.r, x.plan, x.fetch); err != nil {
-			return err
-		}
-	}
-	if !indexed || few || !byCreation && x.plan.narrowed() {
-		err := x.pick(w, x.plan, from, false)
-		if err == nil || !errors.Is(err, errLooked) {
-			return err
-		}
-		if !indexed {
-			return x.tooBroad()
-		}
-	}
-	if byCreation {
-		x.after = x.sieved(x.plan, x.oldest)
-		return nil
-	}
-	all := x.plan.tested()
-	x.walks = true
-	if !o.inIndex() {
-		err := x.pick(w, all, x.walk, true)
+	if !x.plan.order.byIndex(x.r.Scope(access.Read)) {
+		err := x.pickFew(w, entire)
 		if errors.Is(err, errLooked) {
 			return x.tooBroad()
 		}
 		return err
 	}
-	x.after = x.sieved(all, x.walk)
+	if !x.plan.leaves() {
+		return x.inOrder(w)
+	}
+	if err := x.pickFew(w, handful); !errors.Is(err, errLooked) {
+		return err
+	}
+	p, rows := x.byOrder()
+	if !x.plan.order.inIndex() {
+		err := x.pick(w, x.cut.sift(p, trial), rows, true)
+		if err == nil && x.bound == nil || err != nil && !errors.Is(err, errLooked) {
+			return err
+		}
+		return x.afterTrial(w)
+	}
+	x.after = x.cut.tried(p, rows, func(w window) (fetchFunc, error) {
+		err := x.afterTrial(w)
+		return x.after, err
+	})
 	return nil
 }
 
-// sieved returns rows that pass a plan's tests, if it has any.
-func (x *sorter) sieved(p *plan, rows fetchFunc) fetchFunc {
-	if len(p.tests) == 0 {
-		return rows
+// afterTrial chooses the way where the first rows of the order were not enough.
+func (x *sorter) afterTrial(w window) error {
+	if err := x.pickFew(w, entire); !errors.Is(err, errLooked) {
+		return err
 	}
-	x.cut.sieve = &sieve{plan: p, cut: x.cut}
-	return x.cut.sieve.over(rows)
+	return x.inOrder(w)
 }
 
-// pick looks at rows and picks those that a window begins with. With groups, the rows
-// come in the order of the first key, and it ends with the group that fills the page,
-// or with the last whole one within the bounds of a sieve. Otherwise it returns
-// errLooked past these.
-func (x *sorter) pick(w window, p *plan, from fetchFunc, groups bool) error {
+// pickFew picks the page from what the plan's filters or spans leave. It returns errLooked
+// where that is more than a part of what may be looked at.
+func (x *sorter) pickFew(w window, of part) error {
+	scope, p, from, most := x.r.Scope(access.Read), x.plan, x.fetch, x.cut.most(of)
+	list, few, err := x.s.fewIn(x.ctx, x.r, p.spans(scope), most)
+	switch {
+	case err != nil:
+		return err
+	case few:
+		from = x.s.among(x.ctx, x.r, p, list)
+	case !p.order.byIndex(scope): // there is no other way
+	case !p.narrowed():
+		return errLooked
+	case !isWide(scope, p.filters) && (len(p.filters) == 0 || !p.filters[0].unique): // to count costs less than to read
+		n, err := x.s.countRange(x.ctx, x.r, p, most+1)
+		if err != nil {
+			return err
+		}
+		if n > most {
+			return errLooked
+		}
+	}
+	return x.pick(w, x.cut.sift(p, of), from, false)
+}
+
+// byOrder returns the rows in the order of the first key, and what is asked of them.
+func (x *sorter) byOrder() (*plan, fetchFunc) {
+	if len(x.plan.order.keys) == 0 {
+		return x.plan, x.oldest
+	}
+	return x.plan.tested(), x.walk
+}
+
+// inOrder goes by the index of the order.
+func (x *sorter) inOrder(w window) error {
+	p, rows := x.byOrder()
+	x.walks = len(x.plan.order.keys) > 0
+	if x.plan.order.inIndex() {
+		x.after = x.cut.sieved(p, rows)
+		return nil
+	}
+	err := x.pick(w, x.cut.sift(p, entire), rows, true)
+	if errors.Is(err, errLooked) {
+		return x.tooBroad()
+	}
+	return err
+}
+
+// pick looks at the rows that a sieve lets through and picks those that a window begins
+// with. With groups, the rows come in the order of the first key, and it ends with the
+// group that fills the page, or with the last complete one within the bounds of the sieve.
+// Otherwise it returns errLooked past these.
+func (x *sorter) pick(w window, v *sieve, from fetchFunc, groups bool) error {
 	o := x.plan.order
 	begin, begun := o.behind(&w)
-	v := &sieve{plan: p, cut: x.cut}
 	x.cut.sieve, x.looked, x.picked, x.again, x.bound = v, v, nil, nil, nil
 	defer func() { x.cut.sieve = nil }()
 	most := x.cut.limit + 1
@@ -126,11 +179,11 @@ func (x *sorter) pick(w window, p *plan, from fetchFunc, groups bool) error {
 	if groups && begun {
 		look.behind = begin.keys[:1]
 	}
-	var last, whole *place // the greatest of the present group, and of the one before
+	var last, complete *place // the greatest of the present group, and of the one before
 	err := v.over(func(w window, each func(*row) error) error {
 		return from(w, func(rec *row) error { // of every row, also of those that do not pass
 			if groups && (last == nil || rec.keys[0] != last.keys[0]) {
-				if whole = last; len(x.picked) >= most {
+				if complete = last; len(x.picked) >= most {
 					return errEnough
 				}
 				if begun && last != nil && last.keys[0] == begin.keys[0] {
@@ -155,14 +208,20 @@ func (x *sorter) pick(w window, p *plan, from fetchFunc, groups bool) error {
 		return nil
 	})
 	switch {
-	case errors.Is(err, errLooked) && whole != nil && (!begun || o.compare(*whole, begin) > 0):
-		x.picked = slices.DeleteFunc(x.picked, func(at place) bool { return o.compare(at, *whole) > 0 })
-		x.bound = whole
+	case errors.Is(err, errLooked) && complete != nil && (!begun || o.compare(*complete, begin) > 0):
+		x.picked = slices.DeleteFunc(x.picked, func(at place) bool { return o.compare(at, *complete) > 0 })
+		x.bound = complete
 	case err != nil && !errors.Is(err, errEnough):
 		return err
 	}
 	if full := len(x.picked) >= most; full {
-		x.again = func(w window) error { return x.pick(w, p, from, groups) }
+		x.again = func(w window) error {
+			err := x.pick(w, x.cut.sift(v.plan, entire), from, groups)
+			if errors.Is(err, errLooked) {
+				return x.tooBroad()
+			}
+			return err
+		}
 	}
 	x.trim(most)
 	x.after = x.fromPicked
@@ -256,10 +315,6 @@ func (x *sorter) oldest(w window, each func(*row) error) error {
 func (x *sorter) places(w window) (list []place, err error) {
 	key := x.plan.order.keys[0]
 	reaches := reachesFor(x.r.Scope(access.Read))
-	span := schema.Span{To: schema.Unset + " "}
-	if x.plan.span.of(x.plan.order) {
-		span = x.plan.span.Span
-	}
 	for part := range slices.Chunk(reaches, maxArms) {
 		st := newStatement(`SELECT v, at FROM (`, x.r.Entity.StoredAs())
 		for i, reach := range part {
@@ -267,7 +322,7 @@ func (x *sorter) places(w window) (list []place, err error) {
 				st.WriteString(" UNION ")
 			}
 			st.WriteString("SELECT v, at FROM (SELECT s.value AS v, s.record_created_at AS at")
-			st.inSpan(key.field.StoredAs(), reach, span, w, key.desc)
+			st.inSpan(key.field.StoredAs(), reach, x.plan.order.span, w, key.desc)
 			st.sorted("s.value", "s.record_created_at", key.desc)
 			st.limit(w.limit)
 			st.WriteString(") a" + strconv.Itoa(i))
@@ -290,52 +345,6 @@ func (x *sorter) places(w window) (list []place, err error) {
 		list = list[:min(w.limit, len(list))]
 	}
 	return list, nil
-}
-
-// inSpan writes the FROM and WHERE of the index rows s of one reach within a span, and
-// behind the window's place, if it has one. It expects $2 = entity.
-func (s *statement) inSpan(field, reach string, span schema.Span, w window, desc bool) {
-	s.WriteString(" FROM field_values s WHERE s.tenant_id = $1 AND s.entity = $2 AND s.field = ")
-	s.arg(field)
-	s.WriteString(" AND s.reach = ")
-	s.arg(reach)
-	begun := len(w.behind) > 0
-	// SQLite would use a bound of the value instead of the place, and read all of one value.
-	if !begun || desc {
-		s.WriteString(" AND s.value >= ")
-		s.arg(span.From)
-	}
-	if !begun || !desc {
-		s.WriteString(" AND s.value < ")
-		s.arg(span.To)
-	}
-	if begun {
-		s.beyond(desc, w)
-	}
-}
-
-// beyond writes that an index row s is behind the window's place. A window with no
-// created_at begins with the records that have its key.
-func (s *statement) beyond(desc bool, w window) {
-	sign := " > "
-	if desc {
-		sign = " < "
-	}
-	if w.before == 0 {
-		s.WriteString(" AND s.value" + strings.TrimRight(sign, " ") + "= ")
-		s.arg(w.behind[0])
-		return
-	}
-	s.WriteString(" AND (s.value, s.record_created_at)" + sign + "(")
-	s.arg(w.behind[0])
-	s.WriteString(", ")
-	s.arg(w.before)
-	s.WriteByte(')')
-}
-
-func (s *statement) sorted(value, at string, desc bool) {
-	to := map[bool]string{true: " DESC"}[desc]
-	s.WriteString(" ORDER BY " + value + to + ", " + at + to)
 }
 
 // rowsAt reads the rows at some places, in their order, as far as the viewer sees them.
@@ -372,82 +381,6 @@ func (x *sorter) tooBroad() error {
 		help = "filter by the parent"
 	}
 	return fault.New(fault.QueryTooBroad, "more than %d records, or %d MiB, would be sorted by %s: add a filter that an index answers, or %s", x.s.store.sifts, maxSiftedBytes>>20, what, help)
-}
-
-// spanned returns fetch over the records in a span of the plan, where these are so few
-// that they are found and put in order at once; few is false where they are not. A walk
-// by the index of an order stays in its span anyway.
-func (s *Session) spanned(ctx context.Context, r *access.EntityRights, p *plan, fetch fetchFunc) (rows fetchFunc, few bool, err error) {
-	scope := r.Scope(access.Read)
-	others := len(p.filters) > 1 || len(p.filters) == 1 && !p.filters[0].words
-	if others || !scope.All && scope.ByParent() != nil {
-		return fetch, false, nil
-	}
-	var list []place
-	for _, span := range p.terms {
-		if err == nil && !few {
-			list, few, err = s.fewIn(ctx, r, span)
-		}
-	}
-	if err == nil && !few && p.span != nil && !p.narrowed() && (p.order == nil || !p.order.byIndex(scope) || !p.span.of(p.order)) {
-		list, few, err = s.fewIn(ctx, r, p.span)
-	}
-	if err != nil || !few {
-		return fetch, false, err
-	}
-	return func(w window, each func(*row) error) error {
-		rest := list
-		w = p.narrow(w)
-		if w.before != 0 {
-			rest = list[sort.Search(len(list), func(i int) bool { return list[i].at < w.before }):]
-		}
-		rest = rest[:sort.Search(len(rest), func(i int) bool { return rest[i].at <= w.after })]
-		for w.limit > 0 && len(rest) > 0 {
-			n := min(w.limit, len(rest), lookAtOnce)
-			given, err := s.rowsAt(ctx, r, rest[:n], each)
-			if err != nil {
-				return err
-			}
-			w.limit, rest = w.limit-given, rest[n:]
-		}
-		return nil
-	}, true, nil
-}
-
-// fewIn returns the places of a viewer's records in a span, newest first; few is false
-// where there are more than a sieve looks at. A record has many words, so rows of words
-// are counted in the place of records.
-func (s *Session) fewIn(ctx context.Context, r *access.EntityRights, span *fieldSpan) (list []place, few bool, err error) {
-	most, union := s.store.sifts+1, " UNION "
-	if span.field == nil {
-		union = " UNION ALL "
-	}
-	var arms [][2]string // names and reaches
-	for _, name := range span.names {
-		for _, reach := range reachesFor(r.Scope(access.Read)) {
-			arms = append(arms, [2]string{name, reach})
-		}
-	}
-	for part := range slices.Chunk(arms, maxArms) {
-		st := newStatement(`SELECT at FROM (`, r.Entity.StoredAs())
-		for i, arm := range part {
-			if i > 0 {
-				st.WriteString(union)
-			}
-			st.WriteString("SELECT at FROM (SELECT s.record_created_at AS at")
-			st.inSpan(arm[0], arm[1], span.Span, window{}, false)
-			st.limit(most)
-			st.WriteString(") a" + strconv.Itoa(i))
-		}
-		st.WriteString(") u")
-		st.limit(most)
-		err := s.h.Query(ctx, st.String(), func(r db.Row) error { list = append(list, place{at: r.Int(0)}); return nil }, st.args...)
-		if err != nil || len(list) >= most {
-			return nil, false, err
-		}
-	}
-	slices.SortFunc(list, func(a, b place) int { return cmp.Compare(b.at, a.at) })
-	return slices.CompactFunc(list, func(a, b place) bool { return a.at == b.at }), true, nil
 }
 
 // reachesFor returns the reaches under which the index has all records of a scope.

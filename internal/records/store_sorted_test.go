@@ -262,3 +262,95 @@ func TestSortedListsOfManyGroups(t *testing.T) {
 		}
 	})
 }
+
+// However many records conditions leave and wherever these stand in the order, a traversal
+// gives the same: a handful is picked from, the first of the order are tried, the rest is
+// picked from or walked through.
+func TestEachWayGivesTheSameList(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := searched(t, d)
+		records.SiftAtMost(h.store, 100) // 10 are tried, 2 are a handful
+		rnd := rand.New(rand.NewPCG(5, 6))
+		type contact struct {
+			name, stage string
+			score       int
+		}
+		var list []contact
+		for i := range 300 {
+			c := contact{fmt.Sprintf("w%d common", rnd.IntN(10)), "won", i}
+			if i%3 == 0 {
+				c.stage = "lost"
+			}
+			if i < 2 || i >= 280 && i%10 == 0 || i/50 == 3 { // few: the oldest, the newest, some in between
+				c.name, c.stage = "rare "+c.name, "new"
+			}
+			c.score = (i*7)%300/2 - 20
+			list = append(list, c)
+			h.create(h.as("sam"), "contact", fmt.Sprintf(`{"name":%q,"stage":%q,"score":%d,"note":"%03d"}`, c.name, c.stage, c.score, i))
+		}
+		byScore := func(a, b int) int { return cmp.Compare(list[a].score, list[b].score) }
+		byStage := func(a, b int) int { return strings.Compare(list[a].stage, list[b].stage) }
+		newest := func(a, b int) int { return cmp.Compare(b, a) }
+		oldest := func(a, b int) int { return cmp.Compare(a, b) }
+		less := func(by ...func(a, b int) int) func(a, b int) int {
+			return func(a, b int) int {
+				for _, f := range by {
+					if c := f(a, b); c != 0 {
+						return c
+					}
+				}
+				return 0
+			}
+		}
+		orders := map[string]func(a, b int) int{
+			"": newest, "created_at": oldest, "score": less(byScore, oldest), "-score": less(func(a, b int) int { return byScore(b, a) }, newest),
+			"stage": less(byStage, oldest), "score,-name": nil, "stage,-score": less(byStage, func(a, b int) int { return byScore(b, a) }, newest),
+		}
+		orders["score,-name"] = less(byScore, func(a, b int) int { return strings.Compare(list[b].name, list[a].name) }, newest)
+		is := func(stage string) func(contact) bool { return func(c contact) bool { return c.stage == stage } }
+		for about, c := range map[string]struct {
+			q    records.Query
+			keep func(contact) bool
+		}{
+			"many of a stage": {records.Query{Filter: []records.Filter{{Field: "stage", Value: "won"}}}, is("won")},
+			"few of a stage":  {records.Query{Filter: []records.Filter{{Field: "stage", Value: "new"}}}, is("new")},
+			"two stages":      {records.Query{Filter: []records.Filter{{Field: "stage", Op: schema.OpIn, List: []string{"new", "lost"}}}}, func(c contact) bool { return c.stage != "won" }},
+			"a stage and a name": {records.Query{Filter: []records.Filter{{Field: "stage", Value: "won"}, {Field: "name", Op: schema.OpPrefix, Value: "w3"}}},
+				func(c contact) bool { return c.stage == "won" && strings.HasPrefix(c.name, "w3") }},
+			"many scores":       {records.Query{Filter: []records.Filter{{Field: "score", Op: schema.OpGte, Value: "0"}}}, func(c contact) bool { return c.score >= 0 }},
+			"some scores":       {records.Query{Filter: []records.Filter{{Field: "score", Op: schema.OpLt, Value: "10"}}}, func(c contact) bool { return c.score < 10 }},
+			"a score":           {records.Query{Filter: []records.Filter{{Field: "score", Op: schema.OpLte, Value: "-20"}}}, func(c contact) bool { return c.score <= -20 }},
+			"scores of a stage": {records.Query{Filter: []records.Filter{{Field: "stage", Value: "lost"}, {Field: "score", Op: schema.OpGt, Value: "100"}}}, func(c contact) bool { return c.stage == "lost" && c.score > 100 }},
+			"a word of few":     {records.Query{Search: "rare"}, func(c contact) bool { return c.stage == "new" }},
+			"a beginning":       {records.Query{Search: "ra*"}, func(c contact) bool { return c.stage == "new" }},
+			"two beginnings":    {records.Query{Search: "com* w3*"}, func(c contact) bool { return strings.Contains(c.name, "w3") }},
+		} {
+			var kept []int
+			for i := range list {
+				if c.keep(list[i]) {
+					kept = append(kept, i)
+				}
+			}
+			for by, order := range orders {
+				slices.SortFunc(kept, order)
+				var want []string
+				for _, i := range kept {
+					want = append(want, fmt.Sprintf("%03d", i))
+				}
+				for _, limit := range []int{4, 30} {
+					q := c.q
+					if q.Limit = limit; by != "" {
+						q.Sort = sortedBy(by)
+					}
+					got, err := throughAll(t, h.as("sam"), q, "note")
+					if by == "stage,-score" && slices.ContainsFunc(kept, func(i int) bool { return list[i].stage == "won" }) && fault.CodeOf(err) == fault.QueryTooBroad {
+						continue // a stage has too many to be sorted by the score
+					}
+					if err != nil || !slices.Equal(got, want) {
+						t.Errorf("%s, by %q, %d a page: %v\n got %v\nwant %v", about, by, limit, err, got, want)
+					}
+				}
+			}
+		}
+	})
+}

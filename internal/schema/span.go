@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -58,6 +59,18 @@ func (c *Condition) Span() (s Span, ok bool) {
 		s.To = min(s.To, Unset)
 	}
 	return s, true
+}
+
+// Reach returns a range as Span does, also for a condition that names values: it is from the
+// least of their keys to the greatest.
+func (c *Condition) Reach() (s Span, ok bool) {
+	switch {
+	case c.Op == OpEq || c.Op == OpIn:
+		return Span{slices.Min(c.Keys), slices.Max(c.Keys) + least}, true
+	case c.Op == OpIsNull && c.Operand == "true":
+		return Span{Unset, Unset + least}, true
+	}
+	return c.Span()
 }
 
 // shortened returns the beginning of a text that keys of texts begin with as well, and
