@@ -62,6 +62,67 @@ func TestReadmesAsTyped(t *testing.T) {
 	}
 }
 
+// aShop is a manifest to which the lines of the verifiers' README are added.
+const aShop = `tenant: shop
+public_api: {enabled: true}
+users:
+  - {email: olivia@shop.example, name: Olivia, owner: true}
+automations:
+  - name: invoice_paid
+    trigger: http.request
+    input_schema: [{name: type, type: text}]
+    outputs: [{name: kind, type: text}]
+    nodes:
+      - {type: output, set: {kind: "{{event.kind}}"}}
+`
+
+// TestTheVerifiersReadmeAsTyped applies the README's lines to a shop's manifest: the endpoint, and
+// then the rotation of its secret.
+func TestTheVerifiersReadmeAsTyped(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("verifiers", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	shell := shellBlocks(string(text))
+	if len(yaml) != 2 || len(shell) != 1 {
+		t.Fatalf("the README has %d manifests and %d shell blocks", len(yaml), len(shell))
+	}
+	secret, rest, _ := strings.Cut(yaml[1][1], "\n")
+	if strings.Count(yaml[0][1], secret) != 1 {
+		t.Fatalf("the rotation begins with a line that the endpoint does not have: %s", secret)
+	}
+	project, bin := t.TempDir(), program.Build(t)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := filepath.Join(project, "my-shop")
+	if err := errors.Join(os.MkdirAll(filepath.Join(shop, "verifiers"), 0o700), os.Symlink(here, filepath.Join(project, "examples"))); err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir, name string, args ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), name, args...)
+		command.Dir = dir
+		command.Env = append(os.Environ(), "STRIPE_WEBHOOK_SECRET=whsec_1", "STRIPE_WEBHOOK_SECRET_OLD=whsec_0")
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	run(project, "bash", "-euc", shell[0].text)
+	for _, manifest := range []string{yaml[0][1], strings.Replace(yaml[0][1], secret+"\n", secret+"\n"+rest, 1)} {
+		if err := os.WriteFile(filepath.Join(shop, "manifest.yaml"), []byte(aShop+manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := run(shop, bin, "apply", "--data", "data", "-f", "manifest.yaml"); !strings.Contains(out, "stripe") {
+			t.Errorf("apply does not say what it did to the endpoint: %s", out)
+		}
+	}
+}
+
 const documented = "127.0.0.1:8081"
 
 // shellBlock is a block of commands, and the JSON or the text that follows it, if any.
