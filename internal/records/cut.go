@@ -39,9 +39,10 @@ type cut struct {
 	long  bool
 	work  *admission.Work // nil before its first turn
 
-	sieve  *sieve // nil where each row of the index is on the page
-	leave  func() // gives back the heavy-read place, nil without one
-	parted bool   // whether the statement was ended to wait for that place
+	sieve     *sieve // nil where each row of the index is on the page
+	looksFrom int64  // created_at of the first row that a sieve looked at
+	leave     func() // gives back the heavy-read place, nil without one
+	parted    bool   // whether the statement was ended to wait for that place
 }
 
 // fill reads the page that starts at a cursor. Usually one statement reads the
@@ -208,8 +209,8 @@ func (c *cut) size() int {
 
 // remember stores the mean size of the page's records, rendered and as stored.
 func (c *cut) remember() {
-	if c.sieve != nil && c.sieve.rows > 0 {
-		note(&c.scope.ReadSize, c.sieve.bytes/c.sieve.rows, maxRead/MaxLimit)
+	if c.sieve != nil && c.sieve.read > 0 {
+		note(&c.scope.ReadSize, c.sieve.bytes/c.sieve.read, maxRead/MaxLimit)
 		return
 	}
 	if c.page.Count > 0 {

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -166,7 +167,7 @@ func (s *Session) page(ctx context.Context, entity string, r *access.EntityRight
 		return p, nil
 	}
 	if at.top == 0 {
-		at.top = c.first
+		at.top = cmp.Or(c.first, c.looksFrom)
 	}
 	if c.more {
 		at.before, at.beforeID = c.last.createdAt, c.last.id

@@ -61,7 +61,7 @@ var mutants = []mutant{
 	{"what is not set is sorted as an empty text", "order.go", "return schema.Unset\n", "return \"\"\n"},
 	{"a sorted page begins with the record before it", "store_span.go", `sign := " > "`, `sign := " >= "`},
 	{"equal records of a sorted list go the other way", "order.go", "return directed(cmp.Compare(a.at, b.at), o.desc)", "return directed(cmp.Compare(a.at, b.at), !o.desc)"},
-	{"a page of groups ends within one", "store_sorted.go", "if groups && (last == nil || rec.keys[0] != last.keys[0]) {", "if groups {"},
+	{"a page of groups ends within one", "store_sorted.go", "if groups && (last == nil || rec.keys[0] != group) {", "if groups {"},
 	{"a list is sorted by what may not be read", "order.go", "if field != nil && !m.r.ReadField[field.Index] {", "if field == nil {"},
 	{"a range leaves out its beginning", "store_span.go", "s.WriteString(\" AND s.value >= \")", "s.WriteString(\" AND s.value > \")"},
 	{"the second key is not asked", "order.go", "for i, key := range o.keys {\n\t\tif c :=", "for i, key := range o.keys[:min(1, len(o.keys))] {\n\t\tif c :="},

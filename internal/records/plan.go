@@ -37,9 +37,9 @@ type plan struct {
 	tests         []test
 	// given are the conditions that the filters and instants answer.
 	given []rowCondition
-	// span is a part of the index of a field in which everything that is selected lies,
-	// nil for none. It is not of the field that the order begins with.
-	span *fieldSpan
+	// ranges are parts of the indexes of fields, in each of which everything that is selected
+	// lies. None is of the field that the order begins with.
+	ranges []*fieldSpan
 	// terms are the parts of the index of words that a search means, in one of which
 	// everything that is selected lies; none where a filter is all of the search.
 	terms []*fieldSpan
@@ -62,12 +62,12 @@ func (p *plan) narrowed() bool { return len(p.filters) > 0 || p.after != 0 || p.
 // an index has the places.
 func (p *plan) leaves() bool {
 	byFilter := p.narrowed() && len(p.order.keys) > 0 // the index of a filter is by creation
-	return byFilter || len(p.terms) > 0 || p.span != nil
+	return byFilter || len(p.terms) > 0 || len(p.ranges) > 0
 }
 
 // tested returns a plan that asks everything of each row.
 func (p *plan) tested() *plan {
-	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, span: p.span, terms: p.terms}
+	all := &plan{entity: p.entity, tests: slices.Clone(p.tests), order: p.order, ranges: p.ranges, terms: p.terms}
 	for _, c := range p.given {
 		all.tests = append(all.tests, test{{c}})
 	}
@@ -270,8 +270,7 @@ func (l *lookup) rank() int {
 	return 0
 }
 
-// within narrows the span of the order by a condition on its first key, or the plan's by a
-// range: the first field by which the index has records in the order of their values.
+// within narrows the span of the order by a condition on its first key, or one of the ranges.
 func (p *plan) within(c *rowCondition) {
 	if c.field == nil || !ranged(c.field) {
 		return
@@ -283,13 +282,16 @@ func (p *plan) within(c *rowCondition) {
 		return
 	}
 	of, ok := c.Span()
-	switch {
-	case !ok:
-	case p.span == nil:
-		p.span = &fieldSpan{c.field, []string{c.field.StoredAs()}, of}
-	case p.span.field == c.field:
-		p.span.Span = p.span.Within(of)
+	if !ok {
+		return
 	}
+	for _, r := range p.ranges {
+		if r.field == c.field {
+			r.Span = r.Within(of)
+			return
+		}
+	}
+	p.ranges = append(p.ranges, &fieldSpan{c.field, []string{c.field.StoredAs()}, of})
 }
 
 // lookup returns the filter that answers a condition, if there is one.

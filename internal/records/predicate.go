@@ -140,13 +140,19 @@ func (s *statement) rest(filters []filter) {
 		at = "r.created_at"
 	}
 	for _, f := range filters[1:] {
-		s.WriteString(` AND (SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2 AND x.reach = ''
-			AND x.record_created_at = ` + at + ` AND x.field = `)
-		s.arg(f.field)
-		s.WriteString(" AND x.value = ")
-		s.arg(f.keys[0])
-		s.WriteString(") = 1")
+		s.WriteString(" AND ")
+		s.matches(&f, at)
 	}
+}
+
+// matches writes that the record that was created at an instant has the one key of a filter.
+func (s *statement) matches(f *filter, at string) {
+	s.WriteString(`(SELECT 1 FROM field_values x WHERE x.tenant_id = $1 AND x.entity = $2 AND x.reach = ''
+			AND x.record_created_at = ` + at + ` AND x.field = `)
+	s.arg(f.field)
+	s.WriteString(" AND x.value = ")
+	s.arg(f.keys[0])
+	s.WriteString(") = 1")
 }
 
 // arms writes the created_at of the records in a window that a scope reaches

@@ -55,6 +55,7 @@ type row struct {
 	data                 jsontext.Value
 	allowed              bool     // whether the verb in question, not only read, reaches it
 	keys                 []string // of its place, where it was read in an order
+	missed               bool     // an index says that a filter does not match it; the row has its place alone
 }
 
 // standing returns the part of a record's standing that the row determines.

@@ -41,6 +41,7 @@ type sieve struct {
 	of   part
 
 	rows, bytes int
+	read        int // of the rows, those that came with their data
 	last        row // the last row that was looked at, without its data
 	values      []jsontext.Value
 }
@@ -141,18 +142,25 @@ func (s *sieve) left() int {
 
 // size returns about how large a row is.
 func (s *sieve) size() int64 {
-	if s.rows == 0 {
+	if s.read == 0 {
 		return s.cut.scope.ReadSize.Load()
 	}
-	return int64(s.bytes / s.rows)
+	return int64(s.bytes / s.read)
 }
 
 // passes reports whether the tests hold for a row.
 func (s *sieve) passes(rec *row) bool {
+	if s.cut.looksFrom == 0 {
+		s.cut.looksFrom = rec.createdAt
+	}
 	s.rows++
-	s.bytes += len(rec.data)
 	s.last = *rec
 	s.last.data = nil
+	if rec.missed {
+		return false
+	}
+	s.read++
+	s.bytes += len(rec.data)
 	if s.values == nil {
 		s.values = make([]jsontext.Value, len(s.plan.entity.Fields))
 	}

@@ -24,6 +24,10 @@ func (s *Session) Count(ctx context.Context, entity string, q Query) (n Count, e
 		return Count{}, err
 	}
 	p, err := makePlan(r, &q)
+	if err == nil && p.order != nil { // a range of its first key is one like any other
+		q.Sort = nil
+		p, err = makePlan(r, &q)
+	}
 	if err != nil {
 		return Count{}, err
 	}
@@ -57,7 +61,7 @@ func (s *Session) countRows(ctx context.Context, r *access.EntityRights, c *cut)
 		return Count{}, err
 	}
 	if few {
-		rows = s.among(ctx, r, p, list)
+		rows, c.sieve.plan = s.among(ctx, r, p, list), p.tested()
 	}
 	seen := 0
 	err = c.sieve.over(rows)(window{limit: MaxCount + 1}, func(*row) error { seen++; return nil })

@@ -246,7 +246,7 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, f
 	most := 2 * w.limit
 	inOrder(st, filters, window{limit: most})
 	var rec row
-	walked := 0
+	walked, full := 0, false
 	err = s.h.Query(ctx, st.String(), func(dbRow db.Row) error {
 		walked++
 		scanRow(dbRow, &rec)
@@ -257,11 +257,12 @@ func (s *Session) walk(ctx context.Context, r *access.EntityRights, w *window, f
 			return err
 		}
 		if w.limit--; w.limit == 0 {
+			full = true
 			return errEnough
 		}
 		return nil
 	}, st.args...)
-	if errors.Is(err, errEnough) {
+	if full && errors.Is(err, errEnough) {
 		return true, nil
 	}
 	w.before = rec.createdAt

@@ -14,6 +14,10 @@ import (
 	"gatehouse/internal/fault"
 )
 
+// fewWays is in how many ways a viewer reaches records at most where these are counted before
+// they are read: each way is counted up to the bound.
+const fewWays = 8
+
 // sorter gives a page its rows in an order. Where an index has the viewer's records in
 // the order of the first key, it walks there. Without one, and where the conditions leave
 // few, it looks at all rows that they leave, within the bounds of a sieve, and picks those
@@ -52,7 +56,7 @@ func (s *Session) arranged(ctx context.Context, r *access.EntityRights, p *plan,
 	}
 	within := func(of part) (fetchFunc, bool, error) {
 		list, few, err := s.fewIn(ctx, r, spans, c.most(of))
-		return c.sieved(p, s.among(ctx, r, p, list)), few, err
+		return c.sieved(p.tested(), s.among(ctx, r, p, list)), few, err
 	}
 	if rows, few, err := within(handful); few || err != nil {
 		return rows, err
@@ -126,11 +130,11 @@ func (x *sorter) pickFew(w window, of part) error {
 	case err != nil:
 		return err
 	case few:
-		from = x.s.among(x.ctx, x.r, p, list)
+		from, p = x.s.among(x.ctx, x.r, p, list), p.tested()
 	case !p.order.byIndex(scope): // there is no other way
 	case !p.narrowed():
 		return errLooked
-	case !isWide(scope, p.filters) && (len(p.filters) == 0 || !p.filters[0].unique): // to count costs less than to read
+	case armCount(scope) <= fewWays && (len(p.filters) == 0 || !p.filters[0].unique): // to count costs less than to read
 		n, err := x.s.countRange(x.ctx, x.r, p, most+1)
 		if err != nil {
 			return err
@@ -179,20 +183,23 @@ func (x *sorter) pick(w window, v *sieve, from fetchFunc, groups bool) error {
 	if groups && begun {
 		look.behind = begin.keys[:1]
 	}
-	var last, complete *place // the greatest of the present group, and of the one before
+	var group string          // the key under which the index has the present group
+	var last, complete *place // the greatest of that group, and of the one before
 	err := v.over(func(w window, each func(*row) error) error {
 		return from(w, func(rec *row) error { // of every row, also of those that do not pass
-			if groups && (last == nil || rec.keys[0] != last.keys[0]) {
+			if groups && (last == nil || rec.keys[0] != group) {
 				if complete = last; len(x.picked) >= most {
 					return errEnough
 				}
-				if begun && last != nil && last.keys[0] == begin.keys[0] {
+				if begun && last != nil && group == begin.keys[0] {
 					v.rows, v.bytes = 0, 0 // what was looked at anew of the group that the page before ended in
 				}
-				last = nil
+				last, group = nil, rec.keys[0]
 			}
 			if groups {
-				if at := o.place(rec, x.values(rec)); last == nil || o.compare(at, *last) > 0 {
+				at := o.place(rec, x.values(rec))
+				at.keys[0] = group // the record may have changed since its place was read
+				if last == nil || o.compare(at, *last) > 0 {
 					last = &at
 				}
 			}
@@ -200,6 +207,9 @@ func (x *sorter) pick(w window, v *sieve, from fetchFunc, groups bool) error {
 		})
 	})(look, func(rec *row) error {
 		at := o.place(rec, v.values)
+		if groups {
+			at.keys[0] = rec.keys[0]
+		}
 		if !begun || o.compare(at, begin) > 0 {
 			if x.picked = append(x.picked, at); len(x.picked) >= 2*most+patient {
 				x.trim(most)
@@ -287,15 +297,21 @@ func (x *sorter) ended() error {
 	return errLooked
 }
 
+// step is a place on a walk, and whether the record there has what the filters ask.
+type step struct {
+	place
+	kept bool
+}
+
 // walk gives rows in the order of the first key, by the index. It goes on where a record
 // has gone since its place was read, so that fewer rows than asked for are the last.
 func (x *sorter) walk(w window, each func(*row) error) error {
 	for w.limit > 0 {
-		list, err := x.places(w)
+		list, err := x.steps(w)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		given, err := x.s.rowsAt(x.ctx, x.r, list, each)
+		given, err := x.rowsOf(list, each)
 		if err != nil || len(list) < w.limit {
 			return err
 		}
@@ -305,18 +321,56 @@ func (x *sorter) walk(w window, each func(*row) error) error {
 	return nil
 }
 
+// rowsOf gives the rows at the places that the filters keep, and the places of the others.
+func (x *sorter) rowsOf(list []step, each func(*row) error) (given int, err error) {
+	var kept []place
+	for _, st := range list {
+		if st.kept {
+			kept = append(kept, st.place)
+		}
+	}
+	passOver := func(until int64) error { // the others before a row, everAfter for all that is left
+		for len(list) > 0 && list[0].at != until {
+			if st := list[0]; !st.kept {
+				given++
+				if err := each(&row{createdAt: st.at, keys: st.keys, missed: true}); err != nil {
+					return err
+				}
+			}
+			list = list[1:]
+		}
+		return nil
+	}
+	if len(kept) > 0 {
+		_, err = x.s.rowsAt(x.ctx, x.r, kept, func(rec *row) error {
+			if err := passOver(rec.createdAt); err != nil {
+				return err
+			}
+			given, list = given+1, list[1:]
+			return each(rec)
+		})
+	}
+	if err == nil {
+		err = passOver(everAfter)
+	}
+	return given, err
+}
+
 // oldest gives rows in the order of their creation.
 func (x *sorter) oldest(w window, each func(*row) error) error {
 	return x.s.fetch(x.ctx, x.r, x.plan.narrow(window{after: w.before, limit: w.limit, oldest: true}), x.plan.filters, each)
 }
 
-// places reads a part of the index of the order's first key: the union of one range
-// for each way in which the viewer reaches records.
-func (x *sorter) places(w window) (list []place, err error) {
+// steps reads a part of the index of the order's first key: the union of one range
+// for each way in which the viewer reaches records. Where that is the whole order, it asks the
+// index of each filter that has one key, which costs less than to read the record.
+func (x *sorter) steps(w window) (list []step, err error) {
 	key := x.plan.order.keys[0]
 	reaches := reachesFor(x.r.Scope(access.Read))
 	for part := range slices.Chunk(reaches, maxArms) {
-		st := newStatement(`SELECT v, at FROM (`, x.r.Entity.StoredAs())
+		st := newStatement(`SELECT w.v, w.at, `, x.r.Entity.StoredAs())
+		x.kept(st, "w.at")
+		st.WriteString(" FROM (SELECT v, at FROM (")
 		for i, reach := range part {
 			if i > 0 {
 				st.WriteString(" UNION ")
@@ -330,8 +384,10 @@ func (x *sorter) places(w window) (list []place, err error) {
 		st.WriteString(") u")
 		st.sorted("v", "at", key.desc)
 		st.limit(w.limit)
+		st.WriteString(") w")
+		st.sorted("w.v", "w.at", key.desc)
 		err := x.s.h.Query(x.ctx, st.String(), func(r db.Row) error {
-			list = append(list, place{[]string{r.Text(0)}, r.Int(1)})
+			list = append(list, step{place{[]string{r.Text(0)}, r.Int(1)}, r.Bool(2)})
 			return nil
 		}, st.args...)
 		if err != nil {
@@ -340,11 +396,25 @@ func (x *sorter) places(w window) (list []place, err error) {
 	}
 	if len(reaches) > maxArms {
 		by := &order{keys: []orderKey{key}, desc: key.desc}
-		slices.SortFunc(list, by.compare)
-		list = slices.CompactFunc(list, func(a, b place) bool { return a.at == b.at })
+		slices.SortFunc(list, func(a, b step) int { return by.compare(a.place, b.place) })
+		list = slices.CompactFunc(list, func(a, b step) bool { return a.at == b.at })
 		list = list[:min(w.limit, len(list))]
 	}
 	return list, nil
+}
+
+// kept writes whether the record that was created at an instant has what the filters ask, as
+// far as an index tells; 1 where the order needs the records of all.
+func (x *sorter) kept(st *statement, at string) {
+	sep, end := "CASE WHEN ", "1"
+	for _, f := range x.plan.filters {
+		if x.plan.order.inIndex() && len(f.keys) == 1 && !f.ofColumn() && !f.words {
+			st.WriteString(sep)
+			st.matches(&f, at)
+			sep, end = " AND ", " THEN 1 ELSE 0 END"
+		}
+	}
+	st.WriteString(end)
 }
 
 // rowsAt reads the rows at some places, in their order, as far as the viewer sees them.

@@ -14,23 +14,18 @@ import (
 )
 
 // spans returns the parts of indexes in which everything lies that a plan selects of a
-// scope, where to read one leaves fewer rows than its filters. A walk by the index of an
+// scope, where to read one may leave fewer rows than its filters. A walk by the index of an
 // order stays in its span anyway.
 func (p *plan) spans(scope *access.Scope) []*fieldSpan {
-	others := len(p.filters) > 1 || len(p.filters) == 1 && !p.filters[0].words
-	if others || !scope.All && scope.ByParent() != nil {
+	if len(p.filters) > 0 && p.filters[0].unique || !scope.All && scope.ByParent() != nil {
 		return nil
 	}
-	list := slices.Clone(p.terms)
-	if p.span != nil && !p.narrowed() {
-		list = append(list, p.span)
-	}
-	return list
+	return slices.Concat(p.terms, p.ranges)
 }
 
 // fewIn returns the places of a viewer's records in the first span in which there are at
-// most some, newest first; few is false where there is none. A record has many words, so
-// rows of words are counted in the place of records.
+// most some, newest first; few is false where there is none. Rows are counted in the place of
+// records: a record has one for each way in which the viewer reaches it, and for each of its words.
 func (s *Session) fewIn(ctx context.Context, r *access.EntityRights, spans []*fieldSpan, most int) (list []place, few bool, err error) {
 	for _, span := range spans {
 		if list, few, err = s.fewInSpan(ctx, r, span, most); few || err != nil {
@@ -41,10 +36,6 @@ func (s *Session) fewIn(ctx context.Context, r *access.EntityRights, spans []*fi
 }
 
 func (s *Session) fewInSpan(ctx context.Context, r *access.EntityRights, span *fieldSpan, most int) (list []place, few bool, err error) {
-	union := " UNION "
-	if span.field == nil {
-		union = " UNION ALL "
-	}
 	var arms [][2]string // names and reaches
 	for _, name := range span.names {
 		for _, reach := range reachesFor(r.Scope(access.Read)) {
@@ -55,7 +46,7 @@ func (s *Session) fewInSpan(ctx context.Context, r *access.EntityRights, span *f
 		st := newStatement(`SELECT at FROM (`, r.Entity.StoredAs())
 		for i, arm := range part {
 			if i > 0 {
-				st.WriteString(union)
+				st.WriteString(" UNION ALL ") // ends at the limit, unlike UNION
 			}
 			st.WriteString("SELECT at FROM (SELECT s.record_created_at AS at")
 			st.inSpan(arm[0], arm[1], span.Span, window{}, false)

@@ -80,7 +80,7 @@ func shortened(text string) (string, bool) {
 		return beforeUnset, false
 	}
 	if len(text) <= exactKey {
-		return text, true
+		return text, !digested(text)
 	}
 	return strings.ToValidUTF8(text[:exactKey], ""), false
 }
