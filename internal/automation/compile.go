@@ -11,8 +11,8 @@ type Names struct {
 	// Entity reports whether there is such an entity type.
 	Entity func(entity string) bool
 	// Field reports whether create and update may set a field of the entity type;
-	// Filter, whether where may name it.
-	Field, Filter func(entity, field string) bool
+	// Filter, whether where may name it; Unique, whether an upsert may find a record by it.
+	Field, Filter, Unique func(entity, field string) bool
 	// Component reports whether there is such a logic component.
 	Component func(name string) bool
 }

@@ -38,6 +38,7 @@ func names() automation.Names {
 		Entity:    known("contact", "account"),
 		Field:     func(_, name string) bool { return field(name) },
 		Filter:    func(_, name string) bool { return name == "email" || name == "score" },
+		Unique:    func(_, name string) bool { return name == "email" },
 		Component: known("total", "broken"),
 	}
 }

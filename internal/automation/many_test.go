@@ -38,6 +38,7 @@ func TestNodesOfManyRecordsAreChecked(t *testing.T) {
 		`- {type: record.create, entity: contact, fields: [{email: a}, 7]}`:                 "nodes[0].fields[1]: expected an object of fields, found a number",
 		`- {type: record.create, entity: contact, fields: [{nothing: a}]}`:                  `nodes[0].fields[0].nothing: contact has no field "nothing" that can be set`,
 		`- {type: record.update, entity: contact, record_id: "7", fields: [{email: a}]}`:    "nodes[0].fields: expected an object of fields, found a list",
+		`- {type: record.upsert, entity: contact, by: score, fields: {score: 1}}`:           `nodes[0].by: contact has no unique field "score"`,
 		`- {type: record.upsert, entity: contact, by: nothing, fields: {nothing: a}}`:       "",
 		`- {type: record.create, entity: contact, fields: [{email: "{{inputs.nothing}}"}]}`: `nodes[0].fields[0].email: there is no input "nothing" in input_schema: expected email, score, vip, data or note`,
 	} {

@@ -101,7 +101,9 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 		made.fields = c.namedTemplates(d.fields, member(n.path, "fields"), set)
 	}
 	if d.op == Upsert && d.by != "" {
-		set(member(n.path, "by"), d.by)
+		if known && c.names.Unique != nil && !c.names.Unique(d.entity, d.by) {
+			c.problems.add(member(n.path, "by"), "%s has no unique field %s", d.entity, show(d.by))
+		}
 		if d.fields.get(d.by) == nil {
 			c.problems.add(member(n.path, "fields"), "expected a value of %s, by which the record is found", show(d.by))
 		}

@@ -181,6 +181,10 @@ func FlowNames(sc *schema.Schema, component func(name string) bool) automation.N
 			f := field(entity, name)
 			return f != nil && f.Filterable() && f.Scalar()
 		},
+		Unique: func(entity, name string) bool {
+			f := field(entity, name)
+			return f != nil && f.Unique
+		},
 		Component: component,
 	}
 }
@@ -194,6 +198,19 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 		return
 	}
 	const needs = " %s: automation %s needs it"
+	// stays asks that a field goes on being what it was.
+	stays := func(was, is func(entity, field string) bool, what, does string) func(entity, field string) bool {
+		return func(entity, field string) bool {
+			switch {
+			case !before.Entity(entity) || !was(entity, field) || is(entity, field):
+			case after.Field(entity, field):
+				p.add(p.placeOfField(entity, field), "field %s of %s must stay %s: automation %s %s by it", field, entity, what, a.Name, does)
+			default:
+				p.add(p.placeOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
+			}
+			return true
+		}
+	}
 	_, _ = automation.Compile(def, automation.Names{ // what it says was said when the automation was stored
 		Entity: func(entity string) bool {
 			lost := !after.Entity(entity)
@@ -208,16 +225,8 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 			}
 			return true
 		},
-		Filter: func(entity, field string) bool {
-			switch {
-			case !before.Entity(entity) || !before.Filter(entity, field) || after.Filter(entity, field):
-			case after.Field(entity, field):
-				p.add(p.placeOfField(entity, field), "field %s of %s must stay indexed or unique: automation %s filters by it", field, entity, a.Name)
-			default:
-				p.add(p.placeOfField(entity, ""), "field %s of %s"+needs, field, entity, p.cannotGo(entity, field), a.Name)
-			}
-			return true
-		},
+		Filter: stays(before.Filter, after.Filter, "indexed or unique", "filters"),
+		Unique: stays(before.Unique, after.Unique, "unique", "upserts"),
 		Component: func(name string) bool {
 			if before.Component(name) && !after.Component(name) {
 				p.add(p.m.place("logic_components"), "logic component %s"+needs, name, "cannot be removed", a.Name)

@@ -212,3 +212,8 @@ var WorkerLost = workerLost
 
 // Analyze makes the statistics that are missing, as RunStatistics does.
 func Analyze(ctx context.Context, d *DB) ([]string, error) { return d.analyze(ctx) }
+
+// LockMigrations takes the lock of a change of the schema.
+func LockMigrations(ctx context.Context, tx Tx) error {
+	return script(ctx, tx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, migrationLock))
+}

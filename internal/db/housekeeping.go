@@ -25,22 +25,23 @@ func (d *DB) Housekeep(ctx context.Context, job string, every time.Duration, pas
 }
 
 // due reports whether a job is due, and then makes it due again a little before the interval
-// has passed, so that the node that did it finds it due when it asks next. On SQLite,
-// whose folder has one server, every job is due.
+// has passed, so that the node that did it finds it due when it asks next. Where nothing can
+// be written, nothing is due. On SQLite, whose folder has one server, every job is due.
 func (d *DB) due(ctx context.Context, job string, every time.Duration) (due bool, err error) {
 	if d.Engine() == SQLite {
 		return true, nil
 	}
 	h := d.Unscoped("nodes agree on who does what is due for all tenants")
-	now, was := int64(0), int64(-1) // was stays -1 if nobody did it yet
-	err = h.Query(ctx, `SELECT `+d.dialect.Now+`, (SELECT due_at FROM housekeeping WHERE job = $1)`, func(r Row) error {
+	now, was, readOnly := int64(0), int64(-1), false // was stays -1 if nobody did it yet
+	err = h.Query(ctx, `SELECT `+d.dialect.Now+`, (SELECT due_at FROM housekeeping WHERE job = $1), current_setting('transaction_read_only')`, func(r Row) error {
 		if now = r.Int(0); !r.Null(1) {
 			was = r.Int(1)
 		}
+		readOnly = r.Text(2) == "on"
 		return nil
 	}, job)
 	// An instant that is further away than the interval was written by another clock.
-	if err != nil || now < was && was <= now+every.Microseconds() {
+	if err != nil || readOnly || now < was && was <= now+every.Microseconds() {
 		return false, err
 	}
 	err = h.Write(ctx, func(tx Tx) error {

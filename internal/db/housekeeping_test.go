@@ -77,3 +77,12 @@ func TestTheOneServerKeepsHouse(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing can be written, nothing is due, and nobody hears of it each time.
+func TestNothingIsDueOnAReadOnlyServer(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	c.URL += "&default_transaction_read_only=on"
+	if due, err := db.Due(t.Context(), dbtest.OpenConfig(t, c), "a job", time.Hour); due || err != nil {
+		t.Errorf("%v, %v", due, err)
+	}
+}

@@ -39,6 +39,9 @@ var compatibleFrom = map[string]int{mainSteps: 26, daySteps: 1}
 // migrationLock is the advisory lock of changes of the schema.
 const migrationLock = 7233716120
 
+// tryMigrationLock takes the lock beside others who do so, unless the schema is being changed or is about to be.
+var tryMigrationLock = fmt.Sprintf(`SELECT CASE WHEN pg_try_advisory_xact_lock_shared(%d) THEN 1 ELSE 0 END`, migrationLock)
+
 // compatibleName is the name of compatibleFrom in the table installation.
 const compatibleName = "schema_compatible_from"
 

@@ -144,10 +144,14 @@ func (p *postgres) check(ctx context.Context, on way) error {
 	default:
 		return err
 	}
-	if !on.pooler {
-		if err := conn.isDirect(ctx); err != nil {
-			return err
+	if on.pooler {
+		if ok, err := notices(ctx, conn.PgConn()); err != nil {
+			return conn.failed(ctx, err)
+		} else if ok {
+			p.start += "; set local" + notice
 		}
+	} else if err := conn.isDirect(ctx); err != nil {
+		return err
 	}
 	if on.distributed {
 		return nil

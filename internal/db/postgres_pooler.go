@@ -33,6 +33,10 @@ func poolerRefused(err error) bool {
 	return ok && pg.Code == "08P01" && strings.HasPrefix(pg.Message, "unsupported startup parameter")
 }
 
+// notice is how soon the server shall notice that a pooler has closed a connection in the middle of a
+// statement, which then ends.
+const notice = ` client_connection_check_interval = '500ms'`
+
 // behindPooler makes a configuration one for connections through a pooler. Each connection sets
 // the settings, which is right for a pool of sessions; in a pool of transactions they stay on the
 // connection of the server, whose other clients have the same. A transaction sets them for
@@ -61,9 +65,23 @@ func behindPooler(config *pgxpool.Config, url string) (begin string) {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		return c.PgConn().Exec(ctx, all.String()).Close()
+		if err := c.PgConn().Exec(ctx, all.String()).Close(); err != nil {
+			return err
+		}
+		_, err := notices(ctx, c.PgConn())
+		return err
 	}
 	return "begin isolation level read committed; " + strings.TrimSuffix(local.String(), "; ")
+}
+
+// notices sets notice. It reports false where the server has no such setting: before PostgreSQL 14, and
+// on Windows.
+func notices(ctx context.Context, c *pgconn.PgConn) (bool, error) {
+	err := c.Exec(ctx, "set"+notice).Close()
+	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // isDirect returns errPooler if the connection has not kept the setting direct.

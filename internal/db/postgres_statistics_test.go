@@ -88,3 +88,40 @@ func TestAnEmptyTableIsAnalyzedOnce(t *testing.T) {
 		t.Errorf("analyzed, and empty: %v, %v", got, err)
 	}
 }
+
+// Only our own tables are analyzed, whatever others are called; and none while the schema is changed,
+// for which the change, and all that comes behind it, would wait.
+func TestStatisticsAreOfOurTablesAlone(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	d, other := dbtest.OpenConfig(t, c), dbtest.OpenConfig(t, c)
+	write := func(sql string) {
+		t.Helper()
+		if err := d.Unscoped("test").Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{`"Odd"`, `"odd; DROP TABLE installation"`, `"order"`} {
+		write(`CREATE TABLE ` + name + ` AS SELECT i, repeat('x', 100) AS s FROM generate_series(1, 5000) i`)
+	}
+	statistics := func() (n int64) {
+		t.Helper()
+		err := d.Unscoped("test").Query(t.Context(), `SELECT count(*) FROM pg_stats WHERE tablename = 'order'`, func(r db.Row) error { n = r.Int(0); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	err := other.Unscoped("test").Write(t.Context(), func(tx db.Tx) error {
+		if err := db.LockMigrations(t.Context(), tx); err != nil {
+			return err
+		}
+		_, err := db.Analyze(t.Context(), d)
+		return err
+	})
+	if n := statistics(); err != nil || n != 0 {
+		t.Errorf("during a change of the schema: %d, %v", n, err)
+	}
+	if got, err := db.Analyze(t.Context(), d); err != nil || !slices.Equal(got, []string{`"order"`}) || statistics() == 0 {
+		t.Errorf("%v is analyzed, %v", got, err)
+	}
+}

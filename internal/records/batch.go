@@ -264,6 +264,9 @@ func (p *UnitSession) Many(ctx context.Context, entity string, items []Item) (ou
 	if len(items) > MaxBatch {
 		return nil, fault.New(fault.Validation, "expected at most %d records in one call, found %d", MaxBatch, len(items))
 	}
+	if len(items) == 0 {
+		return nil, nil
+	}
 	before := p.u.mark()
 	defer func() {
 		if err != nil {
@@ -292,7 +295,9 @@ func (p *UnitSession) Many(ctx context.Context, entity string, items []Item) (ou
 		if done[i] = d; !d.Created {
 			clear(q.reached)
 		}
-		holder.before += len(d.Record)
+		if err := holder.keep(&d); err != nil {
+			return nil, err
+		}
 		out = append(out, d.Record)
 	}
 	if failed {
@@ -308,7 +313,7 @@ type batchHolder struct {
 	before int
 }
 
-var errBatchAnswer = fault.New(fault.Validation, "the records that a batch returns may have at most %d MiB together: expected fewer items", maxBatchAnswer>>20)
+var errBatchAnswer = fault.New(fault.Validation, "the records that a batch returns, and what is wrong with its items, may have at most %d MiB together: expected fewer items", maxBatchAnswer>>20)
 
 // TooMuch reports whether err, of a batch or of one of its items, says that the batch is
 // too large as a whole: the same items may be possible in smaller batches.

@@ -219,7 +219,6 @@ func (u *Unit) drop(e *schema.Entity, rec *row) {
 type mark struct {
 	changes, created int
 	written          int64
-	read             map[ref]int64
 	records          map[ref]*row
 	users            map[user.ID]*user.User
 	types            map[string]bool
@@ -229,7 +228,7 @@ type mark struct {
 
 func (u *Unit) mark() mark {
 	return mark{
-		len(u.changes), u.created, u.written, maps.Clone(u.read), maps.Clone(u.records), maps.Clone(u.users), maps.Clone(u.types),
+		len(u.changes), u.created, u.written, maps.Clone(u.records), maps.Clone(u.users), maps.Clone(u.types),
 		uniqueValues{maps.Clone(u.unique.owner), maps.Clone(u.unique.stale)}, u.managed,
 	}
 }
@@ -237,7 +236,7 @@ func (u *Unit) mark() mark {
 func (u *Unit) restore(m mark) {
 	u.store.written.Release(string(u.config.Tenant.ID), u.written-m.written)
 	u.changes, u.created, u.written, u.managed = u.changes[:m.changes], m.created, m.written, m.managed
-	u.read, u.records, u.users, u.types, u.unique = m.read, m.records, m.users, m.types, m.unique
+	u.records, u.users, u.types, u.unique = m.records, m.users, m.types, m.unique // what was read was read
 }
 
 // own returns the unit's version of a record that it changed, nil for any

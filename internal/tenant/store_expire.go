@@ -11,7 +11,7 @@ import (
 	"gatehouse/internal/db"
 )
 
-// havingPage is how many tenants one statement of Having asks about.
+// havingPage is how many tenants one statement of Having asks about, at most.
 const havingPage = 1000
 
 var theTenant = regexp.MustCompile(`\$1\b`)
@@ -21,7 +21,8 @@ var theTenant = regexp.MustCompile(`\$1\b`)
 // row, as it is asked for each tenant. The error is one of the database.
 //
 // It is for work on all tenants of which few have anything to do: it costs one statement for a
-// thousand of them.
+// thousand of them. Where the database ends a statement because it takes too long, it asks about
+// half as many; a tenant that takes too long alone is taken for one that has something.
 func Having(ctx context.Context, d *db.DB, text string, args ...any) (ids []ID, err error) {
 	row := theTenant.ReplaceAllString(text, "t.tenant_id")
 	// LIMIT in a subquery that gives a value keeps PostgreSQL from reading the whole table once
@@ -30,20 +31,33 @@ func Having(ctx context.Context, d *db.DB, text string, args ...any) (ids []ID, 
 	if d.Dialect().Distributed { // which takes no such subquery
 		text = `SELECT t.tenant_id, 1 FROM tenants t WHERE t.tenant_id > $1 AND EXISTS (` + row + `)`
 	}
-	text += ` ORDER BY t.tenant_id LIMIT ` + strconv.Itoa(havingPage)
+	text += ` ORDER BY t.tenant_id LIMIT `
 	h := d.Unscoped("housekeeping asks who has something to do")
-	for last := ID(""); ; {
-		begun, seen := time.Now(), 0
-		err := h.Query(ctx, text, func(r db.Row) error {
-			if last = ID(r.Text(0)); r.Bool(1) {
-				ids = append(ids, last)
+	for last, page := ID(""), havingPage; ; {
+		var asked, some []ID
+		begun := time.Now()
+		err := h.Query(ctx, text+strconv.Itoa(page), func(r db.Row) error {
+			id := ID(r.Text(0))
+			if asked = append(asked, id); r.Bool(1) {
+				some = append(some, id)
 			}
-			seen++
 			return nil
 		}, append([]any{last}, args...)...)
-		if err != nil || seen < havingPage {
+		switch {
+		case errors.Is(err, db.ErrBusy) && page > 1:
+			page /= 2
+			continue
+		case errors.Is(err, db.ErrBusy):
+			err = h.Query(ctx, `SELECT t.tenant_id FROM tenants t WHERE t.tenant_id > $1 ORDER BY t.tenant_id LIMIT 1`, func(r db.Row) error {
+				asked = []ID{ID(r.Text(0))}
+				some = asked
+				return nil
+			}, last)
+		}
+		if ids = append(ids, some...); err != nil || len(asked) < page {
 			return ids, err
 		}
+		last, page = asked[len(asked)-1], min(2*page, havingPage)
 		if err := background.Rest(ctx, time.Since(begun)); err != nil {
 			return ids, err
 		}

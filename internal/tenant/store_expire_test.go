@@ -67,6 +67,18 @@ func TestHavingFindsTheTenants(t *testing.T) {
 	})
 }
 
+// A tenant that takes too long is taken for one that has something, and holds up no other.
+func TestHavingGoesOnBehindASlowTenant(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	manyTenants(t, dbtest.OpenConfig(t, c))
+	c.URL += "&statement_timeout=150ms"
+	got, err := tenant.Having(t.Context(), dbtest.OpenConfig(t, c),
+		`SELECT CASE WHEN $1 LIKE '%999' THEN 1 ELSE 0 END FROM pg_sleep(CASE WHEN $1 = 't0500' THEN 10 ELSE 0 END)`)
+	if want := []tenant.ID{"t0500", "t0999", "t1999"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
 func TestExpireDeletesWhatIsOld(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		with := manyTenants(t, d)
