@@ -15,6 +15,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -132,12 +133,40 @@ func New(t testing.TB, engine db.Engine) *World {
 	return w
 }
 
+// NodeOptions are what a node has for itself. The zero NodeOptions are those of the first.
+type NodeOptions struct {
+	Clock    clock.Clock // nil for the World's
+	Database string      // the address of something between the node and the database server, "" for nothing
+}
+
+// DatabaseAddress returns the address of the PostgreSQL server.
+func (w *World) DatabaseAddress() string {
+	w.T.Helper()
+	u, err := url.Parse(w.config.URL)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return u.Host
+}
+
 // AddNode starts another node on the same database, which must be PostgreSQL if there is a
 // node already.
 func (w *World) AddNode() *Node {
 	w.T.Helper()
+	return w.AddNodeWith(NodeOptions{})
+}
+
+// AddNodeWith is AddNode for a node that differs from the others.
+func (w *World) AddNodeWith(o NodeOptions) *Node {
+	w.T.Helper()
 	config := w.config
 	config.Serve = true
+	if o.Database != "" {
+		config.URL = strings.Replace(config.URL, w.DatabaseAddress(), o.Database, 1)
+	}
+	if o.Clock == nil {
+		o.Clock = w.Clock
+	}
 	d, err := db.Open(context.Background(), config)
 	if err != nil {
 		w.T.Fatal(err)
@@ -147,7 +176,7 @@ func (w *World) AddNode() *Node {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: w.Clock, Log: n.Log, Proxies: proxies, Engine: engine(), Mail: w.Mails, Patience: time.Minute})
+	n.Server = server.New(server.Options{DB: d, Keyring: w.keyring, Clock: o.Clock, Log: n.Log, Proxies: proxies, Engine: engine(), Mail: w.Mails, Patience: time.Minute})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		w.T.Fatal(err)
