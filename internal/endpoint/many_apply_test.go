@@ -27,7 +27,7 @@ func TestApplyKnowsByWhichFieldAFlowUpserts(t *testing.T) {
 	})
 }
 
-// What is wrong with the items of one call has the bound of a batch's answer (contract R17), whoever makes it.
+// The errors of the items of one call are bounded as those of a batch are (contract R17).
 func TestWhatIsWrongWithManyIsBounded(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
 		options, fields, item := strings.Repeat("o", 20_000), "", ""

@@ -65,7 +65,7 @@ type operation struct {
 	stale func(n *gatetest.Node, out any) bool // whether the node may give this answer from a second ago
 }
 
-// subject is what a history is about.
+// subject is the thing that the calls of a history act on, with its model.
 type subject struct {
 	porcupine.Model
 	next func(r *rand.Rand) operation // is called by all clients
