@@ -69,7 +69,7 @@ verify-go: engine $(LINT)
 	packages=$$(scripts/packages-with '$(GOLDEN)'); [[ -z $$packages ]] || go test -run '$(GOLDEN)' $$packages
 
 test:
-	scripts/need postgresql gcc npm chromium chromium-headless-shell haproxy pgbouncer
+	scripts/need postgresql gcc npm chromium chromium-headless-shell haproxy pgbouncer strace
 	$(MAKE) verify
 	scripts/tests race -vet=off -p $(TEST_P) -timeout 15m
 	scripts/tests plain -vet=off -p $(TEST_P) -timeout 15m -parallel 3
@@ -77,11 +77,11 @@ test:
 
 # Every test under the race detector, but those that cannot run there.
 race: engine
-	scripts/need postgresql gcc npm haproxy pgbouncer
+	scripts/need postgresql gcc npm haproxy pgbouncer strace
 	scripts/tests all-race -vet=off -p $(TEST_P) -timeout 30m
 
 prove: engine
-	scripts/need postgresql gcc npm haproxy pgbouncer
+	scripts/need postgresql gcc npm haproxy pgbouncer strace
 	packages=$$(scripts/packages-with '$(PROVE)'); [[ -n $$packages ]] || { echo 'no tests match $(PROVE)'; exit 1; }; \
 	GATEHOUSE_PROVE=1 go test -count=1 -v -p 1 -run '$(PROVE)' -timeout 2h $$packages
 

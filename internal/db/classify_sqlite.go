@@ -31,6 +31,11 @@ func classifySQLite(err error) error {
 	}
 }
 
+// unsynced reports whether the error of a COMMIT leaves its outcome unknown: the transaction was written
+// to the log as a whole, and then the log could not be synced. It is undone now, but if the
+// server dies before it writes again, the next one finds it in the log and counts it.
+func unsynced(err error) bool { return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultIOErr }
+
 // classified reports whether err is already classified, or is a context's
 // error.
 func classified(err error) bool {

@@ -44,7 +44,7 @@ const (
 )
 
 // ErrUnknown says of a write that whether it was committed is unknown, because the
-// database was lost during the commit: it is wholly there, or not at all. Such an
+// database was lost during the commit, or could not sync its log: it is wholly there, or not at all. Such an
 // error is an ErrUnavailable, too.
 var ErrUnknown = errors.New("whether the change was made is unknown")
 

@@ -217,9 +217,9 @@ func (w *sqliteWriter) begin() error {
 }
 
 // commit makes the good writes durable and answers all callers. If it fails, no
-// write happened, and what the bad ones saw was never committed.
+// write happened, and what the bad ones saw was never committed: but see unsynced.
 func (w *sqliteWriter) commit(good, bad []*turn) {
-	var err error
+	var err, unknown error
 	if w.beforeCommit != nil {
 		err = w.beforeCommit()
 	}
@@ -228,10 +228,14 @@ func (w *sqliteWriter) commit(good, bad []*turn) {
 		begun := time.Now()
 		err = w.control("COMMIT")
 		w.queue.share(good, time.Since(begun))
+		if unsynced(err) {
+			unknown = fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
 	}
 	if err != nil {
 		w.rollback()
-		w.fail(append(good, bad...), err)
+		w.fail(good, cmp.Or(unknown, err))
+		w.fail(bad, err)
 		return
 	}
 	failpoint.At("tx.committed")

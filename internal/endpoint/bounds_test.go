@@ -132,7 +132,8 @@ func TestPlacesForFlows(t *testing.T) {
 	sam.At(small).Post(custom+"act", ok).Want(200, "")
 	var holder sync.WaitGroup
 	holder.Go(func() { sam.At(small).Post(custom+"slow", `{}`).Want(200, "") })
-	time.Sleep(500 * time.Millisecond)
+	small.AwaitRuns(t, 1)
+	time.Sleep(100 * time.Millisecond) // until it has its place
 	a := sam.At(small).Post(custom+"place", `{"number": "1"}`).Want(503, "OVERLOADED")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")

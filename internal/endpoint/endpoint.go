@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatehouse/internal/access"
@@ -33,6 +34,7 @@ type Service struct {
 	deliveries admission.KeyedMutex // lets one delivery of a key run at a time
 	locks      recordLocks
 	flows      *admission.Gate // admits flows
+	running    atomic.Int64    // runs that are being done
 	verifiers  verifierGates   // admits verifications of deliveries
 	history    *history
 	repeats    *repeats
@@ -78,6 +80,7 @@ func (s *Service) Close(ctx context.Context) error {
 type Stats struct {
 	Runs       map[string]int64 // by status
 	Duplicates int64            // deliveries that had been processed before
+	Running    int              // runs that are being done
 	Waiting    int              // runs that are queued to be written
 	// FlowsRunning and FlowsWaiting count the flows that run and that wait for a
 	// place.
@@ -87,6 +90,7 @@ type Stats struct {
 // Stats returns the current counts.
 func (s *Service) Stats() Stats {
 	st := s.history.stats()
+	st.Running = int(s.running.Load())
 	st.FlowsRunning, st.FlowsWaiting = s.flows.Running(), s.flows.Waiting()
 	return st
 }

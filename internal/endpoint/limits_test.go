@@ -205,7 +205,8 @@ func TestFullEngine(t *testing.T) {
 
 	var holder sync.WaitGroup
 	holder.Go(func() { sam.At(small).Post(custom+"busy", `{}`).Want(200, "") })
-	time.Sleep(300 * time.Millisecond)
+	small.AwaitRuns(t, 1)
+	time.Sleep(100 * time.Millisecond) // until it has its place
 	body := with(ok, `"id": "o"`)
 	for slug, a := range map[string]*gatetest.Actor{
 		"key-c": sam, "key-a": sam, "token-c": hook["token-c"], "token-a": hook["token-a"],

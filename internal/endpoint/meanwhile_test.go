@@ -51,7 +51,7 @@ func TestConfigurationChangesDuringARun(t *testing.T) {
 			var a *gatetest.Answer
 			var wg sync.WaitGroup
 			wg.Go(func() { a = c.actor.Post(custom+c.slug, `{}`) })
-			time.Sleep(150 * time.Millisecond)
+			w.Nodes[0].AwaitRuns(t, 1)
 			c.change()
 			wg.Wait()
 			if got(a) != c.want {
@@ -181,7 +181,7 @@ func TestStopLetsRunsFinish(t *testing.T) {
 		var a *gatetest.Answer
 		var wg sync.WaitGroup
 		wg.Go(func() { a = hook.Post(custom+"hook", `{}`) })
-		time.Sleep(150 * time.Millisecond)
+		w.Nodes[0].AwaitRuns(t, 1)
 		w.Nodes[0].Stop()
 		wg.Wait()
 		a.Want(200, "")

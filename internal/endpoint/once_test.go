@@ -214,7 +214,7 @@ func TestDeliveriesOfAKeyWait(t *testing.T) {
 			var first *gatetest.Answer
 			var wg sync.WaitGroup
 			wg.Go(func() { first = key.Post(custom+"slow", c.first) })
-			time.Sleep(100 * time.Millisecond)
+			w.Nodes[0].AwaitRuns(t, 1)
 			second := key.Post(custom+"slow", `{}`).Want(200, "")
 			wg.Wait()
 			if strings.TrimSpace(string(second.Body)) != c.want {

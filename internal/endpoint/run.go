@@ -82,6 +82,8 @@ type Outcome struct {
 // races, and records the run. It returns errSeen when the event was processed
 // before.
 func (s *Service) execute(ctx context.Context, j *job) *Outcome {
+	s.running.Add(1)
+	defer s.running.Add(-1)
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	began := s.clock.Now()

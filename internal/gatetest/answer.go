@@ -144,6 +144,23 @@ func (b *Buffer) Contains(text string) bool {
 	return bytes.Contains(b.b.Bytes(), []byte(text))
 }
 
+// explain writes the last events that are no requests to the log of a failed test: an overload's
+// cause, for one, stands nowhere else.
+func (b *Buffer) explain(t testing.TB) {
+	const most = 20
+	var events []string
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(b.b.String()) {
+		if !strings.Contains(line, `"event":"public_api.request"`) {
+			events = append(events, line)
+		}
+	}
+	for _, e := range events[max(0, len(events)-most):] {
+		t.Logf("log: %.1000s", e)
+	}
+}
+
 // Lines returns the log's lines, each one JSON object.
 func (b *Buffer) Lines(t testing.TB) []map[string]any {
 	t.Helper()

@@ -195,7 +195,12 @@ func (w *World) AddNodeWith(o NodeOptions) *Node {
 			w.T.Errorf("database: %v", err)
 		}
 	})
-	w.T.Cleanup(n.stop)
+	w.T.Cleanup(func() {
+		n.stop()
+		if w.T.Failed() {
+			n.Log.explain(w.T)
+		}
+	})
 	w.Nodes = append(w.Nodes, n)
 	return n
 }
@@ -223,6 +228,16 @@ func (w *World) AuditLog(tenant tenant.ID) map[string]*audit.Entry {
 		w.T.Fatal(err)
 	}
 	return log
+}
+
+// AwaitRuns waits until the node does n runs of components and automations.
+func (n *Node) AwaitRuns(t testing.TB, runs int) {
+	t.Helper()
+	for begun := time.Now(); n.Server.Endpoints().Stats().Running != runs; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("the node does %d runs, want %d", n.Server.Endpoints().Stats().Running, runs)
+		}
+	}
 }
 
 // Stop drains the node, as SIGTERM would.

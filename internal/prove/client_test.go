@@ -2,6 +2,7 @@ package prove
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 // client uses one node with one key.
 type client struct {
 	base  string
+	host  string // "" for acme's
 	token string
 	http  *http.Client
 	note  func(*answer) // called with every answer
@@ -50,7 +52,7 @@ func (c *client) do(method, path, body string) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Host = host
+	r.Host = cmp.Or(c.host, host)
 	r.Header.Set("Authorization", "Bearer "+c.token)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -139,8 +141,10 @@ type page struct {
 	} `json:"meta"`
 }
 
-func (c *client) page(query string) (*page, error) {
-	a, err := c.do("GET", contact+"?"+query, "")
+func (c *client) page(query string) (*page, error) { return c.pageOf(contact, query) }
+
+func (c *client) pageOf(path, query string) (*page, error) {
+	a, err := c.do("GET", path+"?"+query, "")
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +159,13 @@ func (c *client) page(query string) (*page, error) {
 }
 
 // all returns the complete traversal.
-func (c *client) all() ([]record, error) {
+func (c *client) all() ([]record, error) { return c.every(contact, "") }
+
+// every returns the complete traversal of a list; query is "" or begins with &.
+func (c *client) every(path, query string) ([]record, error) {
 	var list []record
-	query := "limit=200"
-	for {
-		p, err := c.page(query)
+	for cursor := ""; ; {
+		p, err := c.pageOf(path, "limit=200"+cursor+query)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +173,7 @@ func (c *client) all() ([]record, error) {
 		if !p.Meta.HasMore {
 			return list, nil
 		}
-		query = "limit=200&cursor=" + p.Meta.Next
+		cursor = "&cursor=" + p.Meta.Next
 	}
 }
 

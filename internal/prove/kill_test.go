@@ -76,22 +76,30 @@ func killOnce(t *testing.T, p *proof, w *world, f *fleet) {
 // writers' new base.
 func verify(p *proof, n *node, w *world, f *fleet) {
 	p.t.Helper()
+	if seen, ids, ok := verifyAt(p, n, w, f, f.mark(true), f.mark(false)); ok {
+		f.adopt(seen, ids)
+	}
+}
+
+// verifyAt compares everything that a node serves with the journals, of which each writer's first low changes
+// must be there, and none after high. It returns false if the node does not serve.
+func verifyAt(p *proof, n *node, w *world, f *fleet, low, high []int) (seen []state, ids map[string]string, ok bool) {
+	p.t.Helper()
 	c := n.client(w.token)
 	defer c.close()
 	list, err := c.all()
 	if err != nil {
 		p.fail("list: %v", err)
-		return
+		return nil, nil, false
 	}
-	low, high := f.mark(true), f.mark(false)
-	seen, ids := f.compare(list, low, high)
-	for _, ch := range f.touched(4) {
+	seen, ids = f.compare(list, low, high)
+	for _, ch := range f.touched(high, 4) {
 		agree(p, c, seen, ids, ch.email)
 		if ch.number != 0 {
 			byScore(p, c, seen, ch)
 		}
 	}
-	f.adopt(seen, ids)
+	return seen, ids, true
 }
 
 // agree checks that a record, its unique index and the list agree.

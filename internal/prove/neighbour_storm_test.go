@@ -153,42 +153,11 @@ func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
 	return s
 }
 
-// fill writes the tenant's records directly into the database, because there are many.
+// fill writes the tenant's records.
 func (s *neighbourStorm) fill() {
-	t := s.p.t
-	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{Dir: s.w.dir, URL: s.w.url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	const insert = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT))
-		INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data_bytes, data)
-		SELECT $1, $2, $2 || i, u.user_id, '', 1000000 + i, 1000000 + i, u.user_id, u.user_id, 1, length($4) + 20, `
-	for entity, of := range map[string]struct {
-		count int
-		data  string
-		pad   string
-	}{
-		"bulk":  {s.bulk, `'{"tag":"' || i || CAST($4 AS TEXT) || '"}'`, "of a tag"},
-		"large": {200, `'{"doc":"' || i || CAST($4 AS TEXT) || '"}'`, strings.Repeat("large ", scale(100, 500)<<10/6)},
-	} {
-		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
-			data := of.data
-			if d.Engine() == db.Postgres {
-				data = "CAST(" + data + " AS JSONB)"
-			}
-			_, err := tx.Exec(t.Context(), insert+data+` FROM n, users u WHERE u.tenant_id = $1 AND u.email = '`+owner+`'`, entity, of.count, of.pad)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.p.t.Helper()
+	s.w.fill("bulk", s.bulk, `{"tag":"#of a tag"}`)
+	s.w.fill("large", 200, `{"doc":"#`+strings.Repeat("large ", scale(100, 500)<<10/6)+`"}`)
 }
 
 // measure sends the victim's requests, alone and in the storm.

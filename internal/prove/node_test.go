@@ -59,8 +59,9 @@ type world struct {
 	dir    string // the data folder, unused on PostgreSQL
 	url    string
 	env    []string
-	binary string // the program
-	token  string // of the tenant's owner
+	binary string          // the program
+	under  func(*exec.Cmd) // if set, changes a command before it starts
+	token  string          // of the tenant's owner
 	nodes  atomic.Int64
 	logs   string
 }
@@ -119,6 +120,9 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	c := exec.CommandContext(ctx, w.binary, args...)
 	c.Env = w.env
+	if w.under != nil {
+		w.under(c)
+	}
 	return c
 }
 
@@ -145,6 +149,40 @@ func (w *world) must(args ...string) string {
 		w.t.Fatalf("%s: exit %d: %s", args, code, words)
 	}
 	return out
+}
+
+// fill writes records of acme's owner directly into the database, because there are many. data is a record's, in which
+// # stands for its number, from 1. Their fields must not be indexed.
+func (w *world) fill(entity string, count int, data string) {
+	t := w.t
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{Dir: w.dir, URL: w.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	value := `replace(CAST($4 AS TEXT), '#', CAST(i AS TEXT))`
+	column := value
+	if d.Engine() == db.Postgres {
+		column = "CAST(" + value + " AS JSONB)"
+	}
+	const some = 50_000 // in one transaction
+	for from := 0; from < count; from += some {
+		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(t.Context(), `WITH RECURSIVE n(i) AS (SELECT CAST($5 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT))
+				INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data_bytes, data)
+				SELECT $1, $2, $2 || i, u.user_id, '', 1000000 + i, 1000000 + i, u.user_id, u.user_id, 1, length(`+value+`), `+column+`
+				FROM n, users u WHERE u.tenant_id = $1 AND u.email = '`+owner+`'`, entity, min(count, from+some), data, from+1)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // node is a serving process.

@@ -23,9 +23,13 @@ type state map[string]int64
 
 // change is one change of a record; number 0 deletes it.
 type change struct {
-	email  string
-	number int64
+	email    string
+	number   int64
+	sent     time.Time
+	answered time.Time // zero without success
 }
+
+func (c change) String() string { return fmt.Sprintf("%s: %d", c.email, c.number) }
 
 func (s state) apply(c change) {
 	if c.number == 0 {
@@ -149,7 +153,7 @@ func (f *fleet) step(c *client, w *writer, stopping func() bool) bool {
 		f.count(&f.busy)
 		if a.outcome() == "unknown" {
 			f.count(&f.open)
-			return f.repeat(c, w, ch)
+			return f.repeat(c, w, ch, stopping)
 		}
 		w.dropped()
 		time.Sleep(20 * time.Millisecond)
@@ -202,12 +206,13 @@ func (w *writer) choose() change {
 	switch kind := w.id % 4; {
 	case few || kind == 0 && dice < 90 || kind == 1 && dice < 50 || kind == 3 && dice < 40:
 		w.makes++
-		ch = change{fmt.Sprintf("w%d.%d@load.example", w.id, w.makes), number}
+		ch = change{email: fmt.Sprintf("w%d.%d@load.example", w.id, w.makes), number: number}
 	case kind == 1 || kind == 3 && dice < 60:
-		ch = change{w.emails[w.rand.IntN(len(w.emails))], 0}
+		ch = change{email: w.emails[w.rand.IntN(len(w.emails))]}
 	default:
-		ch = change{w.emails[w.rand.IntN(len(w.emails))], number}
+		ch = change{email: w.emails[w.rand.IntN(len(w.emails))], number: number}
 	}
+	ch.sent = time.Now()
 	w.changes = append(w.changes, ch)
 	return ch
 }
@@ -230,7 +235,9 @@ func (f *fleet) send(c *client, w *writer, ch change) (*answer, error) {
 func (w *writer) acknowledge(a *answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ch := w.changes[len(w.changes)-1]
+	last := &w.changes[len(w.changes)-1]
+	last.answered = a.at
+	ch := *last
 	w.acked = len(w.changes)
 	w.happened(ch, func() string {
 		r, _ := a.record() // without an id the next request for the record fails
@@ -277,14 +284,17 @@ func (f *fleet) settle(c *client, w *writer, ch change) bool {
 }
 
 // repeat sends a change whose outcome is unknown again until it is acknowledged. It has effect
-// once: an address is unique, and the others set what they set.
-func (f *fleet) repeat(c *client, w *writer, ch change) bool {
+// once: an address is unique, and the others set what they set. When the server is stopped, the outcome
+// stays unknown.
+func (f *fleet) repeat(c *client, w *writer, ch change, stopping func() bool) bool {
 	for begun := time.Now(); time.Since(begun) < 2*patience; time.Sleep(20 * time.Millisecond) {
 		a, err := f.send(c, w, ch)
 		switch {
 		case err != nil && hung(err):
 			f.count(&f.stalls)
 			f.p.fail("no answer: %v", err)
+			return false
+		case err != nil && stopping():
 			return false
 		case err != nil, a.status == http.StatusServiceUnavailable:
 			continue
@@ -335,6 +345,25 @@ func (f *fleet) mark(acked bool) []int {
 		w.mu.Unlock()
 	}
 	return marks
+}
+
+// markAt returns how many changes of each writer were answered before an instant, and how many were sent.
+func (f *fleet) markAt(at time.Time) (answered, sent []int) {
+	for _, w := range f.writers {
+		w.mu.Lock()
+		a, s := 0, 0
+		for i, ch := range w.changes {
+			if !ch.answered.IsZero() && ch.answered.Before(at) {
+				a = i + 1
+			}
+			if !ch.sent.After(at) {
+				s = i + 1
+			}
+		}
+		answered, sent = append(answered, a), append(sent, s)
+		w.mu.Unlock()
+	}
+	return answered, sent
 }
 
 // compare compares the records that the API lists with the journals. The records of each
@@ -413,12 +442,12 @@ func (f *fleet) adopt(seen []state, ids map[string]string) {
 	}
 }
 
-// touched returns the last changes of each writer, and all unacknowledged ones.
-func (f *fleet) touched(last int) []change {
+// touched returns the last changes of each writer up to high.
+func (f *fleet) touched(high []int, last int) []change {
 	var list []change
-	for _, w := range f.writers {
+	for i, w := range f.writers {
 		w.mu.Lock()
-		list = append(list, w.changes[max(0, len(w.changes)-last):]...)
+		list = append(list, w.changes[max(0, high[i]-last):high[i]]...)
 		w.mu.Unlock()
 	}
 	return list

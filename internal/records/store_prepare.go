@@ -36,9 +36,13 @@ type Progress struct {
 }
 
 const (
-	firstStep = 50
+	firstStep = 64
 	stepTime  = 5 * time.Millisecond // approximate time of one step
 )
+
+// leastStep is the least number of records of a step, however long it takes. On PostgreSQL most of a step
+// are round trips, which fewer records do not shorten, and it holds up writers of these records alone.
+var leastStep = map[db.Engine]int{db.SQLite: 8, db.Postgres: 64}
 
 // Prepare makes work ready, continuing where an earlier call stopped.
 // Afterwards the transition that needs it is short, as long as nothing else
@@ -183,7 +187,7 @@ func (p *preparation) step(ctx context.Context) (done bool, err error) {
 	failpoint.At("build.stepped")
 	switch {
 	case took > 2*stepTime:
-		p.limit = max(p.limit/2, 8)
+		p.limit = max(p.limit/2, leastStep[p.h.Dialect().Engine])
 	case took < stepTime:
 		p.limit = min(p.limit*3/2, walkPage)
 	}

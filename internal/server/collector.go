@@ -13,6 +13,7 @@ func described(name, help string, labels ...string) *prometheus.Desc {
 var (
 	cpuSeconds  = described("component_cpu_seconds_total", "CPU time of a tenant's logic components, calls of records not counted.", "tenant")
 	runsTotal   = described("runs_total", "Runs of components and automations, by how they ended.", "status")
+	runsNow     = described("runs_running", "Runs of components and automations that are being done.")
 	duplicates  = described("duplicate_deliveries_total", "Deliveries that had been processed before.")
 	runsQueue   = described("run_queue_entries", "Runs waiting to be written.")
 	flows       = described("flows", "Flows that run, and that wait for a place.", "state")
@@ -26,7 +27,7 @@ var (
 // Describe sends the descriptions of what Collect sends.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		cpuSeconds, runsTotal, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued, answersHeld, bodiesHeld,
+		cpuSeconds, runsTotal, runsNow, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued, answersHeld, bodiesHeld,
 	} {
 		ch <- d
 	}
@@ -47,6 +48,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for status, n := range runs.Runs {
 		counter(runsTotal, float64(n), status)
 	}
+	gauge(runsNow, float64(runs.Running))
 	counter(duplicates, float64(runs.Duplicates))
 	gauge(runsQueue, float64(runs.Waiting))
 	gauge(flows, float64(runs.FlowsRunning), "running")

@@ -270,6 +270,9 @@ func (s *Server) Keys() *apikey.Service { return s.keys }
 // Records returns the server's own store; see Directory.
 func (s *Server) Records() *records.Store { return s.records }
 
+// Endpoints returns the server's own service; see Directory.
+func (s *Server) Endpoints() *endpoint.Service { return s.endpoints }
+
 // Emit writes an event of the server's own to the log.
 func (s *Server) Emit(event string, fields map[string]any) { s.log.Emit(event, fields) }
 
