@@ -46,6 +46,7 @@ permission_sets: [{name: reads, entities: {bulk: {read: true}}}]
 // those written meanwhile included.
 func TestProveALongChange(t *testing.T) {
 	asShipped(t)
+	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "SHAPE-1", engine)
 		l := newLongChange(p, engine)
