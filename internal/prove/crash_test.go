@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// A disk is what may be left of a folder after the power failed. It is harsher than the file systems
-// that are in use. Of what was written to a file since its last sync, any part may be there, and a
-// write may be there in part, by sectors. A new, renamed or removed name is there for sure only after
-// a sync of its folder. What a failed sync was to write is never sure.
+// This file models what a power failure leaves of a folder. The model loses more than real file systems do:
+//   - of the writes to a file since its last sync, any may be lost, and one may be there in part;
+//   - a new, renamed or removed name is certain only after a sync of its folder;
+//   - what a failed sync should have written is never certain.
 
-// sector is what a disk writes as a whole.
+// sector is the number of bytes that are written together or not at all.
 const sector = 512
 
 // file is a file or folder.

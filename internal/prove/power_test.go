@@ -188,16 +188,22 @@ func firstWithoutPower(t *testing.T, p *proof, crashes int) {
 	ops, applied := tr.end(t), time.Now()
 	tr = w.trace(t)
 	w.token = w.key(owner)
-	made := time.Now()
+	made, first := time.Now(), len(ops)
 	for _, op := range tr.end(t) { // as one run of operations
 		if op.returned != notYet {
-			op.returned += len(ops)
+			op.returned += first
 		}
 		ops = append(ops, op)
 	}
-	for range crashes {
+	for i := range crashes {
 		p.tried(1)
 		crash := crashPoint(p, ops)
+		switch i {
+		case 0: // both commands have ended
+			crash = len(ops)
+		case 1: // the first has
+			crash = first
+		}
 		at := instant(ops, crash, time.Now())
 		after := w.at(t, filepath.Join(t.TempDir(), "data"))
 		left := before.clone()

@@ -229,11 +229,10 @@ func (tr *tracer) returned(op *diskOp, result string) error {
 // begun returns the operation of a call, nil for a call that changes nothing below the folder.
 func (tr *tracer) begun(name string, a []string) (*diskOp, error) {
 	fd, path := descriptor(a[0])
+	var bad error
 	number := func(s string) int64 {
 		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			panic(err) // strace prints a number there
-		}
+		bad = errors.Join(bad, err)
 		return n
 	}
 	op := &diskOp{path: path}
@@ -279,6 +278,9 @@ func (tr *tracer) begun(name string, a []string) (*diskOp, error) {
 		return nil, nil
 	default:
 		return nil, fmt.Errorf("%s is not modelled", name)
+	}
+	if bad != nil {
+		return nil, bad
 	}
 	if op.path != tr.dir && !strings.HasPrefix(op.path, tr.dir+"/") || strings.HasSuffix(op.path, " (deleted)") {
 		return nil, nil
