@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"gatehouse/internal/db"
 )
 
@@ -113,6 +115,9 @@ func cascadeOnce(p *proof, w *world, failing, at string, tokens map[string]strin
 		p.fail("%s: nothing was left to delete: the server was killed too late", at)
 	}
 	p.add("left", int(left))
+	if !proving {
+		w.housekeepingIsDue()
+	}
 	n = w.start()
 	for begun := time.Now(); ; {
 		for email, token := range tokens {
@@ -212,6 +217,24 @@ func sightOf(c *client, f kin) error {
 		return fmt.Errorf("%v (%w)", a, err)
 	}
 	return nil
+}
+
+// housekeepingIsDue lets the next server do its housekeeping at once. On PostgreSQL the killed one had taken it for a
+// minute, which "make test" does not wait for.
+func (w *world) housekeepingIsDue() {
+	w.t.Helper()
+	if w.url == "" {
+		return
+	}
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, w.url)
+	if err == nil {
+		_, err = c.Exec(ctx, `DELETE FROM housekeeping`)
+		err = errors.Join(err, c.Close(ctx))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // leftBelow counts what is to be deleted of records, index rows and work.

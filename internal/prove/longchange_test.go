@@ -80,7 +80,7 @@ type longChange struct {
 func newLongChange(p *proof, engine db.Engine) *longChange {
 	t := p.t
 	t.Helper()
-	l := &longChange{p: p, w: bare(t, engine), bulk: scale(20_000, 1_000_000), took: map[string][]time.Duration{}, tags: map[string]string{}}
+	l := &longChange{p: p, w: bare(t, engine), bulk: scale(8_000, 1_000_000), took: map[string][]time.Duration{}, tags: map[string]string{}}
 	l.w.apply(victimManifest)
 	l.other = strings.TrimSpace(l.w.must("key", "create", "--tenant", "bravo", "--user", "bea@bravo.example", "--name", "prove", "--rate-limit", "100000000"))
 	l.w.apply(fmt.Sprintf(bulkManifest, "", ""))

@@ -8,6 +8,7 @@ import { mantineTheme } from './app/mantine'
 import { queryClient } from './app/query'
 import { router } from './app/router'
 import { useTheme } from './app/theme'
+import './ui/escape'
 
 function Console() {
   const { scheme } = useTheme()
