@@ -140,6 +140,22 @@ func (e *Engine) Memory() *admission.Budget {
 // has the same limits.
 func (e *Engine) Limits() admission.Limits { return e.runs.Limits() }
 
+// Running returns how many runs are in progress.
+func (e *Engine) Running() int {
+	if e == nil {
+		return 0
+	}
+	return e.runs.Running()
+}
+
+// Waiting returns how many runs wait for a place.
+func (e *Engine) Waiting() int {
+	if e == nil {
+		return 0
+	}
+	return e.runs.Waiting()
+}
+
 // Ready waits until the engine can run components. It returns ctx's error when that
 // ends first, or the error of an engine that cannot be compiled.
 func (e *Engine) Ready(ctx context.Context) error {

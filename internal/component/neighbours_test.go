@@ -201,7 +201,9 @@ func TestHostFunctionsYield(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(100 * time.Millisecond)
+	for e.Running()+e.Waiting() < 8 {
+		time.Sleep(time.Millisecond)
+	}
 	var took []time.Duration
 	for range 5 {
 		begun := time.Now()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/internal/db"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/gatetest"
 	"gatehouse/internal/tenant"
 )
@@ -121,24 +122,24 @@ func TestTimeLimitIncludesCommit(t *testing.T) {
 // the engine.
 func TestPlacesForFlows(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
-	w.Apply(also(busy(2000)) + `  - name: slow_flow
+	w.Apply(also(busy) + `  - name: slow_flow
     trigger: http.request
     nodes: [{id: c, type: component, component: busy, inputs: {}}]
 ` + endpoints("{slug: slow, target: {automation: slow_flow}}", "{slug: place, target: {automation: place_flow}}", "{slug: act, target: {component: act}}"))
 	w.Apply(strings.NewReplacer("tenant: acme", "tenant: other", "acme.localhost", "other.localhost").Replace(orders) +
 		endpoints("{slug: place, target: {automation: place_flow}}"))
 	sam, sue := w.Key("sam@acme.example"), w.KeyOf("other", "other.localhost", "sam@acme.example")
-	small := nodeWith(t, w, 2, 1) // a tenant has one place
+	small, componentClock := nodeWith(t, w, 2, 1) // a tenant has one place
 	sam.At(small).Post(custom+"act", ok).Want(200, "")
 	var holder sync.WaitGroup
 	holder.Go(func() { sam.At(small).Post(custom+"slow", `{}`).Want(200, "") })
-	small.AwaitRuns(t, 1)
-	time.Sleep(100 * time.Millisecond) // until it has its place
+	small.AwaitStats(t, func(s endpoint.Stats) bool { return s.FlowsRunning == 1 })
 	a := sam.At(small).Post(custom+"place", `{"number": "1"}`).Want(503, "OVERLOADED")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	sue.At(small).Post(custom+"place", `{"number": "1"}`).Want(200, "")
+	componentClock.Advance(time.Second)
 	holder.Wait()
 	sam.At(small).Post(custom+"place", `{"number": "1"}`).Want(200, "")
 }

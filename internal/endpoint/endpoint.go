@@ -83,8 +83,9 @@ type Stats struct {
 	Running    int              // runs that are being done
 	Waiting    int              // runs that are queued to be written
 	// FlowsRunning and FlowsWaiting count the flows that run and that wait for a
-	// place.
-	FlowsRunning, FlowsWaiting int
+	// place; the others, components.
+	FlowsRunning, FlowsWaiting           int
+	ComponentsRunning, ComponentsWaiting int
 }
 
 // Stats returns the current counts.
@@ -92,6 +93,7 @@ func (s *Service) Stats() Stats {
 	st := s.history.stats()
 	st.Running = int(s.running.Load())
 	st.FlowsRunning, st.FlowsWaiting = s.flows.Running(), s.flows.Waiting()
+	st.ComponentsRunning, st.ComponentsWaiting = s.engine.Running(), s.engine.Waiting()
 	return st
 }
 

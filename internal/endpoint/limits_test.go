@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/clock"
 	"gatehouse/internal/component"
+	"gatehouse/internal/endpoint"
 	"gatehouse/internal/gatetest"
 	"gatehouse/internal/gatetest/enginecache"
 	"gatehouse/internal/secret"
@@ -182,31 +184,27 @@ func TestRejectedDeliveriesDoNotCountAgainstTheEndpoint(t *testing.T) {
 	send("198.51.100.2", shopSecret).Want(429, "RATE_LIMITED")
 }
 
-// busy is a component that computes for so many milliseconds.
-func busy(ms int) string {
-	return fmt.Sprintf("  - {name: busy, source: %q}", fmt.Sprintf(
-		"export default function handler() { const until = Date.now() + %d; while (Date.now() < until); return true }", ms))
-}
+// busy is a component that computes until the clock of the node's components is moved.
+const busy = `  - {name: busy, timeout_ms: 30000, source: "export default function handler() { const begun = Date.now(); while (Date.now() === begun); return true }"}`
 
 // TestFullEngine: a component that gets no place is 503 with Retry-After in all modes,
 // also in a flow; nothing is committed, and the next try runs.
 func TestFullEngine(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
-	w.Apply(also(busy(2000)) + endpoints(append(append(three("c", "component: act"), three("a", "automation: act_flow")...),
+	w.Apply(also(busy) + endpoints(append(append(three("c", "component: act"), three("a", "automation: act_flow")...),
 		"{slug: busy, target: {component: busy}}")...))
 	call := callers(w, "sam@acme.example")
 	sam, hook := w.Key("sam@acme.example"), map[string]*gatetest.Actor{"token-c": w.Webhook("token-c"), "token-a": w.Webhook("token-a")}
 	call["key"]("key-c", ok).Want(200, "")
 	before := kept(t, w)
 	few := w.Key("sam@acme.example", gatetest.RateLimit(3))
-	small := smallNode(t, w)
+	small, componentClock := nodeWith(t, w, 1, 1)
 	sam.At(small).Post(custom+"key-c", ok).Want(200, "") // which starts the engine and compiles
 	before = strings.Replace(before, "1 records", "2 records", 1)
 
 	var holder sync.WaitGroup
 	holder.Go(func() { sam.At(small).Post(custom+"busy", `{}`).Want(200, "") })
-	small.AwaitRuns(t, 1)
-	time.Sleep(100 * time.Millisecond) // until it has its place
+	small.AwaitStats(t, func(s endpoint.Stats) bool { return s.ComponentsRunning == 1 })
 	body := with(ok, `"id": "o"`)
 	for slug, a := range map[string]*gatetest.Actor{
 		"key-c": sam, "key-a": sam, "token-c": hook["token-c"], "token-a": hook["token-a"],
@@ -225,6 +223,7 @@ func TestFullEngine(t *testing.T) {
 	if n := kept(t, w); n != before {
 		t.Errorf("%s, %s before", n, before)
 	}
+	componentClock.Advance(time.Second)
 	holder.Wait()
 	if a := few.At(small).Post(custom+"key-c", ok).Want(200, ""); header(t, a, "X-RateLimit-Remaining") != "2" {
 		t.Errorf("the first that was not shed leaves %s of 3", header(t, a, "X-RateLimit-Remaining"))
@@ -234,16 +233,14 @@ func TestFullEngine(t *testing.T) {
 	}
 }
 
-// smallNode adds a node to the World, with a place for one run and a wait of 50 ms.
-func smallNode(t *testing.T, w *gatetest.World) *gatetest.Node {
+// nodeWith adds a node to the World, with so many places and a wait of 50 ms, and returns the clock that its components
+// see, which stands still.
+func nodeWith(t *testing.T, w *gatetest.World, instances, perTenant int) (*gatetest.Node, *clock.Fake) {
 	t.Helper()
-	return nodeWith(t, w, 1, 1)
-}
-
-// nodeWith adds a node to the World, with so many places and a wait of 50 ms.
-func nodeWith(t *testing.T, w *gatetest.World, instances, perTenant int) *gatetest.Node {
-	t.Helper()
-	engine, err := component.NewEngine(t.Context(), component.Options{CacheDir: enginecache.Dir(), Instances: instances, PerTenant: perTenant, MaxWait: 50 * time.Millisecond})
+	componentClock := clock.NewFake(w.Clock.Now())
+	engine, err := component.NewEngine(t.Context(), component.Options{
+		CacheDir: enginecache.Dir(), Instances: instances, PerTenant: perTenant, MaxWait: 50 * time.Millisecond, Now: componentClock.Now,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,21 +259,22 @@ func nodeWith(t *testing.T, w *gatetest.World, instances, perTenant int) *gatete
 			t.Error(err)
 		}
 	})
-	return n
+	return n, componentClock
 }
 
 // TestTooManyWaiters: of one key at most 100 deliveries wait; the next is
 // OVERLOADED, and those that wait hold no database connection.
 func TestTooManyWaiters(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
-	w.Apply(also(busy(4000)) + endpoints("{slug: busy, target: {component: busy}, auth: token}", "{slug: act, target: {component: act}}"))
+	w.Apply(also(busy) + endpoints("{slug: busy, target: {component: busy}, auth: token}", "{slug: act, target: {component: act}}"))
 	hook, sam := w.Webhook("busy").With("Idempotency-Key", "k"), w.Key("sam@acme.example")
+	node, componentClock := nodeWith(t, w, 4, 4)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	answers := map[string]int{}
 	for range 151 {
 		wg.Go(func() {
-			a := hook.Post(custom+"busy", `{}`)
+			a := hook.At(node).Post(custom+"busy", `{}`)
 			text := got(a)
 			if strings.Contains(string(a.Body), "duplicate") {
 				text = "duplicate"
@@ -288,14 +286,16 @@ func TestTooManyWaiters(t *testing.T) {
 			answers[text]++
 		})
 	}
-	time.Sleep(time.Second)
-	sam.Get("/public/v1/data/order").Want(200, "") // other requests are served in the meantime
-	sam.Post(custom+"act", ok).Want(200, "")
-	mu.Lock()
-	if answers["200"] > 0 {
-		t.Error("others waited until the run ended")
+	refused := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return answers["503 OVERLOADED"]
 	}
-	mu.Unlock()
+	for begun := time.Now(); refused() < 50 && time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+	}
+	sam.At(node).Get("/public/v1/data/order").Want(200, "") // other requests are served in the meantime
+	sam.At(node).Post(custom+"act", ok).Want(200, "")
+	componentClock.Advance(time.Second)
 	wg.Wait()
 	if want := map[string]int{"200": 1, "duplicate": 100, "503 OVERLOADED": 50}; fmt.Sprint(answers) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", answers, want)

@@ -233,9 +233,15 @@ func (w *World) AuditLog(tenant tenant.ID) map[string]*audit.Entry {
 // AwaitRuns waits until the node does n runs of components and automations.
 func (n *Node) AwaitRuns(t testing.TB, runs int) {
 	t.Helper()
-	for begun := time.Now(); n.Server.Endpoints().Stats().Running != runs; time.Sleep(time.Millisecond) {
+	n.AwaitStats(t, func(s endpoint.Stats) bool { return s.Running == runs })
+}
+
+// AwaitStats waits until the counts of the node's runs are as wanted.
+func (n *Node) AwaitStats(t testing.TB, wanted func(endpoint.Stats) bool) {
+	t.Helper()
+	for begun := time.Now(); !wanted(n.Server.Endpoints().Stats()); time.Sleep(time.Millisecond) {
 		if time.Since(begun) > time.Minute {
-			t.Fatalf("the node does %d runs, want %d", n.Server.Endpoints().Stats().Running, runs)
+			t.Fatalf("the node's runs do not come to what is awaited: %+v", n.Server.Endpoints().Stats())
 		}
 	}
 }

@@ -17,6 +17,7 @@ var (
 	duplicates  = described("duplicate_deliveries_total", "Deliveries that had been processed before.")
 	runsQueue   = described("run_queue_entries", "Runs waiting to be written.")
 	flows       = described("flows", "Flows that run, and that wait for a place.", "state")
+	components  = described("components", "Components that run, and that wait for a place.", "state")
 	identities  = described("identity_events_total", "What External Identity did: registrations, logins, failed logins, blocks, refreshes, reuses, resets, overloads.", "event")
 	mailsTotal  = described("mails_total", "Mails sent, tries that failed, and mails given up.", "result")
 	mailsQueued = described("mail_queue_entries", "Mails waiting to be sent.")
@@ -27,7 +28,7 @@ var (
 // Describe sends the descriptions of what Collect sends.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		cpuSeconds, runsTotal, runsNow, duplicates, runsQueue, flows, identities, mailsTotal, mailsQueued, answersHeld, bodiesHeld,
+		cpuSeconds, runsTotal, runsNow, duplicates, runsQueue, flows, components, identities, mailsTotal, mailsQueued, answersHeld, bodiesHeld,
 	} {
 		ch <- d
 	}
@@ -53,6 +54,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(runsQueue, float64(runs.Waiting))
 	gauge(flows, float64(runs.FlowsRunning), "running")
 	gauge(flows, float64(runs.FlowsWaiting), "waiting")
+	gauge(components, float64(runs.ComponentsRunning), "running")
+	gauge(components, float64(runs.ComponentsWaiting), "waiting")
 	id := c.s.identity.Stats()
 	for event, n := range map[string]int64{
 		"registration": id.Registrations, "login": id.Logins, "login_failed": id.Failures, "login_blocked": id.Blocks,
