@@ -665,3 +665,21 @@ func TestOthersWriteBetweenTheSteps(t *testing.T) {
 		x.same(x.stands(), x.rebuilt())
 	})
 }
+
+// However many records a step may visit, it visits no more than 256 KiB of them, and one.
+func TestAStepVisitsFewLargeRecords(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		x, text := newDeals(t, d, 0), `"`+strings.Repeat("a word ", 10_000)+`"` // 70 KB
+		for range 20 {
+			x.record("deals", "deal", "title", text)
+		}
+		opts, most, last := manifest.Options{Prune: true, Inline: -1}, int64(0), int64(0)
+		opts.Pace.Progress = func(p records.Progress) { most, last = max(most, p.Done-last), p.Done }
+		x.with(opts, dealsAfter)
+		if last != 20 || most > 4 {
+			t.Errorf("%d records visited, at most %d in a step", last, most)
+		}
+		x.settled()
+		x.same(x.stands(), x.rebuilt())
+	})
+}

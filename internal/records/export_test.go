@@ -106,7 +106,7 @@ func Chunk(size int64, rest, left int) int { return chunk(size, rest, left) }
 
 // WalkPage counts the records of the first page of a walk over an entity type.
 func WalkPage(ctx context.Context, tx db.Tx, entity string) (int, error) {
-	list, _, err := page(ctx, tx, `entity = $4`, 0, everAfter, walkPage, "", entity)
+	list, _, err := page(ctx, tx, `entity = $4`, 0, everAfter, upTo(walkPage), "", entity)
 	return len(list), err
 }
 

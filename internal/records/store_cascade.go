@@ -80,7 +80,7 @@ func (v *txView) dropPage(ctx context.Context, e *schema.Entity, f *schema.Field
 		for i := range clearRows { // so that one statement is prepared for any number
 			args = append(args, part[min(i, len(part)-1)])
 		}
-		list, reached, err := page(ctx, v.tx, clearing, after, top, clearRows, v.tx.Dialect().ForUpdate, args...)
+		list, reached, err := page(ctx, v.tx, clearing, after, top, upTo(clearRows), v.tx.Dialect().ForUpdate, args...)
 		if err != nil {
 			return 0, err
 		}

@@ -68,7 +68,7 @@ func clearPage(ctx context.Context, tx db.Tx, config *access.Config, l access.Le
 	for len(at) < clearRows { // so that one statement is prepared for any number
 		at = append(at, top)
 	}
-	list, last, err := page(ctx, tx, clearing, after, top, clearRows, tx.Dialect().ForUpdate, append([]any{e.StoredAs()}, at...)...)
+	list, last, err := page(ctx, tx, clearing, after, top, upTo(clearRows), tx.Dialect().ForUpdate, append([]any{e.StoredAs()}, at...)...)
 	if err != nil {
 		return 0, err
 	}

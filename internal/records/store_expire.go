@@ -99,7 +99,7 @@ func expire(ctx context.Context, h db.Handle, clk clock.Clock, turn time.Duratio
 // expirePage deletes some of the old records of an entity type, the oldest first. What it
 // leaves of the references to them is stored (txView.left), for Sweep.
 func expirePage(ctx context.Context, tx db.Tx, config *access.Config, e *schema.Entity, now time.Time) (more bool, err error) {
-	list, last, err := page(ctx, tx, `entity = $4`, 0, keptFrom(e, now)-1, expireRows, tx.Dialect().ForUpdate, e.StoredAs())
+	list, last, err := page(ctx, tx, `entity = $4`, 0, keptFrom(e, now)-1, upTo(expireRows), tx.Dialect().ForUpdate, e.StoredAs())
 	if err != nil {
 		return false, err
 	}

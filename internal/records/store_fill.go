@@ -20,12 +20,25 @@ import (
 const walkPage = 500
 
 // walkBytes is the size at which a page of a walk ends early, because its
-// records are in memory at once. unweighed is the size assumed for a record
-// without a stored size.
-const (
-	walkBytes = 4 << 20
-	unweighed = 64 << 10
-)
+// records are in memory at once.
+const walkBytes = 4 << 20
+
+// extent is the size of a page of records, or what it may be: so many records, and so many bytes of their data.
+type extent struct {
+	records int
+	bytes   int64
+}
+
+// upTo is the extent of a page of so many records that are in memory at once.
+func upTo(records int) extent { return extent{records, walkBytes} }
+
+func extentOf(list []row) extent {
+	x := extent{records: len(list)}
+	for i := range list {
+		x.bytes += int64(len(list[i].data))
+	}
+	return x
+}
 
 // atMost counts records up to a limit.
 func atMost(ctx context.Context, q db.Querier, limit int, where string, args ...any) (n int, err error) {
@@ -34,16 +47,15 @@ func atMost(ctx context.Context, q db.Querier, limit int, where string, args ...
 	return n, err
 }
 
-// page reads up to limit records in order, after one and up to top, and locks
-// them with suffix until tx ends. It ends early where they are large. With a
-// lock it reads them in the order of their ids, in which all transactions lock
-// records.
-func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit int, suffix string, args ...any) (list []row, last int64, err error) {
+// page reads records in order, after one and up to top, as many as the limit allows but at least one, and locks
+// them with suffix until tx ends. A record without a stored size counts as a 64th of the bytes. With a lock it
+// reads them in the order of their ids, in which all transactions lock records.
+func page(ctx context.Context, tx db.Tx, where string, after, top int64, limit extent, suffix string, args ...any) (list []row, last int64, err error) {
 	args = append([]any{after, top}, args...)
 	where = ` FROM records WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND ` + where
 	n, size := 0, int64(0)
-	err = tx.Query(ctx, `SELECT created_at, data_bytes`+where+` ORDER BY created_at LIMIT `+strconv.Itoa(limit), func(r db.Row) error {
-		if size += cmp.Or(r.Int(1), unweighed); n > 0 && size > walkBytes {
+	err = tx.Query(ctx, `SELECT created_at, data_bytes`+where+` ORDER BY created_at LIMIT `+strconv.Itoa(limit.records), func(r db.Row) error {
+		if size += cmp.Or(r.Int(1), limit.bytes/64); n > 0 && size > limit.bytes {
 			return errEnough
 		}
 		last = r.Int(0)
@@ -75,7 +87,7 @@ func rowOf(r db.Row) row {
 // walkShape visits every record of an entity type in one transaction.
 func walkShape(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape) error {
 	for after := int64(0); ; {
-		last, _, err := shapePage(ctx, tx, c, s, after, math.MaxInt64, walkPage)
+		last, _, err := shapePage(ctx, tx, c, s, after, math.MaxInt64, upTo(walkPage))
 		if err != nil || last == 0 {
 			return err
 		}
@@ -86,31 +98,31 @@ func walkShape(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape)
 // shapePage visits the next records of an entity type; last is 0 when there
 // were none. c is the configuration that writers use. The locks order it with
 // concurrent writers of these records.
-func shapePage(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape, after, top int64, limit int) (last int64, n int, err error) {
+func shapePage(ctx context.Context, tx db.Tx, c *access.Config, s *access.Shape, after, top int64, limit extent) (last int64, visited extent, err error) {
 	list, last, err := page(ctx, tx, `entity = $4`, after, top, limit, tx.Dialect().ForShare, s.Entity.StoredAs())
 	if err != nil || len(list) == 0 {
-		return last, 0, err
+		return last, extent{}, err
 	}
 	shares, err := pageShares(ctx, tx, s.Entity, after, last)
 	if err != nil {
-		return 0, 0, err
+		return 0, extent{}, err
 	}
 	below, err := pageFamilies(ctx, tx, c, s.Entity, after, last)
 	if err != nil {
-		return 0, 0, err
+		return 0, extent{}, err
 	}
 	var rows batch
 	for i := range list {
 		rec := &list[i]
 		made := newShaped(s, &standing{id: rec.id, data: rec.data, owner: rec.owner, ownerRole: rec.ownerRole, shares: shares[rec.id], families: below[rec.createdAt]})
 		if err := made.match(ctx, tx, rec.createdAt, nil); err != nil {
-			return 0, 0, err
+			return 0, extent{}, err
 		}
 		if err := made.insert(ctx, tx, rec.createdAt, &rows); err != nil {
-			return 0, 0, err
+			return 0, extent{}, err
 		}
 	}
-	return last, len(list), rows.insert(ctx, tx, s.Entity.StoredAs())
+	return last, extentOf(list), rows.insert(ctx, tx, s.Entity.StoredAs())
 }
 
 // pageShares returns the principals that the records of a page are shared with,
@@ -131,27 +143,27 @@ func pageShares(ctx context.Context, tx db.Tx, e *schema.Entity, after, last int
 
 // rolePage sets the owner's role of the next records of a user, or of those
 // with an owner's role.
-func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, where string, arg any, role string, after, top int64, limit int) (last int64, n int, err error) {
+func rolePage(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Entity, where string, arg any, role string, after, top int64, limit extent) (last int64, visited extent, err error) {
 	list, last, err := page(ctx, tx, `entity = $4 AND `+where, after, top, limit, tx.Dialect().ForUpdate, e.StoredAs(), arg)
 	if err != nil || last == 0 {
-		return 0, 0, err
+		return 0, extent{}, err
 	}
 	below, err := pageFamilies(ctx, tx, c, e, after, last)
 	if err != nil {
-		return 0, 0, err
+		return 0, extent{}, err
 	}
 	var rows batch
 	for i := range list {
 		if err := moveEntries(ctx, tx, c, e, &list[i], below[list[i].createdAt], role, &rows); err != nil {
-			return 0, 0, err
+			return 0, extent{}, err
 		}
 	}
 	if err := rows.insert(ctx, tx, e.StoredAs()); err != nil {
-		return 0, 0, err
+		return 0, extent{}, err
 	}
 	_, err = tx.Exec(ctx, `UPDATE records SET owner_role = $6 WHERE tenant_id = $1 AND created_at > $2 AND created_at <= $3 AND entity = $4 AND `+where,
 		after, last, e.StoredAs(), arg, role)
-	return last, len(list), err
+	return last, extentOf(list), err
 }
 
 // moveEntries replaces the index rows of a locked record for its owner's role:
@@ -179,7 +191,7 @@ func moveEntries(ctx context.Context, tx db.Tx, c *access.Config, e *schema.Enti
 func reassignRole(ctx context.Context, tx db.Tx, config *access.Config, userID user.ID, role string) error {
 	for _, e := range config.Schema.Entities {
 		for after := int64(0); ; {
-			last, _, err := rolePage(ctx, tx, config, e, `owner_id = $5`, userID, role, after, math.MaxInt64, walkPage)
+			last, _, err := rolePage(ctx, tx, config, e, `owner_id = $5`, userID, role, after, math.MaxInt64, upTo(walkPage))
 			if err != nil {
 				return err
 			}

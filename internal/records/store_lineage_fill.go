@@ -18,7 +18,7 @@ import (
 // configuration that writers use.
 func walkLineage(ctx context.Context, tx db.Tx, c *access.Config, l *access.Lineage) error {
 	for after := int64(0); ; {
-		last, _, err := lineagePage(ctx, tx, c, l, after, math.MaxInt64, walkPage)
+		last, _, err := lineagePage(ctx, tx, c, l, after, math.MaxInt64, upTo(walkPage))
 		if err != nil || last == 0 {
 			return err
 		}
@@ -29,12 +29,12 @@ func walkLineage(ctx context.Context, tx db.Tx, c *access.Config, l *access.Line
 // lineagePage adds the rows of a lineage for its next records; last is 0 when
 // there were none. It holds the records' ancestors. The records themselves need
 // not be held, because whoever moves one adds the rows for its new ancestors.
-func lineagePage(ctx context.Context, tx db.Tx, c *access.Config, l *access.Lineage, after, top int64, limit int) (last int64, n int, err error) {
+func lineagePage(ctx context.Context, tx db.Tx, c *access.Config, l *access.Lineage, after, top int64, limit extent) (last int64, visited extent, err error) {
 	parents := map[string]bool{}
 	err = tx.Query(ctx, `SELECT created_at, COALESCE(data ->> CAST($5 AS TEXT), '') FROM records WHERE tenant_id = $1 AND entity = $2
-		AND created_at > $3 AND created_at <= $4 ORDER BY created_at LIMIT `+strconv.Itoa(limit), func(r db.Row) error {
+		AND created_at > $3 AND created_at <= $4 ORDER BY created_at LIMIT `+strconv.Itoa(limit.records), func(r db.Row) error {
 		last = r.Int(0)
-		n++
+		visited.records++
 		if id := r.Text(1); id != "" {
 			parents[id] = true
 		}
@@ -48,7 +48,7 @@ func lineagePage(ctx context.Context, tx db.Tx, c *access.Config, l *access.Line
 			err = enroll(ctx, tx, c, access.Place{Lineage: l}, id)
 		}
 	}
-	return last, n, err
+	return last, visited, err
 }
 
 // lineageRows returns all rows of a lineage as leftovers.

@@ -146,7 +146,7 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 	if err != nil {
 		return err
 	}
-	list, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.StoredAs())
+	list, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, upTo(1), tx.Dialect().ForUpdate, s.Entity.StoredAs())
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func clearMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index
 
 // singleMarked makes a value unique that no other record has any longer.
 func singleMarked(ctx context.Context, tx db.Tx, s *access.Shape, x *access.Index, m marking) error {
-	if _, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, 1, tx.Dialect().ForUpdate, s.Entity.StoredAs()); err != nil {
+	if _, _, err := page(ctx, tx, `entity = $4`, m.createdAt-1, m.createdAt, upTo(1), tx.Dialect().ForUpdate, s.Entity.StoredAs()); err != nil {
 		return err
 	}
 	shared := false

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -38,10 +39,12 @@ type Progress struct {
 const (
 	firstStep = 64
 	stepTime  = 5 * time.Millisecond // approximate time of one step
+	stepBytes = 256 << 10            // of the data of a step's records
 )
 
-// leastStep is the least number of records of a step, however long it takes. On PostgreSQL most of a step
-// are round trips, which fewer records do not shorten, and it holds up writers of these records alone.
+// leastStep is the least number of records of a step, if they have no more than stepBytes, however long it takes. On
+// PostgreSQL most of a step are round trips, which fewer records do not shorten, and it holds up writers of these
+// records alone.
 var leastStep = map[db.Engine]int{db.SQLite: 8, db.Postgres: 64}
 
 // Prepare makes work ready, continuing where an earlier call stopped.
@@ -251,17 +254,15 @@ func fenced(ctx context.Context, h db.Handle, c *access.Config, fn func(tx db.Tx
 
 // visit continues the build's walks until it has visited enough.
 func (p *preparation) visit(ctx context.Context, tx db.Tx, b *access.Build) error {
-	left := p.limit
-	if p.pace.Records > 0 {
-		left = p.pace.Records
-	}
-	for probes := 0; left > 0 && probes < maxProbes && !b.Ready(); probes++ {
-		last, n, err := p.walk(ctx, tx, b, left)
+	left := extent{cmp.Or(p.pace.Records, p.limit), stepBytes}
+	for probes := 0; left.records > 0 && left.bytes > 0 && probes < maxProbes && !b.Ready(); probes++ {
+		last, visited, err := p.walk(ctx, tx, b, left)
 		if err != nil {
 			return err
 		}
-		left -= n
-		b.Done += int64(n)
+		left.records -= visited.records
+		left.bytes -= visited.bytes
+		b.Done += int64(visited.records)
 		if b.After = last; last == 0 {
 			b.Walk++
 		}
@@ -270,7 +271,7 @@ func (p *preparation) visit(ctx context.Context, tx db.Tx, b *access.Build) erro
 }
 
 // walk visits the next records of the build's current walk.
-func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit int) (last int64, n int, err error) {
+func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit extent) (last int64, visited extent, err error) {
 	at := b.Walk
 	if at < len(b.Work.Shapes) {
 		return shapePage(ctx, tx, p.config, b.Work.Shapes[at], b.After, b.Top, limit)
@@ -288,9 +289,9 @@ func (p *preparation) walk(ctx context.Context, tx db.Tx, b *access.Build, limit
 		u, name := m.Users[at/len(b.Work.Entities)], b.Work.Entities[at%len(b.Work.Entities)]
 		e := p.config.Schema.StoredAs(name)
 		if e == nil {
-			return 0, 0, nil // the type is gone, and so are its records
+			return 0, extent{}, nil // the type is gone, and so are its records
 		}
 		return rolePage(ctx, tx, p.config, e, `owner_id = $5`, u, m.Token, b.After, b.Top, limit)
 	}
-	return 0, 0, nil
+	return 0, extent{}, nil
 }

@@ -207,7 +207,7 @@ func sweepMatches(ctx context.Context, tx db.Tx, span access.Span) (more bool, e
 // name.
 func renamePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Leftover) (more bool, err error) {
 	for _, e := range c.Schema.Entities {
-		last, _, err := rolePage(ctx, tx, c, e, `owner_role = $5`, l.Name, l.Becomes, 0, everAfter, renameRows)
+		last, _, err := rolePage(ctx, tx, c, e, `owner_role = $5`, l.Name, l.Becomes, 0, everAfter, upTo(renameRows))
 		if err != nil || last > 0 {
 			return true, err
 		}
@@ -232,7 +232,7 @@ func unsharePage(ctx context.Context, tx db.Tx, c *access.Config, l access.Lefto
 		for len(args) < 1+clearRows { // so that one statement is prepared for any number
 			args = append(args, top)
 		}
-		list, last, err := page(ctx, tx, clearing, 0, top, clearRows, tx.Dialect().ForUpdate, args...)
+		list, last, err := page(ctx, tx, clearing, 0, top, upTo(clearRows), tx.Dialect().ForUpdate, args...)
 		if err != nil {
 			return false, err
 		}
