@@ -204,23 +204,26 @@ func TestConnectionsAreGivenInTurns(t *testing.T) {
 			d := dbtest.OpenConfig(t, c)
 			var all sync.WaitGroup
 			var served atomic.Int64
-			before := int64(-1)
+			var before atomic.Int64 // of the crowd, since eva waited
+			before.Store(-1)
 			ask := func(tenant db.TenantID, then func()) {
 				if err := d.For(tenant).Query(t.Context(), `SELECT 1 WHERE $1 <> ''`, func(db.Row) error { then(); return nil }); err != nil {
 					t.Error(err)
 				}
 			}
+			var from atomic.Int64 // on a busy machine some of the crowd get the extra place meanwhile
 			ask("crowd", func() {
 				for range 100 {
 					all.Go(func() { ask("crowd", func() { served.Add(1) }) })
 				}
-				eventually(t, "the crowd waits", func() bool { return d.Stats().Waiting == 100 })
-				all.Go(func() { ask("eva", func() { before = served.Load() }) })
-				eventually(t, "eva waits", func() bool { return d.Stats().Waiting == 101 })
+				eventually(t, "the crowd waits", func() bool { return int64(d.Stats().Waiting)+served.Load() == 100 })
+				from.Store(served.Load())
+				all.Go(func() { ask("eva", func() { before.Store(served.Load() - from.Load()) }) })
+				eventually(t, "eva waits", func() bool { return int64(d.Stats().Waiting)+served.Load() == 101 || before.Load() >= 0 })
 			})
 			all.Wait()
-			if before < 0 || before > 2 {
-				t.Errorf("%d of the crowd were served before eva", before)
+			if n := before.Load(); n < 0 || n > 2 {
+				t.Errorf("%d of the crowd were served before eva", n)
 			}
 		})
 	}
