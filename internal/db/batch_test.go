@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -112,6 +113,41 @@ func TestBatchKeepsWritesApart(t *testing.T) {
 		}
 		if n := d.Stats().Commits - before; d.Engine() == db.SQLite && n != 2 {
 			t.Errorf("%d commits for two batches", n)
+		}
+	})
+}
+
+// What a write keeps is there for those after it in a transaction of PostgreSQL, unless it failed, and is finished once,
+// before the commit. On SQLite each asks for itself.
+func TestAWriteKeepsForThoseAfterIt(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		type key struct{}
+		failed := errors.New("failed")
+		var asked []string
+		keeps := func(host string, then func() error) func(db.Tx) error {
+			return func(tx db.Tx) error {
+				by, ok := tx.Kept(key{}).(*string)
+				if !ok {
+					asked = append(asked, host)
+					by = new(string)
+					tx.Keep(key{}, by, func(ctx context.Context, tx db.Tx) error { return adds(t, "by "+*by, nil)(tx) })
+				}
+				*by += host
+				return adds(t, host, then)(tx)
+			}
+		}
+		errs := together(t, d, adds(t, "first", nil), keeps("a", func() error { return failed }), keeps("b", nil), keeps("c", nil), keeps("d", nil))
+		if !errors.Is(errs[1], failed) || errors.Join(errs[0], errs[2], errs[3], errs[4]) != nil {
+			t.Fatal(errs)
+		}
+		var hosts string
+		read(t, d.For("a"), `SELECT host FROM tenant_hosts WHERE tenant_id = $1 ORDER BY host`, func(r db.Row) error { hosts += r.Text(0) + ", "; return nil })
+		want, askers := "b, by bcd, c, d, first, ", "[a a b]" // a again, in a savepoint
+		if d.Engine() == db.SQLite {
+			want, askers = "b, c, d, first, ", "[a b c d]"
+		}
+		if hosts != want || fmt.Sprint(asked) != askers {
+			t.Errorf("stored %q, asked by %v; want %q and %s", hosts, asked, want, askers)
 		}
 	})
 }

@@ -104,6 +104,16 @@ type Tx interface {
 	Querier
 	// Exec runs a statement and returns the number of rows it changed.
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
+	// Later runs a change with the next statement, or at the end of the write, where nobody needs to know before what
+	// came of it: on PostgreSQL that saves the way to the server and back. Its error is that of the statement which it
+	// ran with, or of the write.
+	Later(ctx context.Context, sql string, args ...any) error
+	// Kept returns what this write has kept under a key, or an earlier one of the same transaction, and else nil.
+	Kept(key any) any
+	// Keep keeps what holds until the transaction ends, for this write and, if it succeeds, for those that share its
+	// transaction: ordered writes of PostgreSQL, for each of which it need not be asked again. finish, if not nil, runs
+	// before the commit. Elsewhere Keep keeps nothing.
+	Keep(key, value any, finish func(ctx context.Context, tx Tx) error)
 }
 
 // Handle is the database as one tenant sees it. Its errors are ErrUnique,

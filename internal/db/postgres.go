@@ -323,7 +323,7 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 	if again, err := p.begin(ctx, c); err != nil {
 		return again, err
 	}
-	tx := &pgTx{conn: c, txState: txState{to: to}}
+	tx := &pgTx{conn: c, txState: txState{to: to}, later: &pipeline{}}
 	ended := false
 	defer func() {
 		tx.over = true
@@ -334,6 +334,9 @@ func (p *postgres) writeOnce(ctx context.Context, to scope, fn func(Tx) error) (
 	begun := time.Now()
 	err = fn(tx)
 	p.longest.note(time.Since(begun))
+	if err == nil && tx.broken == nil {
+		_ = tx.send(ctx) // which breaks it
+	}
 	if tx.broken != nil {
 		if err == nil || lostRace(tx.broken) {
 			err = tx.broken

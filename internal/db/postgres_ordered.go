@@ -2,18 +2,22 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
 
 // orderedQueue holds one tenant's ordered writes on this node. They would queue
 // for the tenant's row anyway, each with a commit of its own; here they share
-// transactions, each in a savepoint.
+// transactions. Few fail, so a transaction has no savepoints: where a write fails that has changed something, all of
+// the transaction run again, and for a while each write has a savepoint.
 type orderedQueue struct {
-	p      *postgres
-	turns  []*turn       // guarded by p.mu
-	around time.Duration // what the last transaction took in addition to its writes
+	p       *postgres
+	turns   []*turn       // guarded by p.mu
+	around  time.Duration // what the last transaction took in addition to its writes
+	careful int           // so many transactions more have savepoints
 }
 
 // batchTime returns how long a transaction accepts more writes. If beginning and
@@ -98,9 +102,18 @@ func (q *orderedQueue) next() *turn {
 type orderedBatch struct {
 	conn            pgConn
 	longest         *maximum
-	savepoint       bool    // a savepoint is open
+	careful         bool // writes have savepoints
+	savepoint       bool // one is open
+	kept            keeping
+	later           *pipeline
 	good, bad, lost []*turn // to commit; failed; to run again
 }
+
+// carefulFor is how many transactions have savepoints after one of a write that failed.
+const carefulFor = 32
+
+// errTogether ends a transaction without savepoints in which a write failed.
+var errTogether = fmt.Errorf("%w: a write of the same transaction failed", ErrBusy)
 
 // batch runs one transaction and returns the writes to run again.
 func (q *orderedQueue) batch() (again []*turn) {
@@ -119,14 +132,22 @@ func (q *orderedQueue) batch() (again []*turn) {
 		return retryOrFail([]*turn{t}, err, again)
 	}
 	begun := time.Now()
-	b := &orderedBatch{conn: c, longest: &q.p.longest}
+	b := &orderedBatch{conn: c, longest: &q.p.longest, kept: keeping{}, later: &pipeline{}, careful: q.careful > 0}
+	q.careful = max(0, q.careful-1)
+	lost := func(err error) []*turn { // with everything in it
+		c.rollback()
+		if errors.Is(err, errTogether) {
+			q.careful = carefulFor
+			b.againToo()
+		}
+		answer(b.bad)
+		return append(b.lost, retryOrFail(b.good, err, true)...)
+	}
 	var first time.Time
 	most := q.batchTime()
 	for n := 1; t != nil; n++ {
-		if err := b.runOne(t); err != nil { // the transaction is lost with everything in it
-			c.rollback()
-			answer(b.bad)
-			return append(b.lost, retryOrFail(b.good, err, true)...)
+		if err := b.runOne(t); err != nil {
+			return lost(err)
 		}
 		if n == 1 {
 			first = time.Now()
@@ -137,6 +158,9 @@ func (q *orderedQueue) batch() (again []*turn) {
 		t = q.next()
 	}
 	ending := time.Now()
+	if err := b.finish(); err != nil {
+		return lost(err)
+	}
 	q.end(b)
 	q.around = begun.Sub(asked) + time.Since(ending)
 	return b.lost
@@ -146,7 +170,7 @@ func (q *orderedQueue) batch() (again []*turn) {
 // the batch records the outcome of the write. The first write needs no
 // savepoint, because there is nothing else to keep.
 func (b *orderedBatch) runOne(t *turn) error {
-	if len(b.good) > 0 {
+	if b.careful && len(b.good) > 0 {
 		sql := "savepoint op"
 		if b.savepoint {
 			sql = "release savepoint op; savepoint op"
@@ -157,26 +181,83 @@ func (b *orderedBatch) runOne(t *turn) error {
 		}
 		b.savepoint = true
 	}
-	tx := &pgTx{conn: b.conn, txState: txState{to: t.to}}
+	tx := &pgTx{conn: b.conn, txState: txState{to: t.to}, shared: b.kept, later: b.later}
 	ran, _ := t.hand(tx, b.longest)
+	switch {
+	case b.careful && ran.finished && ran.err == nil && tx.broken == nil:
+		_ = tx.send(context.Background()) // which breaks it
+	case b.careful:
+		*b.later = pipeline{}
+	}
 	tx.over = true
-	t.err = ran.err
+	t.err, t.panicked = ran.err, !ran.finished
 	if t.err == nil {
 		t.err = tx.broken
 	}
 	switch {
 	case ran.finished && t.err == nil:
 		b.good = append(b.good, t)
+		maps.Copy(b.kept, tx.own)
 		return nil
 	case ran.finished && lostRace(tx.broken):
 		b.lost = append(b.lost, retryOrFail([]*turn{t}, tx.broken, true)...)
 	default:
 		b.bad = append(b.bad, t)
 	}
-	if len(b.good) == 0 {
-		return nil // everything is rolled back
+	switch {
+	case len(b.good) == 0: // everything is rolled back
+		return nil
+	case b.careful:
+		return b.conn.control(context.Background(), "rollback to savepoint op")
+	case !tx.wrote && tx.broken == nil: // there is nothing to undo
+		return nil
+	default:
+		return b.together(tx.broken)
 	}
-	return b.conn.control(context.Background(), "rollback to savepoint op")
+}
+
+// together returns the error of a transaction without savepoints in which a write failed: err where the connection is
+// lost.
+func (b *orderedBatch) together(err error) error {
+	if b.conn.IsClosed() && err != nil {
+		return err
+	}
+	return errTogether
+}
+
+// againToo lets the writes that failed run again with those that did not: they may have failed because of what the
+// others wrote. One that panicked does not.
+func (b *orderedBatch) againToo() {
+	var panicked []*turn
+	for _, t := range b.bad {
+		if t.panicked {
+			panicked = append(panicked, t)
+		} else {
+			b.good = append(b.good, t)
+		}
+	}
+	b.bad = panicked
+}
+
+// finish runs what the writes of the transaction have left to its end.
+func (b *orderedBatch) finish() error {
+	if len(b.good) == 0 {
+		return nil
+	}
+	ctx := context.Background()
+	tx := &pgTx{conn: b.conn, txState: txState{to: b.good[0].to}, later: b.later}
+	for _, k := range b.kept {
+		if k.finish == nil {
+			continue
+		}
+		if err := k.finish(ctx, tx); err != nil {
+			return b.together(err)
+		}
+	}
+	if err := tx.send(ctx); err != nil {
+		return b.together(err)
+	}
+	return nil
 }
 
 // end commits the transaction and answers the callers. Failed writes are also
@@ -216,6 +297,8 @@ func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
 			again = append(again, t)
 		case retry && lostRace(err):
 			t.done <- fmt.Errorf("%w: it lost %d races: %w", ErrBusy, t.attempts, err)
+		case t.err != nil: // what the others failed with
+			t.done <- t.err
 		default:
 			t.done <- err
 		}

@@ -2,10 +2,12 @@ package db
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -15,7 +17,11 @@ import (
 // pgTx is the transaction as one write sees it.
 type pgTx struct {
 	txState
-	conn pgConn
+	conn  pgConn
+	wrote bool // it has changed something, or tried to
+	later *pipeline
+
+	shared, own keeping // what earlier writes of the transaction have kept, nil if it is not shared; and this one
 }
 
 var _ Tx = (*pgTx)(nil)
@@ -27,6 +33,10 @@ func (tx *pgTx) Query(ctx context.Context, sql string, each func(Row) error, arg
 	if err != nil {
 		return err
 	}
+	if err := tx.send(ctx); err != nil {
+		return err
+	}
+	tx.wrote = tx.wrote || !st.reads
 	var all []pgRow
 	err = tx.conn.rows(ctx, tx.to, st, func(r Row) error {
 		all = append(all, r.(*pgRow).copied())
@@ -58,6 +68,10 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 		tx.fail(err)
 		return 0, err
 	}
+	if err := tx.send(ctx); err != nil {
+		return 0, err
+	}
+	tx.wrote = tx.wrote || !st.reads
 	tag, err := tx.conn.Exec(ctx, st.text, bound...)
 	if err != nil {
 		err = tx.conn.failed(ctx, err)
@@ -71,6 +85,80 @@ func (tx *pgTx) Exec(ctx context.Context, sql string, args ...any) (int64, error
 	return tag.RowsAffected(), nil
 }
 
+func (tx *pgTx) Later(ctx context.Context, sql string, args ...any) error {
+	st, err := tx.usable(sql)
+	if err != nil {
+		return err
+	}
+	bound, err := pgArguments(tx.to, args)
+	if err != nil {
+		tx.fail(err)
+		return err
+	}
+	tx.wrote = true
+	tx.later.add(st.text, bound)
+	if tx.later.full() {
+		return tx.send(ctx)
+	}
+	return nil
+}
+
+// send runs the statements that were left for later.
+func (tx *pgTx) send(ctx context.Context) error {
+	err := tx.conn.send(ctx, tx.later)
+	if err != nil {
+		tx.fail(err)
+	}
+	return err
+}
+
+// pipeline is statements that are sent together.
+type pipeline struct {
+	batch pgx.Batch
+	bytes int
+}
+
+// The most that a pipeline holds: the server answers each statement at once, and what it answers must fit the buffers
+// between until all of them are sent.
+const (
+	pipelineStatements = 64
+	pipelineBytes      = 1 << 20
+)
+
+func (p *pipeline) add(sql string, args []any) {
+	p.batch.Queue(sql, args...)
+	for _, a := range args {
+		switch v := a.(type) {
+		case string:
+			p.bytes += len(v)
+		case []byte:
+			p.bytes += len(v)
+		}
+	}
+}
+
+func (p *pipeline) full() bool {
+	return p.batch.Len() >= pipelineStatements || p.bytes >= pipelineBytes
+}
+
+// send runs a pipeline's statements, which are gone then. The error is that of the first one that fails.
+func (c pgConn) send(ctx context.Context, p *pipeline) error {
+	if p.batch.Len() == 0 {
+		return nil
+	}
+	batch := p.batch
+	*p = pipeline{}
+	results := c.SendBatch(ctx, &batch)
+	var err error
+	for range batch.Len() {
+		if _, err = results.Exec(); err != nil {
+			break
+		}
+		failpoint.At("tx.statement")
+	}
+	return c.failed(ctx, cmp.Or(err, results.Close()))
+}
+
 func (tx *pgTx) fail(err error) {
 	tx.broken = err
 	if standby(err) { // makes the pool connect to the new primary
@@ -81,6 +169,23 @@ func (tx *pgTx) fail(err error) {
 }
 
 func (tx *pgTx) Dialect() Dialect { return *tx.conn.speak }
+
+func (tx *pgTx) Kept(key any) any {
+	if k, ok := tx.own[key]; ok {
+		return k.value
+	}
+	return tx.shared[key].value
+}
+
+func (tx *pgTx) Keep(key, value any, finish func(ctx context.Context, tx Tx) error) {
+	if tx.shared == nil {
+		return
+	}
+	if tx.own == nil {
+		tx.own = keeping{}
+	}
+	tx.own[key] = kept{value, finish}
+}
 
 // pgRow is a row in text format (bytea in binary).
 type pgRow struct {

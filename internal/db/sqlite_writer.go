@@ -335,3 +335,12 @@ func (tx *sqliteTx) Exec(ctx context.Context, sql string, args ...any) (int64, e
 }
 
 func (tx *sqliteTx) Dialect() Dialect { return sqliteDialect }
+
+func (tx *sqliteTx) Later(ctx context.Context, sql string, args ...any) error {
+	_, err := tx.Exec(ctx, sql, args...)
+	return err
+}
+
+// Kept and Keep do nothing: another tenant's configuration may change in a transaction of SQLite, and to ask is cheap.
+func (tx *sqliteTx) Kept(any) any                                          { return nil }
+func (tx *sqliteTx) Keep(any, any, func(ctx context.Context, tx Tx) error) {}

@@ -20,7 +20,8 @@ type turn struct {
 	ran      chan ran   // fn has ended
 	done     chan error // the outcome
 	err      error      // what fn returned, until the outcome is known
-	attempts int        // how often it was taken
+	panicked bool
+	attempts int // how often it was taken
 	born     time.Time
 	late     time.Time // fn must have begun
 }

@@ -1,6 +1,9 @@
 package db
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 var errOver = errors.New("the transaction is over")
 
@@ -20,4 +23,12 @@ func (tx *txState) usable(sql string) (*statement, error) {
 		return nil, errOver
 	}
 	return st, tx.broken
+}
+
+// keeping is what the writes of a shared transaction keep for each other.
+type keeping map[any]kept
+
+type kept struct {
+	value  any
+	finish func(ctx context.Context, tx Tx) error
 }

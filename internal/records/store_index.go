@@ -111,7 +111,7 @@ func insertEntries(ctx context.Context, tx db.Tx, e *schema.Entity, createdAt in
 			for _, en := range plain[:in.n] {
 				args = append(args, en.field, en.value, en.reach)
 			}
-			if _, err := tx.Exec(ctx, in.sql, args...); err != nil {
+			if err := tx.Later(ctx, in.sql, args...); err != nil {
 				return err
 			}
 		}

@@ -212,7 +212,7 @@ func (v *txView) put(ctx context.Context, r *access.EntityRights, rec *row, p *p
 }
 
 func (v *txView) insert(ctx context.Context, e *schema.Entity, rec *row, p *patch) error {
-	_, err := v.tx.Exec(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
+	err := v.tx.Later(ctx, `INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at,
 		created_by, updated_by, version, data, data_bytes) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $7, 1, $8`+v.tx.Dialect().JSON+`, $9)`,
 		e.StoredAs(), rec.id, rec.owner, rec.ownerRole, rec.createdAt, v.s.viewer.UserID(), string(rec.data), len(rec.data))
 	if err != nil {
@@ -353,9 +353,8 @@ func setMatch(ctx context.Context, tx db.Tx, rule string, createdAt int64, is bo
 		_, err := tx.Exec(ctx, `DELETE FROM rule_matches WHERE tenant_id = $1 AND rule_id = $2 AND record_created_at = $3`, rule, createdAt)
 		return err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES ($1, $2, $3)
+	return tx.Later(ctx, `INSERT INTO rule_matches (tenant_id, rule_id, record_created_at) VALUES ($1, $2, $3)
 		ON CONFLICT (tenant_id, rule_id, record_created_at) DO NOTHING`, rule, createdAt)
-	return err
 }
 
 func (v *txView) findUser(ctx context.Context, id user.ID) (*user.User, error) {

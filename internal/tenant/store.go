@@ -74,12 +74,24 @@ func RaisePeople(ctx context.Context, tx db.Tx) error {
 // rows, rule matches, owner's role) calls it first in the transaction and
 // starts again when the version is not the one it worked with.
 func Fence(ctx context.Context, tx db.Tx) (version int64, err error) {
+	if version, ok := tx.Kept(fenceKey{}).(int64); ok {
+		return version, nil
+	}
 	err = tx.Query(ctx, `SELECT version FROM tenants WHERE tenant_id = $1`+tx.Dialect().ForShare, func(r db.Row) error {
 		version = r.Int(0)
 		return nil
 	})
+	if err == nil {
+		tx.Keep(fenceKey{}, version, nil)
+	}
 	return version, err
 }
+
+// What the ordered writes of one transaction keep: the version of the configuration, and the last instant drawn.
+type (
+	fenceKey struct{}
+	tickKey  struct{}
+)
 
 // ByHost returns the tenant that a canonical host belongs to, its versions, and
 // which of its lists has the host; ok is false for an unknown host. It returns
@@ -154,11 +166,27 @@ func Tick(ctx context.Context, tx db.Tx, now int64) (tick int64, err error) {
 
 // Ticks draws n instants, one microsecond apart, and returns the first.
 func Ticks(ctx context.Context, tx db.Tx, now int64, n int) (first int64, err error) {
+	if last, ok := tx.Kept(tickKey{}).(*int64); ok {
+		first = max(*last+1, now)
+		*last = first + int64(n-1)
+		return first, nil
+	}
 	err = tx.Query(ctx, `INSERT INTO tenant_clocks (tenant_id, last) VALUES ($1, $2)
 		ON CONFLICT (tenant_id) DO UPDATE SET last = `+tx.Dialect().Greatest("tenant_clocks.last + $3", "excluded.last")+`
 		RETURNING last`, func(r db.Row) error {
 		first = r.Int(0) - int64(n-1)
 		return nil
 	}, now+int64(n-1), n)
-	return first, err
+	if err != nil {
+		return 0, err
+	}
+	last := first + int64(n-1)
+	stored := last
+	tx.Keep(tickKey{}, &last, func(ctx context.Context, tx db.Tx) error {
+		if last == stored {
+			return nil
+		}
+		return tx.Later(ctx, `UPDATE tenant_clocks SET last = $2 WHERE tenant_id = $1`, last)
+	})
+	return first, nil
 }

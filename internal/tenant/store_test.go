@@ -2,7 +2,10 @@ package tenant_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gatehouse/internal/clock"
@@ -130,6 +133,58 @@ func TestTicksGrowWhateverTheClockSays(t *testing.T) {
 		}
 		if got[0] != 100 || got[1] != 103 || got[2] != 106 {
 			t.Error(got)
+		}
+	})
+}
+
+// Instants that writes draw at once, some of which share a transaction and some of which fail, are drawn once each,
+// and the clock that stands still goes on after the last of them.
+func TestTicksOfSharedTransactions(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const now, writers, each = 100, 8, 25
+		failed := errors.New("failed")
+		var mu sync.Mutex
+		drawn := map[int64]bool{}
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				for n := range each {
+					var first int64
+					write := d.For("acme").WriteOrdered
+					if n%5 == 4 {
+						write = d.For("acme").Write
+					}
+					err := write(t.Context(), func(tx db.Tx) (err error) {
+						if first, err = tenant.Ticks(t.Context(), tx, now, 2); err != nil || (w+n)%7 > 0 {
+							return err
+						}
+						return failed
+					})
+					mu.Lock()
+					if (w+n)%7 == 0 {
+						if !errors.Is(err, failed) {
+							t.Error(err)
+						}
+					} else if err != nil || drawn[first] || drawn[first+1] {
+						t.Errorf("%d was drawn twice, or %v", first, err)
+					} else {
+						drawn[first], drawn[first+1] = true, true
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		most := slices.Max(slices.Collect(maps.Keys(drawn)))
+		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
+			next, err := tenant.Tick(t.Context(), tx, now)
+			if next <= most {
+				t.Errorf("%d comes after %d", next, most)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }
