@@ -152,6 +152,22 @@ func TestAWriteKeepsForThoseAfterIt(t *testing.T) {
 	})
 }
 
+// A write that fails late, as one does that has waited for a lock, does not take those along that it shared its
+// transaction with.
+func TestAWriteThatFailsLateTakesNobodyWithIt(t *testing.T) {
+	d := dbtest.Open(t, db.Postgres)
+	failed, runs := errors.New("failed"), 0
+	errs := together(t, d, adds(t, "first", nil), adds(t, "late", func() error {
+		if runs++; runs == 1 {
+			time.Sleep(db.RetryTime + 100*time.Millisecond)
+		}
+		return failed
+	}), adds(t, "last", nil))
+	if errs[0] != nil || !errors.Is(errs[1], failed) || errs[2] != nil || runs != 2 || countHosts(t, d) != 2 {
+		t.Errorf("%v, %d hosts; it ran %d times", errs, countHosts(t, d), runs)
+	}
+}
+
 // No caller is answered before the commit of the shared transaction.
 func TestAnswersComeAfterTheCommit(t *testing.T) {
 	d := dbtest.Open(t, db.SQLite)

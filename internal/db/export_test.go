@@ -217,3 +217,6 @@ func Analyze(ctx context.Context, d *DB) ([]string, error) { return d.analyze(ct
 func LockMigrations(ctx context.Context, tx Tx) error {
 	return script(ctx, tx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, migrationLock))
 }
+
+// RetryTime is how long a write may be tried again whose transaction the database lost.
+const RetryTime = retryTime

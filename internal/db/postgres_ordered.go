@@ -285,15 +285,17 @@ func (q *orderedQueue) end(b *orderedBatch) {
 }
 
 // retryOrFail answers the writes with err, except those that it returns to run
-// again: not after several tries, nor, where the database is lost, after retryTime.
+// again: not after several tries, nor, where the database is lost, after retryTime. A write that another has taken down
+// with it runs again however long that took: the next time it has a savepoint.
 func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
 	within := retryTime
 	if lostRace(err) {
 		within = maxWait
 	}
+	together := errors.Is(err, errTogether)
 	for _, t := range turns {
 		switch {
-		case retry && t.attempts < maxRaces && t.ctx.Err() == nil && time.Since(t.born) < within:
+		case retry && t.attempts < maxRaces && t.ctx.Err() == nil && (together || time.Since(t.born) < within):
 			again = append(again, t)
 		case retry && lostRace(err):
 			t.done <- fmt.Errorf("%w: it lost %d races: %w", ErrBusy, t.attempts, err)
