@@ -152,19 +152,110 @@ func TestAWriteKeepsForThoseAfterIt(t *testing.T) {
 	})
 }
 
+// pair runs first, and queues second while it runs, each with its ctx.
+func pair(t *testing.T, d *db.DB, ctx1, ctx2 context.Context, first, second func(db.Tx) error) (err1, err2 error) {
+	t.Helper()
+	begun, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		<-begun
+		err2 = d.For("a").WriteOrdered(ctx2, second)
+	}()
+	var once sync.Once
+	err1 = d.For("a").WriteOrdered(ctx1, func(tx db.Tx) error {
+		once.Do(func() {
+			close(begun)
+			eventually(t, "queued", func() bool { return d.Stats().WritesQueued == 1 })
+		})
+		return first(tx)
+	})
+	<-done
+	return err1, err2
+}
+
 // A write that fails late, as one does that has waited for a lock, does not take those along that it shared its
-// transaction with.
+// transaction with, though they must begin before.
 func TestAWriteThatFailsLateTakesNobodyWithIt(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Open(t, db.Postgres)
 	failed, runs := errors.New("failed"), 0
-	errs := together(t, d, adds(t, "first", nil), adds(t, "late", func() error {
+	ctx := db.AnswerBy(t.Context(), time.Now().Add(2*time.Second))
+	err1, err2 := pair(t, d, ctx, ctx, adds(t, "first", nil), adds(t, "late", func() error {
 		if runs++; runs == 1 {
 			time.Sleep(db.RetryTime + 100*time.Millisecond)
 		}
 		return failed
-	}), adds(t, "last", nil))
-	if errs[0] != nil || !errors.Is(errs[1], failed) || errs[2] != nil || runs != 2 || countHosts(t, d) != 2 {
-		t.Errorf("%v, %d hosts; it ran %d times", errs, countHosts(t, d), runs)
+	}))
+	if err1 != nil || !errors.Is(err2, failed) || runs != 2 || countHosts(t, d) != 1 {
+		t.Errorf("%v, %v, %d hosts; it ran %d times", err1, err2, countHosts(t, d), runs)
+	}
+}
+
+// A connection that is lost because the caller of one write is gone is no end of the other's time.
+func TestALostConnectionIsNobodysOwnEnd(t *testing.T) {
+	t.Parallel()
+	cable, behind := newCable(t, dbtest.Config(t, db.Postgres))
+	defer cable.end()
+	d := dbtest.OpenConfig(t, behind)
+	read(t, d.Unscoped("a connection is idle"), `SELECT 1`, func(db.Row) error { return nil })
+	gone, leave := context.WithCancel(t.Context())
+	defer leave()
+	err, _ := pair(t, d, t.Context(), gone, adds(t, "first", func() error { time.Sleep(db.RetryTime); return nil }), func(tx db.Tx) error {
+		cable.cut.Store(true)
+		time.AfterFunc(100*time.Millisecond, leave)
+		_, err := tx.Exec(gone, addHost, "second")
+		return err
+	})
+	if !errors.Is(err, db.ErrUnavailable) || errors.Is(err, context.Canceled) {
+		t.Errorf("the first, whose ctx has not ended: %v", err)
+	}
+}
+
+// What a write failed with beside another is not its answer where the other was not committed.
+func TestAConflictIsWithWhatIsThere(t *testing.T) {
+	t.Parallel()
+	c := dbtest.Config(t, db.Postgres)
+	sure, d := dbtest.OpenConfig(t, c), dbtest.OpenConfig(t, c)
+	runs := 0
+	_, err := pair(t, d, t.Context(), t.Context(), func(tx db.Tx) error {
+		if err := adds(t, "same", nil)(tx); err != nil {
+			return err
+		}
+		if runs++; runs == 2 {
+			eventually(t, "queued", func() bool { return d.Stats().WritesQueued == 1 })
+			time.Sleep(db.RetryTime + 50*time.Millisecond)
+			var pid int64
+			read(t, tx, `SELECT pg_backend_pid() WHERE $1 <> ''`, func(r db.Row) error { pid = r.Int(0); return nil })
+			read(t, sure.Unscoped("test"), fmt.Sprintf(`SELECT pg_terminate_backend(%d, 5000)`, pid), func(db.Row) error { return nil })
+		}
+		return nil
+	}, adds(t, "same", nil))
+	if errors.Is(err, db.ErrUnique) && countHosts(t, sure) == 0 {
+		t.Error("conflict with nothing")
+	}
+}
+
+// A write whose caller is gone is not told of the error of another's statement, which was sent with its own, nor a write
+// whose caller is gone that the database was busy.
+func TestAnEndedContextIsTheError(t *testing.T) {
+	d := dbtest.Open(t, db.Postgres)
+	gone, leave := context.WithCancel(t.Context())
+	_, err := pair(t, d, t.Context(), gone, func(tx db.Tx) error {
+		return errors.Join(adds(t, "one", nil)(tx), tx.Later(t.Context(), addHost, "one"))
+	}, func(tx db.Tx) error {
+		_, err := tx.Exec(gone, addHost, "two")
+		leave()
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the second, of the first's value: %v", err)
+	}
+	d = dbtest.Open(t, db.Postgres) // without savepoints
+	gone, leave = context.WithCancel(t.Context())
+	failed := errors.New("failed")
+	err, other := pair(t, d, gone, t.Context(), adds(t, "three", nil), adds(t, "four", func() error { leave(); return failed }))
+	if !errors.Is(err, context.Canceled) || !errors.Is(other, failed) {
+		t.Errorf("%v, %v", err, other)
 	}
 }
 

@@ -61,6 +61,7 @@ type postgres struct {
 	longest maximum
 	mu      sync.Mutex
 	tenants map[scope]*orderedQueue // only those with ordered writes in progress
+	careful map[scope]int           // of the others, those whose next transactions have savepoints, and how many have
 	queued  atomic.Int64
 	writes  atomic.Uint64
 	commits atomic.Uint64
@@ -120,7 +121,7 @@ func connectPostgres(ctx context.Context, c Config, on way) (*postgres, error) {
 		return nil, err
 	}
 	p := &postgres{
-		pool: pool, spare: spare, start: start, dialect: dialect, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue),
+		pool: pool, spare: spare, start: start, dialect: dialect, links: links, places: newPlaces(int(config.MaxConns), maxSpare), tenants: make(map[scope]*orderedQueue), careful: make(map[scope]int),
 	}
 	if err := p.check(ctx, on); err != nil {
 		_ = p.close() // never fails

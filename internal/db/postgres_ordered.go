@@ -18,6 +18,7 @@ type orderedQueue struct {
 	turns   []*turn       // guarded by p.mu
 	around  time.Duration // what the last transaction took in addition to its writes
 	careful int           // so many transactions more have savepoints
+	atOnce  bool          // what runs again has collided with nobody, and need not wait
 }
 
 // batchTime returns how long a transaction accepts more writes. If beginning and
@@ -39,7 +40,8 @@ func (p *postgres) writeOrdered(ctx context.Context, to scope, fn func(Tx) error
 	p.mu.Lock()
 	q := p.tenants[to]
 	if q == nil {
-		q = &orderedQueue{p: p}
+		q = &orderedQueue{p: p, careful: p.careful[to]}
+		delete(p.careful, to)
 		p.tenants[to] = q
 		go q.work(to)
 	}
@@ -69,12 +71,17 @@ func (q *orderedQueue) work(to scope) {
 		q.p.mu.Lock()
 		if len(q.turns) == 0 {
 			delete(q.p.tenants, to)
+			if q.careful > 0 {
+				q.p.careful[to] = q.careful
+			}
 			q.p.mu.Unlock()
 			return
 		}
 		q.p.mu.Unlock()
 		if again := q.batch(); again != nil {
-			time.Sleep(backoff(again[0].attempts))
+			if !q.atOnce {
+				time.Sleep(backoff(again[0].attempts))
+			}
 			q.p.mu.Lock()
 			q.turns = append(again, q.turns...)
 			q.p.mu.Unlock()
@@ -83,12 +90,15 @@ func (q *orderedQueue) work(to scope) {
 	}
 }
 
-// next returns the next write whose caller still waits, or nil.
-func (q *orderedQueue) next() *turn {
+// next returns the next write whose caller still waits, or nil; first says that it is the first of its transaction.
+func (q *orderedQueue) next(first bool) *turn {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
 	for len(q.turns) > 0 {
 		t := q.turns[0]
+		if t.alone && !first {
+			return nil
+		}
 		q.turns = q.turns[1:]
 		q.p.queued.Add(-1)
 		if t.take() {
@@ -117,11 +127,16 @@ var errTogether = fmt.Errorf("%w: a write of the same transaction failed", ErrBu
 
 // batch runs one transaction and returns the writes to run again.
 func (q *orderedQueue) batch() (again []*turn) {
-	t := q.next()
+	t := q.next(true)
 	if t == nil {
 		return nil
 	}
-	c, err := q.p.acquireUntil(t.ctx, t.to.tenant, t.late)
+	q.atOnce = false
+	late := t.late
+	if t.attempts > 1 { // it began in time, and its transaction was lost
+		late = waitEnd(t.ctx)
+	}
+	c, err := q.p.acquireUntil(t.ctx, t.to.tenant, late)
 	if err != nil {
 		t.done <- err
 		return nil
@@ -137,11 +152,10 @@ func (q *orderedQueue) batch() (again []*turn) {
 	lost := func(err error) []*turn { // with everything in it
 		c.rollback()
 		if errors.Is(err, errTogether) {
-			q.careful = carefulFor
-			b.againToo()
+			q.careful, q.atOnce = carefulFor, true
 		}
-		answer(b.bad)
-		return append(b.lost, retryOrFail(b.good, err, true)...)
+		failed := b.againToo()
+		return slices.Concat(retryOrFail(b.good, err, true), retryOrFail(failed, err, true), b.lost)
 	}
 	var first time.Time
 	most := q.batchTime()
@@ -155,7 +169,7 @@ func (q *orderedQueue) batch() (again []*turn) {
 		if len(b.good) == 0 || n == maxBatch || time.Since(first) > most {
 			break
 		}
-		t = q.next()
+		t = q.next(false)
 	}
 	ending := time.Now()
 	if err := b.finish(); err != nil {
@@ -200,6 +214,7 @@ func (b *orderedBatch) runOne(t *turn) error {
 		maps.Copy(b.kept, tx.own)
 		return nil
 	case ran.finished && lostRace(tx.broken):
+		t.alone = true
 		b.lost = append(b.lost, retryOrFail([]*turn{t}, tx.broken, true)...)
 	default:
 		b.bad = append(b.bad, t)
@@ -216,27 +231,31 @@ func (b *orderedBatch) runOne(t *turn) error {
 	}
 }
 
-// together returns the error of a transaction without savepoints in which a write failed: err where the connection is
-// lost.
+// together returns the error of a transaction without savepoints in which a write failed with err, which is that write's
+// own. What it says of the connection is the others', too.
 func (b *orderedBatch) together(err error) error {
-	if b.conn.IsClosed() && err != nil {
+	switch {
+	case !b.conn.IsClosed():
+		return errTogether
+	case errors.Is(err, ErrUnavailable):
 		return err
+	default:
+		return fmt.Errorf("%w: the connection was lost", ErrUnavailable)
 	}
-	return errTogether
 }
 
-// againToo lets the writes that failed run again with those that did not: they may have failed because of what the
-// others wrote. One that panicked does not.
-func (b *orderedBatch) againToo() {
-	var panicked []*turn
+// againToo returns the writes that failed in a transaction that is lost. They run again, too, each as the first of a
+// transaction, because they may have failed by what the others wrote. Those that panicked are answered.
+func (b *orderedBatch) againToo() (failed []*turn) {
 	for _, t := range b.bad {
 		if t.panicked {
-			panicked = append(panicked, t)
-		} else {
-			b.good = append(b.good, t)
+			answer([]*turn{t})
+			continue
 		}
+		t.alone = true
+		failed = append(failed, t)
 	}
-	b.bad = panicked
+	return failed
 }
 
 // finish runs what the writes of the transaction have left to its end.
@@ -299,8 +318,8 @@ func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
 			again = append(again, t)
 		case retry && lostRace(err):
 			t.done <- fmt.Errorf("%w: it lost %d races: %w", ErrBusy, t.attempts, err)
-		case t.err != nil: // what the others failed with
-			t.done <- t.err
+		case together && t.ctx.Err() != nil:
+			t.done <- t.ctx.Err()
 		default:
 			t.done <- err
 		}

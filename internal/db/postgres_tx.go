@@ -2,7 +2,6 @@ package db
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -31,6 +30,10 @@ var _ Tx = (*pgTx)(nil)
 func (tx *pgTx) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
 	st, err := tx.usable(sql)
 	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // before others' statements are sent with it
+		tx.fail(err)
 		return err
 	}
 	if err := tx.send(ctx); err != nil {
@@ -118,10 +121,10 @@ type pipeline struct {
 	bytes int
 }
 
-// The most that a pipeline holds: the server answers each statement at once, and what it answers must fit the buffers
-// between until all of them are sent.
+// The most that a pipeline holds. The server's answers come when it has run all of them, which must be before its
+// silence counts as the end of the connection.
 const (
-	pipelineStatements = 64
+	pipelineStatements = 16
 	pipelineBytes      = 1 << 20
 )
 
@@ -150,13 +153,15 @@ func (c pgConn) send(ctx context.Context, p *pipeline) error {
 	*p = pipeline{}
 	results := c.SendBatch(ctx, &batch)
 	var err error
-	for range batch.Len() {
-		if _, err = results.Exec(); err != nil {
-			break
+	for n := 0; n < batch.Len() && err == nil; n++ {
+		if _, err = results.Exec(); err == nil {
+			failpoint.At("tx.statement")
 		}
-		failpoint.At("tx.statement")
 	}
-	return c.failed(ctx, cmp.Or(err, results.Close()))
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	return c.failed(ctx, err)
 }
 
 func (tx *pgTx) fail(err error) {

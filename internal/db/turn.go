@@ -21,7 +21,8 @@ type turn struct {
 	done     chan error // the outcome
 	err      error      // what fn returned, until the outcome is known
 	panicked bool
-	attempts int // how often it was taken
+	alone    bool // it has failed with others in its transaction, and is the first of its next one
+	attempts int  // how often it was taken
 	born     time.Time
 	late     time.Time // fn must have begun
 }
@@ -108,6 +109,7 @@ func (t *turn) take() bool {
 		return false
 	}
 	t.attempts++
+	t.err = nil
 	return true
 }
 
