@@ -235,8 +235,8 @@ func TestAConflictIsWithWhatIsThere(t *testing.T) {
 	}
 }
 
-// A write whose caller is gone is not told of the error of another's statement, which was sent with its own, nor a write
-// whose caller is gone that the database was busy.
+// A write whose caller is gone gets the error of its own context. It does not get the error of another's statement that
+// was sent with its own, nor that the database is busy.
 func TestAnEndedContextIsTheError(t *testing.T) {
 	d := dbtest.Open(t, db.Postgres)
 	gone, leave := context.WithCancel(t.Context())

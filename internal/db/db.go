@@ -106,7 +106,7 @@ type Tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
 	// Later runs a change with the next statement, or at the end of the write, where nobody needs to know before what
 	// came of it: on PostgreSQL that saves the way to the server and back. Its error is that of the statement which it
-	// ran with, or of the write.
+	// ran with, or of the write. Bytes among the arguments must not change until the write ends.
 	Later(ctx context.Context, sql string, args ...any) error
 	// Kept returns what this write has kept under a key, or an earlier one of the same transaction, and else nil.
 	Kept(key any) any

@@ -11,8 +11,8 @@ import (
 
 // orderedQueue holds one tenant's ordered writes on this node. They would queue
 // for the tenant's row anyway, each with a commit of its own; here they share
-// transactions. Few fail, so a transaction has no savepoints: where a write fails that has changed something, all of
-// the transaction run again, and for a while each write has a savepoint.
+// transactions. Few fail, so a transaction has no savepoints. Where a write fails that has changed something, all
+// writes of the transaction run again, and for a while each has a savepoint (decision 0045).
 type orderedQueue struct {
 	p       *postgres
 	turns   []*turn       // guarded by p.mu
@@ -305,7 +305,7 @@ func (q *orderedQueue) end(b *orderedBatch) {
 
 // retryOrFail answers the writes with err, except those that it returns to run
 // again: not after several tries, nor, where the database is lost, after retryTime. A write that another has taken down
-// with it runs again however long that took: the next time it has a savepoint.
+// with it runs again however long that took.
 func retryOrFail(turns []*turn, err error, retry bool) (again []*turn) {
 	within := retryTime
 	if lostRace(err) {

@@ -341,6 +341,7 @@ func (tx *sqliteTx) Later(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
-// Kept and Keep do nothing: another tenant's configuration may change in a transaction of SQLite, and to ask is cheap.
+// Kept and Keep do nothing. On SQLite a change of the tenant's configuration may be in the same transaction, and to ask
+// again is cheap.
 func (tx *sqliteTx) Kept(any) any                                          { return nil }
 func (tx *sqliteTx) Keep(any, any, func(ctx context.Context, tx Tx) error) {}

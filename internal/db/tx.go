@@ -25,7 +25,7 @@ func (tx *txState) usable(sql string) (*statement, error) {
 	return st, tx.broken
 }
 
-// keeping is what the writes of a shared transaction keep for each other.
+// keeping has the values that the writes of a shared transaction have kept, by their keys.
 type keeping map[any]kept
 
 type kept struct {
