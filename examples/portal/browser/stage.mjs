@@ -43,7 +43,7 @@ let shown // the page that a failure tells of
 // story, and Chromium notes it; all else is a complaint, but for the failures that a step makes itself (expected).
 export async function watched({expected, ...options} = {}) {
   const context = await browser.newContext({reducedMotion: "reduce", ...options})
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(60_000) // a bound, not a measurement: beside the other suites three tabs have taken over ten seconds to load
   context.on("page", (page) => {
     page.on("console", (message) => {
       const refused = /^Failed to load resource: the server responded with a status of 4\d\d /.test(message.text())
