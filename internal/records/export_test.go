@@ -142,3 +142,12 @@ var (
 
 // LookedUp is how many values SelectTakenAny looks up.
 const LookedUp = lookedUp
+
+// LookUps returns how many statements a batch looks up values of unique fields with.
+func LookUps(ctx context.Context, s *Session, b Batch) (asked int, err error) {
+	u := s.store.Begin(s.viewer.Config())
+	defer u.Close()
+	u.q = spy{u.h, func(string, []any) { asked++ }}
+	err = u.As(s.viewer).lookUp(ctx, &b)
+	return asked, err
+}

@@ -334,16 +334,19 @@ func selectTakenAny(q db.Querier) string {
 }
 
 // lookUp looks up the values of unique fields that the items of a batch have, many at
-// once. The unique index decides in the end, and an upsert compares the value.
+// once. The unique index decides in the end, and an upsert compares the value. What the
+// viewer may not write is not looked up: its time would tell whether a record has it.
 func (p *UnitSession) lookUp(ctx context.Context, b *Batch) error {
-	e := p.u.config.Schema.Entity(b.Entity)
-	if e == nil || len(b.Items) == 1 {
-		return nil
+	r, err := p.s.viewer.On(b.Entity)
+	if err != nil || len(b.Items) == 1 || !r.May(access.Create) && !r.May(access.Update) {
+		return nil // the items fail with it, if any
 	}
+	e := r.Entity
 	p.u.known = map[uniqueValue]taken{}
 	statement := selectTakenAny(p.u.q)
 	for _, f := range e.Fields {
-		if !f.Unique {
+		mayFind := slices.ContainsFunc(b.Items, func(item Item) bool { return item.Op == OpUpsert && item.By == f.Name })
+		if !f.Unique || !r.ReadField[f.Index] || !r.EditField[f.Index] && !mayFind {
 			continue
 		}
 		var keys []string

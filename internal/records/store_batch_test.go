@@ -158,6 +158,46 @@ func TestAnItemIsTheSingleCall(t *testing.T) {
 	})
 }
 
+// TestABatchAsksNothingThatItsCallerMayNotWrite: the time of looking up a value tells
+// whether a record has it, so it is looked up for those alone who may write the field.
+func TestABatchAsksNothingThatItsCallerMayNotWrite(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		every := access.EntityGrant{Create: true, Read: true, Update: true}
+		with := func(f access.FieldGrant) access.EntityGrant {
+			g := every
+			g.Fields = map[string]access.FieldGrant{"name": {Read: true, Edit: true}, "email": f}
+			return g
+		}
+		grants := map[string]access.EntityGrant{"every": every, "reads": {Read: true}, "keeps": with(access.FieldGrant{Read: true}), "hides": with(access.FieldGrant{})}
+		h.configure(func(ctx context.Context, tx tenant.ConfigTx) (err error) {
+			for name, g := range grants {
+				err = errors.Join(err, access.PutPermissionSet(ctx, tx, &access.PermissionSet{Name: name, Entities: map[string]access.EntityGrant{"contact": g}}))
+			}
+			return err
+		})
+		for name := range grants {
+			h.user(name, user.User{Sets: []string{name}})
+		}
+		h.user("nobody", user.User{})
+		text := []string{`{"email": "a@x"}`, `{"email": "b@x"}`}
+		creates := []records.Item{creating(t, text[0]), creating(t, text[1])}
+		updates := []records.Item{updating(t, "none", text[0]), updating(t, "none", text[1])}
+		upserts := []records.Item{upserting(t, "email", text[0]), upserting(t, "email", text[1])}
+		for _, x := range []struct {
+			who                       string
+			creates, updates, upserts int
+		}{{"every", 1, 1, 1}, {"keeps", 0, 0, 1}, {"hides", 0, 0, 0}, {"reads", 0, 0, 0}, {"nobody", 0, 0, 0}} {
+			for items, want := range map[*[]records.Item]int{&creates: x.creates, &updates: x.updates, &upserts: x.upserts} {
+				got, err := records.LookUps(t.Context(), h.as(x.who), records.Batch{Entity: "contact", Items: *items})
+				if err != nil || got != want {
+					t.Errorf("%s, %s: %d look-ups, %v; expected %d", x.who, (*items)[0].Op, got, err, want)
+				}
+			}
+		}
+	})
+}
+
 func TestAnUpsertUpdatesWhatItsCallerSees(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
