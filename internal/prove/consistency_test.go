@@ -374,11 +374,12 @@ var credentialModel = porcupine.Model{
 	},
 }
 
-// credential makes a subject of one that is ended by a node, once.
-func credential(use func(*gatetest.Node) any, end func(*gatetest.Node) any, stale func(by, n *gatetest.Node) bool) subject {
+// credential makes a subject of one that is ended by a node, once. early says that a use began
+// before its end was answered.
+func credential(use func(*gatetest.Node) any, end func(*gatetest.Node) any, stale func(by, n *gatetest.Node, early bool) bool) subject {
 	var mu sync.Mutex
 	var by *gatetest.Node
-	uses, ended := 0, false
+	uses, ended, answered := 0, false, false
 	return subject{credentialModel, func(r *rand.Rand) operation {
 		mu.Lock()
 		defer mu.Unlock()
@@ -388,18 +389,29 @@ func credential(use func(*gatetest.Node) any, end func(*gatetest.Node) any, stal
 				mu.Lock()
 				by = n
 				mu.Unlock()
-				return end(n)
+				out := end(n)
+				mu.Lock()
+				answered = true
+				mu.Unlock()
+				return out
 			}}
 		}
-		return operation{in: read{}, out: use, stale: func(n *gatetest.Node, out any) bool {
+		early := false
+		return operation{in: read{}, out: func(n *gatetest.Node) any {
+			mu.Lock()
+			early = !answered
+			mu.Unlock()
+			return use(n)
+		}, stale: func(n *gatetest.Node, out any) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return out == http.StatusOK && stale(by, n)
+			return out == http.StatusOK && stale(by, n, early)
 		}}
 	}}
 }
 
-// apiKey is a key that is deleted. The other node may take it for a second more.
+// apiKey is a key that is deleted. The other node may take it for a second more, and the node
+// itself until it has the database's answer, of which the other may hear first (contract H15).
 func (s *subjects) apiKey(*rand.Rand) subject {
 	key := s.w.Key(owner)
 	status := func(a *gatetest.Answer) any { return a.Status }
@@ -411,9 +423,11 @@ func (s *subjects) apiKey(*rand.Rand) subject {
 			}
 			return true
 		},
-		func(by, n *gatetest.Node) bool { return by != nil && by != n },
+		keyMayBeStale,
 	)
 }
+
+func keyMayBeStale(by, n *gatetest.Node, early bool) bool { return by != nil && (by != n || early) }
 
 // session is a session of the console that is signed out of. It ends everywhere at once.
 func (s *subjects) session(*rand.Rand) subject {
@@ -425,7 +439,7 @@ func (s *subjects) session(*rand.Rand) subject {
 	return credential(
 		func(n *gatetest.Node) any { return answered(staff, n, "GET", "/admin/v1/account/sessions", "", status) },
 		func(n *gatetest.Node) any { return answered(staff, n, "DELETE", "/admin/v1/session", "", status) },
-		func(_, _ *gatetest.Node) bool { return false },
+		func(_, _ *gatetest.Node, _ bool) bool { return false },
 	)
 }
 
@@ -460,5 +474,31 @@ func TestTheModelsFindAnomalies(t *testing.T) {
 		if got := porcupine.CheckOperations(c.model, c.list); got != c.right {
 			t.Errorf("%s: %v", about, got)
 		}
+	}
+}
+
+// A key may be taken after its deletion by the other node, and by the node itself where the use
+// began before the deletion was answered.
+func TestAKeyIsStaleUntilItsDeletionIsAnswered(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	by, other := &gatetest.Node{}, &gatetest.Node{}
+	s := credential(func(*gatetest.Node) any { return http.StatusOK }, func(*gatetest.Node) any { return true }, keyMayBeStale)
+	var early, end operation
+	for end.in == nil {
+		if o := s.next(r); o.in == (read{}) {
+			early = o
+			early.out(by)
+		} else {
+			end = o
+		}
+	}
+	if early.stale(by, http.StatusOK) || early.stale(other, http.StatusOK) {
+		t.Error("a key that nobody deletes is stale")
+	}
+	end.out(by)
+	late := s.next(r)
+	late.out(by)
+	if !early.stale(by, http.StatusOK) || late.stale(by, http.StatusOK) || !late.stale(other, http.StatusOK) || early.stale(by, http.StatusUnauthorized) {
+		t.Error("stale is another than what H15 allows")
 	}
 }
