@@ -375,11 +375,12 @@ var credentialModel = porcupine.Model{
 }
 
 // credential makes a subject of one that is ended by a node, once. early says that a use began
-// before its end was answered.
+// before its end was answered. A node that has refused it is not stale any more.
 func credential(use func(*gatetest.Node) any, end func(*gatetest.Node) any, stale func(by, n *gatetest.Node, early bool) bool) subject {
 	var mu sync.Mutex
 	var by *gatetest.Node
 	uses, ended, answered := 0, false, false
+	refused := map[*gatetest.Node]bool{}
 	return subject{credentialModel, func(r *rand.Rand) operation {
 		mu.Lock()
 		defer mu.Unlock()
@@ -396,16 +397,20 @@ func credential(use func(*gatetest.Node) any, end func(*gatetest.Node) any, stal
 				return out
 			}}
 		}
-		early := false
+		early, knew := false, false
 		return operation{in: read{}, out: func(n *gatetest.Node) any {
 			mu.Lock()
-			early = !answered
+			early, knew = !answered, refused[n]
 			mu.Unlock()
-			return use(n)
+			out := use(n)
+			mu.Lock()
+			refused[n] = refused[n] || out == http.StatusUnauthorized
+			mu.Unlock()
+			return out
 		}, stale: func(n *gatetest.Node, out any) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return out == http.StatusOK && stale(by, n, early)
+			return out == http.StatusOK && !knew && stale(by, n, early)
 		}}
 	}}
 }
@@ -482,7 +487,8 @@ func TestTheModelsFindAnomalies(t *testing.T) {
 func TestAKeyIsStaleUntilItsDeletionIsAnswered(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	by, other := &gatetest.Node{}, &gatetest.Node{}
-	s := credential(func(*gatetest.Node) any { return http.StatusOK }, func(*gatetest.Node) any { return true }, keyMayBeStale)
+	status := http.StatusOK
+	s := credential(func(*gatetest.Node) any { return status }, func(*gatetest.Node) any { return true }, keyMayBeStale)
 	var early, end operation
 	for end.in == nil {
 		if o := s.next(r); o.in == (read{}) {
@@ -500,5 +506,13 @@ func TestAKeyIsStaleUntilItsDeletionIsAnswered(t *testing.T) {
 	late.out(by)
 	if !early.stale(by, http.StatusOK) || late.stale(by, http.StatusOK) || !late.stale(other, http.StatusOK) || early.stale(by, http.StatusUnauthorized) {
 		t.Error("stale is another than what H15 allows")
+	}
+	status = http.StatusUnauthorized
+	s.next(r).out(other)
+	status = http.StatusOK
+	again := s.next(r)
+	again.out(other)
+	if again.stale(other, http.StatusOK) {
+		t.Error("a node that has refused the key may take it again")
 	}
 }

@@ -338,8 +338,8 @@ func selectTakenAny(q db.Querier) string {
 // viewer may not write is not looked up: its time would tell whether a record has it.
 func (p *UnitSession) lookUp(ctx context.Context, b *Batch) error {
 	r, err := p.s.viewer.On(b.Entity)
-	if err != nil || len(b.Items) == 1 || !r.May(access.Create) && !r.May(access.Update) {
-		return nil // the items fail with it, if any
+	if err != nil || !r.May(access.Create) && !r.May(access.Update) || len(b.Items) == 1 {
+		return nil // the items fail, or one asks for itself
 	}
 	e := r.Entity
 	p.u.known = map[uniqueValue]taken{}

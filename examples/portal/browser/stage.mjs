@@ -38,12 +38,15 @@ export const browser = await chromium.launch({
 })
 const complaints = []
 let shown // the page that a failure tells of
+const pending = new Map() // the requests under way, by when they began
 
 // watched makes a browser of its own with a page, whose console is looked at. That the API refuses something is part of the
 // story, and Chromium notes it; all else is a complaint, but for the failures that a step makes itself (expected).
 export async function watched({expected, ...options} = {}) {
   const context = await browser.newContext({reducedMotion: "reduce", ...options})
-  context.setDefaultTimeout(60_000) // a bound, not a measurement: beside the other suites three tabs have taken over ten seconds to load
+  context.setDefaultTimeout(10_000)
+  context.on("request", (request) => pending.set(request, Date.now()))
+  for (const ended of ["requestfinished", "requestfailed"]) context.on(ended, (request) => pending.delete(request))
   context.on("page", (page) => {
     page.on("console", (message) => {
       const refused = /^Failed to load resource: the server responded with a status of 4\d\d /.test(message.text())
@@ -81,6 +84,7 @@ export async function step(name, work) {
   } catch (error) {
     console.log(`FAILED ${name}\n${error.stack}\nconsole: ${complaints.join("\n")}\n${shown.url()}`)
     console.log(await shown.locator("main").innerText().catch(() => ""))
+    for (const [request, begun] of pending) console.log(`unanswered for ${Date.now() - begun} ms: ${request.method()} ${request.url()}`)
     await shown.screenshot({path: path.join(at.failures, "failure.png"), fullPage: true}).catch(() => {})
     await browser.close()
     process.exit(1)
