@@ -41,9 +41,13 @@ var scripts = map[db.Engine][]string{db.SQLite: {"portal"}, db.Postgres: {"accou
 // of them. With -artifacts the screenshots are kept.
 func TestInABrowser(t *testing.T) {
 	install(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal(err)
+	browsers := map[string]string{"chromium": "", "chromium-headless-shell": ""}
+	for name := range browsers {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		browsers[name] = path
 	}
 	prove := os.Getenv("GATEHOUSE_PROVE") == "1"
 	t.Setenv("GATEHOUSE_MASTER_KEY", strings.Repeat("5e", 32)) // which PostgreSQL needs
@@ -60,7 +64,7 @@ func TestInABrowser(t *testing.T) {
 			w := begin(t, engine)
 			setting := map[string]any{
 				"portal": w.portal, "stranger": w.stranger, "api": w.api, "mails": w.mails, "staffKey": w.key(t, "robin"), "shopKey": w.key(t, "shop"),
-				"chromium": chromium, "failures": t.ArtifactDir(), "program": w.program, "flags": w.flags, "long": prove,
+				"chromium": browsers["chromium"], "headless": browsers["chromium-headless-shell"], "failures": t.ArtifactDir(), "program": w.program, "flags": w.flags, "long": prove,
 			}
 			if artifacts := flag.Lookup("test.artifacts"); artifacts != nil && artifacts.Value.String() == "true" {
 				setting["pictures"] = t.ArtifactDir()
@@ -163,7 +167,7 @@ func (w *world) key(t *testing.T, name string) string {
 // they are missing. Tests that run at the same time wait for each other.
 func install(t *testing.T) {
 	t.Helper()
-	tool(t, "", "../../scripts/need", "npm", "chromium")
+	tool(t, "", "../../scripts/need", "npm", "chromium", "chromium-headless-shell")
 	lock, err := os.Open("browser/package-lock.json")
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import {
   api, at, command, described, fails, field, focused, follow, heading, front, link, look, mail, member, open, picture, press, reads,
-  refusal, requests, signIn, step, stored, ticket, titles, told, warned, watched,
+  refusal, requests, signIn, step, stored, ticket, titles, told, warned, watched, whole,
 } from "./stage.mjs"
 
 const password = "a bell, a basket"
@@ -292,30 +292,35 @@ await step("signing out holds when it crosses a refresh of another tab", async (
 })
 
 await step("who comes back by the back button, signed out meanwhile, sees nothing of it", async () => {
+  const chromium = await whole()
+  const {context, page: first} = await watched({inside: chromium})
   await member(hugo, "Hugo Falk", password)
-  await signIn(page, hugo, password)
-  await follow(page, "Tickets")
-  await press(page, "New ticket")
-  await field(page, "Title").fill("Hugo's own")
-  await press(page, "Save")
-  await ticket(page, "Hugo's own").waitFor()
-  await page.evaluate(() => (window.kept = true))
-  await page.goto(at.stranger)
-  const second = await open(desk.context)
+  await first.goto(at.portal)
+  await signIn(first, hugo, password)
+  await follow(first, "Tickets")
+  await press(first, "New ticket")
+  await field(first, "Title").fill("Hugo's own")
+  await press(first, "Save")
+  await ticket(first, "Hugo's own").waitFor()
+  await first.evaluate(() => (window.kept = true))
+  await first.goto(at.stranger)
+  const second = await open(context)
   await second.goto(at.portal)
   await press(second, "Sign out")
   await heading(second, "Sign in")
-  await front(page)
-  await page.evaluate(() => history.back())
-  await page.waitForFunction(() => window.kept) // it came back as it was left
-  await heading(page, "Sign in")
-  assert.equal(await page.getByRole("listitem").count(), 0)
-  await second.close()
+  await front(first)
+  await first.evaluate(() => history.back())
+  await first.waitForFunction(() => window.kept) // it came back as it was left
+  await heading(first, "Sign in")
+  assert.equal(await first.getByRole("listitem").count(), 0)
+  await chromium.close()
+  look(page)
 })
 
 await step("a forgotten password: the form knows the address, and the way back to it", async () => {
   await member(finn, "Finn Aho", password)
   await follow(page, "Forgot your password?")
+  await heading(page, "Forgot your password?") // both views have the input
   await field(page, "E-mail address").fill(finn)
   await press(page, "Send the link")
   await heading(page, "Check your mail")

@@ -280,11 +280,15 @@ await step("tabs that refresh at once stay signed in, with and without locks", a
   count("request", () => (together = Math.max(together, ++asked - answered)))
   count("requestfinished", () => answered++)
   for (const locks of [true, false]) {
-    asked = answered = together = 0
-    const tabs = await Promise.all([open(desk.context), open(desk.context), open(desk.context)])
-    for (const tab of tabs) {
+    const tabs = []
+    for (let i = 0; i < 3; i++) { // made one by one: at once is what they ask, not how they begin
+      const tab = await open(desk.context)
       if (!locks) await tab.addInitScript(() => Object.defineProperty(Navigator.prototype, "locks", {value: undefined}))
+      await tab.goto(at.tickets)
+      await ticket(tab, "Front wheel wobbles a lot").waitFor()
+      tabs.push(tab)
     }
+    asked = answered = together = 0
     for (let round = 0; round < rounds; round++) {
       await Promise.all(tabs.map((tab) => tab.goto(`${at.portal}/?round=${round}#/tickets`)))
       await Promise.all(tabs.map((tab) => ticket(tab, "Front wheel wobbles a lot").waitFor()))

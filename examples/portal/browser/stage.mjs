@@ -33,17 +33,19 @@ export function link(letter, where) {
   return found[0]
 }
 
-export const browser = await chromium.launch({
-  executablePath: at.chromium, ignoreDefaultArgs: ["--disable-back-forward-cache"], // people have it
-})
+// The story is told in Chromium without its windows, which takes half of the work: beside other tests a page gets little of the
+// processor, on Linux the less the more sessions compute (each connection of a PostgreSQL is one). What it lacks, pages that are
+// kept when one leaves them, has whole.
+export const browser = await chromium.launch({executablePath: at.headless})
+export const whole = () => chromium.launch({executablePath: at.chromium, ignoreDefaultArgs: ["--disable-back-forward-cache"]})
 const complaints = []
 let shown // the page that a failure tells of
 const pending = new Map() // the requests under way, by when they began
 
 // watched makes a browser of its own with a page, whose console is looked at. That the API refuses something is part of the
 // story, and Chromium notes it; all else is a complaint, but for the failures that a step makes itself (expected).
-export async function watched({expected, ...options} = {}) {
-  const context = await browser.newContext({reducedMotion: "reduce", ...options})
+export async function watched({inside = browser, expected, ...options} = {}) {
+  const context = await inside.newContext({reducedMotion: "reduce", ...options})
   context.setDefaultTimeout(10_000)
   context.on("request", (request) => pending.set(request, Date.now()))
   for (const ended of ["requestfinished", "requestfailed"]) context.on(ended, (request) => pending.delete(request))
