@@ -112,7 +112,7 @@ func run(ctx context.Context) error {
 	}{
 		{c.wants("read") || c.wants("list") || c.wants("create") || c.wants("batch") || c.wants("component") || c.wants("login") || c.wants("jwt"), throughput},
 		{!c.peersOnly && (c.wants("flat") || c.wants("traversal")), flatSQLite},
-		{!c.peersOnly && c.wants("queries"), queries},
+		{!c.peersOnly && c.wants("queries"), queriesSQLite},
 		{!c.peersOnly && c.wants("postgres"), onPostgres},
 		{!c.peersOnly && c.wants("audit"), auditMillion},
 	}

@@ -24,8 +24,12 @@ type cluster struct {
 	cred     *syscall.Credential
 }
 
-// onPostgres measures, on PostgreSQL, the flat lists, the traversal, and, for
-// information, reads, lists and creates.
+// manyOnPostgres is the large data set of the queries: with some sixty index rows each, and fsync, a million records
+// take 20 minutes to make.
+const manyOnPostgres = 100_000
+
+// onPostgres measures, on PostgreSQL, the flat lists, the traversal, the queries, and,
+// for information, reads, lists and creates.
 func onPostgres(ctx context.Context, c *config, rep *report) error {
 	pg, err := startCluster(ctx)
 	if err != nil {
@@ -35,6 +39,11 @@ func onPostgres(ctx context.Context, c *config, rep *report) error {
 	open := func(ctx context.Context, name string) (*instance, error) { return pg.instance(ctx, c, name) }
 	if c.wants("flat") || c.wants("traversal") {
 		if err := flat(ctx, c, rep, "PostgreSQL", open); err != nil {
+			return err
+		}
+	}
+	if c.wants("queries") {
+		if err := queries(ctx, c, rep, "PostgreSQL", min(c.many, manyOnPostgres), false, open); err != nil {
 			return err
 		}
 	}

@@ -68,32 +68,40 @@ type asked struct {
 	rows    func([]byte) (int, error)
 }
 
-// queries measures filtered, sorted and searched pages on SQLite, and beside them PocketBase's of the same records.
-func queries(ctx context.Context, c *config, rep *report) error {
+// queriesSQLite measures the queries on SQLite, and beside them PocketBase's of the same records.
+func queriesSQLite(ctx context.Context, c *config, rep *report) error {
+	return queries(ctx, c, rep, "SQLite", c.many, true, func(_ context.Context, name string) (*instance, error) {
+		return sqliteInstance(c, name), nil
+	})
+}
+
+// queries fills two installations of an engine, one with many records, and measures their filtered, sorted and searched
+// pages. With beside it does the same with PocketBase.
+func queries(ctx context.Context, c *config, rep *report, engine string, many int, beside bool, open func(context.Context, string) (*instance, error)) error {
 	var running []*server
 	defer func() {
 		for _, s := range running {
 			s.stop(syscall.SIGTERM)
 		}
 	}()
-	sizes := [2]int{c.small, c.many}
+	sizes := [2]int{c.small, many}
 	var ours, theirs [2]*server
 	var sets [2]*dataset
 	var peers [2]*pocketBase
 	for i, n := range sizes {
-		set, err := sqliteInstance(c, fmt.Sprintf("queries-%d", n)).fillQueried(ctx, n)
+		g, err := open(ctx, fmt.Sprintf("queries-%d", n))
 		if err != nil {
 			return err
 		}
-		peer := &pocketBase{c: c, name: fmt.Sprintf("pocketbase-%d", n), records: n}
-		began := time.Now()
-		first, err := peer.start(ctx, anyCore, "-queried")
-		if err != nil {
+		if sets[i], err = g.fillQueried(ctx, n); err != nil {
 			return err
 		}
-		first.stop(syscall.SIGTERM)
-		log.Printf("%s: %d records made in %s", peer.name, n, time.Since(began).Round(time.Millisecond))
-		sets[i], peers[i] = set, peer
+		if !beside {
+			continue
+		}
+		if peers[i], err = fillPeer(ctx, c, n); err != nil {
+			return err
+		}
 	}
 	for i := range sizes {
 		var err error
@@ -101,6 +109,9 @@ func queries(ctx context.Context, c *config, rep *report) error {
 			return err
 		}
 		running = append(running, ours[i])
+		if !beside {
+			continue
+		}
 		if theirs[i], err = peers[i].start(ctx, serverCore, "-queried"); err != nil {
 			return err
 		}
@@ -115,31 +126,55 @@ func queries(ctx context.Context, c *config, rep *report) error {
 			mine := asked{servers: ours, rows: gatehouseRows}
 			peer := asked{servers: theirs, rows: pocketRows}
 			for i := range sizes {
-				mine.tokens[i], peer.tokens[i] = sets[i].keys[viewer.ours], peers[i].Token
+				mine.tokens[i] = sets[i].keys[viewer.ours]
+				var err error
+				if mine.paths[i], err = q.path(ctx, c, ours[i], mine.tokens[i]); err != nil {
+					return fmt.Errorf("%s, %s, %s: %w", engine, q.name, viewer.name, err)
+				}
+				if !beside {
+					continue
+				}
+				peer.paths[i], peer.tokens[i] = q.pocketPath(c), peers[i].Token
 				if viewer.few {
 					peer.tokens[i] = peers[i].Few
 				}
-				var err error
-				if mine.paths[i], err = q.path(ctx, c, ours[i], mine.tokens[i]); err != nil {
-					return fmt.Errorf("%s, %s: %w", q.name, viewer.name, err)
-				}
-				peer.paths[i] = q.pocketPath(c)
 			}
 			want := 50
 			if viewer.few {
 				want = visible
 			}
-			took, err := inTurns(ctx, c.requests, want, mine, peer)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", q.name, viewer.name, err)
+			contestants := []asked{mine}
+			if beside {
+				contestants = append(contestants, peer)
 			}
-			row := queryRow{query: q.name, viewer: viewer.name, ours: took[0], theirs: took[1]}
-			log.Printf("%-22s %-13s %s → %s ms, ratio %.2f; PocketBase %s → %s ms, ratio %.2f", row.query, row.viewer,
-				ms(row.ours[0]), ms(row.ours[1]), row.ours.ratio(), ms(row.theirs[0]), ms(row.theirs[1]), row.theirs.ratio())
+			took, err := inTurns(ctx, c.requests, want, contestants...)
+			if err != nil {
+				return fmt.Errorf("%s, %s, %s: %w", engine, q.name, viewer.name, err)
+			}
+			row := queryRow{engine: engine, query: q.name, viewer: viewer.name, ours: took[0]}
+			line := fmt.Sprintf("%-10s %-22s %-13s %s → %s ms, ratio %.2f", engine, row.query, row.viewer, ms(row.ours[0]), ms(row.ours[1]), row.ours.ratio())
+			if beside {
+				row.theirs = took[1]
+				line += fmt.Sprintf("; PocketBase %s → %s ms, ratio %.2f", ms(row.theirs[0]), ms(row.theirs[1]), row.theirs.ratio())
+			}
+			log.Print(line)
 			rep.queries = append(rep.queries, row)
 		}
 	}
 	return nil
+}
+
+// fillPeer makes PocketBase's n records.
+func fillPeer(ctx context.Context, c *config, n int) (*pocketBase, error) {
+	peer := &pocketBase{c: c, name: fmt.Sprintf("pocketbase-%d", n), records: n}
+	began := time.Now()
+	s, err := peer.start(ctx, anyCore, "-queried")
+	if err != nil {
+		return nil, err
+	}
+	s.stop(syscall.SIGTERM)
+	log.Printf("%s: %d records made in %s", peer.name, n, time.Since(began).Round(time.Millisecond))
+	return peer, nil
 }
 
 // deep reports whether the query asks for a page far down.

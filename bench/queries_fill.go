@@ -34,6 +34,11 @@ func (g *instance) fillQueried(ctx context.Context, n int) (*dataset, error) {
 	}
 	took := time.Since(began)
 	log.Printf("%s: %d records made in %s, %.0f/s", g.name, n, took.Round(time.Millisecond), float64(n)/took.Seconds())
+	if g.settle != nil {
+		if err := g.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return &dataset{instance: g, n: n, keys: keys}, nil
 }
 

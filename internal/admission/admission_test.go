@@ -327,8 +327,11 @@ func TestAChargeTakesStepsAndGivesAllBack(t *testing.T) {
 	if !c.Reach(1) || b.Held("sam") != held {
 		t.Fatal("a smaller size changed what is held")
 	}
-	if c.Reach(1<<20) || b.Held("sam") != held {
+	if c.Fits(1<<20) || c.Reach(1<<20) || b.Held("sam") != held {
 		t.Fatalf("more than half is held: %d", b.Held("sam"))
+	}
+	if !c.Fits(1) || !c.Fits(400<<10) || b.Held("sam") != held {
+		t.Fatalf("to look whether 400 KiB have room took some, or they have none: %d", b.Held("sam"))
 	}
 	c.Release()
 	c.Release()
@@ -340,7 +343,7 @@ func TestAChargeTakesStepsAndGivesAllBack(t *testing.T) {
 	}
 	c.Release()
 	var free admission.Charge
-	if !free.Reach(1 << 40) {
+	if !free.Fits(1<<40) || !free.Reach(1<<40) {
 		t.Fatal("the zero charge was refused")
 	}
 	free.Release()

@@ -23,13 +23,22 @@ func NewBudget(size int64) *Budget { return &Budget{size: size, held: map[string
 func (b *Budget) Take(key string, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if held := b.held[key] + n; held > b.size-b.used-n {
+	if !b.fits(key, n) {
 		return false
 	}
 	b.used += n
 	b.held[key] += n
 	return true
 }
+
+// Fits reports whether Take would take n bytes for a key now.
+func (b *Budget) Fits(key string, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fits(key, n)
+}
+
+func (b *Budget) fits(key string, n int64) bool { return b.held[key]+n <= b.size-b.used-n }
 
 // Release gives back n bytes of a key. It panics if the key does not hold as many.
 func (b *Budget) Release(key string, n int64) {

@@ -23,15 +23,26 @@ func (b *Budget) Charge(key string) Charge { return Charge{budget: b, key: key} 
 // Reach makes the charge hold at least n bytes and reports whether it does. If the
 // budget refuses, the charge is unchanged.
 func (c *Charge) Reach(n int64) bool {
-	if n -= Free; n <= c.taken || c.budget == nil {
-		return true
-	}
-	more := (n - c.taken + step - 1) / step * step
-	if !c.budget.Take(c.key, more) {
+	more := c.lacks(n)
+	if more > 0 && !c.budget.Take(c.key, more) {
 		return false
 	}
 	c.taken += more
 	return true
+}
+
+// Fits reports whether Reach would make the charge hold n bytes now. It takes none.
+func (c *Charge) Fits(n int64) bool {
+	more := c.lacks(n)
+	return more == 0 || c.budget.Fits(c.key, more)
+}
+
+// lacks returns what has to be taken for the charge to hold n bytes.
+func (c *Charge) lacks(n int64) int64 {
+	if n -= Free; n <= c.taken || c.budget == nil {
+		return 0
+	}
+	return (n - c.taken + step - 1) / step * step
 }
 
 // Release gives back all that the charge holds. The charge may be used again.

@@ -10,6 +10,10 @@ import (
 // slice is how long one Work computes before others that wait get the core.
 const slice = time.Millisecond
 
+// Heavy is from how many bytes on what goes through them in one go, such as parsing, is worth a turn: some half of a
+// slice.
+const Heavy = 64 << 10
+
 // Cores shares processor time between keys. A bounded number of goroutines compute
 // at once, and one that has computed for a slice lets the next key in turn go on.
 // The Go runtime treats all goroutines alike: without Cores, a short request of

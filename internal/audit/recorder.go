@@ -39,6 +39,8 @@ type Options struct {
 	Log      *RequestLog // gets failures, at most one a second; nil for none
 	MaxBytes int         // about how many bytes are held in memory: 16 MiB by default, at least 1 MiB
 
+	Cores *admission.Cores // where large bodies are redacted, in turns; nil bounds nothing
+
 	backoff time.Duration // the pause before the second try of a write; firstBackoff except in tests
 }
 
@@ -136,7 +138,12 @@ func (r *Recorder) Record(ev *Event) {
 	if ev.Persist {
 		enc = encoders.Get().(*encoder)
 		defer enc.done()
+		var turn *admission.Work
+		if len(ev.RequestBody) >= admission.Heavy {
+			turn, _ = r.opts.Cores.Start(context.Background(), string(ev.Tenant)) // fails only with its context
+		}
 		enc.encode(ev)
+		turn.Stop()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/tenant"
 )
@@ -72,6 +73,41 @@ func TestCloseLosesNothing(t *testing.T) {
 		if s := r.Stats(); s.Queued != 0 || s.QueuedBytes != 0 || s.Lost != 0 || s.Written != callers*each*3/4 {
 			t.Fatalf("%+v", s)
 		}
+	}
+}
+
+// TestALargeBodyIsRedactedInTurn: an entry with a large body is made in a turn at the cores, others are not held up by it.
+func TestALargeBodyIsRedactedInTurn(t *testing.T) {
+	cores := admission.NewCores(1)
+	busy, err := cores.Start(t.Context(), "bravo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &memory{}
+	r := newRecorder(m, clock.System(), Options{Cores: cores})
+	send := func(id int64, bytes int) <-chan struct{} {
+		ev := entry("acme", id)
+		ev.Persist, ev.ContentType, ev.RequestBody = true, "application/x-www-form-urlencoded", []byte("name="+strings.Repeat("x", bytes))
+		done := make(chan struct{})
+		go func() { defer close(done); r.Record(ev) }()
+		return done
+	}
+	<-send(1, admission.Heavy/2)
+	large := send(2, admission.Heavy)
+	select {
+	case <-large:
+		t.Error("a large body was redacted while another computed on the one core")
+	case <-time.After(20 * time.Millisecond):
+	}
+	busy.Stop()
+	<-large
+	if busy, err = cores.Start(t.Context(), "bravo"); err != nil { // the turn was given back
+		t.Fatal(err)
+	}
+	busy.Stop()
+	closeRecorder(t, r)
+	if m.kept() != 2 {
+		t.Errorf("%d entries of 2", m.kept())
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // inputs parses the body as the target's inputs. It accepts a form, too, if
 // formToo is set. It returns UNSUPPORTED_MEDIA_TYPE, VALIDATION, and the errors of
 // httpapi.Call.Body.
-func (r *request) inputs(formToo bool) (inputs.Object, error) {
+func (r *request) inputs(formToo bool) (given inputs.Object, err error) {
 	decls, keep, err := r.catalog.declared(r.endpoint.Target)
 	if err != nil {
 		return nil, err
@@ -30,14 +30,18 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		form, err := read(body)
-		if err == nil && lengthAsJSON(form) > component.MaxInput {
-			err = unreadable("expected at most %d MiB as JSON.", component.MaxInput>>20)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return inputs.FromForm(decls, form, keep, httpapi.ParseValue)
+		err = r.call.Compute(func() error {
+			form, err := read(body)
+			if err != nil {
+				return err
+			}
+			if lengthAsJSON(form) > component.MaxInput {
+				return unreadable("expected at most %d MiB as JSON.", component.MaxInput>>20)
+			}
+			given, err = inputs.FromForm(decls, form, keep, httpapi.ParseValue)
+			return err
+		})
+		return given, err
 	}
 	object, err := r.call.AnyJSON()
 	if formToo && fault.CodeOf(err) == fault.UnsupportedMediaType {
@@ -46,7 +50,11 @@ func (r *request) inputs(formToo bool) (inputs.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inputs.FromJSON(decls, object.Members, keep)
+	err = r.call.Compute(func() error {
+		given, err = inputs.FromJSON(decls, object.Members, keep)
+		return err
+	})
+	return given, err
 }
 
 var errFormType = fault.New(fault.UnsupportedMediaType,

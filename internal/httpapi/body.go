@@ -6,8 +6,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"runtime"
 	"strings"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/fault"
 )
 
@@ -24,7 +26,8 @@ const firstRead = 8 << 10
 // Body reads the request's body, once. It returns PAYLOAD_TOO_LARGE above the
 // route's cap, VALIDATION for a body that ends early, and OVERLOADED when too
 // many large bodies are held. Memory grows with the bytes received, not with
-// the length announced.
+// the length announced; one that has no room as announced is refused unread, so
+// that a crowd of them does not read what is thrown away.
 func (c *Call) Body() ([]byte, error) {
 	if c.bodyRead {
 		return c.body, nil
@@ -39,6 +42,9 @@ func (c *Call) Body() ([]byte, error) {
 	if announced := c.Request.ContentLength; announced >= 0 {
 		most = announced + 1
 		size = min(most, firstRead)
+		if !c.Received.Fits(most) {
+			return nil, errBodies
+		}
 	}
 	buf := make([]byte, 0, size)
 	for {
@@ -48,6 +54,9 @@ func (c *Call) Body() ([]byte, error) {
 				return nil, errBodies
 			}
 			buf = append(make([]byte, 0, larger), buf...)
+		}
+		if len(buf) >= admission.Heavy {
+			runtime.Gosched() // what comes fast would not let go of the core
 		}
 		n, err := c.Request.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -84,11 +93,7 @@ func (c *Call) JSON() (*Object, error) {
 	if err := CheckJSON(c.Request.Header); err != nil {
 		return nil, err
 	}
-	b, err := c.Body()
-	if err != nil {
-		return nil, err
-	}
-	return ParseObject(b)
+	return c.object()
 }
 
 // AnyJSON is JSON for a body that may also be of another format that is JSON, such as
@@ -97,11 +102,34 @@ func (c *Call) AnyJSON() (*Object, error) {
 	if err := checkJSON(c.Request.Header, true); err != nil {
 		return nil, err
 	}
+	return c.object()
+}
+
+func (c *Call) object() (o *Object, err error) {
 	b, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
-	return ParseObject(b)
+	err = c.Compute(func() error {
+		o, err = ParseObject(b)
+		return err
+	})
+	return o, err
+}
+
+// Compute runs fn, which goes through the body. If the body is large, that takes a turn at the cores: to parse
+// one of 10 MiB takes some 100 ms, which other tenants' short requests would wait for, several of them, one after the other.
+// It returns the error of fn, or that of the request's context if that ends before the turn.
+func (c *Call) Compute(fn func() error) error {
+	if len(c.body) < admission.Heavy {
+		return fn()
+	}
+	work, err := c.Cores.Start(c.Request.Context(), string(c.Config.Tenant.ID))
+	if err != nil {
+		return err
+	}
+	defer work.Stop()
+	return fn()
 }
 
 // Uncompressed reports whether a header announces a body without a content encoding.

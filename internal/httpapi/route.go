@@ -201,6 +201,9 @@ type Call struct {
 	// for the body. The zero Charge counts nothing.
 	Answer, Received admission.Charge
 
+	// Cores is where large bodies are parsed. nil bounds nothing.
+	Cores *admission.Cores
+
 	// More counts further requests against the limit of the credential, all or none. It
 	// returns RATE_LIMITED. nil counts nothing.
 	More func(requests int) error

@@ -2,9 +2,11 @@ package prove
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +49,7 @@ external_identity:
   limits: {login_per_ip_per_minute: 1000000, login_per_email_per_15_minutes: 100000}
 entities:
   - {name: made, fields: [{name: n, type: number, indexed: true}, {name: note, type: text}]}
-  - {name: large, fields: [{name: doc, type: text}]}
+  - {name: large, fields: [{name: doc, type: text}, {name: n, type: number}]}
   - {name: bulk, fields: [{name: tag, type: text%s}]}
 permission_sets: [{name: portal, entities: {made: {create: true, read: true}}}]
 users:
@@ -62,6 +64,7 @@ logic_components:
       }
   - {name: hungry, source: "export default function handler() { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)); }"}
   - {name: busy, source: "export default function handler() { for (;;) {} }"}
+  - {name: form, source: "export default (inputs) => Object.keys(inputs).length"}
 automations:
   - name: flow
     trigger: http.request
@@ -82,6 +85,7 @@ custom_endpoints:
   - {slug: hungry, target: {component: hungry}}
   - {slug: busy, target: {component: busy}}
   - {slug: flow, target: {automation: flow}}
+  - {slug: form, target: {component: form}, auth: token, max_body_bytes: 10485760, rate_limit_per_minute: 100000000}
 `
 
 // victimManifest is the manifest of the other tenant.
@@ -105,6 +109,8 @@ var stormParts = []stormPart{
 	{"lists", (*neighbourStorm).lists},
 	{"apply", (*neighbourStorm).applies},
 	{"logins", (*neighbourStorm).logins},
+	{"bodies", (*neighbourStorm).bodies},
+	{"batches", (*neighbourStorm).batches},
 }
 
 // neighbourStorm has two tenants and the server that serves them.
@@ -113,7 +119,9 @@ type neighbourStorm struct {
 	w      *world
 	n      *node
 	http   *http.Client // of the storm
-	victim string       // keys
+	victim string       // its key
+	hook   string       // the token of the storm's webhook
+	large  []string     // ids of the storm's large records
 	bulk   int
 	meters map[string]*meter // of the victim's requests, by kind
 	idle   map[string][]time.Duration
@@ -121,7 +129,8 @@ type neighbourStorm struct {
 
 // One tenant causes as much load as it can: 24 runs at their limits (16 that create
 // records, 8 that use up memory or time), 8 clients that list large records, an apply
-// that indexes a field of many records, and a storm of logins. Another tenant's
+// that indexes a field of many records, a storm of logins, forms and JSON of 9 MiB, and
+// batches that change as many large records as they may, or more. Another tenant's
 // requests, at a tenth of the server's capacity, are hardly delayed.
 // GATEHOUSE_PROVE_STORM names the parts to run; if it is not set, all run.
 func TestProveANeighboursStorm(t *testing.T) {
@@ -149,6 +158,7 @@ func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
 	s.victim = strings.TrimSpace(s.w.must("key", "create", "--tenant", "bravo", "--user", "bea@bravo.example", "--name", "prove", "--rate-limit", "100000000"))
 	s.w.apply(fmt.Sprintf(stormManifest, ""))
 	s.w.token = s.w.key(owner)
+	s.hook = strings.TrimSpace(s.w.must("endpoint", "token", "--tenant", "acme", "--slug", "form"))
 	s.fill()
 	return s
 }
@@ -179,6 +189,7 @@ func (s *neighbourStorm) measure() {
 	for n := range 60 {
 		create(n)
 	}
+	s.large = s.ids("large")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var asking sync.WaitGroup
@@ -290,14 +301,41 @@ func (s *neighbourStorm) send(ctx context.Context, c *http.Client, to, token, me
 	return exchange(c, r)
 }
 
-// crowd starts clients that each send one request after the other.
-func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, token, method string, request func(id int) (path, body string)) {
+// ids lists the storm's records of an entity, page by page.
+func (s *neighbourStorm) ids(entity string) (ids []string) {
+	s.p.t.Helper()
+	for cursor := ""; ; {
+		a, err := s.send(s.p.t.Context(), s.http, host, s.w.token, "GET", "/public/v1/data/"+entity+"?limit=200&fields=n"+cursor, "")
+		var page struct {
+			Data []struct{ ID string }
+			Meta struct{ NextCursor string }
+		}
+		if err == nil {
+			err = json.Unmarshal(a.body, &page)
+		}
+		if err != nil || a.status != http.StatusOK {
+			s.p.t.Fatalf("%v %v", a, err)
+		}
+		for _, one := range page.Data {
+			ids = append(ids, one.ID)
+		}
+		if page.Meta.NextCursor == "" {
+			return ids
+		}
+		cursor = "&cursor=" + url.QueryEscape(page.Meta.NextCursor)
+	}
+}
+
+const asJSON = "application/json"
+
+// crowd starts clients that each send one request after the other. kind is a body's type.
+func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, token, method string, request func(id int) (path, kind, body string)) {
 	var all sync.WaitGroup
 	for id := range clients {
 		all.Go(func() {
-			path, body := request(id)
+			path, kind, body := request(id)
 			for ctx.Err() == nil {
-				a, err := s.attack(ctx, token, method, path, body)
+				a, err := s.attack(ctx, token, method, path, kind, body)
 				switch {
 				case ctx.Err() != nil:
 				case err != nil:
@@ -313,7 +351,7 @@ func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, to
 }
 
 // attack sends one request, and reads and drops the answer.
-func (s *neighbourStorm) attack(ctx context.Context, token, method, path, body string) (status int, err error) {
+func (s *neighbourStorm) attack(ctx context.Context, token, method, path, kind, body string) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.n.public+path, strings.NewReader(body))
 	if err != nil {
 		return 0, err
@@ -323,7 +361,7 @@ func (s *neighbourStorm) attack(ctx context.Context, token, method, path, body s
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", kind)
 	}
 	res, err := s.http.Do(r)
 	if err != nil {
@@ -336,27 +374,64 @@ func (s *neighbourStorm) attack(ctx context.Context, token, method, path, body s
 
 func (s *neighbourStorm) runs(ctx context.Context) {
 	thirty := "[" + strings.TrimSuffix(strings.Repeat("1,", 30), ",") + "]"
-	s.crowd(ctx, "runs", 16, s.w.token, "POST", func(id int) (path, body string) {
+	s.crowd(ctx, "runs", 16, s.w.token, "POST", func(id int) (path, kind, body string) {
 		if id%2 == 0 {
-			return "/public/v1/custom/many", "{}"
+			return "/public/v1/custom/many", asJSON, "{}"
 		}
-		return "/public/v1/custom/flow", `{"outer":` + thirty + `,"inner":` + thirty + `}`
+		return "/public/v1/custom/flow", asJSON, `{"outer":` + thirty + `,"inner":` + thirty + `}`
 	})
 }
 
 func (s *neighbourStorm) hogs(ctx context.Context) {
-	s.crowd(ctx, "hogs", 8, s.w.token, "POST", func(id int) (path, body string) {
-		return "/public/v1/custom/" + []string{"hungry", "busy"}[id%2], "{}"
+	s.crowd(ctx, "hogs", 8, s.w.token, "POST", func(id int) (path, kind, body string) {
+		return "/public/v1/custom/" + []string{"hungry", "busy"}[id%2], asJSON, "{}"
 	})
 }
 
 func (s *neighbourStorm) lists(ctx context.Context) {
-	s.crowd(ctx, "lists", 8, s.w.token, "GET", func(int) (path, body string) { return "/public/v1/data/large?limit=200", "" })
+	s.crowd(ctx, "lists", 8, s.w.token, "GET", func(int) (path, kind, body string) { return "/public/v1/data/large?limit=200", "", "" })
 }
 
 func (s *neighbourStorm) logins(ctx context.Context) {
-	s.crowd(ctx, "logins", 16, "", "POST", func(id int) (path, body string) {
-		return auth + "login", members("email", eva, "password", []string{"the password of eva", "a wrong password"}[id%2])
+	s.crowd(ctx, "logins", 16, "", "POST", func(id int) (path, kind, body string) {
+		return auth + "login", asJSON, members("email", eva, "password", []string{"the password of eva", "a wrong password"}[id%2])
+	})
+}
+
+// bodies sends forms and JSON of 9 MiB, with as many fields or parts as there may be.
+func (s *neighbourStorm) bodies(ctx context.Context) {
+	var fields, parts, members strings.Builder
+	for n := range 10_000 {
+		fmt.Fprintf(&fields, "&f%d=%s", n, strings.Repeat("%41", 300))
+		fmt.Fprintf(&members, `,"f%d":"%s"`, n, strings.Repeat("A", 900))
+	}
+	for n := range 1000 {
+		fmt.Fprintf(&parts, "--x\r\nContent-Disposition: form-data; name=p%d\r\n\r\n%s\r\n", n, strings.Repeat("A", 9000))
+	}
+	bodies := [][2]string{
+		{"application/x-www-form-urlencoded", fields.String()[1:]},
+		{"multipart/form-data; boundary=x", parts.String() + "--x--\r\n"},
+		{asJSON, "{" + members.String()[1:] + "}"},
+	}
+	s.crowd(ctx, "bodies", 18, s.hook, "POST", func(id int) (path, kind, body string) {
+		one := bodies[id%len(bodies)]
+		return "/public/v1/custom/form", one[0], one[1]
+	})
+}
+
+// batches changes large records: all 200, which is refused for their size, or as many as may be.
+func (s *neighbourStorm) batches(ctx context.Context) {
+	some := max(1, (7<<20)/(scale(100, 500)<<10))
+	s.crowd(ctx, "batches", 16, s.w.token, "POST", func(id int) (path, kind, body string) {
+		ids := s.large
+		if id%2 == 1 {
+			ids = ids[:some]
+		}
+		items := make([]string, len(ids))
+		for i, one := range ids {
+			items[i] = fmt.Sprintf(`{"op":"update","id":%q,"fields":{"n":%d}}`, one, id)
+		}
+		return "/public/v1/data/large/batch", asJSON, `{"items":[` + strings.Join(items, ",") + `]}`
 	})
 }
 

@@ -186,7 +186,7 @@ func (x *exchange) answerRoute(ctx context.Context) (httpapi.Reply, error) {
 	x.call = &httpapi.Call{
 		Request: x.r, RequestID: x.id, IP: x.ip, Config: x.config, Route: x.route, Params: x.params, Secure: x.s.proxies.Secure(x.r),
 		Answer: x.s.answers.Charge(string(x.config.Tenant.ID)), Received: x.s.bodies.Charge(string(x.config.Tenant.ID)),
-		More: x.takeMore,
+		Cores: x.s.engine.Cores(), More: x.takeMore,
 	}
 	switch x.route.Auth {
 	case httpapi.Anonymous:

@@ -232,7 +232,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	const signed = "/public/v1/custom/signed"
 	var rest []net.Conn
 	for size := 4 << 20; size > 64<<10; { // uses up the rest
-		c, status := stuck(t, olivia, "POST", path, body(size), most, 500*time.Millisecond)
+		c, status := stuck(t, olivia, "POST", path, body(size), 2*size, 500*time.Millisecond)
 		if rest = append(rest, c); status != 0 {
 			size /= 2
 		}

@@ -117,7 +117,7 @@ func New(o Options) *Server {
 		answers:  answers,
 		bodies:   admission.NewBudget(bodyBytes),
 		log:      log,
-		recorder: audit.NewRecorder(o.DB, o.Clock, audit.Options{Log: log}),
+		recorder: audit.NewRecorder(o.DB, o.Clock, audit.Options{Log: log, Cores: o.Engine.Cores()}),
 		engine:   o.Engine,
 		endpoints: endpoint.New(o.DB, endpoint.Options{
 			Directory: directory, Records: store, Engine: o.Engine, Budget: answers, Keyring: o.Keyring, Clock: o.Clock, Emit: log.Emit,
