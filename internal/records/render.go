@@ -215,16 +215,25 @@ func skipValue(data []byte, i int) int {
 	return i
 }
 
+// skipString returns the offset after the JSON string that starts at i. It looks for quotation marks alone, since a text may
+// be long: one is escaped by an odd number of backslashes before it.
 func skipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	for from := i + 1; from < len(data); {
+		n := bytes.IndexByte(data[from:], '"')
+		if n < 0 {
+			break
 		}
+		end := from + n
+		slashes := 0
+		for slashes < n && data[end-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return end + 1
+		}
+		from = end + 1
 	}
-	return i
+	return len(data)
 }
 
 // appendCompact appends a JSON value without the white space that PostgreSQL

@@ -47,7 +47,7 @@ func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *St
 func (s *Store) Share(cores *admission.Cores) *Store {
 	s.cores = cores
 	if cores != nil {
-		s.batches = newBatches(cores.Count(), s.remote)
+		s.batches = newBatches(cores.Count())
 	}
 	if cores != nil && s.remote {
 		s.heavy = admission.NewGate(admission.Limits{

@@ -132,14 +132,11 @@ func (s *Session) prepareInTurn(ctx context.Context, u *Unit, b *Batch) ([]Done,
 // fewItems is how many items a batch may have that is not more work than single calls.
 const fewItems = 10
 
-// newBatches returns the gate for preparations of batches. They are milliseconds of work
-// for this process where it has the database, and mostly waits where a server has it.
-func newBatches(cores int, remote bool) *admission.Gate {
-	each := cores
-	if remote {
-		each = 4 * cores
-	}
-	return admission.NewGate(admission.Limits{Running: 2 * each, PerKey: each, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime})
+// newBatches returns the gate for preparations of batches. They are milliseconds of work for
+// this process, and seconds where the records are large: one tenant has as many at a time as
+// there are cores to share.
+func newBatches(cores int) *admission.Gate {
+	return admission.NewGate(admission.Limits{Running: 2 * cores, PerKey: cores, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime})
 }
 
 // batchTurn waits for a turn to prepare a batch of n items; leave ends it. It returns
