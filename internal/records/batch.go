@@ -165,7 +165,7 @@ func (p *UnitSession) upsertInto(ctx context.Context, entity string, rec *row, f
 	if err := rec.mayBe("change"); err != nil {
 		return nil, err
 	}
-	return p.s.change(ctx, p, r, rec, except(members, f.Name)) // it has this value
+	return p.s.change(ctx, p, r, rec, checkUpdate(r, except(members, f.Name))) // it has this value
 }
 
 // upsertKey returns the field by which an upsert finds its record, and the key of the

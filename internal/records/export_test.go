@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/clock"
 	"gatehouse/internal/db"
 	"gatehouse/internal/tenant"
@@ -27,6 +28,9 @@ func (s spy) Query(ctx context.Context, sql string, each func(db.Row) error, arg
 	s.tell(sql, args)
 	return s.Handle.Query(ctx, sql, each, args...)
 }
+
+// Pausing asks q for a work.
+func Pausing(q db.Querier, work *admission.Work) db.Querier { return pausing{q, work} }
 
 // On a slow machine, too, the caller of a deletion clears all references itself, unless
 // a test says otherwise.

@@ -19,7 +19,7 @@ type Store struct {
 	clock     clock.Clock
 	cursorKey []byte
 	written   *admission.Budget // bytes that units hold, by tenant
-	cores     *admission.Cores  // the cores on which long pages are built; nil means no bound
+	cores     *admission.Cores  // the cores on which long pages are built and long batches prepared; nil means no bound
 	remote    bool              // a database server reads the rows, not this process
 	asking    *admission.Gate   // admits explanations and counts of what changes open, by tenant
 	counting  *admission.Gate   // admits counts of lists, by tenant
@@ -37,7 +37,7 @@ func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *St
 	}
 }
 
-// Share makes long pages take turns on the cores with all other work on them.
+// Share makes long pages and batches take turns on the cores with all other work on them.
 // It returns the store, and must be called before the store is used.
 //
 // A database server spends more time reading large records than this process

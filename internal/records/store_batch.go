@@ -107,7 +107,7 @@ func (s *Session) tryInside(ctx context.Context, u *Unit, b *Batch) (done []Done
 		if err := s.holdAll(ctx, tx, b); err != nil {
 			return err
 		}
-		if done, changes, err = s.prepare(ctx, u, b); err != nil {
+		if done, changes, err = s.prepare(ctx, u, b, nil); err != nil {
 			return err
 		}
 		if err := u.replayed(ctx, tx); err != nil || b.Also == nil {
@@ -119,14 +119,40 @@ func (s *Session) tryInside(ctx context.Context, u *Unit, b *Batch) (done []Done
 	return done, changes, err
 }
 
-// prepareInTurn prepares a batch of many items when it is its tenant's turn.
+// prepareInTurn prepares a batch. If it has many items, this waits for its tenant's turn,
+// and computes on a core that it takes in turns with all other work on them.
 func (s *Session) prepareInTurn(ctx context.Context, u *Unit, b *Batch) ([]Done, []int, error) {
-	leave, err := s.batchTurn(ctx, len(b.Items))
+	if len(b.Items) <= fewItems {
+		return s.prepare(ctx, u, b, nil)
+	}
+	leave, err := s.batchTurn(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer leave()
-	return s.prepare(ctx, u, b)
+	work, err := s.store.cores.Start(ctx, string(s.viewer.Tenant()))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer work.Stop()
+	u.q = pausing{u.q, work}
+	defer func() { u.q = u.h }()
+	return s.prepare(ctx, u, b, work)
+}
+
+// pausing asks the database for a work, which holds no core meanwhile: who has the
+// connection may be waiting for a core.
+type pausing struct {
+	db.Querier
+	work *admission.Work
+}
+
+func (p pausing) Query(ctx context.Context, sql string, each func(db.Row) error, args ...any) error {
+	p.work.Pause()
+	if err := p.Querier.Query(ctx, sql, each, args...); err != nil {
+		return err
+	}
+	return p.work.Resume()
 }
 
 // fewItems is how many items a batch may have that is not more work than single calls.
@@ -139,10 +165,10 @@ func newBatches(cores int) *admission.Gate {
 	return admission.NewGate(admission.Limits{Running: 2 * cores, PerKey: cores, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime})
 }
 
-// batchTurn waits for a turn to prepare a batch of n items; leave ends it. It returns
+// batchTurn waits for a turn to prepare a batch of many items; leave ends it. It returns
 // OVERLOADED when too many wait.
-func (s *Session) batchTurn(ctx context.Context, n int) (leave func(), err error) {
-	if s.store.batches == nil || n <= fewItems {
+func (s *Session) batchTurn(ctx context.Context) (leave func(), err error) {
+	if s.store.batches == nil {
 		return func() {}, nil
 	}
 	leave, err = s.store.batches.Enter(ctx, string(s.viewer.Tenant()))
@@ -164,7 +190,7 @@ func (b *Batch) also(done []Done) func(db.Tx) error {
 // the change that left its record as it is then, -1 for none. It returns a *BatchError
 // for an atomic batch with items that fail, and OVERLOADED and ErrLost as errors of the
 // whole batch.
-func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, changes []int, err error) {
+func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch, work *admission.Work) (done []Done, changes []int, err error) {
 	holder := &batchHolder{of: s.holder}
 	p := u.As(s.viewer).Within(holder)
 	p.s.keepEqual = b.KeepEqual
@@ -175,6 +201,9 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch) (done []Done, 
 	done, changes = make([]Done, len(b.Items)), make([]int, len(b.Items))
 	failed, last := false, map[string]int{} // the last change of each record
 	for i := range b.Items {
+		if err := work.Yield(); err != nil {
+			return nil, nil, err
+		}
 		changes[i] = -1
 		item, before := &b.Items[i], len(u.changes)
 		if item.Err != nil {

@@ -10,6 +10,7 @@ import (
 	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
+	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
 )
@@ -140,4 +141,109 @@ func TestAsManyLargePagesAreReadAsCoresBuild(t *testing.T) {
 			pages.Wait()
 		}
 	})
+}
+
+// TestABatchOfManyIsPreparedOnACore checks that a batch of many items waits for a core
+// and gives it back, one that fails too, that one of few needs none, and that batches
+// that wait for each other's cores and connections all end.
+func TestABatchOfManyIsPreparedOnACore(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		var ids []string
+		for i := range 12 {
+			ids = append(ids, h.create(h.as("sam"), "contact", bodyOf(i, ""))["id"].(string))
+		}
+		cores := admission.NewCores(1)
+		h.store.Share(cores)
+		write := func(wait time.Duration, n int, body func(i int) string) error {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			defer cancel()
+			b := records.Batch{Entity: "contact", Atomic: true}
+			for i, id := range ids[:n] {
+				b.Items = append(b.Items, updating(t, id, body(i)))
+			}
+			_, err := h.as("sam").Batch(ctx, b)
+			return err
+		}
+		large := func(i int) string { return bodyOf(100_000+i, "") }
+		isFree := func() {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			w, err := cores.Start(ctx, "another tenant")
+			if err != nil {
+				t.Fatalf("a core is held after the batch: %v", err)
+			}
+			w.Stop()
+		}
+		busy, err := cores.Start(t.Context(), "another tenant")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(50*time.Millisecond, len(ids), large); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a batch of many was prepared without a core: %v", err)
+		}
+		if err := write(time.Minute, 10, large); err != nil {
+			t.Fatalf("a batch of few: %v", err)
+		}
+		busy.Stop()
+		isFree()
+		var refused *records.BatchError
+		if err := write(time.Minute, len(ids), func(int) string { return `{"stage": "of no kind"}` }); !errors.As(err, &refused) {
+			t.Fatalf("a batch that fails: %v", err)
+		}
+		isFree()
+		var all sync.WaitGroup
+		for range 16 { // more than there are connections
+			all.Go(func() {
+				if err := write(time.Minute, len(ids), large); err != nil && fault.CodeOf(err) != fault.Conflict {
+					t.Errorf("a batch among others: %v", err)
+				}
+			})
+			all.Go(func() {
+				if p, err := h.as("sam").List(t.Context(), "contact", records.Query{Limit: 50}); err != nil || p.Count != len(ids) {
+					t.Errorf("a long page among batches: %d records, %v", p.Count, err)
+				}
+			})
+		}
+		all.Wait()
+		isFree()
+	})
+}
+
+// TestAWorkHasNoCoreWhileItAsksTheDatabase checks that a batch leaves its core to others
+// during a query, which may wait for a connection, and has it again afterwards.
+func TestAWorkHasNoCoreWhileItAsksTheDatabase(t *testing.T) {
+	cores := admission.NewCores(1)
+	start := func(wait time.Duration) (*admission.Work, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		return cores.Start(ctx, "another tenant")
+	}
+	work, err := cores.Start(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func(context.Context, string, func(db.Row) error, ...any) error {
+		other, err := start(10 * time.Second)
+		other.Stop()
+		return err
+	}
+	if err := records.Pausing(&asking{query: asked}, work).Query(t.Context(), "SELECT 1", nil); err != nil {
+		t.Fatalf("during a query: %v", err)
+	}
+	if _, err := start(20 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("after a query the work has no core: %v", err)
+	}
+	work.Stop()
+}
+
+// asking is a querier whose Query is query.
+type asking struct {
+	db.Querier
+	query func(context.Context, string, func(db.Row) error, ...any) error
+}
+
+func (a *asking) Query(ctx context.Context, sql string, each func(db.Row) error, args ...any) error {
+	return a.query(ctx, sql, each, args...)
 }

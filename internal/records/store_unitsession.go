@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -82,7 +83,7 @@ func (p *UnitSession) Update(ctx context.Context, entity, id string, members []M
 	if err != nil {
 		return nil, err
 	}
-	return p.s.update(ctx, p, r, id, members)
+	return p.s.update(ctx, p, r, id, members, checkUpdate(r, members))
 }
 
 // Delete removes a record.
@@ -277,7 +278,8 @@ func (p *UnitSession) free(ctx context.Context, e *schema.Entity, f *schema.Fiel
 }
 
 // put adds a change to the unit, which repeats the checks of a patch when it is
-// committed, against the records stored at that time.
+// committed, against the records stored at that time. What the body says by itself it
+// does not check again: the commit is under the same configuration.
 func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row, e *patch) error {
 	at := ref{r.Entity.Name, rec.id}
 	c, size := change{ref: at}, len(rec.data)
@@ -285,11 +287,11 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 		c.creation = &creation{s: p.s, e: r.Entity, id: rec.id, owner: rec.owner, values: e.after, data: rec.data}
 	} else {
 		size = max(size, len(e.was.data))
-		members := again(e.members, rec.id)
+		body := e.in.timeless()
 		c.needs = p.need(r, rec, access.Update)
 		c.do = func(ctx context.Context, rp *replay) error {
 			v, rec := &txView{s: p.s, tx: rp.tx, indexing: &rp.indexing}, rp.record(r.Entity, at)
-			e, err := p.s.edit(ctx, v, r, rec, members)
+			e, err := p.s.edit(ctx, v, r, rec, body)
 			if err != nil || e == nil {
 				return err
 			}
@@ -303,9 +305,19 @@ func (p *UnitSession) put(ctx context.Context, r *access.EntityRights, rec *row,
 	return nil
 }
 
-// again returns the members that the commit repeats: without the times, which the unit has
-// checked. Of a body that has nothing else it is the id, which is no empty body.
-func again(members []Member, id string) []Member {
+// timeless returns what the commit of a unit checks again: all but the times, which the
+// unit has checked.
+func (in *input) timeless() *input {
+	in = in.again()
+	in.given = maps.Clone(in.given)
+	delete(in.given, "created_at")
+	delete(in.given, "updated_at")
+	return in
+}
+
+// timeless returns members without the times. Of a body that has nothing else it is the
+// id, which is no empty body.
+func timeless(members []Member, id string) []Member {
 	if members = except(members, "created_at", "updated_at"); len(members) > 0 {
 		return members
 	}
@@ -360,7 +372,7 @@ func (p *UnitSession) findUser(ctx context.Context, id user.ID) (*user.User, err
 }
 
 func (p *UnitSession) putUser(_ context.Context, r *access.EntityRights, u *user.User, before int, members []Member) error {
-	members = again(members, string(u.ID))
+	members = timeless(members, string(u.ID))
 	c := change{ref: ref{schema.UserEntity, string(u.ID)}, do: func(ctx context.Context, rp *replay) error {
 		v := &txView{s: p.s, tx: rp.tx}
 		held, err := v.findUser(ctx, u.ID)

@@ -43,10 +43,17 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 func (s *Session) Update(ctx context.Context, entity, id string, members []Member) (Record, error) {
 	var out Record
 	managed := false
-	err := s.within(ctx, entity, id, access.Update, func(v *txView, r *access.EntityRights) (err error) {
-		out, err = v.s.update(ctx, v, r, id, members)
+	err := s.current(ctx, func(s *Session) error {
+		r, err := s.rights(entity, id, access.Update)
+		if err != nil {
+			return err
+		}
+		in := checkUpdate(r, members)
 		managed = r.Entity.Name == schema.UserEntity && managing(r.Entity, members)
-		return err
+		return s.fenced(ctx, func(v *txView) error {
+			out, err = s.update(ctx, v, r, id, members, in)
+			return err
+		})
 	})
 	if err == nil && managed {
 		s.store.dir.Forget() // the user's viewer
@@ -81,12 +88,18 @@ func (s *Session) within(ctx context.Context, entity, id string, permission acce
 		if err != nil {
 			return err
 		}
-		return s.h.Write(ctx, func(tx db.Tx) error {
-			if err := s.fence(ctx, tx); err != nil {
-				return err
-			}
-			return fn(&txView{s: s, tx: tx}, r)
-		})
+		return s.fenced(ctx, func(v *txView) error { return fn(v, r) })
+	})
+}
+
+// fenced runs fn in a transaction under the viewer's configuration. It returns errStale
+// when that is not the current one.
+func (s *Session) fenced(ctx context.Context, fn func(*txView) error) error {
+	return s.h.Write(ctx, func(tx db.Tx) error {
+		if err := s.fence(ctx, tx); err != nil {
+			return err
+		}
+		return fn(&txView{s: s, tx: tx})
 	})
 }
 

@@ -60,7 +60,7 @@ var (
 
 // patch is the effect of a body on a record: values by schema.Field.Index.
 type patch struct {
-	members        []Member
+	in             *input           // the body; nil for a new record
 	was            standing         // zero for a new record
 	after, changed []jsontext.Value // all values; those that change, nil for others
 }
@@ -117,8 +117,8 @@ func (s *Session) create(ctx context.Context, v view, r *access.EntityRights, in
 	return out, v.put(ctx, r, rec, &patch{after: in.values, changed: in.values})
 }
 
-// update merges members into a record, or changes a user.
-func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id string, members []Member) (Record, error) {
+// update merges a body into a record. in is what checkUpdate says of members.
+func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id string, members []Member, in *input) (Record, error) {
 	if r.Entity.Name == schema.UserEntity {
 		return s.updateUser(ctx, v, r, id, members)
 	}
@@ -126,15 +126,15 @@ func (s *Session) update(ctx context.Context, v view, r *access.EntityRights, id
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, v, r, rec, members)
+	return s.change(ctx, v, r, rec, in)
 }
 
-// change merges members into a record that was found for it.
-func (s *Session) change(ctx context.Context, v view, r *access.EntityRights, rec *row, members []Member) (Record, error) {
+// change merges a body into a record that was found for it.
+func (s *Session) change(ctx context.Context, v view, r *access.EntityRights, rec *row, in *input) (Record, error) {
 	if err := s.meets(r, rec.version, func() Record { return render(nil, r, rec) }); err != nil {
 		return nil, err
 	}
-	p, err := s.edit(ctx, v, r, rec, members)
+	p, err := s.edit(ctx, v, r, rec, in)
 	if err != nil {
 		return nil, err
 	}
@@ -147,22 +147,23 @@ func (s *Session) change(ctx context.Context, v view, r *access.EntityRights, re
 
 // edit applies a body to a record in memory. An empty body changes nothing, not
 // even updated_at, and gives no patch.
-func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec *row, members []Member) (*patch, error) {
-	in, err := check(r, members)
-	if err != nil {
-		return nil, err
+func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec *row, body *input) (*patch, error) {
+	if len(body.forbidden) > 0 {
+		return nil, errForbidden(body.forbidden)
 	}
+	in := body.again() // a transaction may run several times
 	if err := s.checkOwner(r, in, rec.owner); err != nil {
 		return nil, err
 	}
 	in.checkGiven(rec)
-	p := in.patch(r.Entity, rec, members)
+	p := in.patch(r.Entity, rec)
+	p.in = body
 	in.weigh(r.Entity, p.was.values, p.after, rec.data)
 	changed := &input{values: p.changed, reasons: in.reasons}
 	if err := checkReferences(ctx, r.Entity, changed, v.reaches); err != nil {
 		return nil, err
 	}
-	if err := changed.err(); err != nil || len(members) == 0 || s.keepEqual && in.changesNothing(rec, p) {
+	if err := changed.err(); err != nil || in.empty || s.keepEqual && in.changesNothing(rec, p) {
 		return nil, err
 	}
 	if err := checkUnique(ctx, v, r.Entity, rec, p.changed); err != nil {
@@ -172,18 +173,15 @@ func (s *Session) edit(ctx context.Context, v view, r *access.EntityRights, rec 
 	// updated_at never decreases, even if the clock was set back.
 	rec.updatedAt = max(clock.Micros(s.store.clock.Now()), rec.updatedAt)
 	if in.owner != "" && in.owner != rec.owner {
-		err = v.own(ctx, r.Entity, rec, in.owner)
+		return p, v.own(ctx, r.Entity, rec, in.owner)
 	}
-	return p, err
+	return p, nil
 }
 
 // patch returns what a checked body changes of a record.
-func (in *input) patch(e *schema.Entity, rec *row, members []Member) *patch {
+func (in *input) patch(e *schema.Entity, rec *row) *patch {
 	before := stored(e, rec.data)
-	p := &patch{
-		members: members, was: rec.standing(before, nil),
-		after: slices.Clone(before), changed: make([]jsontext.Value, len(before)),
-	}
+	p := &patch{was: rec.standing(before, nil), after: slices.Clone(before), changed: make([]jsontext.Value, len(before))}
 	for i, v := range in.values {
 		if v == nil {
 			continue
