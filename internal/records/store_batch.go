@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gatehouse/internal/access"
@@ -80,15 +81,23 @@ func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 	}
 }
 
-// try does a batch once. inside prepares it in its transaction, on records that are
-// held, so that it loses races for values of unique fields only.
+// try does a batch once, in its tenant's turn. inside prepares it in its transaction, on
+// records that are held, so that it loses races for values of unique fields only.
 func (s *Session) try(ctx context.Context, b *Batch, inside bool) (done []Done, left []access.Leftover, err error) {
+	leave, err := s.batchTurn(ctx, len(b.Items))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	u := s.store.Begin(s.viewer.Config())
 	defer u.Close()
 	var changes []int
 	if inside {
 		done, changes, err = s.tryInside(ctx, u, b)
-	} else if done, changes, err = s.prepareInTurn(ctx, u, b); err == nil {
+	} else if done, changes, err = s.prepareOutside(ctx, u, b); err == nil {
+		if u.written <= heavyBatch {
+			leave() // the next one may be prepared meanwhile, and share the transaction
+		}
 		err = u.Commit(ctx, b.also(done))
 	}
 	if err != nil {
@@ -119,17 +128,12 @@ func (s *Session) tryInside(ctx context.Context, u *Unit, b *Batch) (done []Done
 	return done, changes, err
 }
 
-// prepareInTurn prepares a batch. If it has many items, this waits for its tenant's turn,
-// and computes on a core that it takes in turns with all other work on them.
-func (s *Session) prepareInTurn(ctx context.Context, u *Unit, b *Batch) ([]Done, []int, error) {
+// prepareOutside prepares a batch outside of its transaction. If it has many items, this
+// computes on a core that it takes in turns with all other work on them.
+func (s *Session) prepareOutside(ctx context.Context, u *Unit, b *Batch) ([]Done, []int, error) {
 	if len(b.Items) <= fewItems {
 		return s.prepare(ctx, u, b, nil)
 	}
-	leave, err := s.batchTurn(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer leave()
 	work, err := s.store.cores.Start(ctx, string(s.viewer.Tenant()))
 	if err != nil {
 		return nil, nil, err
@@ -155,27 +159,35 @@ func (p pausing) Query(ctx context.Context, sql string, each func(db.Row) error,
 	return p.work.Resume()
 }
 
-// fewItems is how many items a batch may have that is not more work than single calls.
-const fewItems = 10
+const (
+	// fewItems is how many items a batch may have that is not more work than single calls.
+	fewItems = 10
+	// heavyBatch is from how many bytes of records on a batch is written in turn, too: for a
+	// database server its commit is hundreds of milliseconds of work.
+	heavyBatch = 1 << 20
+)
 
-// newBatches returns the gate for preparations of batches. They are milliseconds of work for
-// this process, and seconds where the records are large: one tenant has as many at a time as
-// there are cores to share.
+// newBatches returns the gate for batches. Their preparation is milliseconds of work for this
+// process, and seconds where the records are large: one tenant has as many at a time as there
+// are cores to share.
 func newBatches(cores int) *admission.Gate {
 	return admission.NewGate(admission.Limits{Running: 2 * cores, PerKey: cores, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime})
 }
 
-// batchTurn waits for a turn to prepare a batch of many items; leave ends it. It returns
-// OVERLOADED when too many wait.
-func (s *Session) batchTurn(ctx context.Context) (leave func(), err error) {
-	if s.store.batches == nil {
+// batchTurn waits for a turn to do a batch of n items; leave ends it and may be called several
+// times. It returns OVERLOADED when too many wait.
+func (s *Session) batchTurn(ctx context.Context, n int) (leave func(), err error) {
+	if s.store.batches == nil || n <= fewItems {
 		return func() {}, nil
 	}
 	leave, err = s.store.batches.Enter(ctx, string(s.viewer.Tenant()))
 	if errors.Is(err, admission.ErrFull) {
-		err = fault.New(fault.Overloaded, "too many batches are being written").After(time.Second)
+		return nil, fault.New(fault.Overloaded, "too many batches are being written").After(time.Second)
 	}
-	return leave, err
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(leave), nil
 }
 
 // also returns Also for Unit.Commit.

@@ -247,3 +247,66 @@ type asking struct {
 func (a *asking) Query(ctx context.Context, sql string, each func(db.Row) error, args ...any) error {
 	return a.query(ctx, sql, each, args...)
 }
+
+// TestHeavyBatchesAreWrittenInTurn checks that while a batch of more than 1 MiB is
+// written, no other batch of its tenant is prepared, and that the next one is prepared
+// while one of small records is written.
+func TestHeavyBatchesAreWrittenInTurn(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		h.store.Share(admission.NewCores(1))
+		for _, c := range []struct {
+			size     int
+			prepared bool
+		}{{100, true}, {100_000, false}} {
+			writing, written := make(chan struct{}), make(chan struct{})
+			var both sync.WaitGroup
+			batch := func(s *records.Session, also func(db.Tx, []records.Done) error) {
+				b := records.Batch{Entity: "contact", Also: also}
+				for range 12 {
+					b.Items = append(b.Items, creating(t, bodyOf(c.size, "")))
+				}
+				if _, err := s.Batch(t.Context(), b); err != nil {
+					t.Errorf("%d bytes a record: %v", c.size, err)
+				}
+			}
+			both.Go(func() {
+				batch(h.as("sam"), func(db.Tx, []records.Done) error {
+					close(writing)
+					<-written
+					return nil
+				})
+			})
+			<-writing
+			next := &telling{held: make(chan struct{})}
+			both.Go(func() { batch(h.as("sam").Within(next), nil) })
+			wait := time.Minute
+			if !c.prepared {
+				wait = 100 * time.Millisecond
+			}
+			select {
+			case <-next.held:
+				if !c.prepared {
+					t.Errorf("a batch is prepared while one of 1.2 MiB is written")
+				}
+			case <-time.After(wait):
+				if c.prepared {
+					t.Errorf("no batch is prepared while one of %d bytes a record is written", c.size)
+				}
+			}
+			close(written)
+			both.Wait()
+		}
+	})
+}
+
+// telling is a Holder that tells when it is asked for the first time.
+type telling struct {
+	once sync.Once
+	held chan struct{}
+}
+
+func (h *telling) Hold(int) error {
+	h.once.Do(func() { close(h.held) })
+	return nil
+}
