@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/credential"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -55,6 +56,11 @@ type Event struct {
 	// Uncounted requests are not part of the tenant's usage: those of the
 	// administration.
 	Uncounted bool
+}
+
+// heavy reports whether bodies are to be gone through that are worth a turn at the cores.
+func (ev *Event) heavy() bool {
+	return len(ev.RequestBody) >= admission.Heavy || !ev.Rendered && len(ev.ResponseBody) >= admission.Heavy
 }
 
 // Class is the kind of a route for the audit log; each route names one.

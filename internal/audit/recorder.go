@@ -139,7 +139,7 @@ func (r *Recorder) Record(ev *Event) {
 		enc = encoders.Get().(*encoder)
 		defer enc.done()
 		var turn *admission.Work
-		if len(ev.RequestBody) >= admission.Heavy {
+		if ev.heavy() {
 			turn, _ = r.opts.Cores.Start(context.Background(), string(ev.Tenant)) // fails only with its context
 		}
 		enc.encode(ev)

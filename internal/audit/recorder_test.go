@@ -76,38 +76,53 @@ func TestCloseLosesNothing(t *testing.T) {
 	}
 }
 
-// TestALargeBodyIsRedactedInTurn: an entry with a large body is made in a turn at the cores, others are not held up by it.
+// TestALargeBodyIsRedactedInTurn: an entry with a large body, received or answered, is made in a turn at the cores,
+// others are not held up by it.
 func TestALargeBodyIsRedactedInTurn(t *testing.T) {
 	cores := admission.NewCores(1)
-	busy, err := cores.Start(t.Context(), "bravo")
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := &memory{}
 	r := newRecorder(m, clock.System(), Options{Cores: cores})
-	send := func(id int64, bytes int) <-chan struct{} {
-		ev := entry("acme", id)
-		ev.Persist, ev.ContentType, ev.RequestBody = true, "application/x-www-form-urlencoded", []byte("name="+strings.Repeat("x", bytes))
+	form := func(bytes int) []byte { return []byte("name=" + strings.Repeat("x", bytes)) }
+	array := func(bytes int) []byte { return []byte(`["` + strings.Repeat("x", bytes) + `"]`) }
+	for i, c := range []struct {
+		what  string
+		waits bool
+		body  func(ev *Event)
+	}{
+		{"a small body", false, func(ev *Event) { ev.RequestBody = form(admission.Heavy / 2) }},
+		{"a large body", true, func(ev *Event) { ev.RequestBody = form(admission.Heavy) }},
+		{"a large answer of the service", false, func(ev *Event) { ev.ResponseBody, ev.Rendered = array(admission.Heavy), true }},
+		{"a small answer of a tenant", false, func(ev *Event) { ev.ResponseBody = array(admission.Heavy / 2) }},
+		{"a large answer of a tenant", true, func(ev *Event) { ev.ResponseBody = array(admission.Heavy) }},
+	} {
+		busy, err := cores.Start(t.Context(), "bravo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := entry("acme", int64(i))
+		ev.Persist, ev.ContentType, ev.ResponseContentType = true, "application/x-www-form-urlencoded", "application/json"
+		c.body(ev)
 		done := make(chan struct{})
 		go func() { defer close(done); r.Record(ev) }()
-		return done
+		if c.waits {
+			select {
+			case <-done:
+				t.Errorf("%s was redacted while another computed on the one core", c.what)
+			case <-time.After(20 * time.Millisecond):
+			}
+			busy.Stop()
+		}
+		<-done
+		busy.Stop()
 	}
-	<-send(1, admission.Heavy/2)
-	large := send(2, admission.Heavy)
-	select {
-	case <-large:
-		t.Error("a large body was redacted while another computed on the one core")
-	case <-time.After(20 * time.Millisecond):
-	}
-	busy.Stop()
-	<-large
-	if busy, err = cores.Start(t.Context(), "bravo"); err != nil { // the turn was given back
+	busy, err := cores.Start(t.Context(), "bravo") // the turns were given back
+	if err != nil {
 		t.Fatal(err)
 	}
 	busy.Stop()
 	closeRecorder(t, r)
-	if m.kept() != 2 {
-		t.Errorf("%d entries of 2", m.kept())
+	if m.kept() != 5 {
+		t.Errorf("%d entries of 5", m.kept())
 	}
 }
 
