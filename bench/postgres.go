@@ -43,7 +43,7 @@ func onPostgres(ctx context.Context, c *config, rep *report) error {
 		}
 	}
 	if c.wants("queries") {
-		if err := queries(ctx, c, rep, "PostgreSQL", min(c.many, manyOnPostgres), false, open); err != nil {
+		if err := queriesPostgres(ctx, c, rep, open); err != nil {
 			return err
 		}
 	}

@@ -68,100 +68,170 @@ type asked struct {
 	rows    func([]byte) (int, error)
 }
 
-// queriesSQLite measures the queries on SQLite, and beside them PocketBase's of the same records.
-func queriesSQLite(ctx context.Context, c *config, rep *report) error {
-	return queries(ctx, c, rep, "SQLite", c.many, true, func(_ context.Context, name string) (*instance, error) {
-		return sqliteInstance(c, name), nil
-	})
+// queried is a contestant that has data of both sizes and serves them.
+type queried interface {
+	fill(ctx context.Context, n int) error
+	serve(ctx context.Context) error
+	stop()
+	// asked is the query as the viewer of few or of nearly all records asks it.
+	asked(ctx context.Context, q query, few bool) (asked, error)
 }
 
-// queries fills two installations of an engine, one with many records, and measures their filtered, sorted and searched
-// pages. With beside it does the same with PocketBase.
-func queries(ctx context.Context, c *config, rep *report, engine string, many int, beside bool, open func(context.Context, string) (*instance, error)) error {
-	var running []*server
+// queriesSQLite measures the queries on SQLite, and beside them PocketBase's of the same records.
+func queriesSQLite(ctx context.Context, c *config, rep *report) error {
+	ours := &queriedGatehouse{c: c, open: func(_ context.Context, name string) (*instance, error) { return sqliteInstance(c, name), nil }}
+	return queries(ctx, c, rep, "SQLite", c.many, ours, &queriedPocketBase{c: c})
+}
+
+// queriesPostgres measures the queries on PostgreSQL.
+func queriesPostgres(ctx context.Context, c *config, rep *report, open func(context.Context, string) (*instance, error)) error {
+	return queries(ctx, c, rep, "PostgreSQL", min(c.many, manyOnPostgres), &queriedGatehouse{c: c, open: open})
+}
+
+// queries fills two data sets of each contestant, of which the first is Gatehouse on an engine, the larger with many
+// records, and measures filtered, sorted and searched pages.
+func queries(ctx context.Context, c *config, rep *report, engine string, many int, contestants ...queried) error {
+	for _, n := range []int{c.small, many} {
+		for _, who := range contestants {
+			if err := who.fill(ctx, n); err != nil {
+				return err
+			}
+		}
+	}
 	defer func() {
-		for _, s := range running {
-			s.stop(syscall.SIGTERM)
+		for _, who := range contestants {
+			who.stop()
 		}
 	}()
-	sizes := [2]int{c.small, many}
-	var ours, theirs [2]*server
-	var sets [2]*dataset
-	var peers [2]*pocketBase
-	for i, n := range sizes {
-		g, err := open(ctx, fmt.Sprintf("queries-%d", n))
-		if err != nil {
+	for _, who := range contestants {
+		if err := who.serve(ctx); err != nil {
 			return err
 		}
-		if sets[i], err = g.fillQueried(ctx, n); err != nil {
-			return err
-		}
-		if !beside {
-			continue
-		}
-		if peers[i], err = fillPeer(ctx, c, n); err != nil {
-			return err
-		}
-	}
-	for i := range sizes {
-		var err error
-		if ours[i], err = sets[i].serve(ctx, serverCore); err != nil {
-			return err
-		}
-		running = append(running, ours[i])
-		if !beside {
-			continue
-		}
-		if theirs[i], err = peers[i].start(ctx, serverCore, "-queried"); err != nil {
-			return err
-		}
-		running = append(running, theirs[i])
 	}
 	for _, viewer := range []struct {
-		name, ours string
-		few        bool
-		queries    []query
-	}{{seesAll, bulk, false, allQueries}, {seesFew, owning, true, fewQueries}} {
+		name    string
+		few     bool
+		rows    int
+		queries []query
+	}{{seesAll, false, 50, allQueries}, {seesFew, true, visible, fewQueries}} {
 		for _, q := range viewer.queries {
-			mine := asked{servers: ours, rows: gatehouseRows}
-			peer := asked{servers: theirs, rows: pocketRows}
-			for i := range sizes {
-				mine.tokens[i] = sets[i].keys[viewer.ours]
-				var err error
-				if mine.paths[i], err = q.path(ctx, c, ours[i], mine.tokens[i]); err != nil {
-					return fmt.Errorf("%s, %s, %s: %w", engine, q.name, viewer.name, err)
-				}
-				if !beside {
-					continue
-				}
-				peer.paths[i], peer.tokens[i] = q.pocketPath(c), peers[i].Token
-				if viewer.few {
-					peer.tokens[i] = peers[i].Few
-				}
-			}
-			want := 50
-			if viewer.few {
-				want = visible
-			}
-			contestants := []asked{mine}
-			if beside {
-				contestants = append(contestants, peer)
-			}
-			took, err := inTurns(ctx, c.requests, want, contestants...)
-			if err != nil {
+			row := queryRow{engine: engine, many: many, query: q.name, viewer: viewer.name}
+			if err := row.measure(ctx, c, contestants, q, viewer.few, viewer.rows); err != nil {
 				return fmt.Errorf("%s, %s, %s: %w", engine, q.name, viewer.name, err)
 			}
-			row := queryRow{engine: engine, query: q.name, viewer: viewer.name, ours: took[0]}
-			line := fmt.Sprintf("%-10s %-22s %-13s %s → %s ms, ratio %.2f", engine, row.query, row.viewer, ms(row.ours[0]), ms(row.ours[1]), row.ours.ratio())
-			if beside {
-				row.theirs = took[1]
-				line += fmt.Sprintf("; PocketBase %s → %s ms, ratio %.2f", ms(row.theirs[0]), ms(row.theirs[1]), row.theirs.ratio())
-			}
-			log.Print(line)
+			log.Print(&row)
 			rep.queries = append(rep.queries, row)
 		}
 	}
 	return nil
+}
+
+// measure asks every contestant for the query, whose pages must have rows records.
+func (r *queryRow) measure(ctx context.Context, c *config, contestants []queried, q query, few bool, rows int) error {
+	lists := make([]asked, len(contestants))
+	for k, who := range contestants {
+		var err error
+		if lists[k], err = who.asked(ctx, q, few); err != nil {
+			return err
+		}
+	}
+	took, err := inTurns(ctx, c.requests, rows, lists...)
+	if err != nil {
+		return err
+	}
+	r.ours = took[0]
+	if len(took) > 1 {
+		r.theirs = took[1]
+	}
+	return nil
+}
+
+// queriedGatehouse is Gatehouse on the engine of open.
+type queriedGatehouse struct {
+	c       *config
+	open    func(context.Context, string) (*instance, error)
+	sets    []*dataset
+	servers [2]*server
+}
+
+func (g *queriedGatehouse) fill(ctx context.Context, n int) error {
+	in, err := g.open(ctx, fmt.Sprintf("queries-%d", n))
+	if err != nil {
+		return err
+	}
+	set, err := in.fillQueried(ctx, n)
+	g.sets = append(g.sets, set)
+	return err
+}
+
+func (g *queriedGatehouse) serve(ctx context.Context) (err error) {
+	for i, set := range g.sets {
+		if g.servers[i], err = set.serve(ctx, serverCore); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *queriedGatehouse) stop() { stopAll(g.servers) }
+
+func (g *queriedGatehouse) asked(ctx context.Context, q query, few bool) (asked, error) {
+	list := asked{servers: g.servers, rows: gatehouseRows}
+	for i, set := range g.sets {
+		list.tokens[i] = set.keys[bulk]
+		if few {
+			list.tokens[i] = set.keys[owning]
+		}
+		var err error
+		if list.paths[i], err = q.path(ctx, g.c, g.servers[i], list.tokens[i]); err != nil {
+			return asked{}, err
+		}
+	}
+	return list, nil
+}
+
+// queriedPocketBase is PocketBase with the same records.
+type queriedPocketBase struct {
+	c       *config
+	sets    []*pocketBase
+	servers [2]*server
+}
+
+func (p *queriedPocketBase) fill(ctx context.Context, n int) error {
+	set, err := fillPeer(ctx, p.c, n)
+	p.sets = append(p.sets, set)
+	return err
+}
+
+func (p *queriedPocketBase) serve(ctx context.Context) (err error) {
+	for i, set := range p.sets {
+		if p.servers[i], err = set.start(ctx, serverCore, "-queried"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *queriedPocketBase) stop() { stopAll(p.servers) }
+
+func (p *queriedPocketBase) asked(_ context.Context, q query, few bool) (asked, error) {
+	list := asked{servers: p.servers, rows: pocketRows}
+	for i, set := range p.sets {
+		list.paths[i], list.tokens[i] = q.pocketPath(p.c), set.Token
+		if few {
+			list.tokens[i] = set.Few
+		}
+	}
+	return list, nil
+}
+
+// stopAll stops the servers that were started.
+func stopAll(servers [2]*server) {
+	for _, s := range servers {
+		if s != nil {
+			s.stop(syscall.SIGTERM)
+		}
+	}
 }
 
 // fillPeer makes PocketBase's n records.
