@@ -20,9 +20,9 @@ import (
 	"gatehouse/internal/user"
 )
 
-// maxTries is how many lost races make a CONFLICT (contract X4). The last try
-// locks, on this node, the records that the try before it depended on.
-const maxTries = 3
+// maxRaces is how many lost races for records make a CONFLICT (contract X4). The last
+// try locks, on this node, the records that the try before it depended on.
+const maxRaces = 3
 
 // maxTime is how long all tries together may take (contract X6), so that the
 // answer is sent before the server's own timeouts. Each try also has the
@@ -78,8 +78,8 @@ type Outcome struct {
 	UserID  user.ID // the user it ran as; "" if none was found
 }
 
-// execute runs a job until it is committed, has failed or has lost too many
-// races, and records the run. It returns errSeen when the event was processed
+// execute runs a job until it is committed, has failed, has lost too many races or
+// met too many changes of the configuration, and records the run. It returns errSeen when the event was processed
 // before.
 func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 	s.running.Add(1)
@@ -90,9 +90,9 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 	var out *Outcome
 	var cpu time.Duration
 	var lost []string // the records that the previous try depended on
-	for try := 1; ; try++ {
+	for try, races, renewals := 1, 0, 0; ; try++ {
 		x := &execution{s: s, j: j}
-		if try == maxTries {
+		if races == maxRaces-1 {
 			x.contended = lost
 		}
 		out, lost = x.try(ctx)
@@ -104,8 +104,17 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 		if !errors.Is(out.Err, records.ErrLost) {
 			break
 		}
-		if try == maxTries {
-			out.Err = fault.New(fault.Conflict, "the records that this run changes were changed by others, %d times in a row; nothing was done", maxTries)
+		if errors.Is(out.Err, records.ErrReconfigured) {
+			renewals++
+		} else {
+			races++
+		}
+		if races == maxRaces {
+			out.Err = fault.New(fault.Conflict, "the records that this run changes were changed by others, %d times in a row; nothing was done", maxRaces)
+			break
+		}
+		if renewals == records.MaxRenewals {
+			out.Err = records.ErrUnsettled
 			break
 		}
 		if err := s.renew(ctx, j); err != nil {

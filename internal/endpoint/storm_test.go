@@ -259,6 +259,27 @@ func TestOnlyRunsOfOneRecordWait(t *testing.T) {
 	}
 }
 
+// TestAChangeOfTheConfigurationIsNoLostRace: a run begins anew when the configuration
+// changes, whose rights it had, but that is no race for records: six changes leave it
+// its three tries.
+func TestAChangeOfTheConfigurationIsNoLostRace(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(slowBump(20000))
+		sam := w.Key("sam@acme.example")
+		id := sam.Post("/public/v1/data/counter", `{"n": 0}`).Want(201, "").ID()
+		var call sync.WaitGroup
+		call.Go(func() { sam.Post(custom+"bump", `{"id": "`+id+`", "ms": 300}`).Want(200, "") })
+		for range 6 {
+			time.Sleep(200 * time.Millisecond)
+			w.Key("sam@acme.example") // a new key is a change of the configuration
+		}
+		call.Wait()
+		if n := sam.Get("/public/v1/data/counter/" + id).Record()["n"]; n != 1.0 {
+			t.Errorf("the counter is %v after one call", n)
+		}
+	})
+}
+
 // TestTimeLimitIncludesLocks: a last try that waits too long for its records is 504, or
 // 503 where the machine had no time for it, has changed nothing, and does not block
 // others.

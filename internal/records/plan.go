@@ -419,9 +419,12 @@ func (p *plan) unanswered() map[string]string {
 				reasons[c.name] = "the words are in too many records: add one that is in fewer, or more of one with * behind it"
 				continue
 			}
+			_, spans := c.Span()
 			equality := c.Op == schema.OpEq || c.Op == schema.OpIn
 			switch {
-			case c.field != nil && !c.field.Filterable() && equality:
+			case c.field != nil && ranged(c.field) && spans:
+				reasons[c.name] = "too many records are in this range: narrow it, or sort by it"
+			case c.field != nil && !c.field.Filterable() && (equality || spans):
 				reasons[c.name] = "an index on it would answer this"
 			case reasons[c.name] == "":
 				reasons[c.name] = "no index answers this"

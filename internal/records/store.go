@@ -123,16 +123,19 @@ func (s *Session) hold(n int) error {
 	return s.holder.Hold(n)
 }
 
-// maxRenewals bounds how often a write starts again because the tenant's
+// MaxRenewals bounds how often a write, or a run, starts again because the tenant's
 // configuration changed meanwhile.
-const maxRenewals = 10
+const MaxRenewals = 10
+
+// ErrUnsettled refuses what would have to start again once more.
+var ErrUnsettled = fault.New(fault.Overloaded, "the configuration changes too fast to write; nothing was done").After(time.Second)
 
 // current runs a write with a viewer of the current configuration: when fn
 // returns errStale, it renews the viewer and runs fn again. It returns
 // OVERLOADED when the configuration keeps changing.
 func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
 	at := s
-	for range maxRenewals {
+	for range MaxRenewals {
 		err := fn(at)
 		if !errors.Is(err, errStale) {
 			return err
@@ -143,5 +146,5 @@ func (s *Session) current(ctx context.Context, fn func(*Session) error) error {
 		}
 		at = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder, expected: s.expected, matches: s.matches}
 	}
-	return fault.New(fault.Overloaded, "the configuration changes too fast to write").After(time.Second)
+	return ErrUnsettled
 }

@@ -54,11 +54,11 @@ type Batch struct {
 // each. Each item has the results and errors of Create, Update, Delete or
 // UnitSession.Upsert, and sees what those before it did. It returns a *BatchError for
 // an atomic batch of which items failed, VALIDATION beyond maxEntries, OVERLOADED where it took too long, CONFLICT
-// after several lost races, and the error of Also. Then nothing was changed.
+// after several lost races, ErrUnsettled, and the error of Also. Then nothing was changed.
 func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 	limited, cancel := context.WithTimeout(ctx, maxBatchTime)
 	defer cancel()
-	for try := 1; ; try++ {
+	for try, renewals := 1, 0; ; {
 		done, left, err := s.try(limited, &b, try > freeTries)
 		switch {
 		case err == nil:
@@ -70,8 +70,14 @@ func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 			return nil, errBatchIndexed
 		case !errors.Is(err, ErrLost):
 			return nil, err
+		case errors.Is(err, ErrReconfigured):
+			if renewals++; renewals == MaxRenewals {
+				return nil, ErrUnsettled
+			}
 		case try == maxBatchTries:
 			return nil, errBatchLost
+		default:
+			try++
 		}
 		viewer, err := s.store.dir.Renew(limited, s.viewer)
 		if err != nil {
@@ -250,7 +256,7 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch, work *admissio
 func (s *Session) holdAll(ctx context.Context, tx db.Tx, b *Batch) error {
 	err := s.fence(ctx, tx)
 	if errors.Is(err, errStale) {
-		return ErrLost
+		return ErrReconfigured
 	}
 	if err != nil {
 		return err

@@ -213,7 +213,7 @@ func (p *preparation) short(ctx context.Context, fn func(tx db.Tx, b *access.Bui
 			return err
 		}
 	}
-	for range maxRenewals {
+	for range MaxRenewals {
 		err := fenced(ctx, p.h, p.config, func(tx db.Tx) error {
 			b, err := access.LockBuild(ctx, tx)
 			if err != nil {

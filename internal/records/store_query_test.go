@@ -60,6 +60,23 @@ func TestAPageLooksAtABoundedNumberOfRows(t *testing.T) {
 		if n, err := sam.Count(t.Context(), "contact", find("y")); err != nil || n != (records.Count{N: 2, More: true}) {
 			t.Errorf("counts %v, %v", n, err)
 		}
+		for _, c := range []struct {
+			q    records.Query
+			hint string
+		}{
+			{find("z"), "an index on it would answer this"},
+			{records.Query{Limit: 10, Filter: []records.Filter{won, {Field: "name", Op: schema.OpPrefix, Value: "z"}}}, "an index on it would answer this"},
+			{records.Query{Limit: 10, Filter: []records.Filter{won, {Field: "name", Op: "contains", Value: "z"}}}, "no index answers this"},
+			{records.Query{Limit: 10, Filter: []records.Filter{{Field: "score", Op: "lt", Value: "50"}}}, "narrow it, or sort by it"},
+			{records.Query{Limit: 10, Sort: sortedBy("name")}, "or index it"},
+			{records.Query{Limit: 10, Sort: sortedBy("updated_at")}, "or narrow created_at"},
+		} {
+			_, err := sam.List(t.Context(), "contact", c.q)
+			want(t, err, fault.QueryTooBroad)
+			if !strings.Contains(describe(err), c.hint) {
+				t.Errorf("%+v: %s, want the hint %q", c.q, describe(err), c.hint)
+			}
+		}
 		// eva sees none of it, however much there is.
 		if p, err := eva.List(t.Context(), "contact", find("z")); err != nil || p.Count != 0 || p.Next != "" {
 			t.Errorf("%+v, %v", p, err)

@@ -48,8 +48,11 @@ func (u *Unit) replayed(ctx context.Context, tx db.Tx) error {
 	if errors.Is(err, errIndexed) || errors.Is(err, errEntries) {
 		return err
 	}
+	if errors.Is(err, errStale) {
+		return ErrReconfigured
+	}
 	var refused *fault.Error
-	if errors.As(err, &refused) || errors.Is(err, errStale) || errors.Is(err, db.ErrUnique) {
+	if errors.As(err, &refused) || errors.Is(err, db.ErrUnique) {
 		return ErrLost
 	}
 	return err

@@ -445,10 +445,13 @@ func (s *Session) rowsAt(ctx context.Context, r *access.EntityRights, list []pla
 func (x *sorter) tooBroad() error {
 	o := x.plan.order
 	what, help := o.String(), "index it"
-	if x.walks {
+	switch {
+	case x.walks:
 		what, help = o.String()+" after the first", "sort by the first alone"
-	} else if x.r.Scope(access.Read).ByParent() != nil {
+	case x.r.Scope(access.Read).ByParent() != nil:
 		help = "filter by the parent"
+	case len(o.keys) > 0 && o.keys[0].field == nil: // updated_at
+		help = "narrow created_at"
 	}
 	return fault.New(fault.QueryTooBroad, "more than %d records, or %d MiB, would be sorted by %s: add a filter that an index answers, or %s", x.s.store.sifts, maxSiftedBytes>>20, what, help)
 }

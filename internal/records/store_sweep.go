@@ -34,7 +34,7 @@ func sweep(ctx context.Context, h db.Handle, l access.Leftover) error {
 	var config *access.Config
 	write := func(fn func(tx db.Tx) (bool, error)) (more bool, err error) {
 		begun := time.Now()
-		for range maxRenewals {
+		for range MaxRenewals {
 			err = fenced(ctx, h, config, func(tx db.Tx) error {
 				there, err := access.LockLeftover(ctx, tx, l)
 				if err != nil {

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +19,10 @@ import (
 // has changed, or a change that it made is no longer possible. Nothing was
 // changed; the caller may start again.
 var ErrLost = errors.New("a record that the run used was changed meanwhile")
+
+// ErrReconfigured is an ErrLost whose cause is no record, but a change of the tenant's
+// configuration: what the unit may do was decided by the one before.
+var ErrReconfigured = fmt.Errorf("%w: the tenant's configuration", ErrLost)
 
 // Limits of one unit of work (contract X6). The time that its commit holds the
 // database writer, and the memory used until then, must not depend on how long
