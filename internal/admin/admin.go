@@ -109,6 +109,9 @@ const (
 	changeBodyCap   = 5 << 20
 	templateBodyCap = 1 << 20
 	maxManifest     = 2 << 20
+	// treeFactor is how many times its length the tree of a change takes, about. A change of
+	// changeBodyCap has room in its tenant's share.
+	treeFactor = 5
 )
 
 // anyAdmin is for whoever may change something of the configuration.

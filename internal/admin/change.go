@@ -23,17 +23,13 @@ type asked struct {
 // maxEdits bounds the objects that one request edits.
 const maxEdits = 1000
 
-// read decodes a change. The body counts what the tree made of it takes.
-func (s *Service) read(c *httpapi.Authed) (*asked, error) {
-	body, err := httpapi.Decode[ConfigChange](c.Call)
-	if err != nil {
-		return nil, err
-	}
+// read reads a change. The body counts what the tree made of it takes.
+func (s *Service) read(c *httpapi.Authed, body *ConfigChange) (*asked, error) {
 	raw, err := c.Body()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Keep(8 * len(raw)); err != nil {
+	if err := c.Keep(treeFactor * len(raw)); err != nil {
 		return nil, err
 	}
 	a := &asked{options: s.options}
@@ -68,7 +64,7 @@ func (s *Service) read(c *httpapi.Authed) (*asked, error) {
 	return a, nil
 }
 
-func (s *Service) readManifest(c *httpapi.Authed, a *asked, body ConfigChange) (err error) {
+func (s *Service) readManifest(c *httpapi.Authed, a *asked, body *ConfigChange) (err error) {
 	if err := full(c.Viewer); err != nil {
 		return err
 	}
@@ -138,12 +134,12 @@ func rank(p ConfigProblem) int {
 }
 
 func (s *Service) plan(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	leave, err := s.turnWithBody(ctx, c)
+	body, leave, err := s.turnWithBody(ctx, c)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
 	defer leave()
-	a, err := s.read(c)
+	a, err := s.read(c, body)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

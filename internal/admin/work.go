@@ -49,16 +49,16 @@ func (s *Service) turn(ctx context.Context, c *httpapi.Authed) (leave func(), er
 	}), nil
 }
 
-// turnWithBody is turn for a request with a body, which it receives first: whoever sends
-// one slowly must not have the turn meanwhile. It also returns the errors of Call.Body.
-func (s *Service) turnWithBody(ctx context.Context, c *httpapi.Authed) (leave func(), err error) {
-	if err := httpapi.CheckJSON(c.Request.Header); err != nil {
-		return nil, err
+// turnWithBody is turn for a request with a change, which it receives and decodes first:
+// whoever sends a large one, or slowly, must not have the turn meanwhile. It also returns
+// the errors of httpapi.Decode.
+func (s *Service) turnWithBody(ctx context.Context, c *httpapi.Authed) (body *ConfigChange, leave func(), err error) {
+	change, err := httpapi.Decode[ConfigChange](c.Call)
+	if err != nil {
+		return nil, nil, err
 	}
-	if _, err := c.Body(); err != nil {
-		return nil, err
-	}
-	return s.turn(ctx, c)
+	leave, err = s.turn(ctx, c)
+	return &change, leave, err
 }
 
 // outcome is how a change ended.
@@ -70,12 +70,12 @@ type outcome struct {
 // apply makes a change. One that takes longer than patience goes on beside the request,
 // which is answered with 202 and the id of the work.
 func (s *Service) apply(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, error) {
-	leave, err := s.turnWithBody(ctx, c)
+	body, leave, err := s.turnWithBody(ctx, c)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
 	defer leave()
-	a, err := s.read(c)
+	a, err := s.read(c, body)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

@@ -168,5 +168,10 @@ func Decode[T any](c *Call) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	return DecodeStrict[T](body)
+	var value T
+	err = c.Compute(func() error {
+		value, err = DecodeStrict[T](body)
+		return err
+	})
+	return value, err
 }

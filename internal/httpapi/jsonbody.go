@@ -82,8 +82,8 @@ func ParseObject(body []byte) (*Object, error) {
 	if err := checkOpening(body); err != nil {
 		return nil, err
 	}
-	if at := tooManyOpen(body); at >= 0 {
-		return nil, badBody(tooMany, at, "")
+	if at, problem := tooMuchOpen(body); problem != "" {
+		return nil, badBody(problem, at, "")
 	}
 	object := &Object{}
 	var err error
@@ -268,12 +268,13 @@ func scanBody(body []byte) (at int, problem string) {
 	return 0, ""
 }
 
-// tooManyOpen returns the offset at which more than maxOpenMembers members are open
-// in a body, or -1. It must be called before anything is built. The decoder
-// reports what is not JSON, or nested too deeply.
-func tooManyOpen(body []byte) int {
+// tooMuchOpen returns the offset at which more than maxOpenMembers members are open in a
+// body, or more than maxBodyDepth objects and lists, and the problem; "" for none. It must
+// be called before anything is built. The decoder reports what is not JSON, and scanBody
+// the depth of a short body.
+func tooMuchOpen(body []byte) (at int, problem string) {
 	if len(body) <= maxOpenMembers*len(`"":1,`)-1 {
-		return -1 // too short for so many
+		return 0, "" // too short for so many members
 	}
 	var members [maxBodyDepth + 1]int // of each open object and list
 	open, depth := 0, 0
@@ -288,21 +289,21 @@ func tooManyOpen(body []byte) int {
 		case ':':
 			members[depth]++
 			if open++; open > maxOpenMembers {
-				return i
+				return i, tooMany
 			}
 		case '{', '[':
 			if depth++; depth > maxBodyDepth {
-				return -1
+				return i, tooDeep
 			}
 			members[depth] = 0
 		case '}', ']':
 			open -= members[depth]
 			if depth--; depth < 0 {
-				return -1
+				return 0, ""
 			}
 		}
 	}
-	return -1
+	return 0, ""
 }
 
 // scanString returns the offset of the quote that ends a string. If find is

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding"
 	stdjson "encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -25,6 +26,9 @@ import (
 // is required. DecodeStrict panics for a struct with a field that it does not
 // support.
 //
+// Its lists and maps may have maxElements elements together, and maxWrong members are
+// named: a body of megabytes could have millions of either.
+//
 // It is for requests of a fixed form; package schema checks a record's fields.
 func DecodeStrict[T any](body []byte) (T, error) {
 	var value T
@@ -32,21 +36,40 @@ func DecodeStrict[T any](body []byte) (T, error) {
 	if err != nil {
 		return value, err
 	}
-	d := strictDecoder{}
+	d := strictDecoder{wrong: map[string]string{}}
 	d.members(object.Members, reflect.ValueOf(&value).Elem(), "")
-	if len(d) > 0 {
+	if len(d.wrong) > 0 {
 		var zero T
 		return zero, d.fault()
 	}
 	return value, nil
 }
 
-// strictDecoder maps each failing path to the reason.
-type strictDecoder map[string]string
+const (
+	maxElements = 20_000
+	maxWrong    = 1000
+)
 
-func (d strictDecoder) fault() error {
+// strictDecoder decodes one body.
+type strictDecoder struct {
+	wrong    map[string]string // the reason by the path
+	elements int               // of lists and maps so far
+}
+
+// full reports whether there is no use in decoding further.
+func (d *strictDecoder) full() bool { return len(d.wrong) >= maxWrong || d.elements > maxElements }
+
+// element counts an element of the list or map at a path. It returns false for one too many.
+func (d *strictDecoder) element(path string) bool {
+	if d.elements++; d.elements > maxElements {
+		d.wrong[path] = fmt.Sprintf("expected at most %d elements in all lists of the body together", maxElements)
+	}
+	return !d.full()
+}
+
+func (d *strictDecoder) fault() error {
 	var b strings.Builder
-	for i, path := range slices.Sorted(maps.Keys(d)) {
+	for i, path := range slices.Sorted(maps.Keys(d.wrong)) {
 		if i == 10 {
 			b.WriteString("; …")
 			break
@@ -54,30 +77,36 @@ func (d strictDecoder) fault() error {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(shorten(path) + ": " + d[path])
+		b.WriteString(shorten(path) + ": " + d.wrong[path])
 	}
-	return fault.Fields(b.String(), d)
+	return fault.Fields(b.String(), d.wrong)
 }
 
-func (d strictDecoder) members(members []Member, into reflect.Value, path string) {
+func (d *strictDecoder) members(members []Member, into reflect.Value, path string) {
 	if into.Kind() == reflect.Map {
 		d.entries(members, into, path)
 		return
 	}
 	fields := strictFields(into.Type())
 	for _, m := range members {
+		if d.full() {
+			return
+		}
 		index, known := fields[m.Name]
 		if !known {
-			d[join(path, m.Name)] = unknownMember(fields, m.Name)
+			d.wrong[join(path, m.Name)] = unknownMember(fields, m.Name)
 			continue
 		}
 		d.value(m.Value, into.FieldByIndex(index), join(path, m.Name))
 	}
 }
 
-func (d strictDecoder) entries(members []Member, into reflect.Value, path string) {
-	into.Set(reflect.MakeMapWithSize(into.Type(), len(members)))
+func (d *strictDecoder) entries(members []Member, into reflect.Value, path string) {
+	into.Set(reflect.MakeMap(into.Type()))
 	for _, m := range members {
+		if !d.element(path) {
+			return
+		}
 		entry := reflect.New(into.Type().Elem()).Elem()
 		d.value(m.Value, entry, join(path, m.Name))
 		into.SetMapIndex(reflect.ValueOf(m.Name).Convert(into.Type().Key()), entry)
@@ -93,7 +122,7 @@ func unknownMember(fields map[string][]int, name string) string {
 	return "unknown"
 }
 
-func (d strictDecoder) value(v jsontext.Value, into reflect.Value, path string) {
+func (d *strictDecoder) value(v jsontext.Value, into reflect.Value, path string) {
 	kind := v.Kind()
 	if into.Kind() == reflect.Pointer {
 		if kind == 'n' {
@@ -105,7 +134,7 @@ func (d strictDecoder) value(v jsontext.Value, into reflect.Value, path string) 
 	}
 	if ownDecoding(into.Type()) {
 		if json.Unmarshal(v, into.Addr().Interface()) != nil {
-			d[path] = "not in the expected form"
+			d.wrong[path] = "not in the expected form"
 		}
 		return
 	}
@@ -137,11 +166,11 @@ func (d strictDecoder) value(v jsontext.Value, into reflect.Value, path string) 
 		ok, expected = setNumber(v, into)
 	}
 	if !ok {
-		d[path] = "expected " + expected
+		d.wrong[path] = "expected " + expected
 	}
 }
 
-func (d strictDecoder) list(v jsontext.Value, into reflect.Value, path string) {
+func (d *strictDecoder) list(v jsontext.Value, into reflect.Value, path string) {
 	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
 	_ = withDecoder(v, func(dec *jsontext.Decoder) error {
 		_, _ = dec.ReadToken()
@@ -149,6 +178,9 @@ func (d strictDecoder) list(v jsontext.Value, into reflect.Value, path string) {
 			item, err := dec.ReadValue()
 			if err != nil {
 				return err // unreachable: v is part of a body that was parsed
+			}
+			if !d.element(path) {
+				return nil
 			}
 			into.Set(reflect.Append(into, reflect.Zero(into.Type().Elem())))
 			d.value(item, into.Index(i), join(path, strconv.Itoa(i)))

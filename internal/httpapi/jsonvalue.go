@@ -10,7 +10,7 @@ import (
 // ParseObject parses a body. It returns a part of text, which must not change
 // afterwards, and false when text is anything else.
 func ParseValue(text []byte) (v jsontext.Value, ok bool) {
-	if tooManyOpen(text) >= 0 { // before anything is built
+	if _, problem := tooMuchOpen(text); problem != "" { // before anything is built
 		return nil, false
 	}
 	err := withDecoder(text, func(d *jsontext.Decoder) error {

@@ -85,7 +85,11 @@ func read[T any](c *httpapi.Call, required func(T) []text) (T, error) {
 	if err != nil {
 		return value, err
 	}
-	if value, err = httpapi.DecodeStrict[T](body); err != nil {
+	err = c.Compute(func() error {
+		value, err = httpapi.DecodeStrict[T](body)
+		return err
+	})
+	if err != nil {
 		return value, err
 	}
 	missing := map[string]string{}
