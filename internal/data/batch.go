@@ -27,7 +27,11 @@ func (s *Service) batch(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	b, err := parseBatch(body)
+	var b records.Batch
+	err = c.Compute(func() error {
+		b, err = parseBatch(body)
+		return err
+	})
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

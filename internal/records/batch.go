@@ -307,11 +307,16 @@ func (p *UnitSession) Many(ctx context.Context, entity string, items []Item) (ou
 }
 
 // batchHolder bounds the answer of a batch as one: before are the bytes of the items
-// before the present one.
+// before the present one, and named is how many fields their errors name.
 type batchHolder struct {
 	of     Holder
 	before int
+	named  int
 }
+
+// maxNamed is how many fields the errors of a batch name before further ones name none: a
+// body of 1 MiB could have a hundred thousand, which take some hundred times as much.
+const maxNamed = 1000
 
 var errBatchAnswer = fault.New(fault.Validation, "the records that a batch returns, and what is wrong with its items, may have at most %d MiB together: expected fewer items", maxBatchAnswer>>20)
 
@@ -338,6 +343,11 @@ func (h *batchHolder) Hold(n int) error {
 func (h *batchHolder) keep(d *Done) error {
 	n := len(d.Record)
 	if d.Err != nil {
+		fields, _ := d.Err.Details["fields"].(map[string]string)
+		if h.named > maxNamed && len(fields) > 0 {
+			d.Err = fault.New(d.Err.Code, "%s; which fields these are is left out, since items before this one name more than %d", d.Err.Message, maxNamed)
+		}
+		h.named += len(fields)
 		details, err := json.Marshal(d.Err.Details)
 		if err != nil {
 			return err

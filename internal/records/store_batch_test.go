@@ -432,6 +432,40 @@ func TestABatchHasBounds(t *testing.T) {
 }
 
 // A batch follows a change of configuration that happens meanwhile.
+// TestABatchNamesABoundedNumberOfFields: once items have named more than a thousand, the
+// next ones say that they do not. (A refused batch of 0.9 MiB took 60 MiB.)
+func TestABatchNamesABoundedNumberOfFields(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		var unknown strings.Builder
+		for i := range 600 {
+			fmt.Fprintf(&unknown, `,"u%d":1`, i)
+		}
+		b := records.Batch{Entity: "contact"}
+		for range 20 {
+			b.Items = append(b.Items, creating(t, "{"+unknown.String()[1:]+"}"))
+		}
+		b.Items = append(b.Items, creating(t, `{"name": "fine"}`), deleting("none"))
+		done, err := h.as("sam").Batch(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range done[:20] {
+			fields, _ := d.Err.Details["fields"].(map[string]string)
+			named := 600
+			if i > 1 {
+				named = 0
+			}
+			if d.Err.Code != fault.Validation || len(fields) != named || (named == 0) != strings.Contains(d.Err.Message, "left out") {
+				t.Errorf("item %d: %d fields, %s", i, len(fields), d.Err.Message)
+			}
+		}
+		if done[20].Err != nil || done[21].Err == nil || done[21].Err.Code != fault.NotFound {
+			t.Errorf("%v, %v", done[20].Err, done[21].Err)
+		}
+	})
+}
+
 func TestABatchWithoutRights(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := acme(t, d)
