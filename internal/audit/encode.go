@@ -97,7 +97,7 @@ func (e *encoder) request(ev *Event) {
 	}
 	e.headers(ev.RequestHeader)
 	if !withheld(ev) {
-		e.body(ev.RequestBody, ev.ContentType, false)
+		e.body(ev.RequestBody, ev.ContentType, ev.RequestParsed)
 	}
 	e.buf = append(e.buf, '}')
 }

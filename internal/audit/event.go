@@ -44,6 +44,7 @@ type Event struct {
 
 	RequestHeader       http.Header
 	RequestBody         []byte
+	RequestParsed       bool   // RequestBody is known to be JSON: no more of it is read than is kept
 	ContentType         string // of the request body
 	ResponseBody        []byte
 	ResponseContentType string
@@ -60,7 +61,7 @@ type Event struct {
 
 // heavy reports whether bodies are to be gone through that are worth a turn at the cores.
 func (ev *Event) heavy() bool {
-	return len(ev.RequestBody) >= admission.Heavy || !ev.Rendered && len(ev.ResponseBody) >= admission.Heavy
+	return !ev.RequestParsed && len(ev.RequestBody) >= admission.Heavy || !ev.Rendered && len(ev.ResponseBody) >= admission.Heavy
 }
 
 // Class is the kind of a route for the audit log; each route names one.

@@ -138,12 +138,7 @@ func (r *Recorder) Record(ev *Event) {
 	if ev.Persist {
 		enc = encoders.Get().(*encoder)
 		defer enc.done()
-		var turn *admission.Work
-		if ev.heavy() {
-			turn, _ = r.opts.Cores.Start(context.Background(), string(ev.Tenant)) // fails only with its context
-		}
-		enc.encode(ev)
-		turn.Stop()
+		r.encode(enc, ev)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,6 +161,15 @@ func (r *Recorder) Record(ev *Event) {
 		r.idle = false
 		background.Signal(r.begin)
 	}
+}
+
+// encode encodes an event, in a turn at the cores if that is much work.
+func (r *Recorder) encode(enc *encoder, ev *Event) {
+	if ev.heavy() {
+		turn, _ := r.opts.Cores.Start(context.Background(), string(ev.Tenant)) // fails only with its context
+		defer turn.Stop()
+	}
+	enc.encode(ev)
 }
 
 // awaitUsage returns when a request may be counted. mu must be held; it is

@@ -91,6 +91,9 @@ func TestALargeBodyIsRedactedInTurn(t *testing.T) {
 	}{
 		{"a small body", false, func(ev *Event) { ev.RequestBody = form(admission.Heavy / 2) }},
 		{"a large body", true, func(ev *Event) { ev.RequestBody = form(admission.Heavy) }},
+		{"a large body that was parsed", false, func(ev *Event) {
+			ev.RequestBody, ev.ContentType, ev.RequestParsed = array(admission.Heavy), "application/json", true
+		}},
 		{"a large answer of the service", false, func(ev *Event) { ev.ResponseBody, ev.Rendered = array(admission.Heavy), true }},
 		{"a small answer of a tenant", false, func(ev *Event) { ev.ResponseBody = array(admission.Heavy / 2) }},
 		{"a large answer of a tenant", true, func(ev *Event) { ev.ResponseBody = array(admission.Heavy) }},
@@ -121,8 +124,8 @@ func TestALargeBodyIsRedactedInTurn(t *testing.T) {
 	}
 	busy.Stop()
 	closeRecorder(t, r)
-	if m.kept() != 5 {
-		t.Errorf("%d entries of 5", m.kept())
+	if m.kept() != 6 {
+		t.Errorf("%d entries of 6", m.kept())
 	}
 }
 

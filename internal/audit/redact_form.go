@@ -9,13 +9,13 @@ import (
 
 // redactPairs returns a query or form without its secrets: the values of pairs
 // with a secret name, JSON members inside values, and our tokens. Everything
-// else stays unchanged.
+// else stays unchanged. Of what is longer than maxBody without them the rest is left out.
 func redactPairs(s string) string {
 	if !suspiciousPairs(s) {
 		return s
 	}
 	var b strings.Builder
-	for len(s) > 0 {
+	for len(s) > 0 && b.Len() <= maxBody {
 		pair, separator := s, ""
 		if n := strings.IndexAny(s, "&;"); n >= 0 {
 			pair, separator = s[:n], s[n:n+1]

@@ -31,6 +31,7 @@ var duplicates = jsontext.AllowDuplicateNames(true)
 func appendJSON(dst, body []byte, limit int, valid bool) (out []byte, ok bool) {
 	looked := body
 	if valid {
+		body = bytes.Trim(body, " \t\r\n")
 		looked = body[:min(len(body), limit+1)]
 	}
 	if !suspicious(looked) {

@@ -136,6 +136,28 @@ func TestALongBodyIsRedactedBeforeItIsCut(t *testing.T) {
 	}
 }
 
+// TestParsedBodies: of a body that is known to be JSON the same is kept.
+func TestParsedBodies(t *testing.T) {
+	long := strings.Repeat(`"filler",`, maxBody/4)
+	for _, body := range []string{
+		`{"a":1}`, ` {"a" : [1, {"token" : "` + canary + `"}]} `, `{"a":"[{\"secret\":\"` + canary + `\"}]"}`,
+		`{"a":[` + long + `1],"token":"` + canary + `"}`, `{"token":"` + canary + `","a":[` + long + `1]}`,
+		strings.Repeat(" \n", maxBody) + `{"password":"` + canary + `","a":[` + long + `1]}`,
+		`{"a":"` + strings.Repeat("x", maxBody-20) + `","token":"` + canary + `"}`, `{"a":"` + strings.Repeat("x", maxBody-12) + `svc_api_` + strings.Repeat("0f", 32) + `"}`,
+	} {
+		of := func(parsed bool) string {
+			request, _ := column(t, &Event{ContentType: jsonType, RequestBody: []byte(body), RequestParsed: parsed})
+			return request
+		}
+		if of(true) != of(false) {
+			t.Errorf("%.60s: %.200s, want %.200s", strings.TrimSpace(body), of(true), of(false))
+		}
+		if strings.Contains(of(true), canary) || strings.Contains(of(true), "0f0f0f0f") {
+			t.Errorf("%.60s: %.200s", strings.TrimSpace(body), of(true))
+		}
+	}
+}
+
 func TestHeadersQueryAndWithheldBodies(t *testing.T) {
 	ev := readOne()
 	ev.Query = "limit=5&token=" + canary + "&cursor=abc"

@@ -86,6 +86,9 @@ func (c *Call) Keep(n int) error {
 // Seen returns the part of the body that was read so far, for the audit log.
 func (c *Call) Seen() []byte { return c.body }
 
+// Parsed reports whether the body is known to be a JSON object.
+func (c *Call) Parsed() bool { return c.parsed }
+
 // JSON reads the body as one JSON object. It returns UNSUPPORTED_MEDIA_TYPE for
 // a content type other than application/json in UTF-8 (contract H9), and
 // otherwise the errors of Body and ParseObject.
@@ -112,6 +115,7 @@ func (c *Call) object() (o *Object, err error) {
 	}
 	err = c.Compute(func() error {
 		o, err = ParseObject(b)
+		c.parsed = err == nil
 		return err
 	})
 	return o, err

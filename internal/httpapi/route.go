@@ -210,6 +210,7 @@ type Call struct {
 
 	body     []byte
 	bodyRead bool
+	parsed   bool // the body is a JSON object
 	told     *ratelimit.Result
 	charges  []ratelimit.Charge
 	userID   user.ID

@@ -198,7 +198,7 @@ func (x *exchange) record(at time.Time, status int, code string) {
 	if ev.Persist {
 		ev.RequestHeader, ev.ContentType = x.r.Header, x.r.Header.Get("Content-Type")
 		if x.call != nil {
-			ev.RequestBody = x.call.Seen()
+			ev.RequestBody, ev.RequestParsed = x.call.Seen(), x.call.Parsed()
 		}
 		ev.ResponseBody, ev.ResponseContentType, ev.Rendered = x.body, typeJSON[0], true
 		if x.contentType != "" { // a tenant's code has made it
