@@ -24,7 +24,7 @@ type Store struct {
 	asking    *admission.Gate   // admits explanations and counts of what changes open, by tenant
 	counting  *admission.Gate   // admits counts of lists, by tenant
 	sifts     int               // how many rows are looked at for one page
-	batches   *admission.Gate   // admits preparations of batches, by tenant; nil means no bound
+	batches   *batchGates       // admit batches, by tenant; nil means no bound
 	heavy     *admission.Gate   // admits reads of large records, by tenant; nil where this process reads them
 }
 
@@ -47,7 +47,7 @@ func New(d *db.DB, dir *access.Directory, clk clock.Clock, cursorKey []byte) *St
 func (s *Store) Share(cores *admission.Cores) *Store {
 	s.cores = cores
 	if cores != nil {
-		s.batches = newBatches(cores.Count())
+		s.batches = newBatchGates(cores.Count())
 	}
 	if cores != nil && s.remote {
 		s.heavy = admission.NewGate(admission.Limits{

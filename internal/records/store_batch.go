@@ -3,9 +3,9 @@ package records
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gatehouse/internal/access"
@@ -90,21 +90,20 @@ func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
 // try does a batch once, in its tenant's turn. inside prepares it in its transaction, on
 // records that are held, so that it loses races for values of unique fields only.
 func (s *Session) try(ctx context.Context, b *Batch, inside bool) (done []Done, left []access.Leftover, err error) {
-	leave, err := s.batchTurn(ctx, len(b.Items))
-	if err != nil {
-		return nil, nil, err
+	t := &batchTurn{store: s.store, key: string(s.viewer.Tenant())}
+	defer t.end()
+	if len(b.Items) > fewItems {
+		if err := t.begin(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
-	defer leave()
 	u := s.store.Begin(s.viewer.Config())
 	defer u.Close()
 	var changes []int
 	if inside {
 		done, changes, err = s.tryInside(ctx, u, b)
-	} else if done, changes, err = s.prepareOutside(ctx, u, b); err == nil {
-		if u.written <= heavyBatch {
-			leave() // the next one may be prepared meanwhile, and share the transaction
-		}
-		err = u.Commit(ctx, b.also(done))
+	} else if done, changes, err = s.prepareOutside(ctx, u, b, t); err == nil {
+		err = t.commit(ctx, u, b.also(done))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +121,7 @@ func (s *Session) tryInside(ctx context.Context, u *Unit, b *Batch) (done []Done
 		if err := s.holdAll(ctx, tx, b); err != nil {
 			return err
 		}
-		if done, changes, err = s.prepare(ctx, u, b, nil); err != nil {
+		if done, changes, err = s.prepare(ctx, u, b, func() error { return nil }); err != nil {
 			return err
 		}
 		if err := u.replayed(ctx, tx); err != nil || b.Also == nil {
@@ -134,20 +133,29 @@ func (s *Session) tryInside(ctx context.Context, u *Unit, b *Batch) (done []Done
 	return done, changes, err
 }
 
-// prepareOutside prepares a batch outside of its transaction. If it has many items, this
+// prepareOutside prepares a batch outside of its transaction. If that is much work, it
 // computes on a core that it takes in turns with all other work on them.
-func (s *Session) prepareOutside(ctx context.Context, u *Unit, b *Batch) ([]Done, []int, error) {
-	if len(b.Items) <= fewItems {
-		return s.prepare(ctx, u, b, nil)
-	}
-	work, err := s.store.cores.Start(ctx, string(s.viewer.Tenant()))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer work.Stop()
-	u.q = pausing{u.q, work}
-	defer func() { u.q = u.h }()
-	return s.prepare(ctx, u, b, work)
+func (s *Session) prepareOutside(ctx context.Context, u *Unit, b *Batch, t *batchTurn) (done []Done, changes []int, err error) {
+	var work *admission.Work
+	defer func() {
+		work.Stop()
+		u.q = u.h
+	}()
+	return s.prepare(ctx, u, b, func() error {
+		if work != nil {
+			return work.Yield()
+		}
+		if len(b.Items) <= fewItems && u.written <= heavyBatch {
+			return nil
+		}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		if work, err = s.store.cores.Start(ctx, t.key); err == nil {
+			u.q = pausing{u.h, work}
+		}
+		return err
+	})
 }
 
 // pausing asks the database for a work, which holds no core meanwhile: who has the
@@ -166,34 +174,76 @@ func (p pausing) Query(ctx context.Context, sql string, each func(db.Row) error,
 }
 
 const (
-	// fewItems is how many items a batch may have that is not more work than single calls.
+	// fewItems is how many items a batch may have that is not more work than single calls,
+	// unless they are large.
 	fewItems = 10
 	// heavyBatch is from how many bytes of records on a batch is written in turn, too: for a
 	// database server its commit is hundreds of milliseconds of work.
 	heavyBatch = 1 << 20
 )
 
-// newBatches returns the gate for batches. Their preparation is milliseconds of work for this
-// process, and seconds where the records are large: one tenant has as many at a time as there
-// are cores to share.
-func newBatches(cores int) *admission.Gate {
-	return admission.NewGate(admission.Limits{Running: 2 * cores, PerKey: cores, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime})
+// batchGates admit batches. Their preparation is milliseconds of work for this process, and
+// seconds where the records are large: one tenant has as many at a time as there are cores to
+// share. Of those of more than heavyBatch as many are written at a time, of all tenants. A
+// tenant whose batches wait for that keeps no other from preparing its own.
+type batchGates struct{ preparing, writing *admission.Gate }
+
+func newBatchGates(cores int) *batchGates {
+	limits := admission.Limits{Running: math.MaxInt, PerKey: cores, Waiting: maxHeavy, WaitingPerKey: maxHeavy / 2, MaxWait: maxBatchTime}
+	g := &batchGates{preparing: admission.NewGate(limits)}
+	limits.Running = cores
+	g.writing = admission.NewGate(limits)
+	return g
 }
 
-// batchTurn waits for a turn to do a batch of n items; leave ends it and may be called several
-// times. It returns OVERLOADED when too many wait.
-func (s *Session) batchTurn(ctx context.Context, n int) (leave func(), err error) {
-	if s.store.batches == nil || n <= fewItems {
-		return func() {}, nil
+// batchTurn is the turn of a batch that is much work. It has none until begin.
+type batchTurn struct {
+	store *Store
+	key   string
+	leave func() // nil without a turn
+}
+
+// begin waits for the tenant's turn, if the batch has none yet. It returns OVERLOADED when
+// too many wait.
+func (t *batchTurn) begin(ctx context.Context) (err error) {
+	if t.leave == nil && t.store.batches != nil {
+		t.leave, err = enterBatch(ctx, t.store.batches.preparing, t.key)
 	}
-	leave, err = s.store.batches.Enter(ctx, string(s.viewer.Tenant()))
-	if errors.Is(err, admission.ErrFull) {
-		return nil, fault.New(fault.Overloaded, "too many batches are being written").After(time.Second)
+	return err
+}
+
+// end gives the turn back.
+func (t *batchTurn) end() {
+	if t.leave != nil {
+		t.leave()
+		t.leave = nil
 	}
+}
+
+// commit commits a batch that was prepared. It keeps the turn for a heavy one, of which as
+// many are written at a time as there are cores to share.
+func (t *batchTurn) commit(ctx context.Context, u *Unit, also func(db.Tx) error) error {
+	if u.written <= heavyBatch || t.store.batches == nil {
+		t.end() // the next one may be prepared meanwhile, and share the transaction
+		return u.Commit(ctx, also)
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	leave, err := enterBatch(ctx, t.store.batches.writing, t.key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return sync.OnceFunc(leave), nil
+	defer leave()
+	return u.Commit(ctx, also)
+}
+
+func enterBatch(ctx context.Context, g *admission.Gate, key string) (leave func(), err error) {
+	leave, err = g.Enter(ctx, key)
+	if errors.Is(err, admission.ErrFull) {
+		err = fault.New(fault.Overloaded, "too many batches are being written").After(time.Second)
+	}
+	return leave, err
 }
 
 // also returns Also for Unit.Commit.
@@ -207,8 +257,8 @@ func (b *Batch) also(done []Done) func(db.Tx) error {
 // prepare adds the changes of a batch to a unit. changes has for each item the index of
 // the change that left its record as it is then, -1 for none. It returns a *BatchError
 // for an atomic batch with items that fail, and OVERLOADED and ErrLost as errors of the
-// whole batch.
-func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch, work *admission.Work) (done []Done, changes []int, err error) {
+// whole batch, and the error of yield, which is called before each item.
+func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch, yield func() error) (done []Done, changes []int, err error) {
 	holder := &batchHolder{of: s.holder}
 	p := u.As(s.viewer).Within(holder)
 	p.s.keepEqual = b.KeepEqual
@@ -219,7 +269,7 @@ func (s *Session) prepare(ctx context.Context, u *Unit, b *Batch, work *admissio
 	done, changes = make([]Done, len(b.Items)), make([]int, len(b.Items))
 	failed, last := false, map[string]int{} // the last change of each record
 	for i := range b.Items {
-		if err := work.Yield(); err != nil {
+		if err := yield(); err != nil {
 			return nil, nil, err
 		}
 		changes[i] = -1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -249,37 +250,38 @@ func (a *asking) Query(ctx context.Context, sql string, each func(db.Row) error,
 }
 
 // TestHeavyBatchesAreWrittenInTurn checks that while a batch of more than 1 MiB is
-// written, no other batch of its tenant is prepared, and that the next one is prepared
-// while one of small records is written.
+// written, however few items it has, no other batch of its tenant is prepared, but that of
+// another tenant is, and that the next one is prepared while one of small records is
+// written.
 func TestHeavyBatchesAreWrittenInTurn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := acme(t, d)
+		h, other := acme(t, d), likeAcme(t, d, "bravo")
 		h.store.Share(admission.NewCores(1))
 		for _, c := range []struct {
-			size     int
-			prepared bool
-		}{{100, true}, {100_000, false}} {
+			items, size int
+			prepared    bool
+		}{{12, 100, true}, {12, 100_000, false}, {2, 600_000, false}} {
 			writing, written := make(chan struct{}), make(chan struct{})
-			var both sync.WaitGroup
-			batch := func(s *records.Session, also func(db.Tx, []records.Done) error) {
+			var all sync.WaitGroup
+			batch := func(s *records.Session, items, size int, also func(db.Tx, []records.Done) error) {
 				b := records.Batch{Entity: "contact", Also: also}
-				for range 12 {
-					b.Items = append(b.Items, creating(t, bodyOf(c.size, "")))
+				for range items {
+					b.Items = append(b.Items, creating(t, bodyOf(size, "")))
 				}
 				if _, err := s.Batch(t.Context(), b); err != nil {
-					t.Errorf("%d bytes a record: %v", c.size, err)
+					t.Errorf("%d items of %d bytes: %v", items, size, err)
 				}
 			}
-			both.Go(func() {
-				batch(h.as("sam"), func(db.Tx, []records.Done) error {
+			all.Go(func() {
+				batch(h.as("sam"), c.items, c.size, func(db.Tx, []records.Done) error {
 					close(writing)
 					<-written
 					return nil
 				})
 			})
 			<-writing
-			next := &telling{held: make(chan struct{})}
-			both.Go(func() { batch(h.as("sam").Within(next), nil) })
+			next, others := &telling{held: make(chan struct{})}, &telling{held: make(chan struct{})}
+			all.Go(func() { batch(h.as("sam").Within(next), 12, c.size, nil) })
 			wait := time.Minute
 			if !c.prepared {
 				wait = 100 * time.Millisecond
@@ -287,15 +289,59 @@ func TestHeavyBatchesAreWrittenInTurn(t *testing.T) {
 			select {
 			case <-next.held:
 				if !c.prepared {
-					t.Errorf("a batch is prepared while one of 1.2 MiB is written")
+					t.Errorf("a batch is prepared while one of %d items of %d bytes is written", c.items, c.size)
 				}
 			case <-time.After(wait):
 				if c.prepared {
-					t.Errorf("no batch is prepared while one of %d bytes a record is written", c.size)
+					t.Errorf("no batch is prepared while one of %d items of %d bytes is written", c.items, c.size)
 				}
 			}
+			for range 8 { // waiting for turns of their tenant
+				all.Go(func() { batch(h.as("sam"), 12, c.size, nil) })
+			}
+			all.Go(func() { batch(h.store.As(viewerOf(other, "sam")).Within(others), 12, 100, nil) })
+			select {
+			case <-others.held:
+			case <-time.After(time.Minute):
+				t.Errorf("another tenant's batch waits for one of %d items of %d bytes", c.items, c.size)
+			}
 			close(written)
-			both.Wait()
+			all.Wait()
+		}
+	})
+}
+
+// TestOneHeavyBatchIsWrittenAtATime checks that of two tenants' heavy batches one is
+// written at a time where one core is shared.
+func TestOneHeavyBatchIsWrittenAtATime(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, other := acme(t, d), likeAcme(t, d, "bravo")
+		h.store.Share(admission.NewCores(1))
+		var writing, most atomic.Int32
+		var all sync.WaitGroup
+		for range 4 {
+			for _, s := range []*records.Session{h.as("sam"), h.store.As(viewerOf(other, "sam"))} {
+				all.Go(func() {
+					b := records.Batch{Entity: "contact", Also: func(db.Tx, []records.Done) error {
+						if n := writing.Add(1); n > most.Load() {
+							most.Store(n)
+						}
+						time.Sleep(20 * time.Millisecond)
+						writing.Add(-1)
+						return nil
+					}}
+					for range 3 {
+						b.Items = append(b.Items, creating(t, bodyOf(500_000, "")))
+					}
+					if _, err := s.Batch(t.Context(), b); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		if n := most.Load(); n != 1 {
+			t.Errorf("%d heavy batches were written at once", n)
 		}
 	})
 }
