@@ -212,7 +212,7 @@ func (r *report) targetTable(b *strings.Builder) {
 	if len(grid) == 1 {
 		return
 	}
-	b.WriteString("## Targets\n\n")
+	b.WriteString("## Targets\n\nA measured ratio here is the median of the rounds' own ratios; \"Throughput\" divides medians of all rounds, so the two may differ.\n\n")
 	writeGrid(b, grid)
 }
 

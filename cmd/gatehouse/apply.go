@@ -19,7 +19,7 @@ import (
 
 // applyCommand provisions a tenant and prints each change on one line.
 func applyCommand(f *flags) action {
-	file := f.StringP("file", "f", "", "the manifest; - is standard input")
+	file := f.StringP("file", "f", "", "`FILE` of the manifest; - is standard input")
 	f.mustHave = append(f.mustHave, "file")
 	var opts manifest.Options
 	f.BoolVar(&opts.DryRun, "dry-run", false, "do everything and print it, but keep nothing")
@@ -34,7 +34,11 @@ func applyCommand(f *flags) action {
 		if err != nil {
 			return err
 		}
-		return f.with(ctx, c, func(d *db.DB) error { return f.apply(ctx, d, source{name, src}, opts) })
+		work := func(d *db.DB) error { return f.apply(ctx, d, source{name, src}, opts) }
+		if opts.DryRun {
+			return f.without(ctx, c, work)
+		}
+		return f.with(ctx, c, work)
 	}
 }
 

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"gatehouse/internal/db"
 )
 
 func TestApplyAndExport(t *testing.T) {
@@ -54,6 +58,22 @@ func TestApplyAndExport(t *testing.T) {
 	})
 }
 
+func TestADryRunMakesNoFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	x := newCLI(t, db.Config{Dir: dir})
+	x.stdin = acmeManifest
+	if dry, words := x.ok("apply", "--dry-run", "-f", "-"); !strings.Contains(dry, "create tenant acme") || words != "dry run: nothing was kept\n" {
+		t.Errorf("printed %q, said %q", dry, words)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the data folder: %v", err)
+	}
+	x.ok("apply", "-f", "-")
+	if stdout, _ := x.ok("apply", "--dry-run", "-f", "-"); stdout != "nothing changed\n" {
+		t.Errorf("a dry run on what is there printed %q", stdout)
+	}
+}
+
 func TestApplyTellsOfMistakes(t *testing.T) {
 	each(t, func(x *cli) {
 		x.stdin = "tenant: acme\nrolls: []\n"
@@ -67,7 +87,8 @@ func TestApplyTellsOfMistakes(t *testing.T) {
 		if stdout != "" || stderr != want || code != 1 {
 			t.Errorf("status %d, printed %q, said %q", code, stdout, stderr)
 		}
-		x.fails(2, "--file is required", "apply")
+		x.fails(2, "apply: expected -f FILE", "apply")
+		x.fails(2, "apply: expected -f FILE", "apply", "acme.yaml")
 		x.fails(1, "no such file", "apply", "-f", filepath.Join(t.TempDir(), "none.yaml"))
 		x.fails(1, `there is no tenant "nobody"`, "export", "--tenant", "nobody")
 	})

@@ -19,7 +19,7 @@ func auditCommand(f *flags) action {
 	f.forTenant()
 	filter := audit.Filter{}
 	f.StringVar(&filter.User, "user", "", "only requests of the user with this e-mail address, deleted or not")
-	f.StringVar(&filter.Endpoint, "endpoint", "", "only '/data/*', '/me', '/custom/*', '/auth/*' or one endpoint, such as '/custom/SLUG'")
+	f.StringVar(&filter.Endpoint, "endpoint", "", "only '/data/*', '/me', '/custom/*', '/auth/*', '/admin/*' or one endpoint, such as '/custom/SLUG'")
 	f.BoolVar(&filter.ErrorsOnly, "errors", false, "only answers with status 400 and above")
 	f.StringVar(&filter.RequestID, "request-id", "", "only the request with this `id`, from its answer's X-Request-Id")
 	f.sinceVar(&filter.Since)

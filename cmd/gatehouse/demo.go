@@ -175,7 +175,8 @@ Gatehouse serves the demo tenant at http://%s. Its key acts for %s; paste into a
   webhook        curl -s -X POST %s/custom/web-lead -H "X-Webhook-Token: %s" -H "Idempotency-Key: lead-1" -d first_name=Grace -d last_name=Hopper -d email=grace@example.com
   a customer     curl -s -X POST %s/auth/login -H "Content-Type: application/json" -d '{"email":"%s","password":"%s"}'
 
-Ctrl-C ends it; the data stays. docs/api.md explains every endpoint.
+Ctrl-C ends it; the data stays. Each start makes the key and the webhook's token anew: those of the start before stop working.
+docs/api.md explains every endpoint.
 `, addr, demoUser, base, auth, base, auth, base, example, auth, base, auth, base, example, auth, base, example, auth,
 		base, auth, demo.Account, base, webhook, base, demo.Customer, demo.Password)
 }

@@ -25,7 +25,7 @@ type dev struct {
 // that it or a file that it names has changed (contract S19).
 func devCommand(f *flags) action {
 	d := &dev{}
-	f.StringVarP(&d.file, "file", "f", "", "the manifest")
+	f.StringVarP(&d.file, "file", "f", "", "`FILE` of the manifest")
 	f.mustHave = append(f.mustHave, "file")
 	f.BoolVar(&d.prune, "prune", false, "remove what a section of the manifest does not name (users are deactivated)")
 	f.StringVar(&d.types, "types", "", "`FILE`.d.ts that gets TypeScript declarations for the tenant's components after each apply")

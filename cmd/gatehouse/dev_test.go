@@ -318,7 +318,7 @@ func TestSIGTERMEndsDev(t *testing.T) {
 func TestDevRefusesWhatItCannotWatch(t *testing.T) {
 	dir := t.TempDir()
 	x := newCLI(t, db.Config{Dir: filepath.Join(dir, "data")})
-	x.fails(2, "--file is required", "dev")
+	x.fails(2, "expected -f FILE", "dev")
 	x.fails(2, "--file -: expected a file", "dev", "-f", "-")
 	x.fails(2, "expected a file", "dev", "-f", dir)
 	x.fails(1, "no such file", "dev", "-f", filepath.Join(dir, "acme.yaml"))

@@ -358,3 +358,91 @@ func differs(at string, want, got any) string {
 	}
 	return ""
 }
+
+// TestTheDocumentsLinkWhatIsThere follows every relative link of the documents to its file
+// and, in another document, to its heading.
+func TestTheDocumentsLinkWhatIsThere(t *testing.T) {
+	files := []string{"../../README.md", "../../CHANGELOG.md"}
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../examples/*/README.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	anchors, links := map[string]map[string]bool{}, 0
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range relativeLink.FindAllStringSubmatch(fence.ReplaceAllString(string(src), ""), -1) {
+			if strings.Contains(m[1], ":") {
+				continue // an address elsewhere
+			}
+			links++
+			path, anchor, _ := strings.Cut(m[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: (%s) leads nowhere", file, m[1])
+				continue
+			}
+			if anchor == "" || filepath.Ext(target) != ".md" {
+				continue
+			}
+			if anchors[target] == nil {
+				anchors[target] = anchorsOf(t, target)
+			}
+			if !anchors[target][anchor] {
+				t.Errorf("%s: (%s): there is no such heading", file, m[1])
+			}
+		}
+	}
+	if links < 300 {
+		t.Errorf("the documents have %d links", links)
+	}
+}
+
+var (
+	relativeLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	ownAnchor    = regexp.MustCompile(`<a id="([^"]+)">`)
+	heading      = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	// notInAnchor finds what an anchor leaves out of its heading.
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// anchorsOf returns the anchors of a document: its own, and those that a heading has.
+func anchorsOf(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, found := fence.ReplaceAllString(string(src), ""), map[string]bool{}
+	for _, m := range ownAnchor.FindAllStringSubmatch(text, -1) {
+		found[m[1]] = true
+	}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		found[strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return found
+}
+
+// TestTheDocumentOfTheBenchmarksHasTheNotes: what is written by hand under the tables is
+// bench/notes.md, as the next run of the benchmarks adds it.
+func TestTheDocumentOfTheBenchmarksHasTheNotes(t *testing.T) {
+	page, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := os.ReadFile("../../bench/notes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(page, append([]byte("\n\n"), notes...)) {
+		t.Error("docs/benchmarks.md does not end with bench/notes.md: change both")
+	}
+}

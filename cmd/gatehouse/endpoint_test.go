@@ -24,13 +24,16 @@ func TestAWebhookTokenIsPrintedOnce(t *testing.T) {
 			t.Error("apply made a token")
 		}
 		var tokens []string
-		for range 2 {
+		for i := range 2 {
 			stdout, words := x.ok("endpoint", "token", "--tenant", "acme", "--slug", "hook")
+			if stopped := strings.Contains(words, "the one before it has stopped"); stopped != (i > 0) {
+				t.Errorf("token %d: %q", i, words)
+			}
 			if !regexp.MustCompile(`^svc_whk_[0-9a-f]{64}\n$`).MatchString(stdout) {
 				t.Fatalf("the token alone is expected: %q", stdout)
 			}
 			token := strings.TrimSpace(stdout)
-			for _, want := range []string{"https://acme.localhost/public/v1/custom/hook", "curl ", "X-Webhook-Token: " + token} {
+			for _, want := range []string{"https://acme.localhost/public/v1/custom/hook", "curl ", "X-Webhook-Token: " + token, `-d '{"name": "text"}'`} {
 				if !strings.Contains(words, want) {
 					t.Errorf("%q does not say %q", words, want)
 				}

@@ -81,7 +81,7 @@ func (f *flags) parse(args []string) error {
 		}
 		return pflag.ErrHelp
 	case err != nil:
-		return f.wrong("%s", err)
+		return f.wrong("%s", inWords(err))
 	}
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -93,9 +93,14 @@ func (f *flags) parse(args []string) error {
 		return failed
 	}
 	for _, name := range f.mustHave {
-		if f.Lookup(name).Value.String() == "" {
-			return f.wrong("--%s is required", name)
+		flag := f.Lookup(name)
+		if flag.Value.String() != "" {
+			continue
 		}
+		if value, _ := pflag.UnquoteUsage(flag); flag.Shorthand != "" {
+			return f.wrong("expected -%s %s", flag.Shorthand, value)
+		}
+		return f.wrong("--%s is required", name)
 	}
 	for i, name := range f.arguments {
 		if f.Arg(i) == "" {
@@ -129,9 +134,20 @@ func (f *flags) fromEnv(flag *pflag.Flag) error {
 		err = f.Set(flag.Name, value)
 	}
 	if err != nil {
-		return usagef("%s: %w", variable, err)
+		return usagef("%s: %s", variable, inWords(err))
 	}
 	return nil
+}
+
+// inWords returns an error of a flag's value, with what is expected for a type whose own
+// error is a programmer's.
+func inWords(err error) string {
+	expected := map[string]string{"int": "a whole number", "duration": "a duration such as 90s, 15m or 720h", "bool": "true or false"}
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) || expected[wrong.GetFlag().Value.Type()] == "" {
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s %s: expected %s", wrong.GetFlag().Name, wrong.GetValue(), expected[wrong.GetFlag().Value.Type()])
 }
 
 // explain prints the command's usage, summary and flags.

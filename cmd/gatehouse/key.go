@@ -73,7 +73,7 @@ func keyList(f *flags) action {
 				}
 				line := keyLine{
 					ID: k.ID, Name: k.Name, User: owner, Prefix: k.Prefix, RateLimit: k.RateLimitPerMinute,
-					Origins: k.Origins, Allowlist: k.Allowlist.Strings(),
+					Origins: append([]string{}, k.Origins...), Allowlist: k.Allowlist.Strings(),
 					CreatedAt: instant(k.CreatedAt), LastUsedAt: instant(k.LastUsedAt), ExpiresAt: instant(k.ExpiresAt),
 				}
 				l.add(line, line.ID, line.Name, line.User, line.Prefix, strconv.Itoa(line.RateLimit), strings.Join(line.Origins, ","),

@@ -51,7 +51,7 @@ func TestKeysAreCreatedListedAndDeleted(t *testing.T) {
 		if a["user"] != "sam@acme.example" || a["prefix"] != token[:12] || a["rate_limit_per_minute"] != 50. || a["last_used_at"] != nil {
 			t.Errorf("%v", a)
 		}
-		if b["rate_limit_per_minute"] != 1000. || b["expires_at"] != nil || len(b["ip_allowlist"].([]any)) != 0 {
+		if b["rate_limit_per_minute"] != 1000. || b["expires_at"] != nil || len(b["ip_allowlist"].([]any)) != 0 || b["cors_allowed_origins"] == nil {
 			t.Errorf("%v", b)
 		}
 		table, _ := x.ok("key", "list", "--tenant", "acme")
@@ -80,10 +80,10 @@ func TestWhatIsWrongWithAKeyIsNamed(t *testing.T) {
 		x.fails(1, "ip_allowlist: ", create("--ip-allow", "2001:db8::/32")...)
 		x.fails(1, "expires_at: expected a time in the future", create("--expires", "0s")...)
 		x.fails(1, "expires_at: expected a time in the future", create("--expires=-1h")...)
-		x.fails(1, "user: there is no such user", create("--user", "nobody@acme.example")...)
+		x.fails(1, "user: there is no user with the e-mail address nobody@acme.example", create("--user", "nobody@acme.example")...)
 		x.fails(1, "ip_allowlist: ", create("--ip-allow", "x", "--rate-limit", "0")...)
-		x.fails(2, "invalid argument", create("--expires", "30 days")...)
-		x.fails(2, "invalid argument", create("--rate-limit", "many")...)
+		x.fails(2, "--expires 30d: expected a duration such as 90s, 15m or 720h", create("--expires", "30d")...)
+		x.fails(2, "--rate-limit many: expected a whole number", create("--rate-limit", "many")...)
 		x.fails(2, "--name is required", "key", "create", "--tenant", "acme", "--user", "sam@acme.example")
 		for _, command := range [][]string{
 			{"key", "create", "--user", "a@b", "--name", "n"}, {"key", "list"}, {"key", "delete", "--id", "x"}, {"user", "list"},

@@ -240,8 +240,8 @@ func isGroup(word string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool { return strings.HasPrefix(c.name, word+" ") })
 }
 
-// oneLine returns the text of an error, with the fields that failed, on one line
-// for the operator.
+// oneLine returns the text of an error, with the fields that failed and that the text does
+// not name itself, on one line for the operator.
 func oneLine(err error) string {
 	text := err.Error()
 	var f *fault.Error
@@ -250,10 +250,14 @@ func oneLine(err error) string {
 		if fields, ok := f.Details["fields"].(map[string]string); ok {
 			var list []string
 			for name, reason := range fields {
-				list = append(list, name+": "+reason)
+				if field := name + ": " + reason; reason != text && !strings.Contains(text, field) {
+					list = append(list, field)
+				}
 			}
 			slices.Sort(list)
-			text += ": " + strings.Join(list, "; ")
+			if len(list) > 0 {
+				text += ": " + strings.Join(list, "; ")
+			}
 		}
 	}
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")

@@ -71,6 +71,23 @@ func (f *flags) with(ctx context.Context, c db.Config, do func(*db.DB) error) (e
 	return do(d)
 }
 
+// without is with for what is to leave nothing behind: where the data folder has no
+// database, it does not make one there, but in a folder that it removes again.
+func (f *flags) without(ctx context.Context, c db.Config, do func(*db.DB) error) (err error) {
+	if c.URL != "" {
+		return f.with(ctx, c, do)
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, db.FileName)); !errors.Is(err, fs.ErrNotExist) {
+		return f.with(ctx, c, do)
+	}
+	if f.data, err = os.MkdirTemp("", "gatehouse-dry-run-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(f.data)) }()
+	c.Dir = f.data
+	return f.with(ctx, c, do)
+}
+
 // tenantDB is an open database and the configuration of one of its tenants.
 type tenantDB struct {
 	*db.DB

@@ -241,11 +241,17 @@ func TestImportNamesEachBadLine(t *testing.T) {
 				`a,,x,,,,,,,⇒price: expected a number`,
 				`a,,1 2,,,,,,,⇒price: expected a number`,
 				`a,,9007199254740993,,,,,,,⇒price: expected an integer`,
-				`a,,,yes,,,,,,⇒sold: expected a boolean`,
-				`a,,x,yes,,,,,,⇒price: expected a number; sold: expected a boolean`,
+				`a,,,yes,,,,,,⇒sold: expected true or false`,
+				`a,,x,yes,,,,,,⇒price: expected a number; sold: expected true or false`,
+				`a,,x,maybe,2026,huge,red,xx,"{""a""",⇒` +
+					`colours: expected a list of distinct options out of red, green, blue, as JSON: ["red"]; made_on: expected a date like 2026-01-31; ` +
+					`maker: there is no such record of maker; parts: expected JSON, each name in an object once, as in ["a","b"] or {"a":1}; ` +
+					`price: expected a number; size: expected one of`,
+				",,,maybe,,\xff,,,,⇒name: required; size: expected text in UTF-8; sold: expected true or false",
+				",,,,,,,,,\xff⇒name: required; owner_id: expected text in UTF-8",
 				`a,,,,2026-02-30,,,,,⇒made_on: expected a date`,
 				`a,,,,,huge,,,,⇒size: expected one of`,
-				`a,,,,,,red,,,⇒colours: expected JSON`,
+				`a,,,,,,red,,,⇒colours: expected a list of distinct options out of red, green, blue, as JSON: ["red"]`,
 				`a,,,,,,"[""red"",""red""]",,,⇒colours: expected a list of distinct`,
 				`a,,,,,,,nobody,,⇒maker: there is no such record of maker`,
 				`a,,,,,,,,"{""a"":1,""a"":2}",⇒parts: expected JSON, each name`,

@@ -176,6 +176,11 @@ func runList(f *flags) action {
 			if err != nil {
 				return err
 			}
+			if len(runs) == 0 && filter.Slug != "" {
+				if _, err := t.endpoint(ctx, filter.Slug); err != nil {
+					return err
+				}
+			}
 			emailOf := t.emails(ctx)
 			l := &list{header: []string{"ID", "STARTED", "STATUS", "ENDPOINT", "TARGET", "USER", "MS", "ERROR"}}
 			for _, r := range runs {

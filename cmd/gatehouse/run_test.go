@@ -183,7 +183,7 @@ func TestExecShowsARunAndKeepsNothing(t *testing.T) {
 		}
 
 		if x.config.URL == "" {
-			x.fails(1, "Input validation failed: [name: required]", exec("--component", "greet", "--input", x.file(`{}`))...)
+			x.fails(1, "gatehouse: Input validation failed: [name: required]\n", exec("--component", "greet", "--input", x.file(`{}`))...)
 			x.fails(1, "The body", exec("--component", "greet", "--input", x.file(`[]`))...)
 			x.fails(1, `there is no component "nothing"`, exec("--component", "nothing", "--input", input)...)
 			x.fails(1, `there is no automation "greet"`, exec("--automation", "greet", "--input", input)...)
@@ -331,6 +331,10 @@ func TestAFailedDeliveryIsFoundExplainedAndRunAgain(t *testing.T) {
 		x.fails(1, `there is no run "x"`, "run", "retry", "--tenant", "acme", "--id", "x")
 		x.fails(1, `there is no run "x"`, "run", "show", "--tenant", "acme", "--id", "x")
 		x.fails(2, "--id is required", "run", "show", "--tenant", "acme")
+		x.fails(1, `there is no endpoint "nope"`, "run", "list", "--tenant", "acme", "--slug", "nope")
+		if list := x.lines("run", "list", "--tenant", "acme", "--slug", "key"); len(list) != 0 {
+			t.Errorf("runs of an endpoint that was not called: %v", list)
+		}
 		for _, command := range [][]string{{"list"}, {"show", "--id", "x"}, {"retry", "--id", "x"}} {
 			x.fails(1, `there is no tenant "globex"`, append(append([]string{"run"}, command...), "--tenant", "globex")...)
 		}

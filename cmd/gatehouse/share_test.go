@@ -79,7 +79,7 @@ func TestRecordsAreShared(t *testing.T) {
 		x.fails(2, "one of --user and --role", at("add", "--user", "sam@acme.example", "--role", "sales")...)
 		x.fails(1, "there is no user with the e-mail address", at("add", "--user", "nobody@acme.example")...)
 		x.fails(1, "there is no role boss", at("add", "--role", "boss")...)
-		x.fails(1, "expected read or edit", at("add", "--role", "sales", "--access", "all")...)
+		x.fails(1, "gatehouse: access: expected read or edit\n", at("add", "--role", "sales", "--access", "all")...)
 		x.fails(1, "there is no entity", "share", "list", "--tenant", "acme", "--entity", "contacts", "--record", made.ID)
 		x.fails(1, "there is no such record", "share", "list", "--tenant", "acme", "--entity", "contact", "--record", "x")
 		x.fails(1, "there is no such record", "share", "add", "--tenant", "acme", "--entity", "contact", "--record", "x", "--role", "sales")

@@ -99,7 +99,10 @@ func findOwner(ctx context.Context, q db.Querier, spec CreateSpec) (u *user.User
 	}
 	switch {
 	case errors.Is(err, user.ErrUnknown):
-		return nil, "there is no such user", nil
+		if spec.UserID != "" {
+			return nil, "there is no such user", nil
+		}
+		return nil, "there is no user with the e-mail address " + strings.TrimSpace(spec.Email), nil
 	case err != nil:
 		return nil, "", err
 	case !u.Active:

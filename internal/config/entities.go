@@ -89,7 +89,7 @@ var keep = attr[schema.Entity]{
 var fieldTable = table[schema.Field]{
 	text("name", func(f *schema.Field) *string { return &f.Name }).needed("snake_case; it is the name in the API"),
 	text("renamed_from", func(f *schema.Field) *string { return &f.RenamedFrom }).when(inHistory).says("the name before, which is renamed with all data"), // by this change
-	text("type", func(f *schema.Field) *schema.Type { return &f.Type }).among(strings.Split(typeNames(), ", ")...).needed("what values it takes"),
+	text("type", func(f *schema.Field) *schema.Type { return &f.Type }).among(strings.Split(schema.TypeNames(true), ", ")...).needed("what values it takes"),
 	flag("required", func(f *schema.Field) *bool { return &f.Required }).when(sparse).says("a record must have a value"),
 	flag("unique", func(f *schema.Field) *bool { return &f.Unique }).when(sparse).says("no two records may have the same value"),
 	flag("indexed", func(f *schema.Field) *bool { return &f.Indexed }).when(sparse).says("lists can be filtered by it"),
@@ -173,7 +173,7 @@ func (d *decoder) fields(m *Spec, n *Value, entity string, path ...string) []*sc
 			m.mark(target, append(at, "entity")...)
 		}
 		if given["type"] == nil && len(d.List) == before {
-			d.fail(item, "field %s needs a type: expected one of %s", f.Name, typeNames())
+			d.fail(item, "field %s needs a type: expected one of %s", f.Name, schema.TypeNames(entity == ""))
 		}
 		if len(d.List) == before {
 			d.checkField(item, entity, f)
@@ -194,14 +194,6 @@ func (d *decoder) checkField(n *Value, entity string, f *schema.Field) {
 	if err != nil {
 		d.fail(n, "%s", err)
 	}
-}
-
-func typeNames() string {
-	names := make([]string, len(schema.Types))
-	for i, t := range schema.Types {
-		names[i] = string(t)
-	}
-	return strings.Join(names, ", ")
 }
 
 // labelOf is the label of an entity that declares none: "order_line" is "Order line".

@@ -3,7 +3,9 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"gatehouse/internal/component"
@@ -85,7 +87,11 @@ func (d *decoder) sourceFile(s *sourceDecl, n *Value, expected string) (string, 
 		return "", true
 	}
 	b, err := d.read(filepath.FromSlash(s.file))
+	var failed *fs.PathError
 	switch {
+	case errors.As(err, &failed):
+		d.bad(n, "cannot read %s: %s", s.file, failed.Err)
+		return "", false
 	case err != nil:
 		d.bad(n, "%s", err)
 		return "", false

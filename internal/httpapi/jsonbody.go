@@ -88,7 +88,7 @@ func ParseObject(body []byte) (*Object, error) {
 	object := &Object{}
 	var err error
 	if object.Members, err = readMembers(body); err != nil {
-		return nil, describeSyntax(err)
+		return nil, describeSyntax(body, err)
 	}
 	if at, problem := scanBody(body); problem != "" {
 		return nil, badBody(problem, at, pointerAt(body, at))
@@ -187,8 +187,8 @@ type trailingData int
 
 func (trailingData) Error() string { return "more data follows the JSON object" }
 
-// describeSyntax turns an error of the decoder into a VALIDATION.
-func describeSyntax(err error) error {
+// describeSyntax turns an error of the decoder about a body into a VALIDATION.
+func describeSyntax(body []byte, err error) error {
 	var trailing trailingData
 	if errors.As(err, &trailing) {
 		return badBody(trailing.Error()+": expected one object alone", int(trailing), "")
@@ -207,9 +207,25 @@ func describeSyntax(err error) error {
 		return badBody(tooDeep, at, "")
 	case strings.Contains(text, "surrogate"):
 		return badBody("there is a lone surrogate: expected \\uD800-\\uDBFF followed by \\uDC00-\\uDFFF", at, pointer)
-	default:
-		return badBody(text, at, pointer)
 	}
+	if comma, end := lastComma(body, at); end != 0 {
+		return badBody(fmt.Sprintf("a comma stands before %q: expected none behind the last element", end), comma, pointer)
+	}
+	return badBody(syntax.Err.Error(), at, pointer)
+}
+
+// lastComma finds the comma behind the last element of a list or an object, where the
+// decoder failed at it or at the bracket that follows. end is that bracket, 0 for none.
+func lastComma(body []byte, at int) (comma int, end rune) {
+	const space = " \t\r\n"
+	before, rest := bytes.TrimRight(body[:min(at, len(body))], space), bytes.TrimLeft(body[min(at, len(body)):], space)
+	if bytes.HasPrefix(rest, []byte(",")) {
+		before, rest = body[:len(body)-len(rest)+1], bytes.TrimLeft(rest[1:], space)
+	}
+	if !bytes.HasSuffix(before, []byte(",")) || len(rest) == 0 || rest[0] != '}' && rest[0] != ']' {
+		return 0, 0
+	}
+	return len(before) - 1, rune(rest[0])
 }
 
 const (

@@ -87,8 +87,8 @@ func TestSourceFiles(t *testing.T) {
 		"nul.js":    "nul.js:2: expected text without the character U+0000",
 		"empty.js":  "empty.js:1: expected JavaScript with export default function handler(inputs, ctx)",
 		"large.js":  "large.js:1: the source is larger than 256 KiB",
-		"link.js":   "acme.yaml:3: source_file: openat link.js: path escapes from parent",
-		"none.js":   "acme.yaml:3: source_file: openat none.js: no such file or directory",
+		"link.js":   "acme.yaml:3: source_file: cannot read link.js: path escapes from parent",
+		"none.js":   "acme.yaml:3: source_file: cannot read none.js: no such file or directory",
 	} {
 		folder := filepath.Join(dir, "m") + string(filepath.Separator)
 		if err := apply(folder+"acme.yaml", name, manifest.Options{}); err == nil || strings.TrimPrefix(err.Error(), folder) != want {

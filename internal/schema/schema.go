@@ -269,7 +269,7 @@ func (e *Entity) Check() error {
 			return fmt.Errorf("entity %s: field %s: managed and %s are for user_fields", e.Name, f.Name, and(typesWhere(func(t *fieldType) bool { return t.ofUsers })))
 		}
 	}
-	return checkFields("entity "+e.Name, e.Fields, reserved)
+	return checkFields("entity "+e.Name, e.Fields, reserved, false)
 }
 
 // CheckSearchable returns an error, in words for its author, where too many fields of an
@@ -297,13 +297,13 @@ func CheckUserFields(fields []*Field) error {
 			return fmt.Errorf("user_fields: %s: a %s of users points at an entity, not at user", f.Name, f.Type)
 		}
 	}
-	return checkFields("user_fields", fields, userColumns)
+	return checkFields("user_fields", fields, userColumns, true)
 }
 
-func checkFields(where string, fields []*Field, taken []string) error {
+func checkFields(where string, fields []*Field, taken []string, ofUsers bool) error {
 	seen := map[string]bool{}
 	for _, f := range fields {
-		if err := f.check(); err != nil {
+		if err := f.check(ofUsers); err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
 		if seen[f.Name] {
@@ -317,13 +317,13 @@ func checkFields(where string, fields []*Field, taken []string) error {
 	return nil
 }
 
-func (f *Field) check() error {
+func (f *Field) check(ofUsers bool) error {
 	kind := f.kind()
 	switch {
 	case !nameRule.MatchString(f.Name):
 		return fmt.Errorf("field %q: expected a snake_case name of at most 63 characters", f.Name)
 	case kind == &unknownType:
-		return fmt.Errorf("field %s: type %q: expected one of %v", f.Name, f.Type, Types)
+		return fmt.Errorf("field %s: type %q: expected one of %s", f.Name, f.Type, TypeNames(ofUsers))
 	case kind.options && len(f.Options) == 0:
 		return fmt.Errorf("field %s: a %s needs options", f.Name, f.Type)
 	case !kind.options && len(f.Options) > 0:

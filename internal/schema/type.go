@@ -59,12 +59,19 @@ func typesWhere(has func(t *fieldType) bool) []Type {
 }
 
 // and joins types for a message: "select and multiselect".
-func and(types []Type) string {
+func and(types []Type) string { return namesOf(types, " and ") }
+
+func namesOf(types []Type, by string) string {
 	names := make([]string, len(types))
 	for i, t := range types {
 		names[i] = string(t)
 	}
-	return strings.Join(names, " and ")
+	return strings.Join(names, by)
+}
+
+// TypeNames lists the types that fields of users, or of entity types, may have.
+func TypeNames(ofUsers bool) string {
+	return namesOf(typesWhere(func(t *fieldType) bool { return ofUsers || !t.ofUsers }), ", ")
 }
 
 // kind returns what is known of the field's type. That of a type that does not

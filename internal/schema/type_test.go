@@ -128,7 +128,7 @@ func TestNumbersAndBooleansAreReadFromTextStrictly(t *testing.T) {
 func TestDeclarationsOfFields(t *testing.T) {
 	for _, kind := range Types {
 		f := field(kind)
-		if err := f.check(); err != nil {
+		if err := f.check(false); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 		other := *f
@@ -136,7 +136,7 @@ func TestDeclarationsOfFields(t *testing.T) {
 		if f.Options != nil {
 			other.Options = nil
 		}
-		if err := other.check(); err == nil {
+		if err := other.check(false); err == nil {
 			t.Errorf("%s with options %v is taken", kind, other.Options)
 		}
 		other = *f
@@ -144,18 +144,18 @@ func TestDeclarationsOfFields(t *testing.T) {
 		if f.Target != "" {
 			other.Target = ""
 		}
-		if err := other.check(); err == nil {
+		if err := other.check(false); err == nil {
 			t.Errorf("%s with target %q is taken", kind, other.Target)
 		}
 		other = *f
 		other.Indexed = true
-		if err := other.check(); (err == nil) != f.Scalar() {
+		if err := other.check(false); (err == nil) != f.Scalar() {
 			t.Errorf("%s, indexed: %v", kind, err)
 		}
 	}
 	for want, f := range map[string]*Field{
 		"expected a snake_case name":                                  {Name: "Not", Type: Text},
-		`type "money": expected one of [text number`:                  {Name: "f", Type: "money"},
+		`type "money": expected one of text, number`:                  {Name: "f", Type: "money"},
 		"a select needs options":                                      {Name: "f", Type: Select},
 		"options belong to select and multiselect, not to text":       {Name: "f", Type: Text, Options: []string{"a"}},
 		"a reference needs the entity it points at":                   {Name: "f", Type: Reference},

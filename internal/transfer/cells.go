@@ -31,9 +31,11 @@ func alike(a, b column) bool {
 	return a.field.Type == b.field.Type && a.field.StoredAs() == b.field.StoredAs()
 }
 
-// value returns the JSON value of a cell, or why it has none. A nil value means that the
-// record has no such member.
-func (c *column) value(from cell, guarded bool) (v jsontext.Value, bad string) {
+// value returns the JSON value of a cell; nil means that the record has no such member. Of
+// a cell that has no value it returns one that its field refuses, so that one attempt names
+// all that is wrong with the record, and in words what to say of the cell where the field's
+// own reason does not do.
+func (c *column) value(from cell, guarded bool) (v jsontext.Value, words string) {
 	switch {
 	case c.field == nil && len(from.text) == 0:
 		return nil, ""
@@ -44,11 +46,11 @@ func (c *column) value(from cell, guarded bool) (v jsontext.Value, bad string) {
 	}
 	switch c.field.Type {
 	case schema.JSON, schema.Multiselect, schema.Multireference:
-		return structured(from.text)
+		return c.structured(from.text)
 	case schema.Number, schema.Boolean:
 		text := jsontext.Value(bytes.ToLower(from.text)) // a spreadsheet writes TRUE, and 1E5
 		if k := text.Kind(); k != 't' && k != 'f' && k != '0' || !text.IsValid() || bytes.ContainsAny(text, " \t\r\n") {
-			return nil, "expected a " + string(c.field.Type)
+			return noValue, ""
 		}
 		return text, ""
 	}
@@ -58,20 +60,27 @@ func (c *column) value(from cell, guarded bool) (v jsontext.Value, bad string) {
 	return quoted(from.text)
 }
 
-func quoted(text []byte) (jsontext.Value, string) {
+// Numbers, booleans, lists and objects are not the one, and texts, dates and ids not the other.
+var noValue, noText = jsontext.Value(`"?"`), jsontext.Value("true")
+
+func quoted(text []byte) (v jsontext.Value, words string) {
 	v, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
-		return nil, "expected text in UTF-8"
+		return noText, "expected text in UTF-8"
 	}
 	return v, ""
 }
 
 // structured reads a list or an object, as strictly as a body of a request.
-func structured(text []byte) (jsontext.Value, string) {
+func (c *column) structured(text []byte) (v jsontext.Value, words string) {
 	const around = `{"v":`
 	o, err := httpapi.ParseObject(slices.Concat([]byte(around), text, []byte("}")))
-	if err != nil || len(o.Members) != 1 {
-		return nil, `expected JSON, each name in an object once, as in ["a","b"] or {"a":1}`
+	switch bad := err != nil || len(o.Members) != 1; {
+	case bad && c.field.Type == schema.Multiselect:
+		first, _ := quoted([]byte(c.field.Options[0]))
+		return noValue, fmt.Sprintf("expected a list of distinct options out of %s, as JSON: [%s]", strings.Join(c.field.Options, ", "), first)
+	case bad:
+		return noValue, `expected JSON, each name in an object once, as in ["a","b"] or {"a":1}`
 	}
 	return o.Members[0].Value, ""
 }
@@ -173,10 +182,11 @@ type source interface{ next() (*entry, error) }
 
 // entry is one record of an input.
 type entry struct {
-	item records.Item
-	line int64 // where it begins
-	end  position
-	size int64 // bytes
+	item  records.Item
+	words map[string]string // what to say of members that are refused, instead of their field's reason
+	line  int64             // where it begins
+	end   position
+	size  int64 // bytes
 }
 
 // csvSource is the records of a CSV with a header.
@@ -207,31 +217,29 @@ func (s *csvSource) next() (*entry, error) {
 	case len(cells) != len(s.columns):
 		e.item.Err = invalid("expected %d cells, as the header has, found %d", len(s.columns), len(cells))
 	default:
-		e.item = s.item(cells)
+		e.item, e.words = s.item(cells)
 	}
 	return e, nil
 }
 
-// item returns what a record asks for.
-func (s *csvSource) item(cells []cell) records.Item {
+// item returns what a record asks for, and what to say of cells that have no value.
+func (s *csvSource) item(cells []cell) (item records.Item, words map[string]string) {
 	var members []records.Member
-	wrong := map[string]string{}
+	words = map[string]string{}
 	for i := range s.columns {
 		c := &s.columns[i]
 		if c.skip {
 			continue
 		}
-		switch v, bad := c.value(cells[i], s.im.Spreadsheet); {
-		case bad != "":
-			wrong[c.name] = bad
-		case v != nil:
+		v, instead := c.value(cells[i], s.im.Spreadsheet)
+		if instead != "" {
+			words[c.name] = instead
+		}
+		if v != nil {
 			members = append(members, records.Member{Name: c.name, Value: v})
 		}
 	}
-	if len(wrong) > 0 {
-		return records.Item{Err: fault.Fields("some fields are not valid", wrong)}
-	}
-	return s.im.item(members)
+	return s.im.item(members), words
 }
 
 // jsonSource is the lines of an NDJSON.

@@ -364,7 +364,7 @@ func (s state) after(batch []*entry, done []records.Done) state {
 		switch {
 		case d.Err != nil:
 			s.Failed++
-			s.Failures = append(s.Failures, Failure{batch[i].line, reason(d.Err)})
+			s.Failures = append(s.Failures, Failure{batch[i].line, batch[i].reason(d.Err)})
 		case d.Created:
 			s.Created++
 		case d.Unchanged:

@@ -73,6 +73,21 @@ func reason(err *fault.Error) string {
 	return strings.ToValidUTF8(text, "\ufffd")
 }
 
+// reason returns why the entry failed, on one line.
+func (e *entry) reason(err *fault.Error) string {
+	fields, ok := err.Details["fields"].(map[string]string)
+	if ok && len(e.words) > 0 {
+		fields = maps.Clone(fields)
+		for name, words := range e.words {
+			if fields[name] != "" {
+				fields[name] = words
+			}
+		}
+		err = err.With("fields", fields)
+	}
+	return reason(err)
+}
+
 // invalid returns a VALIDATION without details.
 func invalid(format string, args ...any) *fault.Error {
 	return fault.New(fault.Validation, "%s", fmt.Sprintf(format, args...))
