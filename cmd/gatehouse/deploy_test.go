@@ -102,7 +102,7 @@ func TestDeployKubernetes(t *testing.T) {
 			t.Errorf("ports %v do not fit %v", c.Ports, values)
 		}
 		delay, err := time.ParseDuration(values["GATEHOUSE_DRAIN_DELAY"])
-		if err != nil || time.Duration(pod.Grace)*time.Second < delay+35*time.Second {
+		if err != nil || time.Duration(pod.Grace)*time.Second < delay+42*time.Second {
 			t.Errorf("a grace of %d s does not fit a drain delay of %v: %v", pod.Grace, delay, err)
 		}
 	}

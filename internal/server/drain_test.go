@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +15,8 @@ import (
 	"time"
 
 	"gatehouse/internal/gatetest"
+	"gatehouse/internal/httpapi"
+	"gatehouse/internal/server"
 )
 
 // TestADrainLosesNothing stops a node under load, as SIGTERM would: every
@@ -139,6 +144,69 @@ func TestADrainLosesNothing(t *testing.T) {
 		}
 		if total != created {
 			t.Errorf("%d records, %d creations answered", total, created)
+		}
+	})
+}
+
+// TestADrainIsOverForWhoReadsNothing: a client that does not read its answer is cut off
+// when the drain is over. The requests that still run are recorded, what is queued is
+// written, and the server stops without an error. (The recorder was closed under them, in
+// no time at all, since the drain had used up the time of everything else.)
+func TestADrainIsOverForWhoReadsNothing(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		defer server.DrainFor(300 * time.Millisecond)()
+		node := w.Nodes[0]
+		run := func(pattern string, handler func(ctx context.Context) httpapi.Reply) {
+			node.Server.AddRouteAsIs("public data", httpapi.Route{
+				Method: "GET", Pattern: pattern, Auth: httpapi.KeyOrJWT, Limit: httpapi.PerCredential, Audit: httpapi.AuditStandard,
+				Handler: func(ctx context.Context, _ *httpapi.Authed) (httpapi.Reply, error) { return handler(ctx), nil },
+			})
+		}
+		slow := make(chan struct{})
+		run("/public/v1/large", func(context.Context) httpapi.Reply {
+			return httpapi.Reply{Data: []byte(`"` + strings.Repeat("x", 32<<20) + `"`)}
+		})
+		run("/public/v1/slow", func(context.Context) httpapi.Reply {
+			close(slow)
+			time.Sleep(time.Second)
+			return httpapi.Reply{Data: []byte(`"late"`)}
+		})
+		w.Apply(acme)
+		w.Apply("tenant: acme\npublic_api: {enabled: true, log_standard_requests: true}\n")
+		sam := w.Key("sam@acme.example")
+		reads, err := net.Dial("tcp", strings.TrimPrefix(node.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reads.Close()
+		fmt.Fprintf(reads, "GET /public/v1/large HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", gatetest.Host, sam.Token)
+		late := make(chan error, 1)
+		go func() {
+			r, _ := http.NewRequest("GET", node.URL+"/public/v1/slow", nil)
+			r.Host = gatetest.Host
+			r.Header.Set("Authorization", "Bearer "+sam.Token)
+			res, err := http.DefaultTransport.RoundTrip(r)
+			if err == nil {
+				err = res.Body.Close()
+			}
+			late <- err
+		}()
+		<-slow
+		begun := time.Now()
+		node.Stop() // fails the test where the server returns an error
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("the drain took %v", took)
+		}
+		<-late
+		if !node.Log.Contains(`"server.requests_cut"`) || node.Log.Contains("entry_lost") || node.Log.Contains("not_kept") {
+			t.Error("the log does not say that requests were cut, or says that something is lost")
+		}
+		found := map[string]bool{}
+		for _, e := range w.AuditLog("acme") {
+			found[e.Path] = true
+		}
+		if !found["/public/v1/large"] || !found["/public/v1/slow"] {
+			t.Errorf("the audit log has %v", found)
 		}
 	})
 }

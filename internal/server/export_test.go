@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"time"
 
 	"gatehouse/internal/admission"
 	"gatehouse/internal/audit"
@@ -47,3 +48,11 @@ func (s *Server) Answers() *admission.Budget { return s.answers }
 
 // Bodies returns the budget of bodies.
 func (s *Server) Bodies() *admission.Budget { return s.bodies }
+
+// DrainFor sets how long running requests have after the server was told to stop, and
+// returns a function that restores the previous value.
+func DrainFor(d time.Duration) (undo func()) {
+	was := drainTimeout
+	drainTimeout = d
+	return func() { drainTimeout = was }
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -16,7 +17,7 @@ type metrics struct {
 	latency  *prometheus.HistogramVec
 	limited  *prometheus.CounterVec
 	panics   prometheus.Counter
-	inFlight prometheus.Gauge
+	inFlight atomic.Int64 // requests being answered
 
 	known map[string]*series // by route pattern, "" for none; not written after newMetrics
 }
@@ -40,11 +41,12 @@ func newMetrics(s *Server) *metrics {
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gatehouse_rate_limited_total", Help: "Requests refused with 429, by tenant.",
 		}, []string{"tenant"}),
-		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "gatehouse_panics_total", Help: "Panics contained."}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gatehouse_requests_in_flight", Help: "Requests being answered."}),
-		known:    map[string]*series{},
+		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "gatehouse_panics_total", Help: "Panics contained."}),
+		known:  map[string]*series{},
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.limited, m.panics, m.inFlight,
+	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gatehouse_requests_in_flight", Help: "Requests being answered."},
+		func() float64 { return float64(m.inFlight.Load()) })
+	m.registry.MustRegister(m.requests, m.latency, m.limited, m.panics, inFlight,
 		collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))

@@ -175,7 +175,14 @@ const (
 
 // drainTimeout is how long running requests have to finish after the server was
 // told to stop.
-const drainTimeout = 30 * time.Second
+var drainTimeout = 30 * time.Second
+
+// After the drain, what still runs is cut off: endsWithin is how long it has to notice, and
+// closesWithin how long what is queued may take to be written.
+const (
+	endsWithin   = 2 * time.Second
+	closesWithin = 8 * time.Second
+)
 
 // lastAnswers is how long a draining server waits for connections to send one
 // more request.
@@ -193,8 +200,9 @@ func (s *Server) HTTP() *http.Server {
 // Serve serves public, and the operator's pages on ops unless it is nil, until
 // ctx ends. Then it drains: it reports that it is not ready, serves on until the
 // drain delay has passed, accepts no new connections, answers the connections it
-// has one last time, lets running requests finish, and writes what is queued. The
-// listeners are closed when it returns.
+// has one last time, lets running requests finish, and writes what is queued. A
+// request that does not finish in time, of a client that does not read its answer for
+// example, is cut off. The listeners are closed when it returns.
 func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	front := s.HTTP()
 	servers := []*http.Server{front}
@@ -235,14 +243,28 @@ func (s *Server) Serve(ctx context.Context, public, ops net.Listener) error {
 	for begun := time.Now(); open.Load() > 0 && time.Since(begun) < lastAnswers; {
 		time.Sleep(5 * time.Millisecond)
 	}
+	return errors.Join(err, s.finish(servers))
+}
+
+// finish lets running requests finish, cuts off those that do not, and closes the server.
+func (s *Server) finish(servers []*http.Server) (err error) {
 	drain, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	for _, h := range servers {
-		if e := h.Shutdown(drain); e != nil && !errors.Is(e, net.ErrClosed) {
+		switch e := h.Shutdown(drain); {
+		case errors.Is(e, context.DeadlineExceeded):
+			s.log.Emit("server.requests_cut", map[string]any{"requests": s.metrics.inFlight.Load()})
+			err = errors.Join(err, h.Close())
+		case e != nil && !errors.Is(e, net.ErrClosed):
 			err = errors.Join(err, e, h.Close())
 		}
 	}
-	return errors.Join(err, s.Close(drain))
+	for begun := time.Now(); s.metrics.inFlight.Load() > 0 && time.Since(begun) < endsWithin; {
+		time.Sleep(5 * time.Millisecond)
+	}
+	closing, cancel := context.WithTimeout(context.Background(), closesWithin) // drain may be over
+	defer cancel()
+	return errors.Join(err, s.Close(closing))
 }
 
 // Close ends the background work and writes what is queued: audit entries,
