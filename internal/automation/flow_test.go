@@ -217,7 +217,7 @@ func TestOnlyFailChoosesStatusAndCode(t *testing.T) {
 		t.Errorf("the trace has the details once, where it failed: %s", text)
 	}
 	s.host.fail = fault.Fields("wrong", map[string]string{"email": strings.Repeat("é", 3<<10)})
-	s.failure(`{"email":"e","data":[1]}`, 422, fault.ExecutionError, "make: wrong")
+	_ = s.failure(`{"email":"e","data":[1]}`, 422, fault.ExecutionError, "make: wrong")
 	if text := s.last.Trace.JSON(); !text.IsValid() || len(text) > 3<<10 || !strings.Contains(string(text), `"details":"{\"code\":\"VALIDATION\",`) || !strings.HasSuffix(string(text), `,"truncated":true}]`) {
 		t.Errorf("long details in the trace: %s", text)
 	}
