@@ -86,6 +86,7 @@ type outcomeLine struct {
 	Meta       json.RawMessage  `json:"meta,omitempty"`
 	Error      *string          `json:"error"`
 	Code       string           `json:"code,omitempty"`
+	Details    json.RawMessage  `json:"error_details,omitempty"` // which fields were wrong, for instance
 	Trace      json.RawMessage  `json:"trace,omitempty"`
 	Skipped    string           `json:"skipped,omitempty"` // what a flow left out
 	Console    []component.Line `json:"console"`
@@ -105,7 +106,7 @@ func (e *env) printOutcome(out *endpoint.Outcome, note string) error {
 	if out.Err != nil {
 		text := ""
 		line.Code, text = endpoint.Describe(out.Err)
-		line.Error = &text
+		line.Error, line.Details = &text, endpoint.Details(out.Err)
 	}
 	if err := printJSON(e.stdout, line); err != nil {
 		return err
@@ -169,7 +170,7 @@ func runList(f *flags) action {
 		return f.onTenant(ctx, func(t *tenantDB) error {
 			var runs []*endpoint.Run
 			err := endpoint.Runs(ctx, t.DB, t.config.Tenant.ID, filter, func(r *endpoint.Run) error {
-				r.Trace, r.Console = "", "" // large, and not printed
+				r.Trace, r.Console, r.Used = "", "", "" // large, and not printed
 				runs = append(runs, r)
 				return nil
 			})
@@ -216,9 +217,10 @@ func runShow(f *flags) action {
 			}
 			whole := struct {
 				runLine
+				Details json.RawMessage `json:"error_details"` // which fields were wrong, for instance
 				Trace   json.RawMessage `json:"trace"`
 				Console json.RawMessage `json:"console"`
-			}{line, json.RawMessage("null"), json.RawMessage(r.Console)}
+			}{line, r.ErrorDetails(), json.RawMessage("null"), json.RawMessage(r.Console)}
 			if r.Trace != "" {
 				whole.Trace = json.RawMessage(r.Trace)
 			}

@@ -212,6 +212,15 @@ func TestOnlyFailChoosesStatusAndCode(t *testing.T) {
 	if got := s.step("make"); got != "error: EXECUTION_ERROR: make: email: is taken" {
 		t.Errorf("the trace of a failed run: %s", got)
 	}
+	if text := string(s.last.Trace.JSON()); strings.Count(text, `"details":`) != 1 ||
+		!strings.Contains(text, `"error":"EXECUTION_ERROR: make: email: is taken","details":{"code":"VALIDATION","fields":{"email":"is taken"},"node":"make"}}`) {
+		t.Errorf("the trace has the details once, where it failed: %s", text)
+	}
+	s.host.fail = fault.Fields("wrong", map[string]string{"email": strings.Repeat("é", 3<<10)})
+	_ = s.failure(`{"email":"e","data":[1]}`, 422, fault.ExecutionError, "make: wrong")
+	if text := s.last.Trace.JSON(); !text.IsValid() || len(text) > 3<<10 || !strings.Contains(string(text), `"details":"{\"code\":\"VALIDATION\",`) || !strings.HasSuffix(string(text), `,"truncated":true}]`) {
+		t.Errorf("long details in the trace: %s", text)
+	}
 	for code, status := range map[fault.Code]int{fault.NotFound: 422, fault.Forbidden: 422, fault.Conflict: 422, fault.Overloaded: 503, fault.ExecutionTimeout: 504} {
 		s.host.fail = fault.New(code, "said the host")
 		want := code

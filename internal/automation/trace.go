@@ -1,12 +1,15 @@
 package automation
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"gatehouse/internal/fault"
 	"gatehouse/internal/wtf8"
 )
 
@@ -29,6 +32,7 @@ type Step struct {
 	// one of them is set.
 	SkippedBecause string
 	Error          string
+	details        jsontext.Value // of Error; nil for none
 	result         jsontext.Value
 	truncated      bool
 	began          time.Time
@@ -48,8 +52,26 @@ func (s *Step) keep(result any) {
 	s.result = slices.Clip(text)
 }
 
+// explain stores the details of an error, which name for instance the fields that were
+// wrong. Of more than MaxTraceResult it stores a JSON string of their beginning.
+func (s *Step) explain(err error) {
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) == 0 {
+		return
+	}
+	text, err := json.Marshal(f.Details)
+	if err != nil {
+		return
+	}
+	if len(text) > MaxTraceResult {
+		text, s.truncated = wtf8.AppendUTF8(nil, string(text[:MaxTraceResult])), true
+	}
+	s.details = slices.Clone(text)
+}
+
 // JSON returns the trace as a list of {"node", "type", "depth", "took_us"} with one of
-// "result" (and "truncated": true), "skipped" and "error".
+// "result", "skipped" and "error". An error may have "details". "truncated": true says that
+// the result or the details are a text of their beginning.
 func (t *Trace) JSON() jsontext.Value {
 	text := append(make([]byte, 0, 128*len(t.Steps)+2), '[')
 	for i := range t.Steps {
@@ -71,11 +93,14 @@ func (s *Step) append(dst []byte) []byte {
 		dst = wtf8.AppendUTF8(append(dst, `,"skipped":`...), s.SkippedBecause)
 	case s.Error != "":
 		dst = wtf8.AppendUTF8(append(dst, `,"error":`...), s.Error)
+		if s.details != nil {
+			dst = append(append(dst, `,"details":`...), s.details...)
+		}
 	default:
 		dst = append(append(dst, `,"result":`...), s.result...)
-		if s.truncated {
-			dst = append(dst, `,"truncated":true`...)
-		}
+	}
+	if s.truncated {
+		dst = append(dst, `,"truncated":true`...)
 	}
 	return append(dst, '}')
 }
@@ -104,6 +129,9 @@ func (t *Trace) close(at int, result any, skip *skipped, err error) {
 		s.SkippedBecause = skip.Error()
 	case err != nil:
 		s.Error = err.Error()
+		if at == len(t.Steps)-1 { // those around it fail for the same reason
+			s.explain(err)
+		}
 	default:
 		s.keep(result)
 	}

@@ -15,7 +15,7 @@
   const { TypeError, RangeError, Error, String, Object, Array, Number, Uint8Array, ArrayBuffer, Map, Set, Date, RegExp, Symbol } = G;
   const uncurry = (f) => (self, ...args) => apply(f, self, args);
   const getter = (proto, name) => uncurry(getOwnPropertyDescriptor(proto, name).get);
-  const floor = Math.floor, abs = Math.abs, now = Date.now, isInteger = Number.isInteger;
+  const floor = Math.floor, abs = Math.abs, now = Date.now, isInteger = Number.isInteger, isFinite = Number.isFinite;
   const isArray = Array.isArray, isView = ArrayBuffer.isView;
   const slice = uncurry(String.prototype.slice);
   const codeAt = uncurry(String.prototype.charCodeAt);
@@ -433,8 +433,37 @@
   hidden(Failure.prototype, 'name', 'Failure');
   hidden(Failure.prototype, 'constructor', Error);
 
-  hidden(G, 'fail', function fail(message, options = {}) {
-    const { status, code, details } = options ?? {};
+  // isPlain reports whether v is an object as a literal makes it.
+  const isPlain = (v) => {
+    if (typeof v !== 'object' || v === null) return false;
+    const proto = getPrototypeOf(v);
+    return proto === objectPrototype || proto === null;
+  };
+  const objectPrototype = Object.prototype;
+  const isCode = (v) => typeof v === 'function' || typeof v === 'symbol';
+
+  // options returns given, the last argument of the function called name, when it is a
+  // plain object of members that known has. It throws what wrong makes of a text for
+  // another value, which names the member that is not known, and for a further argument.
+  const options = (name, known, given, more, wrong) => {
+    if (!isPlain(given)) throw wrong(name + ': expected an object of ' + known.text);
+    for (const k of ownKeys(given)) {
+      if (typeof k === 'symbol' || known.names[k] !== true)
+        throw wrong(name + ': ' + slice(String(k), 0, 40) + ' is not known: expected ' + known.text);
+    }
+    for (let i = 0; i < more.length; i++) if (more[i] !== undefined) throw wrong(name + ': expected one object of ' + known.text);
+    return given;
+  };
+  const known = (...names) => {
+    const all = { __proto__: null };
+    for (const n of names) all[n] = true;
+    return { names: all, text: names.slice(0, -1).join(', ') + ' and ' + names.at(-1) };
+  };
+  const wrongType = (text) => new TypeError(text);
+
+  const FAIL = known('status', 'code', 'details');
+  hidden(G, 'fail', function fail(message, given, ...more) {
+    const { status, code, details } = options('fail', FAIL, given ?? {}, more, wrongType);
     if (status !== undefined && !(isInteger(status) && status >= 400 && status <= 599))
       throw new RangeError('fail: status must be a whole number from 400 to 599');
     if (code !== undefined && typeof code !== 'string') throw new TypeError('fail: code must be a string');
@@ -449,24 +478,11 @@
   }
   hidden(Answer.prototype, 'constructor', Object);
 
-  // isPlain reports whether v is an object as a literal makes it.
-  const isPlain = (v) => {
-    if (typeof v !== 'object' || v === null) return false;
-    const proto = getPrototypeOf(v);
-    return proto === objectPrototype || proto === null;
-  };
-  const objectPrototype = Object.prototype;
-  const isCode = (v) => typeof v === 'function' || typeof v === 'symbol';
-
   // respond refuses here what JSON would leave out or change without a word; the host
   // checks the rest.
-  hidden(G, 'respond', function respond(given) {
-    const answer = given ?? {};
-    if (!isPlain(answer)) throw new TypeError('respond: expected an object of status, headers and body');
-    for (const k of ownKeys(answer)) {
-      if (k !== 'status' && k !== 'headers' && k !== 'body')
-        throw new TypeError('respond: ' + slice(String(k), 0, 40) + ' is not known: expected status, headers and body');
-    }
+  const ANSWER = known('status', 'headers', 'body');
+  hidden(G, 'respond', function respond(given, ...more) {
+    const answer = options('respond', ANSWER, given ?? {}, more, wrongType);
     const { status, headers, body } = answer;
     if (status !== undefined && status !== null && !isInteger(status))
       throw new TypeError('respond: status: expected a whole number from 200 to 299');
@@ -497,23 +513,61 @@
   }
   hidden(Refusal.prototype, 'constructor', Error);
 
-  // call calls the host.
-  function call(name, args) {
-    const reply = host(CALL, name, stringify(args));
+  // invalid returns the refusal of a call that the host is not asked.
+  const invalid = (message) => new Refusal(stringify({ __proto__: null, message, code: 'VALIDATION', status: 400, details: { __proto__: null } }));
+
+  // call calls the host. more are the arguments beyond those that the function takes.
+  function call(name, args, more, replacer) {
+    for (let i = 0; i < more.length; i++) if (more[i] !== undefined) throw invalid(name + ': expected at most ' + ownKeys(args).length + ' arguments');
+    const reply = host(CALL, name, stringify(args, replacer));
     if (codeAt(reply, 0) === 61) return parse(slice(reply, 1)); // '='
     throw new Refusal(slice(reply, 1));
   }
+
+  // exact is a replacer for the arguments of records.list. It refuses what JSON would leave
+  // out or change: a list without the condition would have more records. An option that is
+  // undefined is one that is not given.
+  const exact = (args) => function (k, v) {
+    if (v === undefined && this === args) return v;
+    const found = v === undefined ? 'undefined'
+      : isCode(v) ? 'a ' + typeof v
+      : typeof v === 'number' && !isFinite(v) ? String(v)
+      : typeof v === 'object' && v !== null && !isArray(v) && !isPlain(v) ? toString(v)
+      : '';
+    if (found !== '') throw invalid('records.list: ' + slice(String(k), 0, 40) + ': expected a value as JSON has it, found ' + found);
+    return v;
+  };
+  const LIST = known('where', 'sort', 'search', 'fields', 'limit', 'cursor');
+  function list(entity, given, ...more) {
+    const { where, sort, search, fields, limit, cursor } = options('records.list', LIST, given === undefined ? {} : given, more, invalid);
+    const args = { entity, where, sort, search, fields, limit, cursor };
+    return call('records.list', args, [], exact(args));
+  }
+
+  // written checks that fields is not an object of which JSON would have nothing, such as a
+  // Map or a Promise: it would change nothing without a word. The host checks the rest.
+  const written = (name, fields) => {
+    if (typeof fields === 'object' && fields !== null && !isArray(fields) && toString(fields) !== '[object Object]')
+      throw invalid(name + ': expected the fields as an object, found ' + toString(fields));
+    return fields;
+  };
+  const writtenAll = (name, list, of) => {
+    if (isArray(list)) for (let i = 0; i < list.length && i <= MANY; i++) written(name + ': [' + i + ']', of(list[i]));
+    return list;
+  };
+  const MANY = 200; // the host takes no more
+
   const records = {
-    get: (entity, id) => call('records.get', { entity, id }),
-    list: (entity, { where, sort, search, fields, limit, cursor } = {}) => call('records.list', { entity, where, sort, search, fields, limit, cursor }),
-    create: (entity, fields) => call('records.create', { entity, fields }),
-    update: (entity, id, fields) => call('records.update', { entity, id, fields }),
-    delete: (entity, id) => call('records.delete', { entity, id }),
-    createMany: (entity, list) => call('records.createMany', { entity, list }),
-    updateMany: (entity, list) => call('records.updateMany', { entity, list }),
-    upsert: (entity, by, fields) => call('records.upsert', { entity, by, fields }),
-    share: (entity, id, to) => call('records.share', { entity, id, with: to }),
-    unshare: (entity, id, from) => call('records.unshare', { entity, id, with: from }),
+    get: (entity, id, ...more) => call('records.get', { entity, id }, more),
+    list,
+    create: (entity, fields, ...more) => call('records.create', { entity, fields: written('records.create', fields) }, more),
+    update: (entity, id, fields, ...more) => call('records.update', { entity, id, fields: written('records.update', fields) }, more),
+    delete: (entity, id, ...more) => call('records.delete', { entity, id }, more),
+    createMany: (entity, list, ...more) => call('records.createMany', { entity, list: writtenAll('records.createMany', list, (e) => e) }, more),
+    updateMany: (entity, list, ...more) => call('records.updateMany', { entity, list: writtenAll('records.updateMany', list, (e) => e?.fields) }, more),
+    upsert: (entity, by, fields, ...more) => call('records.upsert', { entity, by, fields: written('records.upsert', fields) }, more),
+    share: (entity, id, to, ...more) => call('records.share', { entity, id, with: to }, more),
+    unshare: (entity, id, from, ...more) => call('records.unshare', { entity, id, with: from }, more),
   };
   hidden(G, 'records', records);
 

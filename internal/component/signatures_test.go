@@ -282,6 +282,7 @@ func TestRespond(t *testing.T) {
 		`return respond(() => 1)`:                             "expected an object of status",
 		`return respond(new Map())`:                           "expected an object of status",
 		`return respond(respond({body: 'x'}))`:                "expected an object of status",
+		`return respond({body: "a"}, {status: 201})`:          "TypeError: respond: expected one object of status, headers and body",
 		`return respond({extra: 1})`:                          "TypeError: respond: extra is not known",
 		`return respond({[Symbol('s')]: 1})`:                  "Symbol(s) is not known",
 		`return respond({status: NaN})`:                       "respond: status: expected a whole number",

@@ -57,8 +57,8 @@ type AdminError struct {
 	Line      int            `json:"line"`
 	Column    int            `json:"column"`
 	Stack     string         `json:"stack"`
-	Status    int            `json:"status"` // the HTTP status of the answer; 0 in a kept run
-	Details   map[string]any `json:"details"`
+	Status    int            `json:"status"`  // the HTTP status of the answer; 0 in a kept run
+	Details   map[string]any `json:"details"` // null for none, and in a list
 }
 
 // AdminStep is one execution of one node of a flow. Steps inside an if or each
@@ -69,9 +69,10 @@ type AdminStep struct {
 	Depth     int             `json:"depth"`
 	TookUS    int64           `json:"took_us"`
 	Result    json.RawMessage `json:"result,omitempty"`
-	Truncated bool            `json:"truncated,omitempty"` // then result is the text of its beginning
+	Truncated bool            `json:"truncated,omitempty"` // then result or details is the text of its beginning
 	Skipped   string          `json:"skipped,omitempty"`   // what could not be read
 	Error     string          `json:"error,omitempty"`
+	Details   json.RawMessage `json:"details,omitempty"` // of the error: an object
 }
 
 // AdminRunDetail is a run with all that is kept of it.
@@ -141,6 +142,11 @@ func (s *Service) lines(ctx context.Context, tenantID tenant.ID, runs ...*Run) (
 		}
 		if r.Status == Failed {
 			list[i].Error = errorOf(r.ErrorCode, r.Error)
+			if kept := r.ErrorDetails(); kept != nil {
+				if err := json.Unmarshal(kept, &list[i].Error.Details); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	return list, nil

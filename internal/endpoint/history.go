@@ -55,7 +55,7 @@ type Run struct {
 	Trace     string // JSON list; "" for a component
 	Skipped   Skipped
 	EventKind string // the provider's; "" in token mode
-	Used      string // JSON of Used; "" for a run of an earlier version
+	Used      string // JSON of keptUsed; "" for a run of an earlier version
 	Console   string // JSON list of {level, text}
 
 	tenant tenant.ID
@@ -77,7 +77,7 @@ func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	r := &Run{
 		ID: clock.NewID(began), StartedAt: clock.Micros(began), Took: out.Wall.Microseconds(), CPU: out.CPU.Microseconds(),
 		Target: j.target, Slug: j.slug, Auth: j.auth, UserID: out.UserID, RequestID: j.requestID, Status: Succeeded,
-		Tries: out.Tries, Trace: string(out.Trace), Skipped: out.Skipped, Console: consoleJSON(out.Console), Used: out.Used.json(), tenant: j.config.Tenant.ID,
+		Tries: out.Tries, Trace: string(out.Trace), Skipped: out.Skipped, Console: consoleJSON(out.Console), Used: out.Used.json(nil), tenant: j.config.Tenant.ID,
 	}
 	if j.event != nil {
 		r.EventID, r.EventKind = j.event.ID, storedKind(j.event.Kind)
@@ -89,6 +89,7 @@ func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	default:
 		r.Status = Failed
 		r.ErrorCode, r.Error = Describe(out.Err)
+		r.Used = out.Used.json(Details(out.Err))
 		r.Error = strings.ReplaceAll(r.Error, "\x00", "\uFFFD") // a PostgreSQL text cannot contain it
 		if j.event != nil {
 			r.payload, _ = json.Marshal(delivery{j.inputs, *j.event}) // cannot fail: plain texts and checked JSON
@@ -124,6 +125,38 @@ func Describe(err error) (code, text string) {
 		}
 	}
 	return string(f.Code), text
+}
+
+// maxDetails is how many bytes of an error's details are kept with a run.
+const maxDetails = 8 << 10
+
+// Details returns the details of an error, which say for instance which fields were
+// wrong, as they are kept with a run: a JSON object, nil where there are none. Of more
+// than maxDetails it returns {"truncated": true, "beginning": "…"}.
+func Details(err error) json.RawMessage {
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(f.Details)
+	if err != nil {
+		return nil
+	}
+	if len(text) > maxDetails {
+		beginning := strings.ToValidUTF8(string(text[:maxDetails]), "")
+		text, _ = json.Marshal(map[string]any{"truncated": true, "beginning": beginning}) // cannot fail: a text
+	}
+	return text
+}
+
+// ErrorDetails returns the details of a failed run's error, as Details does; nil also for
+// a run of an earlier version.
+func (r *Run) ErrorDetails() json.RawMessage {
+	kept := keptUsed{}
+	if r.Used == "" || json.Unmarshal([]byte(r.Used), &kept) != nil {
+		return nil
+	}
+	return kept.Details
 }
 
 const (
@@ -166,7 +199,7 @@ func newHistory(st runStore, emit func(string, map[string]any)) *history {
 
 // size returns about how many bytes a run takes in memory.
 func (r *Run) size() int64 {
-	return int64(512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.payload))
+	return int64(512 + len(r.Trace) + len(r.Console) + len(r.Error) + len(r.Used) + len(r.payload))
 }
 
 // add queues a run. If the database cannot keep up with its tenant, add waits a

@@ -162,10 +162,11 @@ func (c *call) items(list jsontext.Value) ([]records.Item, error) {
 				return nil, err
 			}
 			id, _ := element.Get("id")
-			if v, _ = element.Get("fields"); id.Kind() != '"' || len(element.Members) != 2 {
+			fields, given := element.Get("fields")
+			if id.Kind() != '"' || !given || len(element.Members) != 2 {
 				return nil, fault.New(fault.Validation, "records.updateMany: [%d]: expected {id, fields}", i)
 			}
-			item.ID = withoutNUL(schema.Unquote(id))
+			item.ID, v = withoutNUL(schema.Unquote(id)), fields
 		}
 		fields, err := c.element(v, i, "the fields as an object")
 		if err != nil {

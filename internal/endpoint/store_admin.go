@@ -67,7 +67,7 @@ type runQuery struct {
 
 // runColumnsBrief are those of a run in a list: without what may be large.
 const runColumnsBrief = `run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth, user_id, request_id, event_id,
-	status, error_code, SUBSTR(error, 1, 500), tries, '', '', used, event_kind, skipped, skipped_because`
+	status, error_code, SUBSTR(error, 1, 500), tries, '', '', '', event_kind, skipped, skipped_because`
 
 // runPage returns a page of runs, newest first, without trace and console, and the
 // id that the next page comes before: "" when there is no more. A page may be

@@ -28,8 +28,15 @@ func (u *Used) component(c component.Used) {
 	u.Calls, u.Handed, u.Memory = max(u.Calls, c.HostCalls), max(u.Handed, c.HostBytes), max(u.Memory, c.Memory)
 }
 
-func (u Used) json() string {
-	b, _ := json.Marshal(u) // cannot fail: numbers
+// keptUsed is the JSON of Run.Used: what the run used and, where it failed, the details
+// of its error.
+type keptUsed struct {
+	Used
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+func (u Used) json(details json.RawMessage) string {
+	b, _ := json.Marshal(keptUsed{u, details}) // cannot fail: numbers and JSON
 	return string(b)
 }
 

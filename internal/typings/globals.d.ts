@@ -31,48 +31,61 @@ interface Refusal extends Error {
   readonly details: any;
 }
 
-/** A condition on a field: a value, a list of values, or operators like {gte: 100}. */
-type Condition<T> = T | null | readonly (T | null)[] | { readonly [operator: string]: unknown };
-type Where<R> = { readonly [F in keyof R]?: Condition<R[F]> } & { readonly or?: readonly Where<R>[] };
-type Sorted<R> = (keyof R & string) | `-${keyof R & string}`;
+/** A condition on a field: a value, or operators like {gte: 100, lt: 200}, which must all hold. */
+type Condition<T> = [T] extends [readonly (infer U)[]] ? { readonly contains?: U; readonly is_null?: boolean } : T | Operators<T>;
+type Operators<T> = { readonly eq?: T; readonly ne?: T; readonly in?: readonly T[]; readonly nin?: readonly T[]; readonly is_null?: boolean } & (
+  string extends T ? Ordered<T> & { readonly prefix?: string; readonly contains?: string } : [T] extends [number] ? Ordered<T> : {});
+type Ordered<T> = { readonly lt?: T; readonly lte?: T; readonly gt?: T; readonly gte?: T };
+type Conditions<R> = { readonly [F in keyof R]?: Condition<NonNullable<R[F]>> };
+/** All conditions must hold, and those of one of the groups of or. */
+type Where<R> = Conditions<R> & { readonly or?: readonly Conditions<R>[] };
+type Sorted<F extends string> = F | `-${F}`;
 type EntityName = keyof Entities;
+/** The entity types whose records a component makes, deletes and shares: all but user. */
+type OwnedName = Exclude<EntityName, "user">;
 type Entity<E extends EntityName> = Entities[E]["record"];
 /** The fields of a new record, and those of a change. */
 type Fields<E extends EntityName> = Entities[E]["fields"];
-type Changes<E extends EntityName> = Partial<Entities[E]["fields"]>;
+type Changes<E extends EntityName> = Partial<Fields<E>>;
+/** Whom a record is shared with: a user, by id or e-mail address, or a role by its name. */
+type With = { readonly user: string; readonly role?: null } | { readonly role: string; readonly user?: null };
+/** Whom a share is with: the id of a user or the name of a role. The other is null. */
+type Principal = { user: string; role: null } | { user: null; role: string };
 
+/** A record that the caller may change and not read has its id alone. */
 declare const records: {
   /** The record, or null where it is absent or hidden. */
   get<E extends EntityName>(entity: E, id: string): Entity<E> | null;
-  /** The records with these values, at most 50 without a limit, up to 200. */
-  list<E extends EntityName>(entity: E, options?: {
-    where?: Where<Entity<E>>; sort?: readonly Sorted<Entity<E>>[]; fields?: readonly (keyof Entity<E> & string)[]; search?: string; limit?: number; cursor?: string | null;
-  }): { records: Entity<E>[]; nextCursor: string | null };
+  /** The records with these values, at most 50 without a limit, up to 200. With fields they have these and their id. */
+  list<E extends EntityName, F extends keyof Entity<E> & string = keyof Entity<E> & string>(entity: E, options?: {
+    where?: Where<Entity<E>> | null; sort?: readonly Sorted<Entities[E]["sorts"]>[] | null; fields?: readonly F[] | null; search?: string | null;
+    limit?: number | null; cursor?: string | null;
+  }): { records: Pick<Entity<E>, F | ("id" & keyof Entity<E>)>[]; nextCursor: string | null };
   /** Makes a record. */
-  create<E extends EntityName>(entity: E, fields: Fields<E>): Entity<E>;
+  create<E extends OwnedName>(entity: E, fields: Fields<E>): Entity<E>;
   /** Changes these fields. */
   update<E extends EntityName>(entity: E, id: string, fields: Changes<E>): Entity<E>;
   /** Deletes a record. */
-  delete(entity: EntityName, id: string): null;
+  delete(entity: OwnedName, id: string): { id: string; deleted: true };
   /** Makes up to 200 records, all or none. */
-  createMany<E extends EntityName>(entity: E, list: readonly Fields<E>[]): Entity<E>[];
+  createMany<E extends OwnedName>(entity: E, list: readonly Fields<E>[]): Entity<E>[];
   /** Changes up to 200 records, all or none. */
-  updateMany<E extends EntityName>(entity: E, list: readonly (Changes<E> & { id: string })[]): Entity<E>[];
+  updateMany<E extends OwnedName>(entity: E, list: readonly { readonly id: string; readonly fields: Changes<E> }[]): Entity<E>[];
   /** Changes the record with this value of a unique field, or makes one. */
-  upsert<E extends EntityName>(entity: E, by: keyof Fields<E> & string, fields: Fields<E>): Entity<E>;
+  upsert<E extends OwnedName>(entity: E, by: Entities[E]["unique"], fields: Fields<E>): Entity<E>;
   /** Shares a record with a user or a role. */
-  share(entity: EntityName, id: string, to: ({ user: string } | { role: string }) & { access: "read" | "edit" }): unknown;
+  share(entity: OwnedName, id: string, to: With & { readonly access: "read" | "edit" }): Principal & { access: "read" | "edit"; created_at: string };
   /** Takes a share back. */
-  unshare(entity: EntityName, id: string, from: { user: string } | { role: string }): unknown;
+  unshare(entity: OwnedName, id: string, from: With): Principal & { deleted: true };
 };
 
 /** What the manifest gives the component as config. */
 declare const config: Readonly<Record<string, any>>;
 
 /** Ends the run with an error: status 400 to 599. */
-declare function fail(message: string, options?: { status?: number; code?: string; details?: unknown }): never;
+declare function fail(message: string, options?: { status?: number; code?: string; details?: unknown } | null): never;
 /** Returned, it is the whole answer to the call. */
-declare function respond(answer: { status?: number; headers?: Record<string, string>; body?: unknown }): object;
+declare function respond(answer?: { status?: number | null; headers?: Readonly<Record<string, string>> | null; body?: string | object | null }): object;
 
 type Bytes = string | ArrayBuffer | ArrayBufferView;
 type Encoding = "hex" | "base64" | "base64url";
@@ -94,7 +107,7 @@ declare function structuredClone<T>(value: T): T;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
 declare const crypto: {
-  getRandomValues<T extends ArrayBufferView>(view: T): T;
+  getRandomValues<T extends Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array>(view: T): T;
   randomUUID(): string;
   sha256: typeof sha256;
   hmacSha256: typeof hmacSha256;
@@ -115,6 +128,8 @@ declare class TextEncoder {
 declare class TextDecoder {
   constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
   readonly encoding: "utf-8";
+  readonly fatal: boolean;
+  readonly ignoreBOM: boolean;
   decode(input?: ArrayBuffer | ArrayBufferView): string;
 }
 declare class URLSearchParams {

@@ -26,9 +26,9 @@ func Declarations(s *schema.Schema, defs *custom.Definitions) []byte {
 	w.secrets(defs)
 	var entities []string
 	for _, e := range s.Entities {
-		name := w.entity(e)
-		entities = append(entities, "  "+quote(e.Name)+": { record: "+name+"; fields: "+name+"Fields };")
+		entities = append(entities, w.entity(e))
 	}
+	entities = append(entities, w.user(s.User))
 	w.block("interface Entities", entities)
 	var components []string
 	for _, name := range slices.Sorted(maps.Keys(defs.Components)) {
@@ -75,11 +75,39 @@ func (w *writer) secrets(defs *custom.Definitions) {
 	w.line("")
 }
 
-// entity declares an entity type, and returns the name of its interface.
+// entity declares an entity type, and returns its member of Entities.
 func (w *writer) entity(e *schema.Entity) string {
+	sorts, unique := []string{"created_at", "updated_at"}, []string(nil)
+	for _, f := range e.Fields {
+		if f.Sortable() {
+			sorts = append(sorts, f.Name)
+		}
+		if f.Unique {
+			unique = append(unique, f.Name)
+		}
+	}
+	name := w.interfaces(e, []string{"  id: string;", "  owner_id: string;", "  created_at: string;", "  updated_at: string;"}, []string{"  owner_id?: string;"})
+	return entry(e, name, sorts, unique)
+}
+
+// user declares the users, whose built-in members are those of contract U3: name and
+// locale can be changed.
+func (w *writer) user(e *schema.Entity) string {
+	name := w.interfaces(e, []string{"  id: string;", "  email: string;", "  name: string;", "  locale: string;", `  userType: "internal" | "external";`,
+		"  isOwner: boolean;", "  active: boolean;", "  created_at: string;", "  updated_at: string;"}, []string{"  name?: string;", "  locale?: string;"})
+	return entry(e, name, nil, nil)
+}
+
+// entry returns the member of Entities of an entity type: the interfaces of its records
+// and fields, and the fields that a list is sorted by and upsert finds a record by.
+func entry(e *schema.Entity, name string, sorts, unique []string) string {
+	return "  " + quote(e.Name) + ": { record: " + name + "; fields: " + name + "Fields; sorts: " + union(sorts) + "; unique: " + union(unique) + " };"
+}
+
+// interfaces declares a record and its fields, each with those members and the declared
+// fields, and returns the name of the record's interface.
+func (w *writer) interfaces(e *schema.Entity, record, fields []string) string {
 	name := w.named(e.Name)
-	record := []string{"  id: string;", "  owner_id: string;", "  created_at: string;", "  updated_at: string;"}
-	fields := []string{"  owner_id?: string;"}
 	for _, f := range e.Fields {
 		is, mayBeNull, mayBeAbsent := typeOf(f), " | null", "?"
 		if f.Required {
@@ -96,9 +124,9 @@ func (w *writer) entity(e *schema.Entity) string {
 }
 
 // taken are names of the language and of globals.d.ts that an entity type could have.
-var taken = strings.Fields(`Array ArrayBuffer Boolean Bytes Changes Condition Context DataView Date Delivery Encoding Entities Entity Error
-	Exclude Extract Fields Function Inputs Intl Iterable Iterator Json Map Math Number Object Omit Parameters Partial Pick Promise
-	Proxy Readonly Record Refusal Reflect Required Set Sorted String Symbol Where`)
+var taken = strings.Fields(`Array ArrayBuffer Boolean Bytes Changes Condition Conditions Context DataView Date Delivery Encoding Entities Entity EntityName
+	Error Exclude Extract Fields Function Inputs Intl Iterable Iterator Json Map Math NonNullable Number Object Omit Operators Ordered OwnedName Parameters Partial Pick
+	Principal Promise Proxy Readonly Record Refusal Reflect Required Set Sorted String Symbol Where With`)
 
 // named returns the name of an entity type's interface: order_line is OrderLine.
 func (w *writer) named(entity string) string {

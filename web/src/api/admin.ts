@@ -237,6 +237,7 @@ export interface AdminStep {
   truncated?: boolean;
   skipped?: string;
   error?: string;
+  details?: unknown;
 }
 
 export interface AdminTarget {

@@ -109,7 +109,7 @@ export function timed(trace: readonly Step[]): Timed[] {
 
 /** stepWords says in a line what a step came to. */
 export function stepWords(step: Step): string {
-  if (step.error) return step.error
+  if (step.error) return step.details ? `${step.error} ${JSON.stringify(step.details)}` : step.error
   if (step.skipped) return `skipped: ${step.skipped}`
   const r = step.result
   if (step.type === 'if') return r === true ? 'true, so then' : 'false, so else'
