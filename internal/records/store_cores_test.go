@@ -212,6 +212,48 @@ func TestABatchOfManyIsPreparedOnACore(t *testing.T) {
 	})
 }
 
+// TestALargeBodyIsCheckedInTurn checks that creating and updating a large record waits for
+// a core, and gives it back, refused or not, and that a small one needs none.
+func TestALargeBodyIsCheckedInTurn(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		sam := h.as("sam")
+		id := h.create(sam, "contact", bodyOf(1, ""))["id"].(string)
+		cores := admission.NewCores(1)
+		h.store.Share(cores)
+		for what, write := range map[string]func(ctx context.Context, size int, more string) error{
+			"create": func(ctx context.Context, size int, more string) error {
+				_, err := sam.Create(ctx, "contact", body(t, bodyOf(size, more)))
+				return err
+			},
+			"update": func(ctx context.Context, size int, more string) error {
+				_, err := sam.Update(ctx, "contact", id, body(t, bodyOf(size, more)))
+				return err
+			},
+		} {
+			busy, err := cores.Start(t.Context(), "another tenant")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := write(t.Context(), 1000, ""); err != nil {
+				t.Errorf("%s of a small record: %v", what, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if err := write(ctx, 100_000, ""); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s of a large record without a core: %v", what, err)
+			}
+			cancel()
+			busy.Stop()
+			if err := write(t.Context(), 100_000, `, "nope": 1`); fault.CodeOf(err) != fault.Validation {
+				t.Errorf("%s with a wrong member: %v", what, err)
+			}
+			if err := write(t.Context(), 100_000, ""); err != nil {
+				t.Errorf("%s of a large record: %v", what, err)
+			}
+		}
+	})
+}
+
 // TestAWorkHasNoCoreWhileItAsksTheDatabase checks that a batch leaves its core to others
 // during a query, which may wait for a connection, and has it again afterwards.
 func TestAWorkHasNoCoreWhileItAsksTheDatabase(t *testing.T) {

@@ -70,8 +70,15 @@ func (p *UnitSession) May(entity string, verb access.Verb) error { return p.s.Ma
 
 // Create adds a record.
 func (p *UnitSession) Create(ctx context.Context, entity string, members []Member) (Record, error) {
-	r, in, err := p.s.draft(ctx, entity, members, p.reaches)
+	r, err := p.s.rights(entity, "", access.Create)
 	if err != nil {
+		return nil, err
+	}
+	in, err := checkCreate(r, members)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.s.draft(ctx, r, in, p.reaches); err != nil {
 		return nil, err
 	}
 	return p.s.create(ctx, p, r, in)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/tenant"
@@ -19,8 +20,19 @@ func (s *Session) Create(ctx context.Context, entity string, members []Member) (
 	var out Record
 	err := s.current(ctx, func(s *Session) error {
 		// Outside of the transaction, which all creations of the tenant wait for.
-		r, in, err := s.draft(ctx, entity, members, s.reachedBy(s.h))
+		r, err := s.rights(entity, "", access.Create)
 		if err != nil {
+			return err
+		}
+		var in *input
+		err = s.inTurn(ctx, members, func() (err error) {
+			in, err = checkCreate(r, members)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.draft(ctx, r, in, s.reachedBy(s.h)); err != nil {
 			return err
 		}
 		return s.h.WriteOrdered(ctx, func(tx db.Tx) error {
@@ -48,7 +60,14 @@ func (s *Session) Update(ctx context.Context, entity, id string, members []Membe
 		if err != nil {
 			return err
 		}
-		in := checkUpdate(r, members)
+		var in *input
+		err = s.inTurn(ctx, members, func() error {
+			in = checkUpdate(r, members)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 		managed = r.Entity.Name == schema.UserEntity && managing(r.Entity, members)
 		return s.fenced(ctx, func(v *txView) error {
 			out, err = s.update(ctx, v, r, id, members, in)
@@ -76,6 +95,24 @@ func (s *Session) Delete(ctx context.Context, entity, id string) error {
 		clearLeft(ctx, s.h, left)
 	}
 	return err
+}
+
+// inTurn runs fn, which goes through members, in a turn at the cores if they are large. It
+// must not be called by who has a core.
+func (s *Session) inTurn(ctx context.Context, members []Member, fn func() error) error {
+	size := 0
+	for i := range members {
+		size += len(members[i].Value)
+	}
+	if size < admission.Heavy {
+		return fn()
+	}
+	work, err := s.store.cores.Start(ctx, string(s.viewer.Tenant()))
+	if err != nil {
+		return err
+	}
+	defer work.Stop()
+	return fn()
 }
 
 // within runs fn in a transaction under the current configuration, with the

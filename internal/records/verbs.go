@@ -75,26 +75,15 @@ func (s *Session) rights(entity, id string, verb access.Verb) (*access.EntityRig
 	return s.on(entity, verb)
 }
 
-// draft checks the body of a new record.
-func (s *Session) draft(ctx context.Context, entity string, members []Member, reaches reachesFunc) (*access.EntityRights, *input, error) {
-	r, err := s.rights(entity, "", access.Create)
-	if err != nil {
-		return nil, nil, err
-	}
-	in, err := checkCreate(r, members)
-	if err != nil {
-		return nil, nil, err
-	}
+// draft checks the rest of the body of a new record, of which checkCreate has said in.
+func (s *Session) draft(ctx context.Context, r *access.EntityRights, in *input, reaches reachesFunc) error {
 	if err := s.checkOwner(r, in, s.viewer.UserID()); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if err := checkReferences(ctx, r.Entity, in, reaches); err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := in.err(); err != nil {
-		return nil, nil, err
-	}
-	return r, in, nil
+	return in.err()
 }
 
 // create adds a record that draft has checked.
