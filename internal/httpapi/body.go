@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 
 	"gatehouse/internal/admission"
@@ -138,8 +139,7 @@ func (c *Call) Compute(fn func() error) error {
 
 // Uncompressed reports whether a header announces a body without a content encoding.
 func Uncompressed(h http.Header) bool {
-	e := h.Get("Content-Encoding")
-	return e == "" || strings.EqualFold(e, "identity")
+	return !slices.ContainsFunc(h["Content-Encoding"], func(e string) bool { return e != "" && !strings.EqualFold(e, "identity") })
 }
 
 // CheckJSON returns UNSUPPORTED_MEDIA_TYPE unless a header announces a body of JSON

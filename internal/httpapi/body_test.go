@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -105,4 +106,19 @@ func TestALargeBodyIsParsedInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	busy.Stop()
+}
+
+// TestUncompressed: a body is uncompressed if no header says otherwise, the second included.
+func TestUncompressed(t *testing.T) {
+	for _, c := range []struct {
+		encodings []string
+		want      bool
+	}{
+		{nil, true}, {[]string{""}, true}, {[]string{"identity"}, true}, {[]string{"Identity", "identity"}, true},
+		{[]string{"gzip"}, false}, {[]string{"identity", "gzip"}, false}, {[]string{"identity, gzip"}, false}, {[]string{"", "br"}, false},
+	} {
+		if got := httpapi.Uncompressed(http.Header{"Content-Encoding": c.encodings}); got != c.want {
+			t.Errorf("%q: %v", c.encodings, got)
+		}
+	}
 }
