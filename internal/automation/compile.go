@@ -3,19 +3,58 @@ package automation
 import (
 	"cmp"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gatehouse/internal/inputs"
 )
 
-// Names says which names of the tenant a flow may use. A nil function accepts all.
+// Names says which names of the tenant a flow may use, and what is refused in every run.
+// A nil function accepts all. A reason is for the author, "" if there is none.
 type Names struct {
-	// Entity reports whether there is such an entity type.
+	// Entity reports whether there is such an entity type. The other functions are
+	// called only for one that there is.
 	Entity func(entity string) bool
 	// Field reports whether create and update may set a field of the entity type;
 	// Filter, whether where may name it; Unique, whether an upsert may find a record by it.
 	Field, Filter, Unique func(entity, field string) bool
+	// Required returns the fields that a new record must have.
+	Required func(entity string) []string
+	// Value returns the reason why a field cannot be set to v.
+	Value func(entity, field string, v jsontext.Value) (reason string)
+	// Where returns the reason why a list cannot have a condition.
+	Where func(entity string, c Condition) (reason string)
+	// Sort returns the reason why a list cannot be in an order; Search, why it cannot
+	// be searched for words, which are "" if only the run has them.
+	Sort, Search func(entity, text string) (reason string)
+	// TakesList reports whether an operator of where has a list of operands.
+	TakesList func(operator string) bool
+	// Member returns what a member of a record holds, and whether records have it;
+	// Members, the names of all members.
+	Member  func(entity, name string) (Holds, bool)
+	Members func(entity string) []string
 	// Component reports whether there is such a logic component.
 	Component func(name string) bool
+	// Inputs returns what a component declares.
+	Inputs func(component string) []inputs.Declaration
 }
+
+// Condition is what a list asks of a field.
+type Condition struct {
+	Field, Operator string
+	// Operands are texts, numbers, true or false. Known is false if only the run has them.
+	Operands []jsontext.Value
+	Known    bool
+}
+
+// Holds says what a member of a record holds.
+type Holds int
+
+// What a member of a record holds.
+const (
+	HoldsAnything Holds = iota // an object or a list with members of its own
+	HoldsOne                   // a text, a number, true or false
+	HoldsList                  // a list of texts
+)
 
 // Flow is a compiled definition. It is safe for concurrent use.
 type Flow struct {
@@ -49,7 +88,7 @@ func Restore(def *Definition) (*Flow, Problems) {
 }
 
 func compile(def *Definition, c *compiler) (*Flow, Problems) {
-	c.scope, c.allItems, c.must, c.room = newScope(def), map[string]bool{}, def.FailOnSkip, MaxExpressions
+	c.scope, c.allItems, c.shapes, c.must, c.room = newScope(def), map[string]bool{}, map[int]*shape{}, def.FailOnSkip, MaxExpressions
 	for _, d := range def.Outputs {
 		c.outputs = append(c.outputs, d.Name)
 	}
@@ -68,6 +107,7 @@ type compiler struct {
 	must     bool // nodes end the run when they cannot read what they need
 	outputs  []string
 	room     int             // of MaxExpressions, in bytes
+	shapes   map[int]*shape  // what is known of results and items, by slot
 	allItems map[string]bool // the names of all items that were compiled so far
 	problems Problems
 }
@@ -80,9 +120,17 @@ func (c *compiler) list(nodes []*node) []*instruction {
 		if n.typ.readable {
 			made[i].slot = c.slot()
 		}
+		if d, ok := n.declaration.(shaper); ok && !c.stored {
+			c.shapes[made[i].slot] = d.shape(c)
+		}
 		if n.id != "" {
 			c.nodes[n.id] = made[i].slot
 		}
 	}
 	return made
+}
+
+// knows reports whether there is an entity type.
+func (c *compiler) knows(entity string) bool {
+	return entity != "" && (c.names.Entity == nil || c.names.Entity(entity))
 }

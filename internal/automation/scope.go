@@ -93,7 +93,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 		}
 		for i := len(c.items) - 1; i >= 0; i-- {
 			if c.items[i].name == root {
-				return &ref{slot: c.items[i].slot, path: path[1:], text: text}, ""
+				return c.read(c.items[i].slot, root, path[1:], text)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 	case before && slot == noResult:
 		return nil, "the node " + root + " has no result to read: only " + readableTypes() + " have"
 	case before:
-		return &ref{slot: slot, path: path[1:], text: text}, ""
+		return c.read(slot, root, path[1:], text)
 	case c.ids[root] != "":
 		return nil, "the node " + root + " comes later, at " + c.ids[root]
 	case c.allItems[root]:

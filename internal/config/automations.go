@@ -151,42 +151,7 @@ func checkAutomations(p *plan) {
 
 // names says which names flows may use in a state that has the schema.
 func (s *state) names(sc *schema.Schema) automation.Names {
-	return FlowNames(sc, func(name string) bool { return s.components[name] != nil })
-}
-
-// FlowNames returns the names that a flow may use (contract F7): what the schema
-// has, and the components that component knows.
-func FlowNames(sc *schema.Schema, component func(name string) bool) automation.Names {
-	field := func(entity, name string) *schema.Field {
-		if entity == schema.UserEntity {
-			return sc.User.Field(name)
-		}
-		return sc.Entity(entity).Field(name)
-	}
-	return automation.Names{
-		Entity: func(entity string) bool { return entity == schema.UserEntity || sc.Entity(entity) != nil },
-		Field: func(entity, name string) bool {
-			if field(entity, name) != nil {
-				return true
-			}
-			if entity == schema.UserEntity {
-				return name == "name" || name == "locale"
-			}
-			return name == "owner_id"
-		},
-		Filter: func(entity, name string) bool {
-			if entity == schema.UserEntity {
-				return name == "email"
-			}
-			f := field(entity, name)
-			return f != nil && f.Filterable() && f.Scalar()
-		},
-		Unique: func(entity, name string) bool {
-			f := field(entity, name)
-			return f != nil && f.Unique
-		},
-		Component: component,
-	}
+	return FlowNames(sc, func(name string) *custom.Component { return s.components[name] })
 }
 
 // checkStoredFlow finds what a stored automation, which the manifest does not
@@ -225,8 +190,17 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 			}
 			return true
 		},
-		Filter: stays(before.Filter, after.Filter, "indexed or unique", "filters"),
-		Unique: stays(before.Unique, after.Unique, "unique", "upserts"),
+		Member: func(entity, name string) (automation.Holds, bool) {
+			if _, had := before.Member(entity, name); had {
+				if _, has := after.Member(entity, name); !has {
+					p.add(p.placeOfField(entity, ""), "field %s of %s"+needs, name, entity, p.cannotGo(entity, name), a.Name)
+				}
+			}
+			return automation.HoldsAnything, true
+		},
+		Members: after.Members,
+		Filter:  stays(before.Filter, after.Filter, "indexed or unique", "filters"),
+		Unique:  stays(before.Unique, after.Unique, "unique", "upserts"),
 		Component: func(name string) bool {
 			if before.Component(name) && !after.Component(name) {
 				p.add(p.m.place("logic_components"), "logic component %s"+needs, name, "cannot be removed", a.Name)

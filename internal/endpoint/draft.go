@@ -245,7 +245,7 @@ func (d *drafter) automation(ctx context.Context, name string, text []byte) (*dr
 	def, problems := automation.Decode(jsontext.Value(whole))
 	var compiled *automation.Flow
 	if def != nil {
-		compiled, problems = automation.Compile(def, config.FlowNames(d.cfg.Schema, func(name string) bool { return d.catalog.Components[name] != nil }))
+		compiled, problems = automation.Compile(def, config.FlowNames(d.cfg.Schema, func(name string) *custom.Component { return d.catalog.Components[name] }))
 	}
 	if len(problems) > 0 {
 		d.flowProblems(given.Nodes, problems)
