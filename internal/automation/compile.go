@@ -76,7 +76,8 @@ type instruction struct {
 }
 
 // Compile checks a definition's names, templates and conditions (contract F7) and
-// compiles it. It returns either a Flow or problems.
+// compiles it. It returns either a Flow or problems; neither for the part of a definition
+// (DecodePartly) in which there are none.
 func Compile(def *Definition, names Names) (*Flow, Problems) {
 	return compile(def, &compiler{names: names})
 }
@@ -88,13 +89,14 @@ func Restore(def *Definition) (*Flow, Problems) {
 }
 
 func compile(def *Definition, c *compiler) (*Flow, Problems) {
+	c.lost = def.lost
 	c.scope, c.allItems, c.shapes, c.must, c.room = newScope(def), map[string]bool{}, map[int]*shape{}, def.FailOnSkip, MaxExpressions
 	for _, d := range def.Outputs {
 		c.outputs = append(c.outputs, d.Name)
 	}
 	c.findIDs(def.nodes)
 	nodes := c.list(def.nodes)
-	if len(c.problems) > 0 {
+	if len(c.problems) > 0 || def.partial {
 		return nil, c.problems
 	}
 	return &Flow{name: def.Name, inputs: def.InputSchema, output: c.outputs, nodes: nodes, scope: c.scope, size: min(len(c.ids)+len(nodes), 32)}, nil
@@ -109,12 +111,17 @@ type compiler struct {
 	room     int             // of MaxExpressions, in bytes
 	shapes   map[int]*shape  // what is known of results and items, by slot
 	allItems map[string]bool // the names of all items that were compiled so far
+	lost     lost            // what a partial definition may have named
 	problems Problems
 }
 
 func (c *compiler) list(nodes []*node) []*instruction {
 	made := make([]*instruction, len(nodes))
 	for i, n := range nodes {
+		if n.broken {
+			c.aside(n)
+			continue
+		}
 		made[i] = &instruction{name: cmp.Or(n.id, n.path), kind: n.typ.name, slot: noResult, must: n.onSkip == FailOnSkip || c.must && n.onSkip == ""}
 		made[i].do = n.compile(c, n)
 		if n.typ.readable {
@@ -133,4 +140,18 @@ func (c *compiler) list(nodes []*node) []*instruction {
 // knows reports whether there is an entity type.
 func (c *compiler) knows(entity string) bool {
 	return entity != "" && (c.names.Entity == nil || c.names.Entity(entity))
+}
+
+// aside compiles the nodes inside one that has not the right form, for their problems,
+// and lets other nodes read its result.
+func (c *compiler) aside(n *node) {
+	if d, ok := n.declaration.(*eachDecl); ok {
+		c.allItems[d.as] = true
+		c.items = append(c.items, itemName{d.as, c.slot()})
+		defer func() { c.items = c.items[:len(c.items)-1] }()
+	}
+	c.list(n.children())
+	if n.id != "" {
+		c.nodes[n.id] = c.slot()
+	}
 }

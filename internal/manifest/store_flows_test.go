@@ -28,6 +28,9 @@ logic_components:
   - {name: rate, inputs: [{name: id, type: text, required: true}, {name: points, type: number}, {name: rows, type: json}], source: "export default () => 1"}
 `
 
+// lead has the members of a record of lead, for a message.
+const lead = "id, owner_id, created_at, updated_at, email, source, score, born, tags, more or note"
+
 // flowOf returns a manifest with a flow of nodes, one a line.
 func flowOf(nodes string) string {
 	return shop + "automations:\n  - name: f\n    trigger: http.request\n    input_schema: [{name: q, type: text}, {name: data, type: json}]\n" +
@@ -131,24 +134,23 @@ func TestFlowsThatCannotWrite(t *testing.T) {
 func TestFlowsThatReadWhatIsNotThere(t *testing.T) {
 	const list = "{id: l, type: record.list, entity: lead}\n"
 	const made = "{id: made, type: record.create, entity: lead, fields: {email: a}}\n"
-	const lead = "expected id, owner_id, created_at, updated_at, email, source, score, born, tags, more or note"
 	out := func(value string) string { return `{type: output, set: {out: "` + value + `"}}` }
 	eachFlow(t, map[string]string{
 		list + out("{{l.recrods}}"):                                                                        `nodes[1].set.out: l is the result of record.list and has no member "recrods": expected records or hasMore`,
 		list + out("{{len(l.recrods)}}"):                                                                   `nodes[1].set.out: l is the result of record.list and has no member "recrods": expected records or hasMore`,
 		list + out("{{nodes.l.recrods}}"):                                                                  `nodes[1].set.out: nodes.l is the result of record.list and has no member "recrods": expected records or hasMore`,
-		list + out("x {{l.records.0.emial}}"):                                                              `nodes[1].set.out: l.records.0 is a record of lead and has no member "emial": ` + lead,
+		list + out("x {{l.records.0.emial}}"):                                                              `nodes[1].set.out: l.records.0 is a record of lead and has no member "emial": expected ` + lead,
 		list + out("{{l.records.email}}"):                                                                  `nodes[1].set.out: l.records is a list and has no member "email": expected the place of an item, like l.records.0`,
 		list + out("{{l.records.0.email.x}}"):                                                              `nodes[1].set.out: l.records.0.email is a text, a number, true or false and has no member "x"`,
-		list + out("{{l?.records[0]?.emial ?? 1}}"):                                                        `nodes[1].set.out: l.records.0 is a record of lead and has no member "emial": ` + lead,
+		list + out("{{l?.records[0]?.emial ?? 1}}"):                                                        `nodes[1].set.out: l.records.0 is a record of lead and has no member "emial": expected ` + lead,
 		list + `{type: if, when: l.hasmore, then: [{type: fail, message: m}]}`:                             `nodes[1].when: l is the result of record.list and has no member "hasmore": expected records or hasMore`,
-		list + `{type: each, in: l.records, as: r, do: [` + out("{{r.emial}}") + `]}`:                      `nodes[1].do[0].set.out: r is a record of lead and has no member "emial": ` + lead,
+		list + `{type: each, in: l.records, as: r, do: [` + out("{{r.emial}}") + `]}`:                      `nodes[1].do[0].set.out: r is a record of lead and has no member "emial": expected ` + lead,
 		list + `{type: each, in: "{{l.records}}", as: r, do: [` + out("{{r.email}} {{r.more.x.y}}") + `]}`: ``,
 		list + out("{{l.records.0.id}}{{l.hasMore}}{{l.records.0.tags.1}}{{l.records.3.more.a.0}}"):        ``,
 		list + out("{{filter(l.records, .score > 1)}}"):                                                    ``,
 		list + `{type: set, values: {x: "{{l}}"}}` + "\n" + out("{{vars.x.records}}"):                      ``,
 
-		made + out("{{made.emial}}"): `nodes[1].set.out: made is a record of lead and has no member "emial": ` + lead,
+		made + out("{{made.emial}}"): `nodes[1].set.out: made is a record of lead and has no member "emial": expected ` + lead,
 		made + out("{{made.id}}{{made.owner_id}}{{made.created_at}}{{made.score}}{{made.more.anything}}"):                ``,
 		"{id: made, type: record.create, entity: lead, fields: [{email: a}]}\n" + out("{{made.id}}"):                     `nodes[1].set.out: made is a list and has no member "id": expected the place of an item, like made.0`,
 		"{id: made, type: record.create, entity: lead, fields: [{email: a}]}\n" + out("{{made.0.id}}"):                   ``,
@@ -179,4 +181,47 @@ func TestFlowsAndWhatChangesWithThem(t *testing.T) {
 		p.apply(renamed + "automations:" + strings.Replace(flow, "0.note", "0.remark", 1))
 		p.apply(p.export("acme"))
 	})
+}
+
+// TestAFlowsMistakesAreToldTogether: those of its declarations, of the form of its nodes, of
+// names and of expressions; and nothing is said of names that what is wrong may define.
+func TestAFlowsMistakesAreToldTogether(t *testing.T) {
+	p := newPlace(t, dbtest.Open(t, db.SQLite))
+	p.refused(manifest.Options{DryRun: true}, shop+`automations:
+  - name: f
+    trigger: cron
+    input_schema: [{name: a, type: text}, {name: b, type: date}]
+    outputs: [{name: out, type: json}]
+    on_skip: never
+    nodes:
+      - {id: l, type: record.list, entity: lead, limit: 0, where: {nope: 1}}
+      - {id: m, type: record.list, entity: leed, sort: nope}
+      - {id: made, type: record.create, entity: lead, fields: {email: "{{inputs.gone}}", score: abc}, extra: 1}
+      - {type: record.create, entity: lead, fields: {email: "{{inputs.b}}", score: abc}}
+      - {type: output, set: {out: "{{l.records.0.email}} {{made.whatever}}", other: "{{m.recrods}}"}}
+      - type: if
+        when: 7
+        then:
+          - {type: component, component: rate}
+          - {type: output, set: {out: "{{len(}}"}}
+      - type: each
+        in: l.records
+        as: 7
+        do: [{id: inner, type: record.get, entity: lead, record_id: "{{x.id}}"}]
+      - {type: output, set: {out: "{{inner.emial}}"}}
+`,
+		`acme.yaml:19: trigger: expected http.request, found "cron"`,
+		`acme.yaml:20: input_schema: expected text, number, boolean or json, found "date"`,
+		`acme.yaml:22: on_skip: expected skip or fail, found "never"`,
+		`acme.yaml:24: automation f: nodes[0].limit: expected a whole number of 1 to 1000000, found 0`,
+		`acme.yaml:25: automation f: nodes[1].entity: there is no entity type "leed"`,
+		`acme.yaml:26: automation f: nodes[2].extra: unknown member of record.create: expected id, type, on_skip, entity or fields`,
+		`acme.yaml:27: automation f: nodes[3].fields.score: expected a number, found "abc"`,
+		`acme.yaml:28: automation f: nodes[4].set.other: there is no output "other" in outputs: expected out`,
+		`acme.yaml:28: automation f: nodes[4].set.other: m is the result of record.list and has no member "recrods": expected records or hasMore`,
+		`acme.yaml:30: automation f: nodes[5].when: expected an expression like inputs.score > 50, found a number`,
+		`acme.yaml:32: automation f: nodes[5].then[0].inputs: expected a value of "id", which component rate requires`,
+		`acme.yaml:33: automation f: nodes[5].then[1].set.out: expected an expression like inputs.score > 50: unexpected token EOF (at character 4)`,
+		`acme.yaml:36: automation f: nodes[6].as: expected text, found a number`,
+		`acme.yaml:38: automation f: nodes[7].set.out: inner is a record of lead and has no member "emial": expected `+lead)
 }
