@@ -25,6 +25,17 @@ type Definition struct {
 
 	nodes  []*node
 	source *object
+
+	// partial says that some of it is not right; lost are the names that the part has
+	// which could not be read.
+	partial bool
+	lost    lost
+}
+
+// lost says which names of a partial definition are not known.
+type lost struct {
+	inputs, outputs bool
+	nodes           bool // also of vars and items
 }
 
 // JSON returns the definition as one JSON object, which Decode takes.
@@ -41,6 +52,18 @@ func (d *Definition) JSON() jsontext.Value {
 // Decoding is strict: unknown members and wrong types are problems. Decode returns
 // either a Definition or all problems.
 func Decode(data any) (*Definition, Problems) {
+	def, problems := DecodePartly(data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return def, nil
+}
+
+// DecodePartly is Decode for an author who is to be told of all mistakes at once. Beside
+// problems it returns the part of the definition that is right, nil if there is none.
+// Compile finds the mistakes in it, and makes no Flow of it. incomplete names the
+// members, input_schema and outputs, that the caller has left out because they are wrong.
+func DecodePartly(data any, incomplete ...string) (*Definition, Problems) {
 	d := decoder{}
 	tree := d.normal(data, "", 0)
 	if len(d.problems) > 0 {
@@ -55,14 +78,19 @@ func Decode(data any) (*Definition, Problems) {
 	def.source = source
 	m := d.members(source, "", "an automation", "name", "input_schema", "outputs", "on_skip", "nodes")
 	def.Name = m.text("name", true)
+	before := len(d.problems)
 	def.InputSchema = d.declarations(m, "input_schema")
+	d.lost.inputs = len(d.problems) > before || slices.Contains(incomplete, "input_schema")
+	before = len(d.problems)
 	def.Outputs = d.declarations(m, "outputs")
+	d.lost.outputs = len(d.problems) > before || slices.Contains(incomplete, "outputs")
 	def.FailOnSkip = m.choice("on_skip", OnSkip...) == FailOnSkip
 	def.nodes = m.nodes("nodes", 1, true)
-	if len(d.problems) > 0 {
+	def.partial, def.lost = len(d.problems) > 0 || len(incomplete) > 0, d.lost
+	if len(d.problems) >= maxProblems {
 		return nil, d.problems
 	}
-	return def, nil
+	return def, d.problems
 }
 
 // What a node does that cannot read what it needs (contract F4).
@@ -78,6 +106,8 @@ var OnSkip = []string{SkipOnSkip, FailOnSkip}
 type decoder struct {
 	problems Problems
 	count    int // nodes
+	inside   int // problems of nodes inside the node that is decoded
+	lost     lost
 }
 
 func (d *decoder) declarations(m members, name string) []inputs.Declaration {

@@ -80,16 +80,24 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// FuzzDefinition: Decode of a definition's JSON returns the same definition.
+// FuzzDefinition: Decode of a definition's JSON returns the same definition, and what
+// DecodePartly returns of one that is not right compiles to no flow.
 func FuzzDefinition(f *testing.F) {
 	f.Add([]byte(`{"name":"x","input_schema":[{"name":"t","type":"text"}],"outputs":[{"name":"o","type":"json"}],"nodes":[
 		{"id":"a","type":"record.get","entity":"contact","record_id":"{{inputs.t}}"},
 		{"type":"each","in":"{{a.tags}}","as":"i","do":[{"type":"if","when":"i == 1","then":[{"type":"fail","message":"x","status":400}]}]},
 		{"type":"component","component":"c","inputs":{"x":["{{a}}"]},"outputs":{"y.0":"o.z"}},{"type":"set","values":{"v":1e5}}]}`))
 	f.Add([]byte(`{"name":"x","nodes":[{"type":"output","set":{}}]}`))
+	f.Add([]byte(`{"name":7,"outputs":7,"nodes":[7,{"type":"sets","id":"a"},{"type":"each","as":7,"do":[{"type":"record.list","entity":"contact","where":7}]},
+		{"type":"if","then":[{"type":"set","values":[]}],"else":[{"type":"component","inputs":7}]},{"type":"record.upsert","fields":[]},{"type":"record.share"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		def, found := automation.Decode(text)
 		if len(found) > 0 {
+			if part, _ := automation.DecodePartly(text); part != nil {
+				if made, _ := automation.Compile(part, names()); made != nil {
+					t.Fatalf("%s is made a flow", text)
+				}
+			}
 			return
 		}
 		again, found := automation.Decode(def.JSON())

@@ -192,6 +192,11 @@ func (h *host) Record(ctx context.Context, call automation.RecordCall) (jsontext
 		return jsontext.Value(`{"id":"` + call.ID + `","email":"got@x","score":3,"tags":["x","y"]}`), nil
 	case automation.Delete:
 		return jsontext.Value(`{"id":"` + call.ID + `","deleted":true}`), nil
+	case automation.Share:
+		return jsontext.Value(`{"user":"u-1","role":null,"access":"read","created_at":"2026-01-01T00:00:00.000000Z"}`), nil
+	}
+	if call.Whole.Kind() == '[' {
+		return jsontext.Value(`[{"id":"new-1"}]`), nil
 	}
 	return jsontext.Value(`{"id":"new-1","email":null,"score":19.90}`), nil
 }

@@ -11,7 +11,7 @@ func TestRecordsOfAList(t *testing.T) {
 	s := flow(t, `
 - {id: made, type: record.create, entity: contact, fields: [{email: "{{inputs.email}}"}, {email: b, score: 2}]}
 - {type: record.create, entity: contact, fields: "{{inputs.data}}"}
-- {type: output, set: {a: "{{made.id}}"}}`)
+- {type: output, set: {a: "{{made.0.id}}"}}`)
 	s.gives(`{"email":"a","data":[{"email":"c"},{}]}`, `{"a":"new-1","b":null}`, 3)
 	s.called(`create contact  {} {} 0 [{"email":"a"},{"email":"b","score":2}]`, `create contact  {} {} 0 [{"email":"c"},{}]`)
 	s = flow(t, `

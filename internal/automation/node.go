@@ -56,6 +56,7 @@ type node struct {
 	record   any    // the record's id, a text, if the type has record_id
 	typ      *nodeType
 	declaration
+	broken bool // it has not the right form; nodes inside it may have
 }
 
 // children returns the nodes inside this one.
@@ -109,6 +110,8 @@ var reserved = []string{"inputs", "vars", "event", "nodes", "outputs",
 
 // nodes decodes the list of nodes in a member. depth is that of its nodes.
 func (m members) nodes(name string, depth int, required bool) []*node {
+	before := len(m.problems)
+	defer func(inside int) { m.inside = inside + len(m.problems) - before }(m.inside)
 	list, path, ok := m.list(name, "a list of nodes", required)
 	if !ok {
 		return nil
@@ -118,6 +121,7 @@ func (m members) nodes(name string, depth int, required bool) []*node {
 	}
 	if depth > MaxNesting {
 		m.problems.add(path, "nodes are nested too deeply: expected at most %d levels", MaxNesting)
+		m.lost.nodes = true
 		return nil
 	}
 	nodes := make([]*node, 0, len(list))
@@ -135,6 +139,14 @@ func (m members) nodes(name string, depth int, required bool) []*node {
 
 func (d *decoder) node(v any, path string, depth int) *node {
 	n := &node{path: path}
+	before, inside := len(d.problems), d.inside
+	defer func() {
+		n.broken = len(d.problems)-before > d.inside-inside
+		// What the node names may be lost with it.
+		if _, names := n.declaration.(assigner); n.broken && (n.typ == nil || names || n.typ.name == eachType.name) {
+			d.lost.nodes = true
+		}
+	}()
 	o, ok := v.(*object)
 	if !ok {
 		d.problems.add(path, "expected a node as an object, found %s", kindOf(v))

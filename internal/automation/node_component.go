@@ -1,6 +1,10 @@
 package automation
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/inputs"
+)
 
 var componentType = nodeType{"component", []string{"component", "inputs", "outputs"}, true, func() declaration { return &componentDecl{} }}
 
@@ -37,6 +41,9 @@ func (d *componentDecl) compile(c *compiler, n *node) executor {
 		c.problems.add(member(n.path, "component"), "there is no logic component %s", show(d.component))
 	}
 	made := &componentNode{component: d.component, inputs: c.template(d.inputs, member(n.path, "inputs"))}
+	if given, ok := d.inputs.(*object); ok {
+		d.checkInputs(c, given, member(n.path, "inputs"))
+	}
 	for _, pair := range d.outputs {
 		at := member(member(n.path, "outputs"), pair[0])
 		path, problem := parsePath(pair[0])
@@ -52,6 +59,25 @@ func (d *componentDecl) compile(c *compiler, n *node) executor {
 		}
 	}
 	return made
+}
+
+// checkInputs checks what the component is given as far as it does not depend on the run.
+func (d *componentDecl) checkInputs(c *compiler, given *object, path string) {
+	if c.names.Inputs == nil {
+		return
+	}
+	for _, one := range c.names.Inputs(d.component) {
+		v := given.get(one.Name)
+		if v == nil {
+			if one.Required {
+				c.problems.add(path, "expected a value of %s, which component %s requires", show(one.Name), d.component)
+			}
+			continue
+		}
+		if text, fixed := fixedJSON(*v); fixed {
+			c.refuse(member(path, one.Name), inputs.Reason(one, text), text)
+		}
+	}
 }
 
 type componentNode struct {

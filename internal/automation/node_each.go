@@ -40,6 +40,9 @@ func (d *eachDecl) compile(c *compiler, n *node) executor {
 		made.in = c.reading(strings.TrimSpace(d.in), in)
 	}
 	made.first = c.slot()
+	if list := c.shapeOf(made.in); list != nil && list.list {
+		c.shapes[made.first] = list.items
+	}
 	c.allItems[d.as] = true
 	c.items = append(c.items, itemName{d.as, made.first})
 	made.do = c.list(d.do)

@@ -83,7 +83,7 @@ func (d *recordDecl) decodeFields(m members) {
 }
 
 func (d *recordDecl) compile(c *compiler, n *node) executor {
-	known := d.entity != "" && (c.names.Entity == nil || c.names.Entity(d.entity))
+	known := d.entity != "" && c.knows(d.entity)
 	if d.entity != "" && !known {
 		c.problems.add(member(n.path, "entity"), "there is no entity type %s", show(d.entity))
 	}
@@ -92,13 +92,9 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 	if n.record != nil {
 		made.id = c.template(n.record, member(n.path, "record_id"))
 	}
-	set := func(at, name string) {
-		if known && c.names.Field != nil && !c.names.Field(d.entity, name) {
-			c.problems.add(at, "%s has no field %s that can be set", d.entity, show(name))
-		}
-	}
+	check := recordCheck{c, d.entity, known, d.op == Create}
 	if d.fields != nil {
-		made.fields = c.namedTemplates(d.fields, member(n.path, "fields"), set)
+		made.fields = check.fields(d.fields, member(n.path, "fields"))
 	}
 	if d.op == Upsert && d.by != "" {
 		if known && c.names.Unique != nil && !c.names.Unique(d.entity, d.by) {
@@ -115,25 +111,48 @@ func (d *recordDecl) compile(c *compiler, n *node) executor {
 		list := make(listOf, 0, len(whole))
 		for i := range whole {
 			if o, ok := whole[i].(*object); ok {
-				list = append(list, c.namedTemplates(o, item(member(n.path, "fields"), i), set))
+				list = append(list, check.fields(o, item(member(n.path, "fields"), i)))
 			}
 		}
 		made.whole = list
+	case nil:
+		if d.op == Create && d.fields == nil {
+			check.complete(&object{}, n.path)
+		}
 	}
 	if d.sort != "" {
 		made.sort = c.template(d.sort, member(n.path, "sort"))
+		check.order(d.sort, member(n.path, "sort"))
 	}
 	if d.search != "" {
 		made.search = c.template(d.search, member(n.path, "search"))
+		check.search(d.search, member(n.path, "search"))
 	}
 	if d.where != nil {
-		made.fields = c.namedTemplates(d.where, member(n.path, "where"), func(at, name string) {
-			if known && c.names.Filter != nil && !c.names.Filter(d.entity, name) {
-				c.problems.add(at, "%s has no indexed or unique field %s", d.entity, show(name))
-			}
-		})
+		made.fields = check.where(d.where, member(n.path, "where"))
 	}
 	return made
+}
+
+// shape is what the node's result is, as Host.Record says.
+func (d *recordDecl) shape(c *compiler) *shape {
+	switch d.op {
+	case List:
+		return objectWith("the result of record.list", []string{"records", "hasMore"}, listOfItems(c.recordShape(d.entity)), one)
+	case Delete:
+		return objectWith("the result of record.delete", []string{"id", "deleted"}, one, one)
+	case Share:
+		return objectWith("a share", []string{"user", "role", "access", "created_at"}, one, one, one, one)
+	case Unshare:
+		return objectWith("the result of record.unshare", []string{"user", "role", "deleted"}, one, one, one)
+	}
+	switch d.whole.(type) {
+	case []any:
+		return listOfItems(c.recordShape(d.entity))
+	case string: // a record or a list of records
+		return nil
+	}
+	return c.recordShape(d.entity)
 }
 
 // recordNode runs the record nodes. For a list, fields is where.

@@ -39,6 +39,9 @@ func (c *compiler) outputPath(text, at string) (place outputPath, ok bool) {
 		return place, false
 	}
 	i := slices.Index(c.outputs, path[0].name)
+	if i < 0 && c.lost.outputs {
+		return place, false
+	}
 	if i < 0 {
 		c.problems.add(at, "there is no output %s in outputs: expected %s", show(path[0].name), orList(c.outputs))
 		return place, false

@@ -74,7 +74,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 	root := path[0].name
 	if root == "nodes" && len(path) > 1 { // nodes.create.id is the long form of create.id
 		path = path[1:]
-		if _, known := c.ids[path[0].name]; !known {
+		if _, known := c.ids[path[0].name]; !known && !c.lost.nodes {
 			return nil, "there is no node " + show(path[0].name)
 		}
 		root = path[0].name
@@ -93,7 +93,7 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 		}
 		for i := len(c.items) - 1; i >= 0; i-- {
 			if c.items[i].name == root {
-				return &ref{slot: c.items[i].slot, path: path[1:], text: text}, ""
+				return c.read(c.items[i].slot, root, path[1:], text)
 			}
 		}
 	}
@@ -102,20 +102,30 @@ func (c *compiler) resolve(path []segment, text string) (_ *ref, problem string)
 	case before && slot == noResult:
 		return nil, "the node " + root + " has no result to read: only " + readableTypes() + " have"
 	case before:
-		return &ref{slot: slot, path: path[1:], text: text}, ""
+		return c.read(slot, root, path[1:], text)
 	case c.ids[root] != "":
 		return nil, "the node " + root + " comes later, at " + c.ids[root]
 	case c.allItems[root]:
 		return nil, show(root) + " exists only inside its each"
 	}
+	if c.lost.nodes {
+		return c.unknown(text), ""
+	}
 	return nil, "unknown name " + show(root) + ": expected inputs, vars, event or the id of a node before this one"
 }
+
+// unknown returns a ref for a name that may be in a part of the definition that is not right.
+// The flow does not run.
+func (c *compiler) unknown(text string) *ref { return &ref{slot: c.slot(), text: text} }
 
 func (c *compiler) resolveInput(path []segment, text string) (*ref, string) {
 	if len(path) == 1 {
 		return &ref{slot: c.allInputs, text: text}, ""
 	}
 	i := slices.IndexFunc(c.inputs, func(d inputs.Declaration) bool { return d.Name == path[1].name })
+	if i < 0 && c.lost.inputs {
+		return c.unknown(text), ""
+	}
 	if i < 0 {
 		names := make([]string, len(c.inputs))
 		for i := range c.inputs {
@@ -131,6 +141,9 @@ func (c *compiler) resolveVar(path []segment, text string) (*ref, string) {
 		return nil, "expected the name of a var, like vars.total"
 	}
 	slot, known := c.vars[path[1].name]
+	if !known && c.lost.nodes {
+		return c.unknown(text), ""
+	}
 	if !known {
 		return nil, "no set node sets vars." + path[1].name
 	}

@@ -10,8 +10,8 @@ func TestShareNodes(t *testing.T) {
 	s := flow(t, `
 - {id: shared, type: record.share, entity: contact, record_id: "7", user: "{{inputs.email}}", access: read}
 - {type: record.unshare, entity: contact, record_id: "7", role: sales}
-- {type: output, set: {a: "{{shared.id}}"}}`)
-	s.gives(`{"email":"e@x"}`, `{"a":"new-1","b":null}`, 3)
+- {type: output, set: {a: "{{shared.user}}"}}`)
+	s.gives(`{"email":"e@x"}`, `{"a":"u-1","b":null}`, 3)
 	s.called(`share contact 7 {} {} 0 e@x  read`, `unshare contact 7 {} {} 0  sales `)
 	s = flow(t, `
 - {id: shared, type: record.share, entity: contact, record_id: "7", user: "{{inputs.note}}", access: edit}`)

@@ -21,7 +21,7 @@ const trigger = "http.request"
 type automationDecl struct {
 	custom.Automation
 	parts  flowParts
-	def    *automation.Definition // nil when it is not right
+	def    *automation.Definition // the part that is right, or nil
 	places map[string]Place       // of the automation's paths, like nodes[2].fields.email
 }
 
@@ -71,8 +71,14 @@ func (d *decoder) automations(m *Spec, key string, n *Value) {
 		if given["nodes"] == nil {
 			d.fail(item, "automation %s needs nodes", a.Name)
 		}
-		if len(d.List) == before {
-			a.decode(d.Problems)
+		var wrong []string
+		for _, key := range []string{"input_schema", "outputs", "nodes"} {
+			if n := given[key]; n != nil && slices.ContainsFunc(d.List[before:], func(one Problem) bool { return leads(one.Path, n.Place) }) {
+				wrong = append(wrong, key)
+			}
+		}
+		if given["nodes"] != nil && !slices.Contains(wrong, "nodes") {
+			a.decode(d.Problems, wrong)
 		}
 		m.automations = append(m.automations, a)
 	})
@@ -87,20 +93,33 @@ type flowParts struct {
 	Nodes       jsontext.Value       `json:"nodes"`
 }
 
-// decode makes the flow of its parts.
-func (a *automationDecl) decode(p *Problems) {
-	a.parts.Name = a.Name
-	text, err := json.Marshal(a.parts, json.OmitZeroStructFields(true)) // required: false is as good as left out
+// leads reports whether a path is that of a value or leads into it.
+func leads(path string, value Place) bool {
+	rest, ok := strings.CutPrefix(path, value.Path)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// decode makes the flow of its parts, or as much of it as is right. wrong are the
+// declarations whose problems are noted.
+func (a *automationDecl) decode(p *Problems, wrong []string) {
+	parts := a.parts
+	parts.Name = a.Name
+	if slices.Contains(wrong, "input_schema") {
+		parts.InputSchema = nil
+	}
+	if slices.Contains(wrong, "outputs") {
+		parts.Outputs = nil
+	}
+	text, err := json.Marshal(parts, json.OmitZeroStructFields(true)) // required: false is as good as left out
 	if err != nil {
 		p.add(a.places["nodes"], "automation %s: nodes: %s", a.Name, err)
 		return
 	}
-	def, problems := automation.Decode(jsontext.Value(text))
-	if def == nil {
-		a.note(p, problems)
-		return
+	def, problems := automation.DecodePartly(jsontext.Value(text), wrong...)
+	a.note(p, problems)
+	if a.def = def; len(problems) == 0 && len(wrong) == 0 {
+		a.Flow = def.JSON()
 	}
-	a.def, a.Flow = def, def.JSON()
 }
 
 // note passes problems on, each at the line of the nearest thing on its path.
@@ -151,42 +170,7 @@ func checkAutomations(p *plan) {
 
 // names says which names flows may use in a state that has the schema.
 func (s *state) names(sc *schema.Schema) automation.Names {
-	return FlowNames(sc, func(name string) bool { return s.components[name] != nil })
-}
-
-// FlowNames returns the names that a flow may use (contract F7): what the schema
-// has, and the components that component knows.
-func FlowNames(sc *schema.Schema, component func(name string) bool) automation.Names {
-	field := func(entity, name string) *schema.Field {
-		if entity == schema.UserEntity {
-			return sc.User.Field(name)
-		}
-		return sc.Entity(entity).Field(name)
-	}
-	return automation.Names{
-		Entity: func(entity string) bool { return entity == schema.UserEntity || sc.Entity(entity) != nil },
-		Field: func(entity, name string) bool {
-			if field(entity, name) != nil {
-				return true
-			}
-			if entity == schema.UserEntity {
-				return name == "name" || name == "locale"
-			}
-			return name == "owner_id"
-		},
-		Filter: func(entity, name string) bool {
-			if entity == schema.UserEntity {
-				return name == "email"
-			}
-			f := field(entity, name)
-			return f != nil && f.Filterable() && f.Scalar()
-		},
-		Unique: func(entity, name string) bool {
-			f := field(entity, name)
-			return f != nil && f.Unique
-		},
-		Component: component,
-	}
+	return FlowNames(sc, func(name string) *custom.Component { return s.components[name] })
 }
 
 // checkStoredFlow finds what a stored automation, which the manifest does not
@@ -225,8 +209,17 @@ func (p *plan) checkStoredFlow(a *custom.Automation, before, after automation.Na
 			}
 			return true
 		},
-		Filter: stays(before.Filter, after.Filter, "indexed or unique", "filters"),
-		Unique: stays(before.Unique, after.Unique, "unique", "upserts"),
+		Member: func(entity, name string) (automation.Holds, bool) {
+			if _, had := before.Member(entity, name); had {
+				if _, has := after.Member(entity, name); !has {
+					p.add(p.placeOfField(entity, ""), "field %s of %s"+needs, name, entity, p.cannotGo(entity, name), a.Name)
+				}
+			}
+			return automation.HoldsAnything, true
+		},
+		Members: after.Members,
+		Filter:  stays(before.Filter, after.Filter, "indexed or unique", "filters"),
+		Unique:  stays(before.Unique, after.Unique, "unique", "upserts"),
 		Component: func(name string) bool {
 			if before.Component(name) && !after.Component(name) {
 				p.add(p.m.place("logic_components"), "logic component %s"+needs, name, "cannot be removed", a.Name)

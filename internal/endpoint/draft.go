@@ -242,10 +242,12 @@ func (d *drafter) automation(ctx context.Context, name string, text []byte) (*dr
 	if err != nil {
 		return nil, err
 	}
-	def, problems := automation.Decode(jsontext.Value(whole))
+	def, problems := automation.DecodePartly(jsontext.Value(whole))
 	var compiled *automation.Flow
 	if def != nil {
-		compiled, problems = automation.Compile(def, config.FlowNames(d.cfg.Schema, func(name string) bool { return d.catalog.Components[name] != nil }))
+		var more automation.Problems
+		compiled, more = automation.Compile(def, config.FlowNames(d.cfg.Schema, func(name string) *custom.Component { return d.catalog.Components[name] }))
+		problems = append(problems, more...)
 	}
 	if len(problems) > 0 {
 		d.flowProblems(given.Nodes, problems)

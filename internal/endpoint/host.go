@@ -268,7 +268,7 @@ func (c *call) list(given *httpapi.Object) (err error) {
 	return err
 }
 
-var errSort = fault.New(fault.Validation, `sort: expected names of fields, each with "-" before it to begin with the greatest`)
+var errSort = fault.New(fault.Validation, "sort: "+records.SortExpected)
 
 var errSearch = fault.New(fault.Validation, "records.list: search: expected words")
 

@@ -130,7 +130,8 @@ func TestDuplicatesAreNotCheckedAgain(t *testing.T) {
 				t.Fatalf("%s: %d %s", slug, a.Status, a.Body)
 			}
 		}
-		w.Apply(strings.ReplaceAll(src, "{name: do, type: text, required: true}", "{name: do, type: text, required: true}, {name: more, type: text, required: true}"))
+		w.Apply(strings.NewReplacer("{name: do, type: text, required: true}", "{name: do, type: text, required: true}, {name: more, type: text, required: true}",
+			`inputs: {do: "{{inputs.do}}"`, `inputs: {more: "{{inputs.more}}", do: "{{inputs.do}}"`).Replace(src))
 		for slug, send := range sends {
 			if a := send(); string(a.Body) != `{"duplicate":true}` {
 				t.Errorf("%s: %d %s", slug, a.Status, a.Body)

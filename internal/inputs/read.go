@@ -138,9 +138,9 @@ func read(decls []Declaration, sent []Member, keep bool, convert func(*Declarati
 	var failed failures
 	for i := range decls {
 		d := &decls[i]
-		if len(values[i]) == 0 || values[i].Kind() == 'n' {
+		if isMissing(values[i]) {
 			if d.Required {
-				failed.add(d.Name, "required")
+				failed.add(d.Name, required)
 			}
 			continue
 		}
@@ -149,7 +149,7 @@ func read(decls []Declaration, sent []Member, keep bool, convert func(*Declarati
 		case reason != "":
 			failed.add(d.Name, reason)
 		case value.Kind() == 'n' && d.Required: // a form's text null
-			failed.add(d.Name, "required")
+			failed.add(d.Name, required)
 		}
 		values[i] = value
 		sent[places[i]].Value = value
@@ -168,6 +168,24 @@ func read(decls []Declaration, sent []Member, keep bool, convert func(*Declarati
 		}
 	}
 	return whole, nil
+}
+
+// required is the reason why a missing value is refused.
+const required = "required"
+
+func isMissing(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == 'n' }
+
+// Reason returns the reason why FromJSON refuses a value of an input, "" if it takes it.
+// No value is a missing one.
+func Reason(d Declaration, v jsontext.Value) (reason string) {
+	if isMissing(v) {
+		if d.Required {
+			return required
+		}
+		return ""
+	}
+	_, reason = convert(d.Type, v)
+	return reason
 }
 
 // finder returns a function that returns the place of a declaration by its name, or

@@ -30,7 +30,11 @@ func drawDefinitions(r *rapid.T, m yamlMap, users []any) {
 	for _, name := range flows {
 		nodes := []any{yamlMap{"type": "set", "values": yamlMap{"a": drawJSON(r, 3), "b": drawJSON(r, 1)}}}
 		if len(names) > 0 {
-			inner := yamlMap{"type": "component", "component": names[0], "inputs": yamlMap{drawText(r, "input"): drawJSON(r, 2)}}
+			given := yamlMap{drawText(r, "input"): drawJSON(r, 2)}
+			for _, one := range components[0].(yamlMap)["inputs"].([]any) {
+				given[one.(yamlMap)["name"].(string)] = "{{event.id}}"
+			}
+			inner := yamlMap{"type": "component", "component": names[0], "inputs": given}
 			nodes = append(nodes, yamlMap{"type": "if", "when": "vars.a == 1 or\nvars.b == 2", "then": []any{inner}, "else": []any{inner}})
 		}
 		automations = append(automations, yamlMap{"name": name, "trigger": "http.request", "execution_context": context(),

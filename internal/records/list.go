@@ -71,6 +71,9 @@ func ParseSort(keys []string) (list []Sort, ok bool) {
 	return list, true
 }
 
+// SortExpected is what ParseSort takes, for a message.
+const SortExpected = `expected names of fields, each with "-" before it to begin with the greatest`
+
 // Page is one page of a list.
 type Page struct {
 	// Records is the JSON list of the page's records.

@@ -21,18 +21,12 @@ func (m *planner) search(text string) *rowCondition {
 	if text == "" {
 		return nil
 	}
-	var among []*schema.Field
-	for _, f := range m.r.Entity.Fields {
-		if f.Searchable && m.r.ReadField[f.Index] {
-			among = append(among, f)
-		}
+	among, reason := m.searched()
+	var terms schema.Search
+	if reason == "" {
+		terms, reason = schema.ParseSearch(text)
 	}
-	terms, reason := schema.ParseSearch(text)
-	switch {
-	case len(among) == 0:
-		m.bad["search"] = "expected none: " + m.r.Entity.Name + " has no searchable fields"
-		return nil
-	case reason != "":
+	if reason != "" {
 		m.bad["search"] = reason
 		return nil
 	}
@@ -40,6 +34,19 @@ func (m *planner) search(text string) *rowCondition {
 		return cmp.Or(cmp.Compare(rankOf(b), rankOf(a)), cmp.Compare(utf8.RuneCountInString(b.Word), utf8.RuneCountInString(a.Word)))
 	})
 	return &rowCondition{name: "search", search: terms, among: among}
+}
+
+// searched returns the fields that a search is about, or the reason why there can be none.
+func (m *planner) searched() (among []*schema.Field, reason string) {
+	for _, f := range m.r.Entity.Fields {
+		if f.Searchable && m.r.ReadField[f.Index] {
+			among = append(among, f)
+		}
+	}
+	if among == nil {
+		return nil, "expected none: " + m.r.Entity.Name + " has no searchable fields"
+	}
+	return among, ""
 }
 
 // rankOf is greater for what fewer records are likely to have.

@@ -44,11 +44,11 @@ func (s *Session) listUsers(ctx context.Context, q Query) (Page, error) {
 	if len(q.Include) > 0 {
 		return Page{}, fault.Fields("records of user are listed alone", map[string]string{"include": "expected none for user"})
 	}
-	if len(q.Sort) > 0 {
-		return Page{}, fault.Fields("user has one order, newest first", map[string]string{"sort": "expected none for user"})
+	if err := unsortedUsers(q.Sort); err != nil {
+		return Page{}, err
 	}
-	if q.Search != "" {
-		return Page{}, fault.Fields("user has no searchable fields", map[string]string{"search": "expected none for user"})
+	if err := unsearchedUsers(q.Search); err != nil {
+		return Page{}, err
 	}
 	email, filtered, err := emailFilter(r, &q)
 	if err != nil {

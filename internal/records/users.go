@@ -57,6 +57,22 @@ func emailFilter(r *access.EntityRights, q *Query) (email string, ok bool, err e
 	return email, ok, nil
 }
 
+// unsortedUsers returns VALIDATION for an order: user has one.
+func unsortedUsers(by []Sort) error {
+	if len(by) == 0 {
+		return nil
+	}
+	return fault.Fields("user has one order, newest first", map[string]string{"sort": "expected none for user"})
+}
+
+// unsearchedUsers returns VALIDATION for a search: user has none.
+func unsearchedUsers(words string) error {
+	if words == "" {
+		return nil
+	}
+	return fault.Fields("user has no searchable fields", map[string]string{"search": "expected none for user"})
+}
+
 // updateUser changes name, locale and custom fields; any other change is
 // refused (contract U5).
 func (s *Session) updateUser(ctx context.Context, v view, r *access.EntityRights, id string, members []Member) (Record, error) {

@@ -51,6 +51,15 @@ func (f *Field) Operators() []Operator {
 	return append(fit, OpIsNull)
 }
 
+// CheckOperator returns the reason why an operator does not fit the field's type, ""
+// if it does.
+func (f *Field) CheckOperator(op Operator) (reason string) {
+	if fit := f.Operators(); !slices.Contains(fit, op) {
+		return fmt.Sprintf("%.20q is no operator for a field of type %s: expected %s", string(op), f.Type, joined(fit))
+	}
+	return ""
+}
+
 // Condition is an operator with its operands, as they fit a field.
 type Condition struct {
 	Op Operator
@@ -66,8 +75,8 @@ type Condition struct {
 // Condition checks operands in their text form (ParseText). It returns the
 // reason why the operator or an operand does not fit, "" if they do.
 func (f *Field) Condition(op Operator, operands ...string) (c *Condition, reason string) {
-	if fit := f.Operators(); !slices.Contains(fit, op) {
-		return nil, fmt.Sprintf("%.20q is no operator for a field of type %s: expected %s", string(op), f.Type, joined(fit))
+	if reason := f.CheckOperator(op); reason != "" {
+		return nil, reason
 	}
 	c = &Condition{Op: op, field: f}
 	switch op {
