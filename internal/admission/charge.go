@@ -20,6 +20,10 @@ type Charge struct {
 // called at the end. A nil Budget returns the zero Charge.
 func (b *Budget) Charge(key string) Charge { return Charge{budget: b, key: key} }
 
+// Apart returns a charge that holds nothing yet, of a share that its key has beside its
+// own for what.
+func (c Charge) Apart(what string) Charge { return c.budget.Charge(c.key + "\x00" + what) }
+
 // Reach makes the charge hold at least n bytes and reports whether it does. If the
 // budget refuses, the charge is unchanged.
 func (c *Charge) Reach(n int64) bool {

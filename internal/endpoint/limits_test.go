@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -146,6 +149,50 @@ func TestVerifiersOnBusyCores(t *testing.T) {
 	close(stop)
 	hogs.Wait()
 	send(10, 900<<10).Want(202, "")
+}
+
+// TestStrangersTakeNothingOfTheBodiesOfATenant: unfinished bodies at an endpoint in
+// signature mode take as much memory as there is for them, and the tenant's own large
+// requests, and deliveries of others, still have room.
+func TestStrangersTakeNothingOfTheBodiesOfATenant(t *testing.T) {
+	w := gatetest.New(t, "sqlite")
+	w.Apply(orders + endpoints(signed("shop", "component: act", ", max_body_bytes: 10485760"), "{slug: act, target: {component: act}, auth: token, max_body_bytes: 10485760}"))
+	unfinished := strings.Repeat("x", 9_000_000)
+	refused := false
+	for range 8 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(w.Nodes[0].URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		head := "POST " + custom + "shop HTTP/1.1\r\nHost: " + gatetest.Host + "\r\nContent-Type: application/json\r\nContent-Length: 9000001\r\n\r\n"
+		sent := make(chan error, 1)
+		go func() {
+			_, err := io.WriteString(c, head+unfinished)
+			sent <- err
+		}()
+		select {
+		case <-sent: // received but for its last byte, or refused
+		case <-time.After(30 * time.Second):
+			t.Fatal("a body was neither received nor refused")
+		}
+		if err := c.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 64)
+		if n, err := c.Read(answer); err == nil {
+			if !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 503 ") {
+				t.Fatalf("%s", answer[:n])
+			}
+			refused = true
+		} else if !errors.Is(err, os.ErrDeadlineExceeded) {
+			refused = true // reset while it was being sent
+		}
+	}
+	if !refused {
+		t.Error("there was room for eight bodies of 9 MB")
+	}
+	w.Webhook("act").Post(custom+"act", with(ok, `"note": "`+strings.Repeat("y", 9_000_000)+`"`)).Want(200, "")
 }
 
 // TestRejectedDeliveriesDoNotCountAgainstTheEndpoint: whether they come from one
