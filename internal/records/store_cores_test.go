@@ -323,7 +323,7 @@ func TestHeavyBatchesAreWrittenInTurn(t *testing.T) {
 			})
 			<-writing
 			next, others := &telling{held: make(chan struct{})}, &telling{held: make(chan struct{})}
-			all.Go(func() { batch(h.as("sam").Within(next), 12, c.size, nil) })
+			all.Go(func() { batch(h.as("sam").Within(next), 12, 100, nil) })
 			wait := time.Minute
 			if !c.prepared {
 				wait = 100 * time.Millisecond
@@ -339,7 +339,7 @@ func TestHeavyBatchesAreWrittenInTurn(t *testing.T) {
 				}
 			}
 			for range 8 { // waiting for turns of their tenant
-				all.Go(func() { batch(h.as("sam"), 12, c.size, nil) })
+				all.Go(func() { batch(h.as("sam"), 12, 100, nil) })
 			}
 			all.Go(func() { batch(h.store.As(viewerOf(other, "sam")).Within(others), 12, 100, nil) })
 			select {
