@@ -164,7 +164,7 @@ func TestStrangersTakeNothingOfTheBodiesOfATenant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { c.Close() })
+		t.Cleanup(func() { _ = c.Close() })
 		head := "POST " + custom + "shop HTTP/1.1\r\nHost: " + gatetest.Host + "\r\nContent-Type: application/json\r\nContent-Length: 9000001\r\n\r\n"
 		if err := c.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			t.Fatal(err)
