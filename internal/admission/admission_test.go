@@ -348,3 +348,30 @@ func TestAChargeTakesStepsAndGivesAllBack(t *testing.T) {
 	}
 	free.Release()
 }
+
+// TestStrangersHaveAQuarterOfABudget: what they hold counts for the key, and leaves it the rest.
+func TestStrangersHaveAQuarterOfABudget(t *testing.T) {
+	b := admission.NewBudget(64 << 20)
+	strange, own := b.Charge("sam"), b.Charge("sam")
+	strange.Strange()
+	if strange.Fits(17<<20) || strange.Reach(17<<20) || !strange.Fits(16<<20) || !strange.Reach(16<<20) || b.Held("sam") != 16<<20-admission.Free {
+		t.Fatalf("strangers hold %d", b.Held("sam"))
+	}
+	second := b.Charge("sam")
+	second.Strange()
+	if second.Reach(1 << 20) {
+		t.Error("strangers hold more than a quarter")
+	}
+	if own.Reach(17<<20) || !own.Reach(16<<20) {
+		t.Error("the key's own has not what strangers leave of its half")
+	}
+	strange.Release()
+	if !second.Reach(1 << 20) {
+		t.Error("what strangers gave back is not free")
+	}
+	own.Release()
+	second.Release()
+	if b.Used() != 0 || b.Held("sam") != 0 {
+		t.Errorf("%d bytes are held", b.Used())
+	}
+}

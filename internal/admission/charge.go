@@ -11,24 +11,26 @@ const (
 // not be used by two goroutines at once. The zero Charge has no budget and is
 // never refused.
 type Charge struct {
-	budget *Budget
-	key    string
-	taken  int64
+	budget  *Budget
+	key     string
+	strange bool
+	taken   int64
 }
 
 // Charge returns a charge of a key that holds nothing yet. Its Release must be
 // called at the end. A nil Budget returns the zero Charge.
 func (b *Budget) Charge(key string) Charge { return Charge{budget: b, key: key} }
 
-// Apart returns a charge that holds nothing yet, of a share that its key has beside its
-// own for what.
-func (c Charge) Apart(what string) Charge { return c.budget.Charge(c.key + "\x00" + what) }
+// Strange makes what is taken from now on count among what strangers sent for the key, of
+// which there may be no more than a quarter of the budget: the rest is left to the key's own.
+// The charge must hold nothing yet.
+func (c *Charge) Strange() { c.strange = true }
 
 // Reach makes the charge hold at least n bytes and reports whether it does. If the
 // budget refuses, the charge is unchanged.
 func (c *Charge) Reach(n int64) bool {
 	more := c.lacks(n)
-	if more > 0 && !c.budget.Take(c.key, more) {
+	if more > 0 && !c.budget.take(c.key, c.strange, more) {
 		return false
 	}
 	c.taken += more
@@ -38,7 +40,7 @@ func (c *Charge) Reach(n int64) bool {
 // Fits reports whether Reach would make the charge hold n bytes now. It takes none.
 func (c *Charge) Fits(n int64) bool {
 	more := c.lacks(n)
-	return more == 0 || c.budget.Fits(c.key, more)
+	return more == 0 || c.budget.hasRoom(c.key, c.strange, more)
 }
 
 // lacks returns what has to be taken for the charge to hold n bytes.
@@ -52,7 +54,7 @@ func (c *Charge) lacks(n int64) int64 {
 // Release gives back all that the charge holds. The charge may be used again.
 func (c *Charge) Release() {
 	if c.taken > 0 {
-		c.budget.Release(c.key, c.taken)
+		c.budget.release(c.key, c.strange, c.taken)
 		c.taken = 0
 	}
 }

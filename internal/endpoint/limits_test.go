@@ -151,10 +151,10 @@ func TestVerifiersOnBusyCores(t *testing.T) {
 	send(10, 900<<10).Want(202, "")
 }
 
-// TestStrangersTakeNothingOfTheBodiesOfATenant: unfinished bodies at an endpoint in
+// TestStrangersLeaveRoomForTheBodiesOfATenant: unfinished bodies at an endpoint in
 // signature mode take as much memory as there is for them, and the tenant's own large
-// requests, and deliveries of others, still have room.
-func TestStrangersTakeNothingOfTheBodiesOfATenant(t *testing.T) {
+// requests still have room.
+func TestStrangersLeaveRoomForTheBodiesOfATenant(t *testing.T) {
 	w := gatetest.New(t, "sqlite")
 	w.Apply(orders + endpoints(signed("shop", "component: act", ", max_body_bytes: 10485760"), "{slug: act, target: {component: act}, auth: token, max_body_bytes: 10485760}"))
 	unfinished := strings.Repeat("x", 9_000_000)

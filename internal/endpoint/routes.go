@@ -273,8 +273,7 @@ func (r *request) bySignature(ctx context.Context) (httpapi.Reply, error) {
 	if err := r.checks.Peek(budget, perMinute); err != nil {
 		return httpapi.Reply{}, err
 	}
-	// Whoever may be a stranger takes nothing of what the tenant's own requests have.
-	r.call.Received = r.call.Received.Apart("unverified")
+	r.call.Received.Strange() // who sends it is not known yet
 	body, err := r.signedBody()
 	if fault.CodeOf(err) != "" && fault.CodeOf(err) != fault.Overloaded {
 		return httpapi.Reply{}, r.checks.Refuse(err) // the delivery is not verified
