@@ -118,7 +118,7 @@ func (s *Service) execute(ctx context.Context, j *job) *Outcome {
 			break
 		}
 		if err := s.renew(ctx, j); err != nil {
-			out.Err = err
+			out.Err = timeoutFault(err)
 			break
 		}
 	}

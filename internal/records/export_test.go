@@ -32,6 +32,14 @@ func (s spy) Query(ctx context.Context, sql string, each func(db.Row) error, arg
 // Pausing asks q for a work.
 func Pausing(q db.Querier, work *admission.Work) db.Querier { return pausing{q, work} }
 
+// BatchesTake sets how long a batch may take, and returns a function that restores the
+// previous value.
+func BatchesTake(d time.Duration) (undo func()) {
+	was := batchTime
+	batchTime = d
+	return func() { batchTime = was }
+}
+
 // On a slow machine, too, the caller of a deletion clears all references itself, unless
 // a test says otherwise.
 func init() { clearFor = time.Minute }

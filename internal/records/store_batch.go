@@ -25,6 +25,8 @@ const (
 	maxBatchTries = 5
 )
 
+var batchTime = maxBatchTime // a test sets it
+
 var (
 	errBatchTime = fault.New(fault.Overloaded, "the batch did not finish within %d s; nothing was done; try again, with fewer items", maxBatchTime/time.Second)
 	errBatchLost = fault.New(fault.Conflict, "the records of this batch were changed by others, %d times in a row; nothing was done", maxBatchTries)
@@ -55,32 +57,40 @@ type Batch struct {
 // an atomic batch of which items failed, VALIDATION beyond maxEntries, OVERLOADED where it took too long, CONFLICT
 // after several lost races, ErrUnsettled, and the error of Also. Then nothing was changed.
 func (s *Session) Batch(ctx context.Context, b Batch) ([]Done, error) {
-	limited, cancel := context.WithTimeout(ctx, maxBatchTime)
+	limited, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
+	done, left, err := s.tries(limited, &b)
+	switch {
+	case err == nil:
+		clearLeft(ctx, s.h, left)
+		return done, nil
+	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) && ctx.Err() == nil:
+		return nil, errBatchTime
+	case errors.Is(err, errIndexed):
+		return nil, errBatchIndexed
+	}
+	return nil, err
+}
+
+// tries does a batch, again where it lost a race.
+func (s *Session) tries(ctx context.Context, b *Batch) (done []Done, left []access.Leftover, err error) {
 	for try, renewals := 1, 0; ; {
-		done, left, err := s.try(limited, &b, try > freeTries)
+		done, left, err = s.try(ctx, b, try > freeTries)
 		switch {
-		case err == nil:
-			clearLeft(ctx, s.h, left)
-			return done, nil
-		case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) && ctx.Err() == nil:
-			return nil, errBatchTime
-		case errors.Is(err, errIndexed):
-			return nil, errBatchIndexed
 		case !errors.Is(err, ErrLost):
-			return nil, err
+			return done, left, err
 		case errors.Is(err, ErrReconfigured):
 			if renewals++; renewals == MaxRenewals {
-				return nil, ErrUnsettled
+				return nil, nil, ErrUnsettled
 			}
 		case try == maxBatchTries:
-			return nil, errBatchLost
+			return nil, nil, errBatchLost
 		default:
 			try++
 		}
-		viewer, err := s.store.dir.Renew(limited, s.viewer)
+		viewer, err := s.store.dir.Renew(ctx, s.viewer)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s = &Session{store: s.store, viewer: viewer, h: s.h, holder: s.holder}
 	}

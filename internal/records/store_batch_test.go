@@ -432,6 +432,21 @@ func TestABatchHasBounds(t *testing.T) {
 }
 
 // A batch follows a change of configuration that happens meanwhile.
+// TestABatchThatLosesARaceAtItsEnd: where its time is over when a batch is to begin anew, it
+// took too long, like any other. (The error of looking up the viewer again was INTERNAL.)
+func TestABatchThatLosesARaceAtItsEnd(t *testing.T) {
+	defer records.BatchesTake(time.Second)()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		b := records.Batch{Entity: "contact", Items: []records.Item{creating(t, `{"name": "Ada"}`)}, Also: func(db.Tx, []records.Done) error {
+			time.Sleep(1200 * time.Millisecond)
+			return records.ErrLost
+		}}
+		if _, err := acme(t, d).as("sam").Batch(t.Context(), b); fault.CodeOf(err) != fault.Overloaded {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // TestABatchNamesABoundedNumberOfFields: once items have named more than a thousand, the
 // next ones say that they do not. (A refused batch of 0.9 MiB took 60 MiB.)
 func TestABatchNamesABoundedNumberOfFields(t *testing.T) {
