@@ -50,7 +50,7 @@ func (s *Service) turn(ctx context.Context, c *httpapi.Authed) (leave func(), er
 }
 
 // turnWithBody is turn for a request with a change, which it receives and decodes first:
-// whoever sends a large one, or slowly, must not have the turn meanwhile. It also returns
+// a change that is large or comes slowly does not hold the turn meanwhile. It also returns
 // the errors of httpapi.Decode.
 func (s *Service) turnWithBody(ctx context.Context, c *httpapi.Authed) (body *ConfigChange, leave func(), err error) {
 	change, err := httpapi.Decode[ConfigChange](c.Call)
