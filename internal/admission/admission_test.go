@@ -3,11 +3,13 @@ package admission_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gatehouse/internal/admission"
@@ -327,10 +329,10 @@ func TestAChargeTakesStepsAndGivesAllBack(t *testing.T) {
 	if !c.Reach(1) || b.Held("sam") != held {
 		t.Fatal("a smaller size changed what is held")
 	}
-	if c.Fits(1<<20) || c.Reach(1<<20) || b.Held("sam") != held {
+	if c.Await(t.Context(), 1<<20) || c.Reach(1<<20) || b.Held("sam") != held {
 		t.Fatalf("more than half is held: %d", b.Held("sam"))
 	}
-	if !c.Fits(1) || !c.Fits(400<<10) || b.Held("sam") != held {
+	if !c.Await(t.Context(), 1) || !c.Await(t.Context(), 400<<10) || b.Held("sam") != held {
 		t.Fatalf("to look whether 400 KiB have room took some, or they have none: %d", b.Held("sam"))
 	}
 	c.Release()
@@ -343,7 +345,7 @@ func TestAChargeTakesStepsAndGivesAllBack(t *testing.T) {
 	}
 	c.Release()
 	var free admission.Charge
-	if !free.Fits(1<<40) || !free.Reach(1<<40) {
+	if !free.Await(t.Context(), 1<<40) || !free.Reach(1<<40) {
 		t.Fatal("the zero charge was refused")
 	}
 	free.Release()
@@ -354,7 +356,7 @@ func TestStrangersHaveAQuarterOfABudget(t *testing.T) {
 	b := admission.NewBudget(64 << 20)
 	strange, own := b.Charge("sam"), b.Charge("sam")
 	strange.Strange()
-	if strange.Fits(17<<20) || strange.Reach(17<<20) || !strange.Fits(16<<20) || !strange.Reach(16<<20) || b.Held("sam") != 16<<20-admission.Free {
+	if strange.Await(t.Context(), 17<<20) || strange.Reach(17<<20) || !strange.Await(t.Context(), 16<<20) || !strange.Reach(16<<20) || b.Held("sam") != 16<<20-admission.Free {
 		t.Fatalf("strangers hold %d", b.Held("sam"))
 	}
 	second := b.Charge("sam")
@@ -374,4 +376,75 @@ func TestStrangersHaveAQuarterOfABudget(t *testing.T) {
 	if b.Used() != 0 || b.Held("sam") != 0 {
 		t.Errorf("%d bytes are held", b.Used())
 	}
+}
+
+// TestWhoWaitsForRoomGetsIt, in order, as soon as there is some; another key does not wait for that. It waits for 2 s at most, and
+// not at all for what can never have room.
+func TestWhoWaitsForRoomGetsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const mib = 1 << 20
+		b := admission.NewBudget(64 * mib)
+		all := make([]admission.Charge, 3)
+		for i := range all {
+			all[i] = b.Charge("sam")
+			if !all[i].Await(t.Context(), 10*mib) || !all[i].Reach(10*mib) {
+				t.Fatal("there is room for three")
+			}
+		}
+		var mu sync.Mutex
+		var order []int
+		var done sync.WaitGroup
+		wait := func(ctx context.Context, id int, n int64) {
+			done.Go(func() {
+				c := b.Charge("sam")
+				if !c.Await(ctx, n) || !c.Reach(n) {
+					id = -id
+				}
+				mu.Lock()
+				order = append(order, id)
+				mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+				c.Release()
+			})
+			synctest.Wait()
+		}
+		leaves, hangUp := context.WithCancel(t.Context())
+		wait(t.Context(), 1, 9*mib)
+		wait(leaves, 2, 9*mib)
+		wait(t.Context(), 3, 4*mib) // behind the others, as small as it is
+		wait(t.Context(), 4, 10*mib)
+		other := b.Charge("olga")
+		if begun := time.Now(); !other.Await(t.Context(), 10*mib) || time.Since(begun) != 0 {
+			t.Error("another key waited")
+		}
+		hangUp()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		all[0].Release() // room for 1 and not for 3
+		synctest.Wait()
+		all[1].Release() // for 3
+		synctest.Wait()
+		done.Wait()
+		if got := fmt.Sprint(order); got != "[-2 1 3 4]" {
+			t.Errorf("the order: %s", got)
+		}
+		all[0] = b.Charge("sam")
+		all[0].Reach(20 * mib)
+		begun := time.Now()
+		wait(t.Context(), 5, 12*mib)
+		done.Wait()
+		if got := fmt.Sprint(order); got != "[-2 1 3 4 -5]" || time.Since(begun) != 2100*time.Millisecond {
+			t.Errorf("%s after %s", got, time.Since(begun))
+		}
+		never := b.Charge("sam")
+		begun = time.Now()
+		if never.Await(t.Context(), 40*mib) || time.Since(begun) != 0 {
+			t.Errorf("what has no room in half of the budget waited for %s", time.Since(begun))
+		}
+		all[0].Release()
+		all[2].Release()
+		if b.Used() != 0 {
+			t.Errorf("%d bytes are held", b.Used())
+		}
+	})
 }

@@ -1,6 +1,18 @@
 package admission
 
-import "sync"
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Bounds of the waits for room in a Budget.
+const (
+	maxRoomWait = 2 * time.Second
+	// maxAwaiting bounds the holders that wait, maxAwaitingOne those of one key.
+	maxAwaiting, maxAwaitingOne = 256, 32
+)
 
 // Budget bounds the bytes that all keys hold together. A key never holds more
 // than is left free: one key alone gets half, two get a third each, and the next
@@ -13,6 +25,14 @@ type Budget struct {
 	used    int64
 	held    map[string]int64 // by key, without zeros
 	strange map[string]int64 // of which for strangers: Charge.Strange
+	waiting Queue[*roomWait]
+}
+
+// roomWait is a holder that waits for room.
+type roomWait struct {
+	strange bool
+	n       int64
+	turn    chan struct{} // closed when there is room
 }
 
 // NewBudget returns a budget of size bytes. A single Take of more than half of it
@@ -31,23 +51,74 @@ func (b *Budget) take(key string, strange bool, n int64) bool {
 	if !b.fits(key, strange, n) {
 		return false
 	}
+	b.add(key, strange, n)
+	return true
+}
+
+// await waits until take would take n bytes for a key, behind others of the key, and reports whether it would. It does
+// not wait where the budget is too small, or too many wait.
+func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) bool {
+	b.mu.Lock()
+	switch {
+	case n > b.size-n || strange && n > b.size/4:
+		b.mu.Unlock()
+		return false
+	case b.waiting.LenOf(key) == 0 && b.fits(key, strange, n):
+		b.mu.Unlock()
+		return true
+	case b.waiting.Len() >= maxAwaiting || b.waiting.LenOf(key) >= maxAwaitingOne:
+		b.mu.Unlock()
+		return false
+	}
+	w := &roomWait{strange, n, make(chan struct{})}
+	b.waiting.Push(key, w)
+	b.mu.Unlock()
+
+	timer := time.NewTimer(maxRoomWait)
+	defer timer.Stop()
+	select {
+	case <-w.turn:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	withdrawn := b.waiting.Remove(key, func(other *roomWait) bool { return other == w })
+	b.admit() // of the key others wait behind it
+	return !withdrawn && ctx.Err() == nil
+}
+
+// admit lets those go on for whom there is room, as if each took at once what it waits for.
+func (b *Budget) admit() {
+	if b.waiting.Len() == 0 {
+		return
+	}
+	used, held, strange := b.used, maps.Clone(b.held), maps.Clone(b.strange)
+	defer func() { b.used, b.held, b.strange = used, held, strange }()
+	for {
+		key, w, ok := b.waiting.Pop(func(key string) bool {
+			w := b.waiting.First(key)
+			return b.fits(key, w.strange, w.n)
+		})
+		if !ok {
+			return
+		}
+		b.add(key, w.strange, w.n)
+		close(w.turn)
+	}
+}
+
+func (b *Budget) fits(key string, strange bool, n int64) bool {
+	return b.held[key]+n <= b.size-b.used-n && (!strange || b.strange[key]+n <= b.size/4)
+}
+
+func (b *Budget) add(key string, strange bool, n int64) {
 	b.used += n
 	b.held[key] += n
 	if strange {
 		b.strange[key] += n
 	}
-	return true
-}
-
-// hasRoom reports whether take would take n bytes for a key now.
-func (b *Budget) hasRoom(key string, strange bool, n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.fits(key, strange, n)
-}
-
-func (b *Budget) fits(key string, strange bool, n int64) bool {
-	return b.held[key]+n <= b.size-b.used-n && (!strange || b.strange[key]+n <= b.size/4)
 }
 
 // Release gives back n bytes of a key. It panics if the key does not hold as many.
@@ -68,6 +139,7 @@ func (b *Budget) release(key string, strange bool, n int64) {
 	if b.used < 0 || b.held[key] < 0 || b.strange[key] < 0 {
 		panic("admission: more bytes given back than taken")
 	}
+	b.admit()
 }
 
 // Used returns how many bytes all keys hold.

@@ -1,5 +1,7 @@
 package admission
 
+import "context"
+
 // A Charge takes nothing from its budget for the first Free bytes, which is all
 // that most requests hold, and whole steps for what exceeds them.
 const (
@@ -37,10 +39,11 @@ func (c *Charge) Reach(n int64) bool {
 	return true
 }
 
-// Fits reports whether Reach would make the charge hold n bytes now. It takes none.
-func (c *Charge) Fits(n int64) bool {
+// Await waits until Reach would make the charge hold n bytes, and reports whether it would. It takes none, and waits
+// for at most 2 s, behind others of the key; not at all where there can be no room, or too many wait.
+func (c *Charge) Await(ctx context.Context, n int64) bool {
 	more := c.lacks(n)
-	return more == 0 || c.budget.hasRoom(c.key, c.strange, more)
+	return more == 0 || c.budget.await(ctx, c.key, c.strange, more)
 }
 
 // lacks returns what has to be taken for the charge to hold n bytes.

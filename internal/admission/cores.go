@@ -20,9 +20,12 @@ const Heavy = 64 << 10
 // one tenant, which needs a core a few times for some microseconds, would wait
 // each time until every run of another tenant has had its 10 ms. Turns go by the
 // time that keys have computed: work that cannot pause, such as a password hash,
-// costs its key as many turns as it takes slices. A Cores is safe for concurrent
-// use.
-type Cores struct{ gate *Gate }
+// costs its key as many turns as it takes slices. When the machine is late, a core
+// rests after each turn: see pace. A Cores is safe for concurrent use.
+type Cores struct {
+	gate *Gate
+	pace pace
+}
 
 // maxCharge bounds the charge for one turn, however long it took.
 const maxCharge = 100 * time.Millisecond
@@ -30,7 +33,7 @@ const maxCharge = 100 * time.Millisecond
 // NewCores returns n cores to share. On a machine with several cores, n should be
 // less than that, so that one is left for everything else.
 func NewCores(n int) *Cores {
-	return &Cores{NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64})}
+	return &Cores{gate: NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64})}
 }
 
 // Count returns how many compute at once.
@@ -59,6 +62,7 @@ type Work struct {
 	begun  time.Time // when it got its first core
 	since  time.Time // when it got its current core
 	waited time.Duration
+	unpaid time.Duration // what it has computed since its core last rested
 }
 
 // Resume waits for a core if the work has none. It returns the error of Start's
@@ -67,12 +71,20 @@ func (w *Work) Resume() error {
 	if w == nil || w.inside {
 		return nil
 	}
+	return w.resume(0)
+}
+
+// resume is Resume after the core has rested for what the work itself has computed, which
+// is no wait for others.
+func (w *Work) resume(rest time.Duration) error {
 	asked := time.Now()
 	err := w.cores.gate.enter(w.ctx, w.key)
 	runtime.Gosched() // the runtime runs a woken goroutine first; let requests go first
 	w.since = time.Now()
-	w.waited += w.since.Sub(asked)
-	w.inside = err == nil
+	w.waited += max(0, w.since.Sub(asked)-rest)
+	if w.inside = err == nil; w.inside {
+		w.cores.pace.start(w.since)
+	}
 	return err
 }
 
@@ -80,9 +92,32 @@ func (w *Work) Resume() error {
 // else.
 func (w *Work) Pause() {
 	if w != nil && w.inside {
-		w.cores.gate.leave(w.key, min(time.Since(w.since), maxCharge))
-		w.inside = false
+		w.pause()
 	}
+}
+
+// pause gives the core back and returns how long it rests.
+func (w *Work) pause() (rest time.Duration) {
+	w.inside = false
+	took := time.Since(w.since)
+	gate, key, charge := w.cores.gate, w.key, min(took, maxCharge)
+	if rest = w.rest(took); rest > 0 {
+		time.AfterFunc(rest, func() { gate.leave(key, charge) }) // the core rests, not the work
+	} else {
+		gate.leave(key, charge)
+	}
+	return rest
+}
+
+// rest returns how long the core is to rest now that the work has computed for a time more.
+// What ends within a slice costs no rest.
+func (w *Work) rest(took time.Duration) (rest time.Duration) {
+	if w.unpaid += took; w.unpaid < slice {
+		return 0
+	}
+	rest = w.cores.pace.after(w.unpaid)
+	w.unpaid = 0
+	return rest
 }
 
 // Stop ends the work. It may be called at any time, and more than once.
@@ -101,15 +136,18 @@ func (w *Work) Yield() error {
 	if time.Since(w.since) < slice {
 		return nil
 	}
-	if w.cores.gate.Waiting() == 0 {
+	if w.cores.gate.Waiting() == 0 && w.cores.pace.after(slice) == 0 {
 		runtime.Gosched()
 		return nil
 	}
-	w.Pause()
-	return w.Resume()
+	if !w.inside {
+		return w.Resume()
+	}
+	return w.resume(w.pause())
 }
 
-// Waited returns how long the work has waited for a core since its first one.
+// Waited returns how long the work has waited for a core since its first one, without the
+// rests that its own computing made necessary.
 func (w *Work) Waited() time.Duration {
 	if w == nil {
 		return 0

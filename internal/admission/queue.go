@@ -41,6 +41,9 @@ func (q *Queue[T]) LenOf(key string) int {
 	return 0
 }
 
+// First returns the first item of a key that has items.
+func (q *Queue[T]) First(key string) T { return q.lines[key].items[0] }
+
 // Push adds v behind the other items of the key.
 func (q *Queue[T]) Push(key string, v T) {
 	l := q.lines[key]

@@ -51,7 +51,7 @@ type holding struct {
 
 // newPlaces returns size places, and spare ones against deadlock.
 func newPlaces(size, spare int) *places {
-	return &places{size: size, share: max(1, size-max(1, size/4)), spare: spare, holds: map[string]holding{}}
+	return &places{size: size, share: max(1, size-max(1, 3*size/8)), spare: spare, holds: map[string]holding{}}
 }
 
 // enter waits for a place; extra reports whether it is beyond size. It returns

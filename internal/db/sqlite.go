@@ -58,7 +58,7 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	}
 	readers := c.Readers
 	if readers <= 0 {
-		readers = max(4, 2*runtime.GOMAXPROCS(0))
+		readers = max(8, 4*runtime.GOMAXPROCS(0))
 	}
 	e := &sqliteEngine{
 		path: filepath.Join(c.Dir, FileName), tuning: mainTuning, readers: newPlaces(readers, maxOverflow), idle: make(chan *sqliteConn, readers),

@@ -1,11 +1,15 @@
 package endpoint_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"gatehouse/internal/gatetest"
 )
@@ -314,6 +318,51 @@ func TestAFailedDeliveryIsRetried(t *testing.T) {
 		}
 		m.Get(events+"/x").Want(404, "NOT_FOUND")
 		m.Get(runs+"/x").Want(404, "NOT_FOUND")
+	})
+}
+
+// TestALargeFailedDeliveryIsKept, compressed, and runs again as it came. One that is still
+// large then is not kept, and its run says so.
+func TestALargeFailedDeliveryIsKept(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(orders)
+		w.Apply("tenant: acme\nlogic_components:\n  - {name: size, source: \"export default () => { throw new Error('no') }\"}\n" +
+			endpoints("{slug: large, target: {component: size}, auth: token, max_body_bytes: 10485760}"))
+		w.Apply(builders)
+		m, hook := w.Staff(mark), w.Webhook("large")
+		random := make([]byte, 3<<20)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(random) // never fails
+		for _, c := range []struct {
+			key, doc string
+			kept     bool
+		}{
+			{"plain", strings.Repeat(`a \\ ü`, 1<<20), true}, {"random", base64.StdEncoding.EncodeToString(random), false},
+		} {
+			hook.With("Idempotency-Key", c.key).Post(custom+"large", `{"doc": "`+c.doc+`"}`).Want(422, "EXECUTION_ERROR")
+			var id string
+			eventually(t, "the failed event", func() bool {
+				list := m.Get(events+"?status=failed").Want(200, "").Records()
+				if len(list) == 1 {
+					id = list[0]["id"].(string)
+				}
+				return id != ""
+			})
+			d := m.Get(events+"/"+id).Want(200, "").Record()
+			detail := m.Get(runs+"/"+d["run"].(map[string]any)["id"].(string)).Want(200, "").Record()
+			if says := strings.Contains(fmt.Sprint(detail["error"]), "too large to be kept"); d["retriable"] != c.kept || says == c.kept {
+				t.Errorf("%s: %v %v", c.key, d, detail["error"])
+			}
+			if !c.kept {
+				m.Post(events+"/"+id+"/retry", "").Want(409, "CONFLICT")
+				continue
+			}
+			length := strconv.Itoa(len(utf16.Encode([]rune(strings.ReplaceAll(c.doc, `\\`, `\`)))))
+			w.Apply("tenant: acme\nlogic_components:\n  - {name: size, source: \"export default (i) => { if (i.doc.length != " + length + ") throw new Error('not as it came') }\"}\n")
+			if a := m.Post(events+"/"+id+"/retry", "").Want(200, "").Record(); a["status"] != "processed" {
+				t.Errorf("%s again: %v", c.key, a)
+			}
+			w.Apply("tenant: acme\nlogic_components:\n  - {name: size, source: \"export default () => { throw new Error('no') }\"}\n")
+		}
 	})
 }
 

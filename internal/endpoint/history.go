@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"gatehouse/internal/custom"
 	"gatehouse/internal/failpoint"
 	"gatehouse/internal/fault"
-	"gatehouse/internal/inputs"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
 )
@@ -63,15 +61,6 @@ type Run struct {
 	payload []byte
 }
 
-// delivery is what is stored of a failed delivery, sealed.
-type delivery struct {
-	Inputs inputs.Object `json:"inputs"`
-	Event  event         `json:"event"`
-}
-
-// payloadPurpose is the purpose that deliveries are sealed for.
-const payloadPurpose = "failed delivery"
-
 // entry returns the record of a run.
 func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 	r := &Run{
@@ -92,7 +81,7 @@ func (s *Service) entry(j *job, out *Outcome, began time.Time) *Run {
 		r.Used = out.Used.json(Details(out.Err))
 		r.Error = strings.ReplaceAll(r.Error, "\x00", "\uFFFD") // a PostgreSQL text cannot contain it
 		if j.event != nil {
-			r.payload, _ = json.Marshal(delivery{j.inputs, *j.event}) // cannot fail: plain texts and checked JSON
+			s.pack(r, &delivery{j.inputs, *j.event})
 		}
 	}
 	return r
@@ -163,7 +152,8 @@ const (
 	// maxHeld bounds the bytes of runs that are queued; no tenant has more of
 	// them than it leaves free.
 	maxHeld    = 128 << 20
-	maxBatch   = 256 // runs in one transaction
+	maxBatch   = 256     // runs in one transaction
+	maxWritten = 1 << 20 // bytes of runs after which a transaction takes no more
 	flushRuns  = 50 * time.Millisecond
 	maxPatient = time.Second // how long a call waits for room
 	runTries   = 6           // of a transaction, within about 3 s
@@ -254,8 +244,10 @@ func (h *history) flush(closing context.Context, batch []*Run) {
 		byTenant[r.tenant] = append(byTenant[r.tenant], r)
 	}
 	for tenant, runs := range byTenant {
-		for some := range slices.Chunk(runs, maxBatch) {
-			h.write(closing, tenant, some)
+		for len(runs) > 0 {
+			n := portion(runs)
+			h.write(closing, tenant, runs[:n])
+			runs = runs[n:]
 		}
 	}
 	for _, r := range batch {
@@ -265,6 +257,14 @@ func (h *history) flush(closing context.Context, batch []*Run) {
 	defer h.mu.Unlock()
 	close(h.room)
 	h.room = make(chan struct{})
+}
+
+// portion returns how many of the first runs one transaction takes.
+func portion(runs []*Run) (n int) {
+	for size := int64(0); n < min(len(runs), maxBatch) && (n == 0 || size+runs[n].size() <= maxWritten); n++ {
+		size += runs[n].size()
+	}
+	return n
 }
 
 // write stores some runs of one tenant. It tries a few times while the database

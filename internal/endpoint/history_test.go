@@ -96,6 +96,21 @@ func TestRunsAreKept(t *testing.T) {
 	}
 }
 
+// TestATransactionOfRunsIsBoundedInBytes: other tenants' writes wait for it.
+func TestATransactionOfRunsIsBoundedInBytes(t *testing.T) {
+	st, log := &shelf{}, &said{}
+	h := newHistory(st, log.emit)
+	for n, size := range []int{400 << 10, 400 << 10, 400 << 10, 3 << 20, 10, 10} {
+		h.add(&Run{ID: fmt.Sprint(n), Status: Failed, tenant: "t", payload: make([]byte, size)})
+	}
+	if err := h.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(st.sizes); got != "[2 1 1 2]" {
+		t.Errorf("transactions of %s runs", got)
+	}
+}
+
 // TestADatabaseThatRecovers loses no run.
 func TestADatabaseThatRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

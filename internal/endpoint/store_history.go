@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -140,14 +139,14 @@ func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string
 		return nil, nil, err
 	}
 	if sealed == "" {
-		return nil, nil, fault.New(fault.Conflict, "run %s is not the failed delivery of a webhook", id)
+		return nil, nil, fault.New(fault.Conflict, "run %s is not the failed delivery of a webhook, or was too large to be kept", id)
 	}
 	plain, err := s.keyring.Open(payloadPurpose, sealed)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &delivery{}
-	return run, d, json.Unmarshal(plain, d)
+	d, err := unpacked(plain)
+	return run, d, err
 }
 
 // runRetention is how long runs are kept (contract X8).

@@ -27,8 +27,8 @@ const firstRead = 8 << 10
 // Body reads the request's body, once. It returns PAYLOAD_TOO_LARGE above the
 // route's cap, VALIDATION for a body that ends early, and OVERLOADED when too
 // many large bodies are held. Memory grows with the bytes received, not with
-// the length announced; one that has no room as announced is refused unread, so
-// that a crowd of them does not read what is thrown away.
+// the length announced; one that has no room as announced waits for it a little, and
+// is refused unread then, so that a crowd of them does not read what is thrown away.
 func (c *Call) Body() ([]byte, error) {
 	if c.bodyRead {
 		return c.body, nil
@@ -43,7 +43,7 @@ func (c *Call) Body() ([]byte, error) {
 	if announced := c.Request.ContentLength; announced >= 0 {
 		most = announced + 1
 		size = min(most, firstRead)
-		if !c.Received.Fits(most) {
+		if !c.Received.Await(c.Request.Context(), most) {
 			return nil, errBodies
 		}
 	}

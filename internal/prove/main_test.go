@@ -17,6 +17,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if file := os.Getenv(stormClientsFile); file != "" {
+		if err := beStormClients(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	code := m.Run()
 	if built != "" {
 		_ = os.RemoveAll(filepath.Dir(built)) // if it fails, a folder is left in /tmp

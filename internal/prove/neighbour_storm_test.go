@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -97,34 +97,16 @@ entities: [{name: contact, fields: [{name: first_name, type: text, required: tru
 users: [{email: bea@bravo.example, name: Bea Owner, owner: true}]
 `
 
-// stormPart is one kind of load that the tenant causes.
-type stormPart struct {
-	name string
-	rage func(s *neighbourStorm, ctx context.Context)
-}
-
-var stormParts = []stormPart{
-	{"runs", (*neighbourStorm).runs},
-	{"hogs", (*neighbourStorm).hogs},
-	{"lists", (*neighbourStorm).lists},
-	{"apply", (*neighbourStorm).applies},
-	{"logins", (*neighbourStorm).logins},
-	{"bodies", (*neighbourStorm).bodies},
-	{"batches", (*neighbourStorm).batches},
-}
-
 // neighbourStorm has two tenants and the server that serves them.
 type neighbourStorm struct {
-	p      *proof
-	w      *world
-	n      *node
-	http   *http.Client // of the storm
-	victim string       // its key
-	hook   string       // the token of the storm's webhook
-	large  []string     // ids of the storm's large records
-	bulk   int
-	meters map[string]*meter // of the victim's requests, by kind
-	idle   map[string][]time.Duration
+	p       *proof
+	w       *world
+	n       *node
+	victim  string // its key
+	clients stormClients
+	bulk    int
+	meters  map[string]*meter // of the victim's requests, by kind
+	idle    map[string][]time.Duration
 }
 
 // One tenant causes as much load as it can: 24 runs at their limits (16 that create
@@ -151,14 +133,13 @@ func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
 	p.t.Helper()
 	s := &neighbourStorm{
 		p: p, w: bare(p.t, engine), bulk: scale(20_000, 300_000), meters: map[string]*meter{}, idle: map[string][]time.Duration{},
-		http: &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
-	p.t.Cleanup(s.http.CloseIdleConnections)
 	s.w.apply(victimManifest)
 	s.victim = strings.TrimSpace(s.w.must("key", "create", "--tenant", "bravo", "--user", "bea@bravo.example", "--name", "prove", "--rate-limit", "100000000"))
 	s.w.apply(fmt.Sprintf(stormManifest, ""))
 	s.w.token = s.w.key(owner)
-	s.hook = strings.TrimSpace(s.w.must("endpoint", "token", "--tenant", "acme", "--slug", "form"))
+	s.clients.Token, s.clients.Changed = s.w.token, max(1, (7<<20)/(scale(100, 500)<<10))
+	s.clients.Hook = strings.TrimSpace(s.w.must("endpoint", "token", "--tenant", "acme", "--slug", "form"))
 	s.fill()
 	return s
 }
@@ -189,7 +170,7 @@ func (s *neighbourStorm) measure() {
 	for n := range 60 {
 		create(n)
 	}
-	s.large = s.ids("large")
+	s.clients.Public, s.clients.Large = s.n.public, s.ids(c, "large")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var asking sync.WaitGroup
@@ -234,13 +215,30 @@ func (s *neighbourStorm) rage(lasts time.Duration) {
 	for _, m := range s.meters {
 		m.turn(true)
 	}
-	chosen := os.Getenv("GATEHOUSE_PROVE_STORM")
 	var parts sync.WaitGroup
-	for _, part := range stormParts {
-		if chosen == "" || slices.Contains(strings.Split(chosen, ","), part.name) {
-			parts.Go(func() { part.rage(s, ctx) })
-		}
+	s.clients.Lasts, s.clients.Parts = lasts, slices.Sorted(maps.Keys(stormParts))
+	applies := true
+	if chosen := os.Getenv("GATEHOUSE_PROVE_STORM"); chosen != "" {
+		isApply := func(part string) bool { return part == "apply" }
+		s.clients.Parts = strings.Split(chosen, ",")
+		applies = slices.ContainsFunc(s.clients.Parts, isApply)
+		s.clients.Parts = slices.DeleteFunc(s.clients.Parts, isApply)
 	}
+	if applies {
+		parts.Go(func() { s.applies(ctx) })
+	}
+	parts.Go(func() {
+		after, err := s.clients.apart(s.p.t, filepath.Join(s.w.logs, "clients.json"))
+		if err != nil {
+			s.p.fail("the clients: %v", err)
+		}
+		for kind, n := range after.Answers {
+			s.p.add(kind, n)
+		}
+		for _, fault := range after.Faults {
+			s.p.fail("%s", fault)
+		}
+	})
 	<-ctx.Done()
 	for _, m := range s.meters {
 		m.turn(false)
@@ -302,10 +300,10 @@ func (s *neighbourStorm) send(ctx context.Context, c *http.Client, to, token, me
 }
 
 // ids lists the storm's records of an entity, page by page.
-func (s *neighbourStorm) ids(entity string) (ids []string) {
+func (s *neighbourStorm) ids(c *http.Client, entity string) (ids []string) {
 	s.p.t.Helper()
 	for cursor := ""; ; {
-		a, err := s.send(s.p.t.Context(), s.http, host, s.w.token, "GET", "/public/v1/data/"+entity+"?limit=200&fields=n"+cursor, "")
+		a, err := s.send(s.p.t.Context(), c, host, s.w.token, "GET", "/public/v1/data/"+entity+"?limit=200&fields=n"+cursor, "")
 		var page struct {
 			Data []struct{ ID string }
 			Meta struct{ NextCursor string }
@@ -324,115 +322,6 @@ func (s *neighbourStorm) ids(entity string) (ids []string) {
 		}
 		cursor = "&cursor=" + url.QueryEscape(page.Meta.NextCursor)
 	}
-}
-
-const asJSON = "application/json"
-
-// crowd starts clients that each send one request after the other. kind is a body's type.
-func (s *neighbourStorm) crowd(ctx context.Context, part string, clients int, token, method string, request func(id int) (path, kind, body string)) {
-	var all sync.WaitGroup
-	for id := range clients {
-		all.Go(func() {
-			path, kind, body := request(id)
-			for ctx.Err() == nil {
-				a, err := s.attack(ctx, token, method, path, kind, body)
-				switch {
-				case ctx.Err() != nil:
-				case err != nil:
-					s.p.fail("%s: the server hung up: %v", part, err)
-					return
-				default:
-					s.p.add(fmt.Sprintf("%s_answered_%d", part, a), 1)
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-// attack sends one request, and reads and drops the answer.
-func (s *neighbourStorm) attack(ctx context.Context, token, method, path, kind, body string) (status int, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, s.n.public+path, strings.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	r.Host = host
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", kind)
-	}
-	res, err := s.http.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	return res.StatusCode, err
-}
-
-func (s *neighbourStorm) runs(ctx context.Context) {
-	thirty := "[" + strings.TrimSuffix(strings.Repeat("1,", 30), ",") + "]"
-	s.crowd(ctx, "runs", 16, s.w.token, "POST", func(id int) (path, kind, body string) {
-		if id%2 == 0 {
-			return "/public/v1/custom/many", asJSON, "{}"
-		}
-		return "/public/v1/custom/flow", asJSON, `{"outer":` + thirty + `,"inner":` + thirty + `}`
-	})
-}
-
-func (s *neighbourStorm) hogs(ctx context.Context) {
-	s.crowd(ctx, "hogs", 8, s.w.token, "POST", func(id int) (path, kind, body string) {
-		return "/public/v1/custom/" + []string{"hungry", "busy"}[id%2], asJSON, "{}"
-	})
-}
-
-func (s *neighbourStorm) lists(ctx context.Context) {
-	s.crowd(ctx, "lists", 8, s.w.token, "GET", func(int) (path, kind, body string) { return "/public/v1/data/large?limit=200", "", "" })
-}
-
-func (s *neighbourStorm) logins(ctx context.Context) {
-	s.crowd(ctx, "logins", 16, "", "POST", func(id int) (path, kind, body string) {
-		return auth + "login", asJSON, members("email", eva, "password", []string{"the password of eva", "a wrong password"}[id%2])
-	})
-}
-
-// bodies sends forms and JSON of 9 MiB, with as many fields or parts as there may be.
-func (s *neighbourStorm) bodies(ctx context.Context) {
-	var fields, parts, members strings.Builder
-	for n := range 10_000 {
-		fmt.Fprintf(&fields, "&f%d=%s", n, strings.Repeat("%41", 300))
-		fmt.Fprintf(&members, `,"f%d":"%s"`, n, strings.Repeat("A", 900))
-	}
-	for n := range 1000 {
-		fmt.Fprintf(&parts, "--x\r\nContent-Disposition: form-data; name=p%d\r\n\r\n%s\r\n", n, strings.Repeat("A", 9000))
-	}
-	bodies := [][2]string{
-		{"application/x-www-form-urlencoded", fields.String()[1:]},
-		{"multipart/form-data; boundary=x", parts.String() + "--x--\r\n"},
-		{asJSON, "{" + members.String()[1:] + "}"},
-	}
-	s.crowd(ctx, "bodies", 18, s.hook, "POST", func(id int) (path, kind, body string) {
-		one := bodies[id%len(bodies)]
-		return "/public/v1/custom/form", one[0], one[1]
-	})
-}
-
-// batches changes large records: all 200, which is refused for their size, or as many as may be.
-func (s *neighbourStorm) batches(ctx context.Context) {
-	some := max(1, (7<<20)/(scale(100, 500)<<10))
-	s.crowd(ctx, "batches", 16, s.w.token, "POST", func(id int) (path, kind, body string) {
-		ids := s.large
-		if id%2 == 1 {
-			ids = ids[:some]
-		}
-		items := make([]string, len(ids))
-		for i, one := range ids {
-			items[i] = fmt.Sprintf(`{"op":"update","id":%q,"fields":{"n":%d}}`, one, id)
-		}
-		return "/public/v1/data/large/batch", asJSON, `{"items":[` + strings.Join(items, ",") + `]}`
-	})
 }
 
 // applies applies the manifest again and again, with the field alternately indexed and

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 )
@@ -230,19 +231,22 @@ func TestBodiesAreBounded(t *testing.T) {
 	refused(t, olivia.Post(path, body(most-4096)))
 	olivia.Post(path, body(10_000)).Want(200, "")
 	const signed = "/public/v1/custom/signed"
-	var rest []net.Conn
-	for size := 4 << 20; size > 64<<10; { // uses up the rest
-		c, status := stuck(t, olivia, "POST", path, body(size), 2*size, 500*time.Millisecond)
-		if rest = append(rest, c); status != 0 {
-			size /= 2
+	var open []func()
+	for _, size := range []int{256 << 10, 128 << 10} { // they use up the rest
+		_, closes := tooManyOpen(t, olivia, 60, "POST", path, body(size), size+1, time.Millisecond)
+		open = append(open, closes)
+		for begun := time.Now(); budget.Held("acme") <= share-int64(size)+admission.Free; time.Sleep(10 * time.Millisecond) {
+			if time.Since(begun) > 20*time.Second {
+				t.Fatalf("%d bytes are held", budget.Held("acme"))
+			}
 		}
 	}
 	w.Anyone().Post(signed, `{}`).Want(503, "OVERLOADED") // the verifier's result is charged like a body
-	for _, c := range rest {
-		_ = c.Close()
-	}
 	olga.Post(path, body(1<<20)).Want(200, "")
 	leave()
+	for _, closes := range open {
+		closes()
+	}
 	emptied(t, "bodies that broke off", budget.Used)
 	w.Anyone().Post(signed, `{}`).Want(202, "")
 	emptied(t, "a delivery", budget.Used)

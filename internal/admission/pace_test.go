@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRestsGrowWithLateness: short latenesses, which idle machines have, cost nothing; long ones soon two thirds of a
+// core, which come back when the machine has time again.
+func TestRestsGrowWithLateness(t *testing.T) {
+	var p pace
+	var average time.Duration
+	notes := func(n int, late time.Duration) time.Duration {
+		for range n {
+			average = p.note(average, late)
+		}
+		return p.after(10 * time.Millisecond)
+	}
+	if rest := notes(100, time.Millisecond); rest != 0 {
+		t.Errorf("an idle machine's lateness makes cores rest for %s after 10 ms", rest)
+	}
+	if rest := notes(2, 3*time.Millisecond); rest != 0 {
+		t.Errorf("two late timers make cores rest for %s after 10 ms", rest)
+	}
+	if rest := notes(30, 8*time.Millisecond); rest != 20*time.Millisecond {
+		t.Errorf("after 150 ms of lateness cores rest for %s after 10 ms", rest)
+	}
+	if rest := p.after(time.Second); rest != maxRest {
+		t.Errorf("a rest of %s", rest)
+	}
+	if rest := notes(130, 0); rest != 0 {
+		t.Errorf("650 ms later cores still rest for %s after 10 ms", rest)
+	}
+}
+
+// TestTheCoreRestsAndNotTheWork: who gives a core back goes on at once, and the next gets it after the rest. What ends
+// within a slice costs none.
+func TestTheCoreRestsAndNotTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cores := NewCores(1)
+		cores.pace.probing.Store(true) // what is measured here would be nothing
+		cores.pace.rest.Store(1500)
+		run := func(key string, d time.Duration) (waited, left time.Duration) {
+			asked := time.Now()
+			w, err := cores.Start(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waited = time.Since(asked)
+			time.Sleep(d)
+			stopped := time.Now()
+			w.Stop()
+			return waited, time.Since(stopped)
+		}
+		for n, c := range []struct{ lasts, waits time.Duration }{
+			{10 * time.Millisecond, 0}, {500 * time.Microsecond, 15 * time.Millisecond}, {time.Second, 0}, {0, maxRest},
+		} {
+			if waited, left := run("sam", c.lasts); waited != c.waits || left != 0 {
+				t.Errorf("%d: waited for %s, meant are %s; gave the core back in %s", n, waited, c.waits, left)
+			}
+		}
+		w, err := cores.Start(t.Context(), "sam")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		for range 3 { // alone it rests, too
+			time.Sleep(2 * time.Millisecond)
+			asked := time.Now()
+			if err := w.Yield(); err != nil || time.Since(asked) != 3*time.Millisecond {
+				t.Errorf("after 2 ms it rested for %s: %v", time.Since(asked), err)
+			}
+		}
+	})
+}

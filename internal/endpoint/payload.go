@@ -1,0 +1,83 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"gatehouse/internal/admission"
+	"gatehouse/internal/inputs"
+)
+
+// delivery is what is stored of a failed delivery, packed and sealed.
+type delivery struct {
+	Inputs inputs.Object `json:"inputs"`
+	Event  event         `json:"event"`
+}
+
+const (
+	// payloadPurpose is the purpose that deliveries are sealed for.
+	payloadPurpose = "failed delivery"
+	// packedFrom is from how many bytes a delivery is compressed.
+	packedFrom = 4 << 10
+	// maxPacked bounds what is kept of one (contract X8): one row is written in one turn, which
+	// other tenants' writes wait for.
+	maxPacked = 2 << 20
+	// maxUnpacked bounds what a packed delivery may claim to be: more than any body.
+	maxUnpacked = 64 << 20
+	// maxPackWait bounds the wait for a turn to pack.
+	maxPackWait = 10 * time.Second
+)
+
+// pack gives a run what is needed to run its failed delivery again, unless that is too large
+// to be kept; then the run's error says so.
+func (s *Service) pack(r *Run, d *delivery) {
+	size := 0
+	for i := range d.Inputs {
+		size += len(d.Inputs[i].Value)
+	}
+	if size >= admission.Heavy {
+		ctx, cancel := context.WithTimeout(context.Background(), maxPackWait) // its caller may have hung up
+		defer cancel()
+		work, _ := s.engine.Cores().Start(ctx, string(r.tenant)) // without a turn in time it is done without
+		defer work.Stop()
+	}
+	text, _ := json.Marshal(d) // cannot fail: plain texts and checked JSON
+	if r.payload = packed(text); len(r.payload) > maxPacked {
+		r.payload = nil
+		r.Error += fmt.Sprintf("\nwhat was delivered, %d bytes, is too large to be kept, and cannot be run again from here", size)
+	}
+}
+
+// packed compresses the JSON of a delivery if that is worth it.
+func packed(text []byte) []byte {
+	if len(text) < packedFrom {
+		return text
+	}
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	defer z.Close()
+	return z.EncodeAll(text, nil)
+}
+
+// unpacked is the inverse of packed. What was kept by earlier versions is not packed: JSON
+// begins with a brace, and what is packed does not.
+func unpacked(b []byte) (*delivery, error) {
+	if len(b) == 0 || b[0] != '{' {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+		if err != nil {
+			panic(err) // the options are wrong
+		}
+		defer z.Close()
+		if b, err = z.DecodeAll(b, nil); err != nil {
+			return nil, fmt.Errorf("unpack a failed delivery: %w", err)
+		}
+	}
+	d := &delivery{}
+	return d, json.Unmarshal(b, d)
+}
