@@ -9,8 +9,8 @@ const (
 	// probeEvery is how often the runtime is asked whether it is late, and probing how long
 	// that goes on after the last Work.
 	probeEvery, probing = 5 * time.Millisecond, time.Second
-	// tooLate is how late a timer may be: without load it is by up to 1 ms.
-	tooLate = 2 * time.Millisecond
+	// tooLate is how late a timer may be: without load it is by 0.2 ms on average, and up to 1.
+	tooLate = 1500 * time.Microsecond
 	// maxRest bounds how long a core rests, for each turn, and mostRest in terms of the time
 	// that was computed: what is heavy always has a third of its cores.
 	maxRest, mostRest = 100 * time.Millisecond, 2.0

@@ -20,7 +20,7 @@ func TestRestsGrowWithLateness(t *testing.T) {
 	if rest := notes(100, time.Millisecond); rest != 0 {
 		t.Errorf("an idle machine's lateness makes cores rest for %s after 10 ms", rest)
 	}
-	if rest := notes(2, 3*time.Millisecond); rest != 0 {
+	if rest := notes(2, 2*time.Millisecond); rest != 0 {
 		t.Errorf("two late timers make cores rest for %s after 10 ms", rest)
 	}
 	if rest := notes(30, 8*time.Millisecond); rest != 20*time.Millisecond {
