@@ -32,7 +32,7 @@ type tuning struct{ writer, reader []string }
 // mainTuning makes a commit durable before it is answered.
 var mainTuning = tuning{
 	writer: []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -32768", "journal_size_limit = 67108864"},
-	reader: []string{"query_only = ON", "mmap_size = 536870912", "cache_size = -8192"},
+	reader: []string{"query_only = ON", "mmap_size = 536870912", "cache_size = -4096"},
 }
 
 // sqliteEngine reads through a pool of connections and writes through one.
