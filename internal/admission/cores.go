@@ -33,7 +33,10 @@ const maxCharge = 100 * time.Millisecond
 // NewCores returns n cores to share. On a machine with several cores, n should be
 // less than that, so that one is left for everything else.
 func NewCores(n int) *Cores {
-	return &Cores{gate: NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64})}
+	return &Cores{
+		gate: NewGate(Limits{Running: n, PerKey: n, Waiting: math.MaxInt, WaitingPerKey: math.MaxInt, MaxWait: math.MaxInt64}),
+		pace: pace{off: n >= runtime.GOMAXPROCS(0)},
+	}
 }
 
 // Count returns how many compute at once.

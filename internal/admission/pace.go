@@ -21,6 +21,7 @@ const (
 // the cores, each turn is followed by a rest that grows with the lateness, so that what is
 // heavy takes what is left, and no less than its third.
 type pace struct {
+	off     bool         // there is no core to spare: what is heavy makes timers late by itself
 	used    atomic.Int64 // when a Work last got a core, in nanoseconds of the Unix epoch
 	probing atomic.Bool
 	rest    atomic.Int64 // thousandths of the time computed
@@ -28,6 +29,9 @@ type pace struct {
 
 // start notes that a Work has a core, and measures from now on.
 func (p *pace) start(now time.Time) {
+	if p.off {
+		return
+	}
 	p.used.Store(now.UnixNano())
 	if !p.probing.Load() && p.probing.CompareAndSwap(false, true) {
 		go p.probe()

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,22 @@ func TestRestsGrowWithLateness(t *testing.T) {
 	}
 	if rest := notes(130, 0); rest != 0 {
 		t.Errorf("650 ms later cores still rest for %s after 10 ms", rest)
+	}
+}
+
+// TestOnlySparedCoresRest: where no core is spared, what is heavy makes timers late by itself, and would rest beside an
+// idle core.
+func TestOnlySparedCoresRest(t *testing.T) {
+	for n, probes := range map[int]bool{runtime.GOMAXPROCS(0): false, runtime.GOMAXPROCS(0) - 1: true} {
+		if n == 0 {
+			continue
+		}
+		cores := NewCores(n)
+		w, err := cores.Start(t.Context(), "sam")
+		if err != nil || cores.pace.probing.Load() != probes {
+			t.Errorf("%d cores of %d: measured: %t, %v", n, runtime.GOMAXPROCS(0), cores.pace.probing.Load(), err)
+		}
+		w.Stop()
 	}
 }
 
