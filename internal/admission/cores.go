@@ -66,6 +66,7 @@ type Work struct {
 	since  time.Time // when it got its current core
 	waited time.Duration
 	unpaid time.Duration // what it has computed since its core last rested
+	rested time.Time     // when the core that it gave back last has rested
 }
 
 // Resume waits for a core if the work has none. It returns the error of Start's
@@ -74,17 +75,14 @@ func (w *Work) Resume() error {
 	if w == nil || w.inside {
 		return nil
 	}
-	return w.resume(0)
-}
-
-// resume is Resume after the core has rested for what the work itself has computed, which
-// is no wait for others.
-func (w *Work) resume(rest time.Duration) error {
 	asked := time.Now()
+	if w.rested.After(asked) {
+		asked = w.rested // a rest for what the work itself has computed is no wait for others
+	}
 	err := w.cores.gate.enter(w.ctx, w.key)
 	runtime.Gosched() // the runtime runs a woken goroutine first; let requests go first
 	w.since = time.Now()
-	w.waited += max(0, w.since.Sub(asked)-rest)
+	w.waited += max(0, w.since.Sub(asked))
 	if w.inside = err == nil; w.inside {
 		w.cores.pace.start(w.since)
 	}
@@ -94,28 +92,24 @@ func (w *Work) resume(rest time.Duration) error {
 // Pause gives the core back. It is called before the work waits for something
 // else.
 func (w *Work) Pause() {
-	if w != nil && w.inside {
-		w.pause()
+	if w == nil || !w.inside {
+		return
 	}
-}
-
-// pause gives the core back and returns how long it rests.
-func (w *Work) pause() (rest time.Duration) {
 	w.inside = false
-	took := time.Since(w.since)
+	now := time.Now()
+	took := now.Sub(w.since)
 	gate, key, charge := w.cores.gate, w.key, min(took, maxCharge)
-	if rest = w.rest(took); rest > 0 {
+	if rest := w.rest(took); rest > 0 {
+		w.rested = now.Add(rest)
 		time.AfterFunc(rest, func() { gate.leave(key, charge) }) // the core rests, not the work
-	} else {
-		gate.leave(key, charge)
+		return
 	}
-	return rest
+	gate.leave(key, charge)
 }
 
 // rest returns how long the core is to rest now that the work has computed for a time more.
-// What ends within a slice costs no rest.
 func (w *Work) rest(took time.Duration) (rest time.Duration) {
-	if w.unpaid += took; w.unpaid < slice {
+	if w.unpaid += took; w.unpaid < restless {
 		return 0
 	}
 	rest = w.cores.pace.after(w.unpaid)
@@ -136,17 +130,16 @@ func (w *Work) Yield() error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	if time.Since(w.since) < slice {
+	took := time.Since(w.since)
+	if took < slice {
 		return nil
 	}
-	if w.cores.gate.Waiting() == 0 && w.cores.pace.after(slice) == 0 {
+	if w.cores.gate.Waiting() == 0 && (w.unpaid+took < restless || w.cores.pace.after(restless) == 0) {
 		runtime.Gosched()
 		return nil
 	}
-	if !w.inside {
-		return w.Resume()
-	}
-	return w.resume(w.pause())
+	w.Pause()
+	return w.Resume()
 }
 
 // Waited returns how long the work has waited for a core since its first one, without the

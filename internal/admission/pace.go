@@ -14,6 +14,9 @@ const (
 	// maxRest bounds how long a core rests, for each turn, and mostRest in terms of the time
 	// that was computed: what is heavy always has a third of its cores.
 	maxRest, mostRest = 100 * time.Millisecond, 2.0
+	// restless is how long a work computes before its core rests: what ends within it costs
+	// no rest, and timers that are late, too, do not make much of a longer one.
+	restless = 5 * time.Millisecond
 )
 
 // pace says for how long a core rests after a turn. While there are cores to spare, it does
