@@ -448,3 +448,45 @@ func TestWhoWaitsForRoomGetsIt(t *testing.T) {
 		}
 	})
 }
+
+// TestStrangersWaitInALineOfTheirOwn: as many as may wait, the key's own do not wait for them, and have places to wait.
+func TestStrangersWaitInALineOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const mib = 1 << 20
+		b := admission.NewBudget(64 * mib)
+		holds := b.Charge("sam")
+		holds.Strange()
+		if !holds.Reach(15 * mib) {
+			t.Fatal("there is room")
+		}
+		var done sync.WaitGroup
+		for range 40 {
+			done.Go(func() {
+				c := b.Charge("sam")
+				c.Strange()
+				if c.Await(t.Context(), 9*mib) {
+					t.Error("strangers have more than a quarter")
+				}
+			})
+		}
+		synctest.Wait()
+		own := b.Charge("sam")
+		if begun := time.Now(); !own.Await(t.Context(), 9*mib) || time.Since(begun) != 0 {
+			t.Errorf("the key's own waited %s for strangers", time.Since(begun))
+		}
+		if !own.Reach(16 * mib) {
+			t.Fatal("there is room")
+		}
+		begun := time.Now()
+		done.Go(func() {
+			time.Sleep(time.Second)
+			own.Release()
+		})
+		next := b.Charge("sam")
+		if !next.Await(t.Context(), 9*mib) || time.Since(begun) != time.Second {
+			t.Errorf("the key's own did not wait for room, after %s", time.Since(begun))
+		}
+		done.Wait()
+		holds.Release()
+	})
+}

@@ -10,7 +10,8 @@ import (
 // Bounds of the waits for room in a Budget.
 const (
 	maxRoomWait = 2 * time.Second
-	// maxAwaiting bounds the holders that wait, maxAwaitingOne those of one key.
+	// maxAwaiting bounds the holders that wait, maxAwaitingOne those of one line, which never
+	// has more than it leaves places: another tenant always finds one.
 	maxAwaiting, maxAwaitingOne = 256, 32
 )
 
@@ -25,14 +26,24 @@ type Budget struct {
 	used    int64
 	held    map[string]int64 // by key, without zeros
 	strange map[string]int64 // of which for strangers: Charge.Strange
-	waiting Queue[*roomWait]
+	waiting Queue[*roomWait] // by line
 }
 
 // roomWait is a holder that waits for room.
 type roomWait struct {
+	key     string
 	strange bool
 	n       int64
 	turn    chan struct{} // closed when there is room
+}
+
+// lineOf names the line of those who wait for a key. Strangers have one of their own, so that
+// the key's own never wait for them.
+func lineOf(key string, strange bool) string {
+	if strange {
+		return key + "\x00strange"
+	}
+	return key
 }
 
 // NewBudget returns a budget of size bytes. A single Take of more than half of it
@@ -55,23 +66,24 @@ func (b *Budget) take(key string, strange bool, n int64) bool {
 	return true
 }
 
-// await waits until take would take n bytes for a key, behind others of the key, and reports whether it would. It does
+// await waits until take would take n bytes for a key, behind others of the line, and reports whether it would. It does
 // not wait where the budget is too small, or too many wait.
 func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) bool {
+	line := lineOf(key, strange)
 	b.mu.Lock()
 	switch {
 	case n > b.size-n || strange && n > b.size/4:
 		b.mu.Unlock()
 		return false
-	case b.waiting.LenOf(key) == 0 && b.fits(key, strange, n):
+	case b.waiting.LenOf(line) == 0 && b.fits(key, strange, n):
 		b.mu.Unlock()
 		return true
-	case b.waiting.Len() >= maxAwaiting || b.waiting.LenOf(key) >= maxAwaitingOne:
+	case b.waiting.LenOf(line) >= min(maxAwaitingOne, maxAwaiting-b.waiting.Len()):
 		b.mu.Unlock()
 		return false
 	}
-	w := &roomWait{strange, n, make(chan struct{})}
-	b.waiting.Push(key, w)
+	w := &roomWait{key, strange, n, make(chan struct{})}
+	b.waiting.Push(line, w)
 	b.mu.Unlock()
 
 	timer := time.NewTimer(maxRoomWait)
@@ -84,8 +96,8 @@ func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) b
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	withdrawn := b.waiting.Remove(key, func(other *roomWait) bool { return other == w })
-	b.admit() // of the key others wait behind it
+	withdrawn := b.waiting.Remove(line, func(other *roomWait) bool { return other == w })
+	b.admit() // others wait behind it
 	return !withdrawn && ctx.Err() == nil
 }
 
@@ -97,14 +109,14 @@ func (b *Budget) admit() {
 	used, held, strange := b.used, maps.Clone(b.held), maps.Clone(b.strange)
 	defer func() { b.used, b.held, b.strange = used, held, strange }()
 	for {
-		key, w, ok := b.waiting.Pop(func(key string) bool {
-			w := b.waiting.First(key)
-			return b.fits(key, w.strange, w.n)
+		_, w, ok := b.waiting.Pop(func(line string) bool {
+			w := b.waiting.First(line)
+			return b.fits(w.key, w.strange, w.n)
 		})
 		if !ok {
 			return
 		}
-		b.add(key, w.strange, w.n)
+		b.add(w.key, w.strange, w.n)
 		close(w.turn)
 	}
 }

@@ -40,7 +40,7 @@ func (c *Charge) Reach(n int64) bool {
 }
 
 // Await waits until Reach would make the charge hold n bytes, and reports whether it would. It takes none, and waits
-// for at most 2 s, behind others of the key; not at all where there can be no room, or too many wait.
+// for at most 2 s, behind others of the key, or behind strangers if it is one; not at all where there can be no room, or too many wait.
 func (c *Charge) Await(ctx context.Context, n int64) bool {
 	more := c.lacks(n)
 	return more == 0 || c.budget.await(ctx, c.key, c.strange, more)

@@ -84,7 +84,7 @@ func (w *Work) Resume() error {
 	w.since = time.Now()
 	w.waited += max(0, w.since.Sub(asked))
 	if w.inside = err == nil; w.inside {
-		w.cores.pace.start(w.since)
+		w.cores.pace.uses(w.since)
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (w *Work) Pause() {
 
 // rest returns how long the core is to rest now that the work has computed for a time more.
 func (w *Work) rest(took time.Duration) (rest time.Duration) {
-	if w.unpaid += took; w.unpaid < restless {
+	if w.unpaid += took; w.unpaid < restFrom {
 		return 0
 	}
 	rest = w.cores.pace.after(w.unpaid)
@@ -130,11 +130,13 @@ func (w *Work) Yield() error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	took := time.Since(w.since)
+	now := time.Now()
+	took := now.Sub(w.since)
 	if took < slice {
 		return nil
 	}
-	if w.cores.gate.Waiting() == 0 && (w.unpaid+took < restless || w.cores.pace.after(restless) == 0) {
+	if w.cores.gate.Waiting() == 0 && (w.unpaid+took < restFrom || w.cores.pace.after(restFrom) == 0) {
+		w.cores.pace.uses(now)
 		runtime.Gosched()
 		return nil
 	}

@@ -14,9 +14,9 @@ const (
 	// maxRest bounds how long a core rests, for each turn, and mostRest in terms of the time
 	// that was computed: what is heavy always has a third of its cores.
 	maxRest, mostRest = 100 * time.Millisecond, 2.0
-	// restless is how long a work computes before its core rests: what ends within it costs
+	// restFrom is how long a work computes before its core rests: what ends within it costs
 	// no rest, and timers that are late, too, do not make much of a longer one.
-	restless = 5 * time.Millisecond
+	restFrom = 5 * time.Millisecond
 )
 
 // pace says for how long a core rests after a turn. While there are cores to spare, it does
@@ -25,13 +25,13 @@ const (
 // heavy takes what is left, and no less than its third.
 type pace struct {
 	off     bool         // there is no core to spare: what is heavy makes timers late by itself
-	used    atomic.Int64 // when a Work last got a core, in nanoseconds of the Unix epoch
+	used    atomic.Int64 // when a Work last had a core, in nanoseconds of the Unix epoch
 	probing atomic.Bool
 	rest    atomic.Int64 // thousandths of the time computed
 }
 
-// start notes that a Work has a core, and measures from now on.
-func (p *pace) start(now time.Time) {
+// uses notes that a Work has a core now, and measures from now on.
+func (p *pace) uses(now time.Time) {
 	if p.off {
 		return
 	}

@@ -51,6 +51,32 @@ func TestOnlySparedCoresRest(t *testing.T) {
 	}
 }
 
+// TestALongWorkIsMeasured for as long as it computes, also while nothing else waits for its core.
+func TestALongWorkIsMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cores := NewCores(1)
+		cores.pace.off = false
+		w, err := cores.Start(t.Context(), "sam")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1500 {
+			time.Sleep(2 * time.Millisecond)
+			if err := w.Yield(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !cores.pace.probing.Load() {
+			t.Error("after 3 s of one work lateness is not measured any more")
+		}
+		w.Stop()
+		time.Sleep(2 * probing)
+		if cores.pace.probing.Load() {
+			t.Error("it is measured for ever")
+		}
+	})
+}
+
 // TestTheCoreRestsAndNotTheWork: who gives a core back goes on at once, and the next gets it after the rest. What ends
 // within 5 ms costs none.
 func TestTheCoreRestsAndNotTheWork(t *testing.T) {

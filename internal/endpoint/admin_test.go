@@ -279,6 +279,19 @@ func TestRunsAndEventsAreListed(t *testing.T) {
 	})
 }
 
+// failedEvent waits for the only failed event and returns its id.
+func failedEvent(t *testing.T, who *gatetest.Actor) (id string) {
+	t.Helper()
+	eventually(t, "the failed event", func() bool {
+		list := who.Get(events+"?status=failed").Want(200, "").Records()
+		if len(list) == 1 {
+			id = list[0]["id"].(string)
+		}
+		return id != ""
+	})
+	return id
+}
+
 // TestAFailedDeliveryIsRetried, once it can be processed, and shows what it was.
 func TestAFailedDeliveryIsRetried(t *testing.T) {
 	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
@@ -287,14 +300,7 @@ func TestAFailedDeliveryIsRetried(t *testing.T) {
 		m := w.Staff(mark)
 		body := `{"do": "crash", "id": "evt_1"}`
 		w.Anyone().With("X-Signature", hmacHex(shopSecret, body)).Post(custom+"signed-act", body).Want(422, "EXECUTION_ERROR")
-		var id string
-		eventually(t, "the failed event", func() bool {
-			list := m.Get(events+"?status=failed").Want(200, "").Records()
-			if len(list) == 1 {
-				id = list[0]["id"].(string)
-			}
-			return id != ""
-		})
+		id := failedEvent(t, m)
 		d := m.Get(events+"/"+id).Want(200, "").Record()
 		delivery := d["delivery"].(map[string]any)
 		if d["retriable"] != true || d["kind"] != "order" || delivery["providerId"] != "evt_1" || delivery["inputs"].(map[string]any)["do"] != "crash" {
@@ -339,14 +345,7 @@ func TestALargeFailedDeliveryIsKept(t *testing.T) {
 			{"plain", strings.Repeat(`a \\ ü`, 1<<20), true}, {"random", base64.StdEncoding.EncodeToString(random), false},
 		} {
 			hook.With("Idempotency-Key", c.key).Post(custom+"large", `{"doc": "`+c.doc+`"}`).Want(422, "EXECUTION_ERROR")
-			var id string
-			eventually(t, "the failed event", func() bool {
-				list := m.Get(events+"?status=failed").Want(200, "").Records()
-				if len(list) == 1 {
-					id = list[0]["id"].(string)
-				}
-				return id != ""
-			})
+			id := failedEvent(t, m)
 			d := m.Get(events+"/"+id).Want(200, "").Record()
 			detail := m.Get(runs+"/"+d["run"].(map[string]any)["id"].(string)).Want(200, "").Record()
 			if says := strings.Contains(fmt.Sprint(detail["error"]), "too large to be kept"); d["retriable"] != c.kept || says == c.kept {

@@ -28,8 +28,8 @@ const (
 	maxPacked = 2 << 20
 	// maxUnpacked bounds what a packed delivery may claim to be: more than any body.
 	maxUnpacked = 64 << 20
-	// maxPackWait bounds the wait for a turn to pack.
-	maxPackWait = 10 * time.Second
+	// maxPackWait bounds the wait for a turn to pack, which the caller of the run waits for, too.
+	maxPackWait = 2 * time.Second
 )
 
 // pack gives a run what is needed to run its failed delivery again, unless that is too large

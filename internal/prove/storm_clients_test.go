@@ -41,7 +41,7 @@ type stormClients struct {
 	after stormOutcome
 }
 
-// stormOutcome is what the clients of a storm saw.
+// stormOutcome is the result of a storm for its clients.
 type stormOutcome struct {
 	Answers map[string]int // by kind of load and status
 	Faults  []string
@@ -57,7 +57,7 @@ var stormParts = map[string]func(*stormClients, context.Context){
 	"batches": (*stormClients).batches,
 }
 
-// apart runs the clients as a process and returns what they saw.
+// apart runs the clients as a process and returns their result.
 func (s *stormClients) apart(t testing.TB, file string) (after stormOutcome, err error) {
 	text, err := json.Marshal(s)
 	if err != nil {
