@@ -3,11 +3,11 @@ package automation
 import (
 	"fmt"
 	"math"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"gatehouse/internal/inputs"
 )
 
 // mistake is an error of a run whose text is for the flow's author.
@@ -192,14 +192,10 @@ func (c *conditions) matches(n *ast.BinaryNode) expression {
 	if !ok {
 		return c.problem("matches expects a literal pattern, like inputs.sku matches \"^A-[0-9]+$\"")
 	}
-	if len(pattern.Value) > maxPattern {
-		return c.problem("the pattern is %d bytes long: expected at most %d", len(pattern.Value), maxPattern)
+	compiled := inputs.PatternOf(pattern.Value)
+	if err := compiled.Err(); err != nil {
+		return c.problem("%v", err)
 	}
-	compiled, err := regexp.Compile(pattern.Value)
-	if err != nil {
-		return c.problem("expected a regular expression: %v", err)
-	}
-	cost := instructions(pattern.Value)
 	of := c.node(n.Left)
 	return func(r *run) (any, error) {
 		v, err := of(r)
@@ -210,27 +206,14 @@ func (c *conditions) matches(n *ast.BinaryNode) expression {
 		if !ok {
 			return nil, mistakef("matches: expected text, found %s", kindOf(v))
 		}
-		if len(s) > maxPatternWork/cost {
-			return nil, mistakef("matches: the text is too long for this pattern: expected at most %d bytes", maxPatternWork/cost)
+		if len(s) > compiled.Longest() {
+			return nil, mistakef("matches: the text is too long for this pattern: expected at most %d bytes", compiled.Longest())
 		}
-		if err := r.step(1 + len(s)*cost/8); err != nil {
+		if err := r.step(1 + len(s)*compiled.Cost()/8); err != nil {
 			return nil, err
 		}
-		return compiled.MatchString(s), nil
+		return compiled.Matches(s), nil
 	}
-}
-
-// instructions returns the number of instructions of a pattern, at least 1.
-func instructions(pattern string) int {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 1
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 1
-	}
-	return max(len(program.Inst), 1)
 }
 
 // operator is an operator on two values. gives is the kind of its result, see

@@ -118,8 +118,8 @@ func (d *decoder) declarations(m members, name string) []inputs.Declaration {
 	decls := make([]inputs.Declaration, len(list))
 	bad := len(d.problems)
 	for i, v := range list {
-		one := d.asMembers(v, item(at, i), "a declaration", "name", "type", "required")
-		decls[i] = inputs.Declaration{Name: one.text("name", true), Type: inputs.Type(one.text("type", true)), Required: one.flag("required")}
+		one := d.asMembers(v, item(at, i), "a declaration", "name", "type", "required", "pattern")
+		decls[i] = inputs.Declaration{Name: one.text("name", true), Type: inputs.Type(one.text("type", true)), Required: one.flag("required"), Pattern: inputs.PatternOf(one.text("pattern", false))}
 	}
 	if len(d.problems) > bad {
 		return decls

@@ -68,7 +68,7 @@ func TestMembersOfADefinition(t *testing.T) {
 		`{"name":1,"name":2}`:               `: expected JSON in UTF-8 without duplicate names`,
 		`{"name":"x","nodes":[],"steps":1}`: "steps: unknown member of an automation: expected name, input_schema, outputs, on_skip or nodes\nnodes: expected at least one node",
 		`{"nodes":{}}`:                      "name: an automation needs name: expected text\nnodes: expected a list of nodes, found an object",
-		`{"name":"x","input_schema":[{"name":"a.b","type":"text"},{"name":"b","type":"string"}],"outputs":[{"name":"b","kind":1}],"nodes":[{"type":"fail","message":"x"}]}`: "input_schema[0].name: expected 1 to 64 letters, digits, _ or -, found \"a.b\"\ninput_schema[1].type: expected text, number, boolean or json, found \"string\"\noutputs[0].kind: unknown member of a declaration: expected name, type or required\noutputs[0].type: a declaration needs type: expected text",
+		`{"name":"x","input_schema":[{"name":"a.b","type":"text"},{"name":"b","type":"string"}],"outputs":[{"name":"b","kind":1}],"nodes":[{"type":"fail","message":"x"}]}`: "input_schema[0].name: expected 1 to 64 letters, digits, _ or -, found \"a.b\"\ninput_schema[1].type: expected text, number, boolean or json, found \"string\"\noutputs[0].kind: unknown member of a declaration: expected name, type, required or pattern\noutputs[0].type: a declaration needs type: expected text",
 	} {
 		_, found := automation.Decode(jsontext.Value(text))
 		if found.Error() != want {

@@ -71,10 +71,8 @@ const (
 
 	maxConditionNodes = 400
 	maxConditionDepth = 32
-	maxPattern        = 256     // of matches, in bytes
-	maxPatternWork    = 2 << 20 // instructions × bytes of one match
-	maxRange          = 10_000  // of a..b
-	maxDepth          = 128     // of a definition
+	maxRange          = 10_000 // of a..b
+	maxDepth          = 128    // of a definition
 	maxListLimit      = 200
 	defaultListLimit  = 50
 	maxIDLength       = 64

@@ -13,6 +13,15 @@ var declarationTable = table[inputs.Declaration]{
 	text("name", func(d *inputs.Declaration) *string { return &d.Name }).needed("letters, digits, _ and -"),
 	text("type", func(d *inputs.Declaration) *inputs.Type { return &d.Type }).among("text", "number", "boolean", "json").needed("what it is"),
 	flag("required", func(d *inputs.Declaration) *bool { return &d.Required }).when(sparse).says("it must be sent"),
+	{
+		key: "pattern", kind: TextMember, show: sparse, doc: "of a text: a regular expression that it must match",
+		read: func(d *decoder, o *inputs.Declaration, v *Value) {
+			if s, ok := d.text(v); ok {
+				o.Pattern = inputs.PatternOf(s)
+			}
+		},
+		tell: func(o *inputs.Declaration, _ func(string) string) *Value { return str(o.Pattern.String()) },
+	},
 }
 
 // declared is a member that is a list of declared inputs or outputs.

@@ -48,6 +48,8 @@ type Declaration struct {
 	Name     string `json:"name" yaml:"name"`
 	Type     Type   `json:"type" yaml:"type"`
 	Required bool   `json:"required,omitempty" yaml:"required,omitempty"`
+	// Pattern is what a text that is sent must match.
+	Pattern Pattern `json:"pattern,omitzero" yaml:"pattern,omitempty"`
 }
 
 // What an author may declare.
@@ -59,7 +61,7 @@ const (
 // Mistake is one mistake in a declaration.
 type Mistake struct {
 	Index  int    // in the list
-	Member string // "name" or "type"; "" for the declaration as a whole
+	Member string // "name", "type" or "pattern"; "" for the declaration as a whole
 	Text   string
 }
 
@@ -99,6 +101,11 @@ func Check(decls []Declaration) error {
 		}
 		if _, known := kinds[d.Type]; !known {
 			note(i, "type", "expected text, number, boolean or json, found %q", shorten(string(d.Type)))
+		} else if d.Type != Text && !d.Pattern.IsZero() {
+			note(i, "pattern", "expected type text beside a pattern, found %s", d.Type)
+		}
+		if err := d.Pattern.Err(); err != nil {
+			note(i, "pattern", "%v", err)
 		}
 	}
 	if found == nil {

@@ -287,11 +287,14 @@ func TestAuthorsAreToldOfEveryMistake(t *testing.T) {
 	err := inputs.Check([]inputs.Declaration{
 		{Name: "email", Type: "text"}, {Name: "a.b", Type: "json"}, {Name: "", Type: "text"},
 		{Name: "x", Type: "string"}, {Name: "email", Type: "text"}, {Name: "ümlaut-1_", Type: "number"}, {Name: "__proto__", Type: "json"},
+		{Name: "n", Type: "number", Pattern: inputs.PatternOf("^1")}, {Name: "long", Type: "text", Pattern: inputs.PatternOf(strings.Repeat("a", 257))},
 	})
 	want := `[1].name: expected 1 to 64 letters, digits, _ or -, found "a.b"
 [2].name: expected 1 to 64 letters, digits, _ or -, found ""
 [3].type: expected text, number, boolean or json, found "string"
-[4].name: email is declared twice, first at [0]`
+[4].name: email is declared twice, first at [0]
+[7].pattern: expected type text beside a pattern, found number
+[8].pattern: the pattern is 257 bytes long: expected at most 256`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -323,6 +326,59 @@ func BenchmarkFromJSON(b *testing.B) {
 		if _, err := inputs.FromJSON(lead, sent, false); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestPatterns: a text that is sent must have its declared pattern, in JSON, a form and a
+// node's input; what is converted to text, too.
+func TestPatterns(t *testing.T) {
+	decls := []inputs.Declaration{{Name: "x", Type: inputs.Text, Pattern: inputs.PatternOf("^[^@ ]+@[^@ ]+$")}}
+	const why = "expected a text that matches ^[^@ ]+@[^@ ]+$"
+	for sent, want := range map[string]string{`"a@b"`: "", `"a"`: why, `""`: why, `5`: why, `{"a":"@"}`: "", `null`: "", `"\ud800@\u0000"`: ""} {
+		_, err := inputs.FromJSON(decls, members(sent), true)
+		if want == "" && err != nil {
+			t.Errorf("%s: %v", sent, err)
+		} else if want != "" {
+			wantFailure(t, err, "Input validation failed: [x: "+why+"]", map[string]string{"x": why})
+		}
+		if got := inputs.Reason(decls[0], jsontext.Value(sent)); got != want {
+			t.Errorf("%s: reason %q, want %q", sent, got, want)
+		}
+	}
+	for sent, ok := range map[string]bool{"a@b": true, "": true, "a": false} {
+		if _, err := inputs.FromForm(decls, url.Values{"x": {sent}}, false, httpapi.ParseValue); (err == nil) != ok {
+			t.Errorf("a form with %q: %v", sent, err)
+		}
+	}
+}
+
+// TestPatternsOfABodyHaveOneBound: however many inputs have a costly one.
+func TestPatternsOfABodyHaveOneBound(t *testing.T) {
+	costly := inputs.PatternOf("(a?){100}(a|a)*b")
+	decls := []inputs.Declaration{{Name: "x", Type: inputs.Text, Pattern: costly}, {Name: "y", Type: inputs.Text, Pattern: costly}}
+	half := jsontext.Value(strconv.Quote(strings.Repeat("a", costly.Longest()*6/10) + "b"))
+	if _, err := inputs.FromJSON(decls, []inputs.Member{{Name: "x", Value: half}}, true); err != nil {
+		t.Error(err)
+	}
+	_, err := inputs.FromJSON(decls, []inputs.Member{{Name: "x", Value: half}, {Name: "y", Value: half}}, true)
+	if err == nil || !strings.Contains(err.Error(), "[y: expected at most ") {
+		t.Errorf("two texts that together are over the bound: %v", err)
+	}
+}
+
+// TestDeclarationsWithPatternsAreKept: as JSON, whether they are right or not.
+func TestDeclarationsWithPatternsAreKept(t *testing.T) {
+	const text = `[{"name":"x","type":"text","pattern":"^a"},{"name":"y","type":"text","pattern":"["},{"name":"z","type":"number"}]`
+	var decls []inputs.Declaration
+	if err := json.Unmarshal([]byte(text), &decls); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := json.Marshal(decls); err != nil || string(again) != text {
+		t.Errorf("%s, %v", again, err)
+	}
+	const want = "[1].pattern: expected a regular expression: missing closing ]: `[`"
+	if err := inputs.Check(decls); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

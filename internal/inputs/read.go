@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -136,6 +137,7 @@ func read(decls []Declaration, sent []Member, keep bool, convert func(*Declarati
 		}
 	}
 	var failed failures
+	work := maxPatternWork
 	for i := range decls {
 		d := &decls[i]
 		if isMissing(values[i]) {
@@ -150,6 +152,10 @@ func read(decls []Declaration, sent []Member, keep bool, convert func(*Declarati
 			failed.add(d.Name, reason)
 		case value.Kind() == 'n' && d.Required: // a form's text null
 			failed.add(d.Name, required)
+		default:
+			if reason := d.mismatch(value, &work); reason != "" {
+				failed.add(d.Name, reason)
+			}
 		}
 		values[i] = value
 		sent[places[i]].Value = value
@@ -184,8 +190,32 @@ func Reason(d Declaration, v jsontext.Value) (reason string) {
 		}
 		return ""
 	}
-	_, reason = convert(d.Type, v)
+	value, reason := convert(d.Type, v)
+	if reason == "" {
+		work := maxPatternWork
+		reason = d.mismatch(value, &work)
+	}
 	return reason
+}
+
+// mismatch returns the reason why a value of the declared type does not have the declared
+// pattern, "" if it has. work is what the patterns of one body may still cost.
+func (d *Declaration) mismatch(v jsontext.Value, work *int) string {
+	if d.Pattern.IsZero() || v.Kind() != '"' {
+		return ""
+	}
+	text, err := wtf8.Unquote(v)
+	switch {
+	case err != nil:
+		return expected(Text)
+	case len(text)*d.Pattern.Cost() > *work:
+		return fmt.Sprintf("expected at most %d bytes, which its pattern is looked for in", *work/d.Pattern.Cost())
+	}
+	*work -= len(text) * d.Pattern.Cost()
+	if !d.Pattern.Matches(text) {
+		return "expected a text that matches " + d.Pattern.String()
+	}
+	return ""
 }
 
 // finder returns a function that returns the place of a declaration by its name, or

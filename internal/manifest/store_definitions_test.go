@@ -36,7 +36,7 @@ logic_components:
 automations:
   - name: new_lead
     trigger: http.request
-    input_schema: [{name: email, type: text, required: true}]
+    input_schema: [{name: email, type: text, required: true, pattern: "@"}]
     outputs: [{name: contact_id, type: text}]
     execution_context: system
     nodes:
@@ -88,7 +88,7 @@ func TestApplyDefinesWhatATenantRuns(t *testing.T) {
 		if verifier.TimeoutMS != 250 || verifier.Context != (custom.Context{Kind: custom.SpecificUser, UserID: string(sam.ID)}) {
 			p.Errorf("shop_verifier is %+v", verifier)
 		}
-		const flow = `{"name":"new_lead","input_schema":[{"name":"email","type":"text","required":true}],"outputs":[{"name":"contact_id","type":"text"}],` +
+		const flow = `{"name":"new_lead","input_schema":[{"name":"email","type":"text","required":true,"pattern":"@"}],"outputs":[{"name":"contact_id","type":"text"}],` +
 			`"nodes":[{"id":"create","type":"record.create","entity":"contact","fields":{"first_name":"{{inputs.email}}","score":19.90,"stage":null}},` +
 			`{"id":"total","type":"component","component":"order_total","inputs":{"lines":[1,2.50,true,"${HOME}","2026-01-31"]}},` +
 			`{"type":"record.list","entity":"contact","where":{"score":7}},{"id":"out","type":"output","set":{"contact_id":"{{create.id}}"}}]}`
@@ -155,7 +155,7 @@ automations:
   - name: new_lead
     trigger: http.request
     input_schema:
-      - {name: email, type: text, required: true}
+      - {name: email, type: text, required: true, pattern: "@"}
     outputs:
       - {name: contact_id, type: text}
     execution_context: system

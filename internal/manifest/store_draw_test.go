@@ -81,8 +81,12 @@ func drawSource(r *rapid.T) string {
 func drawDeclarations(r *rapid.T) []any {
 	list := []any{}
 	for _, name := range drawNames(r, "declarations", 3, rapid.StringMatching(`[A-Za-z0-9äß_-]{1,8}`)) {
-		list = append(list, yamlMap{"name": name, "type": rapid.SampledFrom([]string{"text", "number", "boolean", "json"}).Draw(r, "type"),
-			"required": rapid.Bool().Draw(r, "required")})
+		one := yamlMap{"name": name, "type": rapid.SampledFrom([]string{"text", "number", "boolean", "json"}).Draw(r, "type"),
+			"required": rapid.Bool().Draw(r, "required")}
+		if one["type"] == "text" {
+			one["pattern"] = rapid.SampledFrom([]string{"", "^[^@ ]+@[^@ ]+$", "a: # b"}).Draw(r, "pattern")
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -145,7 +145,11 @@ func declared(in inputs.Declaration) object {
 	case inputs.JSON:
 		return obj("type", list{"object", "array"})
 	}
-	return obj("type", "string")
+	s := obj("type", "string")
+	if !in.Pattern.IsZero() {
+		s = s.with("pattern", in.Pattern.String())
+	}
+	return s
 }
 
 // data describes what a call returns: every declared output of an automation, null

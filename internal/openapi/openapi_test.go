@@ -70,7 +70,7 @@ logic_components:
   - {name: total, inputs: [{name: lines, type: json, required: true}, {name: note, type: text}], outputs: [{name: sum, type: number}], source: "export default function handler() { return 1 }"}
   - {name: verify, source: "export default function handler() { throw 1 }"}
 automations:
-  - {name: lead, trigger: http.request, input_schema: [{name: email, type: text, required: true}, {name: score, type: number}],
+  - {name: lead, trigger: http.request, input_schema: [{name: email, type: text, required: true, pattern: "^.+@"}, {name: score, type: number}],
      outputs: [{name: contact, type: text}], nodes: [{id: out, type: output, set: {contact: "{{inputs.email}}"}}]}
 custom_endpoints:
   - {slug: create, target: {component: total}, external_users: true}
@@ -210,6 +210,9 @@ func TestADocumentNamesWhatTheUserMaySee(t *testing.T) {
 		if bytes.Contains(text, []byte(hidden)) {
 			t.Errorf("sam's document has %s", hidden)
 		}
+	}
+	if text, _ := describe(t, w, "bea@acme.example"); !bytes.Contains(text, []byte(`{"type":"string","pattern":"^.+@"}`)) {
+		t.Error("an input's pattern is not described")
 	}
 	if text, _ := describe(t, w, "bea@acme.example"); !bytes.Contains(text, []byte("/custom/shop")) || !bytes.Contains(text, []byte("users/{id}/activate")) ||
 		bytes.Contains(text, []byte("a secret of the shop")) {

@@ -472,6 +472,7 @@ export interface Declaration {
   name: string;
   type: string;
   required?: boolean;
+  pattern?: string;
 }
 
 export interface Deleted {

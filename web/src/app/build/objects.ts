@@ -14,7 +14,7 @@ export interface Stored<T> { name: string; version: string; value: T }
 export const absent = 'absent'
 
 /** A declared input or output (contract N1). */
-export interface Declaration { name: string; type: 'text' | 'number' | 'boolean' | 'json'; required?: boolean }
+export interface Declaration { name: string; type: 'text' | 'number' | 'boolean' | 'json'; required?: boolean; pattern?: string | undefined }
 
 /** As whom something runs (contract X2). */
 export type ExecutionContext = 'caller' | 'system' | { specific_user: string }
