@@ -85,7 +85,7 @@ func newLongChange(p *proof, engine db.Engine) *longChange {
 	l.other = strings.TrimSpace(l.w.must("key", "create", "--tenant", "bravo", "--user", "bea@bravo.example", "--name", "prove", "--rate-limit", "100000000"))
 	l.w.apply(fmt.Sprintf(bulkManifest, "", ""))
 	l.w.token = l.w.key(owner)
-	l.w.fill("bulk", l.bulk, `{"tag":"of #"}`)
+	l.w.fill("bulk", 1, l.bulk, `{"tag":"of #"}`)
 	l.n = l.w.start()
 	ctx, cancel := context.WithCancel(t.Context())
 	var writers sync.WaitGroup

@@ -147,8 +147,8 @@ func newNeighbourStorm(p *proof, engine db.Engine) *neighbourStorm {
 // fill writes the tenant's records.
 func (s *neighbourStorm) fill() {
 	s.p.t.Helper()
-	s.w.fill("bulk", s.bulk, `{"tag":"#of a tag"}`)
-	s.w.fill("large", 200, `{"doc":"#`+strings.Repeat("large ", scale(100, 500)<<10/6)+`"}`)
+	s.w.fill("bulk", 1, s.bulk, `{"tag":"#of a tag"}`)
+	s.w.fill("large", 1, 200, `{"doc":"#`+strings.Repeat("large ", scale(100, 500)<<10/6)+`"}`)
 }
 
 // measure sends the victim's requests, alone and in the storm.

@@ -151,9 +151,9 @@ func (w *world) must(args ...string) string {
 	return out
 }
 
-// fill writes records of acme's owner directly into the database, because there are many. data is a record's, in which
-// # stands for its number, from 1. Their fields must not be indexed.
-func (w *world) fill(entity string, count int, data string) {
+// fill writes the records first to last of acme's owner directly into the database, because there are many. data is a
+// record's, in which # stands for its number. Their fields must not be indexed.
+func (w *world) fill(entity string, first, last int, data string) {
 	t := w.t
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{Dir: w.dir, URL: w.url})
@@ -171,12 +171,12 @@ func (w *world) fill(entity string, count int, data string) {
 		column = "CAST(" + value + " AS JSONB)"
 	}
 	const some = 50_000 // in one transaction
-	for from := 0; from < count; from += some {
+	for from := first; from <= last; from += some {
 		err := d.For("acme").Write(t.Context(), func(tx db.Tx) error {
 			_, err := tx.Exec(t.Context(), `WITH RECURSIVE n(i) AS (SELECT CAST($5 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT))
 				INSERT INTO records (tenant_id, entity, record_id, owner_id, owner_role, created_at, updated_at, created_by, updated_by, version, data_bytes, data)
 				SELECT $1, $2, $2 || i, u.user_id, '', 1000000 + i, 1000000 + i, u.user_id, u.user_id, 1, length(`+value+`), `+column+`
-				FROM n, users u WHERE u.tenant_id = $1 AND u.email = '`+owner+`'`, entity, min(count, from+some), data, from+1)
+				FROM n, users u WHERE u.tenant_id = $1 AND u.email = '`+owner+`'`, entity, min(last, from+some-1), data, from)
 			return err
 		})
 		if err != nil {
