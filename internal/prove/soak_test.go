@@ -335,7 +335,7 @@ func (s *soak) quits(t *soakTenant, random *rand.Rand) {
 
 // tail follows the audit log for a moment.
 func (s *soak) tail(t *soakTenant, _ *rand.Rand) {
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", s.n.public+adminAPI+"audit/tail", nil)
 	if err != nil {
@@ -353,7 +353,8 @@ func (s *soak) tail(t *soakTenant, _ *rand.Rand) {
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable {
 		s.p.fail("the tail: %s", res.Status)
 	}
-	_, _ = io.Copy(io.Discard, res.Body) // until its time is over
+	time.AfterFunc(300*time.Millisecond, cancel)
+	_, _ = io.Copy(io.Discard, res.Body) // until then
 }
 
 // watch takes sixty samples until ctx ends, and does what an operator does meanwhile.
