@@ -45,7 +45,7 @@ func TestProveSlowPeers(t *testing.T) {
 	var legitimate sync.WaitGroup
 	legitimate.Go(func() { s.legitimate(c, done) })
 
-	idle := make([]net.Conn, scale(300, 1000))
+	idle := make([]net.Conn, scale(300, 5000))
 	for i := range idle {
 		idle[i] = s.used(w.token)
 	}
@@ -53,6 +53,7 @@ func TestProveSlowPeers(t *testing.T) {
 	for range scale(20, 50) {
 		s.wait.Go(s.slowHeader)
 	}
+	s.floods(w.token)
 	if proving {
 		for range 50 {
 			s.wait.Go(func() { s.slowBody(w.token) })
@@ -167,6 +168,43 @@ func (s *peers) slowBody(token string) {
 		}
 	}()
 	s.closed("slow_body", conn, since, bodyLimit)
+}
+
+// endlessMost is how much of an endless request the server and both sockets take until it is closed: the largest body,
+// and what the kernel holds.
+const endlessMost = 32 << 20
+
+// floods are requests that do not end: their headers, a chunk after the other, one header line, one chunk.
+func (s *peers) floods(token string) {
+	get := fmt.Sprintf("GET /public/v1/me HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n", host, token)
+	post := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", contact, host, token)
+	for range scale(1, 20) {
+		for what, flood := range map[string][2]string{
+			"headers": {get, "X-Flood: " + strings.Repeat("f", 100) + "\r\n"}, "a header": {get + "X-Flood: ", strings.Repeat("f", 4096)},
+			"chunks": {post + "1\r\n{\r\n", "800\r\n" + strings.Repeat(" ", 0x800) + "\r\n"}, "a chunk": {post + "ffffffff\r\n{", strings.Repeat(" ", 4096)},
+			"a request line": {"GET /", strings.Repeat("f", 4096)}, "empty lines": {"", "\r\n\r\n\r\n\r\n"}, "a chunk's extension": {post + "1;", strings.Repeat("e", 4096)},
+			"trailers": {post + "2\r\n{}\r\n0\r\n", "X-Flood: " + strings.Repeat("f", 100) + "\r\n"},
+		} {
+			s.wait.Go(func() { s.flood(what, flood[0], flood[1]) })
+		}
+	}
+}
+
+// flood sends a piece again and again, until the server closes.
+func (s *peers) flood(what, head, piece string) {
+	s.p.tried(1)
+	conn := s.dial()
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(bodyLimit + patience)) // without it the test hangs, and says so
+	sent, err := conn.Write([]byte(head))
+	for err == nil && sent < 4*endlessMost {
+		var n int
+		n, err = conn.Write([]byte(piece))
+		sent += n
+	}
+	if timeout, ok := err.(net.Error); sent > endlessMost || ok && timeout.Timeout() { //nolint:errorlint // of a connection, as it is
+		s.p.fail("endless %s: %d bytes were taken (%v)", what, sent, err)
+	}
 }
 
 // slowReaders request a long list and do not read it. The server must close them.
