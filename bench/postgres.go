@@ -24,10 +24,6 @@ type cluster struct {
 	cred     *syscall.Credential
 }
 
-// manyOnPostgres is the large data set of the queries: with some sixty index rows each, and fsync, a million records
-// take 20 minutes to make.
-const manyOnPostgres = 100_000
-
 // onPostgres measures, on PostgreSQL, the flat lists, the traversal, the queries, and,
 // for information, reads, lists and creates.
 func onPostgres(ctx context.Context, c *config, rep *report) error {

@@ -85,7 +85,7 @@ func queriesSQLite(ctx context.Context, c *config, rep *report) error {
 
 // queriesPostgres measures the queries on PostgreSQL.
 func queriesPostgres(ctx context.Context, c *config, rep *report, open func(context.Context, string) (*instance, error)) error {
-	return queries(ctx, c, rep, "PostgreSQL", min(c.many, manyOnPostgres), &queriedGatehouse{c: c, open: open})
+	return queries(ctx, c, rep, "PostgreSQL", c.manyOnPostgres, &queriedGatehouse{c: c, open: open})
 }
 
 // queries fills two data sets of each contestant, of which the first is Gatehouse on an engine, the larger with many
