@@ -490,3 +490,43 @@ func TestStrangersWaitInALineOfTheirOwn(t *testing.T) {
 		holds.Release()
 	})
 }
+
+// TestRoomThatIsNotTakenGoesToTheNext: at once when who was let in hangs up, and while they are slow to take it, before the
+// next is refused.
+func TestRoomThatIsNotTakenGoesToTheNext(t *testing.T) {
+	for name, c := range map[string]struct{ slow, next time.Duration }{
+		"hangs up": {0, 0},
+		"is slow":  {time.Minute, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const mib = 1 << 20
+				b := admission.NewBudget(64 * mib)
+				holds, first, next := b.Charge("sam"), b.Charge("sam"), b.Charge("sam")
+				holds.Reach(30 * mib)
+				var done sync.WaitGroup
+				done.Go(func() {
+					if !first.Await(t.Context(), 20*mib) {
+						t.Error("the first was refused")
+					}
+					time.Sleep(c.slow)
+					first.Release()
+				})
+				synctest.Wait()
+				begun := time.Now()
+				done.Go(func() {
+					if !next.Await(t.Context(), 20*mib) || time.Since(begun) != c.next {
+						t.Errorf("the next after %s", time.Since(begun))
+					}
+				})
+				synctest.Wait()
+				holds.Release()
+				done.Wait()
+				next.Release()
+				if b.Used() != 0 {
+					t.Errorf("%d bytes are held at the end", b.Used())
+				}
+			})
+		})
+	}
+}

@@ -96,7 +96,11 @@ func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) b
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	first := b.waiting.LenOf(line) > 0 && b.waiting.First(line) == w
 	withdrawn := b.waiting.Remove(line, func(other *roomWait) bool { return other == w })
+	if first && ctx.Err() == nil && b.fits(key, strange, n) {
+		return true // who was let in before has not taken that room yet
+	}
 	b.admit() // others wait behind it
 	return !withdrawn && ctx.Err() == nil
 }

@@ -16,6 +16,7 @@ type Charge struct {
 	budget  *Budget
 	key     string
 	strange bool
+	awaited bool // Await let it in: others may wait for what it takes
 	taken   int64
 }
 
@@ -43,7 +44,8 @@ func (c *Charge) Reach(n int64) bool {
 // for at most 2 s, behind others of the key, or behind strangers if it is one; not at all where there can be no room, or too many wait.
 func (c *Charge) Await(ctx context.Context, n int64) bool {
 	more := c.lacks(n)
-	return more == 0 || c.budget.await(ctx, c.key, c.strange, more)
+	c.awaited = more > 0 && c.budget.await(ctx, c.key, c.strange, more)
+	return more == 0 || c.awaited
 }
 
 // lacks returns what has to be taken for the charge to hold n bytes.
@@ -54,10 +56,11 @@ func (c *Charge) lacks(n int64) int64 {
 	return (n - c.taken + step - 1) / step * step
 }
 
-// Release gives back all that the charge holds. The charge may be used again.
+// Release gives back all that the charge holds, and what it was let in for and has not taken.
+// The charge may be used again.
 func (c *Charge) Release() {
-	if c.taken > 0 {
+	if c.taken > 0 || c.awaited {
 		c.budget.release(c.key, c.strange, c.taken)
-		c.taken = 0
+		c.taken, c.awaited = 0, false
 	}
 }
