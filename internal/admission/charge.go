@@ -25,7 +25,8 @@ type Charge struct {
 func (b *Budget) Charge(key string) Charge { return Charge{budget: b, key: key} }
 
 // Strange makes what is taken from now on count among what strangers sent for the key, of
-// which there may be no more than a quarter of the budget: the rest is left to the key's own.
+// which there may be no more than a quarter of the budget, and for all keys no more than five eighths:
+// the rest is left to the keys' own.
 // The charge must hold nothing yet.
 func (c *Charge) Strange() { c.strange = true }
 
