@@ -378,6 +378,30 @@ func TestStrangersHaveAQuarterOfABudget(t *testing.T) {
 	}
 }
 
+// TestStrangersOfManyKeysLeaveRoom: those of five keys, who hold as much as they can, leave a sixteenth of the budget to the own of each.
+func TestStrangersOfManyKeysLeaveRoom(t *testing.T) {
+	const mib = 1 << 20
+	b := admission.NewBudget(64 * mib)
+	keys := []string{"sam", "olga", "rosa", "uma", "mia"}
+	for _, key := range keys {
+		c := b.Charge(key)
+		c.Strange()
+		for n := int64(mib / 4); c.Reach(n); n += mib / 4 {
+		}
+		if b.Held(key) == 0 || key == "olga" && b.Held(key) < 11*mib {
+			t.Errorf("strangers for %s hold %d", key, b.Held(key))
+		}
+		t.Cleanup(c.Release)
+	}
+	for _, key := range keys {
+		own := b.Charge(key)
+		if !own.Reach(4 * mib) {
+			t.Errorf("%s: no room beside strangers, who hold %d", key, b.Used())
+		}
+		own.Release()
+	}
+}
+
 // TestWhoWaitsForRoomGetsIt, in order, as soon as there is some; another key does not wait for that. It waits for 2 s at most, and
 // not at all for what can never have room.
 func TestWhoWaitsForRoomGetsIt(t *testing.T) {
@@ -489,4 +513,44 @@ func TestStrangersWaitInALineOfTheirOwn(t *testing.T) {
 		done.Wait()
 		holds.Release()
 	})
+}
+
+// TestRoomThatIsNotTakenGoesToTheNext: at once when who was let in hangs up, and while they are slow to take it, before the
+// next is refused.
+func TestRoomThatIsNotTakenGoesToTheNext(t *testing.T) {
+	for name, c := range map[string]struct{ slow, next time.Duration }{
+		"hangs up": {0, 0},
+		"is slow":  {time.Minute, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const mib = 1 << 20
+				b := admission.NewBudget(64 * mib)
+				holds, first, next := b.Charge("sam"), b.Charge("sam"), b.Charge("sam")
+				holds.Reach(30 * mib)
+				var done sync.WaitGroup
+				done.Go(func() {
+					if !first.Await(t.Context(), 20*mib) {
+						t.Error("the first was refused")
+					}
+					time.Sleep(c.slow)
+					first.Release()
+				})
+				synctest.Wait()
+				begun := time.Now()
+				done.Go(func() {
+					if !next.Await(t.Context(), 20*mib) || time.Since(begun) != c.next {
+						t.Errorf("the next after %s", time.Since(begun))
+					}
+				})
+				synctest.Wait()
+				holds.Release()
+				done.Wait()
+				next.Release()
+				if b.Used() != 0 {
+					t.Errorf("%d bytes are held at the end", b.Used())
+				}
+			})
+		})
+	}
 }

@@ -22,11 +22,12 @@ const (
 type Budget struct {
 	size int64
 
-	mu      sync.Mutex
-	used    int64
-	held    map[string]int64 // by key, without zeros
-	strange map[string]int64 // of which for strangers: Charge.Strange
-	waiting Queue[*roomWait] // by line
+	mu        sync.Mutex
+	used      int64
+	held      map[string]int64 // by key, without zeros
+	strange   map[string]int64 // of which for strangers: Charge.Strange
+	strangers int64            // the sum of strange
+	waiting   Queue[*roomWait] // by line
 }
 
 // roomWait is a holder that waits for room.
@@ -96,7 +97,11 @@ func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) b
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	first := b.waiting.LenOf(line) > 0 && b.waiting.First(line) == w
 	withdrawn := b.waiting.Remove(line, func(other *roomWait) bool { return other == w })
+	if first && ctx.Err() == nil && b.fits(key, strange, n) {
+		return true // who was let in before has not taken that room yet
+	}
 	b.admit() // others wait behind it
 	return !withdrawn && ctx.Err() == nil
 }
@@ -106,8 +111,8 @@ func (b *Budget) admit() {
 	if b.waiting.Len() == 0 {
 		return
 	}
-	used, held, strange := b.used, maps.Clone(b.held), maps.Clone(b.strange)
-	defer func() { b.used, b.held, b.strange = used, held, strange }()
+	used, held, strange, strangers := b.used, maps.Clone(b.held), maps.Clone(b.strange), b.strangers
+	defer func() { b.used, b.held, b.strange, b.strangers = used, held, strange, strangers }()
 	for {
 		_, w, ok := b.waiting.Pop(func(line string) bool {
 			w := b.waiting.First(line)
@@ -121,8 +126,10 @@ func (b *Budget) admit() {
 	}
 }
 
+// fits reports whether n bytes more have room. Those of strangers have a quarter of the budget for a key, and five
+// eighths for all, of which a key has no more than is left free: 16, 12 and 6 MiB of 64, and so on.
 func (b *Budget) fits(key string, strange bool, n int64) bool {
-	return b.held[key]+n <= b.size-b.used-n && (!strange || b.strange[key]+n <= b.size/4)
+	return b.held[key]+n <= b.size-b.used-n && (!strange || b.strange[key]+n <= min(b.size/4, b.size/8*5-b.strangers-n))
 }
 
 func (b *Budget) add(key string, strange bool, n int64) {
@@ -130,6 +137,7 @@ func (b *Budget) add(key string, strange bool, n int64) {
 	b.held[key] += n
 	if strange {
 		b.strange[key] += n
+		b.strangers += n
 	}
 }
 
@@ -144,6 +152,7 @@ func (b *Budget) release(key string, strange bool, n int64) {
 		delete(b.held, key)
 	}
 	if strange {
+		b.strangers -= n
 		if b.strange[key] -= n; b.strange[key] == 0 {
 			delete(b.strange, key)
 		}

@@ -16,6 +16,7 @@ type Charge struct {
 	budget  *Budget
 	key     string
 	strange bool
+	awaited bool // Await let it in: others may wait for what it takes
 	taken   int64
 }
 
@@ -24,7 +25,8 @@ type Charge struct {
 func (b *Budget) Charge(key string) Charge { return Charge{budget: b, key: key} }
 
 // Strange makes what is taken from now on count among what strangers sent for the key, of
-// which there may be no more than a quarter of the budget: the rest is left to the key's own.
+// which there may be no more than a quarter of the budget, and for all keys no more than five eighths:
+// the rest is left to the keys' own.
 // The charge must hold nothing yet.
 func (c *Charge) Strange() { c.strange = true }
 
@@ -43,7 +45,8 @@ func (c *Charge) Reach(n int64) bool {
 // for at most 2 s, behind others of the key, or behind strangers if it is one; not at all where there can be no room, or too many wait.
 func (c *Charge) Await(ctx context.Context, n int64) bool {
 	more := c.lacks(n)
-	return more == 0 || c.budget.await(ctx, c.key, c.strange, more)
+	c.awaited = more > 0 && c.budget.await(ctx, c.key, c.strange, more)
+	return more == 0 || c.awaited
 }
 
 // lacks returns what has to be taken for the charge to hold n bytes.
@@ -54,10 +57,11 @@ func (c *Charge) lacks(n int64) int64 {
 	return (n - c.taken + step - 1) / step * step
 }
 
-// Release gives back all that the charge holds. The charge may be used again.
+// Release gives back all that the charge holds, and what it was let in for and has not taken.
+// The charge may be used again.
 func (c *Charge) Release() {
-	if c.taken > 0 {
+	if c.taken > 0 || c.awaited {
 		c.budget.release(c.key, c.strange, c.taken)
-		c.taken = 0
+		c.taken, c.awaited = 0, false
 	}
 }

@@ -72,6 +72,23 @@ func TestABodyWithoutRoomIsRefusedUnread(t *testing.T) {
 	}
 }
 
+// TestWhatAnybodyMaySendIsFree: bodies of routes without a credential take nothing of their tenant's share.
+func TestWhatAnybodyMaySendIsFree(t *testing.T) {
+	for _, announced := range []bool{true, false} {
+		bodies := admission.NewBudget(8 << 20)
+		c := callWith(t.Context(), "acme", httpapi.AuthBodyCap)
+		c.Route.BodyCap = httpapi.AuthBodyCap
+		if !announced {
+			c.Request.ContentLength = -1
+		}
+		c.Received = bodies.Charge("acme")
+		if _, err := c.Body(); err != nil || bodies.Used() != 0 {
+			t.Errorf("announced %t: %d bytes are held, %v", announced, bodies.Used(), err)
+		}
+		c.Release()
+	}
+}
+
 // TestALargeBodyIsParsedInTurn: a large body waits for a turn at the cores, a small one does not.
 func TestALargeBodyIsParsedInTurn(t *testing.T) {
 	cores := admission.NewCores(1)
