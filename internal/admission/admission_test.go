@@ -515,6 +515,42 @@ func TestStrangersWaitInALineOfTheirOwn(t *testing.T) {
 	})
 }
 
+// TestStrangersLeavePlacesToWait: a key's own waits for room however many strangers wait, of however many keys.
+func TestStrangersLeavePlacesToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const mib = 1 << 20
+		b := admission.NewBudget(64 * mib)
+		holds, beside := b.Charge("sam"), b.Charge("olga")
+		if !holds.Reach(30*mib) || !beside.Reach(15*mib) {
+			t.Fatal("there is room")
+		}
+		var done sync.WaitGroup
+		for key := range 20 {
+			for range 40 {
+				done.Go(func() {
+					c := b.Charge(strconv.Itoa(key))
+					c.Strange()
+					if c.Await(t.Context(), 12*mib) {
+						c.Release()
+					}
+				})
+			}
+		}
+		synctest.Wait()
+		begun := time.Now()
+		done.Go(func() {
+			own := b.Charge("sam")
+			if !own.Await(t.Context(), 2*mib) || time.Since(begun) != time.Second {
+				t.Errorf("the key's own is told after %s", time.Since(begun))
+			}
+		})
+		time.Sleep(time.Second)
+		holds.Release()
+		done.Wait()
+		beside.Release()
+	})
+}
+
 // TestRoomThatIsNotTakenGoesToTheNext: at once when who was let in hangs up, and while they are slow to take it, before the
 // next is refused.
 func TestRoomThatIsNotTakenGoesToTheNext(t *testing.T) {

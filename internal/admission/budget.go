@@ -11,7 +11,7 @@ import (
 const (
 	maxRoomWait = 2 * time.Second
 	// maxAwaiting bounds the holders that wait, maxAwaitingOne those of one line, which never
-	// has more than it leaves places: another tenant always finds one.
+	// has more than it leaves places. Half of the places are never strangers'.
 	maxAwaiting, maxAwaitingOne = 256, 32
 )
 
@@ -79,7 +79,7 @@ func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) b
 	case b.waiting.LenOf(line) == 0 && b.fits(key, strange, n):
 		b.mu.Unlock()
 		return true
-	case b.waiting.LenOf(line) >= min(maxAwaitingOne, maxAwaiting-b.waiting.Len()):
+	case b.waiting.LenOf(line) >= min(maxAwaitingOne, b.placesLeft(strange)):
 		b.mu.Unlock()
 		return false
 	}
@@ -104,6 +104,14 @@ func (b *Budget) await(ctx context.Context, key string, strange bool, n int64) b
 	}
 	b.admit() // others wait behind it
 	return !withdrawn && ctx.Err() == nil
+}
+
+// placesLeft is how many more may wait.
+func (b *Budget) placesLeft(strange bool) int {
+	if strange {
+		return maxAwaiting/2 - b.waiting.Len()
+	}
+	return maxAwaiting - b.waiting.Len()
 }
 
 // admit lets those go on for whom there is room, as if each took at once what it waits for.
