@@ -49,10 +49,19 @@ func (c *Cores) Start(ctx context.Context, key string) (*Work, error) {
 	if c == nil {
 		return nil, nil
 	}
-	w := &Work{cores: c, ctx: ctx, key: key}
+	w := c.Work(ctx, key)
 	err := w.Resume()
 	w.begun, w.waited = w.since, 0
 	return w, err
+}
+
+// Work returns a work that has no core before its first Resume. Stop must be called at the
+// end. A nil Cores returns a nil Work.
+func (c *Cores) Work(ctx context.Context, key string) *Work {
+	if c == nil {
+		return nil
+	}
+	return &Work{cores: c, ctx: ctx, key: key}
 }
 
 // Work is a computation that holds a core of a Cores, except while it pauses. The
@@ -89,11 +98,11 @@ func (w *Work) Resume() error {
 	return err
 }
 
-// Pause gives the core back. It is called before the work waits for something
-// else.
-func (w *Work) Pause() {
+// Pause gives the core back, and reports whether the work had one. It is called before the
+// work waits for something else.
+func (w *Work) Pause() (had bool) {
 	if w == nil || !w.inside {
-		return
+		return false
 	}
 	w.inside = false
 	now := time.Now()
@@ -102,9 +111,10 @@ func (w *Work) Pause() {
 	if rest := w.rest(took); rest > 0 {
 		w.rested = now.Add(rest)
 		time.AfterFunc(rest, func() { gate.leave(key, charge) }) // the core rests, not the work
-		return
+		return true
 	}
 	gate.leave(key, charge)
+	return true
 }
 
 // rest returns how long the core is to rest now that the work has computed for a time more.

@@ -130,8 +130,11 @@ func (p *places) withdraw(key string, turn chan bool) bool {
 	return p.queue.Remove(key, func(c chan bool) bool { return c == turn })
 }
 
+// free reports whether a call may have a place. The last one is for who holds none: those
+// of two tenants may all be held by what waits for a core.
 func (p *places) free(key string) bool {
-	return p.used < p.size && (key == "" || p.holds[key].places < p.share)
+	own := p.holds[key].places
+	return p.used < p.size && (key == "" || own == 0 || own < p.share && p.used < p.size-1)
 }
 
 func (p *places) admit(key string) {
@@ -163,7 +166,11 @@ func (p *places) leave(key string, extra bool) {
 	if extra {
 		return
 	}
-	if next, turn, ok := p.queue.Pop(p.free); ok {
+	for { // the last place, too, where its tenant held no other
+		next, turn, ok := p.queue.Pop(p.free)
+		if !ok {
+			return
+		}
 		p.admit(next)
 		turn <- false
 	}

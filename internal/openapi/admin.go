@@ -52,12 +52,16 @@ func (s *Service) serve(ctx context.Context, c *httpapi.Authed) (httpapi.Reply, 
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
-	work, err := s.cores.Start(ctx, string(c.Config.Tenant.ID))
+	defined, err := s.store.defined(ctx, viewer.Tenant())
+	if err != nil {
+		return httpapi.Reply{}, err
+	}
+	work, err := s.cores.Start(ctx, string(c.Config.Tenant.ID)) // not before: who has the connections may be waiting for a core
 	if err != nil {
 		return httpapi.Reply{}, err
 	}
 	defer work.Stop()
-	out, err := s.store.describe(ctx, viewer)
+	out, err := Document(viewer, defined)
 	if err != nil {
 		return httpapi.Reply{}, err
 	}

@@ -9,17 +9,22 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"gatehouse/internal/access"
+	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
+	"gatehouse/internal/httpapi"
 	"gatehouse/internal/openapi"
 	"gatehouse/internal/schema"
 	"gatehouse/internal/user"
@@ -125,6 +130,51 @@ func describe(t *testing.T, w *gatetest.World, email string) ([]byte, *described
 		t.Fatal(err)
 	}
 	return text, d
+}
+
+// TestNoCoreIsHeldWhileADocumentWaitsForAConnection: those who have all of them may be waiting
+// for that core.
+func TestNoCoreIsHeldWhileADocumentWaitsForAConnection(t *testing.T) {
+	w := gatetest.New(t, db.SQLite)
+	w.Apply(acme)
+	cores := admission.NewCores(1)
+	serve := openapi.New(w.DB(), access.NewDirectory(w.DB()), nil, cores).AdminRoutes()[0].Handler
+	call := &httpapi.Authed{Call: &httpapi.Call{Request: httptest.NewRequest(http.MethodGet, "/", nil), Config: w.Config("acme")}, Viewer: access.System(w.Config("acme"), "test")}
+	free := make(chan struct{})
+	var all sync.WaitGroup
+	held := 0
+	for h := w.DB().Unscoped("test"); ; held++ { // until none is free
+		got := make(chan struct{})
+		all.Go(func() {
+			err := h.Query(t.Context(), "SELECT 1", func(db.Row) error { close(got); <-free; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		select {
+		case <-got:
+			continue
+		case <-time.After(50 * time.Millisecond):
+		}
+		break
+	}
+	all.Go(func() {
+		if _, err := serve(t.Context(), call); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 5 {
+		time.Sleep(10 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		work, err := cores.Start(ctx, "another tenant")
+		work.Stop()
+		cancel()
+		if err != nil {
+			t.Errorf("with %d connections in use the core is, too: %v", held, err)
+		}
+	}
+	close(free)
+	all.Wait()
 }
 
 // TestDocumentsAreValid gives the documents of several kinds of user to a validator and

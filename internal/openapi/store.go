@@ -7,6 +7,7 @@ import (
 	"gatehouse/internal/admission"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
+	"gatehouse/internal/tenant"
 )
 
 // New returns a Service over a database. It makes documents on the cores, in turns
@@ -17,8 +18,8 @@ func New(d *db.DB, directory *access.Directory, keys Keys, cores *admission.Core
 
 type store struct{ d *db.DB }
 
-func (s store) describe(ctx context.Context, viewer access.Viewer) ([]byte, error) {
-	return Describe(ctx, s.d.For(viewer.Tenant()), viewer)
+func (s store) defined(ctx context.Context, of tenant.ID) (*custom.Definitions, error) {
+	return custom.Load(ctx, s.d.For(of))
 }
 
 // Describe returns the document of a viewer (see Document), with the custom

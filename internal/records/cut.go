@@ -35,9 +35,8 @@ type cut struct {
 	last  row   // the last record in the page, without its data
 	more  bool  // there are records after the last
 
-	cores *admission.Cores // the cores on which long pages are built, in turns
-	long  bool
-	work  *admission.Work // nil before its first turn
+	long bool
+	work *admission.Work // what a long page is built for, in turns on the cores
 
 	sieve     *sieve // nil where each row of the index is on the page
 	looksFrom int64  // created_at of the first row that a sieve looked at
@@ -57,7 +56,7 @@ func (c *cut) fill(at cursor, fetch fetchFunc) error {
 		rest := c.limit + 1 - c.page.Count
 		w.limit = min(chunk(c.scope.RowSize.Load(), rest, c.bytes-len(c.page.Records)), chunk(c.scope.ReadSize.Load(), rest, maxRead-c.read))
 		c.rows, c.parted = 0, false
-		c.work.Pause() // holds no core while it waits for a connection, whose holder may be waiting for a core
+		c.work.Pause() // holds no core while it waits for its place
 		if err := c.enter(); err != nil {
 			return err
 		}
@@ -119,15 +118,11 @@ func (c *cut) large() bool {
 
 // compute takes a turn on the cores: a long page is milliseconds of work, and
 // many at once would leave no core to other work. Short pages take no turn.
-func (c *cut) compute() (err error) {
-	if c.work != nil {
-		if err := c.work.Resume(); err != nil {
-			return err
-		}
-		return c.work.Yield()
+func (c *cut) compute() error {
+	if err := c.work.Resume(); err != nil {
+		return err
 	}
-	c.work, err = c.cores.Start(c.ctx, string(c.s.viewer.Tenant()))
-	return err
+	return c.work.Yield()
 }
 
 // add adds a record to the page, or finds that there are more than fit.

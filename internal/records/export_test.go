@@ -30,7 +30,7 @@ func (s spy) Query(ctx context.Context, sql string, each func(db.Row) error, arg
 }
 
 // Pausing asks q for a work.
-func Pausing(q db.Querier, work *admission.Work) db.Querier { return pausing{q, work} }
+func Pausing(q db.Handle, work *admission.Work) db.Querier { return pausing{q, work} }
 
 // BatchesTake sets how long a batch may take, and returns a function that restores the
 // previous value.

@@ -93,6 +93,7 @@ type Page struct {
 // limit, cursor, filter, order, fields, inclusion or search that the contract does not allow
 // (P3, P5, P7, P11, P13, P14, P15), QUERY_TOO_BROAD (P10), and OVERLOADED when too many large records are being read.
 func (s *Session) List(ctx context.Context, entity string, q Query) (Page, error) {
+	s = s.working(s.store.cores.Work(ctx, string(s.viewer.Tenant())))
 	if entity == schema.UserEntity {
 		return s.listUsers(ctx, q)
 	}
@@ -146,7 +147,7 @@ func (s *Session) page(ctx context.Context, entity string, r *access.EntityRight
 	}
 	c := &cut{
 		ctx: ctx, s: s, limit: limit, goesOn: q.Cursor != "", bytes: PageBytes, show: show, scope: r.Scope(access.Read),
-		cores: s.store.cores,
+		work: s.work,
 	}
 	defer c.release()
 	if q.Bytes > 0 {

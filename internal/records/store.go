@@ -99,6 +99,30 @@ type Session struct {
 	matches func(Record) bool
 	// keepEqual is that of a Batch.
 	keepEqual bool
+	work      *admission.Work // on the cores, nil for none; see working
+}
+
+// working returns the session that asks the database for a work.
+func (s *Session) working(work *admission.Work) *Session {
+	at := *s
+	at.h, at.work = pausing{s.h, work}, work
+	return &at
+}
+
+// pausing asks the database for a work, which holds no core meanwhile: who has the
+// connections may be waiting for that core.
+type pausing struct {
+	db.Handle
+	work *admission.Work
+}
+
+func (p pausing) Query(ctx context.Context, sql string, each func(db.Row) error, args ...any) error {
+	had := p.work.Pause()
+	err := p.Handle.Query(ctx, sql, each, args...)
+	if had && err == nil {
+		err = p.work.Resume()
+	}
+	return err
 }
 
 // Holder bounds what is built for one caller.

@@ -83,18 +83,3 @@ func enterBatch(ctx context.Context, g *admission.Gate, key string) (leave func(
 	}
 	return leave, err
 }
-
-// pausing asks the database for a work, which holds no core meanwhile: who has the
-// connection may be waiting for a core.
-type pausing struct {
-	db.Querier
-	work *admission.Work
-}
-
-func (p pausing) Query(ctx context.Context, sql string, each func(db.Row) error, args ...any) error {
-	p.work.Pause()
-	if err := p.Querier.Query(ctx, sql, each, args...); err != nil {
-		return err
-	}
-	return p.work.Resume()
-}

@@ -3,17 +3,22 @@ package records_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"gatehouse/internal/access"
 	"gatehouse/internal/admission"
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
 	"gatehouse/internal/fault"
 	"gatehouse/internal/records"
 	"gatehouse/internal/schema"
+	"gatehouse/internal/user"
 )
 
 // TestALongPageWaitsForACore checks that a page of large records is built in
@@ -281,9 +286,75 @@ func TestAWorkHasNoCoreWhileItAsksTheDatabase(t *testing.T) {
 	work.Stop()
 }
 
-// asking is a querier whose Query is query.
+// TestNoCoreIsHeldWhileAReadWaitsForAConnection asks for lists, counts and explanations: none
+// has a core when it asks the database for a connection, as those who have all of them may be
+// waiting for that core.
+func TestNoCoreIsHeldWhileAReadWaitsForAConnection(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := acme(t, d)
+		b := records.Batch{Entity: "contact", Atomic: true}
+		for i := range 500 {
+			b.Items = append(b.Items, creating(t, fmt.Sprintf(`{"name": "Ada", "stage": "won", "score": %d}`, i)))
+		}
+		done, err := h.as("sam").Batch(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cores := admission.NewCores(1)
+		h.store.Share(cores)
+		var what string
+		sam := records.Spy(h.as("sam"), func(sql string, _ []any) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			w, err := cores.Start(ctx, "another tenant")
+			if err != nil {
+				t.Errorf("%s has a core while it asks %s", what, sql)
+			}
+			w.Stop()
+		})
+		won, ada := records.Filter{Field: "stage", Value: "won"}, records.Filter{Field: "name", Op: schema.OpPrefix, Value: "Ada"}
+		score := []records.Sort{{Field: "score"}}
+		for n, q := range []records.Query{
+			{Limit: 200}, {Limit: 200, Filter: []records.Filter{won}}, {Limit: 200, Filter: []records.Filter{won, ada}},
+			{Limit: 200, Sort: score}, {Limit: 200, Filter: []records.Filter{won, ada}, Sort: score}, {Limit: 200, Sort: []records.Sort{{Field: "name"}, score[0]}},
+		} {
+			for first := true; first || q.Cursor != ""; first = false {
+				what = fmt.Sprintf("list %d", n)
+				page, err := sam.List(t.Context(), "contact", q)
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				q.Cursor = page.Next
+			}
+			what = fmt.Sprintf("count %d", n)
+			if c, err := sam.Count(t.Context(), "contact", q); err != nil || c.N != 500 {
+				t.Errorf("%s: %v, %v", what, c, err)
+			}
+		}
+		what = "an explanation"
+		sue := viewerOf(h, "sue")
+		if _, err := sam.Explain(t.Context(), sue, "contact", done[0].ID, access.Update); err != nil {
+			t.Error(err)
+		}
+		what = "a list of those who see a record"
+		if _, err := sam.Seers(t.Context(), records.Ref{Entity: "contact", ID: done[0].ID}, user.Internal, ""); err != nil {
+			t.Error(err)
+		}
+		what = "a count of what a rule opens"
+		for _, rule := range []access.SharingRule{
+			{Entity: "contact", OwnedByRole: "sales", ShareWithRole: "support", Access: access.ReadOnly},
+			{Entity: "contact", Where: []access.Condition{{Field: "stage", Value: jsontext.Value(`won`)}}, ShareWithRole: "support", Access: access.ReadOnly},
+		} {
+			if _, err := sam.Reach(t.Context(), &rule); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// asking is a handle whose Query is query.
 type asking struct {
-	db.Querier
+	db.Handle
 	query func(context.Context, string, func(db.Row) error, ...any) error
 }
 

@@ -31,13 +31,13 @@ func (s *Session) Count(ctx context.Context, entity string, q Query) (n Count, e
 	if err != nil {
 		return Count{}, err
 	}
-	bounded, work, leave, err := s.admit(ctx, s.store.counting)
+	bounded, s, leave, err := s.admit(ctx, s.store.counting)
 	if err != nil {
 		return Count{}, err
 	}
 	defer leave()
 	if len(p.tests) > 0 || isWide(r.Scope(access.Read), p.filters) { // PostgreSQL reads all records for many ranges with a high limit
-		n, err = s.countRows(bounded, r, &cut{ctx: bounded, s: s, scope: r.Scope(access.Read), cores: s.store.cores, work: work, sieve: &sieve{plan: p}})
+		n, err = s.countRows(bounded, r, &cut{ctx: bounded, s: s, scope: r.Scope(access.Read), work: s.work, sieve: &sieve{plan: p}})
 	} else {
 		var seen int
 		seen, err = s.countRange(bounded, r, p, MaxCount+1)

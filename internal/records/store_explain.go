@@ -38,14 +38,14 @@ func newCounting() *admission.Gate {
 }
 
 // question admits an explanation or a count of what a change opens, bounds its
-// time and gives it a core. leave must be called at the end. It returns OVERLOADED
-// when too many are asked.
-func (s *Session) question(ctx context.Context) (bounded context.Context, work *admission.Work, leave func(), err error) {
+// time and gives it a core: asking is the session that it must ask with. leave must be called
+// at the end. It returns OVERLOADED when too many are asked.
+func (s *Session) question(ctx context.Context) (bounded context.Context, asking *Session, leave func(), err error) {
 	return s.admit(ctx, s.store.asking)
 }
 
 // admit is question at a gate.
-func (s *Session) admit(ctx context.Context, at *admission.Gate) (bounded context.Context, work *admission.Work, leave func(), err error) {
+func (s *Session) admit(ctx context.Context, at *admission.Gate) (bounded context.Context, asking *Session, leave func(), err error) {
 	exit, err := at.Enter(ctx, string(s.viewer.Tenant()))
 	if errors.Is(err, admission.ErrFull) {
 		err = fault.New(fault.Overloaded, "too many explanations and counts are asked for").After(time.Second)
@@ -54,12 +54,13 @@ func (s *Session) admit(ctx context.Context, at *admission.Gate) (bounded contex
 		return nil, nil, nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, maxAskTime)
-	if work, err = s.store.cores.Start(bounded, string(s.viewer.Tenant())); err != nil {
+	work, err := s.store.cores.Start(bounded, string(s.viewer.Tenant()))
+	if err != nil {
 		cancel()
 		exit()
 		return nil, nil, nil, tooLong(ctx, err)
 	}
-	return bounded, work, func() { work.Stop(); cancel(); exit() }, nil
+	return bounded, s.working(work), func() { work.Stop(); cancel(); exit() }, nil
 }
 
 // tooLong returns OVERLOADED for an error that comes of the time that a question
@@ -81,7 +82,7 @@ func (s *Session) Explain(ctx context.Context, of access.Viewer, entity, id stri
 	if err != nil {
 		return nil, err
 	}
-	bounded, work, leave, err := s.question(ctx)
+	bounded, s, leave, err := s.question(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (s *Session) Explain(ctx context.Context, of access.Viewer, entity, id stri
 	if entity == schema.UserEntity {
 		return x, nil
 	}
-	if err := work.Yield(); err != nil {
+	if err := s.work.Yield(); err != nil {
 		return nil, tooLong(ctx, err)
 	}
 	f, err := s.factsOf(bounded, of, r, x.Why, id)
@@ -103,7 +104,7 @@ func (s *Session) Explain(ctx context.Context, of access.Viewer, entity, id stri
 	}
 	x.Closed = f.closed(x.Why)
 	if x.verbWhy(verb).Code != "" {
-		err = s.openings(bounded, work, f, x, id, verb)
+		err = s.openings(bounded, f, x, id, verb)
 	}
 	return x, tooLong(ctx, err)
 }
@@ -158,7 +159,7 @@ func (s *Session) factsOf(ctx context.Context, of access.Viewer, r *access.Entit
 }
 
 // openings adds what would open the record for a verb.
-func (s *Session) openings(ctx context.Context, work *admission.Work, f *facts, x *Explanation, id string, verb access.Verb) error {
+func (s *Session) openings(ctx context.Context, f *facts, x *Explanation, id string, verb access.Verb) error {
 	at, e := x.verbWhy(verb), f.rights.Entity
 	one := Count{N: 1}
 	if len(at.Sets) == 0 {
@@ -188,7 +189,7 @@ func (s *Session) openings(ctx context.Context, work *admission.Work, f *facts, 
 		return nil
 	}
 	if role := f.of.Role(); role != "" && role != f.ownerRole && verb != access.Delete {
-		reach, err := s.reach(ctx, work, f.rights, &access.SharingRule{Entity: e.Name, OwnedByRole: f.ownerRole, ShareWithRole: role, Access: level})
+		reach, err := s.reach(ctx, f.rights, &access.SharingRule{Entity: e.Name, OwnedByRole: f.ownerRole, ShareWithRole: role, Access: level})
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (s *Session) openings(ctx context.Context, work *admission.Work, f *facts, 
 		})
 	}
 	if parent := parentOf(f.of.Config().Roles, f.ownerRole); parent != "" && parent != f.of.Role() {
-		records, err := s.owned(ctx, work, f.rights, f.of.Config().Roles.Below(parent))
+		records, err := s.owned(ctx, f.rights, f.of.Config().Roles.Below(parent))
 		if err != nil {
 			return err
 		}
@@ -232,12 +233,12 @@ func (s *Session) Reach(ctx context.Context, rule *access.SharingRule) (Reach, e
 	if err := s.checkRule(r, rule); err != nil {
 		return Reach{}, err
 	}
-	bounded, work, leave, err := s.question(ctx)
+	bounded, s, leave, err := s.question(ctx)
 	if err != nil {
 		return Reach{}, err
 	}
 	defer leave()
-	reach, err := s.reach(bounded, work, r, rule)
+	reach, err := s.reach(bounded, r, rule)
 	return reach, tooLong(ctx, err)
 }
 
@@ -299,11 +300,11 @@ func (s *Session) checkRule(r *access.EntityRights, rule *access.SharingRule) er
 	return nil
 }
 
-func (s *Session) reach(ctx context.Context, work *admission.Work, r *access.EntityRights, rule *access.SharingRule) (reach Reach, err error) {
+func (s *Session) reach(ctx context.Context, r *access.EntityRights, rule *access.SharingRule) (reach Reach, err error) {
 	if rule.OwnedByRole != "" {
-		reach.Records, err = s.owned(ctx, work, r, []string{rule.OwnedByRole})
+		reach.Records, err = s.owned(ctx, r, []string{rule.OwnedByRole})
 	} else {
-		reach.Records, err = s.matched(ctx, work, r, rule)
+		reach.Records, err = s.matched(ctx, r, rule)
 	}
 	if err != nil {
 		return reach, err
@@ -318,9 +319,9 @@ func (s *Session) reach(ctx context.Context, work *admission.Work, r *access.Ent
 
 // owned counts the records whose owner has one of some roles and that the viewer
 // may read.
-func (s *Session) owned(ctx context.Context, work *admission.Work, r *access.EntityRights, roles []string) (all Count, err error) {
+func (s *Session) owned(ctx context.Context, r *access.EntityRights, roles []string) (all Count, err error) {
 	for _, role := range roles {
-		if err := work.Yield(); err != nil {
+		if err := s.work.Yield(); err != nil {
 			return all, err
 		}
 		st := newStatement(`SELECT CASE WHEN `, r.Entity.StoredAs())
@@ -354,7 +355,7 @@ func (s *Session) count(ctx context.Context, st *statement) (n Count, err error)
 
 // matched counts the records that a rule by field value matches and that the viewer
 // may read, among the newest records of the entity type.
-func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.EntityRights, rule *access.SharingRule) (n Count, err error) {
+func (s *Session) matched(ctx context.Context, r *access.EntityRights, rule *access.SharingRule) (n Count, err error) {
 	before := int64(everAfter)
 	for looked := 0; looked < maxLooked; {
 		w := window{before: before, limit: walkPage}
@@ -386,7 +387,7 @@ func (s *Session) matched(ctx context.Context, work *admission.Work, r *access.E
 		if n.N >= MaxCount {
 			break
 		}
-		if err := work.Yield(); err != nil {
+		if err := s.work.Yield(); err != nil {
 			return n, err
 		}
 	}

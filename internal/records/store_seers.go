@@ -56,7 +56,7 @@ func (s *Session) Seers(ctx context.Context, rec Ref, of user.Type, cursorText s
 			return nil, err
 		}
 	}
-	bounded, work, leave, err := s.question(ctx)
+	bounded, s, leave, err := s.question(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Session) Seers(ctx context.Context, rec Ref, of user.Type, cursorText s
 	}
 	page, begun := &Seers{}, time.Now()
 	for _, u := range users {
-		if err := work.Yield(); err != nil {
+		if err := s.work.Yield(); err != nil {
 			return nil, tooLong(ctx, err)
 		}
 		seer, err := s.seer(bounded, u, r, id)
@@ -95,7 +95,11 @@ func (s *Session) Seers(ctx context.Context, rec Ref, of user.Type, cursorText s
 
 // seer returns what a user may do with a record, or nil when they do not see it.
 func (s *Session) seer(ctx context.Context, u *user.User, r *access.EntityRights, id string) (*Seer, error) {
+	s.work.Pause() // as in pausing
 	of, err := s.store.dir.Viewer(ctx, s.viewer.Config(), u.ID, true)
+	if resumed := s.work.Resume(); err == nil {
+		err = resumed
+	}
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return nil, nil // deleted meanwhile
 	}
