@@ -74,8 +74,18 @@ type Work struct {
 	begun  time.Time // when it got its first core
 	since  time.Time // when it got its current core
 	waited time.Duration
-	unpaid time.Duration // what it has computed since its core last rested
-	rested time.Time     // when the core that it gave back last has rested
+	unpaid time.Duration  // what it has computed since its core last rested
+	rested time.Time      // when the core that it gave back last has rested
+	limit  *time.Duration // how long cores may still rest for it; nil: without limit
+}
+
+// Within says how long the work may take. Of that its cores rest for it half at most, so that what computes for no more
+// than the other half is in time on a full machine, too.
+func (w *Work) Within(limit time.Duration) {
+	if w != nil {
+		limit /= 2
+		w.limit = &limit
+	}
 }
 
 // Resume waits for a core if the work has none. It returns the error of Start's
@@ -124,6 +134,10 @@ func (w *Work) rest(took time.Duration) (rest time.Duration) {
 	}
 	rest = w.cores.pace.after(w.unpaid)
 	w.unpaid = 0
+	if w.limit != nil {
+		rest = min(rest, *w.limit)
+		*w.limit -= rest
+	}
 	return rest
 }
 

@@ -77,6 +77,32 @@ func TestALongWorkIsMeasured(t *testing.T) {
 	})
 }
 
+// TestRestsLeaveHalfOfALimit: what computes for half of the time that it may take is in time, however full the machine is.
+func TestRestsLeaveHalfOfALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cores := NewCores(1)
+		cores.pace.probing.Store(true) // what is measured here would be nothing
+		cores.pace.rest.Store(mostRest * 1000)
+		const limit = 2 * time.Second
+		begun := time.Now()
+		w, err := cores.Start(t.Context(), "sam")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		w.Within(limit)
+		for computed := time.Duration(0); computed < limit/2; computed += 10 * time.Millisecond {
+			time.Sleep(10 * time.Millisecond)
+			if err := w.Yield(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(begun); took != limit || w.Starved() {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
 // TestTheCoreRestsAndNotTheWork: who gives a core back goes on at once, and the next gets it after the rest. What ends
 // within 5 ms costs none.
 func TestTheCoreRestsAndNotTheWork(t *testing.T) {

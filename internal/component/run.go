@@ -124,6 +124,7 @@ func (p *Program) Run(ctx context.Context, r Run) (*Result, error) {
 	x := r.execution(ctx)
 	defer x.end()
 	x.work = work
+	work.Within(x.deadline.Sub(x.started))
 	i.run = x
 	if err := i.load(p.image); err != nil {
 		e.put(i, x)

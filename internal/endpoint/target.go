@@ -151,6 +151,7 @@ func (x *execution) flow(ctx context.Context, compiled *automation.Flow, viewer 
 		return timeoutFault(err)
 	}
 	defer work.Stop()
+	work.Within(component.DefaultTimeout)
 	memory := x.s.engine.Memory().Charge(string(x.j.config.Tenant.ID))
 	defer memory.Release()
 	run := automation.Run{Inputs: x.j.inputs, Host: host, Work: work, Memory: &memory}
