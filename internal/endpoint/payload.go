@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,7 +38,7 @@ const (
 func (s *Service) pack(r *Run, d *delivery) {
 	size := 0
 	for i := range d.Inputs {
-		size += len(d.Inputs[i].Value)
+		size += len(d.Inputs[i].Name) + len(d.Inputs[i].Value)
 	}
 	if size >= admission.Heavy {
 		ctx, cancel := context.WithTimeout(context.Background(), maxPackWait) // its caller may have hung up
@@ -45,8 +46,11 @@ func (s *Service) pack(r *Run, d *delivery) {
 		work, _ := s.engine.Cores().Start(ctx, string(r.tenant)) // without a turn in time it is done without
 		defer work.Stop()
 	}
-	text, _ := json.Marshal(d) // cannot fail: plain texts and checked JSON
-	if r.payload = packed(text); len(r.payload) > maxPacked {
+	text := bytes.Buffer{}
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // <, > and & are six bytes each otherwise: more than a component takes, of HTML
+	_ = encoder.Encode(d)        // cannot fail: plain texts and checked JSON
+	if r.payload = packed(text.Bytes()); len(r.payload) > maxPacked {
 		r.payload = nil
 		r.Error += fmt.Sprintf("\nwhat was delivered, %d bytes, is too large to be kept, and cannot be run again from here", size)
 	}
