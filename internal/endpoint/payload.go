@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/internal/admission"
 	"gatehouse/internal/inputs"
+	"gatehouse/internal/tenant"
 )
 
 // delivery is what is stored of a failed delivery, packed and sealed.
@@ -67,6 +68,23 @@ func packed(text []byte) []byte {
 	}
 	defer z.Close()
 	return z.EncodeAll(text, nil)
+}
+
+// failedDelivery returns a run and what is needed to run its failed delivery again. Its errors
+// are those of Retry. However many ask at once, few unpack: a body takes several times its
+// size meanwhile.
+func (s *Service) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, *delivery, error) {
+	run, text, err := s.store.failedDelivery(ctx, tenantID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	work, err := s.engine.Cores().Start(ctx, string(tenantID))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer work.Stop()
+	d, err := unpacked(text)
+	return run, d, err
 }
 
 // unpacked is the inverse of packed. What was kept by earlier versions is not packed: JSON

@@ -132,9 +132,9 @@ func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) 
 	return err
 }
 
-// failedDelivery returns what is needed to run a failed delivery again. Its
-// errors are those of Retry.
-func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, *delivery, error) {
+// failedDelivery returns a run and what is needed to run its failed delivery again, packed.
+// Its errors are those of Retry.
+func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, []byte, error) {
 	run, err := RunByID(ctx, s.d, tenantID, id)
 	if err != nil {
 		return nil, nil, err
@@ -149,12 +149,8 @@ func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string
 	if sealed == "" {
 		return nil, nil, fault.New(fault.Conflict, "run %s is not the failed delivery of a webhook, or was too large to be kept", id)
 	}
-	plain, err := s.keyring.Open(payloadPurpose, sealed)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := unpacked(plain)
-	return run, d, err
+	text, err := s.keyring.Open(payloadPurpose, sealed)
+	return run, text, err
 }
 
 // runRetention is how long runs are kept (contract X8).
