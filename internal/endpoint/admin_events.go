@@ -191,14 +191,14 @@ func (s *Service) delivered(ctx context.Context, c *httpapi.Authed, e *delivered
 	if e.Run == nil || e.Run.Status != Failed {
 		return nil, "it was processed", nil
 	}
-	d, err := s.store.payload(ctx, c.Config.Tenant.ID, e.Run.ID)
+	_, d, err := s.failedDelivery(ctx, c.Config.Tenant.ID, e.Run.ID)
 	switch {
 	case errors.Is(err, secret.ErrOpen):
 		return nil, "it was stored under another master key", nil
+	case fault.CodeOf(err) == fault.Conflict:
+		return nil, "what was delivered is not kept", nil
 	case err != nil:
 		return nil, "", err
-	case d == nil:
-		return nil, "what was delivered is not kept", nil
 	}
 	given := d.Inputs.JSON()
 	shown := &AdminDelivery{ProviderID: storedKind(d.Event.ProviderID), Bytes: len(given)}

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"gatehouse/internal/db"
 	"gatehouse/internal/gatetest"
 )
 
@@ -342,7 +343,7 @@ func TestALargeFailedDeliveryIsKept(t *testing.T) {
 			key, doc string
 			kept     bool
 		}{
-			{"plain", strings.Repeat(`a \\ ü`, 1<<20), true}, {"random", base64.StdEncoding.EncodeToString(random), false},
+			{"plain", strings.Repeat(`a \\ ü`, 1<<20), true}, {"html", strings.Repeat("<p>&", 1<<20), true}, {"random", base64.StdEncoding.EncodeToString(random), false},
 		} {
 			hook.With("Idempotency-Key", c.key).Post(custom+"large", `{"doc": "`+c.doc+`"}`).Want(422, "EXECUTION_ERROR")
 			id := failedEvent(t, m)
@@ -362,6 +363,46 @@ func TestALargeFailedDeliveryIsKept(t *testing.T) {
 			}
 			w.Apply("tenant: acme\nlogic_components:\n  - {name: size, source: \"export default () => { throw new Error('no') }\"}\n")
 		}
+	})
+}
+
+// TestWhatFailedDeliveriesBroughtIsApart from their runs, which lists read, and where earlier
+// versions look for it in a form that they can read. What these have stored runs again; nothing
+// is kept longer than its run.
+func TestWhatFailedDeliveriesBroughtIsApart(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(orders + endpoints("{slug: hook, target: {component: act}, auth: token}"))
+		w.Apply(builders)
+		m := w.Staff(mark)
+		w.Webhook("hook").Post(custom+"hook", `{"do": "crash", "text": "`+strings.Repeat("a", 8<<10)+`"}`).Want(422, "EXECUTION_ERROR")
+		id := failedEvent(t, m)
+		again := func(when string) {
+			t.Helper()
+			if d := m.Get(events+"/"+id).Want(200, "").Record(); d["retriable"] != true {
+				t.Errorf("%s: %v", when, d)
+			}
+			m.Post(events+"/"+id+"/retry", "").Want(200, "")
+		}
+		again("stored now")
+		eventually(t, "both runs", func() bool { return count(t, w, "runs") == 2 && count(t, w, "failed_deliveries") == 2 })
+		err := w.DB().For("acme").Write(t.Context(), func(tx db.Tx) error {
+			if n, err := tx.Exec(t.Context(), `UPDATE runs SET payload = (SELECT sealed FROM failed_deliveries f WHERE f.tenant_id = $1 AND f.run_id = runs.run_id)
+				WHERE tenant_id = $1 AND payload = ''`); err != nil || n != 2 {
+				return fmt.Errorf("%d runs without a payload, %w", n, err)
+			}
+			_, err := tx.Exec(t.Context(), `DELETE FROM failed_deliveries WHERE tenant_id = $1`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again("stored by an earlier version")
+		eventually(t, "the third run", func() bool { return count(t, w, "runs") == 3 && count(t, w, "failed_deliveries") == 1 })
+		w.HousekeepingIsDue()
+		w.Nodes[0].Stop()
+		w.Clock.Advance(31 * 24 * time.Hour)
+		w.AddNode()
+		eventually(t, "nothing", func() bool { return count(t, w, "runs") == 0 && count(t, w, "failed_deliveries") == 0 })
 	})
 }
 

@@ -61,42 +61,72 @@ func TestMemoryOfConcurrentRuns(t *testing.T) {
 		olivia := withLarge(w, 40)
 		for _, slug := range []string{"page", "three-flow"} {
 			olivia.Post(customPath+slug, `{}`).Want(200, "")
-			runtime.GC()
-			var before runtime.MemStats
-			runtime.ReadMemStats(&before)
-			done := make(chan struct{})
-			most := make(chan uint64)
-			go func() {
-				var highest uint64
-				for {
-					var m runtime.MemStats
-					runtime.ReadMemStats(&m)
-					highest = max(highest, m.HeapAlloc)
-					select {
-					case <-done:
-						most <- highest
-						return
-					case <-time.After(2 * time.Millisecond):
-					}
-				}
-			}()
-			var wait sync.WaitGroup
-			for range 8 {
-				wait.Go(func() {
-					for range 3 {
-						if a := olivia.Post(customPath+slug, `{}`); a.Status != 200 && a.Code() != "OVERLOADED" && a.Code() != "EXECUTION_TIMEOUT" { // beside other tests a flow's 5 s may end
-							t.Errorf("%s: %d %.200s", slug, a.Status, a.Body)
+			grown := growth(func() {
+				var wait sync.WaitGroup
+				for range 8 {
+					wait.Go(func() {
+						for range 3 {
+							if a := olivia.Post(customPath+slug, `{}`); a.Status != 200 && a.Code() != "OVERLOADED" && a.Code() != "EXECUTION_TIMEOUT" { // beside other tests a flow's 5 s may end
+								t.Errorf("%s: %d %.200s", slug, a.Status, a.Body)
+							}
 						}
-					}
-				})
-			}
-			wait.Wait()
-			close(done)
-			grown := (int64(<-most) - int64(before.HeapAlloc)) >> 20
+					})
+				}
+				wait.Wait()
+			})
 			t.Logf("%s: %d MiB more", slug, grown)
 			if grown > 160 {
 				t.Errorf("%s: 8 runs took %d MiB", slug, grown)
 			}
+		}
+	})
+}
+
+// growth returns by how many MiB the heap grows at most while do runs.
+func growth(do func()) int64 {
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	done := make(chan struct{})
+	most := make(chan uint64)
+	go func() {
+		var highest uint64
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			highest = max(highest, m.HeapAlloc)
+			select {
+			case <-done:
+				most <- highest
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	}()
+	do()
+	close(done)
+	return (int64(<-most) - int64(before.HeapAlloc)) >> 20
+}
+
+// TestMemoryOfShownDeliveries: 24 at once read a failed delivery of 9 MiB, of which some
+// hundred bytes are stored.
+func TestMemoryOfShownDeliveries(t *testing.T) {
+	gatetest.Each(t, func(t *testing.T, w *gatetest.World) {
+		w.Apply(orders + endpoints("{slug: hook, target: {component: act}, auth: token, max_body_bytes: 10485760}"))
+		w.Apply(builders)
+		m := w.Staff(mark)
+		w.Webhook("hook").Post(custom+"hook", `{"do": "crash", "text": "`+strings.Repeat("a", 9<<20)+`"}`).Want(422, "EXECUTION_ERROR")
+		id := failedEvent(t, m)
+		grown := growth(func() {
+			var wait sync.WaitGroup
+			for range 24 {
+				wait.Go(func() { m.Get(events+"/"+id).Want(200, "") })
+			}
+			wait.Wait()
+		})
+		t.Logf("%d MiB more", grown)
+		if grown > 200 {
+			t.Errorf("24 at once took %d MiB", grown)
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (s *Service) Exec(ctx context.Context, cfg *access.Config, as access.Viewer
 // is no such run or its endpoint is gone, and secret.ErrOpen when the delivery was
 // stored under another master key. Failures of the target are in the Outcome.
 func (s *Service) Retry(ctx context.Context, cfg *access.Config, runID string) (out *Outcome, already bool, err error) {
-	run, d, err := s.store.failedDelivery(ctx, cfg.Tenant.ID, runID)
+	run, d, err := s.failedDelivery(ctx, cfg.Tenant.ID, runID)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"gatehouse/internal/admission"
 	"gatehouse/internal/inputs"
+	"gatehouse/internal/tenant"
 )
 
 // delivery is what is stored of a failed delivery, packed and sealed.
@@ -37,7 +39,7 @@ const (
 func (s *Service) pack(r *Run, d *delivery) {
 	size := 0
 	for i := range d.Inputs {
-		size += len(d.Inputs[i].Value)
+		size += len(d.Inputs[i].Name) + len(d.Inputs[i].Value)
 	}
 	if size >= admission.Heavy {
 		ctx, cancel := context.WithTimeout(context.Background(), maxPackWait) // its caller may have hung up
@@ -45,8 +47,11 @@ func (s *Service) pack(r *Run, d *delivery) {
 		work, _ := s.engine.Cores().Start(ctx, string(r.tenant)) // without a turn in time it is done without
 		defer work.Stop()
 	}
-	text, _ := json.Marshal(d) // cannot fail: plain texts and checked JSON
-	if r.payload = packed(text); len(r.payload) > maxPacked {
+	text := bytes.Buffer{}
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // <, > and & are six bytes each otherwise: more than a component takes, of HTML
+	_ = encoder.Encode(d)        // cannot fail: plain texts and checked JSON
+	if r.payload = packed(text.Bytes()); len(r.payload) > maxPacked {
 		r.payload = nil
 		r.Error += fmt.Sprintf("\nwhat was delivered, %d bytes, is too large to be kept, and cannot be run again from here", size)
 	}
@@ -63,6 +68,23 @@ func packed(text []byte) []byte {
 	}
 	defer z.Close()
 	return z.EncodeAll(text, nil)
+}
+
+// failedDelivery returns a run and what is needed to run its failed delivery again. Its errors
+// are those of Retry. However many ask at once, few unpack: a body takes several times its
+// size meanwhile.
+func (s *Service) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, *delivery, error) {
+	run, text, err := s.store.failedDelivery(ctx, tenantID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	work, err := s.engine.Cores().Start(ctx, string(tenantID))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer work.Stop()
+	d, err := unpacked(text)
+	return run, d, err
 }
 
 // unpacked is the inverse of packed. What was kept by earlier versions is not packed: JSON

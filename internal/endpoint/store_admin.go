@@ -13,7 +13,6 @@ import (
 	"gatehouse/internal/credential"
 	"gatehouse/internal/custom"
 	"gatehouse/internal/db"
-	"gatehouse/internal/fault"
 	"gatehouse/internal/secret"
 	"gatehouse/internal/tenant"
 	"gatehouse/internal/user"
@@ -342,14 +341,4 @@ func (s store) eventByKey(ctx context.Context, tenantID tenant.ID, slugs, hashes
 		}
 	}
 	return "", nil
-}
-
-// payload returns what is stored of a run's failed delivery, nil for a run without
-// one. It returns secret.ErrOpen when it was stored under another master key.
-func (s store) payload(ctx context.Context, tenantID tenant.ID, runID string) (*delivery, error) {
-	_, d, err := s.failedDelivery(ctx, tenantID, runID)
-	if fault.CodeOf(err) == fault.Conflict {
-		return nil, nil //nolint:nilnil // the run has none
-	}
-	return d, err
 }

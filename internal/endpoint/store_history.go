@@ -23,19 +23,23 @@ import (
 // run is left unchanged: it may be unknown whether an earlier try was
 // committed.
 func (s store) putRuns(ctx context.Context, tenantID tenant.ID, runs []*Run) error {
-	payloads := make([]string, len(runs))
+	deliveries := make([]string, len(runs))
 	for i, r := range runs {
 		if len(r.payload) > 0 {
-			payloads[i] = s.keyring.Seal(payloadPurpose, r.payload)
+			deliveries[i] = s.keyring.Seal(payloadPurpose, r.payload)
 		}
 	}
 	err := s.d.For(tenantID).Write(ctx, func(tx db.Tx) error {
 		for i, r := range runs {
 			_, err := tx.Exec(ctx, `INSERT INTO runs (tenant_id, run_id, started_at, took_us, cpu_us, target_kind, target, slug, auth,
 				user_id, request_id, event_id, status, error_code, error, tries, trace, console, payload, used, event_kind, skipped, skipped_because)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', $19, $20, $21, $22) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
 				r.ID, r.StartedAt, r.Took, r.CPU, r.Target.Kind, r.Target.Name, r.Slug, string(r.Auth), r.UserID, r.RequestID, r.EventID,
-				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, payloads[i], r.Used, r.EventKind, r.Skipped.Nodes, r.Skipped.Because)
+				r.Status, r.ErrorCode, r.Error, r.Tries, r.Trace, r.Console, r.Used, r.EventKind, r.Skipped.Nodes, r.Skipped.Because)
+			if err == nil && deliveries[i] != "" {
+				_, err = tx.Exec(ctx, `INSERT INTO failed_deliveries (tenant_id, run_id, sealed) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, run_id) DO NOTHING`,
+					r.ID, deliveries[i])
+			}
 			if err != nil {
 				return err
 			}
@@ -117,23 +121,27 @@ func (s store) runByID(ctx context.Context, tenantID tenant.ID, id string) (*Run
 // tenant that h is bound to was sealed under another master key.
 func CheckDeliveries(ctx context.Context, h db.Handle, keyring *secret.Keyring) error {
 	sealed := ""
-	err := h.Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND payload <> '' ORDER BY started_at DESC LIMIT 1`,
-		func(r db.Row) error { sealed = r.Text(0); return nil })
+	read := func(r db.Row) error { sealed = r.Text(0); return nil }
+	err := h.Query(ctx, `SELECT sealed FROM failed_deliveries WHERE tenant_id = $1 ORDER BY run_id DESC LIMIT 1`, read)
+	if err == nil && sealed == "" {
+		err = h.Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND payload <> '' ORDER BY started_at DESC LIMIT 1`, read)
+	}
 	if err == nil && sealed != "" {
 		_, err = keyring.Open(payloadPurpose, sealed)
 	}
 	return err
 }
 
-// failedDelivery returns what is needed to run a failed delivery again. Its
-// errors are those of Retry.
-func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, *delivery, error) {
+// failedDelivery returns a run and what is needed to run its failed delivery again, packed.
+// Its errors are those of Retry.
+func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string) (*Run, []byte, error) {
 	run, err := RunByID(ctx, s.d, tenantID, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	sealed := ""
-	err = s.d.For(tenantID).Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND run_id = $2`,
+	err = s.d.For(tenantID).Query(ctx, `SELECT payload FROM runs WHERE tenant_id = $1 AND run_id = $2 AND payload <> ''
+		UNION ALL SELECT sealed FROM failed_deliveries WHERE tenant_id = $1 AND run_id = $2`,
 		func(r db.Row) error { sealed = r.Text(0); return nil }, id)
 	if err != nil {
 		return nil, nil, err
@@ -141,12 +149,8 @@ func (s store) failedDelivery(ctx context.Context, tenantID tenant.ID, id string
 	if sealed == "" {
 		return nil, nil, fault.New(fault.Conflict, "run %s is not the failed delivery of a webhook, or was too large to be kept", id)
 	}
-	plain, err := s.keyring.Open(payloadPurpose, sealed)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := unpacked(plain)
-	return run, d, err
+	text, err := s.keyring.Open(payloadPurpose, sealed)
+	return run, text, err
 }
 
 // runRetention is how long runs are kept (contract X8).
@@ -174,6 +178,12 @@ func (s store) expire(ctx context.Context, now time.Time) error {
 			Delete: []string{`DELETE FROM runs WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM runs
 				WHERE tenant_id = $1 AND started_at < $2 ORDER BY started_at, run_id LIMIT 500` + lock + `)`},
 			Args: before,
+		},
+		tenant.Old{
+			Some: `SELECT 1 FROM failed_deliveries WHERE tenant_id = $1 AND run_id < $2`,
+			Delete: []string{`DELETE FROM failed_deliveries WHERE tenant_id = $1 AND run_id IN (SELECT run_id FROM failed_deliveries
+				WHERE tenant_id = $1 AND run_id < $2 ORDER BY run_id LIMIT 4` + lock + `)`}, // large rows: 10 ms each with SQLite
+			Args: []any{clock.IDsFrom(now.Add(-runRetention))},
 		},
 		tenant.Old{
 			Some: `SELECT 1 FROM event_repeats WHERE tenant_id = $1 AND last_at < $2`,
