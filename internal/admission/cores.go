@@ -61,7 +61,7 @@ func (c *Cores) Work(ctx context.Context, key string) *Work {
 	if c == nil {
 		return nil
 	}
-	return &Work{cores: c, ctx: ctx, key: key}
+	return &Work{cores: c, ctx: ctx, key: key, rests: math.MaxInt64}
 }
 
 // Work is a computation that holds a core of a Cores, except while it pauses. The
@@ -74,17 +74,16 @@ type Work struct {
 	begun  time.Time // when it got its first core
 	since  time.Time // when it got its current core
 	waited time.Duration
-	unpaid time.Duration  // what it has computed since its core last rested
-	rested time.Time      // when the core that it gave back last has rested
-	limit  *time.Duration // how long cores may still rest for it; nil: without limit
+	unpaid time.Duration // what it has computed since its core last rested
+	rested time.Time     // when the core that it gave back last has rested
+	rests  time.Duration // how long cores may still rest for it
 }
 
 // Within says how long the work may take. Of that its cores rest for it half at most, so that what computes for no more
 // than the other half is in time on a full machine, too.
 func (w *Work) Within(limit time.Duration) {
 	if w != nil {
-		limit /= 2
-		w.limit = &limit
+		w.rests = limit / 2
 	}
 }
 
@@ -132,12 +131,9 @@ func (w *Work) rest(took time.Duration) (rest time.Duration) {
 	if w.unpaid += took; w.unpaid < restFrom {
 		return 0
 	}
-	rest = w.cores.pace.after(w.unpaid)
+	rest = min(w.cores.pace.after(w.unpaid), w.rests)
 	w.unpaid = 0
-	if w.limit != nil {
-		rest = min(rest, *w.limit)
-		*w.limit -= rest
-	}
+	w.rests -= rest
 	return rest
 }
 
