@@ -29,16 +29,15 @@ var duplicates = jsontext.AllowDuplicateNames(true)
 // secret can be before the limit then: its name, or the beginning of a token,
 // comes first and is found, and the text is then read token by token.
 func appendJSON(dst, body []byte, limit int, valid bool) (out []byte, ok bool) {
+	body = bytes.Trim(body, " \t\r\n")
 	looked := body
 	if valid {
-		body = bytes.Trim(body, " \t\r\n")
 		looked = body[:min(len(body), limit+1)]
 	}
 	if !suspicious(looked) {
 		if !valid && !jsontext.Value(body).IsValid(duplicates) {
 			return dst, false
 		}
-		body = bytes.Trim(body, " \t\r\n")
 		return append(dst, body[:min(len(body), limit+1)]...), true
 	}
 	r := redactors.Get().(*redactor)

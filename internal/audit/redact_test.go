@@ -45,7 +45,7 @@ const (
 func TestBodies(t *testing.T) {
 	for _, c := range []struct{ name, kind, body, want string }{
 		{"nothing secret", jsonType, `{"a":1,"b":[true,null,"x"]}`, `{"a":1,"b":[true,null,"x"]}`},
-		{"white space around", jsonType, " \n{\"a\" : 1}\r\n", `{"a":1}`},
+		{"white space around", jsonType, " \n{\"a\" : 1}\r\n", `{"a" : 1}`},
 		{"scalar", jsonType, `"x"`, `"x"`},
 		{"password", jsonType, `{"email":"a@b","password":"p"}`, `{"email":"a@b","password":"[redacted]"}`},
 		{"any case", jsonType, `{"NewPassWord":"p","REFRESHTOKEN":{"a":["p"]}}`, `{"NewPassWord":"[redacted]","REFRESHTOKEN":"[redacted]"}`},
