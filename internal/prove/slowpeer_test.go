@@ -231,6 +231,10 @@ func (s *peers) slowReaders(c *client, token string, count int) {
 				return // reset: the server has closed it
 			}
 			defer r.Body.Close()
+			if r.StatusCode == http.StatusServiceUnavailable {
+				s.p.add("slow_readers_refused", 1) // the others hold the tenant's share of answers
+				return
+			}
 			n, err := io.Copy(io.Discard, r.Body)
 			if err == nil && n == r.ContentLength {
 				s.p.fail("slow read: all %d bytes were still delivered after %s", n, time.Since(since))
