@@ -44,6 +44,7 @@ func TestConditions(t *testing.T) {
 		`inputs.email endsWith ".example"`:          "true",
 		`inputs.email not startsWith "bob"`:         "true",
 		`inputs.email matches "^[a-z]+@"`:           "true",
+		`inputs.email matches ""`:                   "true",
 		`inputs.email + "!" == 'ana@acme.example!'`: "true",
 		`"b" > "a"`:             "true",
 		`len(inputs.note) == 5`: "true",

@@ -48,7 +48,7 @@ type Declaration struct {
 	Name     string `json:"name" yaml:"name"`
 	Type     Type   `json:"type" yaml:"type"`
 	Required bool   `json:"required,omitempty" yaml:"required,omitempty"`
-	// Pattern is what a text that is sent must match.
+	// Pattern is a regular expression that the text must match.
 	Pattern Pattern `json:"pattern,omitzero" yaml:"pattern,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func Check(decls []Declaration) error {
 	note := func(i int, member, format string, args ...any) {
 		found = append(found, Mistake{Index: i, Member: member, Text: fmt.Sprintf(format, args...)})
 	}
-	first := make(map[string]int, len(decls))
+	first, patterns := make(map[string]int, len(decls)), 0
 	for i, d := range decls {
 		if i == MaxDeclarations {
 			note(i, "", "expected at most %d declarations", MaxDeclarations)
@@ -104,7 +104,14 @@ func Check(decls []Declaration) error {
 		} else if d.Type != Text && !d.Pattern.IsZero() {
 			note(i, "pattern", "expected type text beside a pattern, found %s", d.Type)
 		}
-		if err := d.Pattern.Err(); err != nil {
+		if d.Pattern.IsZero() || patterns > maxPatterns {
+			continue
+		}
+		err := d.Pattern.Err()
+		if patterns += d.Pattern.Cost(); err == nil && patterns > maxPatterns {
+			err = fmt.Errorf("the patterns are compiled to more than %d instructions together", maxPatterns)
+		}
+		if err != nil {
 			note(i, "pattern", "%v", err)
 		}
 	}

@@ -366,6 +366,33 @@ func TestPatternsOfABodyHaveOneBound(t *testing.T) {
 	}
 }
 
+// TestLargePatternsAreRefused: one by one, and together, after which no more are compiled: twenty thousand in a body would
+// take the memory of a machine.
+func TestLargePatternsAreRefused(t *testing.T) {
+	check := func(n int, pattern string) error {
+		decls := make([]inputs.Declaration, n)
+		for i := range decls {
+			decls[i] = inputs.Declaration{Name: "x" + strconv.Itoa(i), Type: inputs.Text, Pattern: inputs.PatternOf(pattern)}
+		}
+		return inputs.Check(decls)
+	}
+	for _, c := range []struct {
+		n             int
+		pattern, want string
+	}{
+		{1, "a{1000}a{1000}a{1000}", "[0].pattern: the pattern is compiled to 3002 instructions: expected at most 2000, which is x{1000} twice"},
+		{200, "a{40}", ""},
+		{200, "a{100}", "[98].pattern: the patterns are compiled to more than 10000 instructions together"},
+	} {
+		if err := check(c.n, c.pattern); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%d × %s: %v, want %s", c.n, c.pattern, err, c.want)
+		}
+	}
+	if none := (inputs.Pattern{}); none.Err() != nil || !none.Matches("a") || inputs.PatternOf("").Cost() < 1 {
+		t.Error("the empty pattern is in no text")
+	}
+}
+
 // TestDeclarationsWithPatternsAreKept: as JSON, whether they are right or not.
 func TestDeclarationsWithPatternsAreKept(t *testing.T) {
 	const text = `[{"name":"x","type":"text","pattern":"^a"},{"name":"y","type":"text","pattern":"["},{"name":"z","type":"number"}]`

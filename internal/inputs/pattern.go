@@ -5,55 +5,78 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 )
 
 // The bounds of a pattern.
 const (
-	maxPattern     = 256     // bytes
-	maxPatternWork = 2 << 20 // instructions × bytes of one match
+	maxPattern      = 256     // bytes
+	maxInstructions = 2_000   // of a compiled one: some 100 KiB
+	maxPatterns     = 10_000  // instructions of all that a target declares
+	maxPatternWork  = 2 << 20 // instructions × bytes of one match
 )
 
 // Pattern is a regular expression (RE2) that is looked for anywhere in a text; the zero
-// Pattern is none. One that cannot be compiled keeps its text, so that Err says what is
-// wrong with it where it stands.
+// Pattern is none. It is compiled when it is first asked about, so that a body with
+// thousands of them costs no more than those that are checked. One that cannot be compiled
+// keeps its text: Err says what is wrong with it where it stands.
 type Pattern struct {
-	text    string
-	program *regexp.Regexp
-	cost    int
+	text     string
+	compiled func() compiled // once; nil for the zero Pattern
 }
 
-// PatternOf compiles a pattern.
+type compiled struct {
+	program *regexp.Regexp
+	cost    int
+	err     error
+}
+
+// PatternOf returns a pattern.
 func PatternOf(text string) Pattern {
-	p := Pattern{text: text, cost: 1}
-	if text == "" || len(text) > maxPattern {
-		return p
+	if text == "" {
+		return Pattern{}
 	}
-	p.program, _ = regexp.Compile(text) // Err has the error
-	if p.program != nil {
-		p.cost = instructions(text)
+	return Pattern{text, sync.OnceValue(func() compiled { return compile(text) })}
+}
+
+func (p Pattern) get() compiled {
+	if p.compiled == nil {
+		return compile("")
 	}
-	return p
+	return p.compiled()
+}
+
+func compile(text string) compiled {
+	if len(text) > maxPattern {
+		return compiled{cost: 1, err: fmt.Errorf("the pattern is %d bytes long: expected at most %d", len(text), maxPattern)}
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return compiled{cost: 1, err: fmt.Errorf("expected a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))}
+	}
+	instructions, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return compiled{cost: 1, err: fmt.Errorf("expected a regular expression: %w", err)}
+	}
+	cost := len(instructions.Inst)
+	if cost > maxInstructions {
+		return compiled{cost: cost, err: fmt.Errorf("the pattern is compiled to %d instructions: expected at most %d, which is x{1000} twice", cost, maxInstructions)}
+	}
+	program, err := regexp.Compile(text)
+	return compiled{program, cost, err}
 }
 
 // Err says what is wrong with the pattern, in words for its author.
-func (p Pattern) Err() error {
-	if len(p.text) > maxPattern {
-		return fmt.Errorf("the pattern is %d bytes long: expected at most %d", len(p.text), maxPattern)
-	}
-	if _, err := regexp.Compile(p.text); err != nil {
-		return fmt.Errorf("expected a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-	}
-	return nil
-}
+func (p Pattern) Err() error { return p.get().err }
 
 // Cost is the steps that each byte of a text may take, at least 1.
-func (p Pattern) Cost() int { return p.cost }
+func (p Pattern) Cost() int { return max(p.get().cost, 1) }
 
 // Longest is the length in bytes of the longest text that the pattern is looked for in.
-func (p Pattern) Longest() int { return maxPatternWork / p.cost }
+func (p Pattern) Longest() int { return maxPatternWork / p.Cost() }
 
 // Matches reports whether the pattern, which has no Err, is in a text of at most Longest bytes.
-func (p Pattern) Matches(text string) bool { return p.program.MatchString(text) }
+func (p Pattern) Matches(text string) bool { return p.get().program.MatchString(text) }
 
 func (p Pattern) String() string { return p.text }
 
@@ -63,21 +86,8 @@ func (p Pattern) IsZero() bool { return p.text == "" }
 // MarshalText returns the pattern as its author wrote it.
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.text), nil }
 
-// UnmarshalText compiles a pattern; whether it could says Err.
+// UnmarshalText takes a pattern, right or not: Err says which.
 func (p *Pattern) UnmarshalText(text []byte) error {
 	*p = PatternOf(string(text))
 	return nil
-}
-
-// instructions returns the number of instructions of a pattern, at least 1.
-func instructions(pattern string) int {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 1
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 1
-	}
-	return max(len(program.Inst), 1)
 }

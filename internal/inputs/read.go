@@ -198,8 +198,8 @@ func Reason(d Declaration, v jsontext.Value) (reason string) {
 	return reason
 }
 
-// mismatch returns the reason why a value of the declared type does not have the declared
-// pattern, "" if it has. work is what the patterns of one body may still cost.
+// mismatch returns why a value of the declared type does not match the declared pattern, or ""
+// if it does. work is how much work is left to the patterns of one body.
 func (d *Declaration) mismatch(v jsontext.Value, work *int) string {
 	if d.Pattern.IsZero() || v.Kind() != '"' {
 		return ""
