@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 // server that is frozen.
 type cable struct {
 	cut  atomic.Bool
+	late atomic.Int64 // for how long a request to cancel a statement is held up, in nanoseconds
 	mu   sync.Mutex
 	ends []io.Closer
 }
@@ -76,6 +78,9 @@ func (k *cable) pass(to io.WriteCloser, from io.ReadCloser) {
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
+		if n >= 16 && binary.BigEndian.Uint32(b[4:]) == 80877102 { // CancelRequest
+			time.Sleep(time.Duration(k.late.Load()))
+		}
 		if n > 0 && !k.cut.Load() {
 			_, _ = to.Write(b[:n]) // a side that is gone ends the other's reads
 		}
@@ -181,6 +186,45 @@ func TestAStatementThatTakesTooLong(t *testing.T) {
 	}
 	if err := h.Write(t.Context(), sleeps); !errors.Is(err, db.ErrBusy) {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestALateCancellationMeetsNobodyElse: the request to cancel a statement whose time is over may
+// come late, when the connection's next statement runs. Before canceler, that one failed.
+func TestALateCancellationMeetsNobodyElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		late  time.Duration
+		keeps bool // the connection
+	}{
+		"in time":  {0, true},
+		"late":     {400 * time.Millisecond, true},
+		"too late": {1300 * time.Millisecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := dbtest.Config(t, db.Postgres)
+			k, config := newCable(t, config)
+			config.Readers = 1
+			d := dbtest.OpenConfig(t, config)
+			h := d.Unscoped("test")
+			pid := func(sql string) (pid int64) {
+				t.Helper()
+				read(t, h, sql, func(r db.Row) error { pid = r.Int(0); return nil })
+				return pid
+			}
+			before := pid(`SELECT pg_backend_pid()`)
+			k.late.Store(int64(c.late))
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			err := h.Query(ctx, `SELECT pg_sleep(0.1)`, func(db.Row) error { return nil }) // it may end well, if late
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, db.ErrUnavailable) {
+				t.Error(err)
+			}
+			after := pid(`SELECT pg_backend_pid() FROM pg_sleep(1.5)`)
+			if (after == before) != c.keeps {
+				t.Errorf("connection %d, before %d", after, before)
+			}
+		})
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"gatehouse/internal/failpoint"
@@ -198,11 +196,7 @@ func postgresConfig(c Config, settings map[string]string, links *links) (*pgxpoo
 		params["application_name"] = c.Name
 	}
 	config.ConnConfig.DialFunc = links.dial // also for requests to cancel
-	// When a ctx ends, the statement is canceled at the server and the
-	// connection is kept: a client that hangs up must not cost a reconnection.
-	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelTime}
-	}
+	config.ConnConfig.BuildContextWatcherHandler = newCanceler
 	return config, nil
 }
 

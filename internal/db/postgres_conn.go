@@ -28,6 +28,9 @@ type pgConn struct {
 // release returns the connection.
 func (c pgConn) release() {
 	c.link.within(0)
+	if c.link.isSpoilt() {
+		_ = c.Close(context.Background()) // it has no socket any more; now the pool knows, too
+	}
 	c.lent.Release()
 	c.leave()
 }
@@ -61,7 +64,7 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 
 // maxUnread is how much of an unwanted result is read to its end, which is
 // cheaper than to stop the server: a cancellation needs a connection of its
-// own, and pgx waits 100 ms for statements that it may still hit.
+// own (see canceler).
 const maxUnread = 2 << 20
 
 // leave ends a result early. The connection is usable only once the rest has

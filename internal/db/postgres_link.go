@@ -31,6 +31,7 @@ type link struct {
 	known  bool          // the server has answered
 	sent   int64         // bytes
 	failed error         // the first error of the socket, which pgx does not always return
+	spoilt bool          // a request to cancel may yet meet what runs on it
 }
 
 // links are the open sockets to the servers.
@@ -162,6 +163,20 @@ func (l *link) state() (sent int64, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sent, l.failed
+}
+
+// spoil closes the socket of a connection that must not be used again.
+func (l *link) spoil() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spoilt = true
+	_ = l.Conn.Close()
+}
+
+func (l *link) isSpoilt() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spoilt
 }
 
 // SetDeadline bounds what runs and what follows, until it is called with the zero time. A time
