@@ -275,20 +275,26 @@ func (s *vault) keys() {
 	s.v.want(201, "POST", contact, `{"first_name":"Olivia's"}`, "Authorization", "Bearer "+token)
 	s.v.want(200, "POST", "/public/v1/custom/keyed", `{"n":1}`, "Authorization", "Bearer "+token)
 	gone := s.key(rita)
+	s.deleteKeys(rita)
+	s.v.want(401, "GET", contact, "", "Authorization", "Bearer "+gone)
+	never := s.keep("API key that never was", "svc_api_"+hex.EncodeToString(random(32)))
+	s.v.want(401, "GET", contact, "", "Authorization", "Bearer "+never)
+	s.w.token = token
+}
+
+// deleteKeys deletes the keys of a user.
+func (s *vault) deleteKeys(email string) {
+	s.w.t.Helper()
 	for line := range strings.Lines(s.w.must("key", "list", "--tenant", "acme", "--json")) {
 		var k struct{ ID, User string }
 		if err := json.Unmarshal([]byte(line), &k); err != nil {
 			s.w.t.Fatal(err)
 		}
-		if k.User == rita {
+		if k.User == email {
 			s.w.must("key", "delete", "--tenant", "acme", "--id", k.ID)
 		}
 	}
 	time.Sleep(soon)
-	s.v.want(401, "GET", contact, "", "Authorization", "Bearer "+gone)
-	never := s.keep("API key that never was", "svc_api_"+hex.EncodeToString(random(32)))
-	s.v.want(401, "GET", contact, "", "Authorization", "Bearer "+never)
-	s.w.token = token
 }
 
 func random(n int) []byte {

@@ -24,12 +24,13 @@ func TestProveKill9(t *testing.T) {
 	together(t)
 	eachEngine(t, func(t *testing.T, engine db.Engine) {
 		p := begin(t, "DUR-1", engine)
-		const fleetAge = 25 // trials of one database, so that listing it stays quick
+		const fleetAge = 15 // trials of one database, so that listing it stays quick
 		var w *world
 		var f *fleet
-		for trial := range scale(6, 150) {
+		for trial := range scale(6, 200) {
 			if trial%fleetAge == 0 {
-				w, f = fresh(t, engine), newFleet(p, 12)
+				w = fresh(t, engine)
+				f = newFleetOfAllKinds(p, w)
 			}
 			killOnce(t, p, w, f)
 		}
@@ -47,12 +48,15 @@ func killOnce(t *testing.T, p *proof, w *world, f *fleet) {
 	before := f.acks
 	c := n.client(w.token)
 	var killed atomic.Bool
-	at := p.between(30*time.Millisecond, 500*time.Millisecond)
+	at := p.between(30*time.Millisecond, time.Duration(scale(500, 1200))*time.Millisecond)
 	time.AfterFunc(at, func() { killed.Store(true); n.kill() })
 	f.load(context.Background(), c, killed.Load)
 	<-n.exited
 	c.close()
 	p.add("acknowledged", f.acks-before)
+	for _, changes := range f.mark(true) {
+		p.add("changes", changes)
+	}
 	if n.panicked() {
 		p.fail("panic: %s%s", n.stdout(), n.stderr())
 	}

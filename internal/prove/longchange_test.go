@@ -250,11 +250,14 @@ func (l *longChange) compare() {
 			l.p.fail("%s: %d records, want %d", what, len(ids), len(of))
 		}
 	}
+	for begun := time.Now(); time.Since(begun) < strictly(soon); time.Sleep(10 * time.Millisecond) { // until the node knows index and rule
+		a, err := c.do("GET", "/public/v1/data/bulk?filter[tag]=none", "")
+		if err == nil && a.status == http.StatusOK && len(l.listed(sam, "")) > 0 {
+			break
+		}
+	}
 	for tag, ids := range want {
 		same(tag, l.listed(c, "&filter[tag]="+strings.ReplaceAll(tag, " ", "%20")), ids)
-	}
-	for begun := time.Now(); time.Since(begun) < strictly(time.Second) && len(l.listed(sam, "")) == 0; { // until the node knows the rule
-		time.Sleep(10 * time.Millisecond)
 	}
 	same("what Sam sees", l.listed(sam, ""), want["tag 7"])
 	for _, i := range []int{1, l.bulk / 2, l.bulk} {

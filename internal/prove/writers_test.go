@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type state map[string]int64
 type change struct {
 	email    string
 	number   int64
+	along    bool // in one request with the change before it: with it, or not at all
 	sent     time.Time
 	answered time.Time // zero without success
 }
@@ -62,6 +64,7 @@ func (s state) clone() state {
 // writer is one writer with its journal.
 type writer struct {
 	id    int
+	way   way
 	rand  *rand.Rand
 	makes int // how many addresses it has invented
 	count int64
@@ -69,7 +72,7 @@ type writer struct {
 	mu      sync.Mutex
 	base    state    // what the database had when it was last read
 	changes []change // since then
-	acked   int      // of them acknowledged; at most one is not
+	acked   int      // of them acknowledged; at most those of one request are not
 	now     state    // base and all changes
 	ids     map[string]string
 	emails  []string // of now, for a random choice
@@ -95,7 +98,7 @@ func newFleet(p *proof, n int) *fleet {
 	f := &fleet{p: p}
 	for i := range n {
 		f.writers = append(f.writers, &writer{
-			id: i, rand: rand.New(rand.NewPCG(p.seed, uint64(i)+100)), base: state{}, now: state{}, ids: map[string]string{},
+			id: i, way: byRecord{}, rand: rand.New(rand.NewPCG(p.seed, uint64(i)+100)), base: state{}, now: state{}, ids: map[string]string{},
 		})
 	}
 	return f
@@ -147,8 +150,9 @@ func (f *fleet) load(ctx context.Context, c *client, stopping func() bool) {
 
 // step makes one change. It returns false when the server is gone.
 func (f *fleet) step(c *client, w *writer, stopping func() bool) bool {
-	ch := w.choose()
-	a, err := f.send(c, w, ch)
+	chs := w.choose()
+	ch := chs[0]
+	a, err := f.send(c, w, chs)
 	if err == nil && a.status == http.StatusServiceUnavailable && f.trusts {
 		f.count(&f.busy)
 		if a.outcome() == "unknown" {
@@ -169,7 +173,7 @@ func (f *fleet) step(c *client, w *writer, stopping func() bool) bool {
 			return false
 		}
 		f.count(&f.acks)
-		w.acknowledge(a)
+		w.acknowledge(a, len(chs))
 		return true
 	}
 	f.count(&f.cut)
@@ -193,56 +197,57 @@ func (f *fleet) count(n *int) {
 	*n++
 }
 
-// choose picks a change and writes it in the journal before it is sent.
-func (w *writer) choose() change {
+// choose picks what the next request changes and writes it in the journal before it is sent.
+func (w *writer) choose() []change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.count++
-	number := int64(w.id+1)*1_000_000_000 + w.count
-	var ch change
-	// By id: creates; creates and deletes; mostly PATCHes; all of them.
-	dice := w.rand.IntN(100)
-	few := len(w.emails) < 5
-	switch kind := w.id % 4; {
-	case few || kind == 0 && dice < 90 || kind == 1 && dice < 50 || kind == 3 && dice < 40:
-		w.makes++
-		ch = change{email: fmt.Sprintf("w%d.%d@load.example", w.id, w.makes), number: number}
-	case kind == 1 || kind == 3 && dice < 60:
-		ch = change{email: w.emails[w.rand.IntN(len(w.emails))]}
-	default:
-		ch = change{email: w.emails[w.rand.IntN(len(w.emails))], number: number}
+	first := len(w.changes)
+	for range w.way.changes(w.rand) {
+		w.count++
+		number := int64(w.id+1)*1_000_000_000 + w.count
+		var ch change
+		// By id: creates; creates and deletes; mostly PATCHes; all of them.
+		dice := w.rand.IntN(100)
+		few := len(w.emails) < 5
+		switch kind := w.id % 4; {
+		case few || kind == 0 && dice < 90 || kind == 1 && dice < 50 || kind == 3 && dice < 40:
+			w.makes++
+			ch = change{email: fmt.Sprintf("w%d.%d@load.example", w.id, w.makes), number: number}
+		case kind == 1 || kind == 3 && dice < 60:
+			ch = change{email: w.emails[w.rand.IntN(len(w.emails))]}
+		default:
+			ch = change{email: w.emails[w.rand.IntN(len(w.emails))], number: number}
+		}
+		if slices.ContainsFunc(w.changes[first:], func(c change) bool { return c.email == ch.email }) {
+			continue // a batch changes a record once
+		}
+		ch.along, ch.sent = len(w.changes) > first, time.Now()
+		w.changes = append(w.changes, ch)
 	}
-	ch.sent = time.Now()
-	w.changes = append(w.changes, ch)
-	return ch
+	return slices.Clone(w.changes[first:])
 }
 
-func (f *fleet) send(c *client, w *writer, ch change) (*answer, error) {
+func (f *fleet) send(c *client, w *writer, chs []change) (*answer, error) {
+	ids := make([]string, len(chs))
 	w.mu.Lock()
-	id := w.ids[ch.email]
+	for i, ch := range chs {
+		ids[i] = w.ids[ch.email]
+	}
 	w.mu.Unlock()
-	switch {
-	case ch.number == 0:
-		return c.do("DELETE", contact+"/"+id, "")
-	case id == "":
-		return c.do("POST", contact, values(ch.email, ch.number))
-	default:
-		return c.do("PATCH", contact+"/"+id, values(ch.email, ch.number))
-	}
+	return w.way.send(c, chs, ids)
 }
 
-// acknowledge notes that the last change was answered with success.
-func (w *writer) acknowledge(a *answer) {
+// acknowledge notes that the last request, of n changes, was answered with success.
+func (w *writer) acknowledge(a *answer, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	last := &w.changes[len(w.changes)-1]
-	last.answered = a.at
-	ch := *last
+	first := len(w.changes) - n
+	for i := range n {
+		ch := &w.changes[first+i]
+		ch.answered = a.at
+		w.happened(*ch, func() string { return w.way.id(a, i) }) // without an id the next request for the record fails
+	}
 	w.acked = len(w.changes)
-	w.happened(ch, func() string {
-		r, _ := a.record() // without an id the next request for the record fails
-		return r.ID
-	})
 }
 
 // happened updates now, ids and emails with a change.
@@ -288,7 +293,7 @@ func (f *fleet) settle(c *client, w *writer, ch change) bool {
 // stays unknown.
 func (f *fleet) repeat(c *client, w *writer, ch change, stopping func() bool) bool {
 	for begun := time.Now(); time.Since(begun) < 2*patience; time.Sleep(20 * time.Millisecond) {
-		a, err := f.send(c, w, ch)
+		a, err := f.send(c, w, []change{ch})
 		switch {
 		case err != nil && hung(err):
 			f.count(&f.stalls)
@@ -299,7 +304,7 @@ func (f *fleet) repeat(c *client, w *writer, ch change, stopping func() bool) bo
 		case err != nil, a.status == http.StatusServiceUnavailable:
 			continue
 		case a.status/100 == 2:
-			w.acknowledge(a)
+			w.acknowledge(a, 1)
 			return true
 		case a.status == http.StatusConflict, a.status == http.StatusNotFound && ch.number == 0: // it was made
 			return f.settle(c, w, ch)
@@ -367,7 +372,7 @@ func (f *fleet) markAt(at time.Time) (answered, sent []int) {
 }
 
 // compare compares the records that the API lists with the journals. The records of each
-// writer must be those after some number, from low to high, of its changes. It returns
+// writer must be those after some number, from low to high, of its changes, and not between two of one request. It returns
 // the records of each writer, and their ids.
 func (f *fleet) compare(list []record, low, high []int) (seen []state, ids map[string]string) {
 	seen, ids = make([]state, len(f.writers)), map[string]string{}
@@ -405,7 +410,8 @@ func (f *fleet) compareOne(w *writer, seen state, low, high int) {
 	}
 	first := s.clone()
 	for k := low; ; k++ {
-		if s.equal(seen) {
+		whole := k == len(w.changes) || !w.changes[k].along
+		if whole && s.equal(seen) {
 			return
 		}
 		if k >= high {
