@@ -37,14 +37,14 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string, add func(fil
 			err = errors.Join(fmt.Errorf("backup: %w", err), os.Remove(f.Name()))
 		}
 	}()
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := vacuumInto(ctx, e.path, f.Name()); err != nil {
-		return err
+	err = vacuumInto(ctx, e.path, f.Name())
+	if err == nil {
+		err = add(f.Name())
 	}
-	if err := add(f.Name()); err != nil {
-		return err
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil { // Windows renames no open file
 		return err
 	}
 	if err := os.Rename(f.Name(), destFile); err != nil {

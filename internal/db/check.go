@@ -29,8 +29,7 @@ func Check(ctx context.Context, file string) (err error) {
 	} else if !info.Mode().IsRegular() {
 		return errForeign
 	}
-	uri := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"} // immutable, or SQLite would create its files next to it
-	raw, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
+	raw, err := sqlite.OpenConn(immutable(path), sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return classifySQLite(err)
 	}
@@ -47,6 +46,16 @@ func Check(ctx context.Context, file string) (err error) {
 		}
 	}
 	return nil
+}
+
+// immutable returns the URI of a file at an absolute path, which SQLite then opens without creating
+// its own files next to it.
+func immutable(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // a drive of Windows
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}).String()
 }
 
 func check(ctx context.Context, q Querier) error {

@@ -118,3 +118,17 @@ func TestCheckRefuses(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// TestTheURIOfAFile: a drive of Windows is no host, and what a URI means by a character is no part of a
+// name. Before, restore failed on Windows.
+func TestTheURIOfAFile(t *testing.T) {
+	for path, want := range map[string]string{
+		"/data/of acme?#%/gatehouse.db":      "file:///data/of%20acme%3F%23%25/gatehouse.db?immutable=1",
+		"C:/Users/olivia/data/gatehouse.db":  "file:///C:/Users/olivia/data/gatehouse.db?immutable=1",
+		"//files/share/data of gatehouse.db": "file:////files/share/data%20of%20gatehouse.db?immutable=1",
+	} {
+		if got := db.Immutable(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

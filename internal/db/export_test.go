@@ -16,6 +16,9 @@ func BeforeCommit(d *DB, fn func() error) { d.engine.(*sqliteEngine).writer.befo
 // Numbered returns the text that is passed to SQLite.
 func SQLiteText(sql string) string { return describe(sql).sqlite }
 
+// Immutable is the URI by which Check opens a file.
+var Immutable = immutable
+
 // Split splits a script into its statements, joined by |.
 func Split(sql string) string { return strings.Join(split(sql), "|") }
 

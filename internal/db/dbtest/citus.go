@@ -63,16 +63,20 @@ func (s *server) makeDistributed() error {
 		return err
 	}
 	for _, one := range all { // a database with connections, such as Citus has of its own, is not copied
-		for _, sql := range []string{
-			`ALTER DATABASE ` + s.template + ` ALLOW_CONNECTIONS false`,
-			`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '` + s.template + `'`,
-		} {
-			if err := one.admin(sql, false); err != nil {
-				return err
-			}
+		if err := one.close(s.template); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// close ends the connections to a database, and takes no more.
+func (s *server) close(name string) error {
+	err := s.admin(`ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`, false)
+	if err == nil {
+		err = s.admin(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '`+name+`'`, false)
+	}
+	return err
 }
 
 // introduce makes a database, which is on all servers, one of Citus.

@@ -132,17 +132,32 @@ func fresh(t testing.TB, create func(s *server, name string) error) db.Config {
 		t.Fatal(err)
 	}
 	name := "t_" + strings.ToLower(rand.Text())
-	for _, one := range append([]*server{s}, s.workers...) {
+	all := append([]*server{s}, s.workers...)
+	t.Cleanup(func() {
+		if err := drop(all, name); err != nil {
+			t.Errorf("drop test database: %v", err)
+		}
+	})
+	for _, one := range all {
 		if err := create(one, name); err != nil {
 			t.Fatalf("create test database: %v", err)
 		}
-		t.Cleanup(func() {
-			if err := one.admin("DROP DATABASE "+name+" WITH (FORCE)", true); err != nil {
-				t.Errorf("drop test database: %v", err)
-			}
-		})
 	}
 	return db.Config{URL: s.url(name)}
+}
+
+// drop drops a database that is on all servers, if it is there.
+func drop(all []*server, name string) error {
+	var errs []error
+	if len(all) > 1 { // each server of Citus goes on connecting to the others
+		for _, one := range all {
+			errs = append(errs, one.close(name))
+		}
+	}
+	for _, one := range all {
+		errs = append(errs, one.admin("DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", true))
+	}
+	return errors.Join(errs...)
 }
 
 // admin runs one statement on the server's default database. If patience is set, it waits
