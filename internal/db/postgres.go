@@ -30,6 +30,7 @@ const (
 var sessionSettings = map[string]string{
 	"application_name":                    "gatehouse",
 	"timezone":                            "UTC",
+	"bytea_output":                        "hex", // see readBytes
 	"default_transaction_isolation":       "read committed",
 	"statement_timeout":                   milliseconds(statementTime),
 	"lock_timeout":                        milliseconds(lockTime),

@@ -1,8 +1,10 @@
 package db
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -52,9 +54,18 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 	}
 	defer rows.Close()
 	var row pgRow
+	var written []int
 	for rows.Next() {
-		row.fields, row.values = rows.FieldDescriptions(), rows.RawValues()
-		if err := each(&row); err != nil {
+		if row.values == nil {
+			row.fields = rows.FieldDescriptions()
+			written = asText(row.fields)
+		}
+		row.values = rows.RawValues()
+		err := readBytes(row.values, written)
+		if err == nil {
+			err = each(&row)
+		}
+		if err != nil {
 			leave(rows, stop)
 			return err
 		}
@@ -102,6 +113,34 @@ func (c pgConn) failed(ctx context.Context, err error) error {
 // resultFormats requests the text format for every type except bytea, so that a
 // row reads the same whatever type the server gives an expression.
 var resultFormats = pgx.QueryResultFormatsByOID{pgtype.ByteaOID: pgx.BinaryFormatCode}
+
+// asText returns the columns of type bytea that come as text all the same: pgx does not know the
+// types of a statement that it does not prepare, as behind a pooler.
+func asText(fields []pgconn.FieldDescription) (columns []int) {
+	for i := range fields {
+		if fields[i].DataTypeOID == pgtype.ByteaOID && fields[i].Format == pgtype.TextFormatCode {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// readBytes replaces what is written in the server's hexadecimal form by the bytes that it stands for.
+func readBytes(values [][]byte, columns []int) error {
+	for _, col := range columns {
+		text := values[col]
+		if text == nil {
+			continue
+		}
+		digits, ok := bytes.CutPrefix(text, []byte(`\x`))
+		n, err := hex.Decode(digits, digits) // in place, as each byte has two digits
+		if !ok || err != nil {
+			return fmt.Errorf("column %d is not in the hexadecimal form of bytea (bytea_output = hex)", col)
+		}
+		values[col] = digits[:n]
+	}
+	return nil
+}
 
 // pgArguments puts the tenant first and turns numbers into text: a text
 // parameter fits a column of any type.

@@ -96,3 +96,51 @@ func TestNoRequestToCancelGoesThroughAPooler(t *testing.T) {
 		t.Errorf("%d requests to cancel", n)
 	}
 }
+
+// TestBytesOfStatementsThatAreNotPrepared: what is stored as bytes is read as bytes through a pooler, too. Before,
+// it was read as its hexadecimal text: a copy of the audit log through PgBouncer was damaged.
+func TestBytesOfStatementsThatAreNotPrepared(t *testing.T) {
+	through := func(t *testing.T, c db.Config) db.Config {
+		newLikeAPooler(t, &c)
+		return c
+	}
+	mode := func(name string) func(*testing.T, db.Config) db.Config {
+		return func(_ *testing.T, c db.Config) db.Config {
+			c.URL += "&default_query_exec_mode=" + name
+			return c
+		}
+	}
+	for name, config := range map[string]func(*testing.T, db.Config) db.Config{
+		"pooler": through, "exec": mode("exec"), "simple": mode("simple_protocol"), "prepared": mode("cache_statement"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := dbtest.OpenConfig(t, config(t, dbtest.Config(t, db.Postgres)))
+			table(t, d, `CREATE TABLE t (n INTEGER PRIMARY KEY, content BYTEA)`)
+			all := [][]byte{{0, 1, 0xff, '\\', 'x', '"'}, []byte(`\x00`), {}, nil, bytes.Repeat([]byte{0xe3, 0}, 100_000)}
+			write(t, d.Unscoped("test"), func(tx db.Tx) error {
+				for n, content := range all {
+					if _, err := tx.Exec(t.Context(), `INSERT INTO t (n, content) VALUES ($1, $2)`, n, content); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			seen := 0
+			see := func(r db.Row) error {
+				want := all[r.Int(0)]
+				if !bytes.Equal(r.Bytes(1), want) || r.Null(1) != (want == nil) {
+					t.Errorf("%d: %.40q, want %.40q", r.Int(0), r.Bytes(1), want)
+				}
+				seen++
+				return nil
+			}
+			read(t, d.Unscoped("test"), `SELECT n, content FROM t ORDER BY n`, see)
+			write(t, d.Unscoped("test"), func(tx db.Tx) error {
+				return tx.Query(t.Context(), `SELECT n, content FROM t ORDER BY n`, see)
+			})
+			if seen != 2*len(all) {
+				t.Errorf("%d rows", seen)
+			}
+		})
+	}
+}

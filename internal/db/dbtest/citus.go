@@ -72,9 +72,9 @@ func (s *server) makeDistributed() error {
 
 // close ends the connections to a database, and takes no more.
 func (s *server) close(name string) error {
-	err := s.admin(`ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`, false)
+	err := s.admin(`ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`, true)
 	if err == nil {
-		err = s.admin(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '`+name+`'`, false)
+		err = s.admin(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '`+name+`'`, true)
 	}
 	return err
 }
