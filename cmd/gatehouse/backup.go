@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,9 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 		return 0, err
 	}
 	defer in.Close()
+	if err := isBackup(file); err != nil {
+		return 0, err
+	}
 	if err := vacant(dir); err != nil {
 		return 0, err
 	}
@@ -111,6 +115,18 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 		logs = unpacked
 	}
 	return days, restored{database: copied, logs: logs}.place(dir)
+}
+
+// isBackup returns an error for what backup cannot have made: a folder, or a database that is in use or was
+// not closed, whose last changes are in a file beside it.
+func isBackup(file string) error {
+	if info, err := os.Stat(file); err != nil || info.IsDir() {
+		return cmp.Or(err, fmt.Errorf("%s is a folder: name the file that gatehouse backup made", file))
+	}
+	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
+		return fmt.Errorf("%[1]s is in use or was not closed, and has changes in %[1]s-wal: make a backup of it with gatehouse backup", file)
+	}
+	return nil
 }
 
 // restored are the database and the folder of the audit log, or "", of a backup.

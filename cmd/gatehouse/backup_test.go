@@ -183,6 +183,12 @@ func TestARestoreRefusesWhatIsNoBackupAndLeavesNothing(t *testing.T) {
 		files[path] = c.why
 	}
 	files[filepath.Join(dir, "absent")] = "no such file"
+	files[dir] = "is a folder"
+	used := dbtest.OpenConfig(t, db.Config{Dir: filepath.Join(dir, "used"), Serve: true})
+	if _, err := used.Once(t.Context(), "written", "and not closed"); err != nil {
+		t.Fatal(err)
+	}
+	files[filepath.Join(dir, "used", db.FileName)] = "in use or was not closed"
 	for path, why := range files {
 		x := newCLI(t, db.Config{Dir: filepath.Join(dir, "data")})
 		x.fails(1, why, "restore", path)

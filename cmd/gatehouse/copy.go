@@ -55,7 +55,7 @@ func (f *copyFlags) run(ctx context.Context) (err error) {
 		lite.Dir = f.toData
 		from, to = to, from
 	}
-	to.Target = true
+	from.Existing, to.Target = true, true
 	if err := f.place(lite, f.toData != ""); err != nil {
 		return err
 	}

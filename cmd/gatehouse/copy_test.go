@@ -128,6 +128,11 @@ func TestCopyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	nothing := emptyPostgres(t, key)
+	for _, args := range [][]string{{"tenant", "list"}, {"copy", "--to-data", filepath.Join(t.TempDir(), "back")}} {
+		nothing.fails(1, "there is no gatehouse database", args...)
+	}
+
 	filled := emptyPostgres(t, key)
 	filled.stdin = acmeManifest
 	filled.ok("apply", "-f", "-")

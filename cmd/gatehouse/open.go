@@ -38,15 +38,19 @@ func (f *flags) onDatabase(ctx context.Context, do func(*db.DB) error) error {
 	if err != nil {
 		return err
 	}
-	if c.URL == "" {
-		switch _, err := os.Stat(filepath.Join(c.Dir, db.FileName)); {
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
-		case err != nil:
-			return err
-		}
+	none := fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
+	if c.URL != "" {
+		none = fmt.Errorf("there is no gatehouse database at %s; serve, demo and apply make one there", withoutPassword(c.URL))
+	} else if info, err := os.Stat(filepath.Join(c.Dir, db.FileName)); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return none
+	} else if err != nil {
+		return err
 	}
-	return f.with(ctx, c, do)
+	c.Existing = true
+	if err = f.with(ctx, c, do); errors.Is(err, db.ErrNone) {
+		err = none
+	}
+	return err
 }
 
 // with opens a database, making it if it does not exist, calls do with it and

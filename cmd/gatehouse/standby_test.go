@@ -43,7 +43,14 @@ func TestCommandsThatReadRunAgainstAStandby(t *testing.T) {
 
 // TestAStandbyOfAnOlderSchema checks that a command says why it cannot run against one.
 func TestAStandbyOfAnOlderSchema(t *testing.T) {
-	x := newCLI(t, dbtest.Empty(t))
+	x := newCLI(t, dbtest.Config(t, db.Postgres))
+	err := x.open().Unscoped("test").Write(x.ctx(), func(tx db.Tx) error {
+		_, err := tx.Exec(x.ctx(), `DELETE FROM schema_migrations WHERE number > 1`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	x.place = []string{"--database", x.config.URL + "&default_transaction_read_only=on"}
 	x.fails(1, "run the program once against the primary", "tenant", "list")
 }

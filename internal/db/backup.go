@@ -35,6 +35,7 @@ func (e *sqliteEngine) backup(ctx context.Context, destFile string, add func(fil
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("backup: %w", err), os.Remove(f.Name()))
+			_ = os.Remove(f.Name() + "-journal") // there is one where VACUUM INTO failed
 		}
 	}()
 	err = vacuumInto(ctx, e.path, f.Name())

@@ -23,6 +23,9 @@ func classifyPostgres(err error) error {
 	return err
 }
 
+// errReadsOnly is what a standby answers to a write.
+var errReadsOnly = fmt.Errorf("%w: the server only reads, as a standby does; give the address of the primary", ErrUnavailable)
+
 func postgresClass(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
@@ -33,7 +36,9 @@ func postgresClass(err error) error {
 		case "40001", "40P01", "55P03", // serialization_failure, deadlock_detected, lock_not_available
 			canceled: // after statementTime, unless a ctx ended
 			return ErrBusy
-		case "25006", "25P03": // read_only_sql_transaction (a standby after failover), idle_in_transaction_session_timeout
+		case "25006": // read_only_sql_transaction
+			return errReadsOnly
+		case "25P03", "42501": // idle_in_transaction_session_timeout, insufficient_privilege
 			return ErrUnavailable
 		}
 		switch {

@@ -102,18 +102,10 @@ func (d *DB) whole(ctx context.Context) error {
 	return err
 }
 
-// mayBeFilled returns ErrOccupied if a database, which may have no schema yet, cannot be
-// the target of a copy. It writes nothing.
+// mayBeFilled returns ErrOccupied if a database with a schema cannot be the target of a copy. It
+// writes nothing.
 func (d *DB) mayBeFilled(ctx context.Context) error {
 	h := d.Unscoped("whether a copy may fill the database")
-	tables := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('tenants', 'installation')`
-	if d.Engine() == Postgres {
-		tables = `SELECT (to_regclass('tenants') IS NOT NULL)::int + (to_regclass('installation') IS NOT NULL)::int`
-	}
-	there := int64(0)
-	if err := h.Query(ctx, tables, func(r Row) error { there = r.Int(0); return nil }); err != nil || there < 2 {
-		return err
-	}
 	mark, err := readMark(ctx, h)
 	if err != nil || mark.State == copyUnfinished {
 		return err
@@ -126,6 +118,27 @@ func (d *DB) mayBeFilled(ctx context.Context) error {
 		return fmt.Errorf("%w: it is a copy that was finished and verified at %s", ErrOccupied, time.UnixMicro(mark.At).UTC().Format(time.RFC3339))
 	}
 	return fmt.Errorf("%w: it has tenants; name another database or folder", ErrOccupied)
+}
+
+// mayBeMade returns ErrOccupied if a database without a schema has tables of something else.
+func (d *DB) mayBeMade(ctx context.Context) error {
+	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1`
+	if d.Engine() == Postgres {
+		tables = `SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = to_regnamespace(current_schema()) LIMIT 1`
+	}
+	foreign := ""
+	err := d.Unscoped("whether a copy may fill the database").Query(ctx, tables, func(r Row) error { foreign = r.Text(0); return nil })
+	if err == nil && foreign != "" {
+		err = fmt.Errorf("%w: it has a table %s, which is not gatehouse's; name another database or folder", ErrOccupied, foreign)
+	}
+	return err
+}
+
+// reserve marks a target that was made for a copy, so that nothing serves what no copy has filled.
+func (d *DB) reserve(ctx context.Context) error {
+	return d.Unscoped("the target of a copy of all tenants").Write(ctx, func(tx Tx) error {
+		return writeMark(ctx, tx, copyMark{State: copyUnfinished})
+	})
 }
 
 // Run copies, compares and marks the target as a whole database. It returns the tables as
@@ -198,7 +211,7 @@ func (c *Copy) prepare(ctx context.Context, from *snapshot) error {
 	if err != nil {
 		return err
 	}
-	begun := mark.State == copyUnfinished
+	begun := mark.State == copyUnfinished && mark.Source != ""
 	switch {
 	case begun && c.Restart:
 		if err := c.empty(ctx); err != nil {

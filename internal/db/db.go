@@ -42,6 +42,8 @@ type Config struct {
 	// Target opens the database as the target of a Copy: it must be empty, or the
 	// target of a copy that is unfinished, which Open refuses otherwise.
 	Target bool
+	// Existing makes nothing: Open returns ErrNone where there is no database of Gatehouse yet.
+	Existing bool
 	// Name is what PostgreSQL calls the connections; "" is gatehouse.
 	Name string
 }
@@ -50,6 +52,8 @@ type Config struct {
 var (
 	// ErrServed: another process serves this SQLite folder.
 	ErrServed = errors.New("another gatehouse process serves this data folder")
+	// ErrNone: the folder or the database of PostgreSQL has no tables of Gatehouse.
+	ErrNone = errors.New("there is no gatehouse database there")
 	// ErrUnique: a unique index refused a row.
 	ErrUnique = errors.New("unique value is taken")
 	// ErrFull: the disk is full or the database is read-only.

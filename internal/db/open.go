@@ -49,7 +49,7 @@ func (to scope) check(st *statement) {
 // Open opens the database, creating and migrating it as needed. If c.Serve is
 // set, it holds the folder's serving lock until Close. It returns ErrServed
 // if another process serves the folder, ErrLost if the folder has lost its
-// database, ErrTooNew if a newer program has migrated it, ErrUnfinished and
+// database, ErrTooNew if a newer program has migrated it, ErrNone as Config.Existing says, ErrUnfinished and
 // ErrOccupied for targets of copies, ErrBusy if it stays locked, and ErrFull or
 // ErrUnavailable as Handle does.
 func Open(ctx context.Context, c Config) (*DB, error) {
@@ -66,10 +66,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		d.dialect = *p.dialect
 	}
 	d.days = newDays(d, c)
-	if c.Target {
-		if err := d.mayBeFilled(ctx); err != nil { // before it is migrated
-			return nil, errors.Join(err, d.Close())
-		}
+	fresh, err := d.suits(ctx, c) // before it is migrated
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	if err := d.migrate(ctx, mainSteps); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
@@ -79,10 +78,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 			return nil, errors.Join(fmt.Errorf("migrate database: %w", err), d.Close())
 		}
 	}
-	if !c.Target {
-		if err := d.whole(ctx); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
+	if err := d.ready(ctx, c, fresh); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	if c.Serve && c.URL == "" {
 		if err := markServed(c.Dir); err != nil {
@@ -90,6 +87,62 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		}
 	}
 	return d, nil
+}
+
+// suits returns an error if a database is not what c asks for, and whether it has no schema yet. It writes
+// nothing.
+func (d *DB) suits(ctx context.Context, c Config) (fresh bool, err error) {
+	if !c.Target && !c.Existing {
+		return false, nil
+	}
+	there, err := d.hasSchema(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case c.Existing && !there:
+		return true, ErrNone
+	case c.Target && there:
+		return false, d.mayBeFilled(ctx)
+	case c.Target:
+		return true, d.mayBeMade(ctx)
+	}
+	return false, nil
+}
+
+// hasSchema reports whether the database has been made by Gatehouse.
+func (d *DB) hasSchema(ctx context.Context) (there bool, err error) {
+	tables := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('tenants', 'installation')`
+	if d.Engine() == Postgres {
+		tables = `SELECT (to_regclass('tenants') IS NOT NULL)::int + (to_regclass('installation') IS NOT NULL)::int`
+	}
+	err = d.Unscoped("whether the database is one of Gatehouse").Query(ctx, tables, func(r Row) error {
+		there = r.Int(0) == 2
+		return nil
+	})
+	return there, err
+}
+
+// ready returns an error if a database with its schema cannot be used as c asks for.
+func (d *DB) ready(ctx context.Context, c Config, fresh bool) error {
+	switch {
+	case c.Target && fresh:
+		return d.reserve(ctx)
+	case c.Target:
+		return nil
+	}
+	if err := d.whole(ctx); err != nil || !c.Serve || d.Engine() != Postgres {
+		return err
+	}
+	role, may := "", false
+	err := d.Unscoped("rights on tables are those of the server").Query(ctx, `SELECT current_user, has_table_privilege('tenants', 'UPDATE')
+		AND has_table_privilege('records', 'INSERT')`, func(r Row) error {
+		role, may = r.Text(0), r.Bool(1)
+		return nil
+	})
+	if err == nil && !may {
+		err = fmt.Errorf("the role %s may not write to this database: serve it as the owner of its tables, or as one with the owner's rights", role)
+	}
+	return err
 }
 
 // Close waits for running writes and releases everything. Writes that have not

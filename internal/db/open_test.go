@@ -5,13 +5,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"gatehouse/internal/db"
 	"gatehouse/internal/db/dbtest"
@@ -206,5 +210,111 @@ func TestUnreachableServer(t *testing.T) {
 	_, err = db.Open(ctx, db.Config{URL: "postgres://x@" + l.Addr().String() + "/x?sslmode=disable"})
 	if !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// TestWhatIsNotThereIsNotMade: with Config.Existing nothing is made, and a copy does not begin in a database of
+// something else. Before, a command that only reads filled a mistyped database with tables.
+func TestWhatIsNotThereIsNotMade(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(string(engine), func(t *testing.T) {
+			c := db.Config{Dir: t.TempDir()}
+			if engine == db.Postgres {
+				c = dbtest.Empty(t)
+			}
+			existing, target := c, c
+			existing.Existing, target.Target = true, true
+			if _, err := db.Open(t.Context(), existing); !errors.Is(err, db.ErrNone) {
+				t.Errorf("nothing: %v", err)
+			}
+			if d, err := db.Open(t.Context(), target); err != nil || d.Close() != nil { // marked, so that nothing serves it
+				t.Fatal(err)
+			}
+			if _, err := db.Open(t.Context(), existing); !errors.Is(err, db.ErrUnfinished) {
+				t.Errorf("the target of a copy that did not begin: %v", err)
+			}
+			if d, err := db.Open(t.Context(), target); err != nil || d.Close() != nil {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
+	t.Run("of something else", func(t *testing.T) {
+		c := dbtest.Empty(t)
+		conn := connect(t, c)
+		if _, err := conn.Exec(t.Context(), `CREATE TABLE orders (id int)`); err != nil {
+			t.Fatal(err)
+		}
+		c.Target = true
+		if _, err := db.Open(t.Context(), c); !errors.Is(err, db.ErrOccupied) || !strings.Contains(err.Error(), "orders") {
+			t.Error(err)
+		}
+		var tables int
+		if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`).Scan(&tables); err != nil || tables != 1 {
+			t.Errorf("%d tables: %v", tables, err)
+		}
+	})
+}
+
+func connect(t *testing.T, c db.Config) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// TestADatabaseOfAnotherEncodingIsRefused: there dumps and length() would make something else of texts.
+func TestADatabaseOfAnotherEncodingIsRefused(t *testing.T) {
+	c := dbtest.Empty(t)
+	conn := connect(t, c)
+	for _, encoding := range []string{"LATIN1", "SQL_ASCII"} {
+		name := "t_" + strings.ToLower(rand.Text())
+		if _, err := conn.Exec(t.Context(), `CREATE DATABASE `+name+` ENCODING '`+encoding+`' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`); err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(c.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Path = "/" + name
+		if _, err := db.Open(t.Context(), db.Config{URL: u.String()}); err == nil || !strings.Contains(err.Error(), encoding) || !strings.Contains(err.Error(), "UTF8") {
+			t.Errorf("%s: %v", encoding, err)
+		}
+		if _, err := conn.Exec(t.Context(), `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestARoleThatOnlyReadsDoesNotServe: before, a node of such a role was ready and answered every write 500.
+func TestARoleThatOnlyReadsDoesNotServe(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	conn, role := connect(t, c), "r_"+strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		if _, err := conn.Exec(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := conn.Exec(t.Context(), `CREATE ROLE `+role+` LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO `+role); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(role)
+	reads, err := db.Open(t.Context(), db.Config{URL: u.String(), Existing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reads.Close()
+	err = reads.For("a").Write(t.Context(), adds(t, "h", nil))
+	if !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("a write: %v", err)
+	}
+	if _, err := db.Open(t.Context(), db.Config{URL: u.String(), Serve: true}); err == nil || !strings.Contains(err.Error(), role) {
+		t.Errorf("served: %v", err)
 	}
 }

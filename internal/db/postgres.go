@@ -153,8 +153,8 @@ func (p *postgres) check(ctx context.Context, on way) error {
 	} else if err := conn.isDirect(ctx); err != nil {
 		return err
 	}
-	if on.distributed {
-		return nil
+	if err := conn.isUnicode(ctx); err != nil || on.distributed {
+		return err
 	}
 	distributed, err := conn.isDistributed(ctx)
 	if err == nil && distributed {

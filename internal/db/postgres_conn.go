@@ -27,6 +27,19 @@ type pgConn struct {
 	speak *Dialect
 }
 
+// isUnicode returns an error if the database has another encoding than UTF8: its own tools would make
+// something else of what is stored.
+func (c pgConn) isUnicode(ctx context.Context) error {
+	results, err := c.PgConn().Exec(ctx, "show server_encoding").ReadAll()
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	if has := string(results[0].Rows[0][0]); has != "UTF8" {
+		return fmt.Errorf("the database has the encoding %s: expected one made with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", has)
+	}
+	return nil
+}
+
 // release returns the connection.
 func (c pgConn) release() {
 	c.link.within(0)

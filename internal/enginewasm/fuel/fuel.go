@@ -160,6 +160,9 @@ func (w *rewriter) measure(sections []section) error {
 				if importEntry(r) == 0 {
 					w.imports++
 				}
+				if r.err != nil {
+					break
+				}
 			}
 			w.funcs += w.imports
 		case secFunc:

@@ -160,6 +160,8 @@ func TestMalformed(t *testing.T) {
 
 func FuzzRewrite(f *testing.F) {
 	f.Add(sample())
+	f.Add([]byte("\x00asm\x01\x00\x00\x00\x01\x010\x02\t\xff\xff\xff\xff000\x000\x03\x040000\x05\x03000\x06\x06000000" + // 4 billion imports
+		"\a\x1d00000000000000000000000000000\n\x06000000"))
 	f.Fuzz(func(_ *testing.T, module []byte) {
 		_, _ = fuel.Rewrite(module, 8) // must return
 	})

@@ -64,6 +64,9 @@ func (w *rewriter) exports(r *reader) ([]byte, error) {
 		if kind == 0 {
 			index = w.moved(index)
 		}
+		if r.err != nil {
+			return nil, r.err
+		}
 		b = appendU32(append(appendName(b, name), kind), index)
 	}
 	b = appendU32(append(appendName(b, GlobalFuel), 3), w.fuelG())
