@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 // server that is frozen.
 type cable struct {
 	cut  atomic.Bool
+	slow atomic.Int64 // for how long what the server says is held up, in nanoseconds
 	late atomic.Int64 // for how long a request to cancel a statement is held up, in nanoseconds
 	mu   sync.Mutex
 	ends []io.Closer
@@ -65,15 +67,15 @@ func newCable(t *testing.T, c db.Config) (*cable, db.Config) {
 				continue
 			}
 			k.keep(front, back)
-			go k.pass(front, back)
-			go k.pass(back, front)
+			go k.pass(front, back, &k.slow)
+			go k.pass(back, front, new(atomic.Int64))
 		}
 	}()
 	u.Host = l.Addr().String()
 	return k, db.Config{URL: u.String(), Serve: c.Serve}
 }
 
-func (k *cable) pass(to io.WriteCloser, from io.ReadCloser) {
+func (k *cable) pass(to io.WriteCloser, from io.ReadCloser, slow *atomic.Int64) {
 	defer to.Close()
 	b := make([]byte, 32<<10)
 	for {
@@ -81,6 +83,7 @@ func (k *cable) pass(to io.WriteCloser, from io.ReadCloser) {
 		if n >= 16 && binary.BigEndian.Uint32(b[4:]) == 80877102 { // CancelRequest
 			time.Sleep(time.Duration(k.late.Load()))
 		}
+		time.Sleep(time.Duration(slow.Load()))
 		if n > 0 && !k.cut.Load() {
 			_, _ = to.Write(b[:n]) // a side that is gone ends the other's reads
 		}
@@ -225,6 +228,101 @@ func TestALateCancellationMeetsNobodyElse(t *testing.T) {
 				t.Errorf("connection %d, before %d", after, before)
 			}
 		})
+	}
+}
+
+// TestASpoiltConnectionCostsNoOther: the pool's own question whether a connection is alive may be answered
+// when its time is over. Before, that connection was handed out, and its loss closed all idle ones.
+func TestASpoiltConnectionCostsNoOther(t *testing.T) {
+	config := dbtest.Config(t, db.Postgres)
+	watcher := dbtest.OpenConfig(t, config)
+	k, config := newCable(t, config)
+	config.Readers, config.Name = 3, "spoilt"
+	config.URL += "&pool_ping_timeout=500ms"
+	d := dbtest.OpenConfig(t, config)
+	h := d.Unscoped("test")
+	pids := func() (all []int64) {
+		read(t, watcher.Unscoped("test"), `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'spoilt'`,
+			func(r db.Row) error { all = append(all, r.Int(0)); return nil })
+		return all
+	}
+	var three sync.WaitGroup
+	for range 3 {
+		three.Go(func() { _ = h.Query(t.Context(), `SELECT 1 FROM pg_sleep(0.3)`, func(db.Row) error { return nil }) })
+	}
+	three.Wait()
+	before := pids()
+	time.Sleep(1200 * time.Millisecond) // the pool asks what was idle for a second
+	k.slow.Store(int64(800 * time.Millisecond))
+	k.late.Store(int64(1500 * time.Millisecond))
+	time.AfterFunc(750*time.Millisecond, func() { k.slow.Store(0) })
+	read(t, h, `SELECT 1`, func(db.Row) error { return nil })
+	k.late.Store(0)
+	after, left := pids(), 0
+	for _, pid := range before {
+		if slices.Contains(after, pid) {
+			left++
+		}
+	}
+	if len(before) != 3 || left != 2 {
+		t.Errorf("connections %v, then %v", before, after)
+	}
+}
+
+// TestAPanicLeavesTheRest: where a row callback panics, the rest of the result is not read. Before, it was, until the
+// statement's time was over.
+func TestAPanicLeavesTheRest(t *testing.T) {
+	c := dbtest.Config(t, db.Postgres)
+	c.Readers = 1
+	h := dbtest.OpenConfig(t, c).Unscoped("test")
+	begun := time.Now()
+	mustPanic(t, "a bug", func() { // the rest would take 200 s
+		_ = h.Query(t.Context(), `SELECT repeat('x', 400000), pg_sleep(0.01) FROM generate_series(1, 20000)`, func(db.Row) error { panic("a bug") })
+	})
+	read(t, h, `SELECT 1`, func(db.Row) error { return nil })
+	if took := time.Since(begun); took > 5*time.Second { // after 6 s the server ends the statement by itself
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestACanceledWriteCostsNoOther: a write whose ctx ends may cost the connection, if the request to cancel its
+// statement comes too late. Those that shared its transaction are run again. Before, they failed.
+func TestACanceledWriteCostsNoOther(t *testing.T) {
+	config := dbtest.Config(t, db.Postgres)
+	sure := dbtest.OpenConfig(t, config)
+	k, config := newCable(t, config)
+	d := dbtest.OpenConfig(t, config)
+	h := d.For("a")
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(begun); <-goOn })
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := h.WriteOrdered(t.Context(), adds(t, "one", func() error { first(); return nil }))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	all.Go(func() {
+		if err := h.WriteOrdered(t.Context(), adds(t, "two", nil)); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "queued", func() bool { return d.Stats().WritesQueued == 1 })
+	k.late.Store(int64(1300 * time.Millisecond))
+	all.Go(func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_ = h.WriteOrdered(ctx, func(tx db.Tx) error { // whose outcome is its own
+			time.AfterFunc(50*time.Millisecond, cancel)
+			return tx.Query(ctx, `SELECT 1 FROM pg_sleep(0.3) WHERE $1 <> ''`, func(db.Row) error { return nil })
+		})
+	})
+	eventually(t, "queued", func() bool { return d.Stats().WritesQueued == 2 })
+	close(goOn)
+	all.Wait()
+	if n := countHosts(t, sure); n != 2 {
+		t.Errorf("%d rows", n)
 	}
 }
 

@@ -242,6 +242,11 @@ func (p *postgres) acquireUntil(ctx context.Context, tenant string, until time.T
 func borrow(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	for try := 1; ; try++ {
 		c, err := pool.Acquire(ctx)
+		if err == nil && linkOf(c.Conn().PgConn()).isSpoilt() { // by the pool's ping, which was answered when its time was over
+			_ = c.Conn().Close(ctx) // it has no socket any more
+			c.Release()
+			continue
+		}
 		if err == nil || !full(err) || pool.Stat().AcquiredConns()+pool.Stat().IdleConns() == 0 {
 			return c, err
 		}

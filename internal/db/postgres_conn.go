@@ -60,12 +60,15 @@ func (c pgConn) rows(ctx context.Context, to scope, st *statement, each func(Row
 		return fmt.Errorf("%w in %q", err, st.text)
 	}
 	stoppable, stop := context.WithCancel(ctx)
-	defer stop()
 	rows, err := c.Query(stoppable, st.text, append([]any{resultFormats}, bound...)...)
 	if err != nil {
+		stop()
 		return c.failed(ctx, err)
 	}
-	defer rows.Close()
+	defer func() {
+		stop() // nobody reads the rest where each panics either
+		rows.Close()
+	}()
 	var row pgRow
 	var written []int
 	for rows.Next() {

@@ -290,7 +290,8 @@ func (q *orderedQueue) end(b *orderedBatch) {
 	}
 	err := b.conn.commit(context.Background()) // of several callers
 	if err != nil {
-		again := retryOrFail(b.good, err, lostRace(err))
+		undone := errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknown) // a write whose time was over may have cost the connection
+		again := retryOrFail(b.good, err, undone || lostRace(err))
 		b.lost = append(b.lost, again...)
 		for _, t := range b.bad {
 			t.done <- err
