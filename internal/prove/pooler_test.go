@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ func TestProvePooler(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(scale(1, 20))*time.Second)
 			defer cancel()
 			var load sync.WaitGroup
+			var changes atomic.Int64
 			for i, n := range nodes {
 				load.Go(func() {
 					c := n.client(w.token)
@@ -55,6 +57,7 @@ func TestProvePooler(t *testing.T) {
 					half := &fleet{p: p, writers: f.writers[6*i : 6*i+6]}
 					half.load(ctx, c, func() bool { return false })
 					p.tried(half.acknowledged())
+					changes.Add(int64(half.acknowledged()))
 				})
 			}
 			load.Wait()
@@ -64,6 +67,10 @@ func TestProvePooler(t *testing.T) {
 				if code := n.end(grace); code != 0 || n.panicked() {
 					p.fail("exit %d: %s", code, n.stderr())
 				}
+			}
+			out, words, code := w.run("audit", "--tenant", "acme", "--limit", "0") // its blocks are bytes
+			if code != 0 || words != "" || int64(strings.Count(out, "\n")) < changes.Load() {
+				p.fail("audit: exit %d, %d lines for %d changes: %.300s", code, strings.Count(out, "\n"), changes.Load(), words)
 			}
 			if out := w.must("export", "--tenant", "acme"); !strings.Contains(out, "tenant: acme") {
 				p.fail("export: %s", out)
