@@ -56,7 +56,11 @@ func (h *house) waiting(ctx context.Context) (n int) {
 	if h.d.Engine() == db.SQLite {
 		return h.d.Stats().WritesQueued
 	}
-	err := h.d.Unscoped("a test looks for waiting transactions").Query(ctx, `SELECT count(*) FROM pg_stat_activity
+	who, among := "pid", "pg_stat_activity"
+	if h.d.Dialect().Distributed { // they wait on a worker
+		who, among = "global_pid", "citus_stat_activity"
+	}
+	err := h.d.Unscoped("a test looks for waiting transactions").Query(ctx, `SELECT count(DISTINCT `+who+`) FROM `+among+`
 		WHERE datname = current_database() AND wait_event_type = 'Lock'`, func(r db.Row) error { n = int(r.Int(0)); return nil })
 	if err != nil {
 		h.t.Error(err)
