@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,8 +119,11 @@ func restore(ctx context.Context, file, dir string) (days int, err error) {
 // isBackup returns an error for what backup cannot have made: a folder, or a database that is in use or was
 // not closed, whose last changes are in a file beside it.
 func isBackup(file string) error {
-	if info, err := os.Stat(file); err != nil || info.IsDir() {
-		return cmp.Or(err, fmt.Errorf("%s is a folder: name the file that gatehouse backup made", file))
+	switch info, err := os.Stat(file); {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name the file that gatehouse backup made", file)
 	}
 	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
 		return fmt.Errorf("%[1]s is in use or was not closed, and has changes in %[1]s-wal: make a backup of it with gatehouse backup", file)

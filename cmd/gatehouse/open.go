@@ -38,17 +38,13 @@ func (f *flags) onDatabase(ctx context.Context, do func(*db.DB) error) error {
 	if err != nil {
 		return err
 	}
-	none := fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
-	if c.URL != "" {
-		none = fmt.Errorf("there is no gatehouse database at %s; serve, demo and apply make one there", withoutPassword(c.URL))
-	} else if info, err := os.Stat(filepath.Join(c.Dir, db.FileName)); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return none
-	} else if err != nil {
-		return err
-	}
 	c.Existing = true
-	if err = f.with(ctx, c, do); errors.Is(err, db.ErrNone) {
-		err = none
+	err = f.with(ctx, c, do)
+	switch {
+	case errors.Is(err, db.ErrNone) && c.URL != "":
+		return fmt.Errorf("there is no gatehouse database at %s; serve, demo and apply make one there", withoutPassword(c.URL))
+	case errors.Is(err, db.ErrNone):
+		return fmt.Errorf("there is no database in %s; --data names another folder, and serve, demo and apply make one", c.Dir)
 	}
 	return err
 }

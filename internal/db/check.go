@@ -59,12 +59,7 @@ func immutable(path string) string {
 }
 
 func check(ctx context.Context, q Querier) error {
-	ours := false
-	err := q.Query(ctx, `SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'
-		AND name IN ('schema_migrations', 'installation', 'tenants')`, func(r Row) error {
-		ours = r.Bool(0)
-		return nil
-	})
+	ours, err := hasSchema(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func classifyPostgres(err error) error {
 	return err
 }
 
-// errReadsOnly is what a standby answers to a write.
+// errReadsOnly is the error of a write that a standby has refused.
 var errReadsOnly = fmt.Errorf("%w: the server only reads, as a standby does; give the address of the primary", ErrUnavailable)
 
 func postgresClass(err error) error {

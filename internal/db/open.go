@@ -95,7 +95,7 @@ func (d *DB) suits(ctx context.Context, c Config) (fresh bool, err error) {
 	if !c.Target && !c.Existing {
 		return false, nil
 	}
-	there, err := d.hasSchema(ctx)
+	there, err := hasSchema(ctx, d.Unscoped("whether the database is one of Gatehouse"))
 	switch {
 	case err != nil:
 		return false, err
@@ -109,16 +109,13 @@ func (d *DB) suits(ctx context.Context, c Config) (fresh bool, err error) {
 	return false, nil
 }
 
-// hasSchema reports whether the database has been made by Gatehouse.
-func (d *DB) hasSchema(ctx context.Context) (there bool, err error) {
-	tables := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('tenants', 'installation')`
-	if d.Engine() == Postgres {
-		tables = `SELECT (to_regclass('tenants') IS NOT NULL)::int + (to_regclass('installation') IS NOT NULL)::int`
+// hasSchema reports whether a database has been made by Gatehouse.
+func hasSchema(ctx context.Context, q Querier) (there bool, err error) {
+	tables := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'installation', 'tenants')`
+	if q.Dialect().Engine == Postgres {
+		tables = `SELECT count(to_regclass(name)) FROM (VALUES ('schema_migrations'), ('installation'), ('tenants')) t (name)`
 	}
-	err = d.Unscoped("whether the database is one of Gatehouse").Query(ctx, tables, func(r Row) error {
-		there = r.Int(0) == 2
-		return nil
-	})
+	err = q.Query(ctx, tables, func(r Row) error { there = r.Int(0) == 3; return nil })
 	return there, err
 }
 

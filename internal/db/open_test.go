@@ -238,6 +238,28 @@ func TestWhatIsNotThereIsNotMade(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an empty file", func(t *testing.T) {
+		c := db.Config{Dir: filepath.Join(t.TempDir(), "data"), Existing: true}
+		if _, err := db.Open(t.Context(), c); !errors.Is(err, db.ErrNone) {
+			t.Errorf("no folder: %v", err)
+		}
+		if _, err := os.Stat(c.Dir); err == nil {
+			t.Error("the folder was made")
+		}
+		write := func(name, text string) {
+			if err := errors.Join(os.MkdirAll(c.Dir, 0o700), os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(db.FileName, "")
+		if _, err := db.Open(t.Context(), c); !errors.Is(err, db.ErrNone) {
+			t.Errorf("an empty file: %v", err)
+		}
+		write(db.LockFileName, "it was served")
+		if _, err := db.Open(t.Context(), c); !errors.Is(err, db.ErrLost) {
+			t.Errorf("one that was served: %v", err)
+		}
+	})
 	t.Run("of something else", func(t *testing.T) {
 		c := dbtest.Empty(t)
 		conn := connect(t, c)

@@ -36,7 +36,7 @@ func (c *canceler) HandleCancel(over context.Context) {
 func (c *canceler) HandleUnwatchAfterCancel() {
 	passed := <-c.done
 	_ = c.conn.Conn().SetDeadline(time.Time{})
-	if l := linkOf(c.conn); l != nil && !passed {
-		l.spoil()
+	if !passed {
+		linkOf(c.conn).spoil()
 	}
 }

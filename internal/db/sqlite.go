@@ -1,10 +1,12 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -53,6 +55,11 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 	if c.Dir == "" {
 		return nil, errors.New("neither a data folder nor a database URL is given")
 	}
+	if c.Existing {
+		if err := exists(c.Dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
@@ -76,6 +83,17 @@ func openSQLite(ctx context.Context, c Config) (engine, error) {
 		return nil, errors.Join(err, e.unlock())
 	}
 	return e, nil
+}
+
+// exists returns an error if a folder has no database: ErrLost if it had one.
+func exists(dir string) error {
+	switch info, err := os.Stat(filepath.Join(dir, FileName)); {
+	case err == nil && info.Size() > 0:
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return cmp.Or(notLost(dir), ErrNone)
 }
 
 // startWriter creates the file if it does not exist, and starts the writer.

@@ -44,7 +44,8 @@ func (byRecord) send(c *client, chs []change, ids []string) (*answer, error) {
 	}
 }
 
-// byBatch is a batch of creates, updates, upserts and deletes.
+// byBatch is a batch of creates, updates, upserts and deletes. A fleet that settles or trusts has none, as it
+// asks for one change.
 type byBatch struct{}
 
 func (byBatch) changes(r *rand.Rand) int { return 2 + r.IntN(19) }

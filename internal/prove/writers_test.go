@@ -410,8 +410,7 @@ func (f *fleet) compareOne(w *writer, seen state, low, high int) {
 	}
 	first := s.clone()
 	for k := low; ; k++ {
-		whole := k == len(w.changes) || !w.changes[k].along
-		if whole && s.equal(seen) {
+		if (k == len(w.changes) || !w.changes[k].along) && s.equal(seen) {
 			return
 		}
 		if k >= high {
